@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from haloscope.watch import Running, dump
 from haloscope.watch.hanging import has_progress
 from haloscope.watch.live import ANY, Call, Communicator, Process, Snapshot, Sums, Thread, parse
-from haloscope.watch.rates import Running, running
-from haloscope.watch.monitor import dump
+from haloscope.watch.rates import running
 from support.verbs import Verb, verb
 
 WORLD = Communicator("MPI_COMM_WORLD", 4, "77", ranks=range(4))

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from haloscope.base.errors import UsageError
+from haloscope.cli.console import progress, say
 from haloscope.cli.measuring import (
     Launching,
     format_option,
@@ -22,7 +23,6 @@ from haloscope.cli.measuring import (
     warmup_option,
     words,
 )
-from haloscope.cli.console import progress, say
 from haloscope.cli.options import counts, sizes
 
 if TYPE_CHECKING:

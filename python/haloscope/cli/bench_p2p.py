@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from haloscope.cli.console import say
 from haloscope.cli.measuring import (
     Launching,
     check_place,
@@ -20,7 +21,6 @@ from haloscope.cli.measuring import (
     tails_option,
     time_limit,
 )
-from haloscope.cli.console import say
 from haloscope.cli.options import sizes
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from haloscope.cli.measuring import Launching, format_option, full_option, interruptible, time_limit
 from haloscope.cli.console import progress
+from haloscope.cli.measuring import Launching, format_option, full_option, interruptible, time_limit
 from haloscope.cli.options import sizes
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import Literal
 import click
 
 from haloscope.base.errors import printable
-from haloscope.cli.measuring import Launching, check_place, interruptible
 from haloscope.cli.console import progress
+from haloscope.cli.measuring import Launching, check_place, interruptible
 from haloscope.cli.options import format_option
 
 __all__ = ["improve"]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from haloscope.cli.measuring import FORMAT, format_option, words
 from haloscope.cli.console import progress
+from haloscope.cli.measuring import FORMAT, format_option, words
 from haloscope.cli.options import counts, sizes
 
 if TYPE_CHECKING:

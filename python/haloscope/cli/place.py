@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from haloscope.cli.measuring import Launching
 from haloscope.cli.console import say, say_remarks
+from haloscope.cli.measuring import Launching
 from haloscope.cli.options import format_option, mpi_option
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import click
 
-from haloscope.cli.measuring import FORMAT, format_option
 from haloscope.cli.console import progress
+from haloscope.cli.measuring import FORMAT, format_option
 
 __all__ = ["simulate"]
 

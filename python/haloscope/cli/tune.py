@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from haloscope.cli.measuring import (
-    FORMAT,
-    Launching,
-    format_option,
-    interruptible,
-    time_limit,
-    warmup_option,
-)
 from haloscope.cli.console import progress, say
+from haloscope.cli.measuring import FORMAT, Launching, format_option, interruptible, time_limit, warmup_option
 from haloscope.cli.options import counts, sizes
 
 if TYPE_CHECKING:

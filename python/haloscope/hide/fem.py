@@ -22,7 +22,7 @@ from haloscope.base.toolchain import (
     toolchain,
 )
 
-__all__ = ["Fem", "build_fem", "include_flags"]
+__all__ = ["Fem", "build_fem", "fem_flags"]
 
 _LIBRARIES = ("libhaloscope-fem-solve.a", "libhaloscope-fem.a", "libhaloscope-overlap.a")
 _SOURCES = {".cpp", ".hpp", ".h", ".txt"}
@@ -48,7 +48,7 @@ class Fem:
 
     @property
     def compile_flags(self) -> list[str]:
-        return ["-std=c++20", "-march=native", *include_flags(self.p4est, self.petsc)]
+        return ["-std=c++20", "-march=native", *fem_flags(self.p4est, self.petsc)]
 
     @property
     def link_flags(self) -> list[str]:
@@ -115,7 +115,7 @@ def _processor() -> str:
     return next((line for line in lines if line.startswith(("flags", "Features"))), "")
 
 
-def include_flags(p4est: P4est | None = None, petsc: Petsc | None = None) -> list[str]:
+def fem_flags(p4est: P4est | None = None, petsc: Petsc | None = None) -> list[str]:
     """Return a compiler's options for the headers of this room and of p4est and PETSc.
 
     Components that are not given are looked for. Raises `ComponentError` if one is missing.

@@ -7,81 +7,32 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.markov.analysis import (
-        Analysis,
-        Decoded,
-        Options,
-        Regimes,
-        View,
-        analyse,
-        find_regimes,
-        representative,
-    )
-    from haloscope.markov.reading import read_timings
-    from haloscope.markov.regime_report import regimes
-    from haloscope.markov.results import Method as ClaimMethod
-    from haloscope.markov.results import Results, claims
-    from haloscope.markov.timings import Reduction, Timings
-    from haloscope.markov.fitting.intervals import Intervals
-    from haloscope.markov.fitting.regime_model import Criterion, RegimeModel, Selection, select
-    from haloscope.markov.fitting.saved import PARAMETERS
-    from haloscope.markov.fitting.saved import read as read_model
-    from haloscope.markov.fitting.whole_machine import MachineModel, MachineStates
-
-__all__ = [
-    "PARAMETERS",
-    "Analysis",
-    "ClaimMethod",
-    "Criterion",
-    "Decoded",
-    "Intervals",
-    "MachineModel",
-    "MachineStates",
-    "Options",
-    "Reduction",
-    "RegimeModel",
-    "Regimes",
-    "Results",
-    "Selection",
-    "Timings",
-    "View",
-    "analyse",
-    "claims",
-    "find_regimes",
-    "read_model",
-    "read_timings",
-    "regimes",
-    "representative",
-    "select",
-]
+    from haloscope.markov.analysis import Analysis as Analysis
+    from haloscope.markov.analysis import Decoded as Decoded
+    from haloscope.markov.analysis import Options as Options
+    from haloscope.markov.analysis import Regimes as Regimes
+    from haloscope.markov.analysis import View as View
+    from haloscope.markov.analysis import analyse as analyse
+    from haloscope.markov.analysis import find_regimes as find_regimes
+    from haloscope.markov.analysis import representative as representative
+    from haloscope.markov.fitting.intervals import Intervals as Intervals
+    from haloscope.markov.fitting.regime_model import Criterion as Criterion
+    from haloscope.markov.fitting.regime_model import RegimeModel as RegimeModel
+    from haloscope.markov.fitting.regime_model import Selection as Selection
+    from haloscope.markov.fitting.regime_model import select as select
+    from haloscope.markov.fitting.saved import PARAMETERS as PARAMETERS
+    from haloscope.markov.fitting.saved import read_model as read_model
+    from haloscope.markov.fitting.whole_machine import MachineModel as MachineModel
+    from haloscope.markov.fitting.whole_machine import MachineStates as MachineStates
+    from haloscope.markov.reading import read_timings as read_timings
+    from haloscope.markov.reading import series_of as series_of
+    from haloscope.markov.regime_report import regimes as regimes
+    from haloscope.markov.results import Claim as Claim
+    from haloscope.markov.results import ClaimMethod as ClaimMethod
+    from haloscope.markov.results import Results as Results
+    from haloscope.markov.results import claims as claims
+    from haloscope.markov.timings import Reduction as Reduction
+    from haloscope.markov.timings import Timings as Timings
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "Analysis": "_analysis",
-            "ClaimMethod": "_results:Method",
-            "Criterion": "fitting._regime_model",
-            "Decoded": "_analysis",
-            "Intervals": "fitting._intervals",
-            "MachineModel": "fitting._whole_machine",
-            "MachineStates": "fitting._whole_machine",
-            "Options": "_analysis",
-            "PARAMETERS": "fitting._saved",
-            "Reduction": "_timings",
-            "RegimeModel": "fitting._regime_model",
-            "Regimes": "_analysis",
-            "Results": "_results",
-            "Selection": "fitting._regime_model",
-            "Timings": "_timings",
-            "View": "_analysis",
-            "analyse": "_analysis",
-            "claims": "_results",
-            "find_regimes": "_analysis",
-            "read_model": "fitting._saved:read",
-            "read_timings": "_reading",
-            "regimes": "_regimes",
-            "representative": "_analysis",
-            "select": "fitting._regime_model",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

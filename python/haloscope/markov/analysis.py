@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.base.errors import UsageError
-from haloscope.profile import kernels
 from haloscope.markov.fitting.chains import Sequences
 from haloscope.markov.fitting.regime_model import RegimeModel, select
 from haloscope.markov.fitting.whole_machine import MachineModel, WholeMachine, whole_machine
 from haloscope.markov.statistics.added_time import Added, added
 from haloscope.markov.statistics.distributions import rank_medians
-from haloscope.markov.statistics.slow_episodes import episodes
 from haloscope.markov.statistics.fit_quality import Goodness, goodness
 from haloscope.markov.statistics.samples import Sample
+from haloscope.markov.statistics.slow_episodes import episodes
+from haloscope.profile import kernels
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from haloscope.markov.timings import Reduction, Timings
     from haloscope.markov.fitting.regime_model import Criterion
+    from haloscope.markov.timings import Reduction, Timings
 
 __all__ = [
     "Analysis",

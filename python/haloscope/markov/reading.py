@@ -12,10 +12,10 @@ import polars as pl
 
 from haloscope.base.errors import HaloscopeError, ProfileError, UsageError, printable
 from haloscope.base.units import ranks_text
-from haloscope.profile.tables.instances import QUANTITIES, Series
-from haloscope.profile.facade import Profile
-from haloscope.profile.importing import kind_of_foreign
 from haloscope.markov.timings import checked
+from haloscope.profile import Profile
+from haloscope.profile.importing import kind_of_foreign
+from haloscope.profile.tables import QUANTITIES, Series
 
 if TYPE_CHECKING:
     import os
@@ -226,7 +226,7 @@ def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Tim
 
 def series_of(profile: Profile) -> list[str]:
     """Return the full names of the regions whose instances the profile keeps."""
-    paths = np.unique(profile.guarded(lambda: Series.of(profile)).paths)
+    paths = np.unique(profile.data.guarded(lambda: Series.of(profile.data)).paths)
     return [profile.regions.full_names[path] for path in paths.tolist()]
 
 
@@ -291,7 +291,7 @@ class _Recorded(Mapping[str, "NDArray[np.float64]"]):
 
     def _values(self) -> pl.DataFrame:
         """Return the values that were recorded in instances of the matrix."""
-        frame = self._profile.guarded(lambda: self._profile.frame("values"))
+        frame = self._profile.data.guarded(lambda: self._profile.frame("values"))
         path = self._profile.regions.full_names.index(self._path)
         inside = frame["instance"].is_between(0, self._shape[1] - 1)
         known = frame["rank"].is_in(self._ranks.tolist())

@@ -16,12 +16,7 @@ import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.markov.answer import answer
-from haloscope.markov.statistics.comparison import (
-    compare_distributions,
-    regime_means,
-    regime_table,
-    sentence,
-)
+from haloscope.markov.statistics.comparison import compare_distributions, regime_means, regime_table, sentence
 from haloscope.markov.statistics.repeated import FASTER, faster_by_runs
 from haloscope.markov.statistics.samples import largest_distance
 
@@ -31,7 +26,17 @@ if TYPE_CHECKING:
     from haloscope.markov.analysis import Analysis, Fit
     from haloscope.markov.statistics.samples import Sample
 
-__all__ = ["FASTER", "Claim", "Method", "Results", "claims", "fits", "regime_frame", "results_of", "told"]
+__all__ = [
+    "FASTER",
+    "Claim",
+    "ClaimMethod",
+    "Results",
+    "claims",
+    "fits",
+    "regime_frame",
+    "results_of",
+    "told",
+]
 
 _WRONG = 0.05  # the share of commands in which any sentence may be wrong that is called sure
 _UNLIKE = 1.5  # ratio of two shares that are hardly of the same regime
@@ -41,7 +46,7 @@ _QUANTILES = 1 << 16  # of a longer sample, at which distances are computed
 
 
 @dataclass(frozen=True)
-class Method:
+class ClaimMethod:
     """A method: its name and its runs."""
 
     name: str
@@ -69,7 +74,7 @@ class Claim:
         return not self.doubts and low is not None and high is not None and not low <= 0 <= high
 
 
-def claims(methods: Sequence[Method], wrong: float = _WRONG) -> list[Claim]:
+def claims(methods: Sequence[ClaimMethod], wrong: float = _WRONG) -> list[Claim]:
     """Compare each method with the first: ranks in the fast regime, all times, T^max when fast.
 
     All methods have one run, or all have several. The intervals hold together in 1 − `wrong` of the cases.
@@ -85,7 +90,7 @@ def claims(methods: Sequence[Method], wrong: float = _WRONG) -> list[Claim]:
     ]
 
 
-def _claims(base: Method, method: Method, slowest: bool, level: float) -> list[Claim]:
+def _claims(base: ClaimMethod, method: ClaimMethod, slowest: bool, level: float) -> list[Claim]:
     own, peer = _samples(method, slowest), _samples(base, slowest)
     single = len(own) == 1
     doubts = _unlike_runs(own[0], peer[0], level) if single else _unlike_methods(own, peer)
@@ -106,7 +111,7 @@ def _claims(base: Method, method: Method, slowest: bool, level: float) -> list[C
     return found
 
 
-def _samples(method: Method, slowest: bool) -> list[Sample]:
+def _samples(method: ClaimMethod, slowest: bool) -> list[Sample]:
     views = [run.view for run in method.runs]
     return [(view.slowest if slowest else view.whole).sample for view in views]
 
@@ -160,7 +165,7 @@ def _shares(own: Sequence[Sample], peer: Sequence[Sample]) -> list[str]:
     return [f"the fast regimes hold {100 * first:.0f} % and {100 * second:.0f} % of the instances"]
 
 
-def _badly_fitted(base: Method, method: Method) -> list[str]:
+def _badly_fitted(base: ClaimMethod, method: ClaimMethod) -> list[str]:
     for one in (base, method):
         bad = [line for run in one.runs for line in run.goodness.verdicts if _of_fast(line)]
         if 2 * len(bad) > len(one.runs):
@@ -236,7 +241,7 @@ def results_of(analyses: Sequence[Analysis], methods: Sequence[int] | None = Non
     return Results(kept, other, lines, tests, tuple(analyses))
 
 
-def _grouped(analyses: Sequence[Analysis], methods: Sequence[int]) -> list[Method]:
+def _grouped(analyses: Sequence[Analysis], methods: Sequence[int]) -> list[ClaimMethod]:
     """Return the methods with their runs, called as their runs are as far as these agree."""
     runs = [
         [one for one, of in zip(analyses, methods, strict=True) if of == index]
@@ -245,7 +250,7 @@ def _grouped(analyses: Sequence[Analysis], methods: Sequence[int]) -> list[Metho
     names = [group[0].name if len(group) == 1 else _common([run.name for run in group]) for group in runs]
     if len({*names, ""}) <= len(names):
         names = [f"method {index + 1}" for index in range(len(runs))]
-    return [Method(name, group) for name, group in zip(names, runs, strict=True)]
+    return [ClaimMethod(name, group) for name, group in zip(names, runs, strict=True)]
 
 
 def _common(names: Sequence[str]) -> str:
@@ -254,7 +259,7 @@ def _common(names: Sequence[str]) -> str:
     return "".join(column[0] for column in alike).rstrip("-_. 0123456789")
 
 
-def _undoubted(frame: pl.DataFrame, made: Sequence[Claim], groups: Sequence[Method]) -> pl.DataFrame:
+def _undoubted(frame: pl.DataFrame, made: Sequence[Claim], groups: Sequence[ClaimMethod]) -> pl.DataFrame:
     """Return the table without comparisons that are in doubt, or are of one run among several."""
     doubted = {claim.method for claim in made if claim.doubts}
     silent = [

@@ -16,10 +16,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from haloscope.predict.bench.workload import enough
 from haloscope.predict.collective_growth import Growths
 from haloscope.predict.law import Law
 from haloscope.predict.laws import DEFAULT, Way
-from haloscope.predict.bench.workload import enough
 
 if TYPE_CHECKING:
     from haloscope.predict.machine import Machine

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from haloscope.base.errors import printable
 from haloscope.base.units import bytes_text, time_text
-from haloscope.explain import page
-from haloscope.explain import write_page as write
 from haloscope.predict.machine_files import machine_text
 from haloscope.predict.model_page import escaped
+from haloscope.profile.page import page
+from haloscope.profile.page import write_page as write
 
 if TYPE_CHECKING:
     from haloscope.predict.machine import Link, Machine

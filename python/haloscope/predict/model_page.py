@@ -9,9 +9,9 @@ import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.base.units import bytes_text, time_text
-from haloscope.explain import page
-from haloscope.explain import write_page as write
 from haloscope.predict.prediction import error_summary
+from haloscope.profile.page import page
+from haloscope.profile.page import write_page as write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import UsageError
-from haloscope.predict.sweep_fitting import measured
 from haloscope.predict.machine import generic_rows
 from haloscope.predict.observation import Observation, Theta
 from haloscope.predict.schedule import Plan
+from haloscope.predict.sweep_fitting import measured
 
 if TYPE_CHECKING:
     from haloscope.predict.machine import FittedAlgorithm, Machine

@@ -9,11 +9,11 @@ from typing import Any
 
 from haloscope.base.units import ranks_text
 from haloscope.watch.live import Process
+from haloscope.watch.monitor import Looking
 from haloscope.watch.rates import Running
 from haloscope.watch.recorder import Builds
 from haloscope.watch.roll_call import RollCall
 from haloscope.watch.thread_stacks import Resolver, Stack, ask, plain
-from haloscope.watch.monitor import Looking
 
 __all__ = ["Told", "roll_calls", "stack_lines"]
 

@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from haloscope.profile.tables import instances
-
+from haloscope.markov import MachineModel
 from haloscope.profile import kernels
 from haloscope.profile.kernels import Chain, Places
-from haloscope.markov import MachineModel
+from haloscope.profile.tables.instances import STRETCH, unpack
 from haloscope.profile.waiting import Analysis
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -55,8 +54,8 @@ def instances(rows: int) -> None:
     for planes in (3, 6, 8):
         packed = np.random.default_rng(rows).integers(0, 256, (planes, rows), dtype=np.uint8)
         stretches = np.array([(0, rows // 2, 1e-9), (rows // 2, rows - rows // 2, 1e-9)])
-        stretches = np.array([tuple(row) for row in stretches], dtype=instances.STRETCH)
-        instances.unpack(packed, stretches, 5, np.empty(rows))
+        stretches = np.array([tuple(row) for row in stretches], dtype=STRETCH)
+        unpack(packed, stretches, 5, np.empty(rows))
 
 
 def waiting(seed: int) -> None:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from haloscope.base.errors import OutputError
 from haloscope.explain.caliper.caliper_tree import caliper_tree
-from haloscope.profile.tables.table_builders import run_information
+from haloscope.profile.tables import run_information
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from haloscope.explain.caliper.caliper_tree import CaliperTree
-    from haloscope.profile.facade import Profile
+    from haloscope.profile import Profile
 
 __all__ = ["CALIPER_METRICS", "cali_text", "write_cali"]
 
@@ -275,7 +275,7 @@ def _describe(lines: _Lines, profile: Profile) -> None:
 
 def described(profile: Profile) -> dict[str, int | float | str]:
     """Return what the file says of the run: what the program said, and what the recorder knows."""
-    told = run_information(profile)
+    told = run_information(profile.data)
     said = told.get("metadata") or {}
     hosts = told["hosts"]
     known = {

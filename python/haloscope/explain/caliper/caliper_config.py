@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from haloscope.base.errors import HaloscopeError, OutputError
 from haloscope.explain.caliper.cali_writer import write_cali
 from haloscope.explain.caliper.caliper_report import mpi_report, runtime_report
-from haloscope.profile.tables.table_builders import run_information
+from haloscope.profile.tables import run_information
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
+    from haloscope.profile import Profile
 
 __all__ = ["Configuration", "as_caliper", "parse_configuration"]
 
@@ -70,7 +70,7 @@ def as_caliper(profile: Profile, show: Callable[[str, str], None]) -> list[str]:
     Files are written where they are asked for; `.cali` without a name beside the profile. `show` gets a text
     and `stdout` or `stderr`, where it is to be shown. What cannot be written is a remark.
     """
-    metadata = run_information(profile).get("metadata") or {}
+    metadata = run_information(profile.data).get("metadata") or {}
     asked = metadata.get(_KEY) if isinstance(metadata, Mapping) else None
     remarks = []
     for configuration in parse_configuration(asked) if isinstance(asked, str) else []:

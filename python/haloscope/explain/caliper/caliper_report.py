@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from haloscope.explain.caliper.caliper_tree import CaliperTree
-    from haloscope.profile.facade import Profile
+    from haloscope.profile import Profile
 
 __all__ = ["mpi_report", "runtime_report"]
 

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from haloscope.profile.store.columns import reductions
-from haloscope.profile.tables.ranks import rank_rows
-from haloscope.profile.store.tree import Scope
+from haloscope.profile.store import Scope, reductions
+from haloscope.profile.tables import rank_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from haloscope.profile.facade import Profile
+    from haloscope.profile import Profile
 
 __all__ = ["STATISTICS", "CaliperTree", "caliper_tree"]
 
@@ -105,7 +104,7 @@ def _folded(names: list[str], parents: NDArray[np.int64]) -> tuple[list[str], li
 
 def _by_rank(profile: Profile, nodes: NDArray[np.int64]) -> pl.DataFrame:
     """Return node × rank, inclusive: equal names in and outside of iterations are one node."""
-    rows = rank_rows(profile, Scope(profile.regions))
+    rows = rank_rows(profile.data, Scope(profile.regions))
     iterations = np.array([_is_iteration(name) for name in profile.regions.names])
     rows = rows.filter(~iterations[rows["path"].to_numpy()])
     node = pl.Series("node", nodes, dtype=pl.Int64)
@@ -125,7 +124,7 @@ def _by_rank(profile: Profile, nodes: NDArray[np.int64]) -> pl.DataFrame:
 
 def _without_calls(profile: Profile, by_rank: pl.DataFrame, nodes: NDArray[np.int64]) -> pl.DataFrame:
     """Return the rows with the time in MPI calls that are not in a nested region."""
-    own = rank_rows(profile, Scope(profile.regions, exclusive=True))
+    own = rank_rows(profile.data, Scope(profile.regions, exclusive=True))
     node = pl.Series("node", nodes, dtype=pl.Int64)
     spent = (
         own.select(node.gather(own["path"]).alias("node"), "rank", "mpi_time")

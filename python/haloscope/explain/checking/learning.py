@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from haloscope.base.errors import UsageError
-from haloscope.profile.store.tree import PROGRAM
 from haloscope.explain.checking.rules import Learned, RegionRules, Rules, TimeRule, write_rules
 from haloscope.explain.checking.slowness import noticed_slowdown
 from haloscope.explain.comparing import read_run, times_of_runs, why_apart
+from haloscope.profile.store import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

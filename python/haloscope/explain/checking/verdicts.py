@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.units import time_text
-from haloscope.profile.store.tree import PROGRAM, region_text
 from haloscope.explain.checking.rules import Limits, TimeRule
 from haloscope.explain.checking.slowness import looks_slow, quick_half, surely_slower
 from haloscope.explain.comparing import times_of_runs
+from haloscope.profile.store import PROGRAM, region_text
 
 if TYPE_CHECKING:
     from haloscope.explain.checking.rules import Count, RegionRules, Rules, Time

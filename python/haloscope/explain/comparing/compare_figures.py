@@ -6,17 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from haloscope.profile.store.tree import PROGRAM, region_text
-from haloscope.markov.figures.elements import (
-    METHOD_COLOURS,
-    Figure,
-    Trace,
-    Unit,
-    axis,
-    margin,
-    plain,
-    unit_of,
-)
+from haloscope.markov.figures import METHOD_COLOURS, Figure, Trace, Unit, axis, margin, plain, unit_of
+from haloscope.profile.store import PROGRAM, region_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

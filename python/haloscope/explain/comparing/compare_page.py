@@ -8,11 +8,11 @@ import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.base.units import count_text, time_text
-from haloscope.profile.page.shell import page, write_page
-from haloscope.profile.store.tree import region_text
 from haloscope.explain.comparing.compare_figures import changes_drawn, intervals_drawn
 from haloscope.explain.comparing.time_differences import longer_text
-from haloscope.markov.figures.elements import Cell, Section, Table
+from haloscope.markov.figures import Cell, Section, Table
+from haloscope.profile.page import page, write_page
+from haloscope.profile.store import region_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

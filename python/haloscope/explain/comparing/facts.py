@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from haloscope.profile.tables.ranks import rank_rows, region_rows
-from haloscope.profile.store.tree import Scope
+from haloscope.profile.store import Scope
+from haloscope.profile.tables import rank_rows, region_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from haloscope.profile.facade import Profile
+    from haloscope.profile import Profile
+    from haloscope.profile.store import ProfileData
 
 __all__ = ["COUNTS", "FACTS", "OWN_TIMES", "PAIRS", "counted", "knows_memory", "own_times", "pairs"]
 
@@ -70,7 +71,7 @@ def counted(profile: Profile) -> pl.DataFrame:
 
 def _has_phases(profile: Profile) -> bool:
     """Return whether all regions are phases that were found."""
-    if not profile.source.rows("phases"):
+    if not profile.data.source.rows("phases"):
         return False
     return all(_FOUND.fullmatch(name) for name in profile.regions.full_names[1:])
 
@@ -84,11 +85,11 @@ def _whole(profile: Profile, frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(path=pl.lit(0, pl.Int64)) if _has_phases(profile) else frame
 
 
-def _rows(profile: Profile, of: Callable[[Profile, Scope], pl.DataFrame]) -> pl.DataFrame:
+def _rows(profile: Profile, of: Callable[[ProfileData, Scope], pl.DataFrame]) -> pl.DataFrame:
     """Return rows of regions without nested ones, or the whole program's with its found phases."""
     if _has_phases(profile):
-        return of(profile, Scope(profile.regions)).filter(pl.col("path") == 0)
-    return of(profile, Scope(profile.regions, exclusive=True))
+        return of(profile.data, Scope(profile.regions)).filter(pl.col("path") == 0)
+    return of(profile.data, Scope(profile.regions, exclusive=True))
 
 
 def _named(profile: Profile, frame: pl.DataFrame) -> pl.DataFrame:
@@ -160,10 +161,10 @@ def _communicators(profile: Profile) -> pl.DataFrame:
 def _spread(profile: Profile) -> pl.DataFrame:
     """Return numbers that differ if ranks have other shares of equal sums, or other partners."""
     keys = ["path", "rank", "partner", "sends", "bytes_sent"]
-    between = _whole(profile, profile.exchanges(keys)).group_by(keys[:3]).agg(pl.col(keys[3:]).sum())
+    between = _whole(profile, profile.data.exchanges(keys)).group_by(keys[:3]).agg(pl.col(keys[3:]).sum())
     sent = between.filter(pl.col("sends") > 0)
     parts = [_hashed(sent, keys[:3], "partners"), _hashed(sent, keys, "messages of each pair")]
-    if profile.source.over_ranks(True) is None:
+    if profile.data.source.over_ranks(True) is None:
         each = _rows(profile, rank_rows)
         parts.append(
             _hashed(each, ["path", "rank", "sends", "colls", "rma_ops", "io_ops"], "calls of each rank")
@@ -180,7 +181,7 @@ def _hashed(rows: pl.DataFrame, columns: list[str], quantity: str) -> pl.DataFra
 
 def pairs(profile: Profile) -> pl.DataFrame:
     """Return who sends to whom: `region`, `rank`, `partner`, without nested regions."""
-    rows = _whole(profile, profile.exchanges(["path", "rank", "partner", "sends"])).filter(
+    rows = _whole(profile, profile.data.exchanges(["path", "rank", "partner", "sends"])).filter(
         pl.col("sends") > 0
     )
     return _named(profile, rows.select("path", "rank", "partner").unique()).select(list(PAIRS))
@@ -205,7 +206,7 @@ def own_times(profile: Profile) -> pl.DataFrame:
         (pl.col("compute_time_mean") * share).alias("compute"),
         (pl.col("mpi_time_mean") * share).alias("mpi"),
     )
-    whole = region_rows(profile, Scope(tree)).select("path", pl.col("time_mean").alias("inclusive"))
+    whole = region_rows(profile.data, Scope(tree)).select("path", pl.col("time_mean").alias("inclusive"))
     rows = rows.join(whole, on="path", how="left", maintain_order="left")
     rows = rows.join(_waited(profile, ranks), on="path", how="left", maintain_order="left")
     return _named(profile, rows).select(pl.col(name).cast(kind) for name, kind in OWN_TIMES.items())

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.units import time_text
-from haloscope.profile.store.tree import region_text
 from haloscope.explain.comparing.sides import times_of_runs
 from haloscope.markov.statistics import means_apart
+from haloscope.profile.store import region_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

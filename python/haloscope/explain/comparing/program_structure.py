@@ -8,7 +8,7 @@ import polars as pl
 
 from haloscope.base.errors import printable, shortened
 from haloscope.base.units import bytes_text, count_text
-from haloscope.profile.store.tree import region_text
+from haloscope.profile.store import region_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

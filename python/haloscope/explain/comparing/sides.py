@@ -11,9 +11,9 @@ import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.base.units import ranks_text
-from haloscope.profile.facade import Profile
-from haloscope.profile.tables.table_builders import run_information
 from haloscope.explain.comparing.facts import counted, knows_memory, own_times, pairs
+from haloscope.profile import Profile
+from haloscope.profile.tables import run_information
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,12 +74,12 @@ def read_run(path: str | os.PathLike[str]) -> Run:
     """
     with Profile(path) as profile:
         profile.verify()
-        told = profile.guarded(lambda: run_information(profile))
+        told = profile.data.guarded(lambda: run_information(profile.data))
         if told["missing_ranks"] or told["unfinished_ranks"] or told["partial"]:
             lost = sorted({*(told["missing_ranks"] or ()), *(told["unfinished_ranks"] or ())})
             who = ranks_text(lost) if lost else "a part"
             raise ProfileError(f"{profile.path}: the run is not whole: {who} is missing; run it again")
-        return profile.guarded(
+        return profile.data.guarded(
             lambda: Run(
                 Path(path),
                 told,
@@ -98,9 +98,9 @@ def _unknown(profile: Profile) -> frozenset[str]:
 
 
 def _series(profile: Profile) -> tuple[str, ...]:
-    if not profile.source.rows("series"):
+    if not profile.data.source.rows("series"):
         return ()
-    from haloscope.markov.reading import series_of
+    from haloscope.markov import series_of
 
     return tuple(series_of(profile))
 

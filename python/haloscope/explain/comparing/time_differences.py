@@ -9,16 +9,15 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import TimingsError, UsageError
-from haloscope.profile.store.tree import PROGRAM, region_text
 from haloscope.explain.comparing.sides import times_of_runs
-from haloscope.markov.statistics import faster_by_runs
-from haloscope.markov.statistics.comparison import sentence
+from haloscope.markov.statistics import faster_by_runs, sentence
+from haloscope.profile.store import PROGRAM, region_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from haloscope.explain.comparing.sides import Side
-    from haloscope.markov.results import Claim
+    from haloscope.markov import Claim
 
 __all__ = ["TIMES", "TimeClaim", "longer_text", "shared_series", "time_claims", "time_frame"]
 

@@ -13,11 +13,10 @@ from typing import Any
 import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
-from haloscope.profile.store.format import ProfileFile
-from haloscope.profile.facade import RUN_COLUMNS, Profile, labelled, run_row
-from haloscope.profile.tables.table_builders import checked_info, said_texts
-from haloscope.profile.store.tree import PROGRAM, no_region, parts
 from haloscope.explain.ensembles.stacked import Stacked
+from haloscope.profile import RUN_COLUMNS, Profile, labelled, run_row
+from haloscope.profile.store import PROGRAM, ProfileFile, checked_info, no_region, parts
+from haloscope.profile.tables import said_texts
 
 __all__ = ["Ensemble", "open_all"]
 
@@ -106,7 +105,7 @@ class Ensemble:
 
     def _stacked(self, profiles: Sequence[Profile], name: str, exclusive: bool) -> Iterator[pl.DataFrame]:
         for alike in _alike(profiles):
-            stack = Stacked(alike)
+            stack = Stacked([profile.data for profile in alike])
             self._names.update(stack.forest.names, stack.forest.full_names)
             rows = stack.guarded(lambda stack=stack: _STACKED[name](stack, exclusive))  # type: ignore[misc]
             described = [self._describe(profile) for profile in alike]
@@ -119,7 +118,7 @@ class Ensemble:
         def made(profiles: Sequence[Profile]) -> Iterator[pl.DataFrame]:
             for profile in profiles:
                 try:
-                    yield profile.guarded(lambda: labelled(profile, name, exclusive, region))  # noqa: B023
+                    yield profile.data.guarded(lambda: labelled(profile, name, exclusive, region))  # noqa: B023
                 except UsageError as error:
                     if region is None:
                         raise
@@ -163,9 +162,9 @@ class Ensemble:
     def _describe(self, profile: Profile) -> dict[str, Any]:
         """Return what is known of a run, by column of `runs`."""
         if profile.path not in self._runs:
-            told = profile.guarded(lambda: checked_info(profile))
+            told = profile.data.guarded(lambda: checked_info(profile.info))
             missing = {"missing_ranks": len(told.get("missing_ranks") or [])}
-            row = profile.guarded(lambda: run_row(profile))
+            row = profile.data.guarded(lambda: run_row(profile))
             self._runs[profile.path] = said_texts(told) | row | missing
         return self._runs[profile.path]
 
@@ -190,7 +189,7 @@ def _alike(profiles: Sequence[Profile]) -> Iterator[list[Profile]]:
     """Yield, in order, profiles that can be read as one: those of the recorder that know their hosts."""
     together: list[Profile] = []
     for profile in profiles:
-        if isinstance(profile.source, ProfileFile) and profile.hosts.names:
+        if isinstance(profile.data.source, ProfileFile) and profile.hosts.names:
             together.append(profile)
             continue
         if together:

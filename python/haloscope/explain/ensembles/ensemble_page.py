@@ -10,8 +10,6 @@ import polars as pl
 
 from haloscope.base.errors import UsageError, printable
 from haloscope.base.units import count_text, percent_text, time_text
-from haloscope.profile.page.shell import page, write_page
-from haloscope.profile.store.tree import PROGRAM, region_text
 from haloscope.explain.ensembles.dominant_regions import dominance
 from haloscope.explain.ensembles.ensemble_tables import (
     laws_table,
@@ -21,13 +19,15 @@ from haloscope.explain.ensembles.ensemble_tables import (
     totals_table,
 )
 from haloscope.explain.ensembles.growth import laws
-from haloscope.explain.ensembles.region_families import families, levels
-from haloscope.explain.ensembles.oddities import remarks
-from haloscope.explain.ensembles.scaling import efficiency, over, shares, totals
-from haloscope.explain.ensembles.message_sizes import size_classes, speed_classes
 from haloscope.explain.ensembles.message_maps import time_maps
+from haloscope.explain.ensembles.message_sizes import size_classes, speed_classes
+from haloscope.explain.ensembles.oddities import remarks
+from haloscope.explain.ensembles.region_families import families, levels
+from haloscope.explain.ensembles.scaling import efficiency, over, shares, totals
 from haloscope.explain.ensembles.view import placed
-from haloscope.markov.figures.elements import Section
+from haloscope.markov.figures import Section
+from haloscope.profile.page import page, write_page
+from haloscope.profile.store import PROGRAM, region_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,7 +94,7 @@ def write_ensemble_page(
         "sections": [section.as_json() for section in whole],
         "regions": regions,
     }
-    write_page(page("ensemble.html", f"{title} – Haloscope", _SCRIPTS, _finite(data)), output)
+    write_page(page("ensemble.html", f"{title} – Haloscope", _SCRIPTS, _finite(data), "explain"), output)
 
 
 def _finite(value: Any) -> Any:

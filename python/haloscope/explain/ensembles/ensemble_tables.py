@@ -9,9 +9,9 @@ import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.base.units import bytes_text, count_text, moment_text, percent_text, time_text
-from haloscope.profile.store.tree import region_text
 from haloscope.explain.ensembles.view import column_of
-from haloscope.markov.figures.elements import Table
+from haloscope.markov.figures import Table
+from haloscope.profile.store import region_text
 
 __all__ = ["laws_table", "runs_table", "sizes_table", "speeds_table", "totals_table"]
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from haloscope.profile.store.tree import region_text
-from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, TERMS, Laws, draws_of, fit
 from haloscope.explain.ensembles.quantities import quantity_of
 from haloscope.explain.ensembles.scaling import longest, named_regions
+from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, TERMS, Laws, draws_of, fit
 from haloscope.explain.ensembles.view import View, axis_of, label_of, layout_of, line, placed
-from haloscope.markov.figures.elements import Figure, Trace
+from haloscope.markov.figures import Figure, Trace
+from haloscope.profile.store import region_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,10 +11,10 @@ import polars as pl
 
 from haloscope.base.errors import UsageError
 from haloscope.base.units import time_text
-from haloscope.profile.facade import Profile, labelled
-from haloscope.profile.store.tree import PROGRAM
 from haloscope.explain.ensembles.view import View, placed
-from haloscope.markov.figures.elements import Figure, Panel, Trace, axis, panels
+from haloscope.markov.figures import Figure, Panel, Trace, axis, panels
+from haloscope.profile import Profile, labelled
+from haloscope.profile.store import PROGRAM
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

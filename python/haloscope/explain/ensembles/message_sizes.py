@@ -12,9 +12,9 @@ import polars as pl
 
 from haloscope.base.errors import UsageError
 from haloscope.base.units import bytes_text
-from haloscope.profile.store.tree import PROGRAM
 from haloscope.explain.ensembles.view import View, axis_of, line, one_region, placed, told_against
-from haloscope.markov.figures.elements import Figure, Panel, axis, margin, panels
+from haloscope.markov.figures import Figure, Panel, axis, margin, panels
+from haloscope.profile.store import PROGRAM
 
 if TYPE_CHECKING:
     from haloscope.explain.ensembles.ensemble import Ensemble

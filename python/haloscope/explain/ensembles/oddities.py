@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from haloscope.profile.facade import RUN_COLUMNS
-from haloscope.profile.store.tree import PROGRAM
+from haloscope.profile import RUN_COLUMNS
+from haloscope.profile.store import PROGRAM
 
 if TYPE_CHECKING:
     from haloscope.explain.ensembles.ensemble import Ensemble

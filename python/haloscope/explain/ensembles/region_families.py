@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from haloscope.base.errors import UsageError
-from haloscope.profile.store.tree import region_text
 from haloscope.explain.ensembles.quantities import QUANTITIES, quantity_of
 from haloscope.explain.ensembles.view import View, axis_of, line, placed, told_against
-from haloscope.markov.figures.elements import Figure, Panel, Trace, axis, panels, regime_colours
+from haloscope.markov.figures import Figure, Panel, Trace, axis, panels, regime_colours
+from haloscope.profile.store import region_text
 
 if TYPE_CHECKING:
     from haloscope.explain.ensembles.ensemble import Ensemble

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from haloscope.profile.store.tree import PROGRAM, region_text
 from haloscope.explain.ensembles.quantities import quantity_of
 from haloscope.explain.ensembles.view import (
     View,
@@ -20,7 +19,8 @@ from haloscope.explain.ensembles.view import (
     placed,
     told_against,
 )
-from haloscope.markov.figures.elements import Figure, Panel, Trace, axis, panels, plain
+from haloscope.markov.figures import Figure, Panel, Trace, axis, panels, plain
+from haloscope.profile.store import PROGRAM, region_text
 
 if TYPE_CHECKING:
     from haloscope.explain.ensembles.ensemble import Ensemble

@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from haloscope.profile.store.columns import LAYOUT, NEEDED, REGION_COLUMNS, keys, reductions, said, typed
-from haloscope.profile.store.format import ProfileFile
-from haloscope.profile.facade import Profile
-from haloscope.profile.tables.ranks import Hosts, region_rows
-from haloscope.profile.store.tree import RegionTree, Scope
+from haloscope.profile.store import (
+    LAYOUT,
+    NEEDED,
+    REGION_COLUMNS,
+    Hosts,
+    ProfileData,
+    ProfileFile,
+    RegionTree,
+    Scope,
+    keys,
+    reductions,
+    said,
+    typed,
+)
+from haloscope.profile.tables import region_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,16 +54,16 @@ class Forest(RegionTree):
         )
 
 
-class Stacked(Profile):
+class Stacked(ProfileData):
     """Profiles of the recorder that look like one, whose tables of regions are made at once.
 
     What is of a run as a whole, such as its information, a stack has not.
     """
 
-    def __init__(self, profiles: Sequence[Profile]) -> None:
+    def __init__(self, profiles: Sequence[ProfileData]) -> None:
         """Take open profiles, which stay the caller's to close. Raises `ProfileError` for damage."""
+        super().__init__(profiles[0].source)
         self._profiles = profiles
-        self.source = profiles[0].source
         self.forest = Forest([profile.regions for profile in profiles])
         self.regions = self.forest
         self.hosts = self._hosts()

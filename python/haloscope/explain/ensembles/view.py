@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from haloscope.base.errors import UsageError
-from haloscope.markov.figures.elements import METHOD_COLOURS, Figure, Trace, axis, margin, plain
+from haloscope.markov.figures import METHOD_COLOURS, Figure, Trace, axis, margin, plain
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as PlotlyFigure

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from haloscope.profile.facade import Profile
+from haloscope.profile import Profile
+from haloscope.profile.store import ProfileData, ProfileFile, Source
 
 if TYPE_CHECKING:
-    from haloscope.profile.store.format import ProfileFile
-    from haloscope.profile.store.source import Source
     from haloscope.profile.trace import Trace
 
 __all__ = ["Aliases", "AnonymousProfile", "anonymous_trace"]
@@ -147,13 +146,18 @@ class AnonymousProfile(Profile):
     """A profile whose texts are aliases; numbers are as they are. It shares the other's file."""
 
     def __init__(self, profile: Profile, aliases: Aliases) -> None:
-        self._profile = profile
-        self.source = _AnonymousSource(profile.source, aliases)
+        self.data = _AnonymousData(profile.data, aliases)
+
+
+class _AnonymousData(ProfileData):
+    def __init__(self, data: ProfileData, aliases: Aliases) -> None:
+        super().__init__(_AnonymousSource(data.source, aliases))
+        self._data = data
 
     @property
     def file(self) -> ProfileFile:
         """The recorder's file, of which only numbers are read here. Raises `UsageError` for others."""
-        return self._profile.file
+        return self._data.file
 
 
 def anonymous_trace(trace: Trace, aliases: Aliases) -> Trace:

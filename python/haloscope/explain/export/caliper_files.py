@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from haloscope.explain.caliper.cali_writer import write_cali
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
+    from haloscope.profile import Profile
 
 __all__ = ["write_caliper", "write_caliper_ranks"]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from haloscope.base.files import whole_directory
-from haloscope.profile.tables.table_builders import TABLES
+from haloscope.profile.tables import TABLES
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
+    from haloscope.profile import Profile
 
 __all__ = ["write_csv"]
 

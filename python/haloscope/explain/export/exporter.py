@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from haloscope.base.errors import UsageError
-from haloscope.profile.facade import Profile
 from haloscope.explain.export.aliases import Aliases
 from haloscope.explain.export.exports import EXPORTS, Format
 from haloscope.explain.export.traced import Profiles, Traced
+from haloscope.profile import Profile
 
 __all__ = ["export", "exported"]
 
@@ -65,7 +65,7 @@ def _write(form: Format, profiles: Profiles, target: Path) -> Sequence[str]:
     if form.about == "profiles":
         return write(profiles, target)
     with profiles.opened(profiles.paths[0]) as profile:
-        return profile.guarded(lambda: write(_source(form, profile), target))
+        return profile.data.guarded(lambda: write(_source(form, profile), target))
 
 
 def _source(form: Format, profile: Profile) -> Profile | Traced:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from haloscope.base.errors import ProfileError, printable
 from haloscope.base.files import write_whole
-from haloscope.profile.tables.table_builders import run_information
+from haloscope.profile.tables import run_information
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
     from haloscope.explain.export.traced import Profiles
+    from haloscope.profile import Profile
 
 __all__ = ["write_extrap"]
 
@@ -53,7 +53,7 @@ def write_extrap(profiles: Profiles, output: Path) -> list[str]:
     between runs with as many ranks. Runs with the same parameters are repetitions. Return a line about
     regions and values that some run lacks. Raises `OutputError`.
     """
-    runs = [profile.guarded(lambda opened=profile: _run(opened)) for profile in profiles]  # type: ignore[misc]
+    runs = [profile.data.guarded(lambda opened=profile: _run(opened)) for profile in profiles]  # type: ignore[misc]
     names = _parameters(runs)
     points: dict[tuple[int, ...], list[_Run]] = {}
     for run in runs:
@@ -79,7 +79,7 @@ def write_extrap(profiles: Profiles, output: Path) -> list[str]:
 
 
 def _run(profile: Profile) -> _Run:
-    told = run_information(profile)
+    told = run_information(profile.data)
     if not told["ranks"]:
         raise ProfileError(f"{profile.path}: does not say its number of ranks; leave it out")
     said = {

@@ -12,10 +12,10 @@ import polars as pl
 
 from haloscope.base.errors import OutputError
 from haloscope.base.files import scratch_file, whole_file
-from haloscope.profile.kernels import library
 from haloscope.explain.export.otf2_words import FILE, FUNCTION, operations_of, role_of
 from haloscope.explain.export.remarks import remarks_on
 from haloscope.explain.export.trace_columns import TraceColumns
+from haloscope.profile.kernels import native_library
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +64,7 @@ def write_goal(traced: Traced, output: Path) -> list[str]:
     with whole_file(output, "schedule") as file, scratch_file(output) as scratch:
         world, _kept = _world(columns)
         arguments = (ctypes.byref(columns.struct), ctypes.byref(world), file.fileno(), scratch.fileno())
-        status = library().haloscope_goal(*arguments, ctypes.byref(left_out))
+        status = native_library().haloscope_goal(*arguments, ctypes.byref(left_out))
         if status:
             raise OutputError(f"{output}: cannot be written: {os.strerror(status)}; name another place")
     lines = remarks_on(trace, columns, kinds=("collectives",))

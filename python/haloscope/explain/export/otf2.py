@@ -13,10 +13,10 @@ import polars as pl
 
 from haloscope.base.errors import OutputError
 from haloscope.base.files import whole_directory
-from haloscope.profile.importing.otf2_library import otf2_library
 from haloscope.explain.export.otf2_words import operations_of, role_of
 from haloscope.explain.export.remarks import remarks_on
 from haloscope.explain.export.trace_columns import TraceColumns, c_text
+from haloscope.profile.importing import otf2_library
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,12 +12,12 @@ import polars as pl
 
 from haloscope.base.errors import OutputError
 from haloscope.base.files import whole_file
-from haloscope.profile.facade import labelled, run_columns
-from haloscope.profile.tables.table_builders import TABLES
+from haloscope.profile import labelled, run_columns
+from haloscope.profile.tables import TABLES
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
     from haloscope.explain.export.traced import Profiles
+    from haloscope.profile import Profile
 
 __all__ = ["RUNS", "write_parquet"]
 
@@ -35,7 +35,7 @@ def write_parquet(profiles: Profiles, output: Path) -> list[str]:
     if output.exists() and not ((output / RUNS).is_dir() or (output.is_dir() and not any(output.iterdir()))):
         raise OutputError(f"{output}: is there, and is no data set of profiles; name another directory")
     for profile in profiles:
-        profile.guarded(lambda opened=profile: _write_run(opened, output))  # type: ignore[misc]
+        profile.data.guarded(lambda opened=profile: _write_run(opened, output))  # type: ignore[misc]
     return []
 
 

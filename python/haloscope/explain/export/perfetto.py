@@ -12,9 +12,9 @@ import polars as pl
 
 from haloscope.base.errors import OutputError
 from haloscope.base.files import scratch_file, whole_file
-from haloscope.profile.kernels import library
 from haloscope.explain.export.remarks import remarks_on
 from haloscope.explain.export.trace_columns import TraceColumns, c_text
+from haloscope.profile.kernels import native_library
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ def write_perfetto(traced: Traced, output: Path) -> list[str]:
     columns = TraceColumns(traced.trace, operations, by_communicator=False)
     with whole_file(output, "trace") as file, scratch_file(output) as scratch:
         names, _kept = _names(traced, columns)
-        status = library().haloscope_perfetto(
+        status = native_library().haloscope_perfetto(
             ctypes.byref(columns.struct), ctypes.byref(names), file.fileno(), scratch.fileno()
         )
         if status:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from haloscope.base.errors import ProfileError
-from haloscope.profile.facade import open_profile
 from haloscope.explain.export.aliases import Aliases, AnonymousProfile, anonymous_trace
+from haloscope.profile import open as open_profile
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
+    from haloscope.profile import Profile
     from haloscope.profile.trace import Trace
 
 __all__ = ["Profiles", "Traced"]

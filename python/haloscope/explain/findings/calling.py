@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from haloscope.base.units import bytes_text, count_text, percent_text, time_text
-from haloscope.profile.store.tree import PROGRAM
 from haloscope.explain.findings.finding import Evidence
 from haloscope.explain.findings.ground import POLL, place_text
+from haloscope.profile.store import PROGRAM
 
 if TYPE_CHECKING:
     from haloscope.explain.findings.finding import Finding

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from haloscope.profile.facade import Profile
 from haloscope.explain.findings.calling import communicators_made, outside_regions, polling, slow_algorithm
 from haloscope.explain.findings.ground import Ground, Measured
 from haloscope.explain.findings.lateness import late_messages
@@ -15,6 +14,7 @@ from haloscope.explain.findings.messaging import blocking_transfer, small_messag
 from haloscope.explain.findings.offnode import scattered_partners
 from haloscope.explain.findings.staging import host_staging
 from haloscope.explain.findings.unevenness import imbalance, shared_cpu, slow_place
+from haloscope.profile import Profile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -153,13 +153,13 @@ def findings(
     if not isinstance(profile, Profile):
         with Profile(profile) as opened:
             return findings(opened, measured, most_events=most_events, repeats=repeats)
-    return profile.guarded(lambda: _found(profile, measured or Measured(), most_events, repeats))
+    return profile.data.guarded(lambda: _found(profile, measured or Measured(), most_events, repeats))
 
 
 def _found(
     profile: Profile, measured: Measured, most_events: int | None, repeats: Sequence[str | os.PathLike[str]]
 ) -> list[Finding]:
-    if not profile.source.rows("ranks"):
+    if not profile.data.source.rows("ranks"):
         return []
     ground = Ground(profile, measured, most_events)
     if not ground.is_sound:
@@ -171,4 +171,4 @@ def _found(
 
 def _again(ground: Ground, path: str | os.PathLike[str]) -> NDArray[np.float64]:
     with Profile(path) as other:
-        return other.guarded(lambda: ground.computing_in(Ground(other)))
+        return other.data.guarded(lambda: ground.computing_in(Ground(other)))

@@ -11,14 +11,14 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import UsageError
-from haloscope.profile.tables.binding import numbers_of
-from haloscope.profile.store.tree import PROGRAM, region_text
 from haloscope.explain.findings.finding import Evidence, Finding
+from haloscope.profile.store import PROGRAM, region_text
+from haloscope.profile.tables import numbers_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from haloscope.profile.facade import Profile
+    from haloscope.profile import Profile
 
 __all__ = [
     "FAMILIES",

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.units import bytes_text, percent_text
-from haloscope.profile.store.tree import PROGRAM
 from haloscope.explain.findings.finding import Evidence
+from haloscope.profile.store import PROGRAM
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,10 +11,10 @@ import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.base.units import percent_text, ranks_text, time_text
-from haloscope.profile.tables.binding import numbers_of
 from haloscope.explain.findings.alike import doubt, repeated, unsteadiness
 from haloscope.explain.findings.finding import Evidence
 from haloscope.explain.findings.ground import FAMILIES, place_text
+from haloscope.profile.tables import numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from haloscope.base.errors import printable, shortened
-from haloscope.profile.shown.cells import site_text
-from haloscope.profile.store.tree import Scope
-from haloscope.profile.sites.readable import without_arguments
-from haloscope.profile.sites.call_stacks import site_of
-from haloscope.profile.sites.site_table import site_rows
+from haloscope.profile.sites import site_of, site_rows, site_text, without_arguments
+from haloscope.profile.store import Scope
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
-    from haloscope.profile.sites.call_stacks import Place
+    from haloscope.profile import Profile
+    from haloscope.profile.sites import Place
 
 __all__ = ["flames", "site_data"]
 
@@ -56,7 +53,7 @@ def site_data(profile: Profile) -> dict[str, Any]:
 
     A row is region (its place in the tree), place, file, function of MPI, calls, bytes, seconds, spread.
     """
-    rows = site_rows(profile, Scope(profile.regions, exclusive=True)).sort("time_total", descending=True)
+    rows = site_rows(profile.data, Scope(profile.regions, exclusive=True)).sort("time_total", descending=True)
     # A sum may overflow, and JSON has no infinity.
     floats = pl.col(pl.Float64)
     rows = rows.with_columns(pl.when(floats.is_finite()).then(floats).name.keep())

@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from haloscope.base.errors import printable
-from haloscope.profile.tables.efficiencies import efficiency_rows
-from haloscope.profile.tables.ranks import rank_rows, region_rows
+from haloscope.explain.findings import findings, is_crowded
 from haloscope.explain.reporting.report_history import history
 from haloscope.explain.reporting.report_packing import binned, packed, placed, rows_by_region, world
 from haloscope.explain.reporting.report_timeline import timeline
 from haloscope.explain.reporting.report_waiting import waiting
 from haloscope.explain.reporting.text_summary import warnings
-from haloscope.profile.tables.table_builders import call_rows, info, run_information
-from haloscope.profile.store.tree import Scope, region_text
-from haloscope.profile.shown.views import views
-from haloscope.explain.findings import findings, is_crowded
+from haloscope.profile.shown import views
+from haloscope.profile.store import Scope, region_text
+from haloscope.profile.tables import call_rows, efficiency_rows, info, rank_rows, region_rows, run_information
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
-    from haloscope.profile.store.tree import RegionTree
+    from haloscope.profile import Profile
+    from haloscope.profile.store import RegionTree
 
 __all__ = ["page_data"]
 
@@ -33,9 +31,9 @@ _MOST_ROWS = 400_000
 def page_data(profile: Profile) -> dict[str, Any]:
     """Return what the page shows of a run. Raises `DamageError`."""
     tree = profile.regions
-    told = run_information(profile)
+    told = run_information(profile.data)
     exclusive = Scope(tree, exclusive=True)
-    own = rank_rows(profile, exclusive)
+    own = rank_rows(profile.data, exclusive)
     return {
         "profile": printable(profile.path.name),
         "program": printable(told["program"] or "unknown program"),
@@ -48,7 +46,7 @@ def page_data(profile: Profile) -> dict[str, Any]:
         "findings": _findings(profile),
         "crowded": is_crowded(profile),
         **_regions(tree),
-        "inclusive": _columns(profile, Scope(tree), rank_rows(profile, Scope(tree))),
+        "inclusive": _columns(profile, Scope(tree), rank_rows(profile.data, Scope(tree))),
         "exclusive": _columns(profile, exclusive, own),
         "split": _split(profile, own, _MOST_ROWS),
         "matrix": _matrix(profile, _MOST_ROWS),
@@ -63,7 +61,7 @@ def page_data(profile: Profile) -> dict[str, Any]:
 
 
 def _about(profile: Profile) -> list[tuple[str, str]]:
-    frame = info(profile)
+    frame = info(profile.data)
     key, value = views("info", frame.columns)
     return [(key.of(row), value.of(row)) for row in frame.to_dicts()]
 
@@ -103,8 +101,8 @@ def _regions(tree: RegionTree) -> dict[str, Any]:
 def _columns(profile: Profile, scope: Scope, of_ranks: pl.DataFrame) -> dict[str, list[Any]]:
     """Return the tables `regions` and `pop` by column, with a null for a region that no rank entered."""
     tree = profile.regions
-    efficiencies = efficiency_rows(profile, scope, of_ranks)
-    rows = region_rows(profile, scope, of_ranks).join(efficiencies, on="path", how="left")
+    efficiencies = efficiency_rows(profile.data, scope, of_ranks)
+    rows = region_rows(profile.data, scope, of_ranks).join(efficiencies, on="path", how="left")
     every = pl.DataFrame({"path": range(len(tree))}, schema={"path": pl.Int64})
     floats = pl.col(pl.Float64)
     return (
@@ -117,7 +115,7 @@ def _columns(profile: Profile, scope: Scope, of_ranks: pl.DataFrame) -> dict[str
 
 
 def _calls(profile: Profile) -> pl.DataFrame:
-    rows = call_rows(profile, Scope(profile.regions, exclusive=True))
+    rows = call_rows(profile.data, Scope(profile.regions, exclusive=True))
     return rows.select("path", "call", "calls", "bytes", "time_total", "time_max")
 
 
@@ -147,7 +145,7 @@ def _matrix(profile: Profile, most_rows: int) -> dict[str, Any]:
     """Return rank × partner of each region, exclusive: bytes and messages sent, seconds."""
     names = ["path", "rank", "partner", "sends", "bytes_sent", "time"]
     known = (pl.col("rank") >= 0) & (pl.col("partner") >= 0)
-    pairs = profile.exchanges(names).filter(known)
+    pairs = profile.data.exchanges(names).filter(known)
     ranks = world(profile, pl.concat([pairs["rank"], pairs["partner"]]))
     bin_size, joined = binned(pairs, ["rank", "partner"], ranks, most_rows)
     columns = {"rank": "row", "partner": "column", "sends": "messages", "bytes_sent": "bytes"}
@@ -157,17 +155,17 @@ def _matrix(profile: Profile, most_rows: int) -> dict[str, Any]:
 
 def _regimes(profile: Profile) -> list[dict[str, Any]]:
     # A report needs no extra; without that of statistics it has all but this.
-    if not profile.source.rows("instances") or find_spec("scipy") is None:
+    if not profile.data.source.rows("instances") or find_spec("scipy") is None:
         return []
-    from haloscope.markov.figures.regimes_page import report_sections
+    from haloscope.markov.figures import report_sections
 
     return report_sections(profile)
 
 
 def _sites(profile: Profile) -> dict[str, Any] | None:
-    if not profile.source.rows("sites"):
+    if not profile.data.source.rows("sites"):
         return None
-    from haloscope.profile.sites import site_data
+    from haloscope.explain.reporting.flame import site_data
 
     return site_data(profile)
 

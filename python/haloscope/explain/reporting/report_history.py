@@ -10,7 +10,7 @@ import polars as pl
 from haloscope.explain.reporting.report_packing import packed_columns
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
+    from haloscope.profile import Profile
 
 __all__ = ["history"]
 

@@ -11,8 +11,8 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from haloscope.profile.facade import Profile
-    from haloscope.profile.store.tree import RegionTree
+    from haloscope.profile import Profile
+    from haloscope.profile.store import RegionTree
 
 __all__ = ["binned", "by_region", "packed", "packed_columns", "placed", "rows_by_region", "world"]
 

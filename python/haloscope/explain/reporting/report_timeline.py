@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 
 from haloscope.explain.reporting.report_packing import by_region, packed_columns
-from haloscope.profile.importing.mpi_functions import family_of
+from haloscope.profile.importing import family_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from haloscope.profile.facade import Profile
+    from haloscope.profile import Profile
     from haloscope.profile.waiting import Analysis, Timeline
 
 __all__ = ["timeline"]

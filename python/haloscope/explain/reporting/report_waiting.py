@@ -12,7 +12,7 @@ from haloscope.explain.reporting.report_packing import binned, packed, rows_by_r
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from haloscope.profile.facade import Profile
+    from haloscope.profile import Profile
 
 __all__ = ["waiting"]
 

@@ -10,15 +10,15 @@ import polars as pl
 
 from haloscope.base.errors import printable, shortened
 from haloscope.base.units import bytes_text, count_text, percent_text, ranks_text, time_text
-from haloscope.profile.shown.cells import site_text
-from haloscope.profile.tables.table_builders import run_information
-from haloscope.profile.store.tree import PROGRAM, region_text
 from haloscope.explain.findings import finding_line, findings
+from haloscope.profile.sites import site_text
+from haloscope.profile.store import PROGRAM, region_text
+from haloscope.profile.tables import run_information
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from haloscope.profile.facade import Profile
+    from haloscope.profile import Profile
 
 __all__ = ["summary", "warnings"]
 
@@ -37,11 +37,11 @@ def summary(profile: Profile) -> list[str]:
 
     Raises `ProfileError` if the profile is damaged.
     """
-    return profile.guarded(lambda: _summary(profile))
+    return profile.data.guarded(lambda: _summary(profile))
 
 
 def _summary(profile: Profile) -> list[str]:
-    told = run_information(profile)
+    told = run_information(profile.data)
     regions = profile.table("regions")
     whole = regions.row(0, named=True) if len(regions) else None
     lines = [_headline(told)]
@@ -112,7 +112,7 @@ def _calls(profile: Profile) -> pl.DataFrame:
 
 def _sites(profile: Profile) -> list[str]:
     """Return a line for each of the costliest lines of source, none without call sites."""
-    if not profile.source.rows("sites"):
+    if not profile.data.source.rows("sites"):
         return []
     rows = profile.table("sites", exclusive=True)
     place = ["site", "function", "call"]

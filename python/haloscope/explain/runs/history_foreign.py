@@ -9,7 +9,7 @@ import polars as pl
 from haloscope.base.errors import ProfileError
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
+    from haloscope.profile import Profile
 
 __all__ = ["FOREIGN_SUFFIXES", "foreign_info"]
 
@@ -31,7 +31,7 @@ def foreign_info(path: str) -> dict[str, Any]:
 
     An OTF2 archive is refused: all its events would have to be read. Raises `ProfileError`.
     """
-    from haloscope.profile.facade import open_profile
+    from haloscope.profile import open as open_profile
     from haloscope.profile.importing import kind_of_foreign
 
     kind = kind_of_foreign(path)

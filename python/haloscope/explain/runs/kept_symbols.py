@@ -12,8 +12,8 @@ import numpy as np
 
 from haloscope.base.files import replace_whole
 from haloscope.base.schema import STORED
-from haloscope.profile.facade import Profile
-from haloscope.profile.sites.symbols import Functions
+from haloscope.profile import Profile
+from haloscope.profile.sites import Functions
 
 __all__ = ["keep_symbols"]
 
@@ -31,7 +31,7 @@ def keep_symbols(path: str | os.PathLike[str]) -> list[str]:
     """
     with Profile(path) as profile:
         book = profile.site_book
-        if not book.rows.height or profile.source.rows("symbols"):
+        if not book.rows.height or profile.data.source.rows("symbols"):
             return []
         found = book.symbols.functions
         if found:

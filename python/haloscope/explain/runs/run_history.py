@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
-from haloscope.profile.store.head import read_info
 from haloscope.explain.runs.history_foreign import FOREIGN_SUFFIXES, foreign_info
+from haloscope.profile.store import read_info
 
 __all__ = ["COSTS", "HISTORY", "History", "costs", "history", "read_history"]
 

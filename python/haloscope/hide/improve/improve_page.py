@@ -8,18 +8,9 @@ from pathlib import Path
 
 from haloscope.base.errors import printable
 from haloscope.base.units import time_text
-from haloscope.explain import page, write_page
-from haloscope.markov.figures import (
-    METHOD_COLOURS,
-    Cell,
-    Figure,
-    Section,
-    Table,
-    axis,
-    margin,
-    plain,
-)
 from haloscope.hide.improve.improvement import AS_IT_IS, Improvement
+from haloscope.markov.figures import METHOD_COLOURS, Cell, Figure, Section, Table, axis, margin, plain
+from haloscope.profile.page import page, write_page
 
 __all__ = ["write_improve_page"]
 

@@ -19,7 +19,7 @@ from haloscope.hide.improve.remedy import Remedy, remedies
 from haloscope.hide.improve.trial_runs import Run, Runner
 
 if TYPE_CHECKING:
-    from haloscope.explain import Profile
+    from haloscope.profile import Profile
 
 __all__ = ["AS_IT_IS", "Improvement", "Plan", "Proof", "improve"]
 
@@ -134,7 +134,7 @@ def improve(command: Sequence[str], *, plan: Plan = Plan(), progress: Step | Non
 
         print("\\n".join(haloscope.improve(["mpiexec", "-n", "8", "./app"]).script()))
     """
-    from haloscope.explain import Profile
+    from haloscope.profile import Profile
 
     step = progress or (lambda what: None)
     target = find_target(command, Choice(), "there is nothing to improve")

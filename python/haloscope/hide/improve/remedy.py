@@ -16,7 +16,7 @@ from haloscope.base.objects import Abi
 from haloscope.base.units import bytes_text, percent_text
 
 if TYPE_CHECKING:
-    from haloscope.explain import Profile
+    from haloscope.profile import Profile
 
 __all__ = ["PROFILE", "Remedy", "remedies"]
 

@@ -104,7 +104,7 @@ def _ended(command: Sequence[str], environment: Mapping[str, str], log: Path, li
 
 def _duration(profile: Path) -> float | None:
     """Return the seconds of a run, None if they are not known."""
-    from haloscope.explain import Profile
+    from haloscope.profile import Profile
 
     with Profile(profile) as opened:
         told = opened.info.get("duration")

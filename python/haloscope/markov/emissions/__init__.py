@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from haloscope.base.errors import UsageError
-from haloscope.markov.emissions.emission import Emission, Gaussian, LogNormal
-from haloscope.markov.emissions.gamma import Gamma
-from haloscope.markov.emissions.student import Student
+from typing import TYPE_CHECKING
 
-__all__ = ["FAMILIES", "Emission", "Gamma", "Gaussian", "LogNormal", "Student", "family"]
+from haloscope.base.lazy import lazily
 
-FAMILIES: dict[str, type[Emission]] = {kind.name: kind for kind in (Gaussian, LogNormal, Gamma, Student)}
+if TYPE_CHECKING:
+    from haloscope.markov.emissions.emission import Emission as Emission
+    from haloscope.markov.emissions.emission import Gaussian as Gaussian
+    from haloscope.markov.emissions.emission import LogNormal as LogNormal
+    from haloscope.markov.emissions.families import FAMILIES as FAMILIES
+    from haloscope.markov.emissions.families import family as family
+    from haloscope.markov.emissions.gamma import Gamma as Gamma
+    from haloscope.markov.emissions.student import Student as Student
 
-
-def family(name: str) -> type[Emission]:
-    """Return the class of the family called `name`. Raises `UsageError` if there is none."""
-    if name not in FAMILIES:
-        raise UsageError(f"emission {name!r} is none of {', '.join(FAMILIES)}")
-    return FAMILIES[name]
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(__name__, __file__)

@@ -7,78 +7,30 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.markov.figures.elements import (
-        METHOD_COLOURS,
-        Cell,
-        Figure,
-        Panel,
-        Section,
-        Table,
-        Trace,
-        Unit,
-        array,
-        axis,
-        margin,
-        panels,
-        plain,
-    )
-    from haloscope.markov.figures.over_time import heat_maps, median_ranks, slowest_ranks
-    from haloscope.markov.figures.spread import (
-        boxes,
-        functional_boxes,
-        median_densities,
-        sums,
-        values,
-    )
-
-__all__ = [
-    "METHOD_COLOURS",
-    "Cell",
-    "Figure",
-    "Panel",
-    "Section",
-    "Table",
-    "Trace",
-    "Unit",
-    "array",
-    "axis",
-    "boxes",
-    "functional_boxes",
-    "heat_maps",
-    "margin",
-    "median_densities",
-    "median_ranks",
-    "panels",
-    "plain",
-    "slowest_ranks",
-    "sums",
-    "values",
-]
+    from haloscope.markov.figures.elements import METHOD_COLOURS as METHOD_COLOURS
+    from haloscope.markov.figures.elements import Cell as Cell
+    from haloscope.markov.figures.elements import Figure as Figure
+    from haloscope.markov.figures.elements import Panel as Panel
+    from haloscope.markov.figures.elements import Section as Section
+    from haloscope.markov.figures.elements import Table as Table
+    from haloscope.markov.figures.elements import Trace as Trace
+    from haloscope.markov.figures.elements import Unit as Unit
+    from haloscope.markov.figures.elements import array as array
+    from haloscope.markov.figures.elements import axis as axis
+    from haloscope.markov.figures.elements import margin as margin
+    from haloscope.markov.figures.elements import panels as panels
+    from haloscope.markov.figures.elements import plain as plain
+    from haloscope.markov.figures.elements import regime_colours as regime_colours
+    from haloscope.markov.figures.elements import unit_of as unit_of
+    from haloscope.markov.figures.over_time import heat_maps as heat_maps
+    from haloscope.markov.figures.over_time import median_ranks as median_ranks
+    from haloscope.markov.figures.over_time import slowest_ranks as slowest_ranks
+    from haloscope.markov.figures.regimes_page import report_sections as report_sections
+    from haloscope.markov.figures.spread import boxes as boxes
+    from haloscope.markov.figures.spread import functional_boxes as functional_boxes
+    from haloscope.markov.figures.spread import median_densities as median_densities
+    from haloscope.markov.figures.spread import sums as sums
+    from haloscope.markov.figures.spread import values as values
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "Cell": "_elements",
-            "Figure": "_elements",
-            "METHOD_COLOURS": "_elements",
-            "Panel": "_elements",
-            "Section": "_elements",
-            "Table": "_elements",
-            "Trace": "_elements",
-            "Unit": "_elements",
-            "array": "_elements",
-            "axis": "_elements",
-            "boxes": "_spread",
-            "functional_boxes": "_spread",
-            "heat_maps": "_over_time",
-            "margin": "_elements",
-            "median_densities": "_spread",
-            "median_ranks": "_over_time",
-            "panels": "_elements",
-            "plain": "_elements",
-            "slowest_ranks": "_over_time",
-            "sums": "_spread",
-            "values": "_spread",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

@@ -10,11 +10,8 @@ import polars as pl
 
 from haloscope.base.errors import HaloscopeError, printable
 from haloscope.base.units import count_text, percent_text, time_text
-from haloscope.profile.page.shell import page, write_page
 from haloscope.markov.analysis import View
 from haloscope.markov.answer import answer
-from haloscope.markov.reading import series_of, timings_of
-from haloscope.markov.results import Results, fits, told
 from haloscope.markov.figures.elements import Figure, Section, Unit, unit_of
 from haloscope.markov.figures.models import criteria, goodness_figures, whole_machines
 from haloscope.markov.figures.over_time import heat_maps, median_ranks, slowest_ranks
@@ -26,14 +23,17 @@ from haloscope.markov.figures.page_tables import (
     test_table,
 )
 from haloscope.markov.figures.spread import boxes, functional_boxes, median_densities, sums, values
+from haloscope.markov.reading import series_of, timings_of
+from haloscope.markov.results import Results, fits, told
+from haloscope.profile.page import page, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from haloscope.profile.facade import Profile
     from haloscope.markov.analysis import Analysis
     from haloscope.markov.timings import Timings
+    from haloscope.profile import Profile
 
 __all__ = ["report_sections", "write_regimes_page"]
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from haloscope.base.errors import TimingsError
+from haloscope.markov.emissions.emission import Emission, Gaussian, LogNormal
 from haloscope.profile import kernels
 from haloscope.profile.kernels import Chain, Places
-from haloscope.markov.emissions.emission import Emission, Gaussian, LogNormal
 
 if TYPE_CHECKING:
     from typing import TypeGuard

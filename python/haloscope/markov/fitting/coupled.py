@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from haloscope.base.errors import UsageError
-from haloscope.profile.kernels import library
+from haloscope.profile.kernels import native_library
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,7 +56,7 @@ def expectation(
         np.ascontiguousarray(lengths, np.int64),
         *(np.ascontiguousarray(array, np.float64) for array in (start, transitions)),
     ]
-    likelihood = library().haloscope_coupled(
+    likelihood = native_library().haloscope_coupled(
         instances, ranks, states, *(array.ctypes.data for array in (*given, density, posterior, pairs, after))
     )
     return Expectation(float(likelihood), posterior, pairs)

@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import HaloscopeError, TimingsError, UsageError
-from haloscope.profile.kernels import MOST_STATES, Chain, available_threads
 from haloscope.markov.emissions import family
 from haloscope.markov.emissions.emission import Emission
 from haloscope.markov.fitting.chains import NONE, Parameters, Sequences, Work
-from haloscope.markov.fitting.intervals import Intervals, Likelihood
-from haloscope.markov.fitting.saved import contents_of, read, restore, write
+from haloscope.markov.fitting.intervals import Intervals, Likelihood, shares
+from haloscope.markov.fitting.saved import Saved, emission_of, read_model, write
 from haloscope.markov.fitting.searching import Rules, Search, disagreement, doubts
+from haloscope.profile.kernels import MOST_STATES, Chain, available_threads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -181,15 +181,40 @@ class RegimeModel:
         docs/reference/regimes-model.md describes the file.
         """
         _ = self._parameters
-        write(contents_of(self), path)
+        write(self._saved(), path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> RegimeModel:
         """Read what `save` wrote: a fitted model. Raises `ProfileError`."""
-        saved = read(path)
+        saved = read_model(path)
         model = cls(len(saved.start), saved.family, memory=saved.memory)
-        restore(model, saved, path)
+        model.emission_ = emission_of(saved, path)
+        model.means_, model.stds_ = model.emission_.means, model.emission_.stds
+        model.parameters_ = model.emission_.parameters
+        model.start_, model.transition_ = saved.start, saved.transition
+        model.log_likelihood_ = saved.number("log_likelihood", float("nan"))
+        model.n_points_, model.n_iter_ = int(saved.number("points")), int(saved.number("iterations"))
+        model.converged_ = saved.fit.get("converged") is True
+        model.warnings_, model.source_ = (), saved.source
         return model
+
+    def _saved(self) -> Saved:
+        """Return what is to be written."""
+        return Saved(
+            self.emission,
+            self.memory,
+            self.parameters_,
+            self.start_,
+            self.transition_,
+            {"mean": self.means_, "std": self.stds_, "share": shares(self.transition_)},
+            {
+                "log_likelihood": self.log_likelihood_,
+                "points": self.n_points_,
+                "iterations": self.n_iter_,
+                "converged": self.converged_,
+            },
+            dict(self.source_),
+        )
 
     def sample(self, n: int, *, random_state: int | None = None) -> tuple[Floats, NDArray[np.intp]]:
         """Draw one series of `n` durations; returns them and their regimes."""

@@ -13,9 +13,8 @@ import numpy as np
 
 from haloscope.base.errors import ProfileError
 from haloscope.base.files import write_whole
-from haloscope.profile.kernels import MOST_STATES
 from haloscope.markov.emissions import family
-from haloscope.markov.fitting.intervals import shares
+from haloscope.profile.kernels import MOST_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,9 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from haloscope.markov.emissions.emission import Emission
-    from haloscope.markov.fitting.regime_model import RegimeModel
 
-__all__ = ["PARAMETERS", "Saved", "contents_of", "emission_of", "read", "restore", "write"]
+__all__ = ["PARAMETERS", "Saved", "emission_of", "read_model", "write"]
 
 _FORMAT, _VERSION = "haloscope-regimes", 1
 _LARGEST_FILE = 64 << 20
@@ -94,7 +92,7 @@ def write(saved: Saved, path: str | os.PathLike[str]) -> None:
     write_whole(Path(path), text, "model")
 
 
-def read(path: str | os.PathLike[str]) -> Saved:
+def read_model(path: str | os.PathLike[str]) -> Saved:
     """Return what the file of a model says. Raises `ProfileError` if it is not such a file."""
     try:
         with open(path, "rb") as file:
@@ -205,37 +203,6 @@ def _object(record: dict[str, Any], key: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _Wrong(f"has no object in {key}")
     return value
-
-
-def contents_of(model: RegimeModel) -> Saved:
-    """Return what is to be written of a fitted model."""
-    return Saved(
-        model.emission,
-        model.memory,
-        model.parameters_,
-        model.start_,
-        model.transition_,
-        {"mean": model.means_, "std": model.stds_, "share": shares(model.transition_)},
-        {
-            "log_likelihood": model.log_likelihood_,
-            "points": model.n_points_,
-            "iterations": model.n_iter_,
-            "converged": model.converged_,
-        },
-        dict(model.source_),
-    )
-
-
-def restore(model: RegimeModel, saved: Saved, path: str | PathLike[str]) -> None:
-    """Make a model what it was when it was fitted. Raises `ProfileError`."""
-    model.emission_ = emission_of(saved, path)
-    model.means_, model.stds_ = model.emission_.means, model.emission_.stds
-    model.parameters_ = model.emission_.parameters
-    model.start_, model.transition_ = saved.start, saved.transition
-    model.log_likelihood_ = saved.number("log_likelihood", float("nan"))
-    model.n_points_, model.n_iter_ = int(saved.number("points")), int(saved.number("iterations"))
-    model.converged_ = saved.fit.get("converged") is True
-    model.warnings_, model.source_ = (), saved.source
 
 
 def emission_of(saved: Saved, path: str | PathLike[str]) -> Emission:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope.profile.kernels import Chain
 from haloscope.markov.fitting.chains import NATIVE, Expected, Parameters, Work
+from haloscope.profile.kernels import Chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,19 +9,10 @@ import numpy as np
 
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.markov.fitting.chains import NONE
-from haloscope.markov.fitting.coupled import (
-    Chains,
-    Grid,
-    Place,
-    evidence,
-    fitted,
-    settled,
-    started,
-    viterbi,
-)
+from haloscope.markov.fitting.coupled import Chains, Grid, Place, evidence, fitted, settled, started, viterbi
 from haloscope.markov.fitting.intervals import shares
 from haloscope.markov.fitting.regime_model import RegimeModel
-from haloscope.markov.fitting.saved import Saved, emission_of, read, write
+from haloscope.markov.fitting.saved import Saved, emission_of, read_model, write
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -123,7 +114,7 @@ class MachineModel:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> MachineModel:
         """Read what `save` wrote: a fitted model. Raises `ProfileError`."""
-        saved = read(path)
+        saved = read_model(path)
         if not saved.machine:
             raise ProfileError(f"{path}: has no machine; read it as a RegimeModel")
         model = cls(len(saved.start), len(saved.machine["start"]), saved.family)

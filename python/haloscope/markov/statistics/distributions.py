@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from scipy.fft import dct, idct
 
-from haloscope.profile import kernels
 from haloscope.markov.statistics.samples import Sample, row_blocks
+from haloscope.profile import kernels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

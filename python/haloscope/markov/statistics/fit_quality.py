@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     States = NDArray[np.uint8]
     Decoder = Callable[[Floats], NDArray[np.uint8]]
 
-__all__ = ["Family", "Floats", "Goodness", "checks", "drawn", "goodness", "pseudo_residuals", "regime_fits"]
+__all__ = ["Family", "Goodness", "checks", "drawn", "goodness", "pseudo_residuals", "regime_fits"]
 
 _NEAREST = 1e-12  # the least distance of a probability from 0 and 1: 7 standard deviations
 _QUANTILES = 4096  # where distributions are compared; a smaller distance does not matter

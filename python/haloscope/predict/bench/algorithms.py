@@ -10,14 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from haloscope.base.toolchain import Toolchain
-from haloscope.predict.bench.mpi_library import (
-    COLLECTIVES,
-    DEFAULT,
-    Algorithm,
-    Asked,
-    Description,
-    OtherLibrary,
-)
+from haloscope.predict.mpi_library import COLLECTIVES, DEFAULT, Algorithm, Asked, Description, OtherLibrary
 
 __all__ = ["Mpich", "OpenMpi", "mpich_algorithms", "mpich_numbers", "openmpi_algorithms"]
 

@@ -9,21 +9,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from haloscope.predict.progress import Progress, Remark, silent, unheard
 from haloscope.predict.bench.grid import Grid, units
 from haloscope.predict.bench.launches import measure
-from haloscope.predict.bench.method import Method
-from haloscope.predict.bench.mpi_library import Library, library
+from haloscope.predict.bench.library_in_use import library
+from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.surroundings import surroundings
 from haloscope.predict.bench.sweep import Sweep, identity, journal
 from haloscope.predict.bench.system import launcher_of
+from haloscope.predict.mpi_library import Library
+from haloscope.predict.progress import Progress, Remark, silent, unheard
 
-__all__ = ["collective"]
+__all__ = ["bench_collective", "collective"]
 
 
 def collective(
     grid: Grid,
-    method: Method | None = None,
+    method: CollectiveMethod | None = None,
     *,
     launcher: Sequence[str] = (),
     platform: str | Path | None = None,
@@ -46,7 +47,7 @@ def collective(
         sweep = haloscope.bench_collective(Grid(["allreduce"], ranks=[2, 4], sizes=[8, 1024]))
         print(sweep.points.select("algorithm", "ranks", "bytes", "median"))
     """
-    method, launcher = method or Method(), launcher_of(launcher)
+    method, launcher = method or CollectiveMethod(), launcher_of(launcher)
     alone = bool(launcher or platform)  # the cores of this machine say nothing then
     cores = len(os.sched_getaffinity(0))
     starter = shlex.join(launcher) or ("mpiexec" if platform is None else "smpirun")
@@ -91,3 +92,7 @@ def _remark_on(grid: Grid, offered: Library, cores: int, remark: Remark) -> None
     ranks = max(grid.ranks)
     if cores and ranks > cores:
         remark(f"{ranks} processes share {cores} cores here: such times say little")
+
+
+# Its name in `import haloscope`.
+bench_collective = collective

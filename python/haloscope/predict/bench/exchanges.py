@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
-from haloscope.predict.progress import Progress, silent
-from haloscope.predict.bench.mpi_library import library
+from haloscope.predict.bench.library_in_use import library
 from haloscope.predict.bench.output_stream import Stopped, stream
 from haloscope.predict.bench.system import launcher_of
+from haloscope.predict.progress import Progress, silent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from haloscope.predict.bench.mpi_library import Library
+    from haloscope.predict.mpi_library import Library
 
     Floats = NDArray[np.float64]
 
-__all__ = ["PARTS", "Method", "Result", "Series", "stencil", "write"]
+__all__ = ["PARTS", "Series", "StencilMethod", "StencilResult", "bench_stencil", "stencil", "write_stencil"]
 
 PARTS = {"stencil": ("total", "inter", "intra"), "overlap": ("communication", "computation", "both")}
 _LARGE = 8193  # bytes, from where on OSU takes fewer iterations
@@ -40,7 +40,7 @@ _RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
-class Method:
+class StencilMethod:
     """How exchanges of a stencil are measured.
 
     `test` is `stencil` or `overlap`, `sizes` are bytes to each neighbour, `ranks` as many as there
@@ -72,7 +72,7 @@ class Method:
     time_limit: float = 60.0
     """Seconds without a result after which a launch is given up."""
 
-    def checked(self) -> Method:
+    def checked(self) -> StencilMethod:
         """Return this method with what was None. Raises `UsageError` for what cannot be measured."""
         ranks = max(len(os.sched_getaffinity(0)), 2) if self.ranks is None else self.ranks
         if ranks < 2:
@@ -143,10 +143,10 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Result:
+class StencilResult:
     """All that was measured."""
 
-    method: Method
+    method: StencilMethod
     library: str
     sides: tuple[int, ...]
     nodes: int
@@ -170,12 +170,12 @@ class Result:
 
 
 def stencil(
-    method: Method | None = None,
+    method: StencilMethod | None = None,
     *,
     launcher: Sequence[str] = (),
     progress: Progress = silent,
     build_layer: Callable[[Sequence[str]], object] = lambda command: None,
-) -> Result:
+) -> StencilResult:
     """Measure exchanges of a stencil, or how much of them a computation hides, with the MPI in use.
 
     `launcher` is the command that starts ranks, with its options; without it the MPI's own.
@@ -188,7 +188,7 @@ def stencil(
         result = haloscope.bench_stencil(StencilMethod(ranks=4, sizes=(1 << 20,)))
         print(result.series[0].figures()["ratio"])
     """
-    method = (method or Method()).checked()
+    method = (method or StencilMethod()).checked()
     ranks, turns = method.ranks or 2, method.rounds or 1
     offered = library(launcher_of(launcher))
     collected: dict[tuple[str, int], list[dict[str, list[float]]]] = {}
@@ -208,10 +208,10 @@ def stencil(
         for (layer, size), rounds in collected.items()
     ]
     series.sort(key=lambda one: (method.layers.index(one.layer), one.bytes))
-    return Result(method, offered.name, tuple(start["sides"]), start["nodes"], series)
+    return StencilResult(method, offered.name, tuple(start["sides"]), start["nodes"], series)
 
 
-def _existing(method: Method, start: Mapping[str, Any]) -> list[str]:
+def _existing(method: StencilMethod, start: Mapping[str, Any]) -> list[str]:
     """Return parts that there are neighbours for."""
     lacking = set()
     if start["intra"] == 0:
@@ -221,7 +221,7 @@ def _existing(method: Method, start: Mapping[str, Any]) -> list[str]:
     return [part for part in PARTS[method.test] if part not in lacking]
 
 
-def _records(command: Sequence[str], method: Method) -> list[dict[str, Any]]:
+def _records(command: Sequence[str], method: StencilMethod) -> list[dict[str, Any]]:
     try:
         with closing(stream(command, os.environ, method.time_limit)) as running:
             records = list(running)
@@ -274,7 +274,7 @@ _COLUMNS = {
 _STATED = ("ratio", "overlap")
 
 
-def write(result: Result, form: str, full: bool, to: TextIO) -> None:
+def write_stencil(result: StencilResult, form: str, full: bool, to: TextIO) -> None:
     """Print it as a table, or for programs with every sample."""
     if form == "json":
         lines = (json.dumps(_record(result, one)) for one in result.series)
@@ -288,13 +288,13 @@ def write(result: Result, form: str, full: bool, to: TextIO) -> None:
         to.writelines(f"{line}\n" for line in _table(result, full))
 
 
-def _samples(result: Result, one: Series) -> Iterator[list[object]]:
+def _samples(result: StencilResult, one: Series) -> Iterator[list[object]]:
     for part, rounds in one.samples.items():
         for (number, sample), time in np.ndenumerate(rounds):
             yield [result.method.test, one.layer, one.bytes, part, number, sample, _plain(time)]
 
 
-def _record(result: Result, one: Series) -> dict[str, Any]:
+def _record(result: StencilResult, one: Series) -> dict[str, Any]:
     method = result.method
     on = one.layer == "on"
     record = {
@@ -318,7 +318,7 @@ def _record(result: Result, one: Series) -> dict[str, Any]:
     return {**record, "samples": samples}
 
 
-def _table(result: Result, full: bool) -> Iterator[str]:
+def _table(result: StencilResult, full: bool) -> Iterator[str]:
     method = result.method
     grid = " × ".join(map(str, result.sides))
     nodes = f"{result.nodes} node" + "s" * (result.nodes > 1)
@@ -362,3 +362,7 @@ def _line(first: object, cells: list[str]) -> str:
 
 def _plain(value: float) -> float:
     return float(f"{value:.6g}")
+
+
+# Its name in `import haloscope`.
+bench_stencil = stencil

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from haloscope.base.errors import UsageError
 from haloscope.base.units import bytes_text
-from haloscope.predict.bench.mpi_library import DEFAULT, Algorithm, Library
 from haloscope.predict.bench.surroundings import free_memory
-from haloscope.predict.bench.workload import Point
+from haloscope.predict.bench.workload import CollectivePoint
+from haloscope.predict.mpi_library import DEFAULT, Algorithm, Library
 
 __all__ = ["Grid", "Unit", "lines_of", "shuffled", "units"]
 
@@ -39,7 +39,7 @@ class Grid:
     segments: Sequence[int] = (0,)
     fanouts: Sequence[int] = (0,)
     mappings: Sequence[str | None] = (None,)
-    iterations: Mapping[Point, int] = field(default_factory=dict)
+    iterations: Mapping[CollectivePoint, int] = field(default_factory=dict)
 
     def completed(self, library: Library, ranks: int) -> Grid:
         """Return the same grid with what is empty filled in."""
@@ -65,7 +65,7 @@ class Grid:
         }
 
 
-def lines_of(points: Iterable[Point]) -> dict[tuple[str, int], tuple[int, ...]]:
+def lines_of(points: Iterable[CollectivePoint]) -> dict[tuple[str, int], tuple[int, ...]]:
     """Return the sizes of each collective and number of ranks."""
     lines: dict[tuple[str, int], tuple[int, ...]] = {}
     for point in sorted(points):
@@ -132,7 +132,9 @@ def units(
             ranks,
             mapping,
             sizes,
-            iterations={size: often[Point(collective, ranks, size)] for size in sizes} if often else {},
+            iterations={size: often[CollectivePoint(collective, ranks, size)] for size in sizes}
+            if often
+            else {},
         )
         for (collective, ranks), sizes in lines.items()
         for chosen, segment, fanout in _algorithms(grid, library, collective)

@@ -10,10 +10,10 @@ from typing import Any
 
 from haloscope.base.errors import LaunchError
 from haloscope.predict.bench.grid import Unit
-from haloscope.predict.bench.method import Method
-from haloscope.predict.bench.mpi_library import Asked, Library
+from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.output_stream import Running, Stopped, stream
 from haloscope.predict.bench.sweep import Journal
+from haloscope.predict.mpi_library import Asked, Library
 
 __all__ = ["Launches", "launch_environment", "measure"]
 
@@ -25,7 +25,7 @@ _Place = tuple[int, int, str | None, tuple[tuple[str, str], ...]]
 def measure(
     units: Sequence[Unit],
     library: Library,
-    method: Method,
+    method: CollectiveMethod,
     kept: Journal,
     step: Callable[[str], None] = lambda what: None,
 ) -> None:
@@ -47,7 +47,11 @@ class Launches:
     """Measures unit after unit. A launch stays open for the next one, until that needs another."""
 
     def __init__(
-        self, library: Library, method: Method, kept: Journal, step: Callable[[str], None] = lambda what: None
+        self,
+        library: Library,
+        method: CollectiveMethod,
+        kept: Journal,
+        step: Callable[[str], None] = lambda what: None,
     ) -> None:
         self._library, self._method, self._kept, self._step = library, method, kept, step
         self._executable = library.program("collective")

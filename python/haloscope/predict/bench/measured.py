@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.base.errors import MachineError
+from haloscope.predict.bench.sweep import median_interval
+from haloscope.predict.bench.system import SMT, System
 from haloscope.predict.lines import line, pieces
 from haloscope.predict.machine import (
     Hockney,
@@ -20,13 +22,11 @@ from haloscope.predict.machine import (
     PLogP,
     Protocol,
 )
-from haloscope.predict.bench.sweep import median_interval
-from haloscope.predict.bench.system import SMT, System
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from haloscope.predict.bench.p2p_tests import Point
+    from haloscope.predict.bench.p2p_points import P2pPoint
 
 __all__ = ["gaps", "link", "machine"]
 
@@ -35,7 +35,7 @@ _OPERANDS = (1 << 10, 1 << 20)
 
 
 def machine(
-    name: str, system: System, points: Sequence[Point], description: str = "", source: str = ""
+    name: str, system: System, points: Sequence[P2pPoint], description: str = "", source: str = ""
 ) -> Machine:
     """Return the model of what was measured. Raises `MachineError` if no level was."""
     levels = []
@@ -60,7 +60,7 @@ def machine(
     )
 
 
-def link(points: Sequence[Point]) -> Link | None:
+def link(points: Sequence[P2pPoint]) -> Link | None:
     """Return what messages of one level cost, if its latency was measured."""
     # The first pair of a level stands for it; others are only shown.
     first = next((one.pair for one in points if one.test == "latency"), None)
@@ -95,7 +95,7 @@ def link(points: Sequence[Point]) -> Link | None:
     return Link(**parts, **_parallel_models(own, latency, (low, high)))
 
 
-def _measured(points: Sequence[Point], times: Sequence[Point]) -> tuple[MeasuredTime, ...]:
+def _measured(points: Sequence[P2pPoint], times: Sequence[P2pPoint]) -> tuple[MeasuredTime, ...]:
     """Return the medians of latencies, with gaps where they were measured at the same size."""
     apart = gaps(points)
     rows = []
@@ -110,7 +110,7 @@ def _measured(points: Sequence[Point], times: Sequence[Point]) -> tuple[Measured
 
 
 def _parallel_models(
-    points: Sequence[Point], latency: float, interval: tuple[float, float]
+    points: Sequence[P2pPoint], latency: float, interval: tuple[float, float]
 ) -> dict[str, Any]:
     """Return PLogP's table and LogGP's numbers, if gaps and overheads were measured."""
     apart = gaps(points)
@@ -149,12 +149,12 @@ def _parallel_models(
     }
 
 
-def gaps(points: Sequence[Point]) -> dict[int, float]:
+def gaps(points: Sequence[P2pPoint]) -> dict[int, float]:
     """Return g(m), the seconds from message to message of a window, by bytes."""
     return {one.bytes: one.median for one in points if one.test == "bw"}
 
 
-def _arithmetic(points: Sequence[Point]) -> Decimal | None:
+def _arithmetic(points: Sequence[P2pPoint]) -> Decimal | None:
     chosen = {
         one.bytes: one.median
         for one in points
@@ -166,7 +166,7 @@ def _arithmetic(points: Sequence[Point]) -> Decimal | None:
     return _speed(beta) if beta > 0 else None
 
 
-def _matrix(points: Sequence[Point]) -> Matrix | None:
+def _matrix(points: Sequence[P2pPoint]) -> Matrix | None:
     """Return latencies of the smallest size, if it was measured between all pairs; both ways alike."""
     times = [one for one in points if one.test == "latency" and one.pair.level != SMT]
     size = min((one.bytes for one in times), default=0)

@@ -8,11 +8,11 @@ from typing import Any
 
 from scipy.stats import norm
 
-__all__ = ["Method"]
+__all__ = ["CollectiveMethod"]
 
 
 @dataclass(frozen=True)
-class Method:
+class CollectiveMethod:
     """How a point is measured.
 
     `synchronisation` is what keeps the ranks together between calls: a `barrier`, as in the OSU

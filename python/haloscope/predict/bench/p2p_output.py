@@ -11,10 +11,10 @@ from haloscope.predict.bench.sweep import median_interval
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from haloscope.predict.bench.p2p_tests import Point
+    from haloscope.predict.bench.p2p_points import P2pPoint
 
 
-__all__ = ["header", "record", "row"]
+__all__ = ["p2p_header", "p2p_record", "p2p_row"]
 
 _COLUMNS = {
     "latency": ("Latency (us)",),
@@ -34,7 +34,7 @@ _TITLES = {
 }
 
 
-def header(point: Point, library: str, full: bool, tails: Sequence[float]) -> str:
+def p2p_header(point: P2pPoint, library: str, full: bool, tails: Sequence[float]) -> str:
     """Return the lines before the first point of a test and pair; all begin with #."""
     pair = point.pair
     where = f"core {pair.first} and core {pair.second} ({pair.level})"
@@ -46,7 +46,7 @@ def header(point: Point, library: str, full: bool, tails: Sequence[float]) -> st
     return f"{title}\n{'# Size':<10}" + "".join(f"{name:>18}" for name in names)
 
 
-def row(point: Point, full: bool, tails: Sequence[float]) -> str:
+def p2p_row(point: P2pPoint, full: bool, tails: Sequence[float]) -> str:
     """Return bytes and OSU's figure: the mean over all iterations."""
     values = _figures(point)
     if full:
@@ -57,7 +57,7 @@ def row(point: Point, full: bool, tails: Sequence[float]) -> str:
     return text if point.valid is None else f"{text}{'Pass' if point.valid else 'Fail':>18}"
 
 
-def record(point: Point) -> dict[str, Any]:
+def p2p_record(point: P2pPoint) -> dict[str, Any]:
     """Return a point for programs, in seconds, with all its samples."""
     middle, low, high = median_interval(point.samples)
     return {
@@ -84,7 +84,7 @@ def _extra(full: bool, tails: Sequence[float]) -> list[str]:
     return names + [f"P{tail:g} (us)" for tail in tails]
 
 
-def _figures(point: Point) -> list[float]:
+def _figures(point: P2pPoint) -> list[float]:
     mean = point.mean or float("nan")
     if point.test in ("bw", "bibw"):
         return [(2 if point.test == "bibw" else 1) * point.bytes / mean * 1e-6]

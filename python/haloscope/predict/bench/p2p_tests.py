@@ -9,26 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
+from haloscope.predict.bench.library_in_use import library
+from haloscope.predict.bench.measured import machine
+from haloscope.predict.bench.output_stream import Stopped, stream
+from haloscope.predict.bench.p2p_points import Failure, P2pPoint
+from haloscope.predict.bench.surroundings import free_memory, surroundings
+from haloscope.predict.bench.system import Pair, System, launcher_of, leaf_switches, topology
 from haloscope.predict.lines import pieces
 from haloscope.predict.progress import Remark, unheard
-from haloscope.predict.bench.mpi_library import library
-from haloscope.predict.bench.output_stream import Stopped, stream
-from haloscope.predict.bench.surroundings import free_memory
-from haloscope.predict.bench.system import Pair, System, launcher_of, leaf_switches, topology
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from haloscope.predict.machine import Machine
 
-    Floats = NDArray[np.float64]
-
-__all__ = ["TESTS", "Failure", "Measured", "Method", "Point", "all_pairs", "measure", "p2p"]
+__all__ = ["P2P_TESTS", "P2pMeasured", "P2pMethod", "all_pairs", "bench_p2p", "measure_p2p", "p2p"]
 
 # OSU's names; `overhead` and `reduce` are for LogGP, PLogP and the cost of arithmetic.
-TESTS = ("latency", "bw", "bibw", "mbw_mr", "overhead", "reduce")
+P2P_TESTS = ("latency", "bw", "bibw", "mbw_mr", "overhead", "reduce")
 _FOR_MODEL = ("latency", "bw", "bibw", "overhead", "reduce")
 _WINDOWED = ("bw", "bibw", "mbw_mr")
 _LARGE = 8193  # bytes, from where on OSU takes fewer iterations
@@ -40,7 +38,7 @@ _MOST = (1 << 31) - 1  # MPI counts elements in an int
 
 
 @dataclass(frozen=True)
-class Method:
+class P2pMethod:
     """How each point is measured.
 
     `sizes` are bytes of a message. `iterations` and `warmup` are OSU's numbers for the test and the
@@ -62,7 +60,7 @@ class Method:
     for_model: bool = False
     """More sizes are measured around those where the latency changes its slope."""
 
-    def checked(self) -> Method:
+    def checked(self) -> P2pMethod:
         """Return this method. Raises `UsageError` for sizes that cannot be measured."""
         if not self.sizes:
             raise UsageError("there are no sizes to measure; -m 1:4194304 is the default")
@@ -104,47 +102,12 @@ class Method:
         return [word for name, value in pairs.items() for word in (f"--{name}", str(value))]
 
 
-@dataclass(frozen=True)
-class Point:
-    """One test of one size: seconds a message (latency: one way), a sample a batch."""
-
-    test: str
-    pair: Pair
-    bytes: int
-    samples: Floats
-    batch: int = 1
-    receive: Floats = field(default_factory=lambda: np.empty(0))
-    """Of `overhead`: the receiver's times; `samples` are the sender's."""
-    valid: bool | None = None
-    clock: float = 0.0
-    """Seconds of one reading of the clock, which is once a sample."""
-    pairs: int = 1
-
-    @property
-    def mean(self) -> float:
-        """OSU's figure."""
-        return float(self.samples.mean())
-
-    @property
-    def median(self) -> float:
-        return float(np.median(self.samples))
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A launch that ended before it was done; the points that came are kept."""
-
-    test: str
-    pair: Pair
-    reason: str
-
-
 @dataclass
-class Measured:
+class P2pMeasured:
     """What `p2p` measured, and on what."""
 
     system: System
-    points: list[Point] = field(default_factory=list)
+    points: list[P2pPoint] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     interrupted: bool = False
     """True if Ctrl-C ended it early; the points are those that were finished."""
@@ -154,9 +117,6 @@ class Measured:
 
         Raises `MachineError` if the latency between the farthest cores was not measured.
         """
-        from haloscope.predict.bench.measured import machine
-        from haloscope.predict.bench.surroundings import surroundings
-
         about = surroundings(self.system.library.name, "", {})
         cores = f"{len(self.system.topology.cores)} cores"
         made = f"haloscope {about['haloscope']} bench p2p, {self.system.library.name}, {about['date'][:10]}"
@@ -166,15 +126,15 @@ class Measured:
 
 def p2p(
     tests: Sequence[str] = (),
-    method: Method | None = None,
+    method: P2pMethod | None = None,
     *,
     pairs: Sequence[tuple[int, int]] = (),
     all_pairs: bool = False,
     nodes: int = 1,
     launcher: Sequence[str] = (),
-    each: Callable[[Measured, Point], None] = lambda measured, point: None,
+    each: Callable[[P2pMeasured, P2pPoint], None] = lambda measured, point: None,
     remark: Remark = unheard,
-) -> Measured:
+) -> P2pMeasured:
     """Measure messages between pairs of cores with the MPI in use.
 
     `tests` are names of `P2P_TESTS`; without any it is `latency`, or with `method.for_model` all that
@@ -191,11 +151,11 @@ def p2p(
         measured = haloscope.bench_p2p(["latency", "bw"], P2pMethod(sizes=(8, 1 << 20)))
         print([(one.test, one.bytes, one.median) for one in measured.points])
     """
-    method = (method or Method()).checked()
-    unknown = [name for name in tests if name not in TESTS]
+    method = (method or P2pMethod()).checked()
+    unknown = [name for name in tests if name not in P2P_TESTS]
     if unknown:
-        raise UsageError(f"{unknown[0]!r} is not one of {', '.join(TESTS)}")
-    made = Measured(_system(nodes, launcher, method, remark))
+        raise UsageError(f"{unknown[0]!r} is not one of {', '.join(P2P_TESTS)}")
+    made = P2pMeasured(_system(nodes, launcher, method, remark))
     chosen = [made.system.pair(*pair) for pair in pairs] or made.system.representatives()
     wanted = list(tests) or list(_FOR_MODEL if method.for_model else ("latency",))
     try:
@@ -210,7 +170,7 @@ def p2p(
     return made
 
 
-def _system(nodes: int, launcher: Sequence[str], method: Method, remark: Remark) -> System:
+def _system(nodes: int, launcher: Sequence[str], method: P2pMethod, remark: Remark) -> System:
     launcher = launcher_of(launcher)
     found = topology()
     for line in found.remarks:
@@ -219,14 +179,14 @@ def _system(nodes: int, launcher: Sequence[str], method: Method, remark: Remark)
 
 
 def _points_of_all(
-    system: System, tests: Sequence[str], pairs: Sequence[Pair], method: Method, matrix: bool
-) -> Iterator[Point | Failure]:
+    system: System, tests: Sequence[str], pairs: Sequence[Pair], method: P2pMethod, matrix: bool
+) -> Iterator[P2pPoint | Failure]:
     for test in tests:
         # What one core does alone is measured once.
         several = pairs[:1] if test == "reduce" else pairs
         points = []
-        for one in measure(system, test, several, method):
-            if isinstance(one, Point):
+        for one in measure_p2p(system, test, several, method):
+            if isinstance(one, P2pPoint):
                 points.append(one)
             yield one
         if test == "latency" and method.for_model:
@@ -235,7 +195,9 @@ def _points_of_all(
         yield from all_pairs(system, method)
 
 
-def measure(system: System, test: str, pairs: Sequence[Pair], method: Method) -> Iterator[Point | Failure]:
+def measure_p2p(
+    system: System, test: str, pairs: Sequence[Pair], method: P2pMethod
+) -> Iterator[P2pPoint | Failure]:
     """Yield points as they come: one launch a pair; `mbw_mr` has all pairs at once in one."""
     if test == "mbw_mr" and len(pairs) > 1:
         yield from _kept(_together(system, pairs, method), test, pairs[0])
@@ -244,19 +206,19 @@ def measure(system: System, test: str, pairs: Sequence[Pair], method: Method) ->
         yield from _kept(_alone(system, test, pair, method), test, pair)
 
 
-def _kept(points: Iterator[Point], test: str, pair: Pair) -> Iterator[Point | Failure]:
+def _kept(points: Iterator[P2pPoint], test: str, pair: Pair) -> Iterator[P2pPoint | Failure]:
     try:
         yield from points
     except Stopped as stopped:
         yield Failure(test, pair, stopped.reason)
 
 
-def _alone(system: System, test: str, pair: Pair, method: Method) -> Iterator[Point]:
+def _alone(system: System, test: str, pair: Pair, method: P2pMethod) -> Iterator[P2pPoint]:
     for record in _points(system.command_of_pair(pair, method.words(test)), method):
         yield _point(record, pair)
 
 
-def _together(system: System, pairs: Sequence[Pair], method: Method) -> Iterator[Point]:
+def _together(system: System, pairs: Sequence[Pair], method: P2pMethod) -> Iterator[P2pPoint]:
     cores = [core for pair in pairs for core in (pair.first, pair.second)]
     if len(set(cores)) < len(cores):
         raise UsageError("pairs that send at the same time must not share a core; see --pair")
@@ -265,7 +227,7 @@ def _together(system: System, pairs: Sequence[Pair], method: Method) -> Iterator
         yield replace(_point(record, pairs[0]), pairs=len(pairs))
 
 
-def refined(system: System, points: Sequence[Point], method: Method) -> Iterator[Point | Failure]:
+def refined(system: System, points: Sequence[P2pPoint], method: P2pMethod) -> Iterator[P2pPoint | Failure]:
     """Yield latencies between the sizes where the lines through `points` change, for each pair.
 
     The sizes on both sides of a change are measured once more with them: if these come out
@@ -277,8 +239,8 @@ def refined(system: System, points: Sequence[Point], method: Method) -> Iterator
         for piece in pieces(list(known), list(known.values()))[1:]:
             ends = (piece.before, piece.first)
             more = sorted({*_between(*ends), *ends})
-            again = list(measure(system, "latency", [pair], replace(method, sizes=tuple(more))))
-            now = {one.bytes: one.median for one in again if isinstance(one, Point)}
+            again = list(measure_p2p(system, "latency", [pair], replace(method, sizes=tuple(more))))
+            now = {one.bytes: one.median for one in again if isinstance(one, P2pPoint)}
             if all(size in now and _alike(now[size], known[size]) for size in ends):
                 again = [one for one in again if isinstance(one, Failure) or one.bytes not in ends]
                 yield from again
@@ -296,13 +258,13 @@ def _between(low: int, high: int) -> list[int]:
     return [size // 8 * 8 if high - low >= 128 else size for size in steps]
 
 
-def all_pairs(system: System, method: Method) -> Iterator[Point | Failure]:
+def all_pairs(system: System, method: P2pMethod) -> Iterator[P2pPoint | Failure]:
     """Yield the latency between all pairs of cores, in one launch with a rank on each."""
     smallest = replace(method, sizes=(min(method.sizes),))
     pairs = {(pair.first, pair.second): pair for pair in system.all_pairs()}
     command = system.command_of_all(list(pairs.values()), smallest.words("latency"))
 
-    def points() -> Iterator[Point]:
+    def points() -> Iterator[P2pPoint]:
         for record in _points(command, method):
             first, second = record["pair"]
             yield _point(record, pairs[first, second])
@@ -328,7 +290,7 @@ def with_switches(system: System, limit: float) -> System:
     return replace(system, switches=leaf_switches(ranks))
 
 
-def _points(command: Sequence[str], method: Method) -> Iterator[dict[str, Any]]:
+def _points(command: Sequence[str], method: P2pMethod) -> Iterator[dict[str, Any]]:
     none = True
     for record in stream(command, os.environ, method.time_limit):
         if record["record"] == "rank" and record["error"]:
@@ -340,8 +302,8 @@ def _points(command: Sequence[str], method: Method) -> Iterator[dict[str, Any]]:
         raise Stopped("failed", f"{command[0]} brought no result")
 
 
-def _point(record: Mapping[str, Any], pair: Pair) -> Point:
-    return Point(
+def _point(record: Mapping[str, Any], pair: Pair) -> P2pPoint:
+    return P2pPoint(
         record["test"],
         pair,
         record["bytes"],
@@ -351,3 +313,7 @@ def _point(record: Mapping[str, Any], pair: Pair) -> Point:
         record["valid"],
         record.get("clock_ns", 0.0) * 1e-9,
     )
+
+
+# Its name in `import haloscope`.
+bench_p2p = p2p

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.base.errors import HaloscopeError, UsageError
-from haloscope.predict.bench.mpi_library import program
 from haloscope.predict.bench.output_stream import Stopped, stream
+from haloscope.predict.mpi_library import program
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Noise", "free_memory", "noise", "surroundings"]
+__all__ = ["Noise", "bench_noise", "free_memory", "noise", "surroundings"]
 
 _BLOCKS = 20
 _LONGEST = 5
@@ -170,3 +170,7 @@ def free_memory() -> int:
     except OSError:
         pass
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+# Its name in `import haloscope`.
+bench_noise = noise

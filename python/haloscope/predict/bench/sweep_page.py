@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from haloscope.base.errors import printable
 from haloscope.base.units import bytes_text
-from haloscope.explain import page
-from haloscope.explain import write_page as write
-from haloscope.predict.bench.mpi_library import DEFAULT
+from haloscope.predict.mpi_library import DEFAULT
+from haloscope.profile.page import page
+from haloscope.profile.page import write_page as write
 
 if TYPE_CHECKING:
     import polars as pl

@@ -18,7 +18,7 @@ from haloscope.base.launcher import complete_command
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from haloscope.predict.bench.mpi_library import Library
+    from haloscope.predict.mpi_library import Library
 
 
 __all__ = ["SMT", "Pair", "Shared", "System", "Topology", "leaf_switches", "parse", "topology"]

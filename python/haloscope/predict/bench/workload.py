@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from haloscope.base.errors import ProfileError
 from haloscope.base.units import time_text
-from haloscope.predict.bench.mpi_library import COLLECTIVES, DEFAULT
+from haloscope.predict.mpi_library import COLLECTIVES, DEFAULT
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Point", "Workload", "enough", "read_workload", "workload_text"]
+__all__ = ["CollectivePoint", "Workload", "enough", "read_workload", "workload_text"]
 
 _MOST_BYTES = 1 << 26
 _FEWEST = 10  # calls of which a median can be told
@@ -26,7 +26,7 @@ _UNEVEN = frozenset({"allgatherv", "alltoallv", "gatherv", "scatterv"})
 
 
 @dataclass(frozen=True, order=True)
-class Point:
+class CollectivePoint:
     """A collective of OSU's size on so many ranks."""
 
     collective: str
@@ -41,14 +41,14 @@ class Point:
 class Workload:
     """How often each point is called, summed over ranks, and what the profile says of its time."""
 
-    calls: Mapping[Point, int]
-    seconds: Mapping[Point, float]
+    calls: Mapping[CollectivePoint, int]
+    seconds: Mapping[CollectivePoint, float]
     other: Mapping[str, float] = field(default_factory=dict)
     """Seconds in collectives that cannot be measured, by name."""
     left_out: float = 0.0
     """Seconds at points that are not measured: the share that all of them have is small."""
 
-    def iterations(self, most: int) -> dict[Point, int]:
+    def iterations(self, most: int) -> dict[CollectivePoint, int]:
         """Return how often to measure each point, in proportion to how often it is done.
 
         What is done most often is measured `most` times, or as often as the program does it; what is done
@@ -100,7 +100,7 @@ def read_workload(path: Path, share: float = 0.99) -> Workload:
         there = f" (it calls {', '.join(sorted(other))})" if other else ""
         raise ProfileError(f"{path}: no collective of 2 ranks or more that could be measured is in it{there}")
     points = {
-        Point(name, ranks, round(use.volume / max(use.calls, 1))): use
+        CollectivePoint(name, ranks, round(use.volume / max(use.calls, 1))): use
         for (name, ranks, _), use in uses.items()
     }
     seconds = {point: use.seconds for point, use in points.items()}
@@ -157,7 +157,7 @@ def _join(uses: dict[_Key, _Use], line: list[_Key]) -> None:
             first = key
 
 
-def _longest(seconds: Mapping[Point, float], share: float) -> list[Point]:
+def _longest(seconds: Mapping[CollectivePoint, float], share: float) -> list[CollectivePoint]:
     total, sum_so_far = sum(seconds.values()), 0.0
     kept = []
     for point in sorted(seconds, key=lambda one: -seconds[one]):
@@ -171,10 +171,10 @@ def _longest(seconds: Mapping[Point, float], share: float) -> list[Point]:
 
 def workload_text(work: Workload, points: pl.DataFrame) -> str:
     """Return what a program's calls took, and what they take when they are measured alone, in a line."""
-    own: dict[Point, float] = {}
-    best: dict[Point, float] = {}
+    own: dict[CollectivePoint, float] = {}
+    best: dict[CollectivePoint, float] = {}
     for row in points.filter(status="ok").iter_rows(named=True):
-        point = Point(row["collective"], row["ranks"], row["bytes"])
+        point = CollectivePoint(row["collective"], row["ranks"], row["bytes"])
         best[point] = min(best.get(point, math.inf), row["median"])
         if row["algorithm"] == DEFAULT:
             own[point] = min(own.get(point, math.inf), row["median"])

@@ -14,7 +14,7 @@ from haloscope.base.errors import UsageError
 from haloscope.predict.placement.traffic import Ints
 
 if TYPE_CHECKING:
-    from haloscope.explain import Profile
+    from haloscope.profile import Profile
 
 __all__ = ["Nodes", "read_nodes", "recorded"]
 

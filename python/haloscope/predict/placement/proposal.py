@@ -16,7 +16,7 @@ from haloscope.predict.placement.nodes import Nodes, read_nodes, recorded
 from haloscope.predict.placement.parting import parted
 from haloscope.predict.placement.traffic import Ints, Traffic
 
-__all__ = ["WORTH", "Proposal", "propose"]
+__all__ = ["WORTH", "Proposal", "propose", "propose_placement"]
 
 # Of the bytes between nodes: a mapping that spares less is not worth a job script's line.
 WORTH = 0.05
@@ -121,7 +121,7 @@ def propose(
     levels within nodes and beyond them count, too, and messages get times. Raises `UsageError` where
     there is nothing to place or no room, `ProfileError`, `MachineError`, and `ComponentError` without Scotch.
     """
-    from haloscope.explain import Profile
+    from haloscope.profile import Profile
 
     with Profile(profile) as opened:
         traffic = Traffic.of(opened)
@@ -158,3 +158,7 @@ def _arranged(traffic: Traffic, nodes: Nodes, before: Ints, levels: list[Section
             part = parted(traffic.links.within(members), widths, given[order])
             after[members[np.argsort(part, kind="stable")]] = np.arange(first, last)
     return after
+
+
+# Its name in `import haloscope`.
+propose_placement = propose

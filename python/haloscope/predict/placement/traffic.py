@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from haloscope.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from haloscope.explain import Profile
+    from haloscope.profile import Profile
 
 __all__ = ["Floats", "Ints", "Traffic"]
 
@@ -47,7 +47,7 @@ class Traffic:
             raise UsageError(
                 f"{name}: has {recorded} of {ranks} ranks; record all, as what the others send is not known"
             )
-        rows = profile.exchanges(["rank", "partner", "sends", "bytes_sent"])
+        rows = profile.data.exchanges(["rank", "partner", "sends", "bytes_sent"])
         # Partners outside of the world are on nodes that nobody can choose.
         rows = rows.filter((pl.col("sends") > 0) & pl.col("partner").is_between(0, ranks - 1))
         pairs = (

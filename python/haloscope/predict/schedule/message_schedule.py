@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from haloscope.base.errors import UsageError
-from haloscope.explain import native_library as library
+from haloscope.profile.kernels import native_library as library
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from haloscope.predict.schedule import trees
+from haloscope.predict.schedule.message_schedule import Plan, Schedule
 from haloscope.predict.schedule.rounds import (
     blocks_of,
     doubling,
@@ -20,7 +21,6 @@ from haloscope.predict.schedule.rounds import (
     ring,
     rounds,
 )
-from haloscope.predict.schedule.message_schedule import Plan, Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable

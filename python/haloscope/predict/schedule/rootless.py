@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from haloscope.predict.schedule import rooted, trees
+from haloscope.predict.schedule.message_schedule import Plan
 from haloscope.predict.schedule.rounds import (
     blocks_of,
     doubling,
@@ -25,7 +26,6 @@ from haloscope.predict.schedule.rounds import (
     unfold,
     unfold_whole,
 )
-from haloscope.predict.schedule.message_schedule import Plan
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from haloscope.base.errors import SimulationError
-from haloscope.predict.bench.mpi_library import COLLECTIVES, Algorithm, program
+from haloscope.predict.mpi_library import COLLECTIVES, Algorithm, program
 from haloscope.predict.simulate import simgrid
 from haloscope.predict.simulate.platform import Platform
 from haloscope.predict.simulate.running import Options, command

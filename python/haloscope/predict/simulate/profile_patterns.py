@@ -13,8 +13,8 @@ import polars as pl
 from haloscope import explain
 from haloscope.base.errors import UsageError
 from haloscope.predict.simulate.collectives import blocking_name
-from haloscope.predict.simulate.rank_grids import Grid, Offset, detect
 from haloscope.predict.simulate.pattern import Collective, Node, Pattern
+from haloscope.predict.simulate.rank_grids import Grid, Offset, detect
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,7 +13,6 @@ import polars as pl
 from haloscope import explain
 from haloscope.base.errors import UsageError
 from haloscope.explain.ensembles import FEWEST_POINTS, Beyond, beyond
-from haloscope.predict.simulate.rank_grids import Grid
 from haloscope.predict.simulate.profile_patterns import (
     IN_MPI,
     Grown,
@@ -22,6 +21,7 @@ from haloscope.predict.simulate.profile_patterns import (
     require_pattern,
     sends_of,
 )
+from haloscope.predict.simulate.rank_grids import Grid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

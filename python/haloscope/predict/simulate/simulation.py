@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from haloscope.base.building import applications
 from haloscope.base.errors import UsageError
-from haloscope.profile.importing import kind_of_foreign
 from haloscope.predict.kinds import kind_of
 from haloscope.predict.progress import Progress, silent
 from haloscope.predict.simulate.description import Change, host_names
@@ -19,6 +18,7 @@ from haloscope.predict.simulate.running import Options
 from haloscope.predict.simulate.scaled_work import ScaledWork
 from haloscope.predict.simulate.simgrid import smpirun
 from haloscope.predict.simulate.works import ProfileWork, ProgramWork, TraceWork, Work, sensitivity, what_if
+from haloscope.profile.importing import kind_of_foreign
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,18 +17,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.base.errors import TimingsError, UsageError
+from haloscope.predict.bench.workload import CollectivePoint
 from haloscope.predict.laws import Laws
 from haloscope.predict.prediction import choose, predict
-from haloscope.predict.bench.workload import Point
 from haloscope.predict.tune.tuning_rules import DEFAULT, Rule, counted_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from haloscope.predict.machine import Machine
     from haloscope.predict.bench.sweep import Sweep
+    from haloscope.predict.machine import Machine
 
-__all__ = ["Candidate", "choose_by_model", "choose_from", "holm", "model_points", "rules_of"]
+__all__ = ["Candidate", "Point", "choose_by_model", "choose_from", "holm", "model_points", "rules_of"]
+
+# What is tuned; its name in `haloscope.predict.tune`.
+Point = CollectivePoint
 
 _BATCHES = 20
 _UNSIZED = frozenset({"alltoallv", "barrier"})
@@ -52,11 +55,11 @@ _OWN = Candidate()
 Batches = Mapping[Candidate, "Sequence[NDArray[np.float64]]"]
 
 
-def choose_from(sweep: Sweep, margin: float = 0.05, level: float = 0.05) -> dict[Point, Candidate]:
+def choose_from(sweep: Sweep, margin: float = 0.05, level: float = 0.05) -> dict[CollectivePoint, Candidate]:
     """Return what to use at each measured point: `Candidate()` where nothing is surely faster."""
     points = _points(sweep)
     faster = _faster(points, margin, level)
-    chosen: dict[Point, Candidate] = {}
+    chosen: dict[CollectivePoint, Candidate] = {}
     lines = dict.fromkeys((one.collective, one.ranks) for one in points)
     for collective, ranks in lines:
         line = sorted(one for one in points if (one.collective, one.ranks) == (collective, ranks))
@@ -64,7 +67,7 @@ def choose_from(sweep: Sweep, margin: float = 0.05, level: float = 0.05) -> dict
     return chosen
 
 
-def _points(sweep: Sweep) -> dict[Point, dict[Candidate, list[NDArray[np.float64]]]]:
+def _points(sweep: Sweep) -> dict[CollectivePoint, dict[Candidate, list[NDArray[np.float64]]]]:
     rows = sweep.points.with_row_index("row")
     mappings = rows["mapping"].unique().to_list()
     if len(mappings) > 1:
@@ -72,9 +75,9 @@ def _points(sweep: Sweep) -> dict[Point, dict[Candidate, list[NDArray[np.float64
             "the sweep has several mappings of ranks, which rules cannot tell apart: "
             f"{', '.join(map(str, mappings))}; measure with one"
         )
-    points: dict[Point, dict[Candidate, list[NDArray[np.float64]]]] = {}
+    points: dict[CollectivePoint, dict[Candidate, list[NDArray[np.float64]]]] = {}
     for row in rows.iter_rows(named=True):
-        point = Point(row["collective"], row["ranks"], row["bytes"])
+        point = CollectivePoint(row["collective"], row["ranks"], row["bytes"])
         if row["ranks"] >= 2 and row["status"] == "ok":
             launches = points.setdefault(point, {}).setdefault(_candidate(row), [])
             launches.append(batches(sweep.samples(row["row"])))
@@ -105,12 +108,12 @@ def batches(samples: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _faster(
-    points: Mapping[Point, Batches], margin: float, level: float
-) -> dict[Point, dict[Candidate, float]]:
+    points: Mapping[CollectivePoint, Batches], margin: float, level: float
+) -> dict[CollectivePoint, dict[Candidate, float]]:
     """Return the candidates that are faster for certain at each point, with the ratio's logarithm."""
     pairs = [(point, one) for point, times in points.items() for one in times if one != _OWN]
     p_values = [_probability(points[point], one) for point, one in pairs]
-    found: dict[Point, dict[Candidate, float]] = {point: {_OWN: 0.0} for point in points}
+    found: dict[CollectivePoint, dict[Candidate, float]] = {point: {_OWN: 0.0} for point in points}
     for (point, one), p in zip(pairs, holm(p_values), strict=True):
         ratio = _middle(points[point][one]) - _middle(points[point][_OWN])
         if p < level and ratio <= -math.log1p(margin):
@@ -182,14 +185,14 @@ def _path(options: Sequence[Mapping[Candidate, float]], penalty: float) -> list[
     return path[::-1]
 
 
-def rules_of(chosen: Mapping[Point, Candidate]) -> list[Rule]:
+def rules_of(chosen: Mapping[CollectivePoint, Candidate]) -> list[Rule]:
     """Return rules for runs of sizes with one choice; between and beyond them the library decides.
 
     A run reaches from its first to its last measured size: what was not measured is not touched,
     except between two neighbours with the same choice.
     """
     rules: list[Rule] = []
-    last: tuple[Point, Candidate] | None = None
+    last: tuple[CollectivePoint, Candidate] | None = None
     for point in sorted(chosen):
         choice = chosen[point]
         same = last is not None and _line(last[0]) == _line(point)
@@ -206,17 +209,17 @@ def rules_of(chosen: Mapping[Point, Candidate]) -> list[Rule]:
     return sorted(by_place.values())
 
 
-def _line(point: Point) -> tuple[str, int]:
+def _line(point: CollectivePoint) -> tuple[str, int]:
     return point.collective, point.ranks
 
 
-def _rule(point: Point, choice: Candidate) -> Rule:
+def _rule(point: CollectivePoint, choice: Candidate) -> Rule:
     size = counted_bytes(point.collective, point.ranks, point.bytes)
     rest = choice.name, choice.number, choice.segment, choice.fanout
     return Rule(point.collective, point.ranks, size, *rest)
 
 
-def _end(point: Point, choice: Candidate) -> list[Rule]:
+def _end(point: CollectivePoint, choice: Candidate) -> list[Rule]:
     if choice == _OWN or point.collective in _UNSIZED:
         return []
     size = counted_bytes(point.collective, point.ranks, point.bytes)
@@ -225,7 +228,7 @@ def _end(point: Point, choice: Candidate) -> list[Rule]:
 
 def model_points(
     machine: Machine, collectives: Sequence[str], ranks: Sequence[int], sizes: Sequence[int]
-) -> list[Point]:
+) -> list[CollectivePoint]:
     """Return the grid, over what was fitted where nothing is asked for."""
     fitted = {one.collective for one in machine.fitted}
     if not fitted:
@@ -240,7 +243,7 @@ def model_points(
             f"{', '.join(sorted(fitted))}"
         )
     return [
-        Point(collective, count, 0 if collective == "barrier" else size)
+        CollectivePoint(collective, count, 0 if collective == "barrier" else size)
         for collective in (collectives or sorted(fitted))
         for count in ranks
         for size in ([0] if collective == "barrier" else sizes)
@@ -248,8 +251,8 @@ def model_points(
 
 
 def choose_by_model(
-    machine: Machine, points: Iterable[Point], margin: float = 0.05, *, tried: bool = False
-) -> dict[Point, Candidate]:
+    machine: Machine, points: Iterable[CollectivePoint], margin: float = 0.05, *, tried: bool = False
+) -> dict[CollectivePoint, Candidate]:
     """Return what is faster than the library's own choice for certain, and by more than the margin.
 
     What is `tried` in real runs afterwards, where it has to hold, need only be expected to be faster.
@@ -261,7 +264,7 @@ def choose_by_model(
     kept = {one.collective for one in machine.fitted if one.times}
     laws = Laws.of_machine(machine) if kept else None
     numbers = {(one.collective, one.algorithm): one.number or 0 for one in machine.fitted}
-    chosen: dict[Point, Candidate] = {}
+    chosen: dict[CollectivePoint, Candidate] = {}
     for point in points:
         if laws is not None and point.collective in kept:
             decision = laws.choose(point.collective, point.ranks, point.bytes, margin=margin)
@@ -274,7 +277,7 @@ def choose_by_model(
     return chosen
 
 
-def _by_models(machine: Machine, point: Point, margin: float) -> Candidate:
+def _by_models(machine: Machine, point: CollectivePoint, margin: float) -> Candidate:
     """Return the fastest by models without intervals; the library's own where it is not much slower."""
     best = choose(machine, point.collective, point.ranks, point.bytes)
     if any((one.collective, one.algorithm) == (point.collective, DEFAULT) for one in machine.fitted):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from haloscope.base.errors import OutputError, RecorderError, UsageError
-from haloscope.predict.bench.mpi_library import Library
+from haloscope.predict.mpi_library import Library
 from haloscope.predict.tune.mpich_rules import embedded_tree, write_tree
 from haloscope.predict.tune.tuning_rules import Rule, write_json, write_text
 

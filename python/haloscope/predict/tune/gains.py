@@ -14,13 +14,13 @@ import numpy as np
 from haloscope.base.errors import MachineError, printable
 from haloscope.base.files import write_whole
 from haloscope.base.units import time_text
-from haloscope.explain import page
-from haloscope.explain import write_page as write
 from haloscope.predict.model_page import escaped
 from haloscope.predict.tune.choice import Candidate
 from haloscope.predict.tune.formats import usage
 from haloscope.predict.tune.trial import gain_interval, mean_gain
 from haloscope.predict.tune.tuner import Tuning
+from haloscope.profile.page import page
+from haloscope.profile.page import write_page as write
 
 if TYPE_CHECKING:
     import polars as pl

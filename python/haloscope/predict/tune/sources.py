@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from haloscope.base.errors import RecorderError, UsageError
+from haloscope.predict.bench.sweep import Sweep
+from haloscope.predict.bench.workload import CollectivePoint, Workload, read_workload
 from haloscope.predict.kinds import Kind, kind_of
 from haloscope.predict.machine_files import load_machine, machines
-from haloscope.predict.bench.sweep import Sweep
-from haloscope.predict.bench.workload import Point, Workload, read_workload
 from haloscope.predict.tune.choice import choose_by_model, choose_from, model_points
 from haloscope.predict.tune.trial import measure_all, measure_best, steps_of_all
 
 if TYPE_CHECKING:
+    from haloscope.predict.bench.method import CollectiveMethod
     from haloscope.predict.progress import Progress
-    from haloscope.predict.bench.method import Method
     from haloscope.predict.tune.choice import Candidate
     from haloscope.predict.tune.verification import Bench
 
@@ -50,11 +50,11 @@ def chosen_from(
     source: str | Path,
     choice: Choice,
     bench: Bench,
-    method: Method,
+    method: CollectiveMethod,
     progress: Progress,
     *,
     tried: bool = True,
-) -> tuple[dict[Point, Candidate], Workload | None]:
+) -> tuple[dict[CollectivePoint, Candidate], Workload | None]:
     """Return what to use at each point, and what a program calls if `source` is its profile.
 
     `source` is the file of a sweep, a profile or a machine model, or the name of a machine. The

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from haloscope.base.errors import RecorderError
-from haloscope.predict.budget import Launch, Measuring, few_calls, measure_within
-from haloscope.predict.laws import Way
 from haloscope.predict.bench.grid import Unit, lines_of, shuffled
 from haloscope.predict.bench.launches import Launches, measure
-from haloscope.predict.bench.method import Method
-from haloscope.predict.bench.mpi_library import DEFAULT, Algorithm
+from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.surroundings import surroundings
 from haloscope.predict.bench.sweep import Journal, Sweep, identity, row_of
-from haloscope.predict.bench.workload import Point
+from haloscope.predict.bench.workload import CollectivePoint
+from haloscope.predict.budget import Launch, Measuring, few_calls, measure_within
+from haloscope.predict.laws import Way
+from haloscope.predict.mpi_library import DEFAULT, Algorithm
 from haloscope.predict.tune.choice import Candidate, holm
 from haloscope.predict.tune.verification import Bench
 
@@ -59,13 +59,19 @@ class Trial:
         return np.log(self.default / self.tuned)
 
 
-def steps_of_all(bench: Bench, points: Sequence[Point], segments: Sequence[int], launches: int = 1) -> int:
+def steps_of_all(
+    bench: Bench, points: Sequence[CollectivePoint], segments: Sequence[int], launches: int = 1
+) -> int:
     """Return how many points `measure_all` measures."""
     return launches * sum(len(unit.sizes) for unit in _units(bench, points, segments))
 
 
 def measure_all(
-    bench: Bench, points: Sequence[Point], segments: Sequence[int], method: Method, step: Step
+    bench: Bench,
+    points: Sequence[CollectivePoint],
+    segments: Sequence[int],
+    method: CollectiveMethod,
+    step: Step,
 ) -> Sweep:
     """Measure every algorithm at these points, in random order, in `method.launches` of each."""
     order = random.Random(method.seed)
@@ -81,9 +87,9 @@ def measure_all(
 
 def measure_best(
     bench: Bench,
-    calls: Mapping[Point, int],
+    calls: Mapping[CollectivePoint, int],
     segments: Sequence[int],
-    method: Method,
+    method: CollectiveMethod,
     budget: float,
     step: Step,
 ) -> Sweep:
@@ -116,7 +122,7 @@ def measure_best(
     return Sweep.of(kept.environment, list(kept.points.values()))
 
 
-def _units(bench: Bench, points: Sequence[Point], segments: Sequence[int]) -> list[Unit]:
+def _units(bench: Bench, points: Sequence[CollectivePoint], segments: Sequence[int]) -> list[Unit]:
     return [
         Unit(one.with_segment(segment), segment, 0, ranks, bench.mapping, sizes)
         for (collective, ranks), sizes in lines_of(points).items()
@@ -127,15 +133,15 @@ def _units(bench: Bench, points: Sequence[Point], segments: Sequence[int]) -> li
 
 def measure_both(
     bench: Bench,
-    points: Sequence[Point],
+    points: Sequence[CollectivePoint],
     environment: Mapping[str, str],
-    method: Method,
+    method: CollectiveMethod,
     rounds: int,
     step: Step,
-) -> dict[Point, Trial]:
+) -> dict[CollectivePoint, Trial]:
     """Measure default and tuned in turn, each a launch of its own, which of them first by lot."""
     lot = random.Random(method.seed + 1)
-    found: dict[Point, tuple[list[float], list[float]]] = {point: ([], []) for point in points}
+    found: dict[CollectivePoint, tuple[list[float], list[float]]] = {point: ([], []) for point in points}
     for _ in range(rounds):
         for (collective, ranks), sizes in lines_of(points).items():
             ways = [Algorithm(collective), Algorithm(collective, _TUNED, None, _pairs(environment))]
@@ -152,16 +158,16 @@ def _pairs(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(environment.items())
 
 
-def _collect(sweep: Sweep, found: Mapping[Point, tuple[list[float], list[float]]]) -> None:
+def _collect(sweep: Sweep, found: Mapping[CollectivePoint, tuple[list[float], list[float]]]) -> None:
     for row in sweep.points.iter_rows(named=True):
-        point = Point(row["collective"], row["ranks"], row["bytes"])
+        point = CollectivePoint(row["collective"], row["ranks"], row["bytes"])
         if row["status"] != "ok":
             way = "with the rules" if row["algorithm"] == _TUNED else "without rules"
             raise RecorderError(f"{point} {way}: {row['reason']}")
         found[point][row["algorithm"] == _TUNED].append(row["median"])
 
 
-def _journal(bench: Bench, method: Method) -> Journal:
+def _journal(bench: Bench, method: CollectiveMethod) -> Journal:
     about: dict[str, Any] = surroundings(bench.library.name, "", method.words())
     return Journal(about, None)
 
@@ -188,14 +194,14 @@ def gain_interval(logarithms: NDArray[np.float64], level: float = 0.05) -> tuple
     return math.exp(middle), math.exp(middle - half), math.exp(middle + half)
 
 
-def mean_gain(trials: Mapping[Point, Trial], level: float = 0.05) -> tuple[float, ...]:
+def mean_gain(trials: Mapping[CollectivePoint, Trial], level: float = 0.05) -> tuple[float, ...]:
     """Return the geometric mean over all points, with its interval over the rounds."""
     return gain_interval(np.mean([trial.gains for trial in trials.values()], axis=0), level)
 
 
 def not_holding(
-    chosen: Mapping[Point, Candidate], trials: Mapping[Point, Trial], level: float = 0.05
-) -> set[Point]:
+    chosen: Mapping[CollectivePoint, Candidate], trials: Mapping[CollectivePoint, Trial], level: float = 0.05
+) -> set[CollectivePoint]:
     """Return the points whose rule gains nothing for certain, or that it makes slower.
 
     A rule is judged over all of its sizes together, since a round is one launch that they share;
@@ -205,24 +211,24 @@ def not_holding(
     runs = runs_of(chosen)
     gained = holm([_probability([trials[p] for p in run], "greater") for run in runs])
     late = slower(trials, level)
-    dropped: set[Point] = set()
+    dropped: set[CollectivePoint] = set()
     for run, p in zip(runs, gained, strict=True):
         if p >= level or late.intersection(run):
             dropped.update(run)
     return dropped
 
 
-def slower(trials: Mapping[Point, Trial], level: float = 0.05) -> set[Point]:
+def slower(trials: Mapping[CollectivePoint, Trial], level: float = 0.05) -> set[CollectivePoint]:
     """Return the points that are slower with the rules, for certain."""
     points = list(trials)
     p_values = holm([_probability([trials[point]], "less") for point in points])
     return {point for point, p in zip(points, p_values, strict=True) if p < level}
 
 
-def runs_of(chosen: Mapping[Point, Candidate]) -> list[list[Point]]:
+def runs_of(chosen: Mapping[CollectivePoint, Candidate]) -> list[list[CollectivePoint]]:
     """Return the points of each rule: neighbours in size with one choice that is not the library's."""
-    runs: list[list[Point]] = []
-    before: Point | None = None
+    runs: list[list[CollectivePoint]] = []
+    before: CollectivePoint | None = None
     for point in sorted(chosen):
         line = before is not None and (before.collective, before.ranks) == (point.collective, point.ranks)
         if chosen[point] != _OWN:

@@ -10,14 +10,13 @@ from pathlib import Path
 
 from haloscope.base.errors import RecorderError, UsageError
 from haloscope.base.files import write_whole
-from haloscope.predict.progress import Progress, silent
-from haloscope.predict.bench.method import Method
-from haloscope.predict.bench.mpi_library import Algorithm
+from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.system import launcher_of
-from haloscope.predict.bench.workload import Point, Workload
+from haloscope.predict.bench.workload import CollectivePoint, Workload
+from haloscope.predict.mpi_library import Algorithm
+from haloscope.predict.progress import Progress, silent
 from haloscope.predict.tune.choice import Candidate, rules_of
 from haloscope.predict.tune.formats import check_output, render, settings
-from haloscope.predict.tune.tuning_rules import Rule
 from haloscope.predict.tune.sources import Choice, chosen_from, kind_of_source
 from haloscope.predict.tune.trial import (
     Trial,
@@ -28,6 +27,7 @@ from haloscope.predict.tune.trial import (
     runs_of,
     slower,
 )
+from haloscope.predict.tune.tuning_rules import Rule
 from haloscope.predict.tune.verification import Bench, Verdict, said, verify, what_ran
 
 __all__ = ["Plan", "Tuning", "tune", "write_rules"]
@@ -35,7 +35,8 @@ __all__ = ["Plan", "Tuning", "tune", "write_rules"]
 _OWN = Candidate()
 _MOST_PASSES = 4
 Measure = Callable[
-    [Bench, Sequence[Point], Mapping[str, str], Method, int, Callable[[str], None]], Mapping[Point, Trial]
+    [Bench, Sequence[CollectivePoint], Mapping[str, str], CollectiveMethod, int, Callable[[str], None]],
+    Mapping[CollectivePoint, Trial],
 ]
 """Measures points by default and in an environment with rules, in so many rounds."""
 
@@ -44,7 +45,7 @@ Measure = Callable[
 class Plan:
     """How default and tuned are compared: in so many rounds of launches of both, at `level`."""
 
-    method: Method = field(default_factory=Method)
+    method: CollectiveMethod = field(default_factory=CollectiveMethod)
     rounds: int = 5
     level: float = 0.05
 
@@ -56,12 +57,12 @@ class Tuning:
     bench: Bench
     output: Path
     rules: list[Rule] = field(default_factory=list)
-    chosen: dict[Point, Candidate] = field(default_factory=dict)
+    chosen: dict[CollectivePoint, Candidate] = field(default_factory=dict)
     """All points of the grid; `Candidate()` where the library decides."""
-    trials: dict[Point, Trial] = field(default_factory=dict)
+    trials: dict[CollectivePoint, Trial] = field(default_factory=dict)
     """Of the last pass, in which nothing was dropped: of all points of collectives with rules."""
-    verdicts: dict[Point, Verdict] = field(default_factory=dict)
-    defaults: dict[Point, str] = field(default_factory=dict)
+    verdicts: dict[CollectivePoint, Verdict] = field(default_factory=dict)
+    defaults: dict[CollectivePoint, str] = field(default_factory=dict)
     """What the library does by itself, where that can be seen."""
     tried: int = 0
     """How many rules were measured, of which those that gained were kept."""
@@ -71,7 +72,7 @@ class Tuning:
     """What the program calls that the points are from."""
 
     @property
-    def tuned(self) -> dict[Point, Candidate]:
+    def tuned(self) -> dict[CollectivePoint, Candidate]:
         """The points for which there is a rule."""
         return {point: one for point, one in self.chosen.items() if one != _OWN}
 
@@ -138,7 +139,7 @@ def _check_selectable(bench: Bench) -> None:
 
 def write_rules(
     bench: Bench,
-    chosen: Mapping[Point, Candidate],
+    chosen: Mapping[CollectivePoint, Candidate],
     output: Path,
     plan: Plan | None,
     step: Callable[[str], None] = lambda what: None,
@@ -170,7 +171,7 @@ def write_rules(
     return made
 
 
-def _algorithm(bench: Bench, point: Point, one: Candidate) -> Algorithm:
+def _algorithm(bench: Bench, point: CollectivePoint, one: Candidate) -> Algorithm:
     return known(bench, point.collective, one.name, one.segment, one.fanout)
 
 
@@ -194,7 +195,7 @@ def _collectives(made: Tuning) -> list[str]:
     return sorted({point.collective for point in made.tuned})
 
 
-def _verify(made: Tuning, algorithms: Mapping[Point, Algorithm], aside: Path) -> None:
+def _verify(made: Tuning, algorithms: Mapping[CollectivePoint, Algorithm], aside: Path) -> None:
     """Drop the rules that are not seen to take effect."""
     _write(made, aside)
     seen = verify(made.bench, aside, {point: algorithms[point] for point in made.tuned})
@@ -205,18 +206,20 @@ def _verify(made: Tuning, algorithms: Mapping[Point, Algorithm], aside: Path) ->
             made.chosen[point] = _OWN
 
 
-def _defaults(made: Tuning) -> dict[Point, str]:
+def _defaults(made: Tuning) -> dict[CollectivePoint, str]:
     """Return the functions that do the points without rules; MPICH's cannot be seen."""
     if made.bench.form == "mpich-json":
         return {}
-    seen: dict[Point, str] = {}
+    seen: dict[CollectivePoint, str] = {}
     for ranks in {point.ranks for point in made.chosen}:
         points = [point for point in made.chosen if point.ranks == ranks]
         seen |= {point: said(ran) for point, ran in what_ran(made.bench, points, {}).items()}
     return seen
 
 
-def _drop(made: Tuning, aside: Path, plan: Plan, step: Callable[[str], None], measure: Measure) -> set[Point]:
+def _drop(
+    made: Tuning, aside: Path, plan: Plan, step: Callable[[str], None], measure: Measure
+) -> set[CollectivePoint]:
     """Measure default against tuned; what does not hold is left to the library again."""
     environment = _write(made, aside)
     touched = _collectives(made)

@@ -22,8 +22,9 @@ from haloscope.base.cache import build_once, cache, fingerprint
 from haloscope.base.errors import RecorderError, UsageError
 from haloscope.base.toolchain import compiler_identity, run_logged, toolchain
 from haloscope.predict.bench.launches import launch_environment
-from haloscope.predict.bench.mpi_library import Algorithm, Library, describe, library, program
-from haloscope.predict.bench.workload import Point
+from haloscope.predict.bench.library_in_use import library
+from haloscope.predict.bench.workload import CollectivePoint
+from haloscope.predict.mpi_library import Algorithm, Library, describe, program
 from haloscope.predict.tune.formats import Format, format_of, settings
 from haloscope.predict.tune.mpich_rules import Tree, canary
 from haloscope.predict.tune.tuning_rules import counted_bytes
@@ -100,7 +101,7 @@ class Bench:
         return build_exercise(self.compiler, None if self.form == "mpich-json" else self.file)
 
     def run(
-        self, points: Iterable[Point], environment: Mapping[str, str]
+        self, points: Iterable[CollectivePoint], environment: Mapping[str, str]
     ) -> subprocess.CompletedProcess[str]:
         """Do the collectives of one number of ranks. Raises `RecorderError` after a minute."""
         asked = sorted(points)
@@ -123,12 +124,14 @@ class Bench:
             raise RecorderError(f"{command[0]}: cannot be started ({error.strerror})") from None
 
 
-def verify(bench: Bench, rules_file: Path, chosen: Mapping[Point, Algorithm]) -> dict[Point, Verdict]:
+def verify(
+    bench: Bench, rules_file: Path, chosen: Mapping[CollectivePoint, Algorithm]
+) -> dict[CollectivePoint, Verdict]:
     """Return for each point whether the file makes the library use the algorithm that was chosen."""
-    by_ranks: dict[int, list[Point]] = {}
+    by_ranks: dict[int, list[CollectivePoint]] = {}
     for point in sorted(chosen):
         by_ranks.setdefault(point.ranks, []).append(point)
-    verdicts: dict[Point, Verdict] = {}
+    verdicts: dict[CollectivePoint, Verdict] = {}
     collectives = sorted({point.collective for point in chosen})
     environment = settings(bench.form, rules_file, collectives)
     for points in by_ranks.values():
@@ -139,7 +142,9 @@ def verify(bench: Bench, rules_file: Path, chosen: Mapping[Point, Algorithm]) ->
     return verdicts
 
 
-def what_ran(bench: Bench, points: Sequence[Point], environment: Mapping[str, str]) -> dict[Point, Ran]:
+def what_ran(
+    bench: Bench, points: Sequence[CollectivePoint], environment: Mapping[str, str]
+) -> dict[CollectivePoint, Ran]:
     """Return which of Open MPI's functions did each point, by the witness."""
     with tempfile.TemporaryDirectory(prefix="haloscope-witness-") as directory:
         done = bench.run(points, {**environment, "HALOSCOPE_WITNESS": directory})
@@ -149,13 +154,13 @@ def what_ran(bench: Bench, points: Sequence[Point], environment: Mapping[str, st
     return {one: seen.get(_key(one), frozenset()) for one in points}
 
 
-def _key(point: Point) -> tuple[str, int, int]:
+def _key(point: CollectivePoint) -> tuple[str, int, int]:
     return point.collective, point.ranks, counted_bytes(point.collective, point.ranks, point.bytes)
 
 
 def _witnessed(
-    bench: Bench, environment: Mapping[str, str], chosen: Mapping[Point, Algorithm]
-) -> dict[Point, Verdict]:
+    bench: Bench, environment: Mapping[str, str], chosen: Mapping[CollectivePoint, Algorithm]
+) -> dict[CollectivePoint, Verdict]:
     points = list(chosen)
     default = what_ran(bench, points, {})
     tuned = what_ran(bench, points, environment)
@@ -168,12 +173,12 @@ def _witnessed(
     }
 
 
-def when_asked(bench: Bench, chosen: Mapping[Point, Algorithm]) -> dict[Point, Ran]:
+def when_asked(bench: Bench, chosen: Mapping[CollectivePoint, Algorithm]) -> dict[CollectivePoint, Ran]:
     """Return what runs where each algorithm is asked for by its own variable, as when it was measured."""
     waiting: dict[str, list[Algorithm]] = {}
     for algorithm in dict.fromkeys(chosen.values()):
         waiting.setdefault(algorithm.collective, []).append(algorithm)
-    ran: dict[Point, Ran] = {}
+    ran: dict[CollectivePoint, Ran] = {}
     while any(waiting.values()):
         # One of each collective in a run: their variables do not meet.
         now = [ones.pop() for ones in waiting.values() if ones]
@@ -183,7 +188,7 @@ def when_asked(bench: Bench, chosen: Mapping[Point, Algorithm]) -> dict[Point, R
     return ran
 
 
-def _problem(point: Point, default: Ran, tuned: Ran, asked: Ran) -> str | None:
+def _problem(point: CollectivePoint, default: Ran, tuned: Ran, asked: Ran) -> str | None:
     unknown = Seen(None)
     if unknown in asked or not asked:
         return f"{point}: no algorithm of the component tuned is seen even where it is asked for"
@@ -207,8 +212,8 @@ def said(ran: Ran) -> str:
 
 
 def _stopped(
-    bench: Bench, rules_file: Path, environment: Mapping[str, str], points: Sequence[Point]
-) -> dict[Point, Verdict]:
+    bench: Bench, rules_file: Path, environment: Mapping[str, str], points: Sequence[CollectivePoint]
+) -> dict[CollectivePoint, Verdict]:
     """MPICH: it goes on with the rules as they are, and stops where they are broken on purpose."""
     done = bench.run(points, environment)
     if done.returncode:
@@ -218,7 +223,7 @@ def _stopped(
     return {one: _stops(bench, json.loads(text), environment, one) for one in points}
 
 
-def _stops(bench: Bench, rules: Tree, environment: Mapping[str, str], point: Point) -> Verdict:
+def _stops(bench: Bench, rules: Tree, environment: Mapping[str, str], point: CollectivePoint) -> Verdict:
     try:
         tree = canary(rules, point.collective, point.ranks, point.bytes)
     except UsageError as error:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from haloscope.profile.store.framing import DamageError
-from haloscope.profile.store.tree import RegionTree, roll_up
 from haloscope.profile.importing.cali_file import CaliFile, parse_cali
 from haloscope.profile.importing.cali_regions import ALL, CaliRegions, Values, number_in
 from haloscope.profile.importing.foreign_tables import Foreign, path_rows, unreadable
 from haloscope.profile.importing.mpi_functions import FAMILIES
+from haloscope.profile.store.framing import DamageError
+from haloscope.profile.store.tree import RegionTree, roll_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,6 +9,7 @@ import polars as pl
 
 from haloscope.base.errors import ProfileError
 from haloscope.profile.store.columns import typed
+from haloscope.profile.store.info_keys import TRACE_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,8 +74,6 @@ class Foreign:
 
     def lacks(self, table: str) -> str | None:
         """Return in words that the tool does not know a table, None if it does."""
-        from haloscope.profile.tables.table_builders import TRACE_TABLES
-
         if table in TRACE_TABLES and self.own_trace is not None:
             return None
         stored = _STORED_AS.get(table, table)

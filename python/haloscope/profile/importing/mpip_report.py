@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from haloscope.profile.store.framing import DamageError
 from haloscope.profile.importing.mpi_functions import call_name
+from haloscope.profile.store.framing import DamageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from haloscope.profile.store.framing import DamageError
-from haloscope.profile.store.tree import PROGRAM
 from haloscope.profile.importing.foreign_tables import Foreign, path_rows, unreadable
 from haloscope.profile.importing.mpi_functions import FAMILIES, kinds_of
 from haloscope.profile.importing.mpip_report import Frame, Report, parse_report
+from haloscope.profile.store.framing import DamageError
+from haloscope.profile.store.tree import PROGRAM
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,9 @@ from haloscope.base import paths
 from haloscope.base.building import build_executable
 from haloscope.base.errors import ProfileError
 from haloscope.base.toolchain import compiler
-from haloscope.profile.store.framing import REMEDY
-from haloscope.profile.importing.otf2_library import find_otf2
 from haloscope.profile.importing.foreign_tables import unreadable
+from haloscope.profile.importing.otf2_loader import find_otf2
+from haloscope.profile.store.framing import REMEDY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from haloscope.profile.store.tree import PROGRAM
 from haloscope.profile.importing.mpi_functions import call_name
 from haloscope.profile.importing.otf2_archive import KINDS
+from haloscope.profile.store.tree import PROGRAM
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from haloscope.profile.store.tree import RegionTree, roll_up
 from haloscope.profile.importing.foreign_tables import Foreign, path_rows
 from haloscope.profile.importing.mpi_functions import FAMILIES, kinds_of
 from haloscope.profile.importing.otf2_archive import KINDS, Archive, take_apart
 from haloscope.profile.importing.otf2_events import Events, read_events
 from haloscope.profile.importing.otf2_trace import trace_of
 from haloscope.profile.importing.otf2_world import World
+from haloscope.profile.store.tree import RegionTree, roll_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

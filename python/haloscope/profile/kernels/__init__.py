@@ -35,9 +35,9 @@ __all__ = [
     "gaussian_posterior",
     "gaussian_viterbi",
     "instruction_sets",
-    "library",
     "log_likelihood",
     "medians",
+    "native_library",
     "outside",
     "viterbi",
 ]
@@ -47,7 +47,7 @@ _LIBRARY = "libhaloscope-explain.so"
 
 
 @cache
-def library() -> ctypes.CDLL:
+def native_library() -> ctypes.CDLL:
     """Return the library, whose functions run without the interpreter's lock."""
     path = Path(__file__).with_name(_LIBRARY)
     if not path.exists():
@@ -219,7 +219,7 @@ def medians(values: Floats, places: Places, threads: int = 1) -> Floats:
 def instruction_sets() -> list[str]:
     """Return the instruction sets that this processor has; the first one is used."""
     names: list[str] = []
-    while name := library().haloscope_instruction_set(len(names)):
+    while name := native_library().haloscope_instruction_set(len(names)):
         names.append(name.decode())
     return names
 
@@ -286,7 +286,7 @@ class _Batch:
         likelihood = np.zeros(self.sequences)
         sums = np.zeros(self.states * (self.states + 4) if counting else 0)
         rows = np.full((self.points if posterior else 0, self.states), np.nan)
-        status = library().haloscope_expectation(
+        status = native_library().haloscope_expectation(
             ctypes.byref(self.struct),
             threads,
             _instruction_set,
@@ -308,7 +308,7 @@ class _Batch:
 
     def medians(self, threads: int) -> Floats:
         found = np.empty(self.sequences)
-        _succeed(library().haloscope_medians(ctypes.byref(self.struct), threads, found.ctypes.data))
+        _succeed(native_library().haloscope_medians(ctypes.byref(self.struct), threads, found.ctypes.data))
         return found
 
     def viterbi(self, threads: int) -> NDArray[np.uint8]:
@@ -316,7 +316,7 @@ class _Batch:
         whole = self.whole
         states = np.empty(self.points, np.uint8) if whole else np.full(self.points, 255, np.uint8)
         _succeed(
-            library().haloscope_viterbi(
+            native_library().haloscope_viterbi(
                 ctypes.byref(self.struct), threads, _instruction_set, states.ctypes.data
             )
         )
@@ -352,7 +352,7 @@ def band_depth(curves: Floats, threads: int) -> Floats:
     `curves` is (curves, points) and contiguous, as below. Raises `ValueError` for NaN.
     """
     depth = np.empty(len(curves))
-    status = library().haloscope_band_depth(_curves(curves), threads, depth.ctypes.data)
+    status = native_library().haloscope_band_depth(_curves(curves), threads, depth.ctypes.data)
     if status == 2:
         raise ValueError("a curve has NaN")
     if status:
@@ -366,7 +366,7 @@ def envelope(curves: Floats, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]
     index = np.ascontiguousarray(chosen, dtype=np.int64)
     if not index.size or index.min() < 0 or index.max() >= len(curves):
         raise IndexError("there are no such curves")
-    library().haloscope_envelope(
+    native_library().haloscope_envelope(
         _curves(curves), index.ctypes.data, index.size, low.ctypes.data, high.ctypes.data
     )
     return low, high
@@ -376,7 +376,9 @@ def outside(curves: Floats, low: Floats, high: Floats) -> NDArray[np.bool_]:
     """Return whether each curve is below `low` or above `high`, (points,) each, anywhere."""
     found = np.empty(len(curves), dtype=np.bool_)
     bounds = [np.broadcast_to(bound, curves.shape[1:]).astype(np.float64) for bound in (low, high)]
-    library().haloscope_outside(_curves(curves), *(bound.ctypes.data for bound in bounds), found.ctypes.data)
+    native_library().haloscope_outside(
+        _curves(curves), *(bound.ctypes.data for bound in bounds), found.ctypes.data
+    )
     return found
 
 

@@ -1,4 +1,4 @@
-"""Self-contained pages for any browser, without network: how one is made, and the report."""
+"""Self-contained pages for any browser, without network."""
 
 from __future__ import annotations
 
@@ -9,26 +9,19 @@ import zlib
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope.base.errors import UsageError, printable
+from haloscope.base.errors import printable
 from haloscope.base.files import write_whole
 from haloscope.base.paths import prebuilt
-from haloscope.profile.facade import Profile
-from haloscope.explain.reporting.report_data import page_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from haloscope.explain.ensembles import Speeds
-
-    File = str | PathLike[str]
-
-__all__ = ["page", "report", "write_page"]
+__all__ = ["page", "write_page"]
 
 _WRAPPED = re.compile(
     r"(?P<licence>/\*\*.*?\*/\n)\(.*?, \(\) => \{\n"
@@ -41,32 +34,35 @@ _SHARED = ("units.js", "csv.js", "tables.js", "draw.js")
 
 
 def page(
-    template: str, title: str, scripts: Sequence[str], data: Mapping[str, Any], room: str = "explain"
+    template: str, title: str, scripts: Sequence[str], data: Mapping[str, Any], package: str = "profile"
 ) -> str:
     """Return the page `template` with its data; nothing of `title` and `data` becomes markup.
 
-    Template, a body for `frame.html`, and scripts are in the directory `page` of the room. A script finds
-    its data as JSON in the element `data`, and before it come those that all pages share.
+    Template, a body for `frame.html`, and scripts are in the directory `page` of the package, or in that of
+    `profile`, which has what several pages use. A script finds its data as JSON in the element `data`, and
+    before it come those that all pages share.
     """
     parts = {
         "title": html.escape(title),
-        "style": _part("explain", "report.css"),
+        "style": _part("profile", "report.css"),
         "version": html.escape(printable(version("haloscope"))),
         # Data may be long, and are hardly smaller with more effort.
         "data": _packed("data", json.dumps(data, allow_nan=False), 6),
         "plotly": _plotly(),
-        "frame": _part("explain", "frame.js"),
+        "frame": _part("profile", "frame.js"),
         "script": "\n".join(
-            [*(_part("explain", name) for name in _SHARED), *(_part(room, name) for name in scripts)]
+            [*(_part("profile", name) for name in _SHARED), *(_part(package, name) for name in scripts)]
         ),
     }
-    whole = _part("explain", "frame.html").replace("{{body}}", _part(room, template).rstrip())
+    whole = _part("profile", "frame.html").replace("{{body}}", _part(package, template).rstrip())
     # In one pass, so that text which was put in is never searched for places.
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], whole)
 
 
-def _part(room: str, name: str) -> str:
-    return (files(f"haloscope.{room}") / "page" / name).read_text("utf-8")
+def _part(package: str, name: str) -> str:
+    own = files(f"haloscope.{package}") / "page" / name
+    found = own if own.is_file() else files("haloscope.profile") / "page" / name
+    return found.read_text("utf-8")
 
 
 def _script() -> str:
@@ -112,51 +108,3 @@ def _packed(name: str, text: str, level: int) -> str:
 def write_page(text: str, output: Path) -> None:
     """Replace `output` when the page is whole. Raises `OutputError`."""
     write_whole(output, text, "page")
-
-
-_SCRIPTS = (
-    "data.js",
-    "figures.js",
-    "calls.js",
-    "findings.js",
-    "waiting.js",
-    "timeline.js",
-    "sizes.js",
-    "history.js",
-    "sites.js",
-    "sections.js",
-    "main.js",
-)
-
-
-def report(
-    profiles: File | Sequence[File],
-    output: File,
-    *,
-    against: str = "run_ranks",
-    by: str = "program",
-    machine: Speeds | None = None,
-) -> None:
-    """Write one page about the profiles to `output`, which is replaced when the page is whole.
-
-    Several profiles make a page about how regions scale against the column `against` of `Ensemble.runs`, with
-    a line for each value of the column `by`, and, where `machine` is given, what messages would take alone.
-    Those that cannot be read are left out by name. Of a single profile every byte is checked first.
-
-    Raises `UsageError` without profiles and for a column that no run has, `ProfileError` if none can be read,
-    and `OutputError` if the page cannot be written.
-
-    >>> haloscope.report(["app-8.halo", "app-16.halo"], "scaling.html")
-    """
-    paths = [profiles] if isinstance(profiles, (str, PathLike)) else list(profiles)
-    if not paths:
-        raise UsageError("a report needs at least one profile")
-    if len(paths) > 1:
-        from haloscope.explain.ensembles import open_all, write_ensemble_page
-
-        write_ensemble_page(open_all(paths), Path(output), against=against, by=by, machine=machine)
-        return
-    with Profile(paths[0]) as profile:
-        profile.verify()
-        data = profile.guarded(lambda: page_data(profile))
-    write_page(page("report.html", f"{data['program']} – Haloscope", _SCRIPTS, data), Path(output))

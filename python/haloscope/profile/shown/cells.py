@@ -9,9 +9,8 @@ from typing import Any
 
 from haloscope.base.errors import printable
 from haloscope.base.units import UNKNOWN, bytes_text, count_text, moment_text, percent_text, time_text
-from haloscope.profile.tables.table_builders import TEXT_KEYS
+from haloscope.profile.store.info_keys import TEXT_KEYS
 from haloscope.profile.store.tree import region_text
-from haloscope.profile.sites import without_arguments
 
 __all__ = [
     "Row",
@@ -23,7 +22,6 @@ __all__ = [
     "part",
     "range_text",
     "share",
-    "site_text",
     "size",
     "slower_text",
     "text",
@@ -108,12 +106,6 @@ def bandwidth(title: str, source: str) -> View:
 
 def share(title: str, part: str, whole: str) -> View:
     return View(title, (part, whole), percent_text)
-
-
-def site_text(site: str, function: str | None) -> str:
-    """Return a place of the source as people see it: the file, the line and the function's name."""
-    is_said = function is None or site.startswith(f"{function} (")
-    return region_text(site if is_said else f"{site} {without_arguments(function or '')}")
 
 
 def part(title: str, source: str) -> View:

@@ -14,9 +14,9 @@ from rich.text import Text
 
 from haloscope.base.errors import UsageError
 from haloscope.profile.shown.cells import Row, View
-from haloscope.profile.tables.table_builders import TEXT_KEYS
+from haloscope.profile.shown.table_views import views
+from haloscope.profile.store.info_keys import TEXT_KEYS
 from haloscope.profile.store.tree import PROGRAM
-from haloscope.profile.shown.views import views
 
 __all__ = ["FORMATS", "render"]
 

@@ -7,25 +7,15 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.profile.sites.book import SiteBook
-    from haloscope.explain.reporting.flame import flames, site_data
-    from haloscope.explain.runs.kept_symbols import keep_symbols
-    from haloscope.profile.sites.naming import name_places
-    from haloscope.profile.sites.readable import without_arguments
-    from haloscope.profile.sites.site_table import sites
-
-__all__ = ["SiteBook", "flames", "keep_symbols", "name_places", "site_data", "sites", "without_arguments"]
+    from haloscope.profile.sites.book import SiteBook as SiteBook
+    from haloscope.profile.sites.call_stacks import Place as Place
+    from haloscope.profile.sites.call_stacks import site_of as site_of
+    from haloscope.profile.sites.naming import name_places as name_places
+    from haloscope.profile.sites.naming import site_text as site_text
+    from haloscope.profile.sites.readable import without_arguments as without_arguments
+    from haloscope.profile.sites.site_table import site_rows as site_rows
+    from haloscope.profile.sites.site_table import sites as sites
+    from haloscope.profile.sites.symbols import Functions as Functions
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "SiteBook": "_book",
-            "flames": "_flame",
-            "keep_symbols": "_keeping",
-            "name_places": "_naming",
-            "site_data": "_flame",
-            "sites": "_table",
-            "without_arguments": "_readable",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from haloscope.profile.sites.system_libraries import is_library
 from haloscope.profile.sites.call_stacks import Place, Places, addresses_in, site_of
 from haloscope.profile.sites.symbols import (
     Address,
@@ -18,9 +17,10 @@ from haloscope.profile.sites.symbols import (
     modules_of,
     resolved,
 )
+from haloscope.profile.sites.system_libraries import is_library
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
+    from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["SiteBook"]
 
@@ -28,7 +28,7 @@ __all__ = ["SiteBook"]
 class SiteBook:
     """Read when it is asked for, as are the files of the program."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: ProfileData) -> None:
         """Take the profile to read from."""
         self._profile = profile
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 
-from haloscope.profile.sites.system_libraries import is_c_library, is_library, is_library_source
 from haloscope.profile.sites.symbols import Address, Module, Symbols
+from haloscope.profile.sites.system_libraries import is_c_library, is_library, is_library_source
 
 __all__ = ["Place", "Places", "addresses_in", "site_of"]
 

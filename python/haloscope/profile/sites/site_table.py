@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from haloscope.base.shown import shown_columns
+from haloscope.profile.sites.book import SiteBook
 from haloscope.profile.sites.call_stacks import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from haloscope.profile.facade import Profile
-    from haloscope.profile.store.tree import Reduction, Scope
     from haloscope.profile.sites.call_stacks import Place
+    from haloscope.profile.store.profile_data import ProfileData
+    from haloscope.profile.store.tree import Reduction, Scope
 
 __all__ = ["folded", "site_rows", "sites"]
 
@@ -24,22 +25,22 @@ _SUMS: dict[str, Reduction] = dict.fromkeys(
 _PLACE = {"site": pl.String, "file": pl.String, "line": pl.Int64, "function": pl.String, "stack": pl.String}
 
 
-def sites(profile: Profile, scope: Scope) -> pl.DataFrame:
+def sites(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return region × place × stack × MPI function, the costliest of a region first.
 
     `share` is of the MPI time of all sites of the run. `time_cv` is unknown where a row is put together of
     several: over the ranks their times do not add up.
     """
     rows = site_rows(profile, scope)
-    whole = pl.lit(profile.site_book.rows["time_total"].sum(), pl.Float64)
+    whole = pl.lit(profile.once(SiteBook).rows["time_total"].sum(), pl.Float64)
     told = rows.with_columns(share=pl.when(whole > 0).then(pl.col("time_total") / whole))
     named = scope.named(told, ["time_total", "site", "stack", "call"], [True, False, False, False])
     return named.select(shown_columns("sites"))
 
 
-def site_rows(profile: Profile, scope: Scope) -> pl.DataFrame:
+def site_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return the rows of `sites` in no order, with the number of their region as `path`."""
-    book = profile.site_book
+    book = profile.once(SiteBook)
     rows = scope.reduced(book.rows.with_columns(parts=pl.lit(1)), ["stack", "call"], _SUMS)
     placed = rows.rename({"stack": "frames"}).join(_places(book.places), on="frames", how="left")
     keys = ["path", *_PLACE, "call"]

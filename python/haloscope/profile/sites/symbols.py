@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from haloscope.profile.sites.symboliser import Function, Request, ask
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
+    from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["Address", "Functions", "Module", "Symbols", "kept_symbols", "modules_of", "resolved"]
 
@@ -40,7 +40,7 @@ class Symbols:
     remarks: Mapping[str, str] = field(default_factory=dict)
 
 
-def modules_of(profile: Profile) -> dict[str, Module]:
+def modules_of(profile: ProfileData) -> dict[str, Module]:
     """Return the modules that stacks of the profile name, by their key."""
     rows = profile.frame("modules", ["module", "file", "build", "is_program"]).iter_rows()
     # Of an executable that was deleted while it ran, the system says so behind its name.
@@ -50,7 +50,7 @@ def modules_of(profile: Profile) -> dict[str, Module]:
     }
 
 
-def kept_symbols(profile: Profile) -> Functions:
+def kept_symbols(profile: ProfileData) -> Functions:
     """Return what was resolved when the profile was made."""
     rows = profile.frame("symbols", ["module", "offset", "depth", "function", "file", "line"])
     found: dict[Address, list[Function]] = defaultdict(list)

@@ -23,7 +23,13 @@ from zlib_ng import zlib_ng
 from haloscope.base.errors import ProfileError
 from haloscope.profile.store.columns import LAYOUT, NEWER, typed
 from haloscope.profile.store.directory import PLAIN, Chunk, Column, Directory, most_memory, parse
-from haloscope.profile.store.framing import HEADER_BYTES, TRAILER_BYTES, DamageError, check_header, directory_place
+from haloscope.profile.store.framing import (
+    HEADER_BYTES,
+    TRAILER_BYTES,
+    DamageError,
+    check_header,
+    directory_place,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

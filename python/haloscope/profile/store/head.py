@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import ProfileError
-from haloscope.profile.store.framing import HEADER_BYTES, TRAILER_BYTES, DamageError, check_header, directory_place
+from haloscope.profile.store.framing import (
+    HEADER_BYTES,
+    TRAILER_BYTES,
+    DamageError,
+    check_header,
+    directory_place,
+)
 
 __all__ = ["read_info"]
 

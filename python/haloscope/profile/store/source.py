@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from haloscope.profile.store.format import ProfileFile
-from haloscope.profile.importing import kind_of_foreign, open_foreign
-
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
 
-    from haloscope.profile.trace import Trace
+    from haloscope.profile.store.trace_tables import Trace
 
-__all__ = ["Source", "open_source"]
+__all__ = ["Source"]
 
 
 class Source(Protocol):
@@ -51,9 +47,3 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Let go of it."""
-
-
-def open_source(path: str | os.PathLike[str]) -> Source:
-    """Return what stands at `path`, whatever its name. Raises `ProfileError` if it is no profile."""
-    kind = kind_of_foreign(path)
-    return ProfileFile(path) if kind is None else open_foreign(path, kind)

@@ -10,7 +10,7 @@ import polars as pl
 from haloscope.base.shown import shown_columns
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
+    from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["binding", "binding_text", "numbers_of"]
 
@@ -36,14 +36,14 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 6
 
 
-def binding(profile: Profile) -> pl.DataFrame:
+def binding(profile: ProfileData) -> pl.DataFrame:
     """Return a row a rank; what is not known is null."""
     frame = profile.frame("processes", ["rank", "host", "pid", "cpus", "numa_nodes", "sockets"])
     lists = [pl.when(pl.col(name) != "").then(name) for name in ("cpus", "numa_nodes", "sockets")]
     return frame.with_columns(lists).select(shown_columns("binding")).sort("rank")
 
 
-def binding_text(profile: Profile) -> str | None:
+def binding_text(profile: ProfileData) -> str | None:
     """Return how many CPUs each rank had, and whether ranks shared them; None if it is not known."""
     frame = profile.frame("processes", ["rank", "host", "cpus"]).head(_MOST_LOOKED_AT)
     known = frame.filter(pl.col("cpus").fill_null("") != "")

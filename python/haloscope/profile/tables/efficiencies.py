@@ -9,9 +9,11 @@ import polars as pl
 
 from haloscope.base.shown import shown_columns
 from haloscope.profile.tables.ranks import rank_rows
+from haloscope.profile.trace.from_profile import has_trace
+from haloscope.profile.waiting.wait_analysis import analyse_waiting
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
+    from haloscope.profile.store.profile_data import ProfileData
     from haloscope.profile.store.tree import Scope
 
 __all__ = ["efficiency_rows", "pop"]
@@ -20,13 +22,13 @@ __all__ = ["efficiency_rows", "pop"]
 _REPLAYED = ("serialisation", "transfer", "ideal_time")
 
 
-def pop(profile: Profile, scope: Scope) -> pl.DataFrame:
+def pop(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return a row a region; that of `<program>` is of the trace, if there is one."""
     rows = efficiency_rows(profile, scope, rank_rows(profile, scope))
     return scope.named(rows, []).select(shown_columns("pop"))
 
 
-def efficiency_rows(profile: Profile, scope: Scope, of_ranks: pl.DataFrame) -> pl.DataFrame:
+def efficiency_rows(profile: ProfileData, scope: Scope, of_ranks: pl.DataFrame) -> pl.DataFrame:
     """Return the table by path, unsorted, from the rows of `rank_rows`.
 
     Shares are null where nobody computed, or no time is known.
@@ -41,7 +43,7 @@ def efficiency_rows(profile: Profile, scope: Scope, of_ranks: pl.DataFrame) -> p
         )
         .with_columns(pl.lit(None, pl.Float64).alias(name) for name in _REPLAYED)
     )
-    whole = profile.waiting.efficiency if profile.has_trace and not scope.exclusive else None
+    whole = profile.once(analyse_waiting).efficiency if has_trace(profile) and not scope.exclusive else None
     if whole is not None:
         replayed = pl.DataFrame([{"path": 0, **asdict(whole)}], schema_overrides={"path": pl.Int64})
         rows = rows.update(replayed.select(rows.columns), on="path")

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from haloscope.base.errors import UsageError
+from haloscope.profile.kernels import native_library
 from haloscope.profile.store.framing import DamageError
-from haloscope.profile.kernels import library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from haloscope.profile.facade import Profile
+    from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["QUANTITIES", "Instances", "Series"]
 
@@ -52,7 +52,7 @@ def unpack(
     assert not ((begins < 0) | (counts < 0) | (counts > rows - begins)).any()
     assert counts.sum() == len(into)
     ticks = ctypes.c_uint64(end)
-    library().haloscope_unpack(
+    native_library().haloscope_unpack(
         planes.ctypes.data,
         rows,
         len(planes),
@@ -77,7 +77,7 @@ class _Part:
 class Series:
     """Rows of the table `series`: on which path, rank and thread how many instances follow."""
 
-    profile: Profile
+    profile: ProfileData
     paths: NDArray[np.int64]
     ranks: NDArray[np.int64]
     numbers: NDArray[np.int64]  # of the first instance
@@ -85,7 +85,7 @@ class Series:
     firsts: NDArray[np.int64]  # rows of the table `instances`
 
     @classmethod
-    def of(cls, profile: Profile, chosen: NDArray[np.bool_] | None = None) -> Series:
+    def of(cls, profile: ProfileData, chosen: NDArray[np.bool_] | None = None) -> Series:
         """Return all rows, or those of the paths `chosen`. Raises `DamageError`."""
         frame = profile.frame("series", ["path", "rank", "instance", "instances"])
         paths, ranks, numbers, counts = (column.to_numpy() for column in frame)
@@ -174,7 +174,7 @@ class Instances:
     profile when it is first asked for, so the profile must be open then.
     """
 
-    def __init__(self, profile: Profile, region: str) -> None:
+    def __init__(self, profile: ProfileData, region: str) -> None:
         """Take the instances of `region`. Raises `UsageError` if it has none, or names several paths."""
         series = Series.of(profile, profile.regions.matching(region))
         self.path = _only_path(profile, region, series)
@@ -223,7 +223,7 @@ class Instances:
         return matrix
 
 
-def _only_path(profile: Profile, region: str, series: Series) -> str:
+def _only_path(profile: ProfileData, region: str, series: Series) -> str:
     names: list[str] = [profile.regions.full_names[path] for path in np.unique(series.paths).tolist()]
     if not names:
         raise UsageError(f"no instances of {region!r} were kept; run the program with --series {region!r}")

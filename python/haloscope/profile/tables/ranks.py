@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 from haloscope.profile.store.columns import RANK_COLUMNS, RANK_REDUCTIONS, REGION_COLUMNS, instance_columns
@@ -14,25 +13,13 @@ from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.nested import is_ordered, with_nested
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
-    from haloscope.profile.facade import Profile
+    from haloscope.profile.store.profile_data import ProfileData
     from haloscope.profile.store.tree import Reduction, Scope
 
-__all__ = [
-    "REGION_COLUMNS",
-    "Hosts",
-    "instance_columns",
-    "rank_rows",
-    "ranks",
-    "region_rows",
-    "regions",
-    "sent_away",
-]
+__all__ = ["rank_rows", "ranks", "region_rows", "regions"]
 
-_UNKNOWN = -1
 # Of `REGION_COLUMNS`, those that are no names.
 _NUMBERS = [name for name in REGION_COLUMNS if name not in ("region", "path")]
 _OFFNODE = ("sends_offnode", "bytes_offnode")
@@ -41,56 +28,14 @@ _WHOLE = ("instances", "time")
 _PARTNERS = ("dest_ranks", "src_ranks")
 
 
-class Hosts:
-    """The hosts of the ranks that the profile has; others, and partners outside, are unknown."""
-
-    def __init__(self, ranks: NDArray[np.int64], hosts: Sequence[str]) -> None:
-        """Take ranks and their hosts, one each. Raises `DamageError` if a rank comes twice."""
-        order = np.argsort(ranks, kind="stable")
-        self.ranks = ranks[order]
-        if bool(np.any(self.ranks[1:] == self.ranks[:-1])):
-            raise DamageError("its table processes has a rank twice")
-        # In the order of the ranks, so that the first host is that of rank 0.
-        self.names = list(dict.fromkeys(hosts[place] for place in order.tolist()))
-        codes = {name: code for code, name in enumerate(self.names)}
-        self._codes = np.array([codes[hosts[place]] for place in order.tolist()], dtype=np.int64)
-
-    def codes(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return an index into `names` for each rank, −1 where unknown; same shape."""
-        if not len(self.ranks):
-            return np.full(len(ranks), _UNKNOWN, dtype=np.int64)
-        place = self._places(ranks)
-        return np.where(self.ranks[place] == ranks, self._codes[place], _UNKNOWN)
-
-    def _places(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return where in `_ranks` each rank stands if it is there at all."""
-        last = len(self.ranks) - 1
-        # No rank is missing, nearly always; then there is nothing to search for.
-        if self.ranks[0] == 0 and self.ranks[last] == last:
-            return np.clip(ranks, 0, last)
-        return np.minimum(np.searchsorted(self.ranks, ranks), last)
-
-    def of(self, ranks: pl.Series) -> pl.Series:
-        """Return the host's name for each rank, null where unknown."""
-        codes = self.codes(ranks.to_numpy())
-        known: Any = pl.Series(codes).set(pl.Series(codes < 0), None)
-        return pl.Series("host", self.names, dtype=pl.String).gather(known)
-
-    def same(self, ranks: pl.Series, partners: pl.Series) -> pl.Series:
-        """Return whether both are on one node: true, false, or null where one is unknown."""
-        ours, theirs = self.codes(ranks.to_numpy()), self.codes(partners.to_numpy())
-        unknown = (ours < 0) | (theirs < 0)
-        return pl.Series("same_node", ours == theirs).set(pl.Series(unknown), None)
-
-
-def ranks(profile: Profile, scope: Scope) -> pl.DataFrame:
+def ranks(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return region × rank with the columns `RANK_COLUMNS`."""
     rows = rank_rows(profile, scope)
     hosts = profile.hosts.of(rows["rank"]).alias("host")
     return scope.named(rows.with_columns(hosts), ["rank"]).select(RANK_COLUMNS)
 
 
-def rank_rows(profile: Profile, scope: Scope) -> pl.DataFrame:
+def rank_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return `path`, `rank` and every quantity of a rank, one row for each pair that exists."""
     rows = scope.needed(_own_rows(profile, scope.exclusive))
     rows = _with_offnode(profile, rows)
@@ -109,7 +54,7 @@ def rank_rows(profile: Profile, scope: Scope) -> pl.DataFrame:
     return _derived(joined)
 
 
-def _own_rows(profile: Profile, exclusive: bool) -> pl.DataFrame:
+def _own_rows(profile: ProfileData, exclusive: bool) -> pl.DataFrame:
     suffix = "_exclusive" if exclusive else ""
     varying = [*_PARTNERS, *instance_columns()]
     names = ["path", "rank", *_WHOLE, *RANK_REDUCTIONS]
@@ -120,16 +65,16 @@ def _own_rows(profile: Profile, exclusive: bool) -> pl.DataFrame:
     return frame.rename({name + suffix: name for name in varying})
 
 
-def _with_offnode(profile: Profile, rows: pl.DataFrame) -> pl.DataFrame:
+def _with_offnode(profile: ProfileData, rows: pl.DataFrame) -> pl.DataFrame:
     if len(profile.hosts.names) <= 1:
         # Partners are by far the longest table, and there is nothing to learn from it.
         known = 0 if profile.hosts.names or not profile.source.rows("processes") else None
         return rows.with_columns(pl.lit(known, pl.Int64).alias(name) for name in _OFFNODE)
-    joined = rows.join(profile.sent_away, on=["path", "rank"], how="left")
+    joined = rows.join(profile.once(sent_away), on=["path", "rank"], how="left")
     return joined.with_columns(pl.col(_OFFNODE).fill_null(0))
 
 
-def sent_away(profile: Profile) -> pl.DataFrame:
+def sent_away(profile: ProfileData) -> pl.DataFrame:
     """Return `sends_offnode` and `bytes_offnode` of each path and rank that sent to other hosts."""
     partners = profile.frame("partners", ["path", "rank", "partner", "sends", "bytes_sent"])
     same = profile.hosts.same(partners["rank"], partners["partner"])
@@ -164,7 +109,7 @@ def _derived(rows: pl.DataFrame) -> pl.DataFrame:
     ).with_columns((pl.col("time") - pl.col("mpi_time")).alias("compute_time"))
 
 
-def regions(profile: Profile, scope: Scope) -> pl.DataFrame:
+def regions(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return the columns `REGION_COLUMNS`, depth first."""
     rows = region_rows(profile, scope)
     path = rows["path"]
@@ -176,7 +121,7 @@ def regions(profile: Profile, scope: Scope) -> pl.DataFrame:
     return named.rename({"last_name": "region", "full_name": "path"}).select(REGION_COLUMNS)
 
 
-def region_rows(profile: Profile, scope: Scope, rows: pl.DataFrame | None = None) -> pl.DataFrame:
+def region_rows(profile: ProfileData, scope: Scope, rows: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return `path` and the numbers of `REGION_COLUMNS`, for each path that a rank entered.
 
     `rows` are those of `rank_rows`, if they are there already.

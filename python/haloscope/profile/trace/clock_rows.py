@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from haloscope.profile.store.trace_tables import CLOCKS
 from haloscope.profile.trace.alignment import Aligned
 from haloscope.profile.trace.trace_times import Clocks
-from haloscope.profile.store.trace_tables import CLOCKS
 
 __all__ = ["clock_rows"]
 

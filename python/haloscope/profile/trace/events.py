@@ -14,7 +14,7 @@ from haloscope.profile.trace.thread_structure import Structures, words_to_bytes
 from haloscope.profile.trace.trace_times import Clocks, read_times
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
+    from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["BEGUN", "Action", "Events", "Kind", "read_events"]
 
@@ -64,7 +64,7 @@ class Events:
         return values
 
 
-def read_events(profile: Profile, clocks: Clocks) -> Events:
+def read_events(profile: ProfileData, clocks: Clocks) -> Events:
     """Return the events of a profile with a trace, with the times of its `clocks`. Raises `DamageError`."""
     structures, times = Structures(profile), read_times(profile)
     kinds = structures.symbols["kind"].to_numpy()
@@ -107,7 +107,7 @@ def read_events(profile: Profile, clocks: Clocks) -> Events:
     )
 
 
-def _orders(profile: Profile) -> dict[tuple[int, int, int], bytes]:
+def _orders(profile: ProfileData) -> dict[tuple[int, int, int], bytes]:
     """Return the bytes of each order, by rank, thread and segment. Raises `DamageError`."""
     rows = profile.frame("trace_orders").sort("rank", "thread", "segment", "position")
     found: dict[tuple[int, int, int], bytes] = {}

@@ -9,29 +9,33 @@ import polars as pl
 from numpy.typing import NDArray
 
 from haloscope.base.errors import UsageError
+from haloscope.profile.store.trace_tables import CALLS, REGIONS, Trace
 from haloscope.profile.trace.alignment import aligned
 from haloscope.profile.trace.clock_rows import clock_rows
 from haloscope.profile.trace.communicators import Communicators
 from haloscope.profile.trace.events import Action, Events, Kind, read_events
 from haloscope.profile.trace.messages import Requests, collectives, receives, sends
 from haloscope.profile.trace.trace_times import Clocks
-from haloscope.profile.store.trace_tables import CALLS, REGIONS, Trace
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
+    from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["has_trace", "read_trace"]
 
 Numbers = NDArray[np.int64]
 
 
-def has_trace(profile: Profile) -> bool:
-    """Return whether the run was recorded with a trace."""
-    return profile.source.rows("trace_clocks") > 0
+def has_trace(profile: ProfileData) -> bool:
+    """Return whether the profile has a trace, of ours or of another tool."""
+    return profile.source.own_trace is not None or profile.source.rows("trace_clocks") > 0
 
 
-def read_trace(profile: Profile) -> Trace:
-    """Return the trace of a profile. Raises `UsageError` if it has none, `DamageError` for damage."""
+def read_trace(profile: ProfileData) -> Trace:
+    """Return the trace of a profile. Raises `UsageError` if it has none, `ProfileError` for damage."""
+    return profile.guarded(profile.source.own_trace or (lambda: _recorded(profile)))
+
+
+def _recorded(profile: ProfileData) -> Trace:
     if not has_trace(profile):
         raise UsageError(f"{profile.path}: has no trace; record the run with `haloscope run --trace`")
     clocks = Clocks(profile)

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from haloscope.profile.store.trace_tables import COLLECTIVES, RECEIVES, SENDS
 from haloscope.profile.trace.communicators import Communicators
 from haloscope.profile.trace.events import BEGUN, Action, Events, Kind
-from haloscope.profile.store.trace_tables import COLLECTIVES, RECEIVES, SENDS
 
 __all__ = ["Requests", "collectives", "operation", "receives", "sends"]
 

@@ -13,7 +13,7 @@ from haloscope.profile.store.framing import DamageError
 if TYPE_CHECKING:
     import polars as pl
 
-    from haloscope.profile.facade import Profile
+    from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["Structures", "numbers", "words_to_bytes"]
 
@@ -61,7 +61,7 @@ def _plain(raw: bytes, most: int) -> bytes:
 class Structures:
     """The structures of a profile's trace. A symbol is a row of `symbols`."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: ProfileData) -> None:
         self.symbols: pl.DataFrame = profile.frame("trace_symbols").sort("structure", "symbol")
         structures = self.symbols["structure"].to_numpy()
         self._identities, self._first = np.unique(structures, return_index=True)

@@ -14,7 +14,7 @@ from haloscope.profile.store.framing import DamageError
 from haloscope.profile.trace.thread_structure import words_to_bytes
 
 if TYPE_CHECKING:
-    from haloscope.profile.facade import Profile
+    from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["Clocks", "ThreadTimes", "read_times"]
 
@@ -31,7 +31,7 @@ class ThreadTimes:
     durations: Numbers
 
 
-def read_times(profile: Profile) -> dict[tuple[int, int], ThreadTimes]:
+def read_times(profile: ProfileData) -> dict[tuple[int, int], ThreadTimes]:
     """Return the times of each rank and thread. Raises `DamageError`."""
     pieces = profile.frame("trace_pieces")
     raw = words_to_bytes(profile.frame("trace_words")["packed"].to_numpy())
@@ -96,7 +96,7 @@ def _lengths(codes: Numbers) -> Numbers:
 class Clocks:
     """From the ticks of ranks to nanoseconds after the first `MPI_Init`, on the clock of rank 0's machine."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: ProfileData) -> None:
         self.frame = profile.frame("trace_clocks").sort("rank")
         columns = {name: self.frame[name].to_numpy() for name in self.frame.columns}
         self._place = {int(rank): row for row, rank in enumerate(columns["rank"])}

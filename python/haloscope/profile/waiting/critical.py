@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from haloscope.profile.kernels import library
+from haloscope.profile.kernels import native_library
 from haloscope.profile.waiting.stretches import BEFORE, COMPUTING
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def critical_path(timeline: Timeline, cut: Stretches, waits: pl.DataFrame) -> pl
     is_wait = waits.filter(pl.col("cause") >= 0)
     cause[is_wait["call"].to_numpy()] = is_wait["cause"].to_numpy()
     on_path = np.zeros(len(cut.begin), dtype=np.uint8)
-    library().haloscope_critical_path(
+    native_library().haloscope_critical_path(
         cut.struct,
         cause.ctypes.data,
         timeline.location.ctypes.data,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from haloscope.profile.kernels import library
+from haloscope.profile.kernels import native_library
 from haloscope.profile.waiting.stretches import pointers
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def delay_costs(timeline: Timeline, cut: Stretches, waits: pl.DataFrame, matches
     shape = (len(timeline.locations), timeline.paths)
     direct, indirect = np.zeros(shape), np.zeros(shape)
     waiting = _Waiting(pointers(calls, here, there, late, path), len(calls))
-    if library().haloscope_delays(
+    if native_library().haloscope_delays(
         cut.struct,
         ctypes.byref(waiting),
         len(timeline.begin),

@@ -122,7 +122,7 @@ class Tape:
             roles[:, lane] = question.roles
         parameter = np.array([question.parameter for question in questions])
         times, slopes = np.empty((2, len(questions)))
-        if kernels.library().haloscope_replay(
+        if kernels.native_library().haloscope_replay(
             ctypes.byref(self.struct),
             roles.ctypes.data,
             self.groups,
@@ -158,7 +158,7 @@ def tape(timeline: Timeline, edges: Edges) -> Tape:
     types = (np.int32, np.int32, np.uint8, np.int64, np.int64, np.int64, np.int32)
     arrays = tuple(np.empty(count, dtype=kind) for kind in types)
     struct = _Tape(pointers(*arrays), 0, locations, 0)
-    circles = kernels.library().haloscope_tape(ctypes.byref(events), ctypes.byref(struct))
+    circles = kernels.native_library().haloscope_tape(ctypes.byref(events), ctypes.byref(struct))
     if circles < 0:
         raise MemoryError
     return Tape(struct, arrays, timeline.paths, circles)

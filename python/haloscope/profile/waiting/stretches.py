@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope.profile.kernels import library
+from haloscope.profile.kernels import native_library
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,7 +114,7 @@ def stretches(timeline: Timeline, waits: pl.DataFrame) -> Stretches:
         after_call=np.empty(calls, dtype=np.int64),
     )
     recorded = _Recorded(pointers(*given), timeline.start, locations)
-    if library().haloscope_stretches(ctypes.byref(recorded), made.struct):
+    if native_library().haloscope_stretches(ctypes.byref(recorded), made.struct):
         raise MemoryError
     return made.shortened(int(made.first[-1]))
 

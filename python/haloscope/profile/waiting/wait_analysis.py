@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from haloscope.profile.store.profile_data import ProfileData
+from haloscope.profile.trace.from_profile import read_trace
 from haloscope.profile.waiting.critical import critical_path
 from haloscope.profile.waiting.delays import delay_costs
 from haloscope.profile.waiting.dependencies import Dependencies, dependencies
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from haloscope.profile.trace import Trace
+    from haloscope.profile.store.trace_tables import Trace
 
-__all__ = ["Analysis"]
+__all__ = ["Analysis", "analyse_waiting"]
 
 _NANOSECONDS = 1e9
 
@@ -200,3 +202,8 @@ class Analysis:
     @cached_property
     def _ideal(self) -> Tape:
         return tape(self.timeline, ideal(self.timeline, self._depends))
+
+
+def analyse_waiting(profile: ProfileData) -> Analysis:
+    """Return the analysis of the trace of a profile. Raises `UsageError` without one, `ProfileError`."""
+    return Analysis(read_trace(profile))

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from haloscope.profile.trace.from_profile import has_trace
 from haloscope.profile.waiting.edges import Unit
+from haloscope.profile.waiting.wait_analysis import Analysis, analyse_waiting
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from haloscope.profile.facade import Profile
+    from haloscope.profile.store.profile_data import ProfileData
     from haloscope.profile.store.tree import Scope
-    from haloscope.profile.waiting.wait_analysis import Analysis
 
 __all__ = ["wait_table"]
 
@@ -27,13 +28,15 @@ _TOLERATED: Mapping[Unit, Sequence[str]] = {
 }
 
 
-def wait_table(name: str, profile: Profile, scope: Scope) -> pl.DataFrame:
+def wait_table(name: str, profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return the table `name` of a profile."""
     build, types = _TABLES[name]
     schema = dict(types)
-    if not profile.has_trace:
+    if not has_trace(profile):
         return pl.DataFrame(schema=schema)
-    return build(profile.waiting, scope).select(pl.col(column).cast(kind) for column, kind in types.items())
+    return build(profile.once(analyse_waiting), scope).select(
+        pl.col(column).cast(kind) for column, kind in types.items()
+    )
 
 
 def _waits(analysis: Analysis, scope: Scope) -> pl.DataFrame:

@@ -11,11 +11,11 @@ from pathlib import Path
 import polars as pl
 
 from haloscope.base.errors import OutputError, printable
-from haloscope.explain import page, write_page
 from haloscope.markov.figures import Cell, Section, Table
+from haloscope.profile.page import page, write_page
 from haloscope.reproduce.study.outcomes import Outcome, outcomes
-from haloscope.reproduce.study.study_folder import Study
 from haloscope.reproduce.study.study_figures import read_figures
+from haloscope.reproduce.study.study_folder import Study
 
 __all__ = ["write_study_page"]
 

@@ -12,9 +12,7 @@ from typing import Protocol
 from haloscope.base import paths
 from haloscope.base.building import build_executable
 from haloscope.base.errors import RecorderError
-from haloscope.base.launcher import print_launcher
-from haloscope.base.mpi import installed
-from haloscope.base.toolchain import Toolchain, toolchain
+from haloscope.base.toolchain import Toolchain
 
 __all__ = [
     "COLLECTIVES",
@@ -25,7 +23,6 @@ __all__ = [
     "Library",
     "OtherLibrary",
     "describe",
-    "library",
     "program",
 ]
 
@@ -161,22 +158,6 @@ class OtherLibrary:
         return ["-n", str(ranks)]
 
 
-def library(launcher: Sequence[str] = ()) -> Library:
-    """Return the library of the `mpicc` in use; `launcher` is used instead of its mpiexec."""
-    from haloscope.predict.bench.algorithms import Mpich, OpenMpi
-
-    tools = toolchain()
-    if not launcher:
-        _check_same(tools)
-        print_launcher(tools.launcher)
-    said = describe(program("variables", tools.compiler))
-    if said.version.startswith("Open MPI"):
-        return OpenMpi.of(said, tools, tuple(launcher))
-    if said.version.startswith("MPICH"):
-        return Mpich.of(said, tools, tuple(launcher))
-    return OtherLibrary(said.version.partition("\n")[0], tools, tuple(launcher))
-
-
 def describe(executable: Path) -> Description:
     """Ask the library that `src/predict/variables.cpp` was linked to."""
     try:
@@ -201,13 +182,3 @@ def describe(executable: Path) -> Description:
     return Description(
         by_kind["version"].get("library", "an unknown MPI"), Path(file) if file else None, by_kind["variable"]
     )
-
-
-def _check_same(tools: Toolchain) -> None:
-    """A launcher of another MPI starts every rank as a world of its own: say so before."""
-    ours, theirs = installed(tools.compiler), installed(tools.launcher)
-    if ours and theirs and ours.abi != theirs.abi:
-        raise RecorderError(
-            f"{tools.compiler} compiles for {ours.abi}, but {tools.launcher} starts programs of "
-            f"{theirs.abi}: load one MPI only, or name its launcher after --"
-        )

@@ -15,7 +15,6 @@ from haloscope.profile.shown.cells import (
     part,
     range_text,
     share,
-    site_text,
     size,
     slower_text,
     text,
@@ -24,6 +23,7 @@ from haloscope.profile.shown.cells import (
     within_text,
     yes_text,
 )
+from haloscope.profile.sites.naming import site_text
 from haloscope.profile.store.tree import region_text
 
 __all__ = ["views"]
