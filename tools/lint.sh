@@ -20,7 +20,7 @@ python() {
   "$bin/ruff" format --quiet --check . || { echo "run: make format"; status=1; }
   say "mypy" && "$bin/mypy" python tests tools || status=1
   measurements
-  say "house" && "$bin/python" tools/house.py || status=1
+  say "structure" && "$bin/python" tools/structure.py || status=1
   say "reference" && "$bin/python" tools/reference.py --check || status=1
 }
 

@@ -8,9 +8,9 @@ import click
 
 __all__ = ["bench"]
 
-# Each command with the module of this package that has it, as in _main.
+# Each command with the module of this package that has it, as in command.py.
 _COMMANDS = {
-    "p2p": "_bench_p2p",
+    "p2p": "bench_p2p",
     "collective": "bench_collective",
     "stencil": "bench_stencil",
     "overlap": "bench_stencil",

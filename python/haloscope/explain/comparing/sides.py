@@ -27,7 +27,7 @@ _TABLES = ("calls", "sizes", "partners", "collectives", "communicators")
 
 @dataclass(frozen=True)
 class Run:
-    """One profile: `told` is its run information; the frames are those of `_facts`, `series` have paths."""
+    """One profile: `told` is its run information; the frames are those of `facts`, `series` have paths."""
 
     path: Path
     told: dict[str, Any]

@@ -38,7 +38,7 @@ class Hosts:
         return np.where(self.ranks[place] == ranks, self._codes[place], _UNKNOWN)
 
     def _places(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return where in `_ranks` each rank stands if it is there at all."""
+        """Return where in `ranks` each rank stands if it is there at all."""
         last = len(self.ranks) - 1
         # No rank is missing, nearly always; then there is nothing to search for.
         if self.ranks[0] == 0 and self.ranks[last] == last:
