@@ -70,7 +70,7 @@ reference: setup-check
 docs: setup-check
 	$(BIN)/mkdocs build --quiet
 
-# `make bench-watch` measures one room, `make bench` every one that has measurements.
+# `make bench-watch` measures one package, `make bench` every one that has measurements.
 bench: $(patsubst benchmarks/%/run.py,bench-%,$(sort $(wildcard benchmarks/*/run.py)))
 
 bench-%: setup
