@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from haloscope.base.arrays import Bytes, Floats, Integers
     from haloscope.markov.fitting.regime_model import Criterion
     from haloscope.markov.timings import Reduction, Timings
 
@@ -53,8 +54,8 @@ class Regimes:
 
     timings: Timings
     model: RegimeModel
-    training: NDArray[np.int64]
-    states: NDArray[np.uint8]
+    training: Integers
+    states: Bytes
 
 
 def find_regimes(
@@ -75,7 +76,7 @@ def find_regimes(
     return decode_all(model.fit(series_of(timings, training, instances)), timings, training)
 
 
-def decode_all(model: RegimeModel, timings: Timings, training: NDArray[np.int64]) -> Regimes:
+def decode_all(model: RegimeModel, timings: Timings, training: Integers) -> Regimes:
     """Decode all instances of all ranks with a model that was fitted to the rows `training`."""
     model.source_ = {
         "name": timings.name,
@@ -88,7 +89,7 @@ def decode_all(model: RegimeModel, timings: Timings, training: NDArray[np.int64]
     return Regimes(timings, model, training, states)
 
 
-def representative(timings: Timings, number: int = RANKS) -> NDArray[np.int64]:
+def representative(timings: Timings, number: int = RANKS) -> Integers:
     """Return the rows of `number` ranks, equidistant among all, sorted by their median instance."""
     if number < 1:
         raise UsageError(f"{number} ranks to be fitted; take 1 or more")
@@ -96,13 +97,13 @@ def representative(timings: Timings, number: int = RANKS) -> NDArray[np.int64]:
     medians = kernels.medians(everything.values, everything.places, kernels.available_threads())
     order = np.argsort(medians, kind="stable").astype(np.int64)
     places = np.linspace(0, len(order) - 1, min(number, len(order))).round().astype(np.int64)
-    rows: NDArray[np.int64] = order[places]
+    rows: Integers = order[places]
     return rows
 
 
 def series_of(
-    timings: Timings, rows: NDArray[np.int64], instances: slice | NDArray[np.integer] | None
-) -> list[NDArray[np.float64]]:
+    timings: Timings, rows: Integers, instances: slice | NDArray[np.integer] | None
+) -> list[Floats]:
     """Return the series of these rows, or these instances of them. Raises `UsageError` if none is left."""
     every = [timings.durations[row, : timings.counts[row]] for row in rows.tolist()]
     if instances is None:
@@ -126,7 +127,7 @@ class Decoded:
     """Times and what was decoded of them: `states` in the shape of `timings.durations`."""
 
     timings: Timings
-    states: NDArray[np.uint8]
+    states: Bytes
     regimes: int
 
     @classmethod
@@ -149,7 +150,7 @@ class View:
 
     whole: Decoded
     slowest: Decoded
-    training: NDArray[np.int64]
+    training: Integers
 
     @property
     def name(self) -> str:
@@ -167,7 +168,7 @@ class View:
         return len(self.whole.timings.ranks) == 1
 
     @cached_property
-    def medians(self) -> NDArray[np.float64]:
+    def medians(self) -> Floats:
         """Each rank's median time."""
         return rank_medians(self.whole.timings.durations)
 
@@ -220,7 +221,7 @@ class Fit:
 
     regimes: Regimes
     curves: pl.DataFrame | None
-    fitted: list[NDArray[np.float64]]
+    fitted: list[Floats]
     at_ceiling: bool = False
 
 
@@ -256,7 +257,7 @@ class Analysis:
         regimes = self.ranks.regimes
         model = regimes.model
 
-        def decode(durations: NDArray[np.float64]) -> NDArray[np.uint8]:
+        def decode(durations: Floats) -> Bytes:
             return np.asarray(model.predict(durations))
 
         return goodness(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from haloscope.base.arrays import Floats, Indices, Integers
     from haloscope.markov.timings import Timings
 
 __all__ = ["read_timings", "series_of", "timings_of"]
@@ -69,7 +70,7 @@ def of_matrix(path: Path, region: str | None, arrays: dict[str, NDArray[np.gener
     return checked(path.stem, region, durations, numbers, names, others)
 
 
-def _numbers(path: Path, name: str, array: NDArray[np.generic]) -> NDArray[np.float64]:
+def _numbers(path: Path, name: str, array: NDArray[np.generic]) -> Floats:
     if array.dtype.kind not in "fiu":
         raise ProfileError(f"{path}: {name} is {array.dtype}, not numbers")
     return np.ascontiguousarray(array, dtype=np.float64)
@@ -162,7 +163,7 @@ def _with_keys(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def _hosts(frame: pl.DataFrame, rows: NDArray[np.intp], ranks: int) -> list[str | None]:
+def _hosts(frame: pl.DataFrame, rows: Indices, ranks: int) -> list[str | None]:
     hosts: list[str | None] = [None] * ranks
     if "host" in frame.columns:
         for row, host in zip(rows.tolist(), frame["host"].cast(pl.String).to_list(), strict=True):
@@ -258,16 +259,16 @@ def timings_of(profile: Profile, region: str | None = None) -> Timings:
     return replace(timings, notes=(note, *timings.notes))
 
 
-class _Recorded(Mapping[str, "NDArray[np.float64]"]):
+class _Recorded(Mapping[str, "Floats"]):
     """What a profile has of each instance besides its duration, read when it is asked for."""
 
-    def __init__(self, profile: Profile, path: str, ranks: NDArray[np.int64], shape: tuple[int, ...]) -> None:
+    def __init__(self, profile: Profile, path: str, ranks: Integers, shape: tuple[int, ...]) -> None:
         self._profile, self._path, self._ranks, self._shape = profile, path, ranks, shape
         self._names: list[str] | None = None
 
-    def __getitem__(self, name: str) -> NDArray[np.float64]:
+    def __getitem__(self, name: str) -> Floats:
         if name in QUANTITIES and name != "duration":
-            matrix: NDArray[np.float64] = getattr(self._profile.instances(self._path), name)
+            matrix: Floats = getattr(self._profile.instances(self._path), name)
             return matrix
         values = self._values()
         if name not in self._recorded():

@@ -14,7 +14,7 @@ from haloscope.base.units import ranks_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import Flags, Floats, Indices, Integers
 
 __all__ = ["REDUCED", "Reduction", "Timings", "checked"]
 
@@ -37,15 +37,15 @@ class Timings:
 
     name: str
     region: str | None
-    durations: NDArray[np.float64]
-    counts: NDArray[np.int64]
-    ranks: NDArray[np.int64]
+    durations: Floats
+    counts: Integers
+    ranks: Integers
     hosts: tuple[str | None, ...]
-    others: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    others: Mapping[str, Floats] = field(default_factory=dict, repr=False)
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, durations: NDArray[np.float64], name: str = "timings", region: str | None = None) -> Timings:
+    def of(cls, durations: Floats, name: str = "timings", region: str | None = None) -> Timings:
         """Return a matrix, ranks × instances, as timings of ranks 0, 1, …, without copying it."""
         matrix = np.ascontiguousarray(np.atleast_2d(durations), dtype=np.float64)
         ranks = len(matrix)
@@ -61,7 +61,7 @@ class Timings:
         return bool(self.counts.min() == self.durations.shape[1])
 
     @property
-    def rows(self) -> list[NDArray[np.float64]]:
+    def rows(self) -> list[Floats]:
         """The durations of each rank without what follows its last one; views."""
         counts = self.counts.tolist()
         return [row[:count] for row, count in zip(self.durations, counts, strict=True)]
@@ -93,7 +93,7 @@ class Timings:
             self, durations=durations, counts=counts, ranks=ranks, hosts=(None,), others=others, notes=notes
         )
 
-    def chosen(self, rows: Sequence[int] | NDArray[np.int64]) -> Timings:
+    def chosen(self, rows: Sequence[int] | Integers) -> Timings:
         """Return only these rows."""
         index = np.asarray(rows, dtype=np.int64)
         return replace(
@@ -105,7 +105,7 @@ class Timings:
             others=_Chosen(self.others, index),
         )
 
-    def at(self, columns: NDArray[np.bool_]) -> Timings:
+    def at(self, columns: Flags) -> Timings:
         """Return only these instances, which are then neighbours."""
         ends = np.arange(len(columns)) < self.counts[:, None]
         return replace(
@@ -116,17 +116,13 @@ class Timings:
         )
 
 
-class _Chosen(Mapping[str, "NDArray[np.float64]"]):
+class _Chosen(Mapping[str, "Floats"]):
     """Rows or columns of matrices that are read when one is asked for."""
 
-    def __init__(
-        self,
-        matrices: Mapping[str, NDArray[np.float64]],
-        index: NDArray[np.int64] | tuple[slice, NDArray[np.bool_]],
-    ) -> None:
+    def __init__(self, matrices: Mapping[str, Floats], index: Integers | tuple[slice, Flags]) -> None:
         self._matrices, self._index = matrices, index
 
-    def __getitem__(self, name: str) -> NDArray[np.float64]:
+    def __getitem__(self, name: str) -> Floats:
         return self._matrices[name][self._index]
 
     def __iter__(self) -> Iterator[str]:
@@ -136,16 +132,16 @@ class _Chosen(Mapping[str, "NDArray[np.float64]"]):
         return len(self._matrices)
 
 
-def _trailing(matrix: NDArray[np.float64]) -> NDArray[np.int64]:
+def _trailing(matrix: Floats) -> Integers:
     """Return how many NaN each row ends with."""
     there = ~np.isnan(matrix[:, ::-1])
-    first: NDArray[np.int64] = there.argmax(axis=1)
+    first: Integers = there.argmax(axis=1)
     return np.where(there.any(axis=1), first, matrix.shape[1])
 
 
-def _reduced(matrix: NDArray[np.float64], how: Reduction) -> NDArray[np.float64]:
+def _reduced(matrix: Floats, how: Reduction) -> Floats:
     """Return one row; a median copies what it sorts, so a few columns at a time."""
-    functions: Mapping[Reduction, Callable[..., NDArray[np.float64]]]
+    functions: Mapping[Reduction, Callable[..., Floats]]
     functions = {"max": np.max, "median": np.median, "mean": np.mean}
     if not len(matrix) or not matrix.shape[1]:
         return np.empty((1, 0))
@@ -163,10 +159,10 @@ _ROWS_AT_A_TIME = 16  # a megabyte of 8192 instances: the second reading finds t
 def checked(
     name: str,
     region: str | None,
-    durations: NDArray[np.float64],
-    ranks: NDArray[np.int64],
+    durations: Floats,
+    ranks: Integers,
     hosts: Sequence[str | None],
-    others: Mapping[str, NDArray[np.float64]],
+    others: Mapping[str, Floats],
 ) -> Timings:
     """Return timings without the ranks that have none, or have durations that cannot be true.
 
@@ -203,7 +199,7 @@ def checked(
     return replace(timings, notes=tuple(notes))
 
 
-def _looked_at(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.bool_], int]:
+def _looked_at(rows: Floats) -> tuple[Integers, Flags, int]:
     """Return how many instances each row has, which rows are bad, and how many times are 0."""
     width = rows.shape[1]
     least, most = rows.min(initial=np.inf), rows.max(initial=0.0)  # NaN if there is a NaN
@@ -218,9 +214,7 @@ def _looked_at(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np
     return counts, bad, int((rows[~bad] == 0).sum())
 
 
-def _mendable(
-    durations: NDArray[np.float64], counts: NDArray[np.int64], bad: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def _mendable(durations: Floats, counts: Integers, bad: Integers) -> Flags:
     """Return which durations are no times, of the ranks that can stay without these instances."""
     wrong = np.zeros((len(durations) if len(bad) else 0, durations.shape[1]), dtype=np.bool_)
     for row in bad.tolist():
@@ -234,12 +228,7 @@ def _mendable(
     return wrong
 
 
-def _lost(
-    durations: NDArray[np.float64],
-    ranks: NDArray[np.int64],
-    rows: NDArray[np.intp],
-    columns: NDArray[np.intp],
-) -> str:
+def _lost(durations: Floats, ranks: Integers, rows: Indices, columns: Indices) -> str:
     number, value = len(np.unique(columns)), durations[rows[0], columns[0]]
     shown = "missing" if np.isnan(value) else f"{value:g} s"
     what = "1 instance is" if number == 1 else f"{number} instances are"
@@ -250,7 +239,7 @@ def _lost(
     )
 
 
-def _why_nothing(durations: NDArray[np.float64], ranks: NDArray[np.int64], bad: NDArray[np.bool_]) -> str:
+def _why_nothing(durations: Floats, ranks: Integers, bad: Flags) -> str:
     if not bad.any():
         return "has no durations"
     row = int(np.flatnonzero(bad)[0])
@@ -263,7 +252,7 @@ def _why_nothing(durations: NDArray[np.float64], ranks: NDArray[np.int64], bad: 
     return f"the duration of {where} is {shown}; leave such instances out, or correct them"
 
 
-def _left_out(ranks: NDArray[np.int64], counts: NDArray[np.int64], bad: NDArray[np.bool_]) -> list[str]:
+def _left_out(ranks: Integers, counts: Integers, bad: Flags) -> list[str]:
     notes = []
     silent = ranks[(counts == 0) & ~bad]
     if len(silent):
@@ -274,7 +263,7 @@ def _left_out(ranks: NDArray[np.int64], counts: NDArray[np.int64], bad: NDArray[
     return notes
 
 
-def _ends(ranks: NDArray[np.int64], counts: NDArray[np.int64]) -> list[str]:
+def _ends(ranks: Integers, counts: Integers) -> list[str]:
     most = int(counts.max())
     early = ranks[counts < most]
     if not len(early):

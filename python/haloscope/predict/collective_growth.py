@@ -15,11 +15,9 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Floats, Integers
     from haloscope.predict.machine import Level, Machine
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["BYTES", "LATENCIES", "Growths"]
 
@@ -84,13 +82,13 @@ class Growths:
             "blocks": float(ranks / 2 * costs.sum()),
         }
 
-    def _apart(self, ranks: int) -> NDArray[np.int64]:
+    def _apart(self, ranks: int) -> Integers:
         """Return how many ranks are as far away as each level; those beyond all count to the last."""
         apart = np.minimum(ranks, self._cores) - np.minimum(ranks, self._below)
         apart[-1] += max(0, ranks - int(self._cores[-1]))
         return np.asarray(apart)
 
-    def _levels(self, strides: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _levels(self, strides: Integers) -> Integers:
         return np.minimum(np.searchsorted(self._cores, strides, side="right"), len(self._cores) - 1)
 
     def _loaded(self, ranks: int) -> Floats:
@@ -101,7 +99,7 @@ class Growths:
         return np.asarray(np.maximum(self._lone, waiting))
 
 
-def _strides(ranks: int) -> NDArray[np.int64]:
+def _strides(ranks: int) -> Integers:
     return np.left_shift(1, np.arange((ranks - 1).bit_length(), dtype=np.int64))
 
 

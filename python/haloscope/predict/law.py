@@ -24,11 +24,9 @@ from haloscope.predict.collective_growth import BYTES, LATENCIES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Floats, Integers
     from haloscope.predict.collective_growth import Growths
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["Estimate", "Law", "Width"]
 
@@ -192,7 +190,7 @@ class Law:
 class _Size:
     """The times of one size on growing numbers of ranks."""
 
-    def __init__(self, ranks: NDArray[np.int64], logs: Floats, designs: Floats) -> None:
+    def __init__(self, ranks: Integers, logs: Floats, designs: Floats) -> None:
         self.ranks, self.logs, self.designs = ranks, logs, designs
         self._octaves = np.log2(ranks.astype(np.float64))
         self._found, self._models = self._fit(len(ranks))

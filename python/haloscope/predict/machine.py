@@ -17,8 +17,7 @@ from haloscope.base.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Floats
     from haloscope.predict.schedule import Plan
 
 
@@ -200,7 +199,7 @@ class Matrix(_Rules):
         return self
 
 
-def generic_rows(plans: Sequence[Plan]) -> NDArray[np.float64]:
+def generic_rows(plans: Sequence[Plan]) -> Floats:
     """Return 1, log2 P, P, m, m log2 P, m P: what trees, rings and linear algorithms cost."""
     ranks = np.array([plan.ranks for plan in plans], np.float64)
     size = np.array([plan.bytes for plan in plans], np.float64)
@@ -304,7 +303,7 @@ class Machine(_Rules):
         """Return L(i, j), the exact seconds that a message of a few bytes takes from core i to core j."""
         return self.level(i, j).latency if i != j else Decimal()
 
-    def latency_matrix(self, ranks: int) -> NDArray[np.float64]:
+    def latency_matrix(self, ranks: int) -> Floats:
         """Return L(i, j) of the first `ranks` cores, ranks × ranks, in seconds."""
         cores = np.arange(ranks)
         matrix = np.zeros((ranks, ranks))

@@ -10,12 +10,9 @@ import numpy as np
 from haloscope.predict.schedule import Durations, Plan, Schedule, execute, schedule
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Floats, Integers, Integers32
     from haloscope.predict.machine import Level, Machine
 
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
 
 __all__ = ["EVERYTHING", "Observation", "Path", "Theta"]
 
@@ -123,8 +120,8 @@ class Observation:
 
 class _Links(NamedTuple):
     seconds: Floats
-    out: NDArray[np.int32]
-    into: NDArray[np.int32]
+    out: Integers32
+    into: Integers32
 
 
 def _of_levels(

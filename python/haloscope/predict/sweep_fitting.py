@@ -17,12 +17,9 @@ from haloscope.predict.schedule import Plan
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Floats, Integers
     from haloscope.predict.machine import Machine
 
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
 
 __all__ = ["bootstrap", "fit", "fit_points", "measured", "spread"]
 

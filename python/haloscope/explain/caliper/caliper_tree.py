@@ -16,8 +16,7 @@ from haloscope.profile.store import Scope, reductions
 from haloscope.profile.tables import rank_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Integers
     from haloscope.profile import Profile
 
 __all__ = ["STATISTICS", "CaliperTree", "caliper_tree"]
@@ -83,7 +82,7 @@ def _is_iteration(name: str) -> bool:
     return name.startswith(_ITERATION)
 
 
-def _folded(names: list[str], parents: NDArray[np.int64]) -> tuple[list[str], list[int], NDArray[np.int64]]:
+def _folded(names: list[str], parents: Integers) -> tuple[list[str], list[int], Integers]:
     """Return names and parents of the nodes, and of each path its node."""
     nodes = np.zeros(len(names), dtype=np.int64)
     known: dict[tuple[int, str], int] = {}
@@ -102,7 +101,7 @@ def _folded(names: list[str], parents: NDArray[np.int64]) -> tuple[list[str], li
     return node_names, node_parents, nodes
 
 
-def _by_rank(profile: Profile, nodes: NDArray[np.int64]) -> pl.DataFrame:
+def _by_rank(profile: Profile, nodes: Integers) -> pl.DataFrame:
     """Return node × rank, inclusive: equal names in and outside of iterations are one node."""
     rows = rank_rows(profile.data, Scope(profile.regions))
     iterations = np.array([_is_iteration(name) for name in profile.regions.names])
@@ -122,7 +121,7 @@ def _by_rank(profile: Profile, nodes: NDArray[np.int64]) -> pl.DataFrame:
     )
 
 
-def _without_calls(profile: Profile, by_rank: pl.DataFrame, nodes: NDArray[np.int64]) -> pl.DataFrame:
+def _without_calls(profile: Profile, by_rank: pl.DataFrame, nodes: Integers) -> pl.DataFrame:
     """Return the rows with the time in MPI calls that are not in a nested region."""
     own = rank_rows(profile.data, Scope(profile.regions, exclusive=True))
     node = pl.Series("node", nodes, dtype=pl.Int64)
@@ -161,7 +160,7 @@ def _over_ranks(by_rank: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _calls(profile: Profile, nodes: NDArray[np.int64]) -> pl.DataFrame:
+def _calls(profile: Profile, nodes: Integers) -> pl.DataFrame:
     scope = Scope(profile.regions, exclusive=True)
     rows = scope.reduced(profile.frame("calls"), ["call"], reductions("calls"))
     node = pl.Series("node", nodes, dtype=pl.Int64)

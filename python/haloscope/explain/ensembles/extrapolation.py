@@ -12,9 +12,8 @@ from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, Laws, fit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import Floats
 
-    Numbers = NDArray[np.float64]
 
 __all__ = ["FEWEST_POINTS", "Beyond", "beyond"]
 
@@ -28,12 +27,12 @@ class Beyond:
     """
 
     laws: Laws
-    value: Numbers
-    without: Numbers
-    left_out: Numbers
+    value: Floats
+    without: Floats
+    left_out: Floats
 
 
-def beyond(points: Sequence[float], values: Numbers, ranks: float) -> Beyond:
+def beyond(points: Sequence[float], values: Floats, ranks: float) -> Beyond:
     """Return what laws of rows of values at `points`, shape (rows, points), say of `ranks`.
 
     There are `FEWEST_POINTS` or more. The term is chosen anew without each point, so that how much the

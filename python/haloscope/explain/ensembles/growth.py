@@ -17,8 +17,7 @@ from haloscope.markov.figures import Figure, Trace
 from haloscope.profile.store import region_text
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Floats
     from haloscope.explain.ensembles.ensemble import Ensemble
 
 __all__ = ["FACTORS", "SURE", "Growth", "laws", "measured"]
@@ -33,8 +32,8 @@ _CURVE = 60
 class Growth:
     """A region's law, and those of what its repeated runs could have been; no `drawn` without repetitions."""
 
-    points: NDArray[np.float64]
-    means: NDArray[np.float64]
+    points: Floats
+    means: Floats
     law: Laws
     drawn: Laws | None
 

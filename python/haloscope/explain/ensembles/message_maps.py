@@ -17,8 +17,7 @@ from haloscope.profile import Profile, labelled
 from haloscope.profile.store import PROGRAM
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Floats
     from haloscope.explain.ensembles.ensemble import Ensemble
 
 __all__ = ["time_maps"]
@@ -84,7 +83,7 @@ def _drawn(frame: pl.DataFrame) -> Figure | None:
     return Figure(caption, traces, layout, "Time in messages, rank by rank")
 
 
-def _cells(rows: pl.DataFrame, ranks: int) -> tuple[NDArray[np.float64], int]:
+def _cells(rows: pl.DataFrame, ranks: int) -> tuple[Floats, int]:
     """Return seconds by rank and partner, and how many ranks are put together in each direction."""
     size = -(-ranks // _MOST_BINS)
     inside = rows.filter(pl.all_horizontal(pl.col("rank", "partner").is_between(0, ranks - 1)))
@@ -94,7 +93,7 @@ def _cells(rows: pl.DataFrame, ranks: int) -> tuple[NDArray[np.float64], int]:
     return cells, size
 
 
-def _map(cells: NDArray[np.float64], size: int) -> Trace:
+def _map(cells: Floats, size: int) -> Trace:
     who = "rank %{y} → %{x}" if size == 1 else f"{size} ranks from %{{y}} → {size} from %{{x}}"
     most = max(float(cells.max()), 1e-300)
     return {

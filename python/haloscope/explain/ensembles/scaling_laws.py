@@ -18,9 +18,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import Floats, Integers
 
-    Numbers = NDArray[np.float64]
 
 __all__ = ["FEWEST_POINTS", "Laws", "Term", "draws_of", "fit"]
 
@@ -37,9 +36,9 @@ class Term:
     power: Fraction
     log: int
 
-    def of(self, points: Numbers) -> Numbers:
+    def of(self, points: Floats) -> Floats:
         """Return the term at numbers of ranks, or of what else it goes by."""
-        value: Numbers = points ** float(self.power) * np.log2(points) ** self.log
+        value: Floats = points ** float(self.power) * np.log2(points) ** self.log
         return value
 
     def __str__(self) -> str:
@@ -79,15 +78,15 @@ class Laws:
     percent (SMAPE). All have the shape (rows,).
     """
 
-    chosen: NDArray[np.int64]
-    constant: Numbers
-    factor: Numbers
-    error: Numbers
+    chosen: Integers
+    constant: Floats
+    factor: Floats
+    error: Floats
 
-    def at(self, points: Numbers) -> Numbers:
+    def at(self, points: Floats) -> Floats:
         """Return what each law says of each point, shape (rows, points)."""
         basis = np.array([term.of(points) for term in TERMS] + [np.zeros(len(points))])
-        value: Numbers = self.constant[:, None] + self.factor[:, None] * basis[self.chosen]
+        value: Floats = self.constant[:, None] + self.factor[:, None] * basis[self.chosen]
         return value
 
     def text(self, row: int, unit: str = "") -> str:
@@ -100,7 +99,7 @@ class Laws:
         return f"({text}) {unit}" if unit else text
 
 
-def fit(points: Sequence[float] | Numbers, values: Numbers, *, bounded: bool = False) -> Laws:
+def fit(points: Sequence[float] | Floats, values: Floats, *, bounded: bool = False) -> Laws:
     """Return the laws of rows of values at `points`, each greater than or equal to 1, shape (rows, points).
 
     A constant is judged by all points, as Extra-P does it, a term by predicting each point from the others.
@@ -131,7 +130,7 @@ def fit(points: Sequence[float] | Numbers, values: Numbers, *, bounded: bool = F
     )
 
 
-def _lines(basis: Numbers, y: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+def _lines(basis: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
     """Return c₀ and c₁ of each row and term, and each point as the line through the others has it."""
     count = len(basis[0])
     centred = basis - basis.mean(axis=1, keepdims=True)
@@ -144,18 +143,18 @@ def _lines(basis: Numbers, y: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     return constant, factor, y[:, None, :] - residual / (1 - pull)
 
 
-def _smape(predicted: Numbers, y: Numbers) -> Numbers:
+def _smape(predicted: Floats, y: Floats) -> Floats:
     """Return the symmetric mean absolute percentage error over the last axis."""
     size = np.abs(predicted) + np.abs(y)
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.where(size > 0, 2 * np.abs(predicted - y) / size, 0.0)
-    error: Numbers = 100 * relative.mean(axis=-1)
+    error: Floats = 100 * relative.mean(axis=-1)
     return error
 
 
 def draws_of(
     repetitions: Sequence[Sequence[float]], number: int, random: np.random.Generator
-) -> Numbers | None:
+) -> Floats | None:
     """Return what means of repeated runs could have been, shape (number, points); None without repetitions.
 
     The relative scatter is taken to be the same at all points, and is estimated from all of them; how well it
@@ -172,5 +171,5 @@ def draws_of(
     ]
     scatter = np.sqrt(sum(float(part.sum()) for part in relative) / random.chisquare(degrees, number))
     noise = random.standard_normal((number, len(counts))) / np.sqrt(counts)
-    draws: Numbers = means * (1 + scatter[:, None] * noise)
+    draws: Floats = means * (1 + scatter[:, None] * noise)
     return draws

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from haloscope.base.arrays import AnyArray
     from haloscope.explain.export.traced import Traced
 
 __all__ = ["write_otf2"]
@@ -154,6 +155,6 @@ class _Definitions:
             self._group(at + 1, "", False, np.array(groups.get(number, ())))
             self._say("communicator", number, self._text(name or f"communicator {number}"), at + 1)
 
-    def _group(self, number: int, name: str, is_first: bool, members: NDArray[Any]) -> None:
+    def _group(self, number: int, name: str, is_first: bool, members: AnyArray) -> None:
         kept = np.ascontiguousarray(members, np.uint64)
         self._say("group", number, self._text(name), int(is_first), len(kept), kept.ctypes.data)

@@ -9,14 +9,13 @@ import ctypes
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import AnyArray, Integers, Integers32
     from haloscope.profile.trace import Trace
 
 __all__ = ["TraceColumns", "c_text"]
@@ -85,7 +84,7 @@ class TraceColumns:
     by_communicator: bool
 
     def __post_init__(self) -> None:
-        self._kept: list[NDArray[Any]] = []  # pointers do not keep them alive
+        self._kept: list[AnyArray] = []  # pointers do not keep them alive
 
     @cached_property
     def locations(self) -> pl.DataFrame:
@@ -174,9 +173,9 @@ class TraceColumns:
             found[name] = pl.concat(parts).group_by("rank", "thread").agg(pl.col("len").sum())
         return found
 
-    def _keep(self, values: pl.Series | NDArray[Any], kind: type) -> int | None:
+    def _keep(self, values: pl.Series | AnyArray, kind: type) -> int | None:
         array = values.to_numpy() if isinstance(values, pl.Series) else values
-        kept: NDArray[Any] = np.ascontiguousarray(array, dtype=kind)
+        kept: AnyArray = np.ascontiguousarray(array, dtype=kind)
         self._kept.append(kept)
         return kept.ctypes.data if kept.size else None
 
@@ -189,7 +188,7 @@ class TraceColumns:
             found.append(self._keep(column, kind))
         return found
 
-    def _firsts(self, of: str) -> NDArray[np.int64]:
+    def _firsts(self, of: str) -> Integers:
         """Return the first row of each location, and the number of rows."""
         counts = self._counts[of]
         found = self.locations.join(counts, on=["rank", "thread"], how="left", maintain_order="left")
@@ -245,7 +244,7 @@ def _names(column: pl.Series) -> dict[int, str]:
     return found
 
 
-def _table(names: Mapping[int, str], numbers: Mapping[str, int]) -> NDArray[np.int32]:
+def _table(names: Mapping[int, str], numbers: Mapping[str, int]) -> Integers32:
     """Return a number for each code; -1 for those without one."""
     table = np.full(max(names, default=0) + 1, -1, np.int32)
     for code, name in names.items():

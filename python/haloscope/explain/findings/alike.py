@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Flags, Floats
     from haloscope.explain.findings.ground import Ground
 
 __all__ = ["doubt", "repeated", "student", "unsteadiness"]
@@ -29,7 +28,7 @@ _MANY_RANKS, _SPREADS, _LEAST, _MOST = 8, 4.0, 0.03, 0.2
 _MAD = 1.4826  # of a normal distribution: its deviation over the median of absolute ones
 
 
-def doubt(ground: Ground, computing: NDArray[np.float64], ranks: int = 1) -> float:
+def doubt(ground: Ground, computing: Floats, ranks: int = 1) -> float:
     """Return by how much (s) ranks may seem to compute longer than others, though they have no more work.
 
     `computing` has the seconds of each rank in the regions that are looked at. `ranks` is how many compute
@@ -43,7 +42,7 @@ def doubt(ground: Ground, computing: NDArray[np.float64], ranks: int = 1) -> flo
     return max(crowded, math.hypot(detour, chance))
 
 
-def _share(computing: NDArray[np.float64]) -> float:
+def _share(computing: Floats) -> float:
     """Return the part of their computing by which one of these ranks may differ from the others by chance."""
     if len(computing) < _MANY_RANKS:
         return _SAME_WORK
@@ -52,7 +51,7 @@ def _share(computing: NDArray[np.float64]) -> float:
     return float(np.clip(_SPREADS * spread, _LEAST, _MOST))
 
 
-def repeated(ground: Ground, rows: NDArray[np.bool_], regions: NDArray[np.bool_]) -> float | None:
+def repeated(ground: Ground, rows: Flags, regions: Flags) -> float | None:
     """Return how much longer (s) than a mean rank these ranks compute for certain, by repetitions of the run.
 
     It is the low end of a 95 % interval over these runs: what a process is slow by for its life is drawn anew

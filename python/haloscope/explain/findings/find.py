@@ -17,9 +17,7 @@ from haloscope.explain.findings.unevenness import imbalance, shared_cpu, slow_pl
 from haloscope.profile import Profile
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Floats
     from haloscope.explain.findings.finding import Finding
 
 __all__ = ["RULES", "Rule", "findings"]
@@ -169,6 +167,6 @@ def _found(
     return sorted(found, key=lambda one: one.gain, reverse=True)
 
 
-def _again(ground: Ground, path: str | os.PathLike[str]) -> NDArray[np.float64]:
+def _again(ground: Ground, path: str | os.PathLike[str]) -> Floats:
     with Profile(path) as other:
         return other.data.guarded(lambda: ground.computing_in(Ground(other)))

@@ -16,8 +16,7 @@ from haloscope.profile.store import PROGRAM, region_text
 from haloscope.profile.tables import numbers_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Flags, Floats, Integers
     from haloscope.profile import Profile
 
 __all__ = [
@@ -72,7 +71,7 @@ class Ground:
     profile: Profile
     measured: Measured = field(default_factory=Measured)
     most_events: int | None = None
-    again: Sequence[NDArray[np.float64]] = ()
+    again: Sequence[Floats] = ()
 
     def __post_init__(self) -> None:
         """Read what all rules need."""
@@ -100,19 +99,15 @@ class Ground:
             self._fitting = np.where(spent > there, there / np.where(spent > there, spent, 1.0), 1.0)
             self._most_told = max(float(np.abs(part).sum(axis=1).max(initial=0.0)) for part in told.values())
             self.mpi = {family: part * self._fitting for family, part in told.items()}
-        self.left: dict[Family, NDArray[np.float64]] = {
-            family: self.mpi[family].mean(axis=0) for family in FAMILIES
-        }
+        self.left: dict[Family, Floats] = {family: self.mpi[family].mean(axis=0) for family in FAMILIES}
         # What of that was waiting for those who compute longer.
-        self.uneven: dict[Family, NDArray[np.float64]] = {
-            family: np.zeros(len(self.regions)) for family in FAMILIES
-        }
+        self.uneven: dict[Family, Floats] = {family: np.zeros(len(self.regions)) for family in FAMILIES}
         polled = self._matrix(pl.col("polls")) * POLL[1]
         computing = self._matrix(pl.col("compute_time")).clip(min=0)
         self.polled = np.minimum(polled, computing)
         self.computing = computing - self.polled
 
-    def computing_in(self, other: Ground) -> NDArray[np.float64]:
+    def computing_in(self, other: Ground) -> Floats:
         """Return the computing of another run of the program, as the matrices of this one.
 
         Raises `UsageError` if that is of another program, or had other ranks.
@@ -125,13 +120,13 @@ class Ground:
                 " repetitions are runs of one program on as many ranks"
             )
         places = {region: place for place, region in enumerate(other.regions)}
-        computing: NDArray[np.float64] = np.zeros(self.computing.shape)
+        computing: Floats = np.zeros(self.computing.shape)
         for column, region in enumerate(self.regions):
             if region in places:
                 computing[:, column] = other.computing[:, places[region]]
         return computing
 
-    def _matrix(self, value: pl.Expr) -> NDArray[np.float64]:
+    def _matrix(self, value: pl.Expr) -> Floats:
         sums = self._cells.group_by("rank", "region").agg(
             value.fill_null(0).cast(pl.Float64).sum().alias("value")
         )
@@ -149,13 +144,13 @@ class Ground:
         return float(self.time_of_ranks.max(initial=0.0))
 
     @cached_property
-    def time_of_ranks(self) -> NDArray[np.float64]:
+    def time_of_ranks(self) -> Floats:
         """From MPI_Init to MPI_Finalize (s)."""
-        times: NDArray[np.float64] = self._matrix(pl.col("time")).sum(axis=1)
+        times: Floats = self._matrix(pl.col("time")).sum(axis=1)
         return times
 
     @cached_property
-    def waiting(self) -> NDArray[np.float64]:
+    def waiting(self) -> Floats:
         """Time in calls that wait (s)."""
         return self._matrix(pl.col("wait_time")) * self._fitting
 
@@ -222,7 +217,7 @@ class Ground:
         """Whether a host has more ranks than CPUs for them."""
         return is_crowded(self.profile)
 
-    def waiting_function(self, rows: NDArray[np.bool_]) -> str | None:
+    def waiting_function(self, rows: Flags) -> str | None:
         """Return where some ranks wait most beyond what any rank does, as `MPI_Recv in region halo`."""
         more = {
             family: (self.mpi[family][rows] - self.mpi[family].min(axis=0)).mean(axis=0)
@@ -309,7 +304,7 @@ def place_text(region: str) -> str:
     return "the program" if region == PROGRAM else f"region {region_text(region)}"
 
 
-def _outside_of_phases(profile: Profile) -> NDArray[np.int64]:
+def _outside_of_phases(profile: Profile) -> Integers:
     """Return for each path the nearest one that is no phase, nor within one: itself, for marked regions."""
     tree = profile.regions
     numbers: list[Any] = profile.frame("phases", ["phase"])["phase"].unique().to_list()

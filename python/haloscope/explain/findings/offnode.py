@@ -12,8 +12,7 @@ from haloscope.explain.findings.finding import Evidence
 from haloscope.profile.store import PROGRAM
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Floats, Integers
     from haloscope.explain.findings.finding import Finding
     from haloscope.explain.findings.ground import Ground
 
@@ -68,9 +67,7 @@ def scattered_partners(ground: Ground) -> list[Finding]:
     return finding
 
 
-def _placed(
-    first: NDArray[np.int64], second: NDArray[np.int64], weight: NDArray[np.float64], now: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _placed(first: Integers, second: Integers, weight: Floats, now: Integers) -> Integers:
     """Return a node for each rank, as many ranks a node as now: grown rank by rank, or blocks in order."""
     room = np.bincount(now)
     blocks = np.repeat(np.arange(len(room)), room)
@@ -83,11 +80,11 @@ def _placed(
     return min(candidates, key=lambda nodes: _leaving(traffic, nodes))
 
 
-def _leaving(traffic: NDArray[np.float64], nodes: NDArray[np.int64]) -> float:
+def _leaving(traffic: Floats, nodes: Integers) -> float:
     return float(traffic[nodes[:, None] != nodes[None, :]].sum())
 
 
-def _grown(traffic: NDArray[np.float64], room: NDArray[np.int64]) -> NDArray[np.int64]:
+def _grown(traffic: Floats, room: Integers) -> Integers:
     """Fill node after node with the rank that talks most to those that are there already."""
     nodes = np.full(len(traffic), -1)
     for node, size in enumerate(room.tolist()):
@@ -102,9 +99,9 @@ def _grown(traffic: NDArray[np.float64], room: NDArray[np.int64]) -> NDArray[np.
     return nodes
 
 
-def _swapped(traffic: NDArray[np.float64], start: NDArray[np.int64]) -> NDArray[np.int64]:
+def _swapped(traffic: Floats, start: Integers) -> Integers:
     """Swap two ranks where fewer bytes leave the nodes then, as long as that helps."""
-    nodes: NDArray[np.int64] = start.copy()
+    nodes: Integers = start.copy()
     bonds = traffic @ np.eye(int(start.max()) + 1)[nodes]
     ranks, least = np.arange(len(nodes)), 1e-9 * max(float(traffic.sum()), 1.0)
     for _ in range(_PASSES):

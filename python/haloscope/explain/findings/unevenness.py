@@ -19,8 +19,7 @@ from haloscope.profile.tables import numbers_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Flags, Floats
     from haloscope.explain.findings.finding import Finding
     from haloscope.explain.findings.ground import Ground
 
@@ -133,9 +132,7 @@ def imbalance(ground: Ground) -> list[Finding]:
     return found
 
 
-def _unbalanced(
-    ground: Ground, place: int, mine: NDArray[np.bool_], gains: tuple[float, float, float]
-) -> list[Finding]:
+def _unbalanced(ground: Ground, place: int, mine: Flags, gains: tuple[float, float, float]) -> list[Finding]:
     """Return the finding about the regions in which one rank computes longest."""
     computing = ground.computing
     excess = (computing.max(axis=0) - computing.mean(axis=0)) * mine
@@ -172,7 +169,7 @@ def _agreeing(ground: Ground) -> str:
     return f"; {len(ground.again)} other runs agree" if len(ground.again) > 1 else ""
 
 
-def _scale(ground: Ground, excess: NDArray[np.float64], counts: NDArray[np.bool_]) -> float:
+def _scale(ground: Ground, excess: Floats, counts: Flags) -> float:
     """Return which part of the regions' excesses is waited for.
 
     All of it if ranks wait for each other between regions; else what one rank has too much in one makes up
@@ -190,20 +187,20 @@ def _scale(ground: Ground, excess: NDArray[np.float64], counts: NDArray[np.bool_
     return min(max(explained, min(apart, together)), float(waited.mean())) / together
 
 
-def _waits(ground: Ground) -> NDArray[np.float64]:
+def _waits(ground: Ground) -> Floats:
     """Return how long each rank waits (s), also at the end for others to come to MPI_Finalize."""
     ends = ground.run_time - ground.time_of_ranks
-    waits: NDArray[np.float64] = ground.waiting.sum(axis=1) + ground.polled.sum(axis=1) + ends
+    waits: Floats = ground.waiting.sum(axis=1) + ground.polled.sum(axis=1) + ends
     return waits
 
 
-def _awaited(ground: Ground, counts: NDArray[np.bool_], scale: float) -> NDArray[np.float64]:
+def _awaited(ground: Ground, counts: Flags, scale: float) -> Floats:
     computing = ground.computing
-    awaited: NDArray[np.float64] = scale * (computing.max(axis=0) - computing)[:, counts].sum(axis=1)
+    awaited: Floats = scale * (computing.max(axis=0) - computing)[:, counts].sum(axis=1)
     return awaited
 
 
-def _explain(ground: Ground, awaited: NDArray[np.float64]) -> None:
+def _explain(ground: Ground, awaited: Floats) -> None:
     """Take what ranks wait for others (s, one each) off what is left, where they wait longer than others."""
     more = {family: ground.mpi[family] - ground.mpi[family].min(axis=0) for family in FAMILIES}
     whole = sum((matrix.sum(axis=1) for matrix in more.values()), np.zeros(len(ground.ranks)))
@@ -223,13 +220,13 @@ def _explain(ground: Ground, awaited: NDArray[np.float64]) -> None:
 class _Slow:
     """The ranks of a place (rows of the matrices), its host if it is a whole one, and how slow it is."""
 
-    rows: NDArray[np.bool_]
+    rows: Flags
     host: str | None
     factor: float
     regions: list[tuple[str, float, float]]
 
 
-def _places(ground: Ground) -> Iterator[tuple[NDArray[np.bool_], str | None]]:
+def _places(ground: Ground) -> Iterator[tuple[Flags, str | None]]:
     hosts = np.array([host or "" for host in ground.hosts])
     names = sorted(set(hosts.tolist()))
     if len(names) > 1:
@@ -244,7 +241,7 @@ def _slowest_place(ground: Ground) -> _Slow | None:
     return max(found, key=lambda slow: (slow.factor, slow.host is not None), default=None)
 
 
-def _slow(ground: Ground, rows: NDArray[np.bool_], host: str | None) -> _Slow | None:
+def _slow(ground: Ground, rows: Flags, host: str | None) -> _Slow | None:
     """Return by how much a place is slow; None if it is not, or not everywhere alike."""
     computing = ground.computing
     if rows.all() or not computing.any():

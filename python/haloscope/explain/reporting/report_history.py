@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import AnyArray
 from haloscope.explain.reporting.report_packing import packed_columns
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ __all__ = ["history"]
 _MOST_CELLS = 256
 _MOST_BINS = 512
 _PARTS = ("p2p", "coll", "rma", "io", "wait")
-
-Array = np.ndarray[Any, Any]
 
 
 def history(profile: Profile, most_values: int) -> dict[str, Any] | None:
@@ -78,7 +77,9 @@ def _slices(profile: Profile) -> pl.DataFrame:
     )
 
 
-def _over_cells(begin: Array, end: Array, width: float, cells: int) -> tuple[Array, Array, Array]:
+def _over_cells(
+    begin: AnyArray, end: AnyArray, width: float, cells: int
+) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return row, cell and part of the row, for every cell that a row reaches into."""
     first = np.minimum((begin / width).astype(np.int64), cells - 1)
     last = np.minimum((end / width).astype(np.int64), cells - 1)
@@ -93,5 +94,5 @@ def _over_cells(begin: Array, end: Array, width: float, cells: int) -> tuple[Arr
     return row, cell, part
 
 
-def _summed(places: Array, values: Array, count: int) -> Array:
+def _summed(places: AnyArray, values: AnyArray, count: int) -> AnyArray:
     return np.bincount(places, values, minlength=count)

@@ -11,8 +11,7 @@ from haloscope.explain.reporting.report_packing import by_region, packed_columns
 from haloscope.profile.importing import family_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Integers
     from haloscope.profile import Profile
     from haloscope.profile.waiting import Analysis, Timeline
 
@@ -100,7 +99,7 @@ def _visits(of_run: Timeline) -> pl.DataFrame:
     return visits.sort("path", "location", "begin", maintain_order=True)
 
 
-def _causes(analysis: Analysis) -> NDArray[np.int64]:
+def _causes(analysis: Analysis) -> Integers:
     """Return for each call the rank that it waited for, -1 where it did not wait."""
     of_run, states = analysis.timeline, analysis.states.filter(pl.col("cause") >= 0)
     causes = np.full(len(of_run.begin), -1, dtype=np.int64)

@@ -21,7 +21,7 @@ import polars as pl
 from scipy.special import ndtr, ndtri
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import Floats, Integers
 
 __all__ = ["SUSPECT_LEVEL", "suspect_hosts", "suspect_sentences"]
 
@@ -183,7 +183,7 @@ def _scored(cells: pl.DataFrame) -> pl.DataFrame:
     return compared.with_columns(pl.Series("excess", excess))
 
 
-def _of_others(values: NDArray[np.float64], hosts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _of_others(values: Floats, hosts: Integers) -> Floats:
     """Return for each value the median of those of other hosts."""
     if len(values) == 2:
         return values[::-1]
@@ -208,7 +208,7 @@ def _dispersion(scored: pl.DataFrame) -> float:
     return max(squares / expected, 1.0) if expected > 0 else 1.0
 
 
-def _corrected(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _corrected(p_values: Floats) -> Floats:
     """Return probabilities after Holm's correction."""
     order = np.argsort(p_values)
     scaled = np.maximum.accumulate(p_values[order] * np.arange(len(order), 0, -1))
@@ -217,7 +217,7 @@ def _corrected(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     return corrected
 
 
-def _median(values: NDArray[np.float64], wider: float) -> tuple[float, float, float]:
+def _median(values: Floats, wider: float) -> tuple[float, float, float]:
     """Return the median between the bounds of its 95 % interval: two of the values, so much further away.
 
     They would do as they are for independent values. But those of one block are compared with the same runs

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-    Floats = NDArray[np.float64]
+    from haloscope.base.arrays import Flags, Floats, Indices
+
 
 __all__ = ["EMPTY", "Emission", "Gaussian", "LogNormal", "States", "narrowest", "positive"]
 
@@ -67,13 +68,13 @@ class Emission(Protocol):
     def updated(self, values: Floats, posterior: Floats) -> Self:
         """Return states that are likelier (M-step) for `values` with weights (points, states)."""
 
-    def ordered(self, order: NDArray[np.intp]) -> Self:
+    def ordered(self, order: Indices) -> Self:
         """Return the same states in another order."""
 
     def sample(self, states: NDArray[np.integer], rng: np.random.Generator) -> Floats:
         """Draw a duration for each of `states`."""
 
-    def held(self) -> NDArray[np.bool_]:
+    def held(self) -> Flags:
         """Return which states would have shrunk to a point, and are kept from it."""
 
 
@@ -92,7 +93,7 @@ class States:
         """Return states with these `parameters`."""
         return cls(**parameters)
 
-    def ordered(self, order: NDArray[np.intp]) -> Self:
+    def ordered(self, order: Indices) -> Self:
         """Return the same states in another order."""
         return replace(self, **{name: value[order] for name, value in self.parameters.items()})
 
@@ -155,7 +156,7 @@ class Gaussian(States):
         durations: Floats = rng.normal(self.mean[states], self.std[states])
         return durations
 
-    def held(self) -> NDArray[np.bool_]:
+    def held(self) -> Flags:
         """Return which states would have shrunk to a point, and are kept from it."""
         return self.std <= self.floor
 
@@ -224,7 +225,7 @@ class LogNormal(States):
         durations: Floats = rng.lognormal(self.log_mean[states], self.log_std[states])
         return durations
 
-    def held(self) -> NDArray[np.bool_]:
+    def held(self) -> Flags:
         """Return which states would have shrunk to a point, and are kept from it."""
         return self.log_std <= self.floor
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from haloscope.base.arrays import Flags, Floats, Indices
+
 __all__ = ["Gamma"]
 
 _SHAPES = (1e-2, 1e8)  # above the largest, a gamma is a Gaussian in all digits that timings have
@@ -41,14 +43,12 @@ class Gamma(States):
     n_parameters: ClassVar[int] = 2
     n_shared: ClassVar[int] = 1
 
-    shape: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    shape: Floats
+    scale: Floats
     shift: float
 
     @classmethod
-    def from_moments(
-        cls, means: NDArray[np.float64], stds: NDArray[np.float64], values: NDArray[np.float64]
-    ) -> Gamma:
+    def from_moments(cls, means: Floats, stds: Floats, values: Floats) -> Gamma:
         """Return states of about these means and deviations. Raises `TimingsError` for values ≤ 0."""
         smallest = float(positive(values, cls.name).min())
         shift = max(0.0, smallest - (float(np.median(values)) - smallest))
@@ -57,44 +57,44 @@ class Gamma(States):
         return cls(shape, (means - shift) / shape, shift)
 
     @property
-    def parameters(self) -> dict[str, NDArray[np.float64]]:
+    def parameters(self) -> dict[str, Floats]:
         """Parameters by name, a number a state; all shifts are the same."""
         shifts = np.full_like(self.shape, self.shift)
         return {"shape": self.shape, "scale": self.scale, "shift": shifts}
 
     @classmethod
-    def from_parameters(cls, parameters: Mapping[str, NDArray[np.float64]]) -> Gamma:
+    def from_parameters(cls, parameters: Mapping[str, Floats]) -> Gamma:
         """Return the states that have these `parameters`."""
         shape, scale, shifts = (parameters[name] for name in ("shape", "scale", "shift"))
         return cls(shape, scale, float(shifts[0]))
 
-    def ordered(self, order: NDArray[np.intp]) -> Gamma:
+    def ordered(self, order: Indices) -> Gamma:
         """Return the same states in another order."""
         return replace(self, shape=self.shape[order], scale=self.scale[order])
 
-    def held(self) -> NDArray[np.bool_]:
+    def held(self) -> Flags:
         """Return which states would have shrunk to a point, and are kept from it."""
-        held: NDArray[np.bool_] = self.shape >= 0.999 * _SHAPES[1]
+        held: Flags = self.shape >= 0.999 * _SHAPES[1]
         return held
 
     @property
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """Mean of each state, seconds."""
         return self.shift + self.shape * self.scale
 
     @property
-    def stds(self) -> NDArray[np.float64]:
+    def stds(self) -> Floats:
         """Standard deviation of each state, seconds."""
-        stds: NDArray[np.float64] = np.sqrt(self.shape) * self.scale
+        stds: Floats = np.sqrt(self.shape) * self.scale
         return stds
 
-    def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_density(self, values: Floats) -> Floats:
         """Return (points, states). Durations up to the shift count as if just above it."""
         means = self.shape * self.scale
         latency = np.maximum(values - self.shift, _NEAREST * means.max())
         ratio = latency[:, None] / means
         constant = self.shape * np.log(self.shape) - self.shape - gammaln(self.shape)
-        density: NDArray[np.float64] = np.log(ratio)
+        density: Floats = np.log(ratio)
         density -= ratio
         density += 1.0
         density *= self.shape
@@ -102,12 +102,12 @@ class Gamma(States):
         density -= np.log(latency)[:, None]
         return density
 
-    def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cdf(self, values: Floats) -> Floats:
         """Return the probability of a time that is no longer: (points,) → (points, states)."""
         latency = np.maximum(values[:, None] - self.shift, 0)
         return np.asarray(gammainc(self.shape, latency / self.scale))
 
-    def updated(self, values: NDArray[np.float64], posterior: NDArray[np.float64]) -> Gamma:
+    def updated(self, values: Floats, posterior: Floats) -> Gamma:
         """Return states that are likelier for `values` (points,) with weights (points, states).
 
         Shape and scale are the likeliest for a shift (Newton on the digamma equation); the shift
@@ -138,13 +138,7 @@ class Gamma(States):
             best = max(best, at(float(np.exp(found.x))), key=lambda pair: pair[0])
         return best[1]
 
-    def _at(
-        self,
-        shift: float,
-        latency: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        posterior: NDArray[np.float64],
-    ) -> tuple[float, Gamma]:
+    def _at(self, shift: float, latency: Floats, weights: Floats, posterior: Floats) -> tuple[float, Gamma]:
         """Return the weighted log-likelihood of the likeliest states with this shift, and them."""
         logs = posterior.T @ np.log(latency)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -157,13 +151,13 @@ class Gamma(States):
         shape, scale = np.where(kept, self.shape, shape), np.where(kept, self.scale, scale)
         return float(terms[~kept].sum()), Gamma(shape, scale, shift)
 
-    def sample(self, states: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.float64]:
+    def sample(self, states: NDArray[np.integer], rng: np.random.Generator) -> Floats:
         """Draw a duration for each of `states`."""
-        drawn: NDArray[np.float64] = rng.gamma(self.shape[states], self.scale[states])
+        drawn: Floats = rng.gamma(self.shape[states], self.scale[states])
         return self.shift + drawn
 
 
-def _shape(excess: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shape(excess: Floats) -> Floats:
     """Solve log(shape) − ψ(shape) = excess, the log of the mean over the geometric mean.
 
     Newton on the inverse of the shape, from Minka's (2002) approximation, which is right to 1.5 %.
@@ -174,5 +168,5 @@ def _shape(excess: NDArray[np.float64]) -> NDArray[np.float64]:
         error = np.log(shape) - psi(shape) - excess
         slope = shape - shape**2 * polygamma(1, shape)
         shape = 1.0 / (1.0 / shape + error / np.minimum(slope, -1e-300))
-    clipped: NDArray[np.float64] = np.clip(shape, *_SHAPES)
+    clipped: Floats = np.clip(shape, *_SHAPES)
     return clipped

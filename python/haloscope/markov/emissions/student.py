@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from haloscope.base.arrays import Flags, Floats
+
 __all__ = ["Student"]
 
 _DEGREES = (2.1, 200.0)  # below 2 there is no variance; 200 is a Gaussian in practice
@@ -34,41 +36,39 @@ class Student(States):
     n_parameters: ClassVar[int] = 3
     n_shared: ClassVar[int] = 0
 
-    location: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    degrees: NDArray[np.float64]
+    location: Floats
+    scale: Floats
+    degrees: Floats
     floor: float = 0.0
 
     @classmethod
-    def from_moments(
-        cls, means: NDArray[np.float64], stds: NDArray[np.float64], values: NDArray[np.float64]
-    ) -> Student:
+    def from_moments(cls, means: Floats, stds: Floats, values: Floats) -> Student:
         """Return states of about these means and deviations, with tails to begin with."""
         floor = narrowest(values)
         degrees = np.full(len(means), _FIRST)
         return cls(np.array(means), np.maximum(stds * np.sqrt(1 - 2 / _FIRST), floor), degrees, floor)
 
     @classmethod
-    def from_parameters(cls, parameters: Mapping[str, NDArray[np.float64]]) -> Student:
+    def from_parameters(cls, parameters: Mapping[str, Floats]) -> Student:
         """Return the states that have these `parameters`."""
         return cls(parameters["location"], parameters["scale"], parameters["degrees"])
 
-    def held(self) -> NDArray[np.bool_]:
+    def held(self) -> Flags:
         """Return which states would have shrunk to a point, and are kept from it."""
         return self.scale <= self.floor
 
     @property
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """Mean of each state, seconds."""
         return self.location
 
     @property
-    def stds(self) -> NDArray[np.float64]:
+    def stds(self) -> Floats:
         """Standard deviation of each state, seconds: that of the distribution, tails included."""
-        stds: NDArray[np.float64] = self.scale * np.sqrt(self.degrees / (self.degrees - 2.0))
+        stds: Floats = self.scale * np.sqrt(self.degrees / (self.degrees - 2.0))
         return stds
 
-    def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_density(self, values: Floats) -> Floats:
         """Return (points, states)."""
         half = (self.degrees + 1.0) / 2.0
         constant = gammaln(half) - gammaln(self.degrees / 2.0)
@@ -80,11 +80,11 @@ class Student(States):
         density += constant
         return density
 
-    def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cdf(self, values: Floats) -> Floats:
         """Return the probability of a time that is no longer: (points,) → (points, states)."""
         return np.asarray(stdtr(self.degrees, (values[:, None] - self.location) / self.scale))
 
-    def updated(self, values: NDArray[np.float64], posterior: NDArray[np.float64]) -> Student:
+    def updated(self, values: Floats, posterior: Floats) -> Student:
         """Return states that are likelier for `values` (points,) with weights (points, states).
 
         Two rounds of EM over the latent weights, with the parameter expansion of Liu, Rubin and
@@ -112,7 +112,7 @@ class Student(States):
             self.floor,
         )
 
-    def _where(self, chosen: NDArray[np.bool_], other: Student) -> Student:
+    def _where(self, chosen: Flags, other: Student) -> Student:
         """Return this one's `chosen` states and the `other`'s remaining ones."""
         return Student(
             np.where(chosen, self.location, other.location),
@@ -121,7 +121,7 @@ class Student(States):
             self.floor,
         )
 
-    def _reweighted(self, values: NDArray[np.float64], posterior: NDArray[np.float64]) -> Student:
+    def _reweighted(self, values: Floats, posterior: Floats) -> Student:
         latent = (self.degrees + 1.0) / (self.degrees + self._squares(values))
         points = posterior.sum(axis=0)
         logs = np.einsum("ij,ij->j", posterior, np.log(latent) - latent)
@@ -136,20 +136,20 @@ class Student(States):
         scale = np.maximum(scale, self.floor)
         return self._where(kept, Student(location, scale, degrees, self.floor))
 
-    def _squares(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _squares(self, values: Floats) -> Floats:
         squares = values[:, None] - self.location
         squares /= self.scale
         squares *= squares
         return squares
 
-    def sample(self, states: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.float64]:
+    def sample(self, states: NDArray[np.integer], rng: np.random.Generator) -> Floats:
         """Draw a duration for each of `states`."""
-        draws: NDArray[np.float64] = rng.standard_t(self.degrees[states])
-        durations: NDArray[np.float64] = self.location[states] + self.scale[states] * draws
+        draws: Floats = rng.standard_t(self.degrees[states])
+        durations: Floats = self.location[states] + self.scale[states] * draws
         return durations
 
 
-def _degrees(logs: NDArray[np.float64], before: NDArray[np.float64]) -> NDArray[np.float64]:
+def _degrees(logs: Floats, before: Floats) -> Floats:
     """Solve log(ν/2) − ψ(ν/2) + 1 + logs + ψ((ν₀+1)/2) − log((ν₀+1)/2) = 0 within the bounds.
 
     The left side falls with ν; bisection on the logarithm of ν, since Newton leaves the bounds.
@@ -161,5 +161,5 @@ def _degrees(logs: NDArray[np.float64], before: NDArray[np.float64]) -> NDArray[
         middle = np.sqrt(low * high)
         rises = np.log(middle / 2.0) - psi(middle / 2.0) + constant > 0.0
         low, high = np.where(rises, middle, low), np.where(rises, high, middle)
-    found: NDArray[np.float64] = np.sqrt(low * high)
+    found: Floats = np.sqrt(low * high)
     return found

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from haloscope.base.arrays import Floats
 from haloscope.base.errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 __all__ = [
     "METHOD_COLOURS",
@@ -52,7 +53,7 @@ class Unit:
     scale: float
     name: str
 
-    def of(self, seconds: ArrayLike) -> NDArray[np.float64]:
+    def of(self, seconds: ArrayLike) -> Floats:
         """Return seconds in this unit."""
         return np.asarray(seconds, dtype=np.float64) / self.scale
 

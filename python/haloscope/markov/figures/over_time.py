@@ -25,8 +25,7 @@ from haloscope.markov.figures.elements import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Bytes, Flags, Floats, Integers
     from haloscope.markov.analysis import Decoded, View
 
 __all__ = ["Cells", "cells", "heat_maps", "median_ranks", "rank_axes", "regime_map", "slowest_ranks"]
@@ -76,7 +75,7 @@ def heat_maps(
     return Section("heat", "Who was slow when", figures, columns=2)
 
 
-def rank_axes(ranks: NDArray[np.int64], small: Cells) -> dict[str, Any]:
+def rank_axes(ranks: Integers, small: Cells) -> dict[str, Any]:
     """Return the layout of a map whose rows are these ranks."""
     places = np.linspace(0, len(ranks) - 1, min(len(ranks), 9)).astype(np.int64)
     labels = [str(ranks[place]) for place in places]
@@ -215,7 +214,7 @@ def _dots(decoded: Decoded, row: int, step: int, unit: Unit, legend: bool) -> li
     states = decoded.states[row, ::step]
     traces = []
     for state, colour in enumerate(regime_colours(decoded.regimes)):
-        chosen: NDArray[np.int64] = np.flatnonzero(states == state)
+        chosen: Integers = np.flatnonzero(states == state)
         traces.append(
             {
                 "type": "scatter",
@@ -240,8 +239,8 @@ class Cells:
     instance of each column of cells, and `ranks` the first row of each row of cells.
     """
 
-    mean: NDArray[np.float64]
-    state: NDArray[np.float64]
+    mean: Floats
+    state: Floats
     rows: int
     columns: int
 
@@ -256,8 +255,8 @@ class Cells:
 
 
 def cells(
-    durations: NDArray[np.float64],
-    states: NDArray[np.uint8],
+    durations: Floats,
+    states: Bytes,
     regimes: int,
     most_rows: int = MOST_ROWS,
     most_columns: int = MOST_COLUMNS,
@@ -282,5 +281,5 @@ def cells(
     return Cells(np.array(means), np.array(commonest), rows, columns)
 
 
-def _summed(rows: NDArray[np.bool_] | NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _summed(rows: Flags | Floats, starts: Integers) -> Floats:
     return np.add.reduceat(rows.sum(axis=0, dtype=np.float64), starts)

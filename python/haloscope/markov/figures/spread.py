@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.base.errors import UsageError, printable
 from haloscope.base.units import ranks_text
 from haloscope.markov.figures.elements import (
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from haloscope.markov.analysis import View
     from haloscope.markov.statistics.samples import Sample
@@ -219,7 +220,7 @@ def _sums(samples: Sequence[Sample], regime: int | None, caption: str, paper: st
     return Figure(f"{caption}{against}. Paper: {paper}.", traces, layout)
 
 
-def _spread(size: int) -> NDArray[np.int64]:
+def _spread(size: int) -> Integers:
     """Return the places of a curve that are drawn: both ends, and some between."""
     return np.unique(np.linspace(0, size - 1, min(size, _MOST_OF_A_CURVE)).astype(np.int64))
 
@@ -285,9 +286,9 @@ class _Points:
 
     name: str
     colour: str
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    states: NDArray[np.uint8]
+    x: Floats
+    y: Floats
+    states: Bytes
 
     def within(self, regime: int | None) -> _Points:
         chosen = self.states == regime if regime is not None else np.full(len(self.x), True)
@@ -367,15 +368,13 @@ def _scattered_values(
     return Figure(caption, traces, layout, title)
 
 
-def _span(values: NDArray[np.float64]) -> list[float]:
+def _span(values: Floats) -> list[float]:
     low, high = np.quantile(values, [0.0, 0.99]) if values.size else (0.0, 1.0)
     margin = 0.03 * (high - low)
     return [float(low - margin), float(high + margin)]
 
 
-def _marginals(
-    x: NDArray[np.float64], y: NDArray[np.float64], spans: Sequence[list[float]], colour: str
-) -> list[Trace]:
+def _marginals(x: Floats, y: Floats, spans: Sequence[list[float]], colour: str) -> list[Trace]:
     quiet = {
         "type": "scatter",
         "mode": "lines",

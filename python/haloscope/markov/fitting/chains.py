@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from haloscope.base.arrays import Bytes, Floats, Indices, Integers
 from haloscope.base.errors import TimingsError
 from haloscope.markov.emissions.emission import Emission, Gaussian, LogNormal
 from haloscope.profile import kernels
@@ -20,12 +21,11 @@ from haloscope.profile.kernels import Chain, Places
 if TYPE_CHECKING:
     from typing import TypeGuard
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from haloscope.markov.timings import Timings
 
     Series = ArrayLike | Sequence[ArrayLike]
-    Floats = NDArray[np.float64]
 
 __all__ = ["NATIVE", "NONE", "Expected", "Parameters", "Sequences", "Work"]
 
@@ -40,9 +40,9 @@ class Sequences:
     `shape` is that of a matrix or of one series, None for a list.
     """
 
-    values: NDArray[np.float64]
-    begins: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+    values: Floats
+    begins: Integers
+    lengths: Integers
     shape: tuple[int, ...] | None
 
     @classmethod
@@ -62,7 +62,7 @@ class Sequences:
         return found._checked()
 
     @classmethod
-    def _of_matrix(cls, matrix: NDArray[np.float64]) -> Sequences:
+    def _of_matrix(cls, matrix: Floats) -> Sequences:
         if matrix.ndim not in {1, 2}:
             raise TimingsError(f"timings with {matrix.ndim} axes; pass (sequences, instances)")
         rows = np.atleast_2d(matrix)
@@ -96,31 +96,31 @@ class Sequences:
         return int(self.lengths.sum())
 
     @property
-    def inside(self) -> NDArray[np.float64]:
+    def inside(self) -> Floats:
         """The values of all sequences without what is between them."""
         if self.points == len(self.values):
             return self.values
         return np.concatenate([self.values[b : b + n] for b, n in self._bounds()])
 
-    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sums(self, values: Floats) -> Floats:
         """Return the sum over each sequence of something laid out as `values`."""
         return np.array([values[b : b + n].sum() for b, n in self._bounds()])
 
-    def with_values(self, values: NDArray[np.float64]) -> Sequences:
+    def with_values(self, values: Floats) -> Sequences:
         """Return the same sequences of other values."""
         return replace(self, values=values)
 
-    def some(self, rows: NDArray[np.int64]) -> Sequences:
+    def some(self, rows: Integers) -> Sequences:
         """Return only these sequences, as a list."""
         return replace(self, begins=self.begins[rows], lengths=self.lengths[rows], shape=None)
 
-    def restored(self, flat: NDArray[np.uint8]) -> NDArray[np.uint8] | list[NDArray[np.uint8]]:
+    def restored(self, flat: Bytes) -> Bytes | list[Bytes]:
         """Put something laid out as `values` into the form that the timings came in."""
         if self.shape is not None:
             return flat.reshape(self.shape)
         return [flat[b : b + n] for b, n in self._bounds()]
 
-    def restored_rows(self, rows: NDArray[np.float64]) -> NDArray[np.float64] | list[NDArray[np.float64]]:
+    def restored_rows(self, rows: Floats) -> Floats | list[Floats]:
         """Put rows, (points, numbers), into the form that the timings came in.
 
         The numbers are the last axis.
@@ -165,7 +165,7 @@ class Parameters:
     chain: Chain
     emission: Emission
 
-    def ordered(self, order: NDArray[np.intp]) -> Parameters:
+    def ordered(self, order: Indices) -> Parameters:
         """Return the same states in another order."""
         chain = Chain(
             np.ascontiguousarray(self.chain.start[order]),
@@ -232,7 +232,7 @@ class Work:
             rows[places] = kernels.expectation(*self._densities(part, parameters)).posterior
         return rows
 
-    def decoded(self, parameters: Parameters) -> NDArray[np.uint8]:
+    def decoded(self, parameters: Parameters) -> Bytes:
         """Return the most likely states (Viterbi), laid out as the values; `NONE` outside."""
         if normal := _normal(parameters.emission):
             return kernels.gaussian_viterbi(*self._arguments(parameters.chain, normal))
@@ -264,7 +264,7 @@ class Work:
         density = np.ascontiguousarray(parameters.emission.log_density(part.values))
         return density, part.places, parameters.chain, self.threads
 
-    def _parts(self) -> Iterator[tuple[NDArray[np.int64], Sequences]]:
+    def _parts(self) -> Iterator[tuple[Integers, Sequences]]:
         """Yield some sequences at a time, and where their values are among all."""
         s = self.sequences
         after = np.cumsum(s.lengths) // _POINTS_AT_A_TIME

@@ -11,8 +11,7 @@ from haloscope.base.errors import UsageError
 from haloscope.profile.kernels import native_library
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Bytes, Flags, Floats, Integers
     from haloscope.markov.emissions.emission import Emission
 
 __all__ = [
@@ -35,16 +34,11 @@ class Expectation:
     """What one forward-backward pass knows; T instances, P ranks, K states."""
 
     log_likelihood: float
-    posterior: NDArray[np.float64]  # (T, P, K), 0 after a rank's last instance
-    pairs: NDArray[np.float64]  # (T, K, K): expected transitions into instance k, over ranks
+    posterior: Floats  # (T, P, K), 0 after a rank's last instance
+    pairs: Floats  # (T, K, K): expected transitions into instance k, over ranks
 
 
-def expectation(
-    log_density: NDArray[np.float64],
-    lengths: NDArray[np.int64],
-    start: NDArray[np.float64],
-    transitions: NDArray[np.float64],
-) -> Expectation:
+def expectation(log_density: Floats, lengths: Integers, start: Floats, transitions: Floats) -> Expectation:
     """Return forward-backward of (T, P, K) log-densities, transitions (T, K, K) into each instance.
 
     The rows of `transitions` need not add up to 1; `transitions[0]` is not used.
@@ -62,9 +56,7 @@ def expectation(
     return Expectation(float(likelihood), posterior, pairs)
 
 
-def viterbi(
-    log_density: NDArray[np.float64], start: NDArray[np.float64], transitions: NDArray[np.float64]
-) -> NDArray[np.uint8]:
+def viterbi(log_density: Floats, start: Floats, transitions: Floats) -> Bytes:
     """Return the likeliest states (T, P) of each rank; instances without a duration are (0, 0…)."""
     instances, ranks, _ = log_density.shape
     with np.errstate(divide="ignore"):
@@ -83,12 +75,8 @@ def viterbi(
 
 
 def survivors(
-    log_density: NDArray[np.float64],
-    lengths: NDArray[np.int64],
-    shared: tuple[NDArray[np.float64], NDArray[np.float64]],
-    start: NDArray[np.float64],
-    ranks: NDArray[np.float64],
-) -> NDArray[np.int64]:
+    log_density: Floats, lengths: Integers, shared: tuple[Floats, Floats], start: Floats, ranks: Floats
+) -> Integers:
     """Return machine states (T,) that explain (T, P, K) log-densities well.
 
     `shared` are start and transition of the machine, `ranks` (M, K, K) a rank's transitions in each
@@ -118,8 +106,8 @@ def survivors(
     return path
 
 
-def _normal(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    normal: NDArray[np.float64] = weights / weights.sum(axis=-1, keepdims=True)
+def _normal(weights: Floats) -> Floats:
+    normal: Floats = weights / weights.sum(axis=-1, keepdims=True)
     return normal
 
 
@@ -132,12 +120,12 @@ _SURE = 0.98  # the belief in a path that was found; other paths keep the rest
 class Grid:
     """Durations in the order of instances, all ranks of one after the other."""
 
-    values: NDArray[np.float64]  # the durations of all instances that exist
-    active: NDArray[np.bool_]  # (instances, ranks): where those durations belong
-    lengths: NDArray[np.int64]
+    values: Floats  # the durations of all instances that exist
+    active: Flags  # (instances, ranks): where those durations belong
+    lengths: Integers
 
     @classmethod
-    def of(cls, durations: NDArray[np.float64]) -> Grid:
+    def of(cls, durations: Floats) -> Grid:
         """Return (ranks, instances) as a grid. Raises `UsageError`."""
         matrix = np.asarray(durations, np.float64)
         if matrix.ndim != 2 or not matrix.size:
@@ -154,23 +142,23 @@ class Grid:
             raise UsageError("a duration is infinite; leave it out")
         return cls(values, active, lengths)
 
-    def rows(self) -> list[NDArray[np.float64]]:
+    def rows(self) -> list[Floats]:
         """Return the durations of each rank."""
         matrix = self.filled(self.values)
         return [matrix[:length, rank] for rank, length in enumerate(self.lengths.tolist())]
 
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """Return the mean over ranks at each instance."""
-        means: NDArray[np.float64] = self.filled(self.values).sum(axis=1) / self.active.sum(axis=1)
+        means: Floats = self.filled(self.values).sum(axis=1) / self.active.sum(axis=1)
         return means
 
-    def filled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def filled(self, values: Floats) -> Floats:
         """Return values, one a duration or a row of them, in the grid; 0 where there is none."""
         grid = np.zeros(self.active.shape + values.shape[1:])
         grid[self.active] = values
         return grid
 
-    def log_density(self, emission: Emission) -> NDArray[np.float64]:
+    def log_density(self, emission: Emission) -> Floats:
         """Return (instances, ranks, regimes)."""
         return self.filled(emission.log_density(self.values))
 
@@ -183,14 +171,14 @@ class Chains:
     regime i is followed by j when the machine is in state n at the latter's instance.
     """
 
-    machine_start: NDArray[np.float64]
-    machine: NDArray[np.float64]
-    start: NDArray[np.float64]
-    ranks: NDArray[np.float64]
+    machine_start: Floats
+    machine: Floats
+    start: Floats
+    ranks: Floats
 
-    def transitions(self, machine_posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+    def transitions(self, machine_posterior: Floats) -> Floats:
         """Return exp(E[log ranks]) at each instance, (instances, regimes, regimes)."""
-        expected: NDArray[np.float64] = np.exp(np.tensordot(machine_posterior, np.log(self.ranks), 1))
+        expected: Floats = np.exp(np.tensordot(machine_posterior, np.log(self.ranks), 1))
         return expected
 
 
@@ -198,16 +186,14 @@ class Chains:
 class Evidence:
     """What is believed of the hidden chains, and the lower bound of the log-likelihood."""
 
-    machine: NDArray[np.float64]  # (instances, machine states)
-    machine_pairs: NDArray[np.float64]  # expected transitions
+    machine: Floats  # (instances, machine states)
+    machine_pairs: Floats  # expected transitions
     ranks: Expectation
-    support: NDArray[np.float64]  # (instances, machine states): log-evidence for the machine state
+    support: Floats  # (instances, machine states): log-evidence for the machine state
     bound: float
 
 
-def evidence(
-    chains: Chains, log_density: NDArray[np.float64], lengths: NDArray[np.int64], machine: NDArray[np.float64]
-) -> Evidence:
+def evidence(chains: Chains, log_density: Floats, lengths: Integers, machine: Floats) -> Evidence:
     """Return one round of structured variational inference from the belief `machine`.
 
     Belief factorises into the machine's chain and the ranks' chains, each kept whole (Saul & Jordan
@@ -235,13 +221,13 @@ def likelier(believed: Evidence) -> Chains:
     )
 
 
-def _probabilities(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _probabilities(counts: Floats) -> Floats:
     """Return probabilities along the last axis, none of them 0."""
     total = counts.sum(axis=-1, keepdims=True)
     even = np.full_like(counts, 1.0 / counts.shape[-1])
     shares = np.divide(counts, total, out=even, where=total > 0)
     shares = np.maximum(shares, _LEAST)
-    normal: NDArray[np.float64] = shares / shares.sum(axis=-1, keepdims=True)
+    normal: Floats = shares / shares.sum(axis=-1, keepdims=True)
     return normal
 
 
@@ -251,7 +237,7 @@ class Place:
 
     chains: Chains
     emission: Emission
-    belief: NDArray[np.float64]
+    belief: Floats
     bounds: tuple[float, ...] = (-np.inf,)
     converged: bool = False
 
@@ -292,9 +278,7 @@ def climbed(place: Place, grid: Grid, max_iter: int, tol: float) -> Place:
     return Place(chains, emission, belief, tuple(bounds))
 
 
-def settled(
-    chains: Chains, density: NDArray[np.float64], lengths: NDArray[np.int64], rounds: int = 20
-) -> Evidence:
+def settled(chains: Chains, density: Floats, lengths: Integers, rounds: int = 20) -> Evidence:
     """Return what is believed of the chains when their parameters stay."""
     belief = _path(chains, density, lengths)
     for _ in range(rounds):
@@ -306,20 +290,20 @@ def settled(
     return believed
 
 
-def started(chains: Chains, grid: Grid, emission: Emission, belief: NDArray[np.float64]) -> Place:
+def started(chains: Chains, grid: Grid, emission: Emission, belief: Floats) -> Place:
     """Return where to begin with a belief in the machine's states."""
     believed = evidence(chains, grid.log_density(emission), grid.lengths, belief)
     return Place(likelier(_about(believed, belief)), emission, belief)
 
 
-def _path(chains: Chains, density: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+def _path(chains: Chains, density: Floats, lengths: Integers) -> Floats:
     shared = (chains.machine_start, chains.machine)
     path = survivors(density, lengths, shared, chains.start, chains.ranks)
     states = len(chains.machine)
-    belief: NDArray[np.float64] = np.eye(states)[path] * _SURE + (1.0 - _SURE) / states
+    belief: Floats = np.eye(states)[path] * _SURE + (1.0 - _SURE) / states
     return belief
 
 
-def _about(believed: Evidence, belief: NDArray[np.float64]) -> Evidence:
+def _about(believed: Evidence, belief: Floats) -> Evidence:
     """Return the evidence with another belief in the machine's states."""
     return replace(believed, machine=belief, machine_pairs=belief[:-1].T @ belief[1:])

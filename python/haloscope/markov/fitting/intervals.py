@@ -14,11 +14,9 @@ from haloscope.profile.kernels import Chain, Places
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Flags, Floats
     from haloscope.markov.emissions.emission import Emission
 
-    Vector = NDArray[np.float64]
 
 __all__ = ["Intervals", "Likelihood", "shares"]
 
@@ -35,9 +33,9 @@ class Intervals:
     """
 
     level: float
-    means: NDArray[np.float64]
-    stds: NDArray[np.float64]
-    shares: NDArray[np.float64]
+    means: Floats
+    stds: Floats
+    shares: Floats
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Likelihood:
     sequences start is taken as known.
     """
 
-    values: NDArray[np.float64]
+    values: Floats
     places: Places
     emission: Emission
     chain: Chain
@@ -65,7 +63,7 @@ class Likelihood:
         """
         free = self._free()
 
-        def whole(part: Vector) -> Vector:
+        def whole(part: Floats) -> Floats:
             vector = np.zeros(free.size)
             vector[free] = part
             return vector
@@ -79,12 +77,12 @@ class Likelihood:
         means, stds, parts = np.split(np.stack([centre - errors, centre + errors], axis=1), 3)
         return Intervals(level, means, stds, np.clip(parts, 0.0, 1.0))
 
-    def _keys(self) -> dict[str, Vector]:
+    def _keys(self) -> dict[str, Floats]:
         """Return the scale of each parameter of the emission that each regime has, (regimes,)."""
         named = self.emission.parameters
         return {key: np.abs(named[_SCALES.get(key, key)]) for key in named if key != "shift"}
 
-    def _at(self, vector: Vector) -> tuple[Emission, NDArray[np.float64]]:
+    def _at(self, vector: Floats) -> tuple[Emission, Floats]:
         states, keys = len(self.chain.start), self._keys()
         added = vector[: states * len(keys)].reshape(len(keys), states)
         named = dict(self.emission.parameters)
@@ -97,7 +95,7 @@ class Likelihood:
         transition = self.chain.transition * np.exp(logits)
         return type(self.emission).from_parameters(named), transition / transition.sum(1, keepdims=True)
 
-    def _expectation(self, vector: Vector) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _expectation(self, vector: Floats) -> tuple[Floats, Floats]:
         """Return posterior (points, regimes) and expected transitions, of a row if no memory."""
         emission, transition = self._at(vector)
         chain = Chain(self.chain.start if self.memory else transition[0].copy(), transition)
@@ -105,7 +103,7 @@ class Likelihood:
         counts = found.transition if self.memory else found.posterior.sum(axis=0, keepdims=True)
         return found.posterior, counts
 
-    def _score(self, vector: Vector) -> Vector:
+    def _score(self, vector: Floats) -> Floats:
         posterior, pairs = self._expectation(vector)
         parts, states = [], len(self.chain.start)
         for number in range(len(self._keys())):
@@ -117,16 +115,16 @@ class Likelihood:
             parts.append(self._slope(vector, slice(-1, None), posterior).sum(keepdims=True))
         return np.concatenate(parts)
 
-    def _slope(self, vector: Vector, where: slice, posterior: NDArray[np.float64]) -> Vector:
+    def _slope(self, vector: Floats, where: slice, posterior: Floats) -> Floats:
         """Return how the likelihood of each regime's instances grows with these, (regimes,)."""
         step = np.zeros(len(vector))
         step[where] = _STEP
         above, below = (self._at(vector + way * step)[0] for way in (1.0, -1.0))
         slope = above.log_density(self.values) - below.log_density(self.values)
-        summed: Vector = np.einsum("ij,ij->j", posterior, slope) / (2 * _STEP)
+        summed: Floats = np.einsum("ij,ij->j", posterior, slope) / (2 * _STEP)
         return summed
 
-    def _free(self) -> NDArray[np.bool_]:
+    def _free(self) -> Flags:
         """Return which entries of the vector are estimated: of a row all seen but the largest."""
         states, keys, shared = len(self.chain.start), self._keys(), self.emission.n_shared
         nothing = np.zeros(states * len(keys) + states * (states if self.memory else 1) + shared)
@@ -136,20 +134,20 @@ class Likelihood:
         own, common = np.ones(states * len(keys), bool), np.ones(shared, bool)
         return np.concatenate([own, seen.ravel(), common])
 
-    def _quantities(self, vector: Vector) -> Vector:
+    def _quantities(self, vector: Floats) -> Floats:
         emission, transition = self._at(vector)
         return np.concatenate([emission.means, emission.stds, shares(transition)])
 
 
-def shares(transition: NDArray[np.float64]) -> NDArray[np.float64]:
+def shares(transition: Floats) -> Floats:
     """Return what a long run spends in each state: the stationary distribution."""
     states = len(transition)
     system = np.vstack([transition.T - np.eye(states), np.ones(states)])
-    found: NDArray[np.float64] = np.linalg.lstsq(system, np.eye(states + 1)[-1], rcond=None)[0]
+    found: Floats = np.linalg.lstsq(system, np.eye(states + 1)[-1], rcond=None)[0]
     return np.clip(found, 0.0, 1.0)
 
 
-def _jacobian(function: Callable[[Vector], Vector], at: Vector) -> NDArray[np.float64]:
+def _jacobian(function: Callable[[Floats], Floats], at: Floats) -> Floats:
     """Return the derivative of each value (rows) by each argument (columns)."""
     columns = []
     for number in range(len(at)):
@@ -159,7 +157,7 @@ def _jacobian(function: Callable[[Vector], Vector], at: Vector) -> NDArray[np.fl
     return np.stack(columns, axis=1)
 
 
-def _variances(information: NDArray[np.float64], gradient: NDArray[np.float64]) -> Vector:
+def _variances(information: Floats, gradient: Floats) -> Floats:
     """Return the variance of each quantity, NaN if it hangs on what the data say nothing about."""
     known = np.diag(information) > 0
     size = np.sqrt(np.diag(information)[known])
@@ -167,5 +165,5 @@ def _variances(information: NDArray[np.float64], gradient: NDArray[np.float64]) 
     covariance = np.linalg.pinv(information[np.ix_(known, known)] / np.outer(size, size), hermitian=True)
     variances = np.einsum("ij,jk,ik->i", scaled, covariance, scaled)
     unknown = (variances <= 0) | gradient[:, ~known].any(axis=1)
-    result: Vector = np.where(unknown, np.nan, variances)
+    result: Floats = np.where(unknown, np.nan, variances)
     return result

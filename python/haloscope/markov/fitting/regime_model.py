@@ -21,12 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import AnyArray, Bytes, Floats, Indices
     from haloscope.markov.fitting.chains import Series
     from haloscope.markov.fitting.searching import Climb, Searched
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["CRITERIA", "Criterion", "RegimeModel", "Selection", "select"]
 
@@ -119,12 +117,12 @@ class RegimeModel:
         self._keep(best.ordered(order), found, sequences)
         return self
 
-    def predict(self, x: Series) -> NDArray[np.uint8] | list[NDArray[np.uint8]]:
+    def predict(self, x: Series) -> Bytes | list[Bytes]:
         """Return the most likely regimes (Viterbi), in the shape of `x`; 255 where a row has ended."""
         sequences = Sequences.of(x)
         return sequences.restored(self.decoded(sequences))
 
-    def decoded(self, sequences: Sequences) -> NDArray[np.uint8]:
+    def decoded(self, sequences: Sequences) -> Bytes:
         """Return the most likely regimes, laid out as the values of `sequences`."""
         return self._work(sequences).decoded(self._parameters)
 
@@ -216,7 +214,7 @@ class RegimeModel:
             dict(self.source_),
         )
 
-    def sample(self, n: int, *, random_state: int | None = None) -> tuple[Floats, NDArray[np.intp]]:
+    def sample(self, n: int, *, random_state: int | None = None) -> tuple[Floats, Indices]:
         """Draw one series of `n` durations; returns them and their regimes."""
         seed = self.random_state if random_state is None else random_state
         rng = np.random.default_rng(seed)
@@ -259,7 +257,7 @@ class RegimeModel:
         self.converged_, self.n_points_ = best.converged, sequences.points
         self.warnings_ = (*doubts(best, sequences, self.n_parameters_), *disagreement(found))
 
-    def _path(self, sequences: Sequences, states: NDArray[np.uint8]) -> float:
+    def _path(self, sequences: Sequences, states: Bytes) -> float:
         """Return the log probability of the sequences' paths through the regimes."""
         with np.errstate(divide="ignore"):
             start, transition = np.log(self.start_), np.log(self.transition_)
@@ -302,7 +300,7 @@ class Selection:
 
 
 def select(
-    x: NDArray[Any] | Sequence[NDArray[Any]], largest: int = 6, criterion: Criterion = "elbow", **options: Any
+    x: AnyArray | Sequence[AnyArray], largest: int = 6, criterion: Criterion = "elbow", **options: Any
 ) -> Selection:
     """Fit models with 1 to `largest` regimes to (sequences, instances) or 1-D arrays, in seconds.
 

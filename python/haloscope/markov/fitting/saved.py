@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Floats
     from haloscope.markov.emissions.emission import Emission
 
 __all__ = ["PARAMETERS", "Saved", "emission_of", "read_model", "write"]
@@ -49,13 +48,13 @@ class Saved:
 
     family: str
     memory: bool
-    parameters: dict[str, NDArray[np.float64]]
-    start: NDArray[np.float64]
-    transition: NDArray[np.float64]
-    summary: dict[str, NDArray[np.float64]] = field(default_factory=dict)  # mean, std, share
+    parameters: dict[str, Floats]
+    start: Floats
+    transition: Floats
+    summary: dict[str, Floats] = field(default_factory=dict)  # mean, std, share
     fit: dict[str, Any] = field(default_factory=dict)
     source: dict[str, Any] = field(default_factory=dict)
-    machine: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    machine: dict[str, Floats] = field(default_factory=dict)
 
     def number(self, key: str, default: float = 0.0) -> float:
         """Return a number of `fit`, or the default if there is none."""
@@ -157,7 +156,7 @@ def _saved(record: dict[str, Any]) -> Saved:
     )
 
 
-def _machine(record: dict[str, Any], states: int) -> dict[str, NDArray[np.float64]]:
+def _machine(record: dict[str, Any], states: int) -> dict[str, Floats]:
     if not record:
         return {}
     start = record.get("start")
@@ -182,7 +181,7 @@ def _number(record: object, key: str, above: float) -> float:
     return value
 
 
-def _probabilities(record: dict[str, Any], key: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _probabilities(record: dict[str, Any], key: str, shape: tuple[int, ...]) -> Floats:
     """Return the array, its last axis added up to 1."""
     expected = " × ".join(map(str, shape))
     try:
@@ -194,7 +193,7 @@ def _probabilities(record: dict[str, Any], key: str, shape: tuple[int, ...]) -> 
     total = array.sum(axis=-1, keepdims=True)
     if (np.abs(total - 1) > _ROUNDING).any():
         raise _Wrong(f"has probabilities in {key} that do not add up to 1")
-    scaled: NDArray[np.float64] = array / total
+    scaled: Floats = array / total
     return scaled
 
 

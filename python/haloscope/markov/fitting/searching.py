@@ -14,12 +14,10 @@ from haloscope.profile.kernels import Chain
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Floats, Indices
     from haloscope.markov.emissions.emission import Emission
     from haloscope.markov.fitting.chains import Sequences
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["Climb", "Rules", "Search", "Searched", "disagreement", "doubts", "splits", "starts"]
 
@@ -57,7 +55,7 @@ def starts(
         yield Parameters(alike(regimes), _cut(values, cuts, emission))
 
 
-def _clusters(values: Floats, regimes: int) -> NDArray[np.intp]:
+def _clusters(values: Floats, regimes: int) -> Indices:
     """Return where k-means cuts sorted values, from clusters of equal width between quantiles."""
     low, high = values[int(0.01 * len(values))], values[int(0.99 * (len(values) - 1))]
     centres = low + (high - low) * (np.arange(regimes) + 0.5) / regimes
@@ -75,7 +73,7 @@ def _clusters(values: Floats, regimes: int) -> NDArray[np.intp]:
     return cuts
 
 
-def _cut(values: Floats, cuts: NDArray[np.intp], emission: type[Emission]) -> Emission:
+def _cut(values: Floats, cuts: Indices, emission: type[Emission]) -> Emission:
     """Return a state for each part; an empty part takes the timing at the cut."""
     edges = np.concatenate([[0], cuts, [len(values)]]).tolist()
     parts = [
@@ -106,13 +104,7 @@ def splits(fitted: Parameters, sequences: Sequences) -> list[Parameters]:
     ]
 
 
-def _split(
-    fitted: Parameters,
-    state: int,
-    values: NDArray[np.float64],
-    places: NDArray[np.float64],
-    widths: NDArray[np.float64],
-) -> Parameters:
+def _split(fitted: Parameters, state: int, values: Floats, places: Floats, widths: Floats) -> Parameters:
     chain, emission = fitted.chain, fitted.emission
     mean, std = emission.means[state], emission.stds[state]
     halves = np.array([state, len(chain.start)])
@@ -169,7 +161,7 @@ class Climb:
     steps: int
     converged: bool
 
-    def ordered(self, order: NDArray[np.intp]) -> Climb:
+    def ordered(self, order: Indices) -> Climb:
         """Return the same with states in another order."""
         return replace(self, parameters=self.parameters.ordered(order), weight=self.weight[order])
 

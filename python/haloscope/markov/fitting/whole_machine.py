@@ -17,8 +17,7 @@ from haloscope.markov.fitting.saved import Saved, emission_of, read_model, write
 if TYPE_CHECKING:
     from os import PathLike
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Bytes, Floats, Integers
     from haloscope.markov.timings import Timings
 
 __all__ = ["MachineModel", "MachineStates", "Stay", "WholeMachine", "whole_machine"]
@@ -32,9 +31,9 @@ class MachineStates:
     rank has no such instance. `posterior` (instances, machine states) says how sure `machine` is.
     """
 
-    machine: NDArray[np.uint8]
-    ranks: NDArray[np.uint8]
-    posterior: NDArray[np.float64]
+    machine: Bytes
+    ranks: Bytes
+    posterior: Floats
 
 
 class MachineModel:
@@ -67,7 +66,7 @@ class MachineModel:
         self.emission, self.n_init = emission, n_init
         self.max_iter, self.tol, self.random_state = max_iter, tol, random_state
 
-    def fit(self, durations: NDArray[np.float64]) -> MachineModel:
+    def fit(self, durations: Floats) -> MachineModel:
         """Fit to (ranks, instances) seconds, NaN after a rank's last instance; `tol` is relative.
 
         Raises `UsageError` if there are too few ranks or instances.
@@ -82,7 +81,7 @@ class MachineModel:
         self._keep(place, grid.means())
         return self
 
-    def decode(self, durations: NDArray[np.float64]) -> MachineStates:
+    def decode(self, durations: Floats) -> MachineStates:
         """Return the likeliest machine states, and given them the regimes of (ranks, instances)."""
         grid = Grid.of(durations)
         density = grid.log_density(self.emission_)
@@ -149,7 +148,7 @@ class MachineModel:
         belief = _blurred(shared.predict_proba(level[None])[0])
         return started(chains, grid, alone.emission_, belief)
 
-    def _keep(self, place: Place, level: NDArray[np.float64]) -> None:
+    def _keep(self, place: Place, level: Floats) -> None:
         """Keep the parameters: regimes in the order of their means, machine states of durations."""
         with np.errstate(invalid="ignore", divide="ignore"):
             slowness = place.belief.T @ level / place.belief.sum(axis=0)
@@ -167,9 +166,9 @@ class MachineModel:
         return Chains(self.machine_start_, self.machine_transition_, self.start_, self.transitions_)
 
 
-def _blurred(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+def _blurred(probabilities: Floats) -> Floats:
     """Return them without zeros, so that nothing is ruled out before it was looked at."""
-    blurred: NDArray[np.float64] = 0.9 * probabilities + 0.1 / probabilities.shape[-1]
+    blurred: Floats = 0.9 * probabilities + 0.1 / probabilities.shape[-1]
     return blurred
 
 
@@ -237,7 +236,7 @@ def _slower(stay: Stay, first: Stay) -> str:
 
 
 def whole_machine(
-    timings: Timings, training: NDArray[np.int64], instances: slice, model: MachineModel
+    timings: Timings, training: Integers, instances: slice, model: MachineModel
 ) -> WholeMachine:
     """Fit the model to these rows and instances, and decode all instances of these rows.
 

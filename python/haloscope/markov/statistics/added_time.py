@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from haloscope.base.arrays import Flags, Floats
+
 __all__ = ["Added", "added"]
 
 # Instances in a row that are drawn together, so that what lasts for a while is not taken for many cases.
@@ -50,11 +52,7 @@ class Added:
 
 
 def added(
-    durations: NDArray[np.float64],
-    is_slow: NDArray[np.bool_],
-    found: pl.DataFrame,
-    ranks: Sequence[int],
-    hosts: Sequence[str | None],
+    durations: Floats, is_slow: Flags, found: pl.DataFrame, ranks: Sequence[int], hosts: Sequence[str | None]
 ) -> Added | None:
     """Return what slow instances took more than others; None if there is no instance that was not slow.
 
@@ -95,11 +93,11 @@ def added(
     )
 
 
-def _usual(durations: NDArray[np.float64], calm: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _usual(durations: Floats, calm: Flags) -> Floats:
     """Return each rank's mean over calm instances; of a rank that has none, the mean of all ranks'."""
     sums = np.where(calm, durations, 0).sum(axis=1)
     counts = calm.sum(axis=1)
-    usual: NDArray[np.float64] = np.where(counts > 0, sums / np.maximum(counts, 1), sums.sum() / counts.sum())
+    usual: Floats = np.where(counts > 0, sums / np.maximum(counts, 1), sums.sum() / counts.sum())
     return usual
 
 
@@ -124,7 +122,7 @@ def _places(
 
 
 def _parts(
-    share: NDArray[np.float64], where: NDArray[np.int8], ranks: Sequence[int], hosts: Sequence[str | None]
+    share: Floats, where: NDArray[np.int8], ranks: Sequence[int], hosts: Sequence[str | None]
 ) -> tuple[dict[str, float], dict[str, tuple[str, float]]]:
     names = ("scattered", "rank", "host", "machine")
     parts = {name: float(share[where == level].sum()) for level, name in enumerate(names)}
@@ -144,7 +142,7 @@ def _parts(
     return parts, most
 
 
-def _half_width(parts: NDArray[np.float64], wholes: NDArray[np.float64]) -> float:
+def _half_width(parts: Floats, wholes: Floats) -> float:
     """Return half the interval of Σ parts / Σ wholes: of the ratios without one block each (jackknife)."""
     kept = wholes.sum() - wholes
     blocks = len(parts)

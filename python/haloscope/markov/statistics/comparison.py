@@ -22,7 +22,7 @@ from haloscope.markov.statistics.samples import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import Bytes, Floats, Integers
 
 __all__ = ["compare_distributions", "regime_means", "regime_table", "sentence", "sentences"]
 
@@ -122,7 +122,7 @@ def _faster(own: Mean | None, baseline: Mean | None, level: float) -> dict[str, 
     return row | {"faster_low": 100 * (1 - ratio * factor), "faster_high": 100 * (1 - ratio / factor)}
 
 
-def _welch(variances: NDArray[np.float64], effective: NDArray[np.float64]) -> float:
+def _welch(variances: Floats, effective: Floats) -> float:
     """Return the effective number of instances of the sum of both variances."""
     if not variances.sum():
         return float(effective.sum())
@@ -180,7 +180,7 @@ def sentence(
     return f"{begin} {abs(amount):.1f} % [{lesser:.1f}, {larger:.1f}] {than}"
 
 
-def regime_table(durations: NDArray[np.float64], states: NDArray[np.uint8], n_regimes: int) -> pl.DataFrame:
+def regime_table(durations: Floats, states: Bytes, n_regimes: int) -> pl.DataFrame:
     """Return one row a regime, the fastest first, over all ranks and instances.
 
     `durations` are seconds, (ranks, instances); `states` the decoded regimes in the same shape,
@@ -199,7 +199,7 @@ def regime_table(durations: NDArray[np.float64], states: NDArray[np.uint8], n_re
     return pl.DataFrame(rows, schema=_TABLE_SCHEMA)
 
 
-def _row(values: NDArray[np.float64], state: int, runs: int) -> dict[str, float | None]:
+def _row(values: Floats, state: int, runs: int) -> dict[str, float | None]:
     instances = values.size
     mean = float(values.mean()) if instances else None
     return {
@@ -213,7 +213,7 @@ def _row(values: NDArray[np.float64], state: int, runs: int) -> dict[str, float 
     }
 
 
-def _runs(states: NDArray[np.uint8]) -> NDArray[np.int64]:
+def _runs(states: Bytes) -> Integers:
     """Return how many stretches there are of each state."""
     begins = np.ones(states.shape, dtype=bool)
     np.not_equal(states[:, 1:], states[:, :-1], out=begins[:, 1:])
@@ -271,7 +271,7 @@ def compare_distributions(samples: Sequence[Sample], regime: int | None = None) 
 class _TimesPart:
     """The sorted times of a sample and how many independent ones they are worth."""
 
-    ordered: NDArray[np.float64]
+    ordered: Floats
     effective: float | None
 
     @classmethod
@@ -302,7 +302,7 @@ def _p_value(statistic: float, first: float, second: float) -> float:
     return float(kolmogorov(statistic * np.sqrt(first * second / (first + second))))
 
 
-def _effective(sample: Sample, regime: int | None, ordered: NDArray[np.float64]) -> float | None:
+def _effective(sample: Sample, regime: int | None, ordered: Floats) -> float | None:
     """Return the number of independent times that a sample is worth; None: unknown."""
     if not ordered.size:
         return None
@@ -322,7 +322,7 @@ def _effective(sample: Sample, regime: int | None, ordered: NDArray[np.float64])
     return min(float(ordered.size), independent)
 
 
-def _counts(sample: Sample, regime: int | None, levels: NDArray[np.float64]) -> NDArray[np.float64]:
+def _counts(sample: Sample, regime: int | None, levels: Floats) -> Floats:
     """Return how many ranks' times lie between the levels: (levels + 1, instances)."""
     instances = sample.durations.shape[1]
     counts = np.zeros((levels.size + 1) * instances)

@@ -15,7 +15,7 @@ from haloscope.profile import kernels
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import Floats, Integers
 
 __all__ = [
     "MOST_POINTS",
@@ -72,7 +72,7 @@ def box_table(samples: Sequence[Sample], n_regimes: int) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_BOX_SCHEMA)
 
 
-def _box(values: NDArray[np.float64]) -> dict[str, float]:
+def _box(values: Floats) -> dict[str, float]:
     if not values.size:
         return {"instances": 0, "outliers": 0}
     first, median, third = np.percentile(values, [25, 50, 75])
@@ -92,7 +92,7 @@ def _box(values: NDArray[np.float64]) -> dict[str, float]:
     }
 
 
-def rank_medians(durations: NDArray[np.float64]) -> NDArray[np.float64]:
+def rank_medians(durations: Floats) -> Floats:
     """Return each rank's median time, (ranks,), from (ranks, instances); NaN for a rank without any."""
     medians = np.full(len(durations), np.nan)
     for rank, row in enumerate(durations):
@@ -110,14 +110,12 @@ class Cdfs:
     without a time (in the regime) have none.
     """
 
-    times: NDArray[np.float64]
-    curves: NDArray[np.float64]
-    rows: NDArray[np.int64]
+    times: Floats
+    curves: Floats
+    rows: Integers
 
 
-def common_times(
-    samples: Sequence[Sample], regime: int | None = None, points: int = 512
-) -> NDArray[np.float64]:
+def common_times(samples: Sequence[Sample], regime: int | None = None, points: int = 512) -> Floats:
     """Return at most `points` ascending times, so that all samples' curves can be compared.
 
     They are quantiles of all times pooled, every sample with the same weight, from the least to
@@ -131,7 +129,7 @@ def common_times(
     return np.unique(inner)
 
 
-def _picked(sample: Sample, regime: int | None, count: int) -> NDArray[np.float64]:
+def _picked(sample: Sample, regime: int | None, count: int) -> Floats:
     """Return `count` quantiles of a sample's times, the first and last of them exact."""
     step = 1 + sample.durations.size // _MOST_COMMON
     some, ends = [], []
@@ -148,7 +146,7 @@ def _picked(sample: Sample, regime: int | None, count: int) -> NDArray[np.float6
 
 
 def rank_cdfs(
-    sample: Sample, regime: int | None = None, times: NDArray[np.float64] | None = None, points: int = 512
+    sample: Sample, regime: int | None = None, times: Floats | None = None, points: int = 512
 ) -> Cdfs:
     """Evaluate every rank's empirical distribution, of all its times or those in `regime`.
 
@@ -174,12 +172,12 @@ class Density:
     Figure 2 of Heldman, Rudi and Bessac (2025) has the square root of `values`, so that small modes are seen.
     """
 
-    times: NDArray[np.float64]
-    values: NDArray[np.float64]
+    times: Floats
+    values: Floats
     bandwidth: float
 
 
-def density(values: NDArray[np.float64], points: int = 512) -> Density | None:
+def density(values: Floats, points: int = 512) -> Density | None:
     """Estimate the density of `values` (NaN are left out) at `points` equidistant times.
 
     A Gaussian kernel whose width is found by the improved Sheather-Jones rule of Botev, Grotowski
@@ -203,7 +201,7 @@ def density(values: NDArray[np.float64], points: int = 512) -> Density | None:
     return Density(times, heights / (heights.sum() * step), float(np.sqrt(time) * (high - low)))
 
 
-def _diffusion_time(shares: NDArray[np.float64], count: int) -> float:
+def _diffusion_time(shares: Floats, count: int) -> float:
     """Return the squared bandwidth, on an interval of length 1: a root of the rule's equation."""
     from scipy.optimize import brentq  # slow to import, and seldom needed
 
@@ -217,7 +215,7 @@ def _diffusion_time(shares: NDArray[np.float64], count: int) -> float:
         return float((0.9 * _spread(shares) * count**-0.2) ** 2)
 
 
-def _excess(time: float, count: int, squares: NDArray[np.float64], power: NDArray[np.float64]) -> float:
+def _excess(time: float, count: int, squares: Floats, power: Floats) -> float:
     """Return `time` less what the rule makes of it, in seven stages."""
     norm = _roughness(7, time, squares, power)
     for stage in range(6, 1, -1):
@@ -230,12 +228,12 @@ def _excess(time: float, count: int, squares: NDArray[np.float64], power: NDArra
     return -1.0 if norm <= 0 else float(time - (2 * count * np.sqrt(np.pi) * norm) ** (-2 / 5))
 
 
-def _roughness(stage: int, time: float, squares: NDArray[np.float64], power: NDArray[np.float64]) -> float:
+def _roughness(stage: int, time: float, squares: Floats, power: Floats) -> float:
     terms = squares**stage * power * np.exp(-squares * np.pi**2 * time)
     return float(2 * np.pi ** (2 * stage) * terms.sum())
 
 
-def _spread(shares: NDArray[np.float64]) -> float:
+def _spread(shares: Floats) -> float:
     places = (np.arange(shares.size) + 0.5) / shares.size
     return float(np.sqrt((shares * (places - (shares * places).sum()) ** 2).sum()))
 
@@ -249,8 +247,8 @@ class CumulativeSum:
     """
 
     name: str
-    sums: NDArray[np.float64]
-    difference: NDArray[np.float64]
+    sums: Floats
+    difference: Floats
 
 
 def cumulative_sums(
@@ -269,7 +267,7 @@ def cumulative_sums(
     ]
 
 
-def _difference(sums: NDArray[np.float64], baseline: NDArray[np.float64]) -> NDArray[np.float64]:
+def _difference(sums: Floats, baseline: Floats) -> Floats:
     common = min(sums.size, baseline.size)
     return 100 * (sums[:common] - baseline[:common]) / np.abs(baseline[:common])
 
@@ -285,19 +283,19 @@ class FunctionalBoxplot:
     envelope of the curves that don't.
     """
 
-    depth: NDArray[np.float64]
+    depth: Floats
     median: int
-    central_low: NDArray[np.float64]
-    central_high: NDArray[np.float64]
-    fence_low: NDArray[np.float64]
-    fence_high: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    outliers: NDArray[np.int64]
+    central_low: Floats
+    central_high: Floats
+    fence_low: Floats
+    fence_high: Floats
+    low: Floats
+    high: Floats
+    outliers: Integers
 
 
 def functional_boxplot(
-    curves: NDArray[np.float64], factor: float = 1.5, depth: NDArray[np.float64] | None = None
+    curves: Floats, factor: float = 1.5, depth: Floats | None = None
 ) -> FunctionalBoxplot | None:
     """Summarise `curves` (n, p) as Sun and Genton (2011, doi 10.1198/jcgs.2011.09224) do.
 
@@ -327,7 +325,7 @@ def functional_boxplot(
     )
 
 
-def modified_band_depth(curves: NDArray[np.float64]) -> NDArray[np.float64]:
+def modified_band_depth(curves: Floats) -> Floats:
     """Return for each curve the share of points and of pairs of curves between which it lies there.
 
     By ranks at each point, as Sun, Genton and Nychka (2012, doi 10.1002/sta4.8) do, in at most
@@ -340,7 +338,7 @@ def modified_band_depth(curves: NDArray[np.float64]) -> NDArray[np.float64]:
     return kernels.band_depth(contiguous, kernels.available_threads())
 
 
-def band_depth(curves: NDArray[np.float64]) -> NDArray[np.float64]:
+def band_depth(curves: Floats) -> Floats:
     """Return for each curve the share of pairs of curves between which it lies everywhere (J = 2).
 
     After López-Pintado and Romo (2009, doi 10.1198/jasa.2009.0108), from the definition, in

@@ -14,11 +14,9 @@ from haloscope.markov.statistics.samples import autocorrelation, largest_distanc
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import Bytes, Floats, Integers
 
-    Floats = NDArray[np.float64]
-    States = NDArray[np.uint8]
-    Decoder = Callable[[Floats], NDArray[np.uint8]]
+    Decoder = Callable[[Floats], Bytes]
 
 __all__ = ["Family", "Goodness", "checks", "drawn", "goodness", "pseudo_residuals", "regime_fits"]
 
@@ -48,7 +46,7 @@ class Family(Protocol):
     def cdf(self, values: Floats) -> Floats:
         """Return the probability of a time that is no longer: (points,) → (points, states)."""
 
-    def sample(self, states: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+    def sample(self, states: Integers, rng: np.random.Generator) -> Floats:
         """Draw a value for each of these states."""
 
 
@@ -93,7 +91,7 @@ def drawn(
 
 
 def regime_fits(
-    seen: tuple[Floats, States], drawn: tuple[list[Floats], list[States]], count: int, levels: Floats
+    seen: tuple[Floats, Bytes], drawn: tuple[list[Floats], list[Bytes]], count: int, levels: Floats
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return how the times of each regime agree, and their quantiles side by side."""
     fits, quantiles = [], []
@@ -122,20 +120,20 @@ def _quantiles(regime: int, levels: Floats, own: Floats, other: Floats) -> pl.Da
     )
 
 
-def _allowed(own: Floats, drawn: tuple[list[Floats], list[States]], regime: int, every: Floats) -> float:
+def _allowed(own: Floats, drawn: tuple[list[Floats], list[Bytes]], regime: int, every: Floats) -> float:
     """Return the largest distance of any one drawn series from all that were drawn."""
     parts = [np.sort(one[states == regime]) for one, states in zip(*drawn, strict=True)]
     return max((largest_distance(part, every, _QUANTILES) for part in parts if part.size), default=1.0)
 
 
-def _run_length(states: States, regime: int) -> float | None:
+def _run_length(states: Bytes, regime: int) -> float | None:
     inside = states == regime
     begins = int(np.count_nonzero(inside[:, 0]))
     begins += int(np.count_nonzero(inside[:, 1:] & ~inside[:, :-1]))
     return float(np.count_nonzero(inside)) / begins if begins else None
 
 
-def checks(seen: tuple[Floats, States], drawn: tuple[list[Floats], list[States]], count: int) -> pl.DataFrame:
+def checks(seen: tuple[Floats, Bytes], drawn: tuple[list[Floats], list[Bytes]], count: int) -> pl.DataFrame:
     """Return each statistic as seen and as drawn: the median and the middle 95 %."""
     observed = _statistics(*seen, count)
     others = [_statistics(*one, count) for one in zip(*drawn, strict=True)]
@@ -148,7 +146,7 @@ def checks(seen: tuple[Floats, States], drawn: tuple[list[Floats], list[States]]
     return pl.DataFrame(rows)
 
 
-def _statistics(durations: Floats, states: States, count: int) -> dict[str, float]:
+def _statistics(durations: Floats, states: Bytes, count: int) -> dict[str, float]:
     values = durations[~np.isnan(durations)]
     rows = [row[~np.isnan(row)] for row in durations]
     first = [autocorrelation(row, 1)[1] for row in rows if row.size > 2]

@@ -11,7 +11,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import Bytes, Flags, Floats
 
 __all__ = [
     "ROWS",
@@ -40,8 +40,8 @@ class Sample:
     """
 
     name: str
-    durations: NDArray[np.float64]
-    states: NDArray[np.uint8] | None = None
+    durations: Floats
+    states: Bytes | None = None
 
     def __post_init__(self) -> None:
         """Make a single series a matrix of one row."""
@@ -52,7 +52,7 @@ class Sample:
         if self.states is not None:
             object.__setattr__(self, "states", np.atleast_2d(self.states))
 
-    def chosen(self, rows: slice, regime: int | None) -> NDArray[np.bool_]:
+    def chosen(self, rows: slice, regime: int | None) -> Flags:
         """Return which instances of `rows` are in `regime`; with None, which exist."""
         if regime is None:
             return ~np.isnan(self.durations[rows])
@@ -60,7 +60,7 @@ class Sample:
             raise ValueError(f"{self.name}: no regimes were decoded")
         return np.equal(self.states[rows], regime)
 
-    def values(self, regime: int | None = None) -> NDArray[np.float64]:
+    def values(self, regime: int | None = None) -> Floats:
         """Return all times in `regime`, of all ranks, rank by rank."""
         parts = [self.durations[rows][self.chosen(rows, regime)] for rows in row_blocks(self)]
         return np.concatenate(parts) if parts else np.empty(0)
@@ -72,13 +72,13 @@ def row_blocks(sample: Sample) -> Iterator[slice]:
         yield slice(first, first + ROWS)
 
 
-def autocorrelation(series: NDArray[np.float64], lags: int) -> NDArray[np.float64]:
+def autocorrelation(series: Floats, lags: int) -> Floats:
     """Return the autocorrelation at lags 0 … `lags`, or … n − 1; none but lag 0 if constant."""
     lags = min(lags, series.size - 1)
     centred = series - series.mean()
     size = next_fast_len(series.size + lags)
     spectrum = rfft(centred, size)
-    products: NDArray[np.float64] = irfft(spectrum * spectrum.conj(), size)[: lags + 1]
+    products: Floats = irfft(spectrum * spectrum.conj(), size)[: lags + 1]
     if products[0] <= 1e-24 * float(series @ series):
         products[:] = np.arange(lags + 1) == 0
         return products
@@ -86,7 +86,7 @@ def autocorrelation(series: NDArray[np.float64], lags: int) -> NDArray[np.float6
     return products
 
 
-def long_run_variance(series: NDArray[np.float64]) -> float:
+def long_run_variance(series: Floats) -> float:
     """Return what n times the variance of the mean of `series` tends to.
 
     The variance times the integrated autocorrelation time, by a flat-top lag window as wide as the
@@ -104,7 +104,7 @@ def long_run_variance(series: NDArray[np.float64]) -> float:
     return float(series.var()) * max(1.0, time)
 
 
-def _significant_lag(correlation: NDArray[np.float64], n: int) -> int:
+def _significant_lag(correlation: Floats, n: int) -> int:
     """Return the last lag before the first stretch of lags that are all near nought."""
     stretch = max(5, int(np.ceil(np.sqrt(np.log10(n)))))
     small = np.abs(correlation[1:]) < 2 * np.sqrt(np.log10(n) / n)
@@ -127,7 +127,7 @@ class Mean:
     effective: float
 
 
-def ratio_mean(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> Mean | None:
+def ratio_mean(sums: Floats, counts: Floats) -> Mean | None:
     """Return Σ sums / Σ counts, both (instances,): each instance's sum over its `counts` points.
 
     The points of an instance may depend on each other in any way, and instances on their past: the
@@ -143,7 +143,7 @@ def ratio_mean(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> Mean |
     return Mean(value, variance / counts.size, effective)
 
 
-def largest_distance(first: NDArray[np.float64], second: NDArray[np.float64], most: int) -> float:
+def largest_distance(first: Floats, second: Floats, most: int) -> float:
     """Return the largest distance between the distributions of two ascending samples, neither empty.
 
     Of a sample that has more than `most` values, `most` quantiles are compared, and what is found is
@@ -154,7 +154,7 @@ def largest_distance(first: NDArray[np.float64], second: NDArray[np.float64], mo
     return float(np.abs(shares[0] - shares[1]).max())
 
 
-def _quantiles(ordered: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+def _quantiles(ordered: Floats, most: int) -> Floats:
     if ordered.size <= most:
         return ordered
     return ordered[np.linspace(0, ordered.size - 1, most).astype(np.int64)]

@@ -14,7 +14,7 @@ from haloscope.markov.statistics.samples import ROWS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import Bytes, Flags, Floats, Integers
 
     Stretches = list[tuple[int, int]]
 
@@ -39,24 +39,18 @@ class Slow:
     """
 
     names: list[str | None]
-    group: NDArray[np.int64]
-    exists: NDArray[np.bool_]
-    events: NDArray[np.bool_]
-    bad: NDArray[np.int64]
-    there: NDArray[np.int64]
-    excess: NDArray[np.float64]
-    usual: NDArray[np.float64]
+    group: Integers
+    exists: Flags
+    events: Flags
+    bad: Integers
+    there: Integers
+    excess: Floats
+    usual: Floats
     stays: float
     stretches: int
 
     @classmethod
-    def of(
-        cls,
-        durations: NDArray[np.float64],
-        states: NDArray[np.uint8],
-        regimes: range,
-        hosts: tuple[str | None, ...],
-    ) -> Slow:
+    def of(cls, durations: Floats, states: Bytes, regimes: range, hosts: tuple[str | None, ...]) -> Slow:
         """Count; `regimes` are the bad states."""
         names = list(dict.fromkeys(hosts))
         group = np.array([names.index(host) for host in hosts], dtype=np.int64)
@@ -77,7 +71,7 @@ class Slow:
         number = sum(part.size for part in lengths)
         return cls(names, group, exists, events, bad, there, excess, usual, stays, number)
 
-    def typical_share(self) -> NDArray[np.float64]:
+    def typical_share(self) -> Floats:
         """Return the share of bad instances on the median host, the lower of two: (instances,).
 
         So that one host, of two or three, isn't the machine.
@@ -90,20 +84,20 @@ class Slow:
         return np.where(present > 0, median, 0.0)
 
 
-def _usual(times: NDArray[np.float64], exists: NDArray[np.bool_], bad: NDArray[np.bool_]) -> float:
+def _usual(times: Floats, exists: Flags, bad: Flags) -> float:
     good = times[exists & ~bad]
     if not good.size:
         good = times[exists]
     return float(np.median(good, overwrite_input=True)) if good.size else 0.0
 
 
-def _stays(lengths: NDArray[np.int64]) -> float:
+def _stays(lengths: Integers) -> float:
     """Return the chance of a geometric distribution that has the median of these lengths."""
     median = float(np.median(lengths))
     return float(0.5 ** (1 / median)) if median > 1 else float((lengths > 1).mean())
 
 
-def _run_lengths(events: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _run_lengths(events: Flags) -> Integers:
     """Return the length of each stretch of events in a row."""
     padded = np.zeros((len(events), events.shape[1] + 2), dtype=np.int8)
     padded[:, 1:-1] = events
@@ -149,7 +143,7 @@ def stretches(steps: Sequence[float], height: float) -> list[tuple[int, int]]:
 
 
 def stretches_of_row(
-    events: NDArray[np.bool_], counted: NDArray[np.bool_], rates: tuple[float, float], height: float
+    events: Flags, counted: Flags, rates: tuple[float, float], height: float
 ) -> list[tuple[int, int]]:
     """Return the stretches in one rank's instances; those not `counted` score nothing.
 
@@ -169,7 +163,7 @@ def stretches_of_row(
     return [(int(begins[first]), ends[last]) for first, last in found]
 
 
-def covered(found: Sequence[tuple[int, int]], instances: int) -> NDArray[np.bool_]:
+def covered(found: Sequence[tuple[int, int]], instances: int) -> Flags:
     """Return which instances are in one of the stretches."""
     inside = np.zeros(instances, dtype=bool)
     for first, last in found:
@@ -194,13 +188,13 @@ _FEWEST, _MOST, _POINTS = (49, 199, 1 << 27)  # rotations at least and at most; 
 
 
 def episodes(
-    durations: NDArray[np.float64],
-    states: NDArray[np.uint8],
+    durations: Floats,
+    states: Bytes,
     n_regimes: int,
     *,
-    ranks: NDArray[np.int64],
+    ranks: Integers,
     hosts: tuple[str | None, ...],
-    starts: NDArray[np.float64] | None = None,
+    starts: Floats | None = None,
     slow: int = 1,
 ) -> pl.DataFrame:
     """Return the stretches in which the machine, a host or a rank was slow: one row an episode.
@@ -261,26 +255,26 @@ def _of_machine(seen: Slow) -> tuple[Stretches, float]:
     return found, base
 
 
-def _steps(seen: Slow, base: float, stays: float) -> NDArray[np.float64]:
+def _steps(seen: Slow, base: float, stays: float) -> Floats:
     """Return what each instance scores for a bad machine."""
     share = seen.typical_share()
     event, absence = scores(base, stays)
-    steps: NDArray[np.float64] = seen.there.sum(axis=0) * (share * event + (1 - share) * absence)
+    steps: Floats = seen.there.sum(axis=0) * (share * event + (1 - share) * absence)
     return steps
 
 
-def _rate(seen: Slow, where: NDArray[np.bool_]) -> float:
+def _rate(seen: Slow, where: Flags) -> float:
     return float((seen.bad[:, where].sum() + 1) / (seen.there[:, where].sum() + 2))
 
 
-def _of_host(seen: Slow, index: int, base: float, counted: NDArray[np.bool_]) -> Stretches:
+def _of_host(seen: Slow, index: int, base: float, counted: Flags) -> Stretches:
     event, absence = scores(base, seen.stays)
     bad, there = seen.bad[index], seen.there[index]
     steps = (bad * event + (there - bad) * absence) * counted
     return stretches(steps.tolist(), bar(seen.bad.size))
 
 
-def _of_rank(seen: Slow, row: int, base: float, counted: NDArray[np.bool_]) -> Stretches:
+def _of_rank(seen: Slow, row: int, base: float, counted: Flags) -> Stretches:
     events = seen.events[row]
     there = counted & seen.exists[row]
     own = float((np.count_nonzero(events & there) + 1) / (np.count_nonzero(there) + 2))
@@ -290,15 +284,11 @@ def _of_rank(seen: Slow, row: int, base: float, counted: NDArray[np.bool_]) -> S
 class Report:
     """Collects episodes as they are found."""
 
-    def __init__(
-        self, durations: NDArray[np.float64], seen: Slow, starts: NDArray[np.float64] | None
-    ) -> None:
+    def __init__(self, durations: Floats, seen: Slow, starts: Floats | None) -> None:
         self._durations, self._seen, self._starts = durations, seen, starts
         self._rows: list[dict[str, object]] = []
 
-    def add(
-        self, kind: str, who: str | None, rows: NDArray[np.int64], found: Sequence[tuple[int, int]]
-    ) -> None:
+    def add(self, kind: str, who: str | None, rows: Integers, found: Sequence[tuple[int, int]]) -> None:
         """Add stretches, first and last instance, of these rows of the matrix."""
         if not found:
             return
@@ -313,7 +303,7 @@ class Report:
             for row in zip(*(column.tolist() for column in columns), strict=True)
         ]
 
-    def _sums(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
+    def _sums(self, rows: Integers) -> tuple[Floats, ...]:
         """Return bad instances, instances, and seconds lost by the average rank, by instance."""
         seen = self._seen
         if rows.size == 1:
@@ -325,9 +315,7 @@ class Report:
         bad, there, excess = (part[groups].sum(axis=0) for part in (seen.bad, seen.there, seen.excess))
         return bad, there, excess / np.maximum(there, 1)
 
-    def _times(
-        self, rows: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _times(self, rows: Integers, first: Integers, last: Integers) -> tuple[Floats, Floats]:
         """Return begin and length, from the first of these ranks to the last; NaN: unknown."""
         if self._starts is None:
             unknown = np.full(first.size, np.nan)
@@ -346,11 +334,11 @@ class Report:
         )
 
 
-def _running(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _running(values: Floats) -> Floats:
     return np.concatenate(([0.0], np.cumsum(values)))
 
 
-def chance_peak(seen: Slow, steps: Callable[[Slow], NDArray[np.float64]]) -> float:
+def chance_peak(seen: Slow, steps: Callable[[Slow], Floats]) -> float:
     """Return the score that rotated runs seldom reach; `steps` scores each instance of a run."""
     number = int(np.clip(_POINTS // max(seen.events.size, 1), _FEWEST, _MOST))
     random = np.random.default_rng(0)
@@ -358,7 +346,7 @@ def chance_peak(seen: Slow, steps: Callable[[Slow], NDArray[np.float64]]) -> flo
     return float(peaks[int(np.ceil((1 - _CHANCE) * (number + 1))) - 1])
 
 
-def peak(steps: NDArray[np.float64]) -> float:
+def peak(steps: Floats) -> float:
     """Return the largest sum of steps in a row."""
     total = np.concatenate(([0.0], np.cumsum(steps)))
     return float((total - np.minimum.accumulate(total)).max())

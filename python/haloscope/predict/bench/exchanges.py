@@ -25,11 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TextIO
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Floats
     from haloscope.predict.mpi_library import Library
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["PARTS", "Series", "StencilMethod", "StencilResult", "bench_stencil", "stencil", "write_stencil"]
 

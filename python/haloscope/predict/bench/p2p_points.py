@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from haloscope.base.arrays import Floats
 from haloscope.predict.bench.system import Pair
 
 __all__ = ["Failure", "P2pPoint"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

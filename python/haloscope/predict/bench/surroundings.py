@@ -21,9 +21,8 @@ from haloscope.predict.bench.output_stream import Stopped, stream
 from haloscope.predict.mpi_library import program
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import Floats
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["Noise", "bench_noise", "free_memory", "noise", "surroundings"]
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
-    from numpy.typing import NDArray
+
+    from haloscope.base.arrays import Floats, Integers
 
 __all__ = ["Journal", "Sweep", "frame", "identity", "joined", "journal", "measured_points", "median_interval"]
 
@@ -105,7 +106,7 @@ class Sweep:
             between=(pl.col("middle").var() - alone.mean()).clip(0).sqrt(),
         )
 
-    def samples(self, row: int) -> NDArray[np.int64]:
+    def samples(self, row: int) -> Integers:
         """Return the nanoseconds of a row of `points`: one line a rank, one column an iteration."""
         return np.array(self._records[row].get("samples_ns") or [[]], dtype=np.int64)
 
@@ -164,7 +165,7 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(list(rows), schema=schema | dict.fromkeys(_TIMES, pl.Float64))
 
 
-def median_interval(values: NDArray[np.float64], confidence: float = 0.95) -> tuple[float, float, float]:
+def median_interval(values: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
     """Return the median with its interval: order statistics, whatever the distribution.
 
     Of less than six values the interval is their range, which is all that can be said.

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import UsageError
 from haloscope.predict.machine import Machine
 from haloscope.predict.placement.nodes import Nodes
-from haloscope.predict.placement.traffic import Floats, Ints, Traffic
+from haloscope.predict.placement.traffic import Traffic
 
 __all__ = ["Sections", "message_times", "sections"]
 
@@ -61,7 +62,7 @@ def node_cores(nodes: Nodes, machine: Machine) -> int:
     return unit
 
 
-def message_times(traffic: Traffic, nodes: Nodes, machine: Machine, slots: Ints) -> Floats:
+def message_times(traffic: Traffic, nodes: Nodes, machine: Machine, slots: Integers) -> Floats:
     """Return seconds of all messages that each rank receives (shape ranks), one after the other."""
     node = nodes.by_slot[slots]
     core = node * node_cores(nodes, machine) + slots - nodes.first[node]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from haloscope.base.arrays import Integers
 from haloscope.base.errors import UsageError
-from haloscope.predict.placement.traffic import Ints
 
 if TYPE_CHECKING:
     from haloscope.profile import Profile
@@ -31,12 +31,12 @@ class Nodes:
     ranks: tuple[int, ...]
 
     @property
-    def by_slot(self) -> Ints:
+    def by_slot(self) -> Integers:
         """The node of each slot; slots of one node follow each other."""
         return np.repeat(np.arange(len(self.ranks)), self.ranks)
 
     @property
-    def first(self) -> Ints:
+    def first(self) -> Integers:
         """The first slot of each node."""
         return np.concatenate([[0], np.cumsum(self.ranks)[:-1]]).astype(np.int64)
 
@@ -45,7 +45,7 @@ class Nodes:
         return " and ".join(f"{self.ranks.count(size)} nodes of {size}" for size in sizes)
 
 
-def recorded(profile: Profile) -> tuple[Nodes, Ints]:
+def recorded(profile: Profile) -> tuple[Nodes, Integers]:
     """Return the nodes of a run, and that of each rank. Raises `UsageError` where they are not known."""
     ranks = np.arange(int(profile.info["ranks"]))
     hosts = profile.hosts

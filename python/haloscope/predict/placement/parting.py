@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from haloscope.base.arrays import Floats, Integers
 from haloscope.predict.placement.scotch import mapped
-from haloscope.predict.placement.traffic import Floats, Ints, Links
+from haloscope.predict.placement.traffic import Links
 from haloscope.predict.simulate.rank_grids import Grid, detect
 
 __all__ = ["parted"]
@@ -17,7 +18,7 @@ _MOST_SWEEPS = 10
 _MOST_REFINED = 1 << 25
 
 
-def parted(links: Links, sizes: Sequence[int], given: Ints) -> Ints:
+def parted(links: Links, sizes: Sequence[int], given: Integers) -> Integers:
     """Return the part of each vertex, so many vertices in each: the best that was found.
 
     `given` is one way to do it, which stays where nothing is better.
@@ -34,7 +35,7 @@ def parted(links: Links, sizes: Sequence[int], given: Ints) -> Ints:
     return best
 
 
-def filled(links: Links, part: Ints, sizes: Sequence[int]) -> Ints:
+def filled(links: Links, part: Integers, sizes: Sequence[int]) -> Integers:
     """Return parts of exactly these sizes: what a part has too many of goes where it is missed least."""
     part = part.copy()
     room = np.array(sizes) - np.bincount(part, minlength=len(sizes))
@@ -53,7 +54,7 @@ def filled(links: Links, part: Ints, sizes: Sequence[int]) -> Ints:
     return part
 
 
-def refined(links: Links, part: Ints, parts: int) -> Ints:
+def refined(links: Links, part: Integers, parts: int) -> Integers:
     """Return the parts after vertices have changed places, two at a time, as long as that helps."""
     part = part.copy()
     if links.vertices * parts > _MOST_REFINED:
@@ -82,7 +83,7 @@ def refined(links: Links, part: Ints, parts: int) -> Ints:
     return part
 
 
-def bytes_to_parts(links: Links, part: Ints, parts: int) -> Floats:
+def bytes_to_parts(links: Links, part: Integers, parts: int) -> Floats:
     """Return the bytes between each vertex and each part (vertices × parts)."""
     keys = links.begins * parts + part[links.ends]
     sums = np.bincount(keys, links.weights, links.vertices * parts).astype(np.float64)
@@ -95,7 +96,7 @@ def _move(links: Links, to_part: Floats, vertex: int, here: int, to: int) -> Non
     to_part[links.ends[near], to] += links.weights[near]
 
 
-def boxes(links: Links, sizes: Sequence[int]) -> Iterator[Ints]:
+def boxes(links: Links, sizes: Sequence[int]) -> Iterator[Integers]:
     """Yield the best way to cut a grid of vertices into equal boxes, where the graph is such a grid."""
     each = sizes[0]
     if len(set(sizes)) > 1 or not len(links.ends):
@@ -108,10 +109,10 @@ def boxes(links: Links, sizes: Sequence[int]) -> Iterator[Ints]:
         yield min(ways, key=links.cut)
 
 
-def _boxed(grid: Grid, sides: tuple[int, int, int]) -> Ints:
+def _boxed(grid: Grid, sides: tuple[int, int, int]) -> Integers:
     place = grid.coordinates(np.arange(np.prod(grid.dims))) // np.array(sides)
     counts = np.array(grid.dims) // np.array(sides)
-    number: Ints = place[:, 0] + counts[0] * (place[:, 1] + counts[1] * place[:, 2])
+    number: Integers = place[:, 0] + counts[0] * (place[:, 1] + counts[1] * place[:, 2])
     return number
 
 

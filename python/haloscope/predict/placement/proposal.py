@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from haloscope.base.arrays import Integers
 from haloscope.base.units import bytes_text, percent_text, time_text
 from haloscope.predict.machine import Machine
 from haloscope.predict.machine_files import load_machine
 from haloscope.predict.placement.levels import Sections, message_times, sections
 from haloscope.predict.placement.nodes import Nodes, read_nodes, recorded
 from haloscope.predict.placement.parting import parted
-from haloscope.predict.placement.traffic import Ints, Traffic
+from haloscope.predict.placement.traffic import Traffic
 
 __all__ = ["WORTH", "Proposal", "propose", "propose_placement"]
 
@@ -31,8 +32,8 @@ class Proposal:
 
     traffic: Traffic
     nodes: Nodes
-    before: Ints
-    after: Ints
+    before: Integers
+    after: Integers
     machine: Machine | None = None
 
     @property
@@ -136,16 +137,16 @@ def propose(
     return Proposal(traffic, nodes, before, _arranged(traffic, nodes, before, parts), model)
 
 
-def _slots(nodes: Nodes, node: Ints) -> Ints:
+def _slots(nodes: Nodes, node: Integers) -> Integers:
     """Return a slot for each rank, rising on each node."""
     slots = np.empty(len(node), dtype=np.int64)
     slots[np.argsort(node, kind="stable")] = np.arange(len(node))
     return slots
 
 
-def _arranged(traffic: Traffic, nodes: Nodes, before: Ints, levels: list[Sections]) -> Ints:
+def _arranged(traffic: Traffic, nodes: Nodes, before: Integers, levels: list[Sections]) -> Integers:
     """Return the slots of ranks, parted level by level from the outermost to the nodes and into them."""
-    after: Ints = before.copy()
+    after: Integers = before.copy()
     for sizes in levels:
         ends = np.cumsum(sizes.inner)
         for first, last in sizes.spans:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from haloscope.base.arrays import Integers
 from haloscope.base.errors import ComponentError
-from haloscope.predict.placement.traffic import Ints, Links
+from haloscope.predict.placement.traffic import Links
 
 __all__ = ["mapped"]
 
@@ -20,7 +21,7 @@ _SECONDS = 300.0
 _MOST_WEIGHT = 1 << 29
 
 
-def mapped(links: Links, sizes: Sequence[int]) -> Ints:
+def mapped(links: Links, sizes: Sequence[int]) -> Integers:
     """Return the part of each vertex: parts of about these sizes, with few bytes between them.
 
     Raises `ComponentError` where Scotch is missing or fails.
@@ -70,7 +71,7 @@ def _target(sizes: Sequence[int]) -> str:
     return f"cmpltw\n{len(sizes)} {' '.join(map(str, sizes))}\n"
 
 
-def _read(mapping: Path, tool: str, vertices: int, parts: int) -> Ints:
+def _read(mapping: Path, tool: str, vertices: int, parts: int) -> Integers:
     words = np.array(mapping.read_text(encoding="ascii").split(), dtype=np.int64)
     if len(words) != 2 * vertices + 1:
         raise ComponentError(f"{tool}: wrote a mapping of another form; is it Scotch's gmap?")

@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import UsageError
 
 if TYPE_CHECKING:
     from haloscope.profile import Profile
 
-__all__ = ["Floats", "Ints", "Traffic"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+__all__ = ["Traffic"]
 
 
 @dataclass(frozen=True)
@@ -27,10 +24,10 @@ class Traffic:
     """Messages and bytes from `senders[k]` to `receivers[k]`, each pair once, in both directions apart."""
 
     ranks: int
-    senders: Ints
-    receivers: Ints
-    messages: Ints
-    bytes: Ints
+    senders: Integers
+    receivers: Integers
+    messages: Integers
+    bytes: Integers
 
     @classmethod
     def of(cls, profile: Profile) -> Traffic:
@@ -63,7 +60,7 @@ class Traffic:
         """All bytes."""
         return int(self.bytes.sum())
 
-    def across(self, node: Ints) -> int:
+    def across(self, node: Integers) -> int:
         """Return bytes between ranks on different nodes; `node` is that of each rank."""
         return int(self.bytes[node[self.senders] != node[self.receivers]].sum())
 
@@ -79,12 +76,12 @@ class Traffic:
 class Links:
     """An undirected graph: `ends[first[v]:first[v + 1]]` are joined to v, with so many bytes each."""
 
-    first: Ints
-    ends: Ints
+    first: Integers
+    ends: Integers
     weights: Floats
 
     @classmethod
-    def of(cls, vertices: int, pairs: Ints, weights: Floats) -> Links:
+    def of(cls, vertices: int, pairs: Integers, weights: Floats) -> Links:
         """Return the graph of pairs (2 × pairs); several of the same two vertices are added up."""
         both = np.concatenate([pairs, pairs[::-1]], axis=1)
         keys, place = np.unique(both[0] * vertices + both[1], return_inverse=True)
@@ -98,15 +95,15 @@ class Links:
         return len(self.first) - 1
 
     @cached_property
-    def begins(self) -> Ints:
+    def begins(self) -> Integers:
         """The vertex at which each end begins."""
         return np.repeat(np.arange(self.vertices), np.diff(self.first))
 
-    def cut(self, part: Ints) -> float:
+    def cut(self, part: Integers) -> float:
         """Return the bytes between parts; `part` is that of each vertex."""
         return float(self.weights[part[self.begins] != part[self.ends]].sum()) / 2
 
-    def within(self, members: Sequence[int] | Ints) -> Links:
+    def within(self, members: Sequence[int] | Integers) -> Links:
         """Return the graph of some vertices, numbered in this order."""
         number = np.full(self.vertices, -1, dtype=np.int64)
         number[np.asarray(members)] = np.arange(len(members))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from haloscope.base.arrays import AnyArray, Floats, Integers32
 from haloscope.base.errors import UsageError
 from haloscope.profile.kernels import native_library as library
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["MESSAGE", "Durations", "Executed", "Plan", "Schedule", "execute"]
 
@@ -101,7 +101,7 @@ class Schedule:
         return np.concatenate(self._parts)
 
     @cached_property
-    def columns(self) -> dict[str, NDArray[Any]]:
+    def columns(self) -> dict[str, AnyArray]:
         """The same by name, each in one piece."""
         return {name: np.ascontiguousarray(self.messages[name]) for name in MESSAGE.names or ()}
 
@@ -117,8 +117,8 @@ class Durations:
     latency: Floats
     work: Floats
     shared: Floats | None = None
-    way_out: NDArray[np.int32] | None = None
-    way_in: NDArray[np.int32] | None = None
+    way_out: Integers32 | None = None
+    way_in: Integers32 | None = None
 
 
 class Executed(NamedTuple):

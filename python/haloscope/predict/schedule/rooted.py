@@ -25,9 +25,8 @@ from haloscope.predict.schedule.rounds import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import Integers
 
-    Integers = NDArray[np.int64]
 
 __all__ = [
     "broadcast_linear",

@@ -28,11 +28,9 @@ from haloscope.predict.schedule.rounds import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Integers
     from haloscope.predict.schedule.message_schedule import Schedule
 
-    Integers = NDArray[np.int64]
 
 __all__ = [
     "allgather_bruck",

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Integers
     from haloscope.predict.schedule.message_schedule import Schedule
     from haloscope.predict.schedule.trees import Tree
 
-    Integers = NDArray[np.int64]
 
 __all__ = [
     "blocks_of",

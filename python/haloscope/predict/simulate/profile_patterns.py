@@ -17,9 +17,8 @@ from haloscope.predict.simulate.pattern import Collective, Node, Pattern
 from haloscope.predict.simulate.rank_grids import Grid, Offset, detect
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import Floats
 
-    Numbers = NDArray[np.float64]
 
 __all__ = ["IN_MPI", "Grown", "computing_of", "grid_of", "pattern_of", "require_pattern", "sends_of"]
 
@@ -38,14 +37,14 @@ class Grown:
 
     how: str
     is_grid: bool
-    computing: Numbers
-    sends: Numbers
-    message_bytes: Numbers
-    calls: Numbers
-    call_bytes: Numbers
+    computing: Floats
+    sends: Floats
+    message_bytes: Floats
+    calls: Floats
+    call_bytes: Floats
 
     @classmethod
-    def same(cls, is_grid: bool, computing: Numbers) -> Grown:
+    def same(cls, is_grid: bool, computing: Floats) -> Grown:
         """Return no growth: all ranks compute as long."""
         ones = np.ones(len(computing))
         return cls("each rank alike", is_grid, computing, ones, ones, ones, ones)

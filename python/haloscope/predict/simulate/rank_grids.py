@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from haloscope.base.arrays import Integers
 from haloscope.predict.simulate.platform import near_cube
 
 __all__ = ["Grid", "detect"]
 
 Offset = tuple[int, int, int]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -24,11 +23,11 @@ class Grid:
     dims: tuple[int, int, int]
     wraps: tuple[bool, bool, bool] = (False, False, False)
 
-    def coordinates(self, ranks: Ints) -> Ints:
+    def coordinates(self, ranks: Integers) -> Integers:
         x, y, _ = self.dims
         return np.stack([ranks % x, ranks // x % y, ranks // (x * y)], axis=-1)
 
-    def offsets(self, ranks: Ints, partners: Ints) -> Ints:
+    def offsets(self, ranks: Integers, partners: Integers) -> Integers:
         """Return the steps from each rank to its partner, the short way round where an axis wraps."""
         found = self.coordinates(partners) - self.coordinates(ranks)
         for axis, (size, wraps) in enumerate(zip(self.dims, self.wraps, strict=True)):
@@ -70,7 +69,7 @@ class Grid:
         return Grid((dims[0], dims[1], dims[2]), self.wraps)
 
 
-def detect(ranks: int, senders: Ints, partners: Ints) -> Grid | None:
+def detect(ranks: int, senders: Integers, partners: Integers) -> Grid | None:
     """Return the grid on which all partners are next to each other, in the fewest directions.
 
     Of several, it is the nearest to a cube.

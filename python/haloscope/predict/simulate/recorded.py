@@ -21,8 +21,7 @@ from haloscope.predict.simulate.recorded_collectives import collectives_of
 from haloscope.predict.simulate.traces import BYTE, MOST_TAGS, region_begin, region_end
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Integers, Integers32
     from haloscope.profile.trace import Trace
 
 __all__ = ["Recorded"]
@@ -166,9 +165,7 @@ def _waited_in(pairs: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
     return pl.Series("done", chosen, dtype=pl.Int64)
 
 
-def _first_calls(
-    calls: pl.DataFrame, ranks: NDArray[np.int32], times: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _first_calls(calls: pl.DataFrame, ranks: Integers32, times: Integers) -> Integers:
     """Return the first call of each rank that begins at a time or after it, -1 if there is none."""
     found = np.full(len(ranks), -1, np.int64)
     for (rank,), own in calls.partition_by("rank", as_dict=True).items():

@@ -24,9 +24,8 @@ from haloscope.predict.simulate.profile_patterns import (
 from haloscope.predict.simulate.rank_grids import Grid
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import Floats, Integers
 
-    Numbers = NDArray[np.float64]
 
 __all__ = ["Measured", "RegionLaws"]
 
@@ -46,7 +45,7 @@ class Measured:
     info: dict[str, Any]
     regions: list[str]
     names: list[str]
-    parents: NDArray[np.int64]
+    parents: Integers
     own: pl.DataFrame
 
     @classmethod
@@ -59,7 +58,7 @@ class Measured:
             own = _own(opened, ranks)
         return cls(profile, ranks, info, tree.names, tree.full_names, tree.parents, own)
 
-    def along(self, names: Sequence[str], column: str) -> Numbers:
+    def along(self, names: Sequence[str], column: str) -> Floats:
         """Return a column by regions of these names; a region that it lacks did nothing."""
         known = dict(zip(self.names, self.own[column].to_list(), strict=True))
         return np.array([known.get(name, 0.0) for name in names])
@@ -106,7 +105,7 @@ class RegionLaws:
         """True if on all numbers of ranks a grid explains who sends to whom."""
         return None not in self._grids
 
-    def values(self, column: str) -> Numbers:
+    def values(self, column: str) -> Floats:
         """Return a column of `Measured.own`, mean over the runs of a point, shape (regions, points)."""
         means = [
             np.mean([one.along(self.largest.names, column) for one in runs], axis=0) for runs in self.runs
@@ -124,7 +123,7 @@ class RegionLaws:
         value, without = (np.clip(part / here, 0, None) for part in (found.value, found.without))
         return Beyond(found.laws, value, without, found.left_out / one)
 
-    def waiting(self, took: Numbers, ranks: int) -> Beyond:
+    def waiting(self, took: Floats, ranks: int) -> Beyond:
         """Return what laws say of seconds of waiting, shape (regions, points).
 
         On a grid they go by how long the way through it is: what a wave of messages has to wait for.
@@ -146,7 +145,7 @@ class RegionLaws:
             times["call_bytes"] / times["calls"],
         )
 
-    def _times(self, column: str, ranks: int) -> Numbers:
+    def _times(self, column: str, ranks: int) -> Floats:
         """Return how many times as much as in the largest profile it is; 1 where nothing is."""
         there = self.largest.along(self.largest.names, column)
         here = beyond(self.points, self.values(column), ranks).value

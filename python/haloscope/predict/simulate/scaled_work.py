@@ -23,14 +23,12 @@ from haloscope.predict.simulate.region_laws import Measured, RegionLaws
 from haloscope.predict.simulate.works import replay, what_if
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Floats, Integers
     from haloscope.explain.ensembles import Beyond
     from haloscope.predict.simulate.pattern import Pattern
     from haloscope.predict.simulate.platform import Platform
     from haloscope.predict.simulate.running import Options
 
-    Numbers = NDArray[np.float64]
 
 __all__ = ["ScaledWork"]
 
@@ -74,7 +72,7 @@ class ScaledWork:
         as_well = there.selector == options.selector and not options.algorithms
         return None if is_same and as_well else there
 
-    def _stretch(self, options: Options, messages: Numbers, step: Callable[[str], None]) -> Numbers:
+    def _stretch(self, options: Options, messages: Floats, step: Callable[[str], None]) -> Floats:
         """Return how many times as long messages of each region take as on the profiles' network."""
         there = self._where_recorded(options)
         if there is None:
@@ -85,7 +83,7 @@ class ScaledWork:
             times = np.where((before > 0) & (messages > 0), messages / before, 1.0)
         return np.asarray(times)
 
-    def _patterns_of_profiles(self, options: Options, step: Callable[[str], None]) -> Numbers | None:
+    def _patterns_of_profiles(self, options: Options, step: Callable[[str], None]) -> Floats | None:
         """Return what the messages of one profile a number of ranks take on the network that it ran on.
 
         None if one did not run on a network that is known.
@@ -100,11 +98,11 @@ class ScaledWork:
             columns.append(self._pattern_of(one, _as_recorded(one, network, options)))
         return np.asarray(np.array(columns).T)
 
-    def _pattern_of(self, one: Measured, options: Options) -> Numbers:
+    def _pattern_of(self, one: Measured, options: Options) -> Floats:
         alike = Grown.same(self.laws.is_grid, one.own["computing"].to_numpy())
         return self._in_mpi(pattern_of(one.profile, one.ranks, "weak", 1.0, alike), options)
 
-    def _in_mpi(self, pattern: Pattern, options: Options) -> Numbers:
+    def _in_mpi(self, pattern: Pattern, options: Options) -> Floats:
         """Return the seconds that a simulated pattern is in MPI, by regions of the largest profile."""
         with tempfile.TemporaryDirectory(prefix="haloscope-predict-") as name:
             output = Path(name) / "pattern.halo"
@@ -145,9 +143,9 @@ class _Prediction:
     laws: RegionLaws
     ranks: int
     compute: float
-    messages: Numbers
-    recorded: Numbers | None
-    stretch: Numbers
+    messages: Floats
+    recorded: Floats | None
+    stretch: Floats
 
     def table(self) -> pl.DataFrame:
         """Return a row for each region, with what is nested in it, of an average rank."""
@@ -173,15 +171,15 @@ class _Prediction:
             schema_overrides={"waiting": pl.Float64},
         )
 
-    def _waiting(self) -> tuple[Beyond, Numbers]:
+    def _waiting(self) -> tuple[Beyond, Floats]:
         """Return what laws say of MPI's time beyond messages, and what messages are at the points."""
         took = self.laws.values("mpi")
         patterns = took if self.recorded is None else self.recorded
         return self.laws.waiting(took - patterns, self.ranks), patterns
 
     def _bounds(
-        self, computing: Beyond, waiting: Beyond, patterns: Numbers, nested: Numbers
-    ) -> tuple[Numbers, Numbers]:
+        self, computing: Beyond, waiting: Beyond, patterns: Floats, nested: Floats
+    ) -> tuple[Floats, Floats]:
         """Return the bounds of an interval by the jackknife+ (Barber, Candès, Ramdas, Tibshirani, 2021).
 
         The least and the most that laws say without a point, less and more by the share that they miss it by.
@@ -199,7 +197,7 @@ class _Prediction:
         return np.minimum(*low), np.maximum(*high)
 
 
-def _nested(parents: NDArray[np.int64]) -> Numbers:
+def _nested(parents: Integers) -> Floats:
     """Return a matrix that adds to each region those nested in it."""
     nested = np.eye(len(parents))
     for path in range(len(parents) - 1, 0, -1):

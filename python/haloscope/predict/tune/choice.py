@@ -23,8 +23,7 @@ from haloscope.predict.prediction import choose, predict
 from haloscope.predict.tune.tuning_rules import DEFAULT, Rule, counted_bytes
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Floats, Integers
     from haloscope.predict.bench.sweep import Sweep
     from haloscope.predict.machine import Machine
 
@@ -52,7 +51,7 @@ _OWN = Candidate()
 
 # The times of a point: for each candidate and each of its launches, logarithms of the medians of batches of
 # iterations.
-Batches = Mapping[Candidate, "Sequence[NDArray[np.float64]]"]
+Batches = Mapping[Candidate, "Sequence[Floats]"]
 
 
 def choose_from(sweep: Sweep, margin: float = 0.05, level: float = 0.05) -> dict[CollectivePoint, Candidate]:
@@ -67,7 +66,7 @@ def choose_from(sweep: Sweep, margin: float = 0.05, level: float = 0.05) -> dict
     return chosen
 
 
-def _points(sweep: Sweep) -> dict[CollectivePoint, dict[Candidate, list[NDArray[np.float64]]]]:
+def _points(sweep: Sweep) -> dict[CollectivePoint, dict[Candidate, list[Floats]]]:
     rows = sweep.points.with_row_index("row")
     mappings = rows["mapping"].unique().to_list()
     if len(mappings) > 1:
@@ -75,7 +74,7 @@ def _points(sweep: Sweep) -> dict[CollectivePoint, dict[Candidate, list[NDArray[
             "the sweep has several mappings of ranks, which rules cannot tell apart: "
             f"{', '.join(map(str, mappings))}; measure with one"
         )
-    points: dict[CollectivePoint, dict[Candidate, list[NDArray[np.float64]]]] = {}
+    points: dict[CollectivePoint, dict[Candidate, list[Floats]]] = {}
     for row in rows.iter_rows(named=True):
         point = CollectivePoint(row["collective"], row["ranks"], row["bytes"])
         if row["ranks"] >= 2 and row["status"] == "ok":
@@ -97,7 +96,7 @@ def _candidate(row: Mapping[str, Any]) -> Candidate:
     return Candidate(row["algorithm"], row["number"] or 0, *extras)
 
 
-def batches(samples: NDArray[np.int64]) -> NDArray[np.float64]:
+def batches(samples: Integers) -> Floats:
     """Return logarithms of the medians of batches of iterations, of the rank that takes longest.
 
     Successive iterations are not independent; medians of some dozen of them nearly are.
@@ -121,7 +120,7 @@ def _faster(
     return found
 
 
-def _middle(launches: Sequence[NDArray[np.float64]]) -> float:
+def _middle(launches: Sequence[Floats]) -> float:
     return float(np.mean([np.median(batch) for batch in launches]))
 
 
@@ -144,7 +143,7 @@ def _probability(times: Batches, one: Candidate) -> float:
     return float(t.cdf(ratio / math.sqrt(variance * (1 / len(ours) + 1 / len(default))), free))
 
 
-def _welch(ours: NDArray[np.float64], default: NDArray[np.float64]) -> float:
+def _welch(ours: Floats, default: Floats) -> float:
     """Return the probability of such times if the candidate were not faster."""
     from scipy.stats import ttest_ind
 

@@ -25,7 +25,7 @@ from haloscope.predict.tune.choice import Candidate, holm
 from haloscope.predict.tune.verification import Bench
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import Floats
 
 __all__ = [
     "Trial",
@@ -50,11 +50,11 @@ _OWN = Candidate()
 class Trial:
     """The times of one point, one a round, by the library's own choice and by the rules."""
 
-    default: NDArray[np.float64]
-    tuned: NDArray[np.float64]
+    default: Floats
+    tuned: Floats
 
     @property
-    def gains(self) -> NDArray[np.float64]:
+    def gains(self) -> Floats:
         """The logarithms of default / tuned, one a round."""
         return np.log(self.default / self.tuned)
 
@@ -183,7 +183,7 @@ def known(bench: Bench, collective: str, name: str, segment: int, fanout: int) -
     )
 
 
-def gain_interval(logarithms: NDArray[np.float64], level: float = 0.05) -> tuple[float, ...]:
+def gain_interval(logarithms: Floats, level: float = 0.05) -> tuple[float, ...]:
     """Return the geometric mean of gains, one a round, and its interval by Student's t."""
     from scipy.stats import t
 

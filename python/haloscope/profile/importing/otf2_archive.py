@@ -22,7 +22,7 @@ from haloscope.profile.store.framing import REMEDY
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import AnyArray
 
 __all__ = ["KINDS", "NO_NUMBER", "Archive", "take_apart"]
 
@@ -76,8 +76,8 @@ class Archive:
     clock: dict[str, int] = field(default_factory=dict)
     locations: list[tuple[int, int]] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
-    events: NDArray[Any] = field(default_factory=lambda: np.zeros(0, _EVENT))
-    messages: NDArray[Any] = field(default_factory=lambda: np.zeros(0, _MESSAGE))
+    events: AnyArray = field(default_factory=lambda: np.zeros(0, _EVENT))
+    messages: AnyArray = field(default_factory=lambda: np.zeros(0, _MESSAGE))
 
     def text(self, number: int) -> str:
         """Return a string by its number; one that is not defined is said so."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -13,8 +13,7 @@ from haloscope.profile.importing.otf2_archive import KINDS
 from haloscope.profile.store.tree import PROGRAM
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import AnyArray, Integers
     from haloscope.profile.importing.otf2_archive import Archive
     from haloscope.profile.importing.otf2_world import World
 
@@ -25,8 +24,6 @@ _ENTER, _LEAVE = KINDS.index("enter"), KINDS.index("leave")
 _MOST_DEPTH = 1024  # as the recorder has it: what is deeper counts for the region around it
 _BEGINS = ("MPI_Init", "MPI_Init_thread", "MPI_Session_init")
 _ENDS = ("MPI_Finalize", "MPI_Session_finalize")
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass
@@ -94,7 +91,7 @@ def read_events(archive: Archive, world: World) -> Events:
     )
 
 
-def _of_ranks(archive: Archive, world: World) -> tuple[Array, Array]:
+def _of_ranks(archive: Archive, world: World) -> tuple[AnyArray, AnyArray]:
     """Return the events of threads of ranks, and the location of each."""
     locations = np.array([number for number, _ in archive.locations], dtype=np.uint64)
     counts = [count for _, count in archive.locations]
@@ -103,7 +100,7 @@ def _of_ranks(archive: Archive, world: World) -> tuple[Array, Array]:
     return archive.events[wanted], location[wanted]
 
 
-def _nanoseconds(archive: Archive, time: Array) -> NDArray[np.int64]:
+def _nanoseconds(archive: Archive, time: AnyArray) -> Integers:
     ticks = archive.clock.get("clock", 10**9) or 10**9
     offset = archive.clock.get("offset")
     if offset is None:
@@ -114,7 +111,7 @@ def _nanoseconds(archive: Archive, time: Array) -> NDArray[np.int64]:
     return np.asarray(since, dtype=np.int64)
 
 
-def _forward(time: NDArray[np.int64], location: Array) -> tuple[NDArray[np.int64], int]:
+def _forward(time: Integers, location: AnyArray) -> tuple[Integers, int]:
     """Return times that never go back within a location, and how many had to be moved."""
     frame = pl.DataFrame({"time": time, "location": location})
     moved = frame.select(pl.col("time").cum_max().over("location"))["time"].to_numpy()
@@ -127,18 +124,18 @@ class _Pairs:
     1 on, regions, and the visits around them.
     """
 
-    enter: Array
-    leave: Array
-    begin: Array
-    end: Array
-    level: Array
-    region: Array
-    parent: Array
+    enter: AnyArray
+    leave: AnyArray
+    begin: AnyArray
+    end: AnyArray
+    level: AnyArray
+    region: AnyArray
+    parent: AnyArray
     unmatched: int
     open: int
 
 
-def _pair(events: Array, location: Array, time: Array) -> _Pairs:
+def _pair(events: AnyArray, location: AnyArray, time: AnyArray) -> _Pairs:
     """Return the visits; ends without a begin are left out, begins without an end last until the end."""
     marks = np.flatnonzero(events["kind"] <= _LEAVE)
     step = np.where(events["kind"][marks] == _ENTER, 1, -1)
@@ -182,13 +179,13 @@ def _pair(events: Array, location: Array, time: Array) -> _Pairs:
     )
 
 
-def _last_times(location: Array, time: Array) -> Array:
+def _last_times(location: AnyArray, time: AnyArray) -> AnyArray:
     """Return for each event the time of the last one of its location."""
     frame = pl.DataFrame({"time": time, "location": location})
     return frame.select(pl.col("time").max().over("location"))["time"].to_numpy()
 
 
-def _parents(level: Array, location: Array) -> NDArray[np.int64]:
+def _parents(level: AnyArray, location: AnyArray) -> Integers:
     """Return the visit around each visit, −1 for none: the last one before it that is a level higher."""
     parent = np.full(len(level), -1, dtype=np.int64)
     above = np.zeros(0, dtype=np.int64)
@@ -200,7 +197,7 @@ def _parents(level: Array, location: Array) -> NDArray[np.int64]:
     return parent
 
 
-def _region_names(archive: Archive, regions: Array) -> tuple[dict[int, str], dict[int, bool]]:
+def _region_names(archive: Archive, regions: AnyArray) -> tuple[dict[int, str], dict[int, bool]]:
     """Return the name of each region that was entered, and whether it is a function of MPI."""
     names, is_call = {}, {}
     for number in np.unique(regions).tolist():
@@ -218,10 +215,10 @@ class _Paths:
 
     names: list[str]
     parents: list[int]
-    of_visit: Array
-    is_call: Array  # the outermost calls of MPI
-    is_region: Array
-    call_of: Array  # the outermost call that a visit is in or is itself, −1: none
+    of_visit: AnyArray
+    is_call: AnyArray  # the outermost calls of MPI
+    is_region: AnyArray
+    call_of: AnyArray  # the outermost call that a visit is in or is itself, −1: none
 
 
 def _paths(paired: _Pairs, names: dict[int, str], is_call: dict[int, bool]) -> _Paths:
@@ -257,7 +254,7 @@ def _paths(paired: _Pairs, names: dict[int, str], is_call: dict[int, bool]) -> _
     return _Paths(path_names, path_parents, of_visit, is_outer, is_region, call_of)
 
 
-def _open_at(paired: _Pairs, location: Array, events: Array) -> NDArray[np.int64]:
+def _open_at(paired: _Pairs, location: AnyArray, events: AnyArray) -> Integers:
     """Return the innermost visit that is open at each event, −1 for none."""
     closed = np.flatnonzero(paired.leave >= 0)
     marks = np.concatenate([paired.enter, paired.leave[closed]])
@@ -274,18 +271,18 @@ def _open_at(paired: _Pairs, location: Array, events: Array) -> NDArray[np.int64
 class _Where:
     """Rank and thread of events."""
 
-    def __init__(self, world: World, location: Array) -> None:
+    def __init__(self, world: World, location: AnyArray) -> None:
         numbers, which = np.unique(location, return_inverse=True)
         places = np.array([world.ranks[int(number)] for number in numbers], dtype=np.int64).reshape(-1, 2)
         self.ranks, self.threads = places[which.reshape(-1), 0], places[which.reshape(-1), 1]
         self.location = location
 
-    def frame(self, events: Array) -> pl.DataFrame:
+    def frame(self, events: AnyArray) -> pl.DataFrame:
         """Return `rank` and `thread` of some events."""
         return pl.DataFrame({"rank": self.ranks[events], "thread": self.threads[events]})
 
 
-def _of_call(call_of: Array, rows: Array, visits: Array) -> Array:
+def _of_call(call_of: AnyArray, rows: AnyArray, visits: AnyArray) -> AnyArray:
     """Return the row of the call that each visit is in, −1 for none."""
     if not len(call_of):
         return np.full(len(visits), -1, dtype=np.int64)
@@ -293,7 +290,7 @@ def _of_call(call_of: Array, rows: Array, visits: Array) -> Array:
     return np.where(call >= 0, rows[call], -1)
 
 
-def _messages(archive: Archive, world: World, values: Array, ranks: Array) -> list[pl.Series]:
+def _messages(archive: Archive, world: World, values: AnyArray, ranks: AnyArray) -> list[pl.Series]:
     """Return what is said of messages and collectives, of events that have the row of one as their value."""
     is_there = values < len(archive.messages)
     if not len(archive.messages):

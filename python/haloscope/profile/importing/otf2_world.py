@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import AnyArray, Integers
     from haloscope.profile.importing.otf2_archive import Archive
 
 __all__ = ["World"]
@@ -97,9 +94,7 @@ class World:
         defined = self.archive.communicators.get(communicator, {})
         return 1 if (defined.get("group", _UNKNOWN), _COMM_SELF) in self.archive.groups else None
 
-    def world_ranks(
-        self, communicators: NDArray[Any], numbers: NDArray[Any], ranks: NDArray[Any]
-    ) -> NDArray[np.int64]:
+    def world_ranks(self, communicators: AnyArray, numbers: AnyArray, ranks: AnyArray) -> Integers:
         """Return the world rank of each number in a communicator, as the rank sees it; −1 if unknown."""
         found = np.full(len(numbers), _UNKNOWN, dtype=np.int64)
         for communicator in np.unique(communicators).tolist():
@@ -117,14 +112,14 @@ class World:
         found[(found < 0) | (found >= self.size)] = _UNKNOWN
         return found
 
-    def _remote(self, communicator: int) -> NDArray[np.int64] | None:
+    def _remote(self, communicator: int) -> Integers | None:
         defined = self.archive.communicators.get(communicator, {})
         if "remote" not in defined:
             return None
         return np.array(self.archive.groups.get((defined["remote"], _COMM_GROUP), []), dtype=np.int64)
 
 
-def _at(members: NDArray[np.int64], numbers: NDArray[Any]) -> NDArray[np.int64]:
+def _at(members: Integers, numbers: AnyArray) -> Integers:
     """Return the members at these places, −1 for places that are not there."""
     if not len(members):
         return np.full(len(numbers), _UNKNOWN, dtype=np.int64)

@@ -13,11 +13,10 @@ import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from haloscope.base.arrays import AnyArray, Bytes, Flags, Floats, Integers
 from haloscope.base.errors import HaloscopeError
 
 __all__ = [
@@ -111,9 +110,6 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
 
 MOST_STATES = 32
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Places:
@@ -184,7 +180,7 @@ def gaussian_posterior(
 
 def gaussian_viterbi(
     values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
-) -> NDArray[np.uint8]:
+) -> Bytes:
     """Return the most likely states, laid out as `values`; 255 outside all sequences."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
     return batch.viterbi(threads)
@@ -204,7 +200,7 @@ def log_likelihood(log_density: Floats, places: Places, chain: Chain, threads: i
     return batch.expectation(threads, counting=False, posterior=False)[0]
 
 
-def viterbi(log_density: Floats, places: Places, chain: Chain, threads: int = 1) -> NDArray[np.uint8]:
+def viterbi(log_density: Floats, places: Places, chain: Chain, threads: int = 1) -> Bytes:
     """Return the most likely state of each point, shape (points,); 255 outside all sequences."""
     return _Batch.of(places, chain, log_density=log_density).viterbi(threads)
 
@@ -249,7 +245,7 @@ class _Batch:
     """Checked arguments: the arrays are kept alive with the pointers to them."""
 
     struct: _Struct
-    arrays: tuple[NDArray[Any] | None, ...]
+    arrays: tuple[AnyArray | None, ...]
     points: int
     states: int
     sequences: int
@@ -311,7 +307,7 @@ class _Batch:
         _succeed(native_library().haloscope_medians(ctypes.byref(self.struct), threads, found.ctypes.data))
         return found
 
-    def viterbi(self, threads: int) -> NDArray[np.uint8]:
+    def viterbi(self, threads: int) -> Bytes:
         # The kernel fills only what belongs to a sequence.
         whole = self.whole
         states = np.empty(self.points, np.uint8) if whole else np.full(self.points, 255, np.uint8)
@@ -323,7 +319,7 @@ class _Batch:
         return states
 
 
-def _check(array: NDArray[Any] | None, shape: tuple[int, ...], kind: type) -> None:
+def _check(array: AnyArray | None, shape: tuple[int, ...], kind: type) -> None:
     if array is not None and not (array.dtype == kind and array.shape == shape and array.flags.c_contiguous):
         wanted = f"a contiguous array of {kind.__name__}, {shape}"
         raise ValueError(f"{array.dtype} {array.shape} where {wanted} is needed")
@@ -360,7 +356,7 @@ def band_depth(curves: Floats, threads: int) -> Floats:
     return depth
 
 
-def envelope(curves: Floats, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def envelope(curves: Floats, chosen: Integers) -> tuple[Floats, Floats]:
     """Return the least and the largest of the `chosen` curves, at least one, at each point."""
     low, high = np.empty((2, curves.shape[1]))
     index = np.ascontiguousarray(chosen, dtype=np.int64)
@@ -372,7 +368,7 @@ def envelope(curves: Floats, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]
     return low, high
 
 
-def outside(curves: Floats, low: Floats, high: Floats) -> NDArray[np.bool_]:
+def outside(curves: Floats, low: Floats, high: Floats) -> Flags:
     """Return whether each curve is below `low` or above `high`, (points,) each, anywhere."""
     found = np.empty(len(curves), dtype=np.bool_)
     bounds = [np.broadcast_to(bound, curves.shape[1:]).astype(np.float64) for bound in (low, high)]

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 # Inflates twice as fast as the interpreter's own, and is the same otherwise.
 from zlib_ng import zlib_ng
 
+from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.base.errors import ProfileError
 from haloscope.profile.store.columns import LAYOUT, NEWER, typed
 from haloscope.profile.store.directory import PLAIN, Chunk, Column, Directory, most_memory, parse
@@ -84,7 +84,7 @@ class ProfileFile:
         """How many events its trace may stand for, in as many bytes of memory as the tables may take."""
         return most_memory(os.fstat(self._descriptor).st_size) // _EVENT_BYTES
 
-    def column(self, table: str, name: str) -> NDArray[np.int64] | NDArray[np.float64]:
+    def column(self, table: str, name: str) -> Integers | Floats:
         """Return one column, shape (rows,): int64, or float64 for `real`.
 
         A `string` column comes as its indices, all of them inside `strings`. Raises
@@ -92,7 +92,7 @@ class ProfileFile:
         """
         return self.columns(table, [name])[name]
 
-    def columns(self, table: str, names: Sequence[str]) -> dict[str, NDArray[np.int64] | NDArray[np.float64]]:
+    def columns(self, table: str, names: Sequence[str]) -> dict[str, Integers | Floats]:
         """Return several columns of one table by name, unpacked side by side."""
         wanted = [self.tables[table][name] for name in names]
         if self.rows(table) * len(wanted) < _WORTH_THREADS:
@@ -112,7 +112,7 @@ class ProfileFile:
         arrays = self.columns(table, known)
         return typed(table, columns, {name: self._series(table, name, arrays[name]) for name in known})
 
-    def _series(self, table: str, name: str, array: NDArray[np.int64] | NDArray[np.float64]) -> pl.Series:
+    def _series(self, table: str, name: str, array: Integers | Floats) -> pl.Series:
         kind = LAYOUT[table][name]
         if kind == "string" and len(array) < _WORTH_POOL:
             return pl.Series(name, [self.strings[index] for index in array.tolist()], dtype=pl.String)
@@ -149,12 +149,7 @@ class ProfileFile:
         return list(zip([0, *ends], ends))  # noqa: B905  one longer
 
     def each_chunk(
-        self,
-        table: str,
-        name: str,
-        numbers: Sequence[int],
-        low: int,
-        work: Callable[[int, NDArray[np.uint8]], _T],
+        self, table: str, name: str, numbers: Sequence[int], low: int, work: Callable[[int, Bytes], _T]
     ) -> Iterator[_T]:
         """Yield what `work` makes of chunk after chunk of a column, the next ones in the meantime.
 
@@ -237,7 +232,7 @@ class ProfileFile:
             raise DamageError("the checksum of its directory is wrong")
         return parse(content, start)
 
-    def _load_small(self, wanted: Sequence[Column]) -> list[NDArray[np.int64] | NDArray[np.float64]]:
+    def _load_small(self, wanted: Sequence[Column]) -> list[Integers | Floats]:
         """Return columns that lie side by side: read at once, and unpacked once where they are alike."""
         chunks = [chunk for column in wanted for chunk in column.chunks]
         first = min((chunk.offset for chunk in chunks), default=0)
@@ -254,12 +249,10 @@ class ProfileFile:
             loaded.append(self._typed(column, parts))
         return loaded
 
-    def _load(self, column: Column) -> NDArray[np.int64] | NDArray[np.float64]:
+    def _load(self, column: Column) -> Integers | Floats:
         return self._typed(column, [self._load_chunk(chunk, column.name) for chunk in column.chunks])
 
-    def _typed(
-        self, column: Column, parts: list[NDArray[np.int64]]
-    ) -> NDArray[np.int64] | NDArray[np.float64]:
+    def _typed(self, column: Column, parts: list[Integers]) -> Integers | Floats:
         values = _joined(parts)
         if column.type == "real":
             return values.view(np.float64)
@@ -267,17 +260,17 @@ class ProfileFile:
             raise DamageError(f"column {column.name} names a string that is not there")
         return values
 
-    def _load_chunk(self, chunk: Chunk, name: str) -> NDArray[np.int64]:
+    def _load_chunk(self, chunk: Chunk, name: str) -> Integers:
         return decode(self._read(chunk.offset, chunk.size), chunk, name)
 
 
-def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+def _joined(parts: list[Integers]) -> Integers:
     if len(parts) == 1:
         return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def _within(indices: NDArray[np.int64], length: int) -> bool:
+def _within(indices: Integers, length: int) -> bool:
     return not len(indices) or bool(indices.min() >= 0 and indices.max() < length)
 
 
@@ -286,7 +279,7 @@ _FEW_ROWS = 4096  # looking for planes that are zero takes as long as copying th
 _ZlibError: type[Exception] = zlib_ng.error  # type: ignore[assignment]  # its stub says it is one
 
 
-def decode(raw: bytes, chunk: Chunk, name: str) -> NDArray[np.int64]:
+def decode(raw: bytes, chunk: Chunk, name: str) -> Integers:
     """Return the chunk's `rows` values, as signed 64-bit integers whatever they mean.
 
     `raw` is the chunk's bytes as they stand in the file, `name` the column's name for messages.
@@ -298,7 +291,7 @@ def decode(raw: bytes, chunk: Chunk, name: str) -> NDArray[np.int64]:
     return _unshuffle(_inflated(raw, chunk, _WIDTH, name))
 
 
-def _decoded(raw: bytes, chunk: Chunk, name: str) -> NDArray[np.int64]:
+def _decoded(raw: bytes, chunk: Chunk, name: str) -> Integers:
     """Return what `decode` does; values are not to be changed."""
     if chunk.rows > _FEW_ROWS:
         return decode(raw, chunk, name)
@@ -310,13 +303,13 @@ def _decoded(raw: bytes, chunk: Chunk, name: str) -> NDArray[np.int64]:
 
 # Zeros are many columns of a profile, and runs of one program are alike in what they count.
 @lru_cache(maxsize=256)
-def _decoded_once(raw: bytes, rows: int, crc: int, encoding: int) -> NDArray[np.int64]:
+def _decoded_once(raw: bytes, rows: int, crc: int, encoding: int) -> Integers:
     values = decode(raw, Chunk(rows, 0, len(raw), crc, encoding), "")
     values.flags.writeable = False
     return values
 
 
-def low_bytes(raw: bytes, chunk: Chunk, number: int, name: str) -> NDArray[np.uint8]:
+def low_bytes(raw: bytes, chunk: Chunk, number: int, name: str) -> Bytes:
     """Return the lowest `number` bytes of each value, shape (number, rows), the lowest one first.
 
     No more of the chunk is inflated. Raises `DamageError` as `decode` does.
@@ -333,7 +326,7 @@ def _check(raw: bytes, chunk: Chunk, name: str) -> None:
         raise DamageError(f"the checksum of column {name} is wrong")
 
 
-def _inflated(raw: bytes, chunk: Chunk, number: int, name: str) -> NDArray[np.uint8]:
+def _inflated(raw: bytes, chunk: Chunk, number: int, name: str) -> Bytes:
     expected, whole = number * chunk.rows, number == _WIDTH
     stream = zlib_ng.decompressobj()
     try:
@@ -346,7 +339,7 @@ def _inflated(raw: bytes, chunk: Chunk, number: int, name: str) -> NDArray[np.ui
     return np.frombuffer(data, dtype=np.uint8).reshape(number, chunk.rows)
 
 
-def _unshuffle(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
+def _unshuffle(planes: Bytes) -> Integers:
     if planes.shape[1] <= _FEW_ROWS:
         return np.ascontiguousarray(planes.T).view("<i8")[:, 0]
     values = np.zeros((planes.shape[1], _WIDTH), dtype=np.uint8)

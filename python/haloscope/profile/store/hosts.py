@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from haloscope.base.arrays import Integers
 from haloscope.profile.store.framing import DamageError
 
 __all__ = ["Hosts"]
@@ -19,7 +19,7 @@ _UNKNOWN = -1
 class Hosts:
     """The hosts of the ranks that the profile has; others, and partners outside, are unknown."""
 
-    def __init__(self, ranks: NDArray[np.int64], hosts: Sequence[str]) -> None:
+    def __init__(self, ranks: Integers, hosts: Sequence[str]) -> None:
         """Take ranks and their hosts, one each. Raises `DamageError` if a rank comes twice."""
         order = np.argsort(ranks, kind="stable")
         self.ranks = ranks[order]
@@ -30,14 +30,14 @@ class Hosts:
         codes = {name: code for code, name in enumerate(self.names)}
         self._codes = np.array([codes[hosts[place]] for place in order.tolist()], dtype=np.int64)
 
-    def codes(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+    def codes(self, ranks: Integers) -> Integers:
         """Return an index into `names` for each rank, −1 where unknown; same shape."""
         if not len(self.ranks):
             return np.full(len(ranks), _UNKNOWN, dtype=np.int64)
         place = self._places(ranks)
         return np.where(self.ranks[place] == ranks, self._codes[place], _UNKNOWN)
 
-    def _places(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _places(self, ranks: Integers) -> Integers:
         """Return where in `ranks` each rank stands if it is there at all."""
         last = len(self.ranks) - 1
         # No rank is missing, nearly always; then there is nothing to search for.

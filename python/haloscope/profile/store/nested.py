@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -10,8 +10,7 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import AnyArray, Integers
     from haloscope.profile.store.tree import Reduction, RegionTree
 
 __all__ = ["is_ordered", "with_nested"]
@@ -19,7 +18,7 @@ __all__ = ["is_ordered", "with_nested"]
 _MOST_PLACES = 1 << 62
 
 
-def is_ordered(paths: NDArray[np.int64], ranks: NDArray[np.int64]) -> bool:
+def is_ordered(paths: Integers, ranks: Integers) -> bool:
     """Return whether rows come by path and, within one, by rank, none of them twice."""
     later, same = paths[1:] > paths[:-1], paths[1:] == paths[:-1]
     return bool(np.all(later | (same & (ranks[1:] > ranks[:-1]))))
@@ -43,9 +42,7 @@ def with_nested(
     return rows.with_columns(_added_up(rows[name], how, steps) for name, how in reductions.items())
 
 
-def _rows_above(
-    paths: NDArray[np.int64], ranks: NDArray[np.int64], tree: RegionTree
-) -> NDArray[np.int64] | None:
+def _rows_above(paths: Integers, ranks: Integers, tree: RegionTree) -> Integers | None:
     """Return for each row that of the region around it, None if one has none."""
     around = tree.parents[paths]
     inner = around >= 0
@@ -66,13 +63,11 @@ def _rows_above(
     return above if np.array_equal(places[found], wanted) else None
 
 
-def _added_up(
-    column: pl.Series, how: Reduction, steps: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
-) -> pl.Series:
+def _added_up(column: pl.Series, how: Reduction, steps: list[tuple[Integers, Integers]]) -> pl.Series:
     unknown = column.null_count()
     if unknown == len(column):
         return column
-    values: NDArray[Any] = column.fill_null(0).to_numpy().copy()
+    values: AnyArray = column.fill_null(0).to_numpy().copy()
     if values.any():
         _add(values, np.maximum if how == "max" else np.add, steps)
     added = pl.Series(column.name, values)
@@ -83,9 +78,7 @@ def _added_up(
     return added.set(pl.Series(known == 0), None)
 
 
-def _add(
-    values: NDArray[Any], how: np.ufunc, steps: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
-) -> None:
+def _add(values: AnyArray, how: np.ufunc, steps: list[tuple[Integers, Integers]]) -> None:
     with np.errstate(all="ignore"):  # any numbers may stand in a file
         for inner, around in steps:
             how.at(values, around, values[inner])

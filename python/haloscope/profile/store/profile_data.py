@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import AnyArray
 from haloscope.base.errors import UsageError
 from haloscope.profile.store.columns import NEEDED
 from haloscope.profile.store.format import ProfileFile
@@ -96,9 +97,7 @@ class ProfileData:
         (ranks,), hosts = self._small("processes", ("rank",), "host")
         return self.guarded(lambda: Hosts(ranks, hosts))
 
-    def _small(
-        self, table: str, numbers: Sequence[str], text: str
-    ) -> tuple[list[np.ndarray[Any, Any]], list[str]]:
+    def _small(self, table: str, numbers: Sequence[str], text: str) -> tuple[list[AnyArray], list[str]]:
         """Return columns of numbers, and one of texts, without rows that are not known whole."""
         if isinstance(self.source, ProfileFile):  # without the detour by frames, for a thousand profiles
             found = self.source.columns(table, [*numbers, text])
@@ -107,7 +106,7 @@ class ProfileData:
         frame = self.frame(table, [*numbers, text]).drop_nulls()
         return [frame[name].to_numpy() for name in numbers], frame[text].to_list()
 
-    def check_paths(self, paths: np.ndarray[Any, Any], table: str) -> None:
+    def check_paths(self, paths: AnyArray, table: str) -> None:
         """Raise `DamageError` if a table has rows of a region that is not there."""
         if len(paths) and not (paths.min() >= 0 and paths.max() < len(self.regions)):
             raise DamageError(f"its table {table} names a region that is not there")

@@ -18,7 +18,7 @@ from haloscope.profile.store.framing import DamageError
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from haloscope.base.arrays import Flags, Integers
 
 __all__ = [
     "PROGRAM",
@@ -68,9 +68,7 @@ def region_text(name: str) -> str:
 class RegionTree:
     """Paths 0…n−1 of a profile; path 0 is `<program>`, parents come before children."""
 
-    def __init__(
-        self, names: Sequence[str], parents: NDArray[np.int64], communication: NDArray[np.int64]
-    ) -> None:
+    def __init__(self, names: Sequence[str], parents: Integers, communication: Integers) -> None:
         """Take a row a path. Raises `DamageError` if the parents do not make one tree with its root at 0."""
         count = len(names)
         if not count or parents[0] != -1:
@@ -90,7 +88,7 @@ class RegionTree:
     def __len__(self) -> int:
         return len(self.names)
 
-    def matching(self, region: str) -> NDArray[np.bool_]:
+    def matching(self, region: str) -> Flags:
         """Return for each path whether its last name or its full name is `region`, shape (n,).
 
         If there is none, a last name may be given as the program has it. Raises `UsageError` if
@@ -104,9 +102,9 @@ class RegionTree:
             raise no_region(region, {*self._steps, *self.full_names})
         return chosen
 
-    def with_descendants(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def with_descendants(self, chosen: Flags) -> Flags:
         """Return which paths are chosen or lie below a chosen one, shape (n,)."""
-        below: NDArray[np.bool_] = chosen.copy()
+        below: Flags = chosen.copy()
         for path in range(1, len(self)):
             below[path] |= below[self.parents[path]]
         return below
@@ -143,13 +141,13 @@ class RegionTree:
             for name, step, full in zip(self.names, self._steps, self.full_names, strict=True)
         ]
 
-    def _depths(self) -> NDArray[np.int64]:
+    def _depths(self) -> Integers:
         depths = np.zeros(len(self), dtype=np.int64)
         for path in range(1, len(self)):
             depths[path] = depths[self.parents[path]] + 1
         return depths
 
-    def _depth_first(self) -> NDArray[np.int64]:
+    def _depth_first(self) -> Integers:
         """Return each path's place in a depth-first walk, children in the order of their ids."""
         children: list[list[int]] = [[] for _ in self.names]
         for path in range(1, len(self)):
@@ -163,9 +161,7 @@ class RegionTree:
         return place
 
 
-def region_tree(
-    names: Sequence[str], parents: NDArray[np.int64], communication: NDArray[np.int64]
-) -> RegionTree:
+def region_tree(names: Sequence[str], parents: Integers, communication: Integers) -> RegionTree:
     """Return the tree of rows of paths. Many runs of one program have one. Raises `DamageError`."""
     if len(names) > _MOST_KEPT:
         return RegionTree(names, parents, communication)
@@ -242,7 +238,7 @@ class Scope:
 
     tree: RegionTree
     exclusive: bool = False
-    chosen: NDArray[np.bool_] | None = None
+    chosen: Flags | None = None
 
     @classmethod
     def of(cls, tree: RegionTree, exclusive: bool, region: str | None) -> Scope:
@@ -285,5 +281,5 @@ class Scope:
         )
 
 
-def _where(frame: pl.DataFrame, mask: NDArray[np.bool_]) -> pl.DataFrame:
+def _where(frame: pl.DataFrame, mask: Flags) -> pl.DataFrame:
     return frame.filter(mask[frame["path"].to_numpy()])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from haloscope.base.arrays import Bytes, Flags, Floats, Integers
     from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["QUANTITIES", "Instances", "Series"]
@@ -33,9 +34,7 @@ QUANTITIES = ("start", "duration", "wait")
 _MOST_EMPTINESS, _ALWAYS_FINE = 64, 1 << 24
 
 
-def unpack(
-    planes: NDArray[np.uint8], stretches: NDArray[np.void], end: int, into: NDArray[np.float64]
-) -> int:
+def unpack(planes: Bytes, stretches: NDArray[np.void], end: int, into: Floats) -> int:
     """Put the seconds of stretches of instances, one after the other, `into` an array.
 
     `planes`, shape (bytes, instances), has as many bytes of each as `LOW_BYTES` says of the
@@ -78,14 +77,14 @@ class Series:
     """Rows of the table `series`: on which path, rank and thread how many instances follow."""
 
     profile: ProfileData
-    paths: NDArray[np.int64]
-    ranks: NDArray[np.int64]
-    numbers: NDArray[np.int64]  # of the first instance
-    counts: NDArray[np.int64]
-    firsts: NDArray[np.int64]  # rows of the table `instances`
+    paths: Integers
+    ranks: Integers
+    numbers: Integers  # of the first instance
+    counts: Integers
+    firsts: Integers  # rows of the table `instances`
 
     @classmethod
-    def of(cls, profile: ProfileData, chosen: NDArray[np.bool_] | None = None) -> Series:
+    def of(cls, profile: ProfileData, chosen: Flags | None = None) -> Series:
         """Return all rows, or those of the paths `chosen`. Raises `DamageError`."""
         frame = profile.frame("series", ["path", "rank", "instance", "instances"])
         paths, ranks, numbers, counts = (column.to_numpy() for column in frame)
@@ -105,7 +104,7 @@ class Series:
         """Return the number of instances."""
         return int(self.counts.sum())
 
-    def keys(self) -> dict[str, NDArray[np.int64]]:
+    def keys(self) -> dict[str, Integers]:
         """Return `path`, `rank` and `instance` of every instance."""
         within = np.arange(len(self)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
         return {
@@ -114,7 +113,7 @@ class Series:
             "instance": np.repeat(self.numbers, self.counts) + within,
         }
 
-    def seconds(self, quantity: str) -> NDArray[np.float64]:
+    def seconds(self, quantity: str) -> Floats:
         """Return one of `QUANTITIES` for every instance, NaN where it is unknown."""
         result = np.empty(len(self))
         if not len(self):
@@ -122,11 +121,11 @@ class Series:
         parts = dict(enumerate(self._parts()))
         wanted = [number for number, part in parts.items() if len(part.stretches)]
 
-        def unpacked(number: int, packed: NDArray[np.uint8], end: int = 0) -> int:
+        def unpacked(number: int, packed: Bytes, end: int = 0) -> int:
             part = parts[number]
             return unpack(packed, part.stretches, end, result[part.into])
 
-        def as_it_is(number: int, packed: NDArray[np.uint8]) -> tuple[int, NDArray[np.uint8]]:
+        def as_it_is(number: int, packed: Bytes) -> tuple[int, Bytes]:
             return number, packed
 
         each_chunk = partial(self.profile.file.each_chunk, "instances", "packed", wanted, LOW_BYTES[quantity])
@@ -139,7 +138,7 @@ class Series:
         return result
 
     @cached_property
-    def _ends(self) -> NDArray[np.int64]:
+    def _ends(self) -> Integers:
         return self.firsts + self.counts
 
     def _parts(self) -> Iterator[_Part]:
@@ -157,7 +156,7 @@ class Series:
             yield _Part(stretches, continued, into)
             filled = into.stop
 
-    def _ticks(self) -> NDArray[np.float64]:
+    def _ticks(self) -> Floats:
         """Return the seconds of a tick on the rank of each row."""
         processes = self.profile.frame("processes", ["rank", "tick"]).sort("rank")
         ranks = processes["rank"].to_numpy()
@@ -193,21 +192,21 @@ class Instances:
         return f"<instances of {self.path!r}, {ranks} ranks × {instances}>"
 
     @cached_property
-    def start(self) -> NDArray[np.float64]:
+    def start(self) -> Floats:
         """When each instance began, seconds since the rank's MPI_Init."""
         return self._matrix("start")
 
     @cached_property
-    def duration(self) -> NDArray[np.float64]:
+    def duration(self) -> Floats:
         """How long each instance lasted."""
         return self._matrix("duration")
 
     @cached_property
-    def wait(self) -> NDArray[np.float64]:
+    def wait(self) -> Floats:
         """How much of each instance was waiting."""
         return self._matrix("wait")
 
-    def _matrix(self, quantity: str) -> NDArray[np.float64]:
+    def _matrix(self, quantity: str) -> Floats:
         series, width = self._series, int(self.counts.max())
         values = series.profile.guarded(lambda: series.seconds(quantity))
         # As the recorder writes it where all ranks do the same.

@@ -11,14 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from haloscope.base.arrays import Floats, Integers
 from haloscope.profile.trace.events import Events, Kind
 
 __all__ = ["MOVED", "Aligned", "aligned"]
 
-Numbers = NDArray[np.int64]
-Reals = NDArray[np.float64]
 _CHANNEL = ["source", "dest", "tag", "communicator"]
 _WINDOWS = 64
 MOVED: dict[str, type[pl.DataType]] = {"rank": pl.Int32, "events": pl.Int64, "longest": pl.Int64}
@@ -34,12 +32,12 @@ class Aligned:
     """
 
     events: Events
-    shifts: dict[int, Reals]
+    shifts: dict[int, Floats]
     moved: pl.DataFrame
 
 
 def aligned(
-    events: Events, machines: Numbers, sends: pl.DataFrame, receives: pl.DataFrame, lost: pl.Series
+    events: Events, machines: Integers, sends: pl.DataFrame, receives: pl.DataFrame, lost: pl.Series
 ) -> Aligned:
     """Return the events so that no message arrives before it was sent.
 
@@ -65,7 +63,7 @@ def aligned(
 
 def _messages(
     events: Events, sends: pl.DataFrame, receives: pl.DataFrame, lost: pl.Series
-) -> tuple[Numbers, Numbers]:
+) -> tuple[Integers, Integers]:
     """Return the rows of `events` in which messages were sent, and those in which they had arrived."""
     number = pl.int_range(pl.len()).over(_CHANNEL).alias("number")
     count = pl.len().over(_CHANNEL).alias("count")
@@ -79,7 +77,7 @@ def _messages(
     return rows[both["started"].to_numpy()], rows[both["completed"].to_numpy()]
 
 
-def _shifts(times: Numbers, machine: Numbers, sent: Numbers, arrived: Numbers) -> dict[int, Reals]:
+def _shifts(times: Integers, machine: Integers, sent: Integers, arrived: Integers) -> dict[int, Floats]:
     """Return what is to be added to the clocks of machines, in each window of the run, by messages alone.
 
     The machine of the first row keeps its clock; the others follow, those with the most messages to what is
@@ -87,7 +85,7 @@ def _shifts(times: Numbers, machine: Numbers, sent: Numbers, arrived: Numbers) -
     """
     first = int(machine[0])
     windows = _windows(times)
-    shifts: dict[int, Reals] = {first: np.zeros(_WINDOWS)}
+    shifts: dict[int, Floats] = {first: np.zeros(_WINDOWS)}
     between = machine[sent] != machine[arrived]
     sent, arrived = sent[between], arrived[between]
     window = np.clip(np.searchsorted(windows, times[sent], "right") - 1, 0, _WINDOWS - 1)
@@ -112,7 +110,7 @@ def _shifts(times: Numbers, machine: Numbers, sent: Numbers, arrived: Numbers) -
     return shifts
 
 
-def _within(least: Reals, most: Reals) -> Reals:
+def _within(least: Floats, most: Floats) -> Floats:
     """Return a shift for each window: the nearest to 0 that messages of both directions allow.
 
     Between such windows it is what lies between, as far as messages of one direction allow.
@@ -124,21 +122,21 @@ def _within(least: Reals, most: Reals) -> Reals:
         low, high = least[told], most[told]
         nearest = np.where(low > high, (low + high) / 2, np.clip(0.0, low, high))
         shift = np.interp(place, place[told], nearest)
-    within: Reals = np.where(told, shift, np.clip(shift, least, most))
+    within: Floats = np.where(told, shift, np.clip(shift, least, most))
     return within
 
 
-def _windows(times: Numbers) -> Reals:
+def _windows(times: Integers) -> Floats:
     """Return where the windows of a run begin."""
     first, last = float(times.min()), float(times.max()) + 1.0
-    windows: Reals = np.linspace(first, last, _WINDOWS, endpoint=False)
+    windows: Floats = np.linspace(first, last, _WINDOWS, endpoint=False)
     return windows
 
 
-def _shifted(times: Numbers, machine: Numbers, shifts: dict[int, Reals]) -> Numbers:
+def _shifted(times: Integers, machine: Integers, shifts: dict[int, Floats]) -> Integers:
     windows = _windows(times)
     centres = windows + (windows[1] - windows[0]) / 2
-    result: Numbers = times.copy()
+    result: Integers = times.copy()
     for of, shift in shifts.items():
         if shift.any():
             own = machine == of
@@ -146,15 +144,15 @@ def _shifted(times: Numbers, machine: Numbers, shifts: dict[int, Reals]) -> Numb
     return result
 
 
-def _rising(times: Numbers, threads: Numbers) -> Numbers:
+def _rising(times: Integers, threads: Integers) -> Integers:
     """Return times that never go back within a thread."""
     span = int(times.max()) - int(times.min()) + 1
     apart = threads * span
-    result: Numbers = np.maximum.accumulate(times + apart).astype(np.int64, copy=False) - apart
+    result: Integers = np.maximum.accumulate(times + apart).astype(np.int64, copy=False) - apart
     return result
 
 
-def _in_order(times: Numbers, threads: Numbers, sent: Numbers, arrived: Numbers) -> Numbers:
+def _in_order(times: Integers, threads: Integers, sent: Integers, arrived: Integers) -> Integers:
     """Return times in which no message is over before it was sent, none earlier than it was.
 
     What is moved moves what its thread does after it, as far as that is in its way, and that may be a send.
@@ -168,7 +166,7 @@ def _in_order(times: Numbers, threads: Numbers, sent: Numbers, arrived: Numbers)
         times = _rising(times, threads)
 
 
-def _moved(events: Events, way: Numbers) -> pl.DataFrame:
+def _moved(events: Events, way: Integers) -> pl.DataFrame:
     kinds = events.of("kind")
     own = np.flatnonzero((way > 0) & np.isin(kinds, (Kind.CALL, Kind.ENTER, Kind.LEAVE)))
     frame = pl.DataFrame({"rank": events.ranks[events.where[own]], "way": way[own]})

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from haloscope.base.arrays import AnyArray, Integers
 from haloscope.profile.store.framing import DamageError
 
 __all__ = ["Communicators"]
 
-Numbers = NDArray[np.int64]
 _WORLD = "MPI_COMM_WORLD"
 
 
@@ -25,7 +22,7 @@ class Communicators:
     def __init__(self, stored: pl.DataFrame, size: int) -> None:
         """Take the rows of `trace_communicators` and the size of the world. Raises `DamageError`."""
         members = _members(stored)
-        groups: dict[int, list[tuple[int, str, Numbers]]] = {}
+        groups: dict[int, list[tuple[int, str, Integers]]] = {}
         for (identity, side, name), ranks in members.items():
             groups.setdefault(identity, []).append((side, name, ranks))
         world = [i for i, of in groups.items() if of[0][1] == _WORLD and len(of[0][2]) == size]
@@ -38,7 +35,7 @@ class Communicators:
         self.number = {identity: first + place for place, identity in enumerate(order)}
         lists = [np.arange(size)] if not world else []
         names = [_WORLD] if not world else []
-        self._sides: dict[int, list[Numbers]] = {}
+        self._sides: dict[int, list[Integers]] = {}
         for identity in order:
             sides = sorted(groups[identity], key=lambda side: side[0])
             if sides[0][0] == 0:  # ranks may give one communicator different names
@@ -58,23 +55,23 @@ class Communicators:
         self._starts = np.cumsum([0, *map(len, lists)])
         self._pool = np.concatenate(lists)
 
-    def numbers(self, identities: NDArray[Any]) -> Numbers:
+    def numbers(self, identities: AnyArray) -> Integers:
         """Return the numbers of communicators, −1 for none (0)."""
         distinct, which = np.unique(identities, return_inverse=True)
         found = np.array([self.number.get(int(i), -1) for i in distinct], dtype=np.int64)
         return found[which] if len(distinct) else np.zeros(len(identities), dtype=np.int64)
 
-    def partners(self, ranks: Numbers, communicators: Numbers, after: Numbers) -> Numbers:
+    def partners(self, ranks: Integers, communicators: Integers, after: Integers) -> Integers:
         """Return world ranks of partners that are so many ranks after the own one; −1 stays −1."""
         return self._resolved(ranks, communicators, after, is_relative=True)
 
-    def roots(self, ranks: Numbers, communicators: Numbers, roots: Numbers) -> Numbers:
+    def roots(self, ranks: Integers, communicators: Integers, roots: Integers) -> Integers:
         """Return world ranks of ranks of communicators; −1 stays −1."""
         return self._resolved(ranks, communicators, roots, is_relative=False)
 
     def _resolved(
-        self, ranks: Numbers, communicators: Numbers, given: Numbers, *, is_relative: bool
-    ) -> Numbers:
+        self, ranks: Integers, communicators: Integers, given: Integers, *, is_relative: bool
+    ) -> Integers:
         result = np.full(len(given), -1, dtype=np.int64)
         known = (given >= 0) & (communicators >= 0)
         size = int(self._pool.max(initial=0)) + 2
@@ -83,7 +80,7 @@ class Communicators:
         distinct, which = np.unique(keys, return_inverse=True)
         own = np.empty(len(distinct), dtype=np.int64)
         starts, lengths = np.empty_like(own), np.empty_like(own)
-        pools: list[Numbers] = []
+        pools: list[Integers] = []
         at = 0
         for place, key in enumerate(distinct.tolist()):
             communicator, rank = divmod(key, size)
@@ -103,7 +100,7 @@ class Communicators:
         result[known] = pool[starts[which] + wanted]
         return result
 
-    def _place_of(self, rank: int, communicator: int) -> tuple[int, Numbers]:
+    def _place_of(self, rank: int, communicator: int) -> tuple[int, Integers]:
         """Return the rank's own place, and the ranks that it calls by number; −1: they are others."""
         sides = self._sides.get(communicator)
         if sides is not None:
@@ -114,9 +111,9 @@ class Communicators:
         return int(found[0]) if len(found) else 0, members
 
 
-def _members(stored: pl.DataFrame) -> dict[tuple[int, int, str], Numbers]:
+def _members(stored: pl.DataFrame) -> dict[tuple[int, int, str], Integers]:
     """Return the world ranks of each communicator, by identity, side and name."""
-    found: dict[tuple[int, int, str], Numbers] = {}
+    found: dict[tuple[int, int, str], Integers] = {}
     columns = ["communicator", "members", "name", "size"]
     for key, rows in stored.sort("position").group_by(columns, maintain_order=True):
         identity, side, name, size = key

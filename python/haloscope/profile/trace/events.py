@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from haloscope.base.arrays import Flags, Integers
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.trace.thread_structure import Structures, words_to_bytes
 from haloscope.profile.trace.trace_times import Clocks, read_times
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["BEGUN", "Action", "Events", "Kind", "read_events"]
-
-Numbers = NDArray[np.int64]
 
 
 class Kind:
@@ -50,17 +48,17 @@ class Events:
     """
 
     symbols: pl.DataFrame
-    symbol: Numbers
-    where: Numbers
-    ranks: Numbers
-    threads: Numbers
-    begin: Numbers
-    end: Numbers
-    call: Numbers
+    symbol: Integers
+    where: Integers
+    ranks: Integers
+    threads: Integers
+    begin: Integers
+    end: Integers
+    call: Integers
 
-    def of(self, column: str) -> Numbers:
+    def of(self, column: str) -> Integers:
         """Return a column of the symbols, for each event."""
-        values: Numbers = self.symbols[column].to_numpy()[self.symbol]
+        values: Integers = self.symbols[column].to_numpy()[self.symbol]
         return values
 
 
@@ -73,9 +71,9 @@ def read_events(profile: ProfileData, clocks: Clocks) -> Events:
         raise DamageError("its trace stands for too many events for its size")
     orders = _orders(profile)
     threads: list[tuple[int, int]] = []
-    symbols: list[Numbers] = []
-    begins: list[Numbers] = []
-    ends: list[Numbers] = []
+    symbols: list[Integers] = []
+    begins: list[Integers] = []
+    ends: list[Integers] = []
     for (rank, thread), rows in sequences.group_by(["rank", "thread"], maintain_order=True):
         key = (int(rank), int(thread))
         segments = rows.select("segment", "structure", "events").iter_rows()
@@ -121,11 +119,11 @@ def _orders(profile: ProfileData) -> dict[tuple[int, int, int], bytes]:
     return found
 
 
-def _joined(parts: list[Numbers]) -> Numbers:
+def _joined(parts: list[Integers]) -> Integers:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def _ticks(kinds: Numbers, gaps: Numbers, durations: Numbers, zero: int) -> tuple[Numbers, Numbers]:
+def _ticks(kinds: Integers, gaps: Integers, durations: Integers, zero: int) -> tuple[Integers, Integers]:
     """Return the ticks at which events begin and end."""
     is_timed = (kinds == Kind.CALL) | (kinds == Kind.ENTER) | (kinds == Kind.LEAVE)
     is_call = kinds == Kind.CALL
@@ -137,9 +135,9 @@ def _ticks(kinds: Numbers, gaps: Numbers, durations: Numbers, zero: int) -> tupl
     return end - duration, end
 
 
-def _calls(is_call: NDArray[np.bool_], where: Numbers) -> Numbers:
+def _calls(is_call: Flags, where: Integers) -> Integers:
     """Return the row among calls of each event's call, the next one of its thread; −1 without one."""
-    before: Numbers = np.cumsum(is_call) - is_call
+    before: Integers = np.cumsum(is_call) - is_call
     owners = where[is_call]
     has_next = before < len(owners)
     result = np.where(has_next, before, -1)

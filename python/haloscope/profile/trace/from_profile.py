@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from haloscope.base.arrays import Integers
 from haloscope.base.errors import UsageError
 from haloscope.profile.store.trace_tables import CALLS, REGIONS, Trace
 from haloscope.profile.trace.alignment import aligned
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["has_trace", "read_trace"]
-
-Numbers = NDArray[np.int64]
 
 
 def has_trace(profile: ProfileData) -> bool:
@@ -79,7 +77,7 @@ def _calls(events: Events, requests: Requests) -> pl.DataFrame:
     )
 
 
-def _bytes(events: Events, requests: Requests, calls: Numbers) -> Numbers:
+def _bytes(events: Events, requests: Requests, calls: Integers) -> Integers:
     """Return the bytes of calls, whose symbols are given: their own and those of their parts, −1 for none."""
     has_none = events.symbols["action"].to_numpy()[calls] == 0
     parts = np.flatnonzero((events.of("action") == Action.COMPLETED_RECEIVE) & (events.call >= 0))
@@ -88,7 +86,7 @@ def _bytes(events: Events, requests: Requests, calls: Numbers) -> Numbers:
     posted = requests.as_posted
     ends = events.call[requests.completion[posted]]
     np.add.at(completed, ends[ends >= 0], events.of("size")[posted][ends >= 0])
-    total: Numbers = events.symbols["bytes"].to_numpy()[calls] + np.where(has_none, completed, 0)
+    total: Integers = events.symbols["bytes"].to_numpy()[calls] + np.where(has_none, completed, 0)
     return np.where(has_none & (total == 0), -1, total)
 
 

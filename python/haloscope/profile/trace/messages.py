@@ -7,15 +7,14 @@ from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from haloscope.base.arrays import Flags, Integers
 from haloscope.profile.store.trace_tables import COLLECTIVES, RECEIVES, SENDS
 from haloscope.profile.trace.communicators import Communicators
 from haloscope.profile.trace.events import BEGUN, Action, Events, Kind
 
 __all__ = ["Requests", "collectives", "operation", "receives", "sends"]
 
-Numbers = NDArray[np.int64]
 _THREAD_BITS = 44  # numbers of requests are smaller
 
 
@@ -49,7 +48,7 @@ class Requests:
         self.cancelled[done] = self.action[self.completion[done]] == Action.CANCELLED
 
 
-def _numbers(events: Events, is_begin: NDArray[np.bool_]) -> Numbers:
+def _numbers(events: Events, is_begin: Flags) -> Integers:
     """Return for each event how many requests its thread had begun by then."""
     steps = is_begin.astype(np.int64)
     lost = events.of("kind") == Kind.LOST
@@ -58,11 +57,11 @@ def _numbers(events: Events, is_begin: NDArray[np.bool_]) -> Numbers:
     total = np.cumsum(steps)
     first = np.searchsorted(events.where, np.arange(len(events.ranks)))
     before = np.concatenate([[0], total])[first]
-    counted: Numbers = total - before[events.where]
+    counted: Integers = total - before[events.where]
     return counted
 
 
-def _named(events: Events, ended: Numbers, numbers: Numbers) -> Numbers:
+def _named(events: Events, ended: Integers, numbers: Integers) -> Integers:
     """Return the keys of the requests that are completed, −1 if they are of a thread that is not there."""
     request, thread = events.of("request")[ended], events.of("thread")[ended]
     where = events.where[ended].copy()
@@ -101,8 +100,8 @@ def _messages(
     events: Events,
     requests: Requests,
     communicators: Communicators,
-    started: Numbers,
-    told: Numbers,
+    started: Integers,
+    told: Integers,
     schema: Mapping[str, pl.DataType | type[pl.DataType]],
 ) -> pl.DataFrame:
     """Return the rows of messages; `told` are the events that have partner, tag and size."""

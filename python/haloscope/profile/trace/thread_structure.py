@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from zlib_ng import zlib_ng
 
+from haloscope.base.arrays import AnyArray, Integers
 from haloscope.profile.store.framing import DamageError
 
 if TYPE_CHECKING:
@@ -17,19 +17,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Structures", "numbers", "words_to_bytes"]
 
-Numbers = NDArray[np.int64]
 _OFTEN = 4096
 _DEPTH = 16  # more than rules of real runs have
 _HEAD = 5  # bytes before those of an order
 _ZlibError: type[Exception] = zlib_ng.error  # type: ignore[assignment]  # its stub says it is one
 
 
-def words_to_bytes(words: NDArray[Any]) -> bytes:
+def words_to_bytes(words: AnyArray) -> bytes:
     """Return the eight bytes of each word, the lowest first."""
     return words.astype("<i8").tobytes()
 
 
-def numbers(raw: bytes) -> Numbers:
+def numbers(raw: bytes) -> Integers:
     """Return all numbers of seven bits a byte in `raw`, the lowest bits first."""
     data = np.frombuffer(raw, dtype=np.uint8)
     ends = np.flatnonzero(data < 0x80)
@@ -73,9 +72,9 @@ class Structures:
         self._rule_structures = rules["structure"].to_numpy()
         self._rule_positions = rules["position"].to_numpy()
         self._words = rules["packed"].to_numpy()
-        self._known: dict[int, Numbers] = {}
+        self._known: dict[int, Integers] = {}
 
-    def sequence(self, structure: int, events: int, order: bytes) -> Numbers:
+    def sequence(self, structure: int, events: int, order: bytes) -> Integers:
         """Return the rows of `symbols` that follow each other, shape (events,).
 
         `order` says which, if the structure has no rules. Raises `DamageError`.
@@ -100,14 +99,14 @@ class Structures:
             raise DamageError("a structure of its trace has no symbols")
         return place
 
-    def _expanded(self, structure: int, events: int) -> Numbers:
+    def _expanded(self, structure: int, events: int) -> Integers:
         place = self._place(structure)
         low = int(np.searchsorted(self._rule_structures, structure, "left"))
         high = int(np.searchsorted(self._rule_structures, structure, "right"))
         if not np.array_equal(self._rule_positions[low:high], np.arange(high - low)):
             raise DamageError("rules of its trace are missing")
         stream = numbers(words_to_bytes(self._words[low:high]))
-        expanded: Numbers = self._first[place] + _Rules(int(self._counts[place]), events).read(stream)
+        expanded: Integers = self._first[place] + _Rules(int(self._counts[place]), events).read(stream)
         return expanded
 
 
@@ -121,7 +120,7 @@ class _Rules:
         self._starts: list[int] = []
         self._lengths: list[int] = []
 
-    def read(self, stream: Numbers) -> Numbers:
+    def read(self, stream: Integers) -> Integers:
         """Return the sequence, as numbers of symbols. Raises `DamageError`."""
         at = 1
         expanded = np.zeros(0, dtype=np.int64)
@@ -136,7 +135,7 @@ class _Rules:
                 self._keep(expanded)
         return expanded
 
-    def _keep(self, expanded: Numbers) -> None:
+    def _keep(self, expanded: Integers) -> None:
         """Add what the next rule stands for."""
         size = self._size + len(expanded)
         # Each rule stands for a part of the sequence, at most once at each depth of rules in rules.
@@ -151,7 +150,7 @@ class _Rules:
         self._lengths.append(len(expanded))
         self._size = size
 
-    def _flattened(self, ids: Numbers, counts: Numbers) -> Numbers:
+    def _flattened(self, ids: Integers, counts: Integers) -> Integers:
         """Return what items stand for. Raises `DamageError`."""
         is_rule, number = (ids & 1).astype(bool), ids >> 1
         limits = np.where(is_rule, len(self._starts), self._symbols)
@@ -175,9 +174,9 @@ class _Rules:
             first = place + 1
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
-    def _gathered(self, start: Numbers, length: Numbers, counts: Numbers) -> Numbers:
+    def _gathered(self, start: Integers, length: Integers, counts: Integers) -> Integers:
         starts, lengths = np.repeat(start, counts), np.repeat(length, counts)
         ends = np.cumsum(lengths)
         index = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)
-        gathered: Numbers = self._pool[index]
+        gathered: Integers = self._pool[index]
         return gathered

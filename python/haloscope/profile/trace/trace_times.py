@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from zlib_ng import zlib_ng
 
+from haloscope.base.arrays import Integers
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.trace.thread_structure import words_to_bytes
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Clocks", "ThreadTimes", "read_times"]
 
-Numbers = NDArray[np.int64]
 _HEAD = 6  # bytes before a column
 _ZlibError: type[Exception] = zlib_ng.error  # type: ignore[assignment]  # its stub says it is one
 
@@ -27,8 +26,8 @@ _ZlibError: type[Exception] = zlib_ng.error  # type: ignore[assignment]  # its s
 class ThreadTimes:
     """Ticks of one thread: `gaps` before each call, begin and end of a region, `durations` of calls."""
 
-    gaps: Numbers
-    durations: Numbers
+    gaps: Integers
+    durations: Integers
 
 
 def read_times(profile: ProfileData) -> dict[tuple[int, int], ThreadTimes]:
@@ -46,7 +45,7 @@ def read_times(profile: ProfileData) -> dict[tuple[int, int], ThreadTimes]:
     starts = ends - (sizes + 7) // 8 * 8
     is_compact = profile.info.get("trace") == "compact"
 
-    def unpack(row: int) -> tuple[Numbers, Numbers]:
+    def unpack(row: int) -> tuple[Integers, Integers]:
         piece = raw[starts[row] : starts[row] + sizes[row]]
         gaps, rest = _column(piece, int(pieces["gaps"][row]))
         durations, rest = _column(rest, int(pieces["durations"][row]))
@@ -57,7 +56,7 @@ def read_times(profile: ProfileData) -> dict[tuple[int, int], ThreadTimes]:
     with ThreadPoolExecutor(4) as pool:
         unpacked = list(pool.map(unpack, range(len(pieces))))
     keys = list(zip(pieces["rank"].to_list(), pieces["thread"].to_list(), strict=True))
-    parts: dict[tuple[int, int], list[tuple[Numbers, Numbers]]] = {}
+    parts: dict[tuple[int, int], list[tuple[Integers, Integers]]] = {}
     for key, part in zip(keys, unpacked, strict=True):
         parts.setdefault(key, []).append(part)
     return {
@@ -66,7 +65,7 @@ def read_times(profile: ProfileData) -> dict[tuple[int, int], ThreadTimes]:
     }
 
 
-def _column(raw: bytes, count: int) -> tuple[Numbers, bytes]:
+def _column(raw: bytes, count: int) -> tuple[Integers, bytes]:
     """Return a column of `count` numbers, and what comes behind it."""
     if len(raw) < _HEAD or raw[0] > 8 or raw[1] > 1:
         raise DamageError("times of its trace were cut short")
@@ -86,10 +85,10 @@ def _column(raw: bytes, count: int) -> tuple[Numbers, bytes]:
     return values.view("<i8")[:, 0], rest
 
 
-def _lengths(codes: Numbers) -> Numbers:
+def _lengths(codes: Integers) -> Integers:
     """Return what the codes of a compact trace stand for: seven bits behind the leading one."""
     shift = np.minimum(np.maximum((codes >> 7) - 1, 0), 55)
-    lengths: Numbers = np.where(codes < 128, codes, (128 + (codes & 127)) << shift)
+    lengths: Integers = np.where(codes < 128, codes, (128 + (codes & 127)) << shift)
     return lengths
 
 
@@ -116,16 +115,16 @@ class Clocks:
             raise DamageError("a clock of its trace is missing")
         return int(self._zero[self._place[rank]])
 
-    def machines(self, ranks: Numbers) -> Numbers:
+    def machines(self, ranks: Integers) -> Integers:
         """Return whose clocks ranks have, as numbers: that of the first rank is 0. Raises `DamageError`."""
         if missing := {int(rank) for rank in ranks} - self._place.keys():
             raise DamageError(f"a clock of its trace is missing, that of rank {min(missing)}")
         numbers = {row: number for number, row in enumerate(dict.fromkeys(self._reference.tolist()))}
         return np.array([numbers[self._reference[self._place[int(rank)]]] for rank in ranks], dtype=np.int64)
 
-    def nanoseconds(self, rank: int, ticks: Numbers) -> Numbers:
+    def nanoseconds(self, rank: int, ticks: Integers) -> Integers:
         """Return the times of a rank's ticks, rounded."""
-        rounded: Numbers = np.rint(self._at(rank, ticks)).astype(np.int64)
+        rounded: Integers = np.rint(self._at(rank, ticks)).astype(np.int64)
         return rounded
 
     def _at(self, rank: int, ticks: Any) -> Any:

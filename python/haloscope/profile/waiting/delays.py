@@ -12,8 +12,7 @@ from haloscope.profile.kernels import native_library
 from haloscope.profile.waiting.stretches import pointers
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Integers
     from haloscope.profile.waiting.matching import Matches
     from haloscope.profile.waiting.stretches import Stretches
     from haloscope.profile.waiting.timeline import Timeline
@@ -67,9 +66,7 @@ def delay_costs(timeline: Timeline, cut: Stretches, waits: pl.DataFrame, matches
     return rows.group_by("path", "rank").sum().sort("path", "rank")
 
 
-def _between(
-    timeline: Timeline, cut: Stretches, since: NDArray[np.int64], until: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _between(timeline: Timeline, cut: Stretches, since: Integers, until: Integers) -> Integers:
     """Return the stretches after the call `since` (-1: all) and before the call `until`, (waits, 2)."""
     first = cut.first[timeline.location[until]]
     begin = np.where(since < 0, first, cut.after_call[np.maximum(since, 0)]) if len(cut.after_call) else first
@@ -77,8 +74,8 @@ def _between(
 
 
 def _last_synchronised(
-    timeline: Timeline, matches: Matches, calls: NDArray[np.int64], causes: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    timeline: Timeline, matches: Matches, calls: Integers, causes: Integers
+) -> tuple[Integers, Integers]:
     """Return the calls on either side of the last message or collective of both that was over for both."""
     waits = pl.DataFrame(
         {

@@ -12,8 +12,7 @@ from haloscope.profile.waiting.injected import injected
 from haloscope.profile.waiting.states import awaited_calls
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Integers
     from haloscope.profile.trace import Trace
     from haloscope.profile.waiting.dependencies import Dependencies
     from haloscope.profile.waiting.timeline import Timeline
@@ -68,9 +67,9 @@ def _edges(
     timeline: Timeline,
     depends: Dependencies,
     gets: pl.DataFrame,
-    weight: NDArray[np.int64],
-    units: NDArray[np.int64],
-    own: NDArray[np.int64],
+    weight: Integers,
+    units: Integers,
+    own: Integers,
 ) -> Edges:
     before = np.full(len(timeline.begin), timeline.start)
     before[1:] = timeline.end[:-1]
@@ -93,7 +92,7 @@ def _edges(
     )
 
 
-def _usual_transfer(trace: Trace, timeline: Timeline, gets: pl.DataFrame) -> NDArray[np.int64]:
+def _usual_transfer(trace: Trace, timeline: Timeline, gets: pl.DataFrame) -> Integers:
     """Return how long (ns) a message like each takes when the receiver waits for it; 0 for what is no
     message.
 

@@ -6,7 +6,7 @@ import ctypes
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -17,8 +17,7 @@ from haloscope.profile.waiting.stretches import pointers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import AnyArray, Bytes, Floats, Integers
     from haloscope.profile.waiting.timeline import Timeline
 
 __all__ = ["ABSENT", "COUNTED", "Edges", "Question", "Tape", "tape"]
@@ -38,9 +37,9 @@ class Edges:
     others.
     """
 
-    gap: NDArray[np.int64]
-    own: NDArray[np.int64]
-    tail: NDArray[np.int64]
+    gap: Integers
+    own: Integers
+    tail: Integers
     puts: pl.DataFrame
     gets: pl.DataFrame
 
@@ -80,7 +79,7 @@ class Question:
     """
 
     parameter: float
-    roles: NDArray[np.uint8]
+    roles: Bytes
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class Tape:
     """An event graph as it can be played. `circles` edges were left out, as they closed one."""
 
     struct: _Tape
-    arrays: tuple[NDArray[Any], ...]
+    arrays: tuple[AnyArray, ...]
     groups: int
     circles: int
 
@@ -96,7 +95,7 @@ class Tape:
         return int(self.struct.steps)
 
     @property
-    def every(self) -> NDArray[np.uint8]:
+    def every(self) -> Bytes:
         """The roles of a question in which all groups count."""
         return np.full(self.groups, COUNTED, dtype=np.uint8)
 
@@ -105,7 +104,7 @@ class Tape:
         """How long the run takes with nothing added (ns)."""
         return float(self.play([Question(0.0, self.every)])[0, 0])
 
-    def play(self, questions: Sequence[Question]) -> NDArray[np.float64]:
+    def play(self, questions: Sequence[Question]) -> Floats:
         """Return for each question the run's length (ns) and its slope, (questions, 2).
 
         The slope is the number of units on the longest path, of several the largest.
@@ -116,7 +115,7 @@ class Tape:
         with ThreadPoolExecutor(min(kernels.available_threads(), max(len(batches), 1))) as pool:
             return np.concatenate([np.empty((0, 2)), *pool.map(self._play, batches)])
 
-    def _play(self, questions: Sequence[Question]) -> NDArray[np.float64]:
+    def _play(self, questions: Sequence[Question]) -> Floats:
         roles = np.zeros((self.groups, _LANES), dtype=np.uint8)
         for lane, question in enumerate(questions):
             roles[:, lane] = question.roles
@@ -164,5 +163,5 @@ def tape(timeline: Timeline, edges: Edges) -> Tape:
     return Tape(struct, arrays, timeline.paths, circles)
 
 
-def _array(column: pl.Series, kind: type) -> NDArray[Any]:
+def _array(column: pl.Series, kind: type) -> AnyArray:
     return np.ascontiguousarray(column.to_numpy(), dtype=kind)

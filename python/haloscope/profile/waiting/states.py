@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Integers
     from haloscope.profile.waiting.dependencies import Dependencies
     from haloscope.profile.waiting.timeline import Timeline
 
@@ -131,7 +129,7 @@ def _with_wrong_order(timeline: Timeline, depends: Dependencies, last: pl.DataFr
     return pl.when(is_wrong).then(pl.lit("wrong_order")).otherwise("kind").alias("kind")
 
 
-def _of(depends: Dependencies, column: str) -> NDArray[np.int64]:
+def _of(depends: Dependencies, column: str) -> Integers:
     chosen = depends.messages.filter(pl.col("kind") == "late_sender")
     return chosen[column].to_numpy()
 

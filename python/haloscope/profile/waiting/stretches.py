@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
-    from numpy.typing import NDArray
 
+    from haloscope.base.arrays import AnyArray, Bytes, Integers, Integers32
     from haloscope.profile.waiting.timeline import Timeline
 
 __all__ = ["BEFORE", "COMPUTING", "IN_CALL", "WAITING", "Stretches", "pointers", "stretches"]
@@ -31,14 +31,14 @@ class Stretches:
     `before_call` and `after_call` are of each call the first stretch after its begin, and after its end.
     """
 
-    first: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    call: NDArray[np.int64]
-    path: NDArray[np.int32]
-    kind: NDArray[np.uint8]
-    before_call: NDArray[np.int64]
-    after_call: NDArray[np.int64]
+    first: Integers
+    begin: Integers
+    end: Integers
+    call: Integers
+    path: Integers32
+    kind: Bytes
+    before_call: Integers
+    after_call: Integers
 
     @property
     def struct(self) -> ctypes.Array[ctypes.c_void_p]:
@@ -62,17 +62,17 @@ class Stretches:
         return replace(self, **parts)
 
     @property
-    def location(self) -> NDArray[np.int32]:
+    def location(self) -> Integers32:
         """The location of each stretch."""
         return np.repeat(np.arange(len(self.first) - 1, dtype=np.int32), np.diff(self.first))
 
     @property
-    def time(self) -> NDArray[np.int64]:
+    def time(self) -> Integers:
         """How long each stretch lasted (ns), more than 0."""
         return self.end - self.begin
 
 
-def pointers(*arrays: NDArray[Any]) -> ctypes.Array[ctypes.c_void_p]:
+def pointers(*arrays: AnyArray) -> ctypes.Array[ctypes.c_void_p]:
     """Return the addresses of contiguous arrays, which must live on while the kernel uses them."""
     assert all(array.flags.c_contiguous for array in arrays)
     return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
@@ -91,7 +91,7 @@ def stretches(timeline: Timeline, waits: pl.DataFrame) -> Stretches:
     is_wait = waits["cause"].to_numpy() >= 0
     waited[waits["call"].to_numpy()[is_wait]] = waits["time"].to_numpy()[is_wait]
     begin, end, path = (_whole(timeline.visits[name].to_numpy()) for name in ("begin", "end", "path"))
-    given: Sequence[NDArray[Any]] = [
+    given: Sequence[AnyArray] = [
         timeline.first_call,
         _whole(timeline.begin),
         _whole(timeline.end),
@@ -119,5 +119,5 @@ def stretches(timeline: Timeline, waits: pl.DataFrame) -> Stretches:
     return made.shortened(int(made.first[-1]))
 
 
-def _whole(array: NDArray[Any]) -> NDArray[Any]:
+def _whole(array: AnyArray) -> AnyArray:
     return np.ascontiguousarray(array)

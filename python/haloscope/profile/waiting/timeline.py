@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Integers, Integers32
     from haloscope.profile.trace import Trace
 
 __all__ = ["Timeline", "ranges"]
@@ -27,15 +26,15 @@ class Timeline:
     """
 
     locations: pl.DataFrame
-    location: NDArray[np.int32]
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    path: NDArray[np.int32]
+    location: Integers32
+    begin: Integers
+    end: Integers
+    path: Integers32
     names: pl.Series
-    first_call: NDArray[np.int64]
+    first_call: Integers
     visits: pl.DataFrame
-    first_visit: NDArray[np.int64]
-    parents: NDArray[np.int64]
+    first_visit: Integers
+    parents: Integers
     jumps: int
 
     @classmethod
@@ -67,7 +66,7 @@ class Timeline:
         )
 
     @property
-    def ranks(self) -> NDArray[np.int32]:
+    def ranks(self) -> Integers32:
         """The rank of each location, (locations,)."""
         return self.locations["rank"].to_numpy()
 
@@ -82,7 +81,7 @@ class Timeline:
         return int(min(self._firsts, default=0))
 
     @cached_property
-    def last(self) -> NDArray[np.int64]:
+    def last(self) -> Integers:
         """When each location did something for the last time (ns), (locations,)."""
         last = np.full(len(self.locations), self.start)
         np.maximum.at(last, self.location, self.end)
@@ -101,7 +100,7 @@ class Timeline:
         return [int(column.min()) for column in columns if len(column)]
 
 
-def ranges(sorted_places: NDArray[np.int32], count: int) -> NDArray[np.int64]:
+def ranges(sorted_places: Integers32, count: int) -> Integers:
     """Return where each of `count` numbers begins in a sorted array, and the array's length at the end."""
     return np.searchsorted(sorted_places, np.arange(count + 1)).astype(np.int64)
 

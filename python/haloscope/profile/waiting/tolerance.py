@@ -18,8 +18,7 @@ from haloscope.profile.waiting.graph import ABSENT, COUNTED, Question
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Bytes, Flags, Floats
     from haloscope.profile.waiting.graph import Tape
 
 __all__ = ["Pieces", "pieces", "tolerated", "without"]
@@ -37,9 +36,9 @@ class Pieces:
     `is_whole`: no corner is missing.
     """
 
-    begin: NDArray[np.float64]
-    time: NDArray[np.float64]
-    slope: NDArray[np.float64]
+    begin: Floats
+    time: Floats
+    slope: Floats
     end: float
     is_whole: bool
 
@@ -63,7 +62,7 @@ class _Line:
         return self.time + self.slope * (x - self.x)
 
 
-def pieces(tape: Tape, roles: NDArray[np.uint8], end: float, most: int = 10_000) -> Pieces:
+def pieces(tape: Tape, roles: Bytes, end: float, most: int = 10_000) -> Pieces:
     """Return the run's length for all parameters from 0 to `end` (ns), of at most about `most` pieces."""
     first, last = _lines(tape, roles, [0.0, end])
     known = [first, last]
@@ -84,7 +83,7 @@ def pieces(tape: Tape, roles: NDArray[np.uint8], end: float, most: int = 10_000)
     return _joined(known, end, is_whole)
 
 
-def _lines(tape: Tape, roles: NDArray[np.uint8], parameters: Sequence[float]) -> list[_Line]:
+def _lines(tape: Tape, roles: Bytes, parameters: Sequence[float]) -> list[_Line]:
     if not parameters:
         return []
     answers = tape.play([Question(x, roles) for x in parameters])
@@ -113,9 +112,7 @@ def _joined(known: list[_Line], end: float, is_whole: bool) -> Pieces:
     return Pieces(np.array(begins), np.array(times), np.array(slopes), end, is_whole)
 
 
-def tolerated(
-    tape: Tape, masks: Sequence[NDArray[np.bool_]], longer: Sequence[float]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def tolerated(tape: Tape, masks: Sequence[Flags], longer: Sequence[float]) -> tuple[Floats, Floats]:
     """Return what can be added for each unit of edges in each mask until the run is longer by these shares.
 
     `masks` are (groups,) each. The first array, (masks, longer), is in ns, infinite where nothing matters;
@@ -143,10 +140,10 @@ def tolerated(
     return most, slopes
 
 
-def without(tape: Tape, masks: Sequence[NDArray[np.bool_]]) -> NDArray[np.float64]:
+def without(tape: Tape, masks: Sequence[Flags]) -> Floats:
     """Return the run's length (ns) if in the groups of a mask nobody waited, (masks,)."""
     if not masks:
         return np.empty(0)
     roles = [np.where(mask, ABSENT, 0).astype(np.uint8) for mask in masks]
-    answers: NDArray[np.float64] = tape.play([Question(0.0, role) for role in roles])
+    answers: Floats = tape.play([Question(0.0, role) for role in roles])
     return answers[:, 0]

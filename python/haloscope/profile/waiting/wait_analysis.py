@@ -25,8 +25,7 @@ from haloscope.profile.waiting.tolerance import Pieces, pieces, tolerated, witho
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Flags, Floats
     from haloscope.profile.store.trace_tables import Trace
 
 __all__ = ["Analysis", "analyse_waiting"]
@@ -122,10 +121,7 @@ class Analysis:
         return pieces(played, played.every, most * _NANOSECONDS).scaled(1 / _NANOSECONDS)
 
     def tolerance(
-        self,
-        regions: Sequence[NDArray[np.bool_]],
-        longer: Sequence[float] = (0.01, 0.02, 0.05),
-        unit: Unit = "latency",
+        self, regions: Sequence[Flags], longer: Sequence[float] = (0.01, 0.02, 0.05), unit: Unit = "latency"
     ) -> pl.DataFrame:
         """Return for each of some `regions`, masks over the paths, what it tolerates.
 
@@ -139,7 +135,7 @@ class Analysis:
         }
         return pl.DataFrame({"units": slopes, **columns}, schema_overrides=dict.fromkeys(columns, pl.Float64))
 
-    def without_waiting(self, regions: Sequence[NDArray[np.bool_]]) -> NDArray[np.float64]:
+    def without_waiting(self, regions: Sequence[Flags]) -> Floats:
         """Return how long the run would take (s) if nobody waited in a region, for each of some masks."""
         return without(self._tape("latency"), regions) / _NANOSECONDS
 

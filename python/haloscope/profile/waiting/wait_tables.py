@@ -13,8 +13,7 @@ from haloscope.profile.waiting.edges import Unit
 from haloscope.profile.waiting.wait_analysis import Analysis, analyse_waiting
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from haloscope.base.arrays import Flags
     from haloscope.profile.store.profile_data import ProfileData
     from haloscope.profile.store.tree import Scope
 
@@ -71,7 +70,7 @@ def _tolerance(analysis: Analysis, scope: Scope) -> pl.DataFrame:
     chosen = np.ones(len(tree), dtype=np.bool_) if scope.chosen is None else scope.chosen
     paths = np.flatnonzero(chosen)
 
-    def mask(path: int) -> NDArray[np.bool_]:
+    def mask(path: int) -> Flags:
         alone = np.arange(len(tree)) == path
         return alone if scope.exclusive else tree.with_descendants(alone)
 
