@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from haloscope.base.errors import HaloscopeError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["write_as_caliper"]
 

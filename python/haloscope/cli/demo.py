@@ -7,16 +7,17 @@ import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from haloscope.base.building import build_application
 from haloscope.base.errors import LaunchError
+from haloscope.base.launcher import report_toolchain
+from haloscope.base.mpi import installed
+from haloscope.base.objects import Abi
+from haloscope.base.toolchain import Toolchain
+from haloscope.base.tools import environment_tool
 from haloscope.cli.console import say_remarks
-
-if TYPE_CHECKING:
-    from haloscope.base.objects import Abi
-    from haloscope.base.toolchain import Toolchain
 
 __all__ = ["demo"]
 
@@ -52,7 +53,6 @@ def demo() -> None:
     Rank 0 has most of the blocks, and balancing is off. Prints the summary and the findings, and leaves
     haloscope-demo.halo and haloscope-demo.html in the current directory.
     """
-    from haloscope.base.launcher import report_toolchain
     from haloscope.watch import run
 
     tools = report_toolchain()
@@ -84,14 +84,12 @@ def _explain() -> None:
 
 
 def _program() -> list[str]:
-    from haloscope.base.building import build_application
 
     return [str(build_application(_PROGRAM)), *_ARGUMENTS]
 
 
 def _options(tools: Toolchain) -> list[str]:
     """Return what this MPI's launcher needs for two ranks on a small machine, and for root."""
-    from haloscope.base.mpi import installed
 
     library = installed(tools.launcher)
     abi = library.abi if library else "openmpi"
@@ -103,7 +101,6 @@ def _options(tools: Toolchain) -> list[str]:
 
 def _own_command() -> str:
     """Return how this command is called: by its name, or by its path where it is not on PATH."""
-    from haloscope.base.tools import environment_tool
 
     own = environment_tool("haloscope")
     found = shutil.which("haloscope")

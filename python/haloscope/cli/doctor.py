@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from haloscope.cli.command import all_verbs
+
 __all__ = ["doctor"]
 
 _EXAMPLES = """\b
@@ -19,7 +21,6 @@ def doctor() -> None:
     One line for each thing: ok, or missing with the remedy. Then the verbs that work here, and for each other
     one what it lacks.
     """
-    from haloscope.cli.command import all_verbs
     from haloscope.watch import doctor
 
     lacking: dict[str, list[str]] = {}

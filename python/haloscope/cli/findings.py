@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from haloscope.base.errors import UsageError
 from haloscope.cli.console import say_remarks
 from haloscope.cli.options import format_option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from haloscope.explain.findings import Measured
 
 __all__ = ["findings"]
@@ -66,7 +66,6 @@ def findings(profile: Path, again: tuple[Path, ...], bench: tuple[Path, ...], fo
 
 def _known(files: Sequence[Path]) -> Measured:
     """Return what files say of the machine. Raises `UsageError` for files of another kind."""
-    from haloscope.base.errors import UsageError
     from haloscope.explain.findings import Measured
     from haloscope.predict import kind_of
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from haloscope.base.objects import Abi
+from haloscope.base.preloading import leave_like
 from haloscope.cli.console import say_remarks
 from haloscope.cli.options import mpi_option
-
-if TYPE_CHECKING:
-    from haloscope.base.objects import Abi
 
 __all__ = ["inject"]
 
@@ -90,7 +88,6 @@ def inject(
     Messages stay in order and arrive unchanged; ranks sleep while they wait. The program's output
     and exit status stay its own.
     """
-    from haloscope.base.preloading import leave_like
     from haloscope.hide import inject as run_injected
 
     if not command:

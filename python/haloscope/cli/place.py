@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from haloscope.base.objects import Abi
+from haloscope.base.preloading import leave_like
 from haloscope.cli.console import say, say_remarks
 from haloscope.cli.measuring import Launching
 from haloscope.cli.options import format_option, mpi_option
 
 if TYPE_CHECKING:
-    from haloscope.base.objects import Abi
     from haloscope.predict.placement import Proposal
 
 __all__ = ["place"]
@@ -63,7 +64,6 @@ def place(
     with its ranks in the better order, without the launcher's help, and topologies that MPI may reorder
     are reordered. The program's output and exit status stay its own.
     """
-    from haloscope.base.preloading import leave_like
     from haloscope.hide import place as run_placed
 
     if profile is None and (not launcher or hosts or machine or output):

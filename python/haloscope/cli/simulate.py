@@ -9,7 +9,7 @@ from typing import NamedTuple
 import click
 
 from haloscope.cli.console import progress
-from haloscope.cli.measuring import FORMAT, format_option
+from haloscope.cli.measuring import FORMAT, format_option, time_limit
 
 __all__ = ["simulate"]
 
@@ -172,7 +172,6 @@ def simulate(
     the time of each region with N ranks is predicted, too, and printed.
     """
     from haloscope import explain
-    from haloscope.cli.measuring import time_limit
     from haloscope.predict.simulate import Simulation
 
     limit = time_limit(float("inf"))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
+from haloscope.base.objects import Abi
+from haloscope.base.preloading import leave_like
 from haloscope.cli.console import say_remarks
 from haloscope.cli.options import mpi_option, setting_options
 from haloscope.hide import STENCIL_SETTINGS
-
-if TYPE_CHECKING:
-    from haloscope.base.objects import Abi
 
 __all__ = ["stencil"]
 
@@ -47,7 +46,6 @@ def stencil(
 
     All others go to the MPI below. The program's output and exit status stay its own.
     """
-    from haloscope.base.preloading import leave_like
     from haloscope.hide import stencil as run_carried
 
     if not command:

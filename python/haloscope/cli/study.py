@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from haloscope.base.errors import printable
+from haloscope.base.errors import ComponentError, printable
+from haloscope.base.launcher import report_toolchain
 from haloscope.cli.console import progress, say
 
 if TYPE_CHECKING:
@@ -64,8 +65,6 @@ def study(names: tuple[str, ...], listed: bool, large: bool, output: Path) -> in
 
 def _print_launcher() -> None:
     """Print the launcher that the scripts will find; parts that need none run without."""
-    from haloscope.base.errors import ComponentError
-    from haloscope.base.launcher import report_toolchain
 
     with contextlib.suppress(ComponentError):
         report_toolchain()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from haloscope.base.errors import HaloscopeError
+from haloscope.base.objects import Abi
+from haloscope.base.preloading import leave_like
 from haloscope.cli.caliper import write_as_caliper
 from haloscope.cli.console import say, say_lines, say_remarks
 from haloscope.cli.options import mpi_option, setting_options
@@ -18,7 +20,6 @@ from haloscope.watch import SETTINGS
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from haloscope.base.objects import Abi
     from haloscope.watch import Recording
 
 __all__ = ["env", "run"]
@@ -87,7 +88,6 @@ def run(
     program is linked to. Afterwards a summary is printed on standard error. Settings for experts are
     environment variables: docs/reference/run.md.
     """
-    from haloscope.base.preloading import leave_like
     from haloscope.watch import run as watch
 
     if not command:

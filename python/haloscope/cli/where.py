@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from haloscope.base import paths
+from haloscope.base.building import applications, build_application
+from haloscope.base.errors import UsageError
+from haloscope.base.mpi import on_path
+
 if TYPE_CHECKING:
     from haloscope.hide import Fem
 
@@ -33,7 +38,6 @@ def where(what: str) -> None:
     linked), or the name of a bundled application: cg, sweep, amr, amg, hydro, poisson. What is not there
     yet is built first.
     """
-    from haloscope.base.errors import UsageError
 
     known = _places()
     if what not in known:
@@ -44,8 +48,6 @@ def where(what: str) -> None:
 def _places() -> dict[str, Callable[[], Path]]:
     """Return what has a place, and how each is found; all but the headers is built if need be."""
     from haloscope import hide
-    from haloscope.base import paths
-    from haloscope.base.building import applications, build_application
 
     fixed: dict[str, Callable[[], Path]] = {
         "include": paths.include,
@@ -63,7 +65,6 @@ def _places() -> dict[str, Callable[[], Path]]:
 
 def _recorder() -> Path:
     """Return the recorder's directory, for programs that link it instead of preloading it."""
-    from haloscope.base.mpi import on_path
     from haloscope.watch import build_recorder
 
     return build_recorder(on_path().headers).directory
@@ -71,7 +72,6 @@ def _recorder() -> Path:
 
 def _layer() -> Path:
     """Return the protocol layer, for those who preload it themselves."""
-    from haloscope.base.mpi import on_path
     from haloscope.hide import build_protocols
 
     return build_protocols(on_path().headers).library

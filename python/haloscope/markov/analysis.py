@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
+from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.base.errors import UsageError
 from haloscope.markov.fitting.chains import Sequences
-from haloscope.markov.fitting.regime_model import RegimeModel, select
+from haloscope.markov.fitting.regime_model import Criterion, RegimeModel, select
 from haloscope.markov.fitting.whole_machine import MachineModel, WholeMachine, whole_machine
 from haloscope.markov.statistics.added_time import Added, added
 from haloscope.markov.statistics.distributions import rank_medians
 from haloscope.markov.statistics.fit_quality import Goodness, goodness
 from haloscope.markov.statistics.samples import Sample
 from haloscope.markov.statistics.slow_episodes import episodes
+from haloscope.markov.timings import Reduction, Timings
 from haloscope.profile import kernels
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from haloscope.base.arrays import Bytes, Floats, Integers
-    from haloscope.markov.fitting.regime_model import Criterion
-    from haloscope.markov.timings import Reduction, Timings
 
 __all__ = [
     "Analysis",

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from haloscope.base.arrays import Floats, Indices, Integers
 from haloscope.base.errors import HaloscopeError, ProfileError, UsageError, printable
 from haloscope.base.units import ranks_text
-from haloscope.markov.timings import checked
+from haloscope.markov.timings import Timings, checked
 from haloscope.profile import Profile
 from haloscope.profile.importing import kind_of_foreign
 from haloscope.profile.tables import QUANTITIES, Series
-
-if TYPE_CHECKING:
-    import os
-
-    from numpy.typing import NDArray
-
-    from haloscope.base.arrays import Floats, Indices, Integers
-    from haloscope.markov.timings import Timings
 
 __all__ = ["read_timings", "series_of", "timings_of"]
 

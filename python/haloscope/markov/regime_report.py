@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from haloscope.base.errors import TimingsError, UsageError
 from haloscope.markov.analysis import Analysis, Options, analyse
+from haloscope.markov.figures.regimes_page import write_regimes_page
 from haloscope.markov.reading import read_timings
 from haloscope.markov.results import Results, results_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+File = str | PathLike[str]
 
-    File = str | PathLike[str]
 
 __all__ = ["regimes"]
 
@@ -61,8 +60,6 @@ def regimes(
     step("comparing")
     results = results_of(analyses, [index for index, runs in enumerate(methods) for _ in runs])
     if output is not None:
-        from haloscope.markov.figures.regimes_page import write_regimes_page
-
         write_regimes_page(results, Path(output), values or (), step)
     return results
 

@@ -7,24 +7,20 @@ nothing is said to be faster where shares, tests and goodness of fit do not agre
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, product, takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from haloscope.base.errors import printable
+from haloscope.markov.analysis import Analysis, Fit
 from haloscope.markov.answer import answer
 from haloscope.markov.statistics.comparison import compare_distributions, regime_means, regime_table, sentence
 from haloscope.markov.statistics.repeated import FASTER, faster_by_runs
-from haloscope.markov.statistics.samples import largest_distance
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from haloscope.markov.analysis import Analysis, Fit
-    from haloscope.markov.statistics.samples import Sample
+from haloscope.markov.statistics.samples import Sample, largest_distance
 
 __all__ = [
     "FASTER",

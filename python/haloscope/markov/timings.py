@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from haloscope.base.arrays import Flags, Floats, Indices, Integers
 from haloscope.base.errors import ProfileError
 from haloscope.base.units import ranks_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from haloscope.base.arrays import Flags, Floats, Indices, Integers
 
 __all__ = ["REDUCED", "Reduction", "Timings", "checked"]
 

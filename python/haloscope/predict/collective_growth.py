@@ -8,14 +8,14 @@ P and P log2 P.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from haloscope.base.arrays import Floats, Integers
 
-    from haloscope.base.arrays import Floats, Integers
+if TYPE_CHECKING:
     from haloscope.predict.machine import Level, Machine
 
 

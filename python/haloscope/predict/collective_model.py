@@ -14,10 +14,11 @@ share. Protocols are those of the machine; the memory that early messages need i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from math import isfinite
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -31,12 +32,6 @@ from haloscope.predict.machine_files import load_machine
 from haloscope.predict.observation import Observation, Theta
 from haloscope.predict.prediction import predict
 from haloscope.predict.schedule import Plan, uses
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from decimal import Decimal
-    from pathlib import Path
-
 
 __all__ = ["ALGORITHMS", "FORMULAS", "algorithms_of", "hockney", "model", "time_of"]
 

@@ -14,19 +14,13 @@ that are made for powers of two take two steps more, one before all others and o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope.predict.collective_growth import BYTES, LATENCIES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from haloscope.base.arrays import Floats, Integers
-    from haloscope.predict.collective_growth import Growths
-
+from haloscope.base.arrays import Floats, Integers
+from haloscope.predict.collective_growth import BYTES, LATENCIES, Growths
 
 __all__ = ["Estimate", "Law", "Width"]
 

@@ -6,19 +6,16 @@ Neither a latency nor a time for each byte is below zero.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from haloscope.base.arrays import Floats
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+Interval = tuple[float, float]
 
-    from numpy.typing import ArrayLike
-
-    Interval = tuple[float, float]
 
 __all__ = ["Line", "Piece", "line", "pieces"]
 

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from haloscope.base import units
+from haloscope.base.arrays import Floats
 from haloscope.base.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from haloscope.base.arrays import Floats
-    from haloscope.predict.schedule import Plan
-
+from haloscope.predict.schedule import Plan
 
 __all__ = [
     "FittedAlgorithm",

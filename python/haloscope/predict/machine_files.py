@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from importlib.abc import Traversable
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +16,11 @@ from pydantic import ValidationError
 
 from haloscope.base.errors import MachineError
 from haloscope.base.files import write_whole
-from haloscope.predict.machine import Machine
+from haloscope.predict.machine import FittedAlgorithm, Link, Machine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from importlib.abc import Traversable
-
     from pydantic_core import ErrorDetails
 
-    from haloscope.predict.machine import FittedAlgorithm, Link
 
 __all__ = [
     "MOST_BYTES",

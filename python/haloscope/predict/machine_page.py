@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from haloscope.base.errors import printable
 from haloscope.base.units import bytes_text, time_text
+from haloscope.predict.machine import Link, Machine
 from haloscope.predict.machine_files import machine_text
 from haloscope.predict.model_page import escaped
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
-
-if TYPE_CHECKING:
-    from haloscope.predict.machine import Link, Machine
 
 __all__ = ["write_machine_page"]
 

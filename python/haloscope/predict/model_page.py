@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.base.units import bytes_text, time_text
+from haloscope.predict.machine import Machine
 from haloscope.predict.prediction import error_summary
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from haloscope.predict.machine import Machine
-
 
 __all__ = ["figure", "measured_figures", "write_measured_page", "write_page"]
 

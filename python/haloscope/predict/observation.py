@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from haloscope.base.arrays import Floats, Integers, Integers32
 from haloscope.predict.schedule import Durations, Plan, Schedule, execute, schedule
 
 if TYPE_CHECKING:
-    from haloscope.base.arrays import Floats, Integers, Integers32
     from haloscope.predict.machine import Level, Machine
 
 

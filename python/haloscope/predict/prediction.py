@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from haloscope.base.errors import UsageError
-from haloscope.predict.machine import generic_rows
+from haloscope.predict.machine import FittedAlgorithm, Machine, generic_rows
 from haloscope.predict.observation import Observation, Theta
 from haloscope.predict.schedule import Plan
 from haloscope.predict.sweep_fitting import measured
-
-if TYPE_CHECKING:
-    from haloscope.predict.machine import FittedAlgorithm, Machine
-
 
 __all__ = ["Chosen", "choose", "error_summary", "error_table", "errors", "losses", "predict"]
 

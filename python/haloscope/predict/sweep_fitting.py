@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from scipy.optimize import nnls
 
+from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import UsageError
-from haloscope.predict.machine import FittedAlgorithm, Range, generic_rows
+from haloscope.predict.machine import FittedAlgorithm, Machine, Range, generic_rows
 from haloscope.predict.observation import EVERYTHING, Observation, Path, Theta
 from haloscope.predict.schedule import Plan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from haloscope.base.arrays import Floats, Integers
-    from haloscope.predict.machine import Machine
-
 
 __all__ = ["bootstrap", "fit", "fit_points", "measured", "spread"]
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from haloscope.base.errors import LaunchError, OutputError
 from haloscope.base.mpi import detect
+from haloscope.base.objects import Abi
 from haloscope.watch.recorder import build_recorder
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from haloscope.base.objects import Abi
 
 __all__ = ["always", "asked_for"]
 

@@ -23,7 +23,7 @@ from haloscope.base.extras import extras
 from haloscope.base.headers import find_headers, library_version
 from haloscope.base.mpi import installed
 from haloscope.base.objects import Library
-from haloscope.base.toolchain import compiler, compiler_identity
+from haloscope.base.toolchain import compiler, compiler_identity, find_hypre, find_p4est, find_petsc
 from haloscope.base.tools import environment_tool, find_tool
 from haloscope.watch.recorder import is_built
 
@@ -224,7 +224,6 @@ def _simgrid() -> Finding:
 
 
 def _finite_elements() -> Finding:
-    from haloscope.base.toolchain import find_p4est, find_petsc
 
     what, purpose = "p4est and PETSc (optional)", "for the application poisson: "
     try:
@@ -236,7 +235,6 @@ def _finite_elements() -> Finding:
 
 
 def _hypre() -> Finding:
-    from haloscope.base.toolchain import find_hypre
 
     what = "hypre (optional)"
     try:

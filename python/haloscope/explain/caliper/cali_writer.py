@@ -10,19 +10,15 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from haloscope.base.errors import OutputError
-from haloscope.explain.caliper.caliper_tree import caliper_tree
+from haloscope.explain.caliper.caliper_tree import CaliperTree, caliper_tree
+from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from haloscope.explain.caliper.caliper_tree import CaliperTree
-    from haloscope.profile import Profile
 
 __all__ = ["CALIPER_METRICS", "cali_text", "write_cali"]
 

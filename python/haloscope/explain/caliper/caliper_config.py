@@ -6,15 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from haloscope.base.errors import HaloscopeError, OutputError
 from haloscope.explain.caliper.cali_writer import write_cali
 from haloscope.explain.caliper.caliper_report import mpi_report, runtime_report
+from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
-
-if TYPE_CHECKING:
-    from haloscope.profile import Profile
 
 __all__ = ["Configuration", "as_caliper", "parse_configuration"]
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from haloscope.base.errors import printable
 from haloscope.explain.caliper.cali_writer import CALIPER_METRICS
-from haloscope.explain.caliper.caliper_tree import caliper_tree
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
-    from haloscope.explain.caliper.caliper_tree import CaliperTree
-    from haloscope.profile import Profile
+from haloscope.explain.caliper.caliper_tree import CaliperTree, caliper_tree
+from haloscope.profile import Profile
 
 __all__ = ["mpi_report", "runtime_report"]
 

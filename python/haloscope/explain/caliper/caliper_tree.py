@@ -7,17 +7,14 @@ regions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import Integers
+from haloscope.profile import Profile
 from haloscope.profile.store import Scope, reductions
 from haloscope.profile.tables import rank_rows
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Integers
-    from haloscope.profile import Profile
 
 __all__ = ["STATISTICS", "CaliperTree", "caliper_tree"]
 

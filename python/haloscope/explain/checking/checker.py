@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from haloscope.base.errors import LaunchError, ProfileError, UsageError, printable
 from haloscope.base.units import count_text
@@ -21,14 +22,11 @@ from haloscope.explain.checking.verdicts import (
     time_verdicts,
     verdict_frame,
 )
-from haloscope.explain.comparing import read_run
+from haloscope.explain.comparing import Run, read_run
+from haloscope.watch import run
 
-if TYPE_CHECKING:
-    import polars as pl
+File = str | PathLike[str]
 
-    from haloscope.explain.comparing import Run
-
-    File = str | PathLike[str]
 
 __all__ = ["Again", "Checked", "check", "measured"]
 
@@ -144,7 +142,6 @@ def measured(command: Sequence[str]) -> Again:
         raise UsageError("--again: the command is empty; give the one that made the profile")
 
     def again(path: Path) -> None:
-        from haloscope.watch import run
 
         outcome = run(words, output=path, quiet=True)
         said = shlex.join(words)

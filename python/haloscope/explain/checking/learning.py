@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from haloscope.base.errors import UsageError
 from haloscope.explain.checking.rules import Learned, RegionRules, Rules, TimeRule, write_rules
 from haloscope.explain.checking.slowness import noticed_slowdown
-from haloscope.explain.comparing import read_run, times_of_runs, why_apart
+from haloscope.explain.comparing import Run, read_run, times_of_runs, why_apart
 from haloscope.profile.store import PROGRAM
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+File = str | PathLike[str]
 
-    from haloscope.explain.comparing import Run
-
-    File = str | PathLike[str]
 
 __all__ = ["FEWEST_TIMES", "learn_rules", "learned_from", "noticed"]
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from haloscope.base.errors import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from haloscope.explain.checking.checker import Checked
     from haloscope.explain.checking.verdicts import Verdict
 

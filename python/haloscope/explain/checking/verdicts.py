@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
 from haloscope.base.units import time_text
-from haloscope.explain.checking.rules import Limits, TimeRule
+from haloscope.explain.checking.rules import Count, Limits, RegionRules, Rules, Time, TimeRule
 from haloscope.explain.checking.slowness import looks_slow, quick_half, surely_slower
-from haloscope.explain.comparing import times_of_runs
+from haloscope.explain.comparing import Run, times_of_runs
 from haloscope.profile.store import PROGRAM, region_text
-
-if TYPE_CHECKING:
-    from haloscope.explain.checking.rules import Count, RegionRules, Rules, Time
-    from haloscope.explain.comparing import Run
 
 __all__ = ["CHECKED", "Status", "Verdict", "count_verdicts", "slow_ones", "time_verdicts", "verdict_frame"]
 

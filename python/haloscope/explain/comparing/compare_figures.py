@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -10,8 +11,6 @@ from haloscope.markov.figures import METHOD_COLOURS, Figure, Trace, Unit, axis, 
 from haloscope.profile.store import PROGRAM, region_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from haloscope.explain.comparing.time_differences import TimeClaim
 
 __all__ = ["changes_drawn", "intervals_drawn"]

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.base.units import count_text, time_text
 from haloscope.explain.comparing.compare_figures import changes_drawn, intervals_drawn
+from haloscope.explain.comparing.run_comparison import Comparison
 from haloscope.explain.comparing.time_differences import longer_text
 from haloscope.markov.figures import Cell, Section, Table
 from haloscope.profile.page import page, write_page
 from haloscope.profile.store import region_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from haloscope.explain.comparing.run_comparison import Comparison
 
 __all__ = ["write_compare_page"]
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import polars as pl
 
-from haloscope.profile.store import Scope
+from haloscope.profile import Profile
+from haloscope.profile.store import ProfileData, Scope
 from haloscope.profile.tables import rank_rows, region_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from haloscope.profile import Profile
-    from haloscope.profile.store import ProfileData
 
 __all__ = ["COUNTS", "FACTS", "OWN_TIMES", "PAIRS", "counted", "knows_memory", "own_times", "pairs"]
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from haloscope.base.units import time_text
-from haloscope.explain.comparing.sides import times_of_runs
+from haloscope.explain.comparing.sides import Side, times_of_runs
 from haloscope.markov.statistics import means_apart
 from haloscope.profile.store import region_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from haloscope.explain.comparing.sides import Side
 
 __all__ = ["PARTS", "cause_lines", "changed_parts", "is_traced"]
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import polars as pl
 
 from haloscope.base.errors import printable, shortened
 from haloscope.base.units import bytes_text, count_text
+from haloscope.explain.comparing.sides import Run, Side
 from haloscope.profile.store import region_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from haloscope.explain.comparing.sides import Run, Side
 
 __all__ = ["STRUCTURE", "changes", "settings_changed", "structure_lines"]
 

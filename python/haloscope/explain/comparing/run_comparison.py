@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -17,8 +16,8 @@ from haloscope.explain.comparing.program_structure import structure_lines
 from haloscope.explain.comparing.sides import Side
 from haloscope.explain.comparing.time_differences import TimeClaim, time_frame
 
-if TYPE_CHECKING:
-    File = str | PathLike[str]
+File = str | PathLike[str]
+
 
 __all__ = ["COMPARED", "Comparison"]
 

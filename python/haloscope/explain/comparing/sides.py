@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.base.units import ranks_text
 from haloscope.explain.comparing.facts import counted, knows_memory, own_times, pairs
+from haloscope.markov import series_of
 from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["RECORDED", "Run", "Side", "read_run", "read_sides", "times_of_runs", "why_apart"]
 
@@ -100,7 +99,6 @@ def _unknown(profile: Profile) -> frozenset[str]:
 def _series(profile: Profile) -> tuple[str, ...]:
     if not profile.data.source.rows("series"):
         return ()
-    from haloscope.markov import series_of
 
     return tuple(series_of(profile))
 

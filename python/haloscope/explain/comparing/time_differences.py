@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from haloscope.base.errors import TimingsError, UsageError
-from haloscope.explain.comparing.sides import times_of_runs
+from haloscope.explain.comparing.sides import Side, times_of_runs
+from haloscope.markov import Claim, ClaimMethod, Options, analyse, claims, read_timings
 from haloscope.markov.statistics import faster_by_runs, sentence
 from haloscope.profile.store import PROGRAM, region_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from haloscope.explain.comparing.sides import Side
-    from haloscope.markov import Claim
 
 __all__ = ["TIMES", "TimeClaim", "longer_text", "shared_series", "time_claims", "time_frame"]
 
@@ -140,7 +136,6 @@ def shared_series(first: Side, second: Side) -> list[str]:
 
 def _of_series(first: Side, second: Side, region: str, wrong: float) -> list[TimeClaim]:
     """Return what `haloscope regimes` says of the instances: fast regime, all times, and T^max."""
-    from haloscope.markov import ClaimMethod, Options, analyse, claims, read_timings
 
     name = f"{region_text(region)}, an instance"
     try:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.growth import FACTORS, SURE, Growth, measured
 from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS
 from haloscope.explain.ensembles.view import COLOURS, View, layout_of, placed
 from haloscope.markov.figures import Figure, axis, plain
 from haloscope.profile.store import region_text
-
-if TYPE_CHECKING:
-    from haloscope.explain.ensembles.ensemble import Ensemble
 
 __all__ = ["dominance"]
 

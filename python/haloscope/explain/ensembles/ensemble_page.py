@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from pathlib import Path
+from typing import Any, TypedDict
 
 import polars as pl
 
 from haloscope.base.errors import UsageError, printable
 from haloscope.base.units import count_text, percent_text, time_text
 from haloscope.explain.ensembles.dominant_regions import dominance
+from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.ensemble_tables import (
     laws_table,
     runs_table,
@@ -20,21 +22,14 @@ from haloscope.explain.ensembles.ensemble_tables import (
 )
 from haloscope.explain.ensembles.growth import laws
 from haloscope.explain.ensembles.message_maps import time_maps
-from haloscope.explain.ensembles.message_sizes import size_classes, speed_classes
+from haloscope.explain.ensembles.message_sizes import Speeds, size_classes, speed_classes
 from haloscope.explain.ensembles.oddities import remarks
 from haloscope.explain.ensembles.region_families import families, levels
 from haloscope.explain.ensembles.scaling import efficiency, over, shares, totals
-from haloscope.explain.ensembles.view import placed
+from haloscope.explain.ensembles.view import View, placed
 from haloscope.markov.figures import Section
 from haloscope.profile.page import page, write_page
 from haloscope.profile.store import PROGRAM, region_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from haloscope.explain.ensembles.ensemble import Ensemble
-    from haloscope.explain.ensembles.message_sizes import Speeds
-    from haloscope.explain.ensembles.view import View
 
 __all__ = ["write_ensemble_page"]
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from haloscope.base.arrays import Floats
 from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, Laws, fit
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from haloscope.base.arrays import Floats
-
 
 __all__ = ["FEWEST_POINTS", "Beyond", "beyond"]
 

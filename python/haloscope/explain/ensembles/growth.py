@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import Floats
+from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.quantities import quantity_of
 from haloscope.explain.ensembles.scaling import longest, named_regions
 from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, TERMS, Laws, draws_of, fit
 from haloscope.explain.ensembles.view import View, axis_of, label_of, layout_of, line, placed
 from haloscope.markov.figures import Figure, Trace
 from haloscope.profile.store import region_text
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Floats
-    from haloscope.explain.ensembles.ensemble import Ensemble
 
 __all__ = ["FACTORS", "SURE", "Growth", "laws", "measured"]
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import Floats
 from haloscope.base.errors import UsageError
 from haloscope.base.units import time_text
+from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.view import View, placed
 from haloscope.markov.figures import Figure, Panel, Trace, axis, panels
 from haloscope.profile import Profile, labelled
 from haloscope.profile.store import PROGRAM
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Floats
-    from haloscope.explain.ensembles.ensemble import Ensemble
 
 __all__ = ["time_maps"]
 

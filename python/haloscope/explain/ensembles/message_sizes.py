@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from haloscope.base.errors import UsageError
 from haloscope.base.units import bytes_text
+from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.view import View, axis_of, line, one_region, placed, told_against
 from haloscope.markov.figures import Figure, Panel, axis, margin, panels
 from haloscope.profile.store import PROGRAM
-
-if TYPE_CHECKING:
-    from haloscope.explain.ensembles.ensemble import Ensemble
 
 __all__ = ["EDGES", "Speeds", "size_classes", "speed_classes"]
 

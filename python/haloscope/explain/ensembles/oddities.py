@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
+from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.profile import RUN_COLUMNS
 from haloscope.profile.store import PROGRAM
-
-if TYPE_CHECKING:
-    from haloscope.explain.ensembles.ensemble import Ensemble
 
 __all__ = ["remarks"]
 

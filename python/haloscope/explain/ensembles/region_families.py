@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from haloscope.base.errors import UsageError
+from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.quantities import QUANTITIES, quantity_of
 from haloscope.explain.ensembles.view import View, axis_of, line, placed, told_against
 from haloscope.markov.figures import Figure, Panel, Trace, axis, panels, regime_colours
 from haloscope.profile.store import region_text
-
-if TYPE_CHECKING:
-    from haloscope.explain.ensembles.ensemble import Ensemble
 
 __all__ = ["families", "levels"]
 

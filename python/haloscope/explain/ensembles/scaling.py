@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import polars as pl
 
+from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.quantities import quantity_of
 from haloscope.explain.ensembles.view import (
     View,
@@ -21,9 +21,6 @@ from haloscope.explain.ensembles.view import (
 )
 from haloscope.markov.figures import Figure, Panel, Trace, axis, panels, plain
 from haloscope.profile.store import PROGRAM, region_text
-
-if TYPE_CHECKING:
-    from haloscope.explain.ensembles.ensemble import Ensemble
 
 __all__ = ["efficiency", "over", "shares", "totals"]
 

@@ -9,17 +9,13 @@ from repeated runs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from haloscope.base.arrays import Floats, Integers
-
+from haloscope.base.arrays import Floats, Integers
 
 __all__ = ["FEWEST_POINTS", "Laws", "Term", "draws_of", "fit"]
 

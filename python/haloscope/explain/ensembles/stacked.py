@@ -5,7 +5,7 @@ Tables of a thousand small profiles take as many reads of files so, but only a f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -25,9 +25,6 @@ from haloscope.profile.store import (
     typed,
 )
 from haloscope.profile.tables import region_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 __all__ = ["Stacked"]
 

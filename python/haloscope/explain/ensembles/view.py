@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from haloscope.base.errors import UsageError
+from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.markov.figures import METHOD_COLOURS, Figure, Trace, axis, margin, plain
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as PlotlyFigure
 
-    from haloscope.explain.ensembles.ensemble import Ensemble
 
 __all__ = [
     "COLOURS",

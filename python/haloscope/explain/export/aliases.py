@@ -10,15 +10,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from haloscope.profile import Profile
 from haloscope.profile.store import ProfileData, ProfileFile, Source
-
-if TYPE_CHECKING:
-    from haloscope.profile.trace import Trace
+from haloscope.profile.trace import Trace
 
 __all__ = ["Aliases", "AnonymousProfile", "anonymous_trace"]
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from haloscope.explain.caliper.cali_writer import write_cali
-
-if TYPE_CHECKING:
-    from haloscope.profile import Profile
+from haloscope.profile import Profile
 
 __all__ = ["write_caliper", "write_caliper_ranks"]
 

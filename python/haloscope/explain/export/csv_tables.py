@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from haloscope.base.files import whole_directory
+from haloscope.profile import Profile
 from haloscope.profile.tables import TABLES
-
-if TYPE_CHECKING:
-    from haloscope.profile import Profile
 
 __all__ = ["write_csv"]
 

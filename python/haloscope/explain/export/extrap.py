@@ -6,15 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from haloscope.base.errors import ProfileError, printable
 from haloscope.base.files import write_whole
+from haloscope.explain.export.traced import Profiles
+from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
-
-if TYPE_CHECKING:
-    from haloscope.explain.export.traced import Profiles
-    from haloscope.profile import Profile
 
 __all__ = ["write_extrap"]
 

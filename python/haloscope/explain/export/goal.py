@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -15,13 +15,9 @@ from haloscope.base.files import scratch_file, whole_file
 from haloscope.explain.export.otf2_words import FILE, FUNCTION, operations_of, role_of
 from haloscope.explain.export.remarks import remarks_on
 from haloscope.explain.export.trace_columns import TraceColumns
+from haloscope.explain.export.traced import Traced
 from haloscope.profile.kernels import native_library
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from haloscope.explain.export.traced import Traced
-    from haloscope.profile.trace import Trace
+from haloscope.profile.trace import Trace
 
 __all__ = ["write_goal"]
 

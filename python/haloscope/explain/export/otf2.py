@@ -6,25 +6,21 @@ import ctypes
 import os
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from haloscope.base.arrays import AnyArray
 from haloscope.base.errors import OutputError
 from haloscope.base.files import whole_directory
 from haloscope.explain.export.otf2_words import operations_of, role_of
 from haloscope.explain.export.remarks import remarks_on
 from haloscope.explain.export.trace_columns import TraceColumns, c_text
+from haloscope.explain.export.traced import Traced
 from haloscope.profile.importing import otf2_library
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from haloscope.base.arrays import AnyArray
-    from haloscope.explain.export.traced import Traced
 
 __all__ = ["write_otf2"]
 

@@ -6,18 +6,14 @@ import hashlib
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from haloscope.base.errors import OutputError
 from haloscope.base.files import whole_file
-from haloscope.profile import labelled, run_columns
+from haloscope.explain.export.traced import Profiles
+from haloscope.profile import Profile, labelled, run_columns
 from haloscope.profile.tables import TABLES
-
-if TYPE_CHECKING:
-    from haloscope.explain.export.traced import Profiles
-    from haloscope.profile import Profile
 
 __all__ = ["RUNS", "write_parquet"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -14,12 +14,8 @@ from haloscope.base.errors import OutputError
 from haloscope.base.files import scratch_file, whole_file
 from haloscope.explain.export.remarks import remarks_on
 from haloscope.explain.export.trace_columns import TraceColumns, c_text
+from haloscope.explain.export.traced import Traced
 from haloscope.profile.kernels import native_library
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from haloscope.explain.export.traced import Traced
 
 __all__ = ["write_perfetto"]
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from haloscope.explain.export.trace_columns import TraceColumns
-    from haloscope.profile.trace import Trace
+from haloscope.explain.export.trace_columns import TraceColumns
+from haloscope.profile.trace import Trace
 
 __all__ = ["remarks_on"]
 

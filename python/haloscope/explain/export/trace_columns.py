@@ -9,14 +9,12 @@ import ctypes
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-if TYPE_CHECKING:
-    from haloscope.base.arrays import AnyArray, Integers, Integers32
-    from haloscope.profile.trace import Trace
+from haloscope.base.arrays import AnyArray, Integers, Integers32
+from haloscope.profile.trace import Trace
 
 __all__ = ["TraceColumns", "c_text"]
 

@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from haloscope.base.errors import ProfileError
 from haloscope.explain.export.aliases import Aliases, AnonymousProfile, anonymous_trace
+from haloscope.profile import Profile
 from haloscope.profile import open as open_profile
-
-if TYPE_CHECKING:
-    from haloscope.profile import Profile
-    from haloscope.profile.trace import Trace
+from haloscope.profile.trace import Trace
 
 __all__ = ["Profiles", "Traced"]
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Flags, Floats
-    from haloscope.explain.findings.ground import Ground
+from haloscope.base.arrays import Flags, Floats
+from haloscope.explain.findings.ground import Ground
 
 __all__ = ["doubt", "repeated", "student", "unsteadiness"]
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
 from haloscope.base.units import bytes_text, count_text, percent_text, time_text
-from haloscope.explain.findings.finding import Evidence
-from haloscope.explain.findings.ground import POLL, place_text
+from haloscope.explain.findings.finding import Evidence, Finding
+from haloscope.explain.findings.ground import POLL, Ground, place_text
 from haloscope.profile.store import PROGRAM
-
-if TYPE_CHECKING:
-    from haloscope.explain.findings.finding import Finding
-    from haloscope.explain.findings.ground import Ground
 
 __all__ = ["communicators_made", "outside_regions", "polling", "slow_algorithm"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from haloscope.base.arrays import Floats
 from haloscope.explain.findings.calling import communicators_made, outside_regions, polling, slow_algorithm
+from haloscope.explain.findings.finding import Finding
 from haloscope.explain.findings.ground import Ground, Measured
 from haloscope.explain.findings.lateness import late_messages
 from haloscope.explain.findings.messaging import blocking_transfer, small_messages
@@ -15,10 +16,6 @@ from haloscope.explain.findings.offnode import scattered_partners
 from haloscope.explain.findings.staging import host_staging
 from haloscope.explain.findings.unevenness import imbalance, shared_cpu, slow_place
 from haloscope.profile import Profile
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Floats
-    from haloscope.explain.findings.finding import Finding
 
 __all__ = ["RULES", "Rule", "findings"]
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import Flags, Floats, Integers
 from haloscope.base.errors import UsageError
 from haloscope.explain.findings.finding import Evidence, Finding
+from haloscope.profile import Profile
 from haloscope.profile.store import PROGRAM, region_text
 from haloscope.profile.tables import numbers_of
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Flags, Floats, Integers
-    from haloscope.profile import Profile
 
 __all__ = [
     "FAMILIES",

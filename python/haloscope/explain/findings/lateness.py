@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from haloscope.base.units import bytes_text, ranks_text, time_text
-from haloscope.explain.findings.finding import Evidence
-from haloscope.explain.findings.ground import place_text
-
-if TYPE_CHECKING:
-    from haloscope.explain.findings.finding import Finding
-    from haloscope.explain.findings.ground import Ground
+from haloscope.explain.findings.finding import Evidence, Finding
+from haloscope.explain.findings.ground import Ground, place_text
 
 __all__ = ["late_messages"]
 

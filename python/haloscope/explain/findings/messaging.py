@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
 from haloscope.base.units import bytes_text, count_text, time_text
-from haloscope.explain.findings.finding import Evidence
-from haloscope.explain.findings.ground import place_text
+from haloscope.explain.findings.finding import Evidence, Finding
+from haloscope.explain.findings.ground import Ground, place_text
 from haloscope.profile.store import PROGRAM
-
-if TYPE_CHECKING:
-    from haloscope.explain.findings.finding import Finding
-    from haloscope.explain.findings.ground import Ground
 
 __all__ = ["blocking_transfer", "small_messages"]
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import Floats, Integers
 from haloscope.base.units import bytes_text, percent_text
-from haloscope.explain.findings.finding import Evidence
+from haloscope.explain.findings.finding import Evidence, Finding
+from haloscope.explain.findings.ground import Ground
 from haloscope.profile.store import PROGRAM
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Floats, Integers
-    from haloscope.explain.findings.finding import Finding
-    from haloscope.explain.findings.ground import Ground
 
 __all__ = ["scattered_partners"]
 

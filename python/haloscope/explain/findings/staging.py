@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
 from haloscope.base.units import bytes_text, percent_text, time_text
-from haloscope.explain.findings.finding import Evidence
-from haloscope.explain.findings.ground import place_text
-
-if TYPE_CHECKING:
-    from haloscope.explain.findings.finding import Finding
-    from haloscope.explain.findings.ground import Ground
+from haloscope.explain.findings.finding import Evidence, Finding
+from haloscope.explain.findings.ground import Ground, place_text
 
 __all__ = ["host_staging"]
 

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from haloscope.base.errors import printable
 from haloscope.base.units import percent_text, time_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from haloscope.explain.findings.finding import Finding
+from haloscope.explain.findings.finding import Finding
 
 __all__ = ["finding_line", "finding_lines"]
 

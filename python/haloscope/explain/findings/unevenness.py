@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import Flags, Floats
 from haloscope.base.errors import printable
 from haloscope.base.units import percent_text, ranks_text, time_text
 from haloscope.explain.findings.alike import doubt, repeated, unsteadiness
-from haloscope.explain.findings.finding import Evidence
-from haloscope.explain.findings.ground import FAMILIES, place_text
+from haloscope.explain.findings.finding import Evidence, Finding
+from haloscope.explain.findings.ground import FAMILIES, Ground, place_text
 from haloscope.profile.tables import numbers_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from haloscope.base.arrays import Flags, Floats
-    from haloscope.explain.findings.finding import Finding
-    from haloscope.explain.findings.ground import Ground
 
 __all__ = ["imbalance", "shared_cpu", "slow_place"]
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from haloscope.base.errors import printable, shortened
-from haloscope.profile.sites import site_of, site_rows, site_text, without_arguments
+from haloscope.profile import Profile
+from haloscope.profile.sites import Place, site_of, site_rows, site_text, without_arguments
 from haloscope.profile.store import Scope
-
-if TYPE_CHECKING:
-    from haloscope.profile import Profile
-    from haloscope.profile.sites import Place
 
 __all__ = ["flames", "site_data"]
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.explain.findings import findings, is_crowded
+from haloscope.explain.reporting.flame import site_data
 from haloscope.explain.reporting.report_history import history
 from haloscope.explain.reporting.report_packing import binned, packed, placed, rows_by_region, world
 from haloscope.explain.reporting.report_timeline import timeline
 from haloscope.explain.reporting.report_waiting import waiting
 from haloscope.explain.reporting.text_summary import warnings
+from haloscope.profile import Profile
 from haloscope.profile.shown import views
-from haloscope.profile.store import Scope, region_text
+from haloscope.profile.store import RegionTree, Scope, region_text
 from haloscope.profile.tables import call_rows, efficiency_rows, info, rank_rows, region_rows, run_information
-
-if TYPE_CHECKING:
-    from haloscope.profile import Profile
-    from haloscope.profile.store import RegionTree
 
 __all__ = ["page_data"]
 
@@ -165,7 +163,6 @@ def _regimes(profile: Profile) -> list[dict[str, Any]]:
 def _sites(profile: Profile) -> dict[str, Any] | None:
     if not profile.data.source.rows("sites"):
         return None
-    from haloscope.explain.reporting.flame import site_data
 
     return site_data(profile)
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from haloscope.base.arrays import AnyArray
 from haloscope.explain.reporting.report_packing import packed_columns
-
-if TYPE_CHECKING:
-    from haloscope.profile import Profile
+from haloscope.profile import Profile
 
 __all__ = ["history"]
 

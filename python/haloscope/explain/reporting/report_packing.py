@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from haloscope.profile import Profile
-    from haloscope.profile.store import RegionTree
+from haloscope.profile import Profile
+from haloscope.profile.store import RegionTree
 
 __all__ = ["binned", "by_region", "packed", "packed_columns", "placed", "rows_by_region", "world"]
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import Integers
 from haloscope.explain.reporting.report_packing import by_region, packed_columns
+from haloscope.profile import Profile
 from haloscope.profile.importing import family_of
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Integers
-    from haloscope.profile import Profile
-    from haloscope.profile.waiting import Analysis, Timeline
+from haloscope.profile.waiting import Analysis, Timeline
 
 __all__ = ["timeline"]
 

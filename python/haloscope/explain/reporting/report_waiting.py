@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from haloscope.explain.reporting.report_packing import binned, packed, rows_by_region, world
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from haloscope.profile import Profile
+from haloscope.profile import Profile
 
 __all__ = ["waiting"]
 

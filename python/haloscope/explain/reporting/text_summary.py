@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from haloscope.base.errors import printable, shortened
 from haloscope.base.units import bytes_text, count_text, percent_text, ranks_text, time_text
 from haloscope.explain.findings import finding_line, findings
+from haloscope.profile import Profile
 from haloscope.profile.sites import site_text
 from haloscope.profile.store import PROGRAM, region_text
 from haloscope.profile.tables import run_information
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from haloscope.profile import Profile
 
 __all__ = ["summary", "warnings"]
 

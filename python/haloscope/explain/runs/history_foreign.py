@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from haloscope.base.errors import ProfileError
+from haloscope.profile.importing import kind_of_foreign
 
 if TYPE_CHECKING:
     from haloscope.profile import Profile
@@ -32,7 +33,6 @@ def foreign_info(path: str) -> dict[str, Any]:
     An OTF2 archive is refused: all its events would have to be read. Raises `ProfileError`.
     """
     from haloscope.profile import open as open_profile
-    from haloscope.profile.importing import kind_of_foreign
 
     kind = kind_of_foreign(path)
     if kind is None:

@@ -14,14 +14,13 @@ by Holm's method.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 from scipy.special import ndtr, ndtri
 
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Floats, Integers
+from haloscope.base.arrays import Floats, Integers
 
 __all__ = ["SUSPECT_LEVEL", "suspect_hosts", "suspect_sentences"]
 

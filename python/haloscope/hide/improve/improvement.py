@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from haloscope.base.preloading import Choice, Target, find_target
 from haloscope.base.units import percent_text, time_text
 from haloscope.hide.improve.remedy import Remedy, remedies
 from haloscope.hide.improve.trial_runs import Run, Runner
-
-if TYPE_CHECKING:
-    from haloscope.profile import Profile
+from haloscope.profile import Profile
 
 __all__ = ["AS_IT_IS", "Improvement", "Plan", "Proof", "improve"]
 
@@ -134,7 +132,6 @@ def improve(command: Sequence[str], *, plan: Plan = Plan(), progress: Step | Non
 
         print("\\n".join(haloscope.improve(["mpiexec", "-n", "8", "./app"]).script()))
     """
-    from haloscope.profile import Profile
 
     step = progress or (lambda what: None)
     target = find_target(command, Choice(), "there is nothing to improve")

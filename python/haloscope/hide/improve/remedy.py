@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from haloscope.base.errors import HaloscopeError
 from haloscope.base.launch import Launch
 from haloscope.base.objects import Abi
 from haloscope.base.units import bytes_text, percent_text
@@ -168,7 +169,6 @@ def _layer(profile: Profile) -> Iterator[Remedy]:
 
 
 def _placement(profile: Profile) -> Iterator[Remedy]:
-    from haloscope.base.errors import HaloscopeError
     from haloscope.predict.placement import propose
 
     if len(profile.hosts.names) < 2:

@@ -14,6 +14,7 @@ from haloscope.base.errors import LaunchError
 from haloscope.base.files import last_line
 from haloscope.base.tools import environment_tool, find_tool
 from haloscope.hide.improve.remedy import PROFILE, Remedy
+from haloscope.profile import Profile
 
 __all__ = ["Run", "Runner"]
 
@@ -104,7 +105,6 @@ def _ended(command: Sequence[str], environment: Mapping[str, str], log: Path, li
 
 def _duration(profile: Path) -> float | None:
     """Return the seconds of a run, None if they are not known."""
-    from haloscope.profile import Profile
 
     with Profile(profile) as opened:
         told = opened.info.get("duration")

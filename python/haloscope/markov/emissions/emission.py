@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from haloscope.base.arrays import Flags, Floats, Indices
 from haloscope.base.errors import TimingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
     from typing_extensions import Self
-
-    from haloscope.base.arrays import Flags, Floats, Indices
 
 
 __all__ = ["EMPTY", "Emission", "Gaussian", "LogNormal", "States", "narrowest", "positive"]

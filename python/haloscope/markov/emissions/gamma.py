@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammainc, gammaln, polygamma, psi
 
+from haloscope.base.arrays import Flags, Floats, Indices
 from haloscope.markov.emissions.emission import EMPTY, States, positive
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from haloscope.base.arrays import Flags, Floats, Indices
 
 __all__ = ["Gamma"]
 

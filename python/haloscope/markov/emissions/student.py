@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln, psi, stdtr
 
+from haloscope.base.arrays import Flags, Floats
 from haloscope.markov.emissions.emission import EMPTY, States, narrowest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from haloscope.base.arrays import Flags, Floats
 
 __all__ = ["Student"]
 

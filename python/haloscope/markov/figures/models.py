@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import polars as pl
 
 from haloscope.base.errors import printable
+from haloscope.markov.analysis import Analysis, Fit
 from haloscope.markov.figures.elements import (
     METHOD_COLOURS,
     Figure,
@@ -19,18 +21,10 @@ from haloscope.markov.figures.elements import (
     regime_colours,
     regime_name,
 )
-from haloscope.markov.figures.over_time import cells, rank_axes, regime_map
+from haloscope.markov.figures.over_time import Cells, cells, rank_axes, regime_map
 from haloscope.markov.figures.page_tables import machine_table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-
-    from haloscope.markov.analysis import Analysis, Fit
-    from haloscope.markov.figures.over_time import Cells
-    from haloscope.markov.fitting.whole_machine import WholeMachine
-    from haloscope.markov.statistics.fit_quality import Goodness
+from haloscope.markov.fitting.whole_machine import WholeMachine
+from haloscope.markov.statistics.fit_quality import Goodness
 
 __all__ = ["criteria", "goodness_figures", "whole_machines"]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from haloscope.base.arrays import Bytes, Flags, Floats, Integers
 from haloscope.base.units import time_text
+from haloscope.markov.analysis import Decoded, View
 from haloscope.markov.figures.elements import (
     Figure,
     Panel,
@@ -21,12 +24,6 @@ from haloscope.markov.figures.elements import (
     regime_colours,
     regime_name,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from haloscope.base.arrays import Bytes, Flags, Floats, Integers
-    from haloscope.markov.analysis import Decoded, View
 
 __all__ = ["Cells", "cells", "heat_maps", "median_ranks", "rank_axes", "regime_map", "slowest_ranks"]
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.base.units import count_text, percent_text, time_text
 from haloscope.markov.figures.elements import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import polars as pl
-
-    from haloscope.markov.fitting.whole_machine import Stay
+from haloscope.markov.fitting.whole_machine import Stay
 
 __all__ = ["check_table", "episode_table", "fit_table", "machine_table", "regime_tables", "test_table"]
 

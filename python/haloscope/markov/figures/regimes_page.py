@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from haloscope.base.errors import HaloscopeError, printable
 from haloscope.base.units import count_text, percent_text, time_text
-from haloscope.markov.analysis import View
+from haloscope.markov.analysis import Analysis, Decoded, Options, View, fit_and_decode
 from haloscope.markov.answer import answer
 from haloscope.markov.figures.elements import Figure, Section, Unit, unit_of
 from haloscope.markov.figures.models import criteria, goodness_figures, whole_machines
@@ -24,16 +26,10 @@ from haloscope.markov.figures.page_tables import (
 )
 from haloscope.markov.figures.spread import boxes, functional_boxes, median_densities, sums, values
 from haloscope.markov.reading import series_of, timings_of
-from haloscope.markov.results import Results, fits, told
+from haloscope.markov.results import Results, fits, regime_frame, told
+from haloscope.markov.timings import Timings
+from haloscope.profile import Profile
 from haloscope.profile.page import page, write_page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from haloscope.markov.analysis import Analysis
-    from haloscope.markov.timings import Timings
-    from haloscope.profile import Profile
 
 __all__ = ["report_sections", "write_regimes_page"]
 
@@ -205,8 +201,6 @@ def report_sections(profile: Profile) -> list[dict[str, Any]]:
 
 
 def _series_sections(timings: Timings, name: str, title: str) -> list[Section]:
-    from haloscope.markov.analysis import Decoded, Options, fit_and_decode
-    from haloscope.markov.results import regime_frame
 
     fit = fit_and_decode(timings, Options())
     whole = Decoded.of(fit.regimes)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
 
 from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.base.errors import UsageError, printable
 from haloscope.base.units import ranks_text
+from haloscope.markov.analysis import View
 from haloscope.markov.figures.elements import (
     METHOD_COLOURS,
     Figure,
@@ -34,15 +37,7 @@ from haloscope.markov.statistics.distributions import (
     functional_boxplot,
     rank_cdfs,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-    from numpy.typing import ArrayLike
-
-    from haloscope.markov.analysis import View
-    from haloscope.markov.statistics.samples import Sample
+from haloscope.markov.statistics.samples import Sample
 
 __all__ = ["boxes", "functional_boxes", "median_densities", "sums", "values"]
 

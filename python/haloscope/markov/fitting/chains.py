@@ -8,24 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TypeGuard
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from haloscope.base.arrays import Bytes, Floats, Indices, Integers
 from haloscope.base.errors import TimingsError
 from haloscope.markov.emissions.emission import Emission, Gaussian, LogNormal
+from haloscope.markov.timings import Timings
 from haloscope.profile import kernels
 from haloscope.profile.kernels import Chain, Places
 
-if TYPE_CHECKING:
-    from typing import TypeGuard
+Series = ArrayLike | Sequence[ArrayLike]
 
-    from numpy.typing import ArrayLike
-
-    from haloscope.markov.timings import Timings
-
-    Series = ArrayLike | Sequence[ArrayLike]
 
 __all__ = ["NATIVE", "NONE", "Expected", "Parameters", "Sequences", "Work"]
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from haloscope.base.arrays import Bytes, Flags, Floats, Integers
 from haloscope.base.errors import UsageError
+from haloscope.markov.emissions.emission import Emission
 from haloscope.profile.kernels import native_library
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Bytes, Flags, Floats, Integers
-    from haloscope.markov.emissions.emission import Emission
 
 __all__ = [
     "Chains",

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
 
+from haloscope.base.arrays import Flags, Floats
+from haloscope.markov.emissions.emission import Emission
 from haloscope.profile import kernels
 from haloscope.profile.kernels import Chain, Places
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from haloscope.base.arrays import Flags, Floats
-    from haloscope.markov.emissions.emission import Emission
-
 
 __all__ = ["Intervals", "Likelihood", "shares"]
 

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from os import PathLike
+from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import AnyArray, Bytes, Floats, Indices
 from haloscope.base.errors import HaloscopeError, TimingsError, UsageError
 from haloscope.markov.emissions import family
 from haloscope.markov.emissions.emission import Emission
-from haloscope.markov.fitting.chains import NONE, Parameters, Sequences, Work
+from haloscope.markov.fitting.chains import NONE, Parameters, Sequences, Series, Work
 from haloscope.markov.fitting.intervals import Intervals, Likelihood, shares
 from haloscope.markov.fitting.saved import Saved, emission_of, read_model, write
-from haloscope.markov.fitting.searching import Rules, Search, disagreement, doubts
+from haloscope.markov.fitting.searching import Climb, Rules, Search, Searched, disagreement, doubts
 from haloscope.profile.kernels import MOST_STATES, Chain, available_threads
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from os import PathLike
-
-    from haloscope.base.arrays import AnyArray, Bytes, Floats, Indices
-    from haloscope.markov.fitting.chains import Series
-    from haloscope.markov.fitting.searching import Climb, Searched
-
 
 __all__ = ["CRITERIA", "Criterion", "RegimeModel", "Selection", "select"]
 

@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from haloscope.base.arrays import Floats
 from haloscope.base.errors import ProfileError
 from haloscope.base.files import write_whole
 from haloscope.markov.emissions import family
+from haloscope.markov.emissions.emission import Emission
 from haloscope.profile.kernels import MOST_STATES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from os import PathLike
-
-    from haloscope.base.arrays import Floats
-    from haloscope.markov.emissions.emission import Emission
 
 __all__ = ["PARAMETERS", "Saved", "emission_of", "read_model", "write"]
 

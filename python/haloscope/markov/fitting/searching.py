@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope.markov.fitting.chains import NATIVE, Expected, Parameters, Work
+from haloscope.base.arrays import Floats, Indices
+from haloscope.markov.emissions.emission import Emission
+from haloscope.markov.fitting.chains import NATIVE, Expected, Parameters, Sequences, Work
 from haloscope.profile.kernels import Chain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from haloscope.base.arrays import Floats, Indices
-    from haloscope.markov.emissions.emission import Emission
-    from haloscope.markov.fitting.chains import Sequences
-
 
 __all__ = ["Climb", "Rules", "Search", "Searched", "disagreement", "doubts", "splits", "starts"]
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from os import PathLike
 
 import numpy as np
 
+from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.markov.fitting.chains import NONE
 from haloscope.markov.fitting.coupled import Chains, Grid, Place, evidence, fitted, settled, started, viterbi
 from haloscope.markov.fitting.intervals import shares
 from haloscope.markov.fitting.regime_model import RegimeModel
 from haloscope.markov.fitting.saved import Saved, emission_of, read_model, write
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from haloscope.base.arrays import Bytes, Floats, Integers
-    from haloscope.markov.timings import Timings
+from haloscope.markov.timings import Timings
 
 __all__ = ["MachineModel", "MachineStates", "Stay", "WholeMachine", "whole_machine"]
 

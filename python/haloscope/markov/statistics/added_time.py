@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from haloscope.base.arrays import Flags, Floats
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import polars as pl
-    from numpy.typing import NDArray
 
-    from haloscope.base.arrays import Flags, Floats
 
 __all__ = ["Added", "added"]
 

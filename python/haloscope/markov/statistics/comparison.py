@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 from scipy.special import kolmogorov, stdtrit
 
+from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.markov.statistics.samples import (
     Mean,
     Sample,
@@ -18,11 +20,6 @@ from haloscope.markov.statistics.samples import (
     ratio_mean,
     row_blocks,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from haloscope.base.arrays import Bytes, Floats, Integers
 
 __all__ = ["compare_distributions", "regime_means", "regime_table", "sentence", "sentences"]
 

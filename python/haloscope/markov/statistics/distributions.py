@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from scipy.fft import dct, idct
 
+from haloscope.base.arrays import Floats, Integers
 from haloscope.markov.statistics.samples import Sample, row_blocks
 from haloscope.profile import kernels
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from haloscope.base.arrays import Floats, Integers
 
 __all__ = [
     "MOST_POINTS",

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
+from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.markov.statistics.samples import autocorrelation, largest_distance
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Decoder = Callable[[Floats], Bytes]
 
-    from haloscope.base.arrays import Bytes, Floats, Integers
-
-    Decoder = Callable[[Floats], Bytes]
 
 __all__ = ["Family", "Goodness", "checks", "drawn", "goodness", "pseudo_residuals", "regime_fits"]
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from haloscope.base.arrays import Bytes, Flags, Floats
+from haloscope.base.arrays import Bytes, Flags, Floats
 
 __all__ = [
     "ROWS",

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import log
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import Bytes, Flags, Floats, Integers
 from haloscope.markov.statistics.samples import ROWS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+Stretches = list[tuple[int, int]]
 
-    from haloscope.base.arrays import Bytes, Flags, Floats, Integers
-
-    Stretches = list[tuple[int, int]]
 
 __all__ = ["Slow", "bar", "covered", "episodes", "scores", "stretches", "stretches_of_row"]
 

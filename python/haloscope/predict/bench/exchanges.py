@@ -6,28 +6,22 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any, TextIO
 
 import numpy as np
 
+from haloscope.base.arrays import Floats
 from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
 from haloscope.predict.bench.library_in_use import library
 from haloscope.predict.bench.output_stream import Stopped, stream
 from haloscope.predict.bench.system import launcher_of
+from haloscope.predict.mpi_library import Library
 from haloscope.predict.progress import Progress, silent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import TextIO
-
-    from haloscope.base.arrays import Floats
-    from haloscope.predict.mpi_library import Library
-
 
 __all__ = ["PARTS", "Series", "StencilMethod", "StencilResult", "bench_stencil", "stencil", "write_stencil"]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from haloscope.base.errors import MachineError
+from haloscope.predict.bench.p2p_points import P2pPoint
 from haloscope.predict.bench.sweep import median_interval
 from haloscope.predict.bench.system import SMT, System
 from haloscope.predict.lines import line, pieces
@@ -22,11 +24,6 @@ from haloscope.predict.machine import (
     PLogP,
     Protocol,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from haloscope.predict.bench.p2p_points import P2pPoint
 
 __all__ = ["gaps", "link", "machine"]
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from haloscope.predict.bench.p2p_points import P2pPoint
 from haloscope.predict.bench.sweep import median_interval
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from haloscope.predict.bench.p2p_points import P2pPoint
-
 
 __all__ = ["p2p_header", "p2p_record", "p2p_row"]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +17,8 @@ from haloscope.predict.bench.p2p_points import Failure, P2pPoint
 from haloscope.predict.bench.surroundings import free_memory, surroundings
 from haloscope.predict.bench.system import Pair, System, launcher_of, leaf_switches, topology
 from haloscope.predict.lines import pieces
+from haloscope.predict.machine import Machine
 from haloscope.predict.progress import Remark, unheard
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from haloscope.predict.machine import Machine
 
 __all__ = ["P2P_TESTS", "P2pMeasured", "P2pMethod", "all_pairs", "bench_p2p", "measure_p2p", "p2p"]
 

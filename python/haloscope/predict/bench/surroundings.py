@@ -12,17 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from haloscope.base.arrays import Floats
 from haloscope.base.errors import HaloscopeError, UsageError
 from haloscope.predict.bench.output_stream import Stopped, stream
 from haloscope.predict.mpi_library import program
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Floats
-
 
 __all__ = ["Noise", "bench_noise", "free_memory", "noise", "surroundings"]
 

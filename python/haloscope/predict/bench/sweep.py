@@ -6,21 +6,19 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import MachineError, OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import polars as pl
 
-    from haloscope.base.arrays import Floats, Integers
 
 __all__ = ["Journal", "Sweep", "frame", "identity", "joined", "journal", "measured_points", "median_interval"]
 

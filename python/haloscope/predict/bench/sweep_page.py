@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from haloscope.base.errors import printable
 from haloscope.base.units import bytes_text
+from haloscope.predict.bench.sweep import Sweep
 from haloscope.predict.mpi_library import DEFAULT
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
@@ -15,7 +16,6 @@ from haloscope.profile.page import write_page as write
 if TYPE_CHECKING:
     import polars as pl
 
-    from haloscope.predict.bench.sweep import Sweep
 
 __all__ = ["write_page"]
 

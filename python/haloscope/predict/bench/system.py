@@ -6,20 +6,15 @@ import os
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from haloscope.base.errors import LaunchError, MachineError, UsageError
 from haloscope.base.launcher import complete_command
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from haloscope.predict.mpi_library import Library
-
+from haloscope.predict.mpi_library import Library
 
 __all__ = ["SMT", "Pair", "Shared", "System", "Topology", "leaf_switches", "parse", "topology"]
 

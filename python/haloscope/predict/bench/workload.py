@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from haloscope import explain
 from haloscope.base.errors import ProfileError
 from haloscope.base.units import time_text
 from haloscope.predict.mpi_library import COLLECTIVES, DEFAULT
@@ -85,7 +86,6 @@ def read_workload(path: Path, share: float = 0.99) -> Workload:
     Counts of v forms are measured equal, so that of such calls sizes within a factor of two are one point, of
     their mean. Raises `ProfileError` for a profile without collectives of more than one rank.
     """
-    from haloscope import explain
 
     with explain.open(path) as profile:
         rows = profile.table("collectives", exclusive=True).to_dicts()

@@ -16,6 +16,7 @@ from haloscope.predict.placement.levels import Sections, message_times, sections
 from haloscope.predict.placement.nodes import Nodes, read_nodes, recorded
 from haloscope.predict.placement.parting import parted
 from haloscope.predict.placement.traffic import Traffic
+from haloscope.profile import Profile
 
 __all__ = ["WORTH", "Proposal", "propose", "propose_placement"]
 
@@ -122,7 +123,6 @@ def propose(
     levels within nodes and beyond them count, too, and messages get times. Raises `UsageError` where
     there is nothing to place or no room, `ProfileError`, `MachineError`, and `ComponentError` without Scotch.
     """
-    from haloscope.profile import Profile
 
     with Profile(profile) as opened:
         traffic = Traffic.of(opened)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import UsageError
-
-if TYPE_CHECKING:
-    from haloscope.profile import Profile
+from haloscope.profile import Profile
 
 __all__ = ["Traffic"]
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from haloscope.predict.schedule import rooted, rootless, trees
 from haloscope.predict.schedule.message_schedule import Plan, Schedule
-
-if TYPE_CHECKING:
-    from haloscope.predict.schedule.trees import Tree
+from haloscope.predict.schedule.trees import Tree
 
 __all__ = ["algorithms", "collectives", "schedule", "uses"]
 

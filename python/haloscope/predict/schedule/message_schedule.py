@@ -5,17 +5,14 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from haloscope.base.arrays import AnyArray, Floats, Integers32
 from haloscope.base.errors import UsageError
 from haloscope.profile.kernels import native_library as library
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
 
 __all__ = ["MESSAGE", "Durations", "Executed", "Plan", "Schedule", "execute"]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
+from haloscope.base.arrays import Integers
 from haloscope.predict.schedule import trees
 from haloscope.predict.schedule.message_schedule import Plan, Schedule
 from haloscope.predict.schedule.rounds import (
@@ -21,12 +22,6 @@ from haloscope.predict.schedule.rounds import (
     ring,
     rounds,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from haloscope.base.arrays import Integers
-
 
 __all__ = [
     "broadcast_linear",

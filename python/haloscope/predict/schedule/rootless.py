@@ -5,12 +5,11 @@ Those of reduce_scatter are in `rooted.py`: they are made of the parts of reduct
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from haloscope.base.arrays import Integers
 from haloscope.predict.schedule import rooted, trees
-from haloscope.predict.schedule.message_schedule import Plan
+from haloscope.predict.schedule.message_schedule import Plan, Schedule
 from haloscope.predict.schedule.rounds import (
     blocks_of,
     doubling,
@@ -26,11 +25,6 @@ from haloscope.predict.schedule.rounds import (
     unfold,
     unfold_whole,
 )
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Integers
-    from haloscope.predict.schedule.message_schedule import Schedule
-
 
 __all__ = [
     "allgather_bruck",

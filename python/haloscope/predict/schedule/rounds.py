@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Integers
-    from haloscope.predict.schedule.message_schedule import Schedule
-    from haloscope.predict.schedule.trees import Tree
-
+from haloscope.base.arrays import Integers
+from haloscope.predict.schedule.message_schedule import Schedule
+from haloscope.predict.schedule.trees import Tree
 
 __all__ = [
     "blocks_of",

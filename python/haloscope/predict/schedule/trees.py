@@ -7,13 +7,11 @@ ompi/mca/coll/base/coll_base_topo.c of Open MPI 4 and 5.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Integers
-
+from haloscope.base.arrays import Integers
 
 __all__ = [
     "Tree",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from importlib.abc import Traversable
 from importlib.resources import files
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import (
@@ -23,9 +24,6 @@ from pydantic import (
 from haloscope.base import units
 from haloscope.base.errors import MachineError
 from haloscope.predict.machine_files import load_machine, machines
-
-if TYPE_CHECKING:
-    from importlib.abc import Traversable
 
 __all__ = [
     "FatTree",

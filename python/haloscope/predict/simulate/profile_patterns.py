@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from haloscope import explain
+from haloscope.base.arrays import Floats
 from haloscope.base.errors import UsageError
 from haloscope.predict.simulate.collectives import blocking_name
 from haloscope.predict.simulate.pattern import Collective, Node, Pattern
 from haloscope.predict.simulate.rank_grids import Grid, Offset, detect
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Floats
-
 
 __all__ = ["IN_MPI", "Grown", "computing_of", "grid_of", "pattern_of", "require_pattern", "sends_of"]
 

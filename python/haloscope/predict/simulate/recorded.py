@@ -9,20 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
 from haloscope import explain
+from haloscope.base.arrays import Integers, Integers32
 from haloscope.base.errors import UsageError
 from haloscope.predict.simulate.description import SPEED
 from haloscope.predict.simulate.recorded_collectives import collectives_of
 from haloscope.predict.simulate.traces import BYTE, MOST_TAGS, region_begin, region_end
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Integers, Integers32
-    from haloscope.profile.trace import Trace
+from haloscope.profile.trace import Trace
 
 __all__ = ["Recorded"]
 

@@ -6,15 +6,11 @@ other, of others all at once, as a rank that has begun one goes on.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
 from haloscope.predict.simulate.collectives import blocking_name, lowered, of_all
 from haloscope.predict.simulate.traces import BYTE, MOST_TAGS
-
-if TYPE_CHECKING:
-    from haloscope.profile.trace import Trace
+from haloscope.profile.trace import Trace
 
 __all__ = ["collectives_of"]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from haloscope import explain
+from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import UsageError
 from haloscope.explain.ensembles import FEWEST_POINTS, Beyond, beyond
 from haloscope.predict.simulate.profile_patterns import (
@@ -22,10 +23,6 @@ from haloscope.predict.simulate.profile_patterns import (
     sends_of,
 )
 from haloscope.predict.simulate.rank_grids import Grid
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Floats, Integers
-
 
 __all__ = ["Measured", "RegionLaws"]
 

@@ -11,24 +11,19 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import Floats, Integers
+from haloscope.explain.ensembles import Beyond
 from haloscope.predict.simulate.description import Change
-from haloscope.predict.simulate.platform import load_platform, platforms
+from haloscope.predict.simulate.pattern import Pattern
+from haloscope.predict.simulate.platform import Platform, load_platform, platforms
 from haloscope.predict.simulate.profile_patterns import Grown, pattern_of
 from haloscope.predict.simulate.region_laws import Measured, RegionLaws
+from haloscope.predict.simulate.running import Options
 from haloscope.predict.simulate.works import replay, what_if
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Floats, Integers
-    from haloscope.explain.ensembles import Beyond
-    from haloscope.predict.simulate.pattern import Pattern
-    from haloscope.predict.simulate.platform import Platform
-    from haloscope.predict.simulate.running import Options
-
 
 __all__ = ["ScaledWork"]
 

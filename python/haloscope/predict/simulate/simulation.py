@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from haloscope.base.building import applications
 from haloscope.base.errors import UsageError
@@ -19,9 +20,7 @@ from haloscope.predict.simulate.scaled_work import ScaledWork
 from haloscope.predict.simulate.simgrid import smpirun
 from haloscope.predict.simulate.works import ProfileWork, ProgramWork, TraceWork, Work, sensitivity, what_if
 from haloscope.profile.importing import kind_of_foreign
-
-if TYPE_CHECKING:
-    import polars as pl
+from haloscope.watch import Output, expand
 
 __all__ = ["Simulation", "is_profile", "simulate"]
 
@@ -105,7 +104,6 @@ class Simulation:
             return work.prediction(options, place, step)
 
     def _place(self, output: str | Path | None) -> Path:
-        from haloscope.watch import Output, expand
 
         prepared = Output.prepare(None if output is None else Path(output))
         return expand(prepared.pattern, self._options.ranks, self._work.name)

@@ -12,20 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import TimingsError, UsageError
+from haloscope.predict.bench.sweep import Sweep
 from haloscope.predict.bench.workload import CollectivePoint
 from haloscope.predict.laws import Laws
+from haloscope.predict.machine import Machine
 from haloscope.predict.prediction import choose, predict
 from haloscope.predict.tune.tuning_rules import DEFAULT, Rule, counted_bytes
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Floats, Integers
-    from haloscope.predict.bench.sweep import Sweep
-    from haloscope.predict.machine import Machine
 
 __all__ = ["Candidate", "Point", "choose_by_model", "choose_from", "holm", "model_points", "rules_of"]
 

@@ -7,13 +7,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from haloscope.base.errors import MachineError, printable
 from haloscope.base.files import write_whole
 from haloscope.base.units import time_text
+from haloscope.predict.bench.workload import Workload
 from haloscope.predict.model_page import escaped
 from haloscope.predict.tune.choice import Candidate
 from haloscope.predict.tune.formats import usage
@@ -21,12 +23,6 @@ from haloscope.predict.tune.trial import gain_interval, mean_gain
 from haloscope.predict.tune.tuner import Tuning
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from haloscope.predict.bench.workload import Workload
-
 
 __all__ = ["Gains", "percent", "program_gain", "program_text", "said", "summary", "table", "write_page"]
 

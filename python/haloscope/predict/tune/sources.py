@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from haloscope.base.errors import RecorderError, UsageError
+from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.sweep import Sweep
 from haloscope.predict.bench.workload import CollectivePoint, Workload, read_workload
 from haloscope.predict.kinds import Kind, kind_of
 from haloscope.predict.machine_files import load_machine, machines
-from haloscope.predict.tune.choice import choose_by_model, choose_from, model_points
+from haloscope.predict.progress import Progress
+from haloscope.predict.tune.choice import Candidate, choose_by_model, choose_from, model_points
 from haloscope.predict.tune.trial import measure_all, measure_best, steps_of_all
-
-if TYPE_CHECKING:
-    from haloscope.predict.bench.method import CollectiveMethod
-    from haloscope.predict.progress import Progress
-    from haloscope.predict.tune.choice import Candidate
-    from haloscope.predict.tune.verification import Bench
+from haloscope.predict.tune.verification import Bench
 
 __all__ = ["Choice", "chosen_from", "kind_of_source"]
 

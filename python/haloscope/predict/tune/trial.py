@@ -7,10 +7,11 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from haloscope.base.arrays import Floats
 from haloscope.base.errors import RecorderError
 from haloscope.predict.bench.grid import Unit, lines_of, shuffled
 from haloscope.predict.bench.launches import Launches, measure
@@ -23,9 +24,6 @@ from haloscope.predict.laws import Way
 from haloscope.predict.mpi_library import DEFAULT, Algorithm
 from haloscope.predict.tune.choice import Candidate, holm
 from haloscope.predict.tune.verification import Bench
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Floats
 
 __all__ = [
     "Trial",

@@ -6,14 +6,11 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from haloscope.profile.importing.cali_file import CaliRecord
 from haloscope.profile.importing.cali_metrics import meaning_of
 from haloscope.profile.importing.mpi_functions import FAMILIES, call_name, family_of, is_waiting
 from haloscope.profile.store.tree import PROGRAM
-
-if TYPE_CHECKING:
-    from haloscope.profile.importing.cali_file import CaliRecord
 
 __all__ = ["ALL", "CaliRegions", "Values", "number_in"]
 

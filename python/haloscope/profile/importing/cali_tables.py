@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,10 +16,6 @@ from haloscope.profile.importing.foreign_tables import Foreign, path_rows, unrea
 from haloscope.profile.importing.mpi_functions import FAMILIES
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.tree import RegionTree, roll_up
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 __all__ = ["read_cali"]
 

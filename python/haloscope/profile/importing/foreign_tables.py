@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from haloscope.base.errors import ProfileError
 from haloscope.profile.store.columns import typed
 from haloscope.profile.store.info_keys import TRACE_TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from haloscope.profile.trace import Trace
+from haloscope.profile.trace import Trace
 
 __all__ = ["Foreign", "path_rows", "unreadable"]
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable
+from typing import Literal
 
 import polars as pl
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["FAMILIES", "Family", "call_name", "family_of", "is_waiting", "kinds_of", "operation_of"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 import time
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePath
+from typing import Any
 
 import polars as pl
 
@@ -14,9 +14,6 @@ from haloscope.profile.importing.mpi_functions import FAMILIES, kinds_of
 from haloscope.profile.importing.mpip_report import Frame, Report, parse_report
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.tree import PROGRAM
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["read_mpip"]
 

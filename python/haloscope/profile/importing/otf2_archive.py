@@ -5,24 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from haloscope.base import paths
+from haloscope.base.arrays import AnyArray
 from haloscope.base.building import build_executable
 from haloscope.base.errors import ProfileError
 from haloscope.base.toolchain import compiler
 from haloscope.profile.importing.foreign_tables import unreadable
 from haloscope.profile.importing.otf2_loader import find_otf2
 from haloscope.profile.store.framing import REMEDY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from haloscope.base.arrays import AnyArray
 
 __all__ = ["KINDS", "NO_NUMBER", "Archive", "take_apart"]
 

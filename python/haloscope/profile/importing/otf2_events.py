@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import AnyArray, Integers
 from haloscope.profile.importing.mpi_functions import call_name
-from haloscope.profile.importing.otf2_archive import KINDS
+from haloscope.profile.importing.otf2_archive import KINDS, Archive
+from haloscope.profile.importing.otf2_world import World
 from haloscope.profile.store.tree import PROGRAM
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import AnyArray, Integers
-    from haloscope.profile.importing.otf2_archive import Archive
-    from haloscope.profile.importing.otf2_world import World
 
 __all__ = ["Events", "read_events"]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -15,12 +17,7 @@ from haloscope.profile.importing.otf2_events import Events, read_events
 from haloscope.profile.importing.otf2_trace import trace_of
 from haloscope.profile.importing.otf2_world import World
 from haloscope.profile.store.tree import RegionTree, roll_up
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from haloscope.profile.trace import Trace
+from haloscope.profile.trace import Trace
 
 __all__ = ["read_otf2"]
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
 from haloscope.profile.importing.foreign_tables import path_rows
 from haloscope.profile.importing.otf2_archive import KINDS
+from haloscope.profile.importing.otf2_events import Events
+from haloscope.profile.importing.otf2_world import World
 from haloscope.profile.trace import CALLS, COLLECTIVES, COMMUNICATORS, RECEIVES, REGIONS, SENDS, Trace
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from haloscope.profile.importing.otf2_events import Events
-    from haloscope.profile.importing.otf2_world import World
 
 __all__ = ["trace_of"]
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from haloscope.base.arrays import AnyArray, Integers
+
 if TYPE_CHECKING:
-    from haloscope.base.arrays import AnyArray, Integers
     from haloscope.profile.importing.otf2_archive import Archive
 
 __all__ = ["World"]

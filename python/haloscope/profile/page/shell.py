@@ -6,20 +6,18 @@ import html
 import json
 import re
 import zlib
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from haloscope.base.errors import printable
 from haloscope.base.files import write_whole
 from haloscope.base.paths import prebuilt
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 __all__ = ["page", "write_page"]
 

@@ -23,7 +23,7 @@ from haloscope.profile.shown.cells import (
     within_text,
     yes_text,
 )
-from haloscope.profile.sites.naming import site_text
+from haloscope.profile.sites.site_table import site_text
 from haloscope.profile.store.tree import region_text
 
 __all__ = ["views"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -18,9 +17,7 @@ from haloscope.profile.sites.symbols import (
     resolved,
 )
 from haloscope.profile.sites.system_libraries import is_library
-
-if TYPE_CHECKING:
-    from haloscope.profile.store.profile_data import ProfileData
+from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["SiteBook"]
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from haloscope.profile.sites.readable import without_arguments
 from haloscope.profile.sites.symboliser import Request, ask
-from haloscope.profile.store.tree import region_text
 
-__all__ = ["name_places", "site_text"]
+__all__ = ["name_places"]
 
 
 def name_places(places: Sequence[tuple[str, int]]) -> list[list[str]]:
@@ -30,12 +29,6 @@ def name_places(places: Sequence[tuple[str, int]]) -> list[list[str]]:
         found = answer.functions.get(address - 1, ()) if answer else ()
         lines.append([_line(*function) for function in found] or [f"{Path(module).name or '?'}+{address:#x}"])
     return lines
-
-
-def site_text(site: str, function: str | None) -> str:
-    """Return a place of the source as people see it: the file, the line and the function's name."""
-    is_said = function is None or site.startswith(f"{function} (")
-    return region_text(site if is_said else f"{site} {without_arguments(function or '')}")
 
 
 def _line(function: str, file: str | None, line: int) -> str:

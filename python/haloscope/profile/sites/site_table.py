@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import polars as pl
 
 from haloscope.base.shown import shown_columns
 from haloscope.profile.sites.book import SiteBook
-from haloscope.profile.sites.call_stacks import site_of
+from haloscope.profile.sites.call_stacks import Place, site_of
+from haloscope.profile.sites.readable import without_arguments
+from haloscope.profile.store.profile_data import ProfileData
+from haloscope.profile.store.tree import Reduction, Scope, region_text
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from haloscope.profile.sites.call_stacks import Place
-    from haloscope.profile.store.profile_data import ProfileData
-    from haloscope.profile.store.tree import Reduction, Scope
-
-__all__ = ["folded", "site_rows", "sites"]
+__all__ = ["folded", "site_rows", "site_text", "sites"]
 
 _SUMS: dict[str, Reduction] = dict.fromkeys(
     ("calls", "bytes", "time_total", "ranks", "time_squares", "parts"), "sum"
@@ -51,6 +47,12 @@ def site_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 def folded(stack: Sequence[Place]) -> str:
     """Return a stack as one line, the outermost place first, as tools that draw flame graphs read it."""
     return ";".join(place.text.replace(";", ",") for place in reversed(stack))
+
+
+def site_text(site: str, function: str | None) -> str:
+    """Return a place of the source as people see it: the file, the line and the function's name."""
+    is_said = function is None or site.startswith(f"{function} (")
+    return region_text(site if is_said else f"{site} {without_arguments(function or '')}")
 
 
 def _places(known: dict[str, list[Place]]) -> pl.DataFrame:

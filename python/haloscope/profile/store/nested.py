@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from haloscope.base.arrays import AnyArray, Integers
-    from haloscope.profile.store.tree import Reduction, RegionTree
+from haloscope.base.arrays import AnyArray, Integers
+from haloscope.profile.store.tree import Reduction, RegionTree
 
 __all__ = ["is_ordered", "with_nested"]
 

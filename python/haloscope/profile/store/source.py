@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+import polars as pl
 
-    import polars as pl
-
-    from haloscope.profile.store.trace_tables import Trace
+from haloscope.profile.store.trace_tables import Trace
 
 __all__ = ["Source"]
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import Flags, Integers
 from haloscope.base.errors import UsageError, printable, shortened
 from haloscope.profile.store.framing import DamageError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from haloscope.base.arrays import Flags, Integers
 
 __all__ = [
     "PROGRAM",

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from haloscope.base.shown import shown_columns
-
-if TYPE_CHECKING:
-    from haloscope.profile.store.profile_data import ProfileData
+from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["binding", "binding_text", "numbers_of"]
 

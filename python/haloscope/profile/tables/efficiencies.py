@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from haloscope.base.shown import shown_columns
+from haloscope.profile.store.profile_data import ProfileData
+from haloscope.profile.store.tree import Scope
 from haloscope.profile.tables.ranks import rank_rows
 from haloscope.profile.trace.from_profile import has_trace
 from haloscope.profile.waiting.wait_analysis import analyse_waiting
-
-if TYPE_CHECKING:
-    from haloscope.profile.store.profile_data import ProfileData
-    from haloscope.profile.store.tree import Scope
 
 __all__ = ["efficiency_rows", "pop"]
 

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import ctypes
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from haloscope.base.arrays import Bytes, Flags, Floats, Integers
 from haloscope.base.errors import UsageError
 from haloscope.profile.kernels import native_library
 from haloscope.profile.store.framing import DamageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from haloscope.base.arrays import Bytes, Flags, Floats, Integers
-    from haloscope.profile.store.profile_data import ProfileData
+from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["QUANTITIES", "Instances", "Series"]
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from haloscope.profile.store.columns import RANK_COLUMNS, RANK_REDUCTIONS, REGION_COLUMNS, instance_columns
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.nested import is_ordered, with_nested
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from haloscope.profile.store.profile_data import ProfileData
-    from haloscope.profile.store.tree import Reduction, Scope
+from haloscope.profile.store.profile_data import ProfileData
+from haloscope.profile.store.tree import Reduction, Scope
 
 __all__ = ["rank_rows", "ranks", "region_rows", "regions"]
 

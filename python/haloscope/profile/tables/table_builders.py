@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 import polars as pl
 
@@ -13,7 +13,7 @@ from haloscope.profile.store.columns import LAYOUT, keys, reductions, said
 from haloscope.profile.store.info_keys import TRACE_TABLES
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.trace_tables import CLOCKS
-from haloscope.profile.store.tree import Scope
+from haloscope.profile.store.tree import Reduction, Scope
 from haloscope.profile.tables.binding import binding
 from haloscope.profile.tables.efficiencies import pop
 from haloscope.profile.tables.information import info
@@ -21,12 +21,6 @@ from haloscope.profile.tables.instances import QUANTITIES, Series
 from haloscope.profile.tables.ranks import ranks, regions
 from haloscope.profile.trace.from_profile import has_trace, read_trace
 from haloscope.profile.waiting.wait_tables import wait_table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from haloscope.profile.store.profile_data import ProfileData
-    from haloscope.profile.store.tree import Reduction
 
 __all__ = ["TABLES", "build", "call_rows"]
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from haloscope.base.arrays import Flags, Integers
 from haloscope.profile.store.framing import DamageError
+from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.trace.thread_structure import Structures, words_to_bytes
 from haloscope.profile.trace.trace_times import Clocks, read_times
-
-if TYPE_CHECKING:
-    from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["BEGUN", "Action", "Events", "Kind", "read_events"]
 

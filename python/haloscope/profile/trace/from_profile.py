@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
 
 from haloscope.base.arrays import Integers
 from haloscope.base.errors import UsageError
+from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.trace_tables import CALLS, REGIONS, Trace
 from haloscope.profile.trace.alignment import aligned
 from haloscope.profile.trace.clock_rows import clock_rows
@@ -16,9 +15,6 @@ from haloscope.profile.trace.communicators import Communicators
 from haloscope.profile.trace.events import Action, Events, Kind, read_events
 from haloscope.profile.trace.messages import Requests, collectives, receives, sends
 from haloscope.profile.trace.trace_times import Clocks
-
-if TYPE_CHECKING:
-    from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["has_trace", "read_trace"]
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import polars as pl
 from zlib_ng import zlib_ng
 
 from haloscope.base.arrays import AnyArray, Integers
 from haloscope.profile.store.framing import DamageError
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from haloscope.profile.store.profile_data import ProfileData
+from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["Structures", "numbers", "words_to_bytes"]
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from zlib_ng import zlib_ng
 
 from haloscope.base.arrays import Integers
 from haloscope.profile.store.framing import DamageError
+from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.trace.thread_structure import words_to_bytes
-
-if TYPE_CHECKING:
-    from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["Clocks", "ThreadTimes", "read_times"]
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
 
 from haloscope.profile.kernels import native_library
-from haloscope.profile.waiting.stretches import BEFORE, COMPUTING
-
-if TYPE_CHECKING:
-    from haloscope.profile.waiting.stretches import Stretches
-    from haloscope.profile.waiting.timeline import Timeline
+from haloscope.profile.waiting.stretches import BEFORE, COMPUTING, Stretches
+from haloscope.profile.waiting.timeline import Timeline
 
 __all__ = ["critical_path"]
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import Integers
 from haloscope.profile.kernels import native_library
-from haloscope.profile.waiting.stretches import pointers
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Integers
-    from haloscope.profile.waiting.matching import Matches
-    from haloscope.profile.waiting.stretches import Stretches
-    from haloscope.profile.waiting.timeline import Timeline
+from haloscope.profile.waiting.matching import Matches
+from haloscope.profile.waiting.stretches import Stretches, pointers
+from haloscope.profile.waiting.timeline import Timeline
 
 __all__ = ["delay_costs"]
 

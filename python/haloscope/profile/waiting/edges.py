@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import Integers
+from haloscope.profile.trace import Trace
+from haloscope.profile.waiting.dependencies import Dependencies
 from haloscope.profile.waiting.graph import Edges
 from haloscope.profile.waiting.injected import injected
 from haloscope.profile.waiting.states import awaited_calls
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Integers
-    from haloscope.profile.trace import Trace
-    from haloscope.profile.waiting.dependencies import Dependencies
-    from haloscope.profile.waiting.timeline import Timeline
+from haloscope.profile.waiting.timeline import Timeline
 
 __all__ = ["Unit", "as_recorded", "ideal"]
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope.profile.waiting.stretches import COMPUTING
-
-if TYPE_CHECKING:
-    from haloscope.profile.waiting.stretches import Stretches
-    from haloscope.profile.waiting.timeline import Timeline
+from haloscope.profile.waiting.stretches import COMPUTING, Stretches
+from haloscope.profile.waiting.timeline import Timeline
 
 __all__ = ["Efficiency", "efficiency"]
 

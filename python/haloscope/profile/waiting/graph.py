@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import AnyArray, Bytes, Floats, Integers
 from haloscope.profile import kernels
 from haloscope.profile.waiting.stretches import pointers
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from haloscope.base.arrays import AnyArray, Bytes, Floats, Integers
-    from haloscope.profile.waiting.timeline import Timeline
+from haloscope.profile.waiting.timeline import Timeline
 
 __all__ = ["ABSENT", "COUNTED", "Edges", "Question", "Tape", "tape"]
 

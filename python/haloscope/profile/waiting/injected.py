@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-if TYPE_CHECKING:
-    from haloscope.profile.waiting.dependencies import Dependencies
-    from haloscope.profile.waiting.graph import Edges
-    from haloscope.profile.waiting.timeline import Timeline
+from haloscope.profile.waiting.dependencies import Dependencies
+from haloscope.profile.waiting.graph import Edges
+from haloscope.profile.waiting.timeline import Timeline
 
 __all__ = ["injected"]
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
-if TYPE_CHECKING:
-    from haloscope.profile.trace import Trace
+from haloscope.profile.trace import Trace
 
 __all__ = ["Matches", "matched"]
 

@@ -6,14 +6,11 @@ and after some collectives a completion, at its end.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Integers
-    from haloscope.profile.waiting.dependencies import Dependencies
-    from haloscope.profile.waiting.timeline import Timeline
+from haloscope.base.arrays import Integers
+from haloscope.profile.waiting.dependencies import Dependencies
+from haloscope.profile.waiting.timeline import Timeline
 
 __all__ = ["COMPLETIONS", "WAITS", "wait_states"]
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
+from haloscope.base.arrays import AnyArray, Bytes, Integers, Integers32
 from haloscope.profile.kernels import native_library
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-
-    from haloscope.base.arrays import AnyArray, Bytes, Integers, Integers32
-    from haloscope.profile.waiting.timeline import Timeline
+from haloscope.profile.waiting.timeline import Timeline
 
 __all__ = ["BEFORE", "COMPUTING", "IN_CALL", "WAITING", "Stretches", "pointers", "stretches"]
 

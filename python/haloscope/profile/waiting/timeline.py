@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Integers, Integers32
-    from haloscope.profile.trace import Trace
+from haloscope.base.arrays import Integers, Integers32
+from haloscope.profile.trace import Trace
 
 __all__ = ["Timeline", "ranges"]
 

@@ -8,18 +8,13 @@ has its corner, or a replay finds a line above both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope.profile.waiting.graph import ABSENT, COUNTED, Question
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from haloscope.base.arrays import Bytes, Flags, Floats
-    from haloscope.profile.waiting.graph import Tape
+from haloscope.base.arrays import Bytes, Flags, Floats
+from haloscope.profile.waiting.graph import ABSENT, COUNTED, Question, Tape
 
 __all__ = ["Pieces", "pieces", "tolerated", "without"]
 

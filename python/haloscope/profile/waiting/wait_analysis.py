@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import Flags, Floats
 from haloscope.profile.store.profile_data import ProfileData
+from haloscope.profile.store.trace_tables import Trace
 from haloscope.profile.trace.from_profile import read_trace
 from haloscope.profile.waiting.critical import critical_path
 from haloscope.profile.waiting.delays import delay_costs
@@ -21,12 +23,6 @@ from haloscope.profile.waiting.states import wait_states
 from haloscope.profile.waiting.stretches import Stretches, stretches
 from haloscope.profile.waiting.timeline import Timeline
 from haloscope.profile.waiting.tolerance import Pieces, pieces, tolerated, without
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from haloscope.base.arrays import Flags, Floats
-    from haloscope.profile.store.trace_tables import Trace
 
 __all__ = ["Analysis", "analyse_waiting"]
 

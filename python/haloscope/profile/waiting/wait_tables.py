@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from haloscope.base.arrays import Flags
+from haloscope.profile.store.profile_data import ProfileData
+from haloscope.profile.store.tree import Scope
 from haloscope.profile.trace.from_profile import has_trace
 from haloscope.profile.waiting.edges import Unit
 from haloscope.profile.waiting.wait_analysis import Analysis, analyse_waiting
-
-if TYPE_CHECKING:
-    from haloscope.base.arrays import Flags
-    from haloscope.profile.store.profile_data import ProfileData
-    from haloscope.profile.store.tree import Scope
 
 __all__ = ["wait_table"]
 

@@ -9,11 +9,11 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from haloscope.base.errors import HaloscopeError, OutputError
 from haloscope.base.files import end_of, last_line
@@ -22,9 +22,6 @@ from haloscope.reproduce.lab.expressions import text_of
 from haloscope.reproduce.lab.points import Point
 from haloscope.reproduce.lab.specification import Program, Specification, Variant
 from haloscope.watch import SETTINGS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["PROFILE", "RESULT", "Ending", "abandoned", "end", "ending_of", "is_held", "prepare"]
 

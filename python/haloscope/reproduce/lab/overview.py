@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from haloscope import explain
 from haloscope.base.errors import UsageError
 from haloscope.base.units import time_text
 from haloscope.reproduce.lab.campaign import Campaign
@@ -97,7 +98,6 @@ def write_report(
     Without `by`, experiments, systems or variants are drawn side by side, of whichever there are several;
     if of more than one of these, each curve by itself. Raises `UsageError` if no run has a profile yet.
     """
-    from haloscope import explain
 
     table = campaign.table().filter(pl.col("profile").is_not_null())
     if table.is_empty():
