@@ -59,7 +59,7 @@ def imports(file: Path) -> list[Import]:
 
 def imports_in(text: str, file: Path) -> list[Import]:
     """Return what the code `text` of a file imports from Haloscope."""
-    found = []
+    found: list[Import] = []
 
     def visit(node: ast.AST, is_hidden: bool) -> None:
         for child in ast.iter_child_nodes(node):
