@@ -161,7 +161,7 @@ def include_arrows() -> Arrows:
 
 
 def circles(arrows: Iterable[tuple[_Node, _Node]]) -> list[_Node]:
-    """Return the nodes that lead back to themselves, by whatever way."""
+    """Return the nodes of circles, and those on ways from one circle to another."""
     nexts: dict[_Node, set[_Node]] = defaultdict(set)
     for mine, theirs in arrows:
         nexts[mine].add(theirs)

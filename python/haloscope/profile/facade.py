@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+# Fronts load what is behind their names when it is needed: most profiles have no trace, and no call sites.
+from haloscope.profile import sites
+from haloscope.profile import trace as traces
+from haloscope.profile import waiting as waits
 from haloscope.profile.importing.recognised import kind_of_foreign, open_foreign
-from haloscope.profile.sites.book import SiteBook
 from haloscope.profile.store.format import ProfileFile
 from haloscope.profile.store.hosts import Hosts
 from haloscope.profile.store.info_keys import TRACE_TABLES, checked_info
@@ -21,8 +24,6 @@ from haloscope.profile.store.trace_tables import Trace
 from haloscope.profile.store.tree import RegionTree
 from haloscope.profile.tables.instances import Instances
 from haloscope.profile.tables.table_builders import build
-from haloscope.profile.trace.from_profile import has_trace, read_trace
-from haloscope.profile.waiting.wait_analysis import Analysis, analyse_waiting
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -122,27 +123,27 @@ class Profile:
     @property
     def has_trace(self) -> bool:
         """Whether the run was recorded with a trace (`run --trace`)."""
-        return has_trace(self.data)
+        return self.data.has_trace
 
     def trace(self) -> Trace:
         """Return every call, region and message with its time.
 
         Raises `UsageError` if the run was recorded without a trace, `ProfileError` for damage.
         """
-        return read_trace(self.data)
+        return traces.read_trace(self.data)
 
     @property
-    def waiting(self) -> Analysis:
+    def waiting(self) -> waits.Analysis:
         """What the trace tells about waiting: who waited for whom, why, and what matters.
 
         Raises `UsageError` if the run was recorded without a trace, `ProfileError` for damage.
         """
-        return self.data.once(analyse_waiting)
+        return self.data.once(waits.analyse_waiting)
 
     @property
-    def site_book(self) -> SiteBook:
+    def site_book(self) -> sites.SiteBook:
         """Where in the source the calls came from, if that was recorded (`run --callsites`)."""
-        return self.data.once(SiteBook)
+        return self.data.once(sites.SiteBook)
 
     def verify(self) -> None:
         """Check every byte of the file. Raises `ProfileError`."""

@@ -49,6 +49,11 @@ class ProfileData:
         """The run information as the recorder wrote it."""
         return self.source.info
 
+    @property
+    def has_trace(self) -> bool:
+        """Whether there is a trace, of ours or of another tool."""
+        return self.source.own_trace is not None or self.source.rows("trace_clocks") > 0
+
     def once(self, make: Callable[[ProfileData], _T]) -> _T:
         """Return `make(self)`, which is called at the first request only."""
         if make not in self._made:

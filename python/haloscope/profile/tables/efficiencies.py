@@ -7,11 +7,10 @@ from dataclasses import asdict
 import polars as pl
 
 from haloscope.base.shown import shown_columns
+from haloscope.profile import waiting
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.tree import Scope
 from haloscope.profile.tables.ranks import rank_rows
-from haloscope.profile.trace.from_profile import has_trace
-from haloscope.profile.waiting.wait_analysis import analyse_waiting
 
 __all__ = ["efficiency_rows", "pop"]
 
@@ -40,7 +39,11 @@ def efficiency_rows(profile: ProfileData, scope: Scope, of_ranks: pl.DataFrame) 
         )
         .with_columns(pl.lit(None, pl.Float64).alias(name) for name in _REPLAYED)
     )
-    whole = profile.once(analyse_waiting).efficiency if has_trace(profile) and not scope.exclusive else None
+    whole = (
+        profile.once(waiting.analyse_waiting).efficiency
+        if profile.has_trace and not scope.exclusive
+        else None
+    )
     if whole is not None:
         replayed = pl.DataFrame([{"path": 0, **asdict(whole)}], schema_overrides={"path": pl.Int64})
         rows = rows.update(replayed.select(rows.columns), on="path")

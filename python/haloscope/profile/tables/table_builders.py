@@ -8,7 +8,7 @@ import polars as pl
 
 from haloscope.base.errors import UsageError
 from haloscope.base.shown import shown_columns
-from haloscope.profile.sites.site_table import sites
+from haloscope.profile import sites, trace, waiting
 from haloscope.profile.store.columns import LAYOUT, keys, reductions, said
 from haloscope.profile.store.info_keys import TRACE_TABLES
 from haloscope.profile.store.profile_data import ProfileData
@@ -19,8 +19,6 @@ from haloscope.profile.tables.efficiencies import pop
 from haloscope.profile.tables.information import info
 from haloscope.profile.tables.instances import QUANTITIES, Series
 from haloscope.profile.tables.ranks import ranks, regions
-from haloscope.profile.trace.from_profile import has_trace, read_trace
-from haloscope.profile.waiting.wait_tables import wait_table
 
 __all__ = ["TABLES", "build", "call_rows"]
 
@@ -103,16 +101,20 @@ def call_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     return rows.with_columns(said("memory"))
 
 
+def _sites(profile: ProfileData, scope: Scope) -> pl.DataFrame:
+    return sites.sites(profile, scope)
+
+
 def _of_trace(name: str) -> Callable[[ProfileData, Scope], pl.DataFrame]:
     def build(profile: ProfileData, scope: Scope) -> pl.DataFrame:
-        return wait_table(name, profile, scope)
+        return waiting.wait_table(name, profile, scope)
 
     return build
 
 
 def _clocks(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
     """Return a row a rank of a trace that was recorded; none without one."""
-    rows = read_trace(profile).clocks if has_trace(profile) else pl.DataFrame(schema=CLOCKS)
+    rows = trace.read_trace(profile).clocks if profile.has_trace else pl.DataFrame(schema=CLOCKS)
     hosts = profile.frame("processes", ["rank", "host"]).unique("rank", keep="first", maintain_order=True)
     joined = rows.cast({"rank": pl.Int64}).join(hosts, on="rank", how="left", maintain_order="left")
     return joined.select(shown_columns("clocks"))
@@ -166,7 +168,7 @@ _BUILDERS: Mapping[str, Callable[[ProfileData, Scope], pl.DataFrame]] = {
     "ranks": ranks,
     "pop": pop,
     "calls": calls,
-    "sites": sites,
+    "sites": _sites,
     "sizes": sizes,
     "partners": partners,
     "collectives": collectives,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from haloscope.profile.store.trace_tables import REGIONS as REGIONS
     from haloscope.profile.store.trace_tables import SENDS as SENDS
     from haloscope.profile.store.trace_tables import Trace as Trace
+    from haloscope.profile.trace.from_profile import read_trace as read_trace
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

@@ -16,12 +16,7 @@ from haloscope.profile.trace.events import Action, Events, Kind, read_events
 from haloscope.profile.trace.messages import Requests, collectives, receives, sends
 from haloscope.profile.trace.trace_times import Clocks
 
-__all__ = ["has_trace", "read_trace"]
-
-
-def has_trace(profile: ProfileData) -> bool:
-    """Return whether the profile has a trace, of ours or of another tool."""
-    return profile.source.own_trace is not None or profile.source.rows("trace_clocks") > 0
+__all__ = ["read_trace"]
 
 
 def read_trace(profile: ProfileData) -> Trace:
@@ -30,7 +25,7 @@ def read_trace(profile: ProfileData) -> Trace:
 
 
 def _recorded(profile: ProfileData) -> Trace:
-    if not has_trace(profile):
+    if not profile.has_trace:
         raise UsageError(f"{profile.path}: has no trace; record the run with `haloscope run --trace`")
     clocks = Clocks(profile)
     events = read_events(profile, clocks)

@@ -10,7 +10,6 @@ import polars as pl
 from haloscope.base.arrays import Flags
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.tree import Scope
-from haloscope.profile.trace.from_profile import has_trace
 from haloscope.profile.waiting.edges import Unit
 from haloscope.profile.waiting.wait_analysis import Analysis, analyse_waiting
 
@@ -28,7 +27,7 @@ def wait_table(name: str, profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return the table `name` of a profile."""
     build, types = _TABLES[name]
     schema = dict(types)
-    if not has_trace(profile):
+    if not profile.has_trace:
         return pl.DataFrame(schema=schema)
     return build(profile.once(analyse_waiting), scope).select(
         pl.col(column).cast(kind) for column, kind in types.items()
