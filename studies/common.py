@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from haloscope.explain.regimes.figures import METHOD_COLOURS, Figure, Panel, Trace, panels
+from haloscope.markov.figures import METHOD_COLOURS, Figure, Panel, Trace, panels
 
 __all__ = [
     "ENVIRONMENT",

@@ -21,7 +21,7 @@ python() {
   say "codespell" && files . | xargs -r -d '\n' "$bin/codespell" || status=1
   say "mypy" && "$bin/mypy" python tests tools || status=1
   measurements
-  say "house" && "$bin/python" tools/house.py || status=1
+  say "structure" && "$bin/python" tools/structure.py || status=1
   say "reference" && "$bin/python" tools/reference.py --check || status=1
 }
 

@@ -10,8 +10,8 @@ What is generated stands between two lines of a page, `<!-- KIND: ARGUMENT -->` 
     <!-- stored: ranks -->        the columns of a table of the profile file, from haloscope.base.schema
     <!-- shown: ranks -->         the columns of a table that `show` prints, from haloscope.base.shown
     <!-- python: haloscope -->   the public names of a module, from signatures and docstrings
-    <!-- rooms: python -->       which rooms use which others, from imports; `src`: from includes
-    <!-- settings: watch -->      the environment variables of a room, from its settings
+    <!-- packages: python -->    which packages use which others, from imports; `src`: from includes
+    <!-- settings: watch -->      the environment variables of a package, from its settings
     <!-- variables: watch -->     those among them that are no options
     <!-- rules: findings -->      the rules of `haloscope findings`
     <!-- keys: System -->         the keys of a part of a campaign's specification
@@ -29,7 +29,7 @@ from typing import get_origin
 
 import click
 
-import house
+import structure
 from haloscope import hide, watch
 from haloscope.base import schema
 from haloscope.base.shown import SHOWN
@@ -132,18 +132,18 @@ def _default_text(value: object) -> str:
     return f"`{value}`" if isinstance(value, str | int | float) and value != "" else ""
 
 
-def settings(room: str) -> str:
-    """Return the environment variables of a room."""
+def settings(package: str) -> str:
+    """Return the environment variables of a package."""
     rows = [
         [f"`{s.variable}`", f"`{s.option}`" if s.is_option else "", s.description, s.default]
-        for s in _SETTINGS[room]
+        for s in _SETTINGS[package]
     ]
     return table(["variable", "option", "meaning", "default"], rows)
 
 
-def variables(room: str) -> str:
-    """Return the environment variables of a room that have no option."""
-    rows = [[f"`{s.variable}`", s.description, s.default] for s in _SETTINGS[room] if not s.is_option]
+def variables(package: str) -> str:
+    """Return the environment variables of a package that have no option."""
+    rows = [[f"`{s.variable}`", s.description, s.default] for s in _SETTINGS[package] if not s.is_option]
     return table(["variable", "meaning", "default"], rows)
 
 
@@ -208,9 +208,9 @@ def _prose(text: str) -> str:
     return "\n\n".join(f"```text\n{p}\n```" if p.startswith((">>>", "    ")) else p for p in parts)
 
 
-def rooms(which: str) -> str:
-    """Return a picture of the arrows between rooms, without those to the ground floor, which all use."""
-    arrows = house.python_arrows()[0] if which == "python" else house.include_arrows()
+def packages(which: str) -> str:
+    """Return a picture of the arrows between packages, without those to `base`, which all use."""
+    arrows = structure.python_arrows() if which == "python" else structure.include_arrows()
     pairs = sorted((a or "front", b or "front") for a, b in arrows if b != "base")
     lines = "".join(f"  {a} --> {b}\n" for a, b in pairs)
     return f"```mermaid\nflowchart TB\n{lines}```\n"
@@ -219,8 +219,8 @@ def rooms(which: str) -> str:
 KINDS: Mapping[str, Callable[[str], str]] = {
     "keys": keys,
     "options": options,
+    "packages": packages,
     "python": python,
-    "rooms": rooms,
     "rules": rules,
     "settings": settings,
     "shown": shown,

@@ -44,7 +44,7 @@ from pathlib import Path
 import polars as pl
 sys.path.insert(0, sys.argv[1])
 from haloscope.explain.export import EXPORTS, Traced
-from haloscope.explain.trace import Trace
+from haloscope.profile.trace import Trace
 from support.traces import halo_trace
 
 def memory(which):

@@ -29,7 +29,7 @@ from common import MPI_ENVIRONMENT
 
 import haloscope
 from haloscope.base.launcher import report_toolchain
-from haloscope.explain.waiting import Analysis, Question, tape
+from haloscope.profile.waiting import Analysis, Question, tape
 
 PROGRAM = Path(__file__).resolve().parents[2] / "tests" / "explain" / "programs" / "latencies.c"
 IN_ORDER = Path(__file__).with_name("in_order.c")

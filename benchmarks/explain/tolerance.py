@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from haloscope.explain.waiting import Edges, Question, Timeline, pieces, tape, tolerated, without
+from haloscope.profile.waiting import Edges, Question, Timeline, pieces, tape, tolerated, without
 
 REGIONS = 8
 _NEIGHBOURS = (-2, -1, 1, 2)

@@ -6,7 +6,7 @@ launch takes a second by itself. Times that are measured scatter: by 3 % from la
 them: all algorithms share one on so many ranks, and the library's own choice has another (Open MPI); or, if
 a running program can't be asked, each has its own. A loss is how much longer what is chosen takes than the
 best, without that scatter; each point of a collective takes as much of the program's time as any other.
-`_budget.py` was made with the allreduce of the torus, and with none of the others.
+`budget.py` was made with the allreduce of the torus, and with none of the others.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from laws import autoregressive, stays, table_1
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from haloscope.explain.regimes import ClaimMethod as Method
-from haloscope.explain.regimes import Options, RegimeModel, Timings, analyse, claims
-from haloscope.explain.regimes.statistics import episodes
+from haloscope.markov import ClaimMethod as Method
+from haloscope.markov import Options, RegimeModel, Timings, analyse, claims
+from haloscope.markov.statistics import episodes
 
 __all__ = ["measure_comparisons", "measure_episodes", "measure_starts", "report_rate"]
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common import emit, estimate
 
-from haloscope.explain.regimes.statistics import Sample, functional_boxplot, modified_band_depth, rank_cdfs
+from haloscope.markov.statistics import Sample, functional_boxplot, modified_band_depth, rank_cdfs
 
 RANKS, INSTANCES, POINTS = 7168, 8192, 512
 FEW = 200

@@ -32,7 +32,7 @@ from truths import measure_truths
 
 import haloscope
 from haloscope.explain import RegimeModel
-from haloscope.explain.regimes import Timings, find_regimes
+from haloscope.markov import Timings, find_regimes
 
 BENCHMARK = "regimes"
 RANKS, INSTANCES = 20, 8192

@@ -16,7 +16,7 @@ import numpy as np
 from calibration import measure_comparisons, measure_episodes, measure_starts, report_rate
 from laws import LAWS
 
-from haloscope.explain.regimes import Criterion, select
+from haloscope.markov import Criterion, select
 
 __all__ = ["measure_truths"]
 

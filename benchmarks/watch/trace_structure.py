@@ -25,7 +25,7 @@ from traces import sizes, traced
 
 import haloscope
 from haloscope.base.building import build_application
-from haloscope.explain.trace import Trace
+from haloscope.profile.trace import Trace
 
 MOST_STRUCTURE = 100_000
 RANKS = 64

@@ -10,130 +10,52 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.base.errors import (
-        ComponentError,
-        HaloscopeError,
-        LaunchError,
-        MachineError,
-        OutputError,
-        ProfileError,
-        RecorderError,
-        SimulationError,
-        TimingsError,
-        UsageError,
-    )
-    from haloscope.explain import history, open, open_all, report
-    from haloscope.explain.checking import check, learn_rules
-    from haloscope.explain.comparing import compare
-    from haloscope.explain.export import export
-    from haloscope.explain.findings import findings
-    from haloscope.explain.regimes import regimes
-    from haloscope.hide import inject, place, stencil
-    from haloscope.hide.improve import improve
-    from haloscope.predict import model
-    from haloscope.predict.bench import collective as bench_collective
-    from haloscope.predict.bench import noise as bench_noise
-    from haloscope.predict.bench import p2p as bench_p2p
-    from haloscope.predict.bench import stencil as bench_stencil
-    from haloscope.predict.placement import propose as propose_placement
-    from haloscope.predict.simulate import simulate
-    from haloscope.predict.tune import tune
-    from haloscope.watch import comm_region, doctor, env, metadata, recover, region, run, top, value
+    from haloscope.base.errors import ComponentError as ComponentError
+    from haloscope.base.errors import HaloscopeError as HaloscopeError
+    from haloscope.base.errors import LaunchError as LaunchError
+    from haloscope.base.errors import MachineError as MachineError
+    from haloscope.base.errors import OutputError as OutputError
+    from haloscope.base.errors import ProfileError as ProfileError
+    from haloscope.base.errors import RecorderError as RecorderError
+    from haloscope.base.errors import SimulationError as SimulationError
+    from haloscope.base.errors import TimingsError as TimingsError
+    from haloscope.base.errors import UsageError as UsageError
+    from haloscope.explain import history as history
+    from haloscope.explain import open_all as open_all
+    from haloscope.explain import report as report
+    from haloscope.explain.checking import check as check
+    from haloscope.explain.checking import learn_rules as learn_rules
+    from haloscope.explain.comparing import compare as compare
+    from haloscope.explain.export import export as export
+    from haloscope.explain.findings import findings as findings
+    from haloscope.hide import inject as inject
+    from haloscope.hide import place as place
+    from haloscope.hide import stencil as stencil
+    from haloscope.hide.improve import improve as improve
+    from haloscope.markov import regimes as regimes
+    from haloscope.predict import model as model
+    from haloscope.predict.bench import bench_collective as bench_collective
+    from haloscope.predict.bench import bench_noise as bench_noise
+    from haloscope.predict.bench import bench_p2p as bench_p2p
+    from haloscope.predict.bench import bench_stencil as bench_stencil
+    from haloscope.predict.placement import propose_placement as propose_placement
+    from haloscope.predict.simulate import simulate as simulate
+    from haloscope.predict.tune import tune as tune
+    from haloscope.profile import open as open
+    from haloscope.watch import comm_region as comm_region
+    from haloscope.watch import doctor as doctor
+    from haloscope.watch import env as env
+    from haloscope.watch import metadata as metadata
+    from haloscope.watch import recover as recover
+    from haloscope.watch import region as region
+    from haloscope.watch import run as run
+    from haloscope.watch import top as top
+    from haloscope.watch import value as value
 
     __version__: str
 
-__all__ = [
-    "ComponentError",
-    "HaloscopeError",
-    "LaunchError",
-    "MachineError",
-    "OutputError",
-    "ProfileError",
-    "RecorderError",
-    "SimulationError",
-    "TimingsError",
-    "UsageError",
-    "__version__",
-    "bench_collective",
-    "bench_noise",
-    "bench_p2p",
-    "bench_stencil",
-    "check",
-    "comm_region",
-    "compare",
-    "doctor",
-    "env",
-    "export",
-    "findings",
-    "history",
-    "improve",
-    "inject",
-    "learn_rules",
-    "metadata",
-    "model",
-    "open",
-    "open_all",
-    "place",
-    "propose_placement",
-    "recover",
-    "regimes",
-    "region",
-    "report",
-    "run",
-    "simulate",
-    "stencil",
-    "top",
-    "tune",
-    "value",
-]
-
 if not TYPE_CHECKING:
-    _look_up, __dir__ = lazily(
-        __name__,
-        {
-            "ComponentError": "base.errors",
-            "HaloscopeError": "base.errors",
-            "LaunchError": "base.errors",
-            "MachineError": "base.errors",
-            "OutputError": "base.errors",
-            "ProfileError": "base.errors",
-            "RecorderError": "base.errors",
-            "SimulationError": "base.errors",
-            "TimingsError": "base.errors",
-            "UsageError": "base.errors",
-            "bench_collective": "predict.bench:collective",
-            "bench_noise": "predict.bench:noise",
-            "bench_p2p": "predict.bench:p2p",
-            "bench_stencil": "predict.bench:stencil",
-            "check": "explain.checking",
-            "comm_region": "watch",
-            "compare": "explain.comparing",
-            "doctor": "watch",
-            "env": "watch",
-            "export": "explain.export",
-            "findings": "explain.findings",
-            "history": "explain",
-            "improve": "hide.improve",
-            "inject": "hide",
-            "learn_rules": "explain.checking",
-            "metadata": "watch",
-            "model": "predict",
-            "open": "explain",
-            "open_all": "explain",
-            "place": "hide",
-            "propose_placement": "predict.placement:propose",
-            "recover": "watch",
-            "regimes": "explain.regimes",
-            "region": "watch",
-            "report": "explain",
-            "run": "watch",
-            "simulate": "predict.simulate",
-            "stencil": "hide",
-            "top": "watch",
-            "tune": "predict.tune",
-            "value": "watch",
-        },
-    )
+    _look_up, __dir__ = lazily(__name__, __file__)
 
     def __getattr__(name: str) -> object:
         if name == "__version__":

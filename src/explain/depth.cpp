@@ -1,5 +1,5 @@
 // Functional boxplots of many curves: depths by ranks, bands, and which curves leave them. Called by
-// python/haloscope/explain/_kernels.py.
+// python/haloscope/profile/kernels/__init__.py.
 
 #include <algorithm>
 #include <array>

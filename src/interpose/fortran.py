@@ -6,10 +6,9 @@ and are seen there, its mpi_f08 ones are not. What a function means is in meanin
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pympistandard as standard
-from wrappers import Library, Meaning
+from wrappers import Form, Library, Meaning, Rendered
 
 _HANDLES = {
     "COMMUNICATOR": "MPI_Comm",
@@ -20,15 +19,6 @@ _HANDLES = {
 }
 _STRINGS = {"STRING", "STRING_ARRAY", "STRING_2DARRAY"}
 _OUT = {"OUT"}
-
-
-@dataclass(frozen=True)
-class Form:
-    """One of the names under which a compiler calls a procedure."""
-
-    symbol: str
-    large: bool = False
-    descriptor: bool = False  # buffers come as CFI descriptors
 
 
 def forms(name: str, abi: str, has_buffer: bool) -> Iterator[Form]:
@@ -184,7 +174,7 @@ class FortranWrapper:
         return (f"int *{name} = fortran_room<int>({room});", f"update_indices({name}, f_{name}, *outcount);")
 
 
-def _rendered(wrappers: list[FortranWrapper]) -> Iterator[str]:
+def _rendered(wrappers: list[Rendered]) -> Iterator[str]:
     """The forms of one procedure: most of Open MPI's differ in nothing but their names."""
     call = None
     alike = len(wrappers) > 1 and len({wrapper.body() for wrapper in wrappers}) == 1

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from functions import Extension, Procedure, call, short_name, status_parameter
 
 if TYPE_CHECKING:
     import pympistandard as standard
-    from fortran import Form, FortranWrapper
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,32 @@ class Meaning:
     parameters: str = ""
 
 
+@dataclass(frozen=True)
+class Form:
+    """One of the names under which a compiler calls a procedure."""
+
+    symbol: str
+    large: bool = False
+    descriptor: bool = False  # buffers come as CFI descriptors
+
+
+class Rendered(Protocol):
+    """A wrapper of one form of a procedure in Fortran."""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a function shared by several forms would be no shorter."""
+
+    def body(self) -> str:
+        """The statements of its function in C++."""
+
+    def render(self, body: str | None = None) -> str:
+        """Its text in C++, with its own statements or `body`."""
+
+    def render_shared(self) -> tuple[str, str]:
+        """A function for all forms of the procedure, and the statement that calls it."""
+
+
 class Library:
     """What a library makes of the functions of an MPI; its meanings.py has one as LIBRARY."""
 
@@ -41,7 +66,7 @@ class Library:
         """What stands before a function that the standard does not know; None: nothing."""
         return None
 
-    def fortran(self, procedure: standard.Procedure, name: str, form: Form) -> FortranWrapper | None:
+    def fortran(self, procedure: standard.Procedure, name: str, form: Form) -> Rendered | None:
         """What stands before a form of a function in Fortran; None: nothing."""
         raise NotImplementedError
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from haloscope.base import schema, settings
 from haloscope.base.schema import FORMAT, INSTANCE_QUANTITIES, STORED, Column
 from haloscope.base.settings import Setting
-from haloscope.watch import _settings
+from haloscope.watch import recorder_settings
 
 __all__ = ["headers"]
 
@@ -77,7 +77,7 @@ def _defaults() -> str:
         "struct TextSetting { const char *variable, *initial; };\n"
         "struct NumberSetting { const char *variable; double initial; unsigned long least, most; "
         "const char *unit; };\nnamespace declared {\n"
-        + "".join(f"inline constexpr {_setting(setting)};\n" for setting in _settings.SETTINGS)
+        + "".join(f"inline constexpr {_setting(setting)};\n" for setting in recorder_settings.SETTINGS)
         + f"}} // namespace declared\n{_END}"
     )
 
@@ -116,4 +116,4 @@ def _word(value: bool) -> str:
 
 
 if __name__ == "__main__":
-    print(schema.__file__, settings.__file__, _settings.__file__, sep=";", end="")
+    print(schema.__file__, settings.__file__, recorder_settings.__file__, sep=";", end="")

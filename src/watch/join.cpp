@@ -3,9 +3,9 @@
 //
 //   haloscope-join [--world ID] [--just-ended] [--ended-in TEXT] DIR... OUTPUT
 //                                               joins the records of one world, the first one's or ID
-//   haloscope-join --list DIR...                says whose records there are, for python's _recover.py
-//   haloscope-join --now [--partners] DIR...    says what they are doing, for python's _live.py
-//   haloscope-join --ask FILE...                asks threads for their stacks, for python's _stacks.py
+//   haloscope-join --list DIR...                says whose records there are, for python's recovery.py
+//   haloscope-join --now [--partners] DIR...    says what they are doing, for python's live.py
+//   haloscope-join --ask FILE...                asks threads for their stacks, for python's thread_stacks.py
 #include "watch/ask.hpp"
 #include "watch/collect.hpp"
 #include "watch/live.hpp"

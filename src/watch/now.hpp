@@ -1,5 +1,5 @@
 // What the processes of live records are doing, as JSON: one object a line, one line a record. Its fields are
-// those of haloscope.watch._live.
+// those of haloscope.watch.live.
 #pragma once
 
 #include <span>

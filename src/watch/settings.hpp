@@ -10,7 +10,7 @@
 
 namespace haloscope::watch {
 
-// Defaults and limits are declared in python/haloscope/watch/_settings.py.
+// Defaults and limits are declared in python/haloscope/watch/recorder_settings.py.
 struct Settings {
   std::string output, command, live, run, series, only;
   bool exact_times;

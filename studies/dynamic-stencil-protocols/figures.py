@@ -21,7 +21,7 @@ import polars as pl
 from common import ENVIRONMENT, HALOSCOPE, draw, lines
 
 import haloscope
-from haloscope.explain.regimes.figures import Figure, Panel, axis
+from haloscope.markov.figures import Figure, Panel, axis
 from haloscope.reproduce.study import write_figures
 
 VARIABLES = (1, 2, 5, 10, 20, 40)  # with 32 cells along an edge of a block

@@ -18,7 +18,7 @@ import polars as pl
 from common import ENVIRONMENT, HALOSCOPE, draw, here, into, lines
 
 from haloscope.base.launcher import report_toolchain
-from haloscope.explain.regimes.figures import Panel, axis
+from haloscope.markov.figures import Panel, axis
 from haloscope.reproduce.study import write_figures
 
 PROTOCOLS = ("MPI", "dynamic", "get", "coop", "steal", "static")

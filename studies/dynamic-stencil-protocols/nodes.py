@@ -21,8 +21,8 @@ import polars as pl
 from common import NOT_HERE, draw, into, lines
 
 from haloscope.base.toolchain import toolchain
-from haloscope.explain.regimes.figures import Figure, Panel, axis
 from haloscope.hide import build_protocols_for
+from haloscope.markov.figures import Figure, Panel, axis
 from haloscope.predict.bench import StencilMethod, stencil
 from haloscope.reproduce.study import write_figures
 

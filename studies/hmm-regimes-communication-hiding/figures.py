@@ -18,7 +18,7 @@ import tables
 from study import Method, cells
 
 from haloscope.explain import page, write_page
-from haloscope.explain.regimes.figures import (
+from haloscope.markov.figures import (
     Section,
     Unit,
     boxes,

@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from haloscope.explain.regimes import select
+from haloscope.markov import select
 
 LARGEST = 5
 MEANS = (1.8e-3, 2.0e-3, 2.3e-3, 2.9e-3)  # seconds

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from study import Floats, Method, cells
 
-from haloscope.explain.regimes.figures import (
+from haloscope.markov.figures import (
     METHOD_COLOURS,
     Figure,
     Panel,

@@ -24,7 +24,7 @@ import tables
 from common import into
 from study import Method
 
-from haloscope.explain.regimes.figures import Figure, Section, Trace, axis, margin
+from haloscope.markov.figures import Figure, Section, Trace, axis, margin
 from haloscope.reproduce.study import write_figures
 
 RUNS, MATVECS, RANKS = 1, 2048, 1792

@@ -10,7 +10,7 @@ import cells
 import numpy as np
 from numpy.typing import NDArray
 
-from haloscope.explain.regimes import Decoded, RegimeModel, Regimes, Timings, View, find_regimes
+from haloscope.markov import Decoded, RegimeModel, Regimes, Timings, View, find_regimes
 
 Floats = NDArray[np.float64]
 

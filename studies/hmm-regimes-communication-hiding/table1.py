@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haloscope.explain.regimes import RegimeModel, Timings, find_regimes
+from haloscope.markov import RegimeModel, Timings, find_regimes
 
 RANKS, INSTANCES = 20, 8192
 RUN = (10, 40)  # instances that a regime lasts, drawn evenly

@@ -12,7 +12,7 @@ import study
 from own_figures import gains
 from study import Floats, Method, cells
 
-from haloscope.explain.regimes.statistics import Sample, compare_distributions, cumulative_sums
+from haloscope.markov.statistics import Sample, compare_distributions, cumulative_sums
 
 
 @dataclass(frozen=True)

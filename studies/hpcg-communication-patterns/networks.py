@@ -23,7 +23,7 @@ import polars as pl
 from common import HALOSCOPE, draw, lines
 
 from haloscope import ComponentError, explain
-from haloscope.explain.regimes.figures import Figure, Panel, axis
+from haloscope.markov.figures import Figure, Panel, axis
 from haloscope.reproduce.study import write_figures
 
 NETWORKS = ("fat-tree", "fat-tree-full", "dragonfly", "torus")

@@ -22,7 +22,7 @@ import together
 from common import HALOSCOPE
 
 from haloscope import predict
-from haloscope.explain.regimes.figures import Figure
+from haloscope.markov.figures import Figure
 from haloscope.reproduce.study import write_figures
 
 RANKS = (2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 129, 160, 192, 224, 256)

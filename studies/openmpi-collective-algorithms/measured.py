@@ -22,7 +22,7 @@ import together
 from common import ENVIRONMENT, HALOSCOPE, draw, into, lines
 
 from haloscope import predict
-from haloscope.explain.regimes.figures import Figure, Panel, axis
+from haloscope.markov.figures import Figure, Panel, axis
 from haloscope.reproduce.study import write_figures
 
 PAPERS = {

@@ -9,7 +9,7 @@ import polars as pl
 from common import draw, lines
 
 from haloscope import predict
-from haloscope.explain.regimes.figures import Figure, Panel, Trace, axis
+from haloscope.markov.figures import Figure, Panel, Trace, axis
 
 __all__ = ["KEYS", "UP", "across", "formulas", "latencies_alone", "modelled", "picture", "told"]
 

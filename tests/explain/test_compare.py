@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import haloscope
 from haloscope.base.errors import OutputError, ProfileError, UsageError
 from haloscope.explain.comparing import COMPARED, Comparison
-from haloscope.explain.regimes.statistics import faster_by_runs, means_apart
+from haloscope.markov.statistics import faster_by_runs, means_apart
 from support.command import Command
 from support.profiles import draft, path_rows, process_rows
 from support.repeated_runs import repeated_run

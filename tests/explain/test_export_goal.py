@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from haloscope.explain.export import EXPORTS, Traced
-from haloscope.explain.trace import Trace
+from haloscope.profile.trace import Trace
 from support.full_disk import check_full_disk
 from support.goal import Operation, finish_times, messages, read_goal
 from support.traces import Script, cg_trace, halo_trace

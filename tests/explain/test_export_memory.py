@@ -42,7 +42,7 @@ from dataclasses import fields
 from pathlib import Path
 import polars as pl
 from haloscope.explain.export import EXPORTS, Traced
-from haloscope.explain.trace import Trace
+from haloscope.profile.trace import Trace
 
 def memory(which):
     lines = Path("/proc/self/status").read_text().splitlines()

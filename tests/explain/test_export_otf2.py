@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 from haloscope.base.errors import OutputError
 from haloscope.explain.export import EXPORTS, Aliases, Traced
-from haloscope.explain.trace import Trace
+from haloscope.profile.trace import Trace
 from support.full_disk import check_full_disk
 from support.otf2_tools import check_order, matrix, need_otf2, read_archive
 from support.traces import Script, cg_trace, halo_trace

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from haloscope.explain.export import EXPORTS, Aliases, Traced
-from haloscope.explain.trace import Trace
+from haloscope.profile.trace import Trace
 from support.full_disk import check_full_disk
 from support.perfetto import Track, read_perfetto
 from support.traces import Script, cg_trace, halo_trace

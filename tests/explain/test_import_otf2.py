@@ -13,7 +13,7 @@ import haloscope
 from haloscope import explain
 from haloscope.base.errors import HaloscopeError, ProfileError
 from haloscope.explain.export import Traced
-from haloscope.explain.export._otf2 import _Definitions, write_otf2
+from haloscope.explain.export.otf2 import _Definitions, write_otf2
 from support.missing import missing
 from support.mpi import CHECKOUT, find
 from support.otf2_tools import need_otf2_library
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from haloscope.explain import Profile
-    from haloscope.explain.trace import Trace
+    from haloscope.profile.trace import Trace
     from support.programs import Compiler
 
 

@@ -12,7 +12,7 @@ import pytest
 import haloscope
 from haloscope import explain
 from haloscope.explain import Profile
-from haloscope.explain.trace import Trace
+from haloscope.profile.trace import Trace
 from support.analysed import check_sums, check_tables
 from support.goal import finish_times, messages, read_goal
 from support.mpi import Mpi

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from haloscope.explain.regimes import Options, regimes
-from haloscope.explain.regimes.statistics import added, episodes
+from haloscope.markov import Options, regimes
+from haloscope.markov.statistics import added, episodes
 
 RANKS, INSTANCES, USUAL = 16, 600, 1e-3
 HOSTS = tuple(f"node{rank // 4}" for rank in range(RANKS))

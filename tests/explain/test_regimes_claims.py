@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from haloscope.cli import haloscope
-from haloscope.explain.regimes import ClaimMethod, claims
-from haloscope.explain.regimes.statistics import Sample
+from haloscope.markov import ClaimMethod, claims
+from haloscope.markov.statistics import Sample
 
 Floats = NDArray[np.float64]
 REPETITIONS = 40

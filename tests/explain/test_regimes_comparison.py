@@ -11,7 +11,7 @@ from scipy.signal import lfilter
 from scipy.stats import ks_2samp, sem
 from scipy.stats import t as student
 
-from haloscope.explain.regimes.statistics import Sample, compare_distributions, regime_means, sentences
+from haloscope.markov.statistics import Sample, compare_distributions, regime_means, sentences
 
 Floats = NDArray[np.float64]
 

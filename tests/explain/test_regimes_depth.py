@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from statsmodels.graphics.functional import banddepth
 
-from haloscope.explain.regimes.statistics import (
+from haloscope.markov.statistics import (
     Sample,
     band_depth,
     common_times,

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from haloscope.explain.regimes.statistics import episodes
+from haloscope.markov.statistics import episodes
 
 RANKS, INSTANCES = 64, 3000
 HOSTS = tuple(f"node{rank // 16}" for rank in range(RANKS))

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from haloscope.explain.regimes.emissions import Gamma, Student
+from haloscope.markov.emissions import Gamma, Student
 
 GAMMA = Gamma(np.array([4.0, 0.8]), np.array([2e-5, 3e-3]), 1.5e-3)
 STUDENT = Student(np.array([1.8e-3, 2.9e-3]), np.array([5e-5, 3e-4]), np.array([4.0, 30.0]))

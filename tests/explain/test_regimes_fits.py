@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]
 
 from haloscope.base.errors import UsageError
-from haloscope.explain.regimes import RegimeModel, Timings, find_regimes, select
-from haloscope.explain.regimes.emissions import Emission, Gamma, Gaussian, LogNormal, Student
+from haloscope.markov import RegimeModel, Timings, find_regimes, select
+from haloscope.markov.emissions import Emission, Gamma, Gaussian, LogNormal, Student
 
 Floats = NDArray[np.float64]
 

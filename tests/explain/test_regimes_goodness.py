@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from haloscope.explain.regimes.statistics import Goodness, goodness
+from haloscope.markov.statistics import Goodness, goodness
 
 Floats = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from haloscope.explain import _kernels
-from haloscope.explain._kernels import Chain, Places
+from haloscope.profile import kernels
+from haloscope.profile.kernels import Chain, Places
 from support.chains import Truth, hmmlearn_model, staying
 
 Floats = NDArray[np.float64]
@@ -29,11 +29,11 @@ def places_of(lengths: NDArray[np.int64]) -> Places:
     return Places(np.cumsum(lengths) - lengths, lengths)
 
 
-@pytest.fixture(params=range(len(_kernels.instruction_sets())), ids=_kernels.instruction_sets())
+@pytest.fixture(params=range(len(kernels.instruction_sets())), ids=kernels.instruction_sets())
 def instructions(request: pytest.FixtureRequest) -> Iterator[None]:
-    _kernels._instruction_set = request.param
+    kernels._instruction_set = request.param
     yield
-    _kernels._instruction_set = 0
+    kernels._instruction_set = 0
 
 
 def ragged(states: int, lengths: list[int]) -> tuple[Truth, Floats, NDArray[np.int64]]:
@@ -52,24 +52,24 @@ def test_agrees_with_hmmlearn(states: int, lengths: list[int]) -> None:
     likelihood, posterior = oracle.score_samples(column, sizes)
     density = np.ascontiguousarray(oracle._compute_log_likelihood(column))
     gaussian = (values, places, chain_of(truth), truth.means, truth.stds)
-    counts = _kernels.gaussian_expectation(*gaussian)
-    general = _kernels.expectation(density, places, chain_of(truth))
+    counts = kernels.gaussian_expectation(*gaussian)
+    general = kernels.expectation(density, places, chain_of(truth))
     for found in (counts.log_likelihood, general.log_likelihood):
         assert found.sum() == pytest.approx(likelihood, rel=1e-10)
     np.testing.assert_allclose(general.posterior, posterior, rtol=1e-8, atol=1e-12)
-    np.testing.assert_allclose(_kernels.gaussian_posterior(*gaussian), posterior, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(kernels.gaussian_posterior(*gaussian), posterior, rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(counts.weight, posterior.sum(0), rtol=1e-8)
     np.testing.assert_allclose(counts.transition, general.transition, rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(counts.start, posterior[places.begins].sum(0), rtol=1e-8)
     path = oracle.predict(column, sizes)
-    np.testing.assert_array_equal(_kernels.gaussian_viterbi(*gaussian), path)
-    np.testing.assert_array_equal(_kernels.viterbi(density, places, chain_of(truth)), path)
+    np.testing.assert_array_equal(kernels.gaussian_viterbi(*gaussian), path)
+    np.testing.assert_array_equal(kernels.viterbi(density, places, chain_of(truth)), path)
 
 
 @pytest.mark.parametrize("states", [2, 3, 6])
 def test_one_step_is_hmmlearns(states: int) -> None:
     truth, values, sizes = ragged(states, [700, 30, 500])
-    counts = _kernels.gaussian_expectation(values, places_of(sizes), chain_of(truth), truth.means, truth.stds)
+    counts = kernels.gaussian_expectation(values, places_of(sizes), chain_of(truth), truth.means, truth.stds)
     oracle = hmmlearn_model(truth).fit(values[:, None], sizes)
     shift = counts.first / counts.weight
     variance = counts.second / counts.weight - shift**2
@@ -118,13 +118,13 @@ def test_equals_all_paths_tried(problem: tuple[Floats, Chain]) -> None:
         scores = np.log(chain.start)[paths[:, 0]] + density[np.arange(length), paths].sum(1)
         scores += np.log(chain.transition)[paths[:, :-1], paths[:, 1:]].sum(1)
     places = places_of(np.array([length]))
-    found = _kernels.expectation(density, places, chain)
+    found = kernels.expectation(density, places, chain)
     total = logsumexp(scores)
     np.testing.assert_allclose(found.log_likelihood[0], total, rtol=1e-11, atol=1e-11)
     weights = np.exp(scores - total)
     expected = [[weights[paths[:, t] == j].sum() for j in range(states)] for t in range(length)]
     np.testing.assert_allclose(found.posterior, expected, rtol=1e-8, atol=1e-11)
-    best = _kernels.viterbi(density, places, chain)
+    best = kernels.viterbi(density, places, chain)
     np.testing.assert_allclose(scores[(paths == best).all(1)], scores.max(), rtol=1e-12)
 
 
@@ -135,14 +135,14 @@ def test_a_million_instances_do_not_underflow() -> None:
     part, states = truth.draw(rng, 10_000)
     values = np.tile(part, 100)
     arguments = (values, places_of(np.array([len(values)])), chain_of(truth), truth.means, truth.stds)
-    counts = _kernels.gaussian_expectation(*arguments)
-    short = _kernels.gaussian_log_likelihood(part, places_of(np.array([len(part)])), *arguments[2:])
+    counts = kernels.gaussian_expectation(*arguments)
+    short = kernels.gaussian_log_likelihood(part, places_of(np.array([len(part)])), *arguments[2:])
     # Each of the parts is followed by another one, which costs one transition.
     assert counts.log_likelihood[0] == pytest.approx(100 * short[0], rel=1e-3)
     assert counts.weight.sum() == pytest.approx(len(values), rel=1e-9)
     assert counts.transition.sum() == pytest.approx(len(values) - 1, rel=1e-9)
-    np.testing.assert_allclose(_kernels.gaussian_posterior(*arguments).sum(1), 1, rtol=1e-12)
-    assert (_kernels.gaussian_viterbi(*arguments) == np.tile(states, 100)).mean() > 0.99
+    np.testing.assert_allclose(kernels.gaussian_posterior(*arguments).sum(1), 1, rtol=1e-12)
+    assert (kernels.gaussian_viterbi(*arguments) == np.tile(states, 100)).mean() > 0.99
 
 
 @pytest.mark.usefixtures("instructions")
@@ -152,27 +152,27 @@ def test_what_no_state_explains() -> None:
     values = np.array([0.0, 0.1, 2000.0, 0.0])
     arguments = (values, places_of(np.array([4])), chain, np.array([0.0, 2000.0]), np.ones(2))
     expected = -2 * np.log(2 * np.pi) - 0.5 * (0.01 + 4e6)
-    found = _kernels.gaussian_expectation(*arguments)
+    found = kernels.gaussian_expectation(*arguments)
     assert found.log_likelihood[0] == pytest.approx(expected, rel=1e-12)
     np.testing.assert_allclose(found.weight, [4, 0], atol=1e-12)
-    np.testing.assert_array_equal(_kernels.gaussian_viterbi(*arguments), 0)
+    np.testing.assert_array_equal(kernels.gaussian_viterbi(*arguments), 0)
     nowhere = np.full((5, 2), -np.inf)
-    general = _kernels.expectation(nowhere, places_of(np.array([5])), ALIKE)
+    general = kernels.expectation(nowhere, places_of(np.array([5])), ALIKE)
     assert general.log_likelihood[0] == -np.inf
     np.testing.assert_allclose(general.posterior.sum(1), 1)
-    assert set(_kernels.viterbi(nowhere, places_of(np.array([5])), ALIKE)) <= {0, 1}
+    assert set(kernels.viterbi(nowhere, places_of(np.array([5])), ALIKE)) <= {0, 1}
 
 
 def test_neither_threads_nor_instruction_set_matter() -> None:
     truth, values, sizes = ragged(3, [500] * 40 + [3, 77])
     arguments = (values, places_of(sizes), chain_of(truth), truth.means, truth.stds)
     results = []
-    for chosen, threads in itertools.product(range(len(_kernels.instruction_sets())), (1, 2, 3)):
-        _kernels._instruction_set = chosen
+    for chosen, threads in itertools.product(range(len(kernels.instruction_sets())), (1, 2, 3)):
+        kernels._instruction_set = chosen
         try:
-            found = _kernels.gaussian_expectation(*arguments, threads)
+            found = kernels.gaussian_expectation(*arguments, threads)
         finally:
-            _kernels._instruction_set = 0
+            kernels._instruction_set = 0
         results.append((chosen, found))
     for (chosen, found), (before, other) in itertools.pairwise(results):
         np.testing.assert_allclose(found.second, other.second, rtol=1e-11)
@@ -185,11 +185,11 @@ def test_what_is_no_batch_is_refused() -> None:
     truth, values, sizes = ragged(2, [10])
     rest = (chain_of(truth), truth.means, truth.stds)
     with pytest.raises(ValueError, match="not within the points"):
-        _kernels.gaussian_viterbi(values, Places(np.array([1]), sizes), *rest)
+        kernels.gaussian_viterbi(values, Places(np.array([1]), sizes), *rest)
     with pytest.raises(ValueError, match="contiguous array of float64"):
-        _kernels.gaussian_viterbi(values[::2], places_of(sizes), *rest)
+        kernels.gaussian_viterbi(values[::2], places_of(sizes), *rest)
     with pytest.raises(ValueError, match="33 states"):
-        _kernels.viterbi(np.zeros((10, 33)), places_of(sizes), Chain(np.full(33, 1 / 33), staying(33, 0.9)))
+        kernels.viterbi(np.zeros((10, 33)), places_of(sizes), Chain(np.full(33, 1 / 33), staying(33, 0.9)))
 
 
 @pytest.mark.usefixtures("instructions")
@@ -199,10 +199,10 @@ def test_a_sequence_that_ends_waits_for_longer_ones() -> None:
     density = np.random.default_rng(5).normal(size=(sum(lengths), 2))
     chain = Chain(np.array([0.5, 0.5]), np.array([[0.05, 0.95], [0.95, 0.05]]))
     alone = [
-        _kernels.viterbi(part, places_of(np.array([len(part)])), chain)
+        kernels.viterbi(part, places_of(np.array([len(part)])), chain)
         for part in np.split(density, np.cumsum(lengths)[:-1])
     ]
-    together = _kernels.viterbi(density, places_of(np.array(lengths)), chain)
+    together = kernels.viterbi(density, places_of(np.array(lengths)), chain)
     np.testing.assert_array_equal(together, np.concatenate(alone))
 
 
@@ -210,5 +210,5 @@ def test_medians_are_exact() -> None:
     """Also of two equal halves where a sample, of every other value, shows the higher one alone."""
     halves, many = np.tile([3.0, 1.0], 1024), np.random.default_rng(0).normal(size=4001)
     values, sizes = np.concatenate([halves, many, many[:6]]), np.array([2048, 4001, 6])
-    found = _kernels.medians(values, places_of(sizes), 1)
+    found = kernels.medians(values, places_of(sizes), 1)
     np.testing.assert_array_equal(found, [2, np.median(many), np.median(many[:6])])

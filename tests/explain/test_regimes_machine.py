@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from haloscope.base.errors import ProfileError, UsageError
-from haloscope.explain.regimes import MachineModel, RegimeModel
+from haloscope.markov import MachineModel, RegimeModel
 
 Floats = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from haloscope.base.errors import TimingsError, UsageError
 from haloscope.explain import RegimeModel
-from haloscope.explain.regimes import Timings, find_regimes, representative
-from haloscope.explain.regimes.emissions import LogNormal
+from haloscope.markov import Timings, find_regimes, representative
+from haloscope.markov.emissions import LogNormal
 from support.chains import Truth, hmmlearn_model
 
 Floats = NDArray[np.float64]

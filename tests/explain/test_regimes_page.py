@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from haloscope import explain
 from haloscope.base.errors import TimingsError, UsageError
 from haloscope.cli import haloscope
-from haloscope.explain.regimes import MachineModel, Options, RegimeModel, Timings, analyse
-from haloscope.explain.regimes import regimes as find
-from haloscope.explain.regimes.figures import heat_maps
+from haloscope.markov import MachineModel, Options, RegimeModel, Timings, analyse
+from haloscope.markov import regimes as find
+from haloscope.markov.figures import heat_maps
 from support.pages import Look, page_data, wait_until
 from support.profiles import draft, path_rows, process_rows
 from support.timings import make_timings

@@ -11,7 +11,7 @@ import pytest
 
 from haloscope import explain
 from haloscope.base.errors import HaloscopeError, ProfileError, UsageError
-from haloscope.explain.regimes import Timings, read_timings
+from haloscope.markov import Timings, read_timings
 from support.profiles import draft, path_rows, process_rows
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from haloscope.base.errors import OutputError, ProfileError
-from haloscope.explain.regimes import MachineModel, RegimeModel, read_model
+from haloscope.markov import MachineModel, RegimeModel, read_model
 
 RECORD: dict[str, Any] = {
     "format": "haloscope-regimes",

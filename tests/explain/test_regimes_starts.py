@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from haloscope.base.errors import UsageError
 from haloscope.explain import RegimeModel
-from haloscope.explain.regimes import Selection, select
+from haloscope.markov import Selection, select
 
 Floats = NDArray[np.float64]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from haloscope.explain.regimes import statistics
-from haloscope.explain.regimes.statistics import (
+from haloscope.markov import statistics
+from haloscope.markov.statistics import (
     Sample,
     box_table,
     cumulative_sums,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from haloscope import explain
 from haloscope.base.errors import OutputError
-from haloscope.explain.sites import flames
+from haloscope.explain.reporting import flames
 from support.missing import missing
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows
 

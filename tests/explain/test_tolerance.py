@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings, strategies
 
-from haloscope.explain import _kernels
-from haloscope.explain.waiting import (
+from haloscope.profile import kernels
+from haloscope.profile.waiting import (
     ABSENT,
     COUNTED,
     Analysis,
@@ -216,8 +216,8 @@ def test_instruction_sets_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(19)
     ]
     answers = []
-    for number in range(len(_kernels.instruction_sets())):
-        monkeypatch.setattr(_kernels, "_instruction_set", number)
+    for number in range(len(kernels.instruction_sets())):
+        monkeypatch.setattr(kernels, "_instruction_set", number)
         answers.append(made.play(questions))
     for other in answers:
         np.testing.assert_allclose(other, answers[-1], rtol=1e-13)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import haloscope
-from haloscope.explain.trace import Trace
+from haloscope.profile.trace import Trace
 from support.traced import matched
 from support.traced_drafts import CALL, WORLD, symbol, traced_draft
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from haloscope.explain.waiting import Analysis
+from haloscope.profile.waiting import Analysis
 from support.traces import Script
 
 Found = tuple[str, int, int | None, int]

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings, strategies
 
-from haloscope.explain.trace import Trace
+from haloscope.profile.trace import Trace
 from support.analysed import check_sums
 from support.random_runs import Step, run_of, steps
 from support.traces import cg_trace, halo_trace

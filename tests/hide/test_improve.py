@@ -15,8 +15,8 @@ import pytest
 from haloscope import open as open_profile
 from haloscope.base.launch import parse
 from haloscope.hide.improve import Improvement, Plan, Remedy, Run, Runner, remedies, write_improve_page
-from haloscope.hide.improve._improvement import _kept, _promising, _proved
-from haloscope.hide.improve._remedies import _placement
+from haloscope.hide.improve.improvement import _kept, _promising, _proved
+from haloscope.hide.improve.remedy import _placement
 from support.injected import PROGRAMS
 from support.mpi import Mpi
 from support.pages import Look
@@ -117,7 +117,7 @@ def test_a_run_whose_time_is_unknown_is_a_problem(
 ) -> None:
     written = messages_between([(0, 1, 8)], ["a"] * 2)
     written.info["duration"] = duration
-    monkeypatch.setattr("haloscope.hide.improve._runs._ended", lambda *rest: 0)
+    monkeypatch.setattr("haloscope.hide.improve.trial_runs._ended", lambda *rest: 0)
     written.write(tmp_path / "run-1.halo")
     run = Runner(["mpiexec", "true"], tmp_path)()
     assert run.seconds == (duration if duration == 2.5 else None)
@@ -189,7 +189,7 @@ def test_another_placement_goes_by_the_profile_of_who_runs_it(
         words.append(command)
         return 1
 
-    monkeypatch.setattr("haloscope.hide.improve._runs._ended", ended)
+    monkeypatch.setattr("haloscope.hide.improve.trial_runs._ended", ended)
     for name in ("first", "later"):
         (tmp_path / name).mkdir()
         runner = Runner(["mpiexec", "true"], tmp_path / name)

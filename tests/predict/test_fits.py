@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haloscope.predict._lines import line, pieces
+from haloscope.predict.lines import line, pieces
 
 DOUBLINGS = [1 << power for power in range(23)]
 LATENCY = st.floats(1e-7, 1e-4)

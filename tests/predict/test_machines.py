@@ -90,7 +90,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 
 def test_every_public_name_exists() -> None:
-    for name in predict.__all__:
+    for name in dir(predict):
         assert getattr(predict, name) is not None
     with pytest.raises(AttributeError, match=r"haloscope\.predict"):
         predict.modle  # type: ignore[attr-defined]  # noqa: B018 - the access is what fails

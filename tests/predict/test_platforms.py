@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from haloscope.base.errors import MachineError, UsageError
-from haloscope.predict.simulate import load_platform, platforms
-from haloscope.predict.simulate._collectives import lowered
-from haloscope.predict.simulate._description import Change, capacity, host_names, platform_xml
-from haloscope.predict.simulate._grids import Grid, detect
+from haloscope.predict.simulate import Change, host_names, load_platform, platforms
+from haloscope.predict.simulate.collectives import lowered
+from haloscope.predict.simulate.description import capacity, platform_xml
+from haloscope.predict.simulate.rank_grids import Grid, detect
 
 LINKS = "bandwidth: 10 GB/s\nlatency: 1 us\n"
 

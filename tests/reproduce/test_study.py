@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from haloscope.base import paths
 from haloscope.base.errors import OutputError, UsageError
 from haloscope.cli import haloscope as command
-from haloscope.explain.regimes.figures import Figure, array, axis
+from haloscope.markov.figures import Figure, array, axis
 from haloscope.reproduce.study import Study, read_study, run_study, studies, write_figures, write_study_page
 from support.limits import HANG
 from support.pages import Look, page_data

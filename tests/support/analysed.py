@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from haloscope.explain import Profile
-from haloscope.explain.trace import Trace
-from haloscope.explain.waiting import Analysis
+from haloscope.profile.trace import Trace
+from haloscope.profile.waiting import Analysis
 
 __all__ = ["check_sums", "check_tables"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies
 
-from haloscope.explain.trace import Trace
+from haloscope.profile.trace import Trace
 from support.traces import Script
 
 __all__ = ["Step", "run_of", "steps"]

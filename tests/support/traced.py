@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from haloscope.explain import Profile
-from haloscope.explain.trace import Trace
+from haloscope.profile.trace import Trace
 
 __all__ = ["check_trace", "matched"]
 

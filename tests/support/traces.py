@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from haloscope.explain.trace import CALLS, COLLECTIVES, COMMUNICATORS, RECEIVES, REGIONS, SENDS, Trace
+from haloscope.profile.trace import CALLS, COLLECTIVES, COMMUNICATORS, RECEIVES, REGIONS, SENDS, Trace
 
 __all__ = ["Script", "cg_trace", "halo_trace", "repeated"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from haloscope.explain.trace import Trace
+from haloscope.profile.trace import Trace
 from support.traces import Script
 
 __all__ = ["wild_traces"]

@@ -134,7 +134,7 @@ def mpich() -> Mpi:
 @pytest.mark.long
 def test_wheel_carries_what_the_recorder_is_built_from(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {"haloscope/py.typed", "haloscope/explain/libhaloscope-explain.so"} <= names
+    assert {"haloscope/py.typed", "haloscope/profile/kernels/libhaloscope-explain.so"} <= names
     assert {"haloscope/predict/machines/orfeo.yaml", "haloscope/predict/page/model.js"} <= names
     recorders = [name for name in names if name.endswith("/recorder.tar.xz")]
     assert len(recorders) == 2

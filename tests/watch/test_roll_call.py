@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haloscope.watch._live import ANY, Call, Communicator, Process, Thread
-from haloscope.watch._roll_call import RollCall, roll_call
-from haloscope.watch._standing import Ranks, standings
-from haloscope.watch._waiting import Waits
+from haloscope.watch.live import ANY, Call, Communicator, Process, Thread
+from haloscope.watch.roll_call import RollCall, roll_call
+from haloscope.watch.standing import Ranks, standings
+from haloscope.watch.wait_cycles import Waits
 
 WORLD = "MPI_COMM_WORLD"
 

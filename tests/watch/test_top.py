@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haloscope.watch._hanging import has_progress
-from haloscope.watch._live import ANY, Call, Communicator, Process, Snapshot, Sums, Thread, parse
-from haloscope.watch._rates import Running, running
-from haloscope.watch._top import dump
+from haloscope.watch import Running, dump
+from haloscope.watch.hanging import has_progress
+from haloscope.watch.live import ANY, Call, Communicator, Process, Snapshot, Sums, Thread, parse
+from haloscope.watch.rates import running
 from support.verbs import Verb, verb
 
 WORLD = Communicator("MPI_COMM_WORLD", 4, "77", ranks=range(4))

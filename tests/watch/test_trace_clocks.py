@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import haloscope
-from haloscope.explain.trace import Trace
+from haloscope.profile.trace import Trace
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.traced import check_trace, matched

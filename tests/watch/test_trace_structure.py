@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haloscope.explain.trace._structure import _Rules, numbers
+from haloscope.profile.trace.thread_structure import _Rules, numbers
 from support.mpi import CHECKOUT
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import haloscope
 from haloscope.explain import Profile
-from haloscope.explain.trace import Trace
+from haloscope.profile.trace import Trace
 from support.mounting import Mount
 from support.mpi import Mpi
 from support.programs import Compiler

@@ -8,12 +8,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import BinaryIO
 
 from haloscope.base.errors import OutputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = [
     "copy_whole",

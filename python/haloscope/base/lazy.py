@@ -6,32 +6,53 @@ does not use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 
 __all__ = ["lazily"]
 
+_BEGIN = "\nif TYPE_CHECKING:\n"
 
-def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package.
 
-    `homes` has for each public name its module below the package, followed by a colon and the name
-    there if it has another one: `{"open": "_profile:open_profile"}`.
+def lazily(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package whose public names are declared in `file`.
+
+    The block `if TYPE_CHECKING` there has a line for each name, which type checkers read as well:
+    `from MODULE import NAME as NAME`. It is read when a name is first asked for.
     """
+    homes: dict[str, str] = {}
+
+    def declared() -> dict[str, str]:
+        if not homes:
+            homes.update(_homes(file))
+        return homes
 
     def look_up(name: str) -> object:
-        if name not in homes:
+        if name == "__all__":
+            return sorted(declared())
+        # Importers ask for `__path__` and the like of every module.
+        if name.startswith("__") or name not in declared():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module, _, attribute = homes[name].partition(":")
         try:
-            return getattr(import_module(f"{package}.{module}"), attribute or name)
+            return getattr(import_module(homes[name]), name)
         except ModuleNotFoundError as error:
             raise _missing(error) from None
 
-    def names() -> list[str]:
-        return sorted(homes)
+    return look_up, lambda: sorted(declared())
 
-    return look_up, names
+
+def _homes(file: str) -> dict[str, str]:
+    """Return the module of each name. Not by `ast`, whose import takes longer than all of this."""
+    with open(file, encoding="utf-8") as opened:
+        block = opened.read().partition(_BEGIN)[2]
+    homes = {}
+    for line in block.splitlines():
+        if line and not line.startswith(" "):
+            break
+        words = line.split()
+        if words[:1] == ["from"]:
+            homes[words[5]] = words[1]
+    return homes
 
 
 def _missing(error: ModuleNotFoundError) -> Exception:

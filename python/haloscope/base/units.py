@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 
 __all__ = [

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.cli._entry import main
-    from haloscope.cli._main import haloscope
-
-__all__ = ["haloscope", "main"]
+    from haloscope.cli.command import haloscope as haloscope
+    from haloscope.cli.entry import main as main
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(__name__, {"haloscope": "_main", "main": "_entry"})
+    __getattr__, __dir__ = lazily(__name__, __file__)

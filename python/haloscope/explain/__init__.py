@@ -7,81 +7,32 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain._cali import write_cali
-    from haloscope.explain._caliper_config import as_caliper
-    from haloscope.explain._head import read_info
-    from haloscope.explain._history import COSTS, HISTORY, History, costs, history, read_history
-    from haloscope.explain._instances import Instances
-    from haloscope.explain._kernels import library as native_library
-    from haloscope.explain._page import page, report, write_page
-    from haloscope.explain._profile import Profile
-    from haloscope.explain._profile import open_profile as open
-    from haloscope.explain._render import FORMATS, render
-    from haloscope.explain._summary import summary
-    from haloscope.explain._suspects import suspect_hosts, suspect_sentences
-    from haloscope.explain._tables import TABLES
-    from haloscope.explain.ensembles import Ensemble, open_all
-    from haloscope.explain.regimes import RegimeModel
-    from haloscope.explain.sites import keep_symbols
-
-__all__ = [
-    "COSTS",
-    "FORMATS",
-    "HISTORY",
-    "TABLES",
-    "Ensemble",
-    "History",
-    "Instances",
-    "Profile",
-    "RegimeModel",
-    "as_caliper",
-    "costs",
-    "history",
-    "keep_symbols",
-    "native_library",
-    "open",
-    "open_all",
-    "page",
-    "read_history",
-    "read_info",
-    "render",
-    "report",
-    "summary",
-    "suspect_hosts",
-    "suspect_sentences",
-    "write_cali",
-    "write_page",
-]
+    from haloscope.explain.caliper.cali_writer import write_cali as write_cali
+    from haloscope.explain.caliper.caliper_config import as_caliper as as_caliper
+    from haloscope.explain.ensembles import Ensemble as Ensemble
+    from haloscope.explain.ensembles import open_all as open_all
+    from haloscope.explain.reporting.report_page import report as report
+    from haloscope.explain.reporting.text_summary import summary as summary
+    from haloscope.explain.runs.kept_symbols import keep_symbols as keep_symbols
+    from haloscope.explain.runs.run_history import COSTS as COSTS
+    from haloscope.explain.runs.run_history import HISTORY as HISTORY
+    from haloscope.explain.runs.run_history import History as History
+    from haloscope.explain.runs.run_history import costs as costs
+    from haloscope.explain.runs.run_history import history as history
+    from haloscope.explain.runs.run_history import read_history as read_history
+    from haloscope.explain.runs.suspects import suspect_hosts as suspect_hosts
+    from haloscope.explain.runs.suspects import suspect_sentences as suspect_sentences
+    from haloscope.markov import RegimeModel as RegimeModel
+    from haloscope.profile import Profile as Profile
+    from haloscope.profile import open as open
+    from haloscope.profile.kernels import native_library as native_library
+    from haloscope.profile.page import page as page
+    from haloscope.profile.page import write_page as write_page
+    from haloscope.profile.shown import FORMATS as FORMATS
+    from haloscope.profile.shown import render as render
+    from haloscope.profile.store import read_info as read_info
+    from haloscope.profile.tables import TABLES as TABLES
+    from haloscope.profile.tables import Instances as Instances
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "COSTS": "_history",
-            "Ensemble": "ensembles",
-            "FORMATS": "_render",
-            "HISTORY": "_history",
-            "History": "_history",
-            "Instances": "_instances",
-            "Profile": "_profile",
-            "RegimeModel": "regimes",
-            "TABLES": "_tables",
-            "as_caliper": "_caliper_config",
-            "costs": "_history",
-            "history": "_history",
-            "keep_symbols": "sites",
-            "native_library": "_kernels:library",
-            "open": "_profile:open_profile",
-            "open_all": "ensembles",
-            "page": "_page",
-            "read_history": "_history",
-            "read_info": "_head",
-            "render": "_render",
-            "report": "_page",
-            "summary": "_summary",
-            "suspect_hosts": "_suspects",
-            "suspect_sentences": "_suspects",
-            "write_cali": "_cali",
-            "write_page": "_page",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

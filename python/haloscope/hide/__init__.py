@@ -7,69 +7,25 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.hide._fem import Fem, build_fem
-    from haloscope.hide._fem import include_flags as fem_flags
-    from haloscope.hide._inject import Event, inject
-    from haloscope.hide._latency import read_latency
-    from haloscope.hide._libraries import (
-        Injector,
-        Placer,
-        Protocols,
-        build_halo,
-        build_heap,
-        build_injector,
-        build_overlap,
-        build_placer,
-        build_protocols,
-        build_protocols_for,
-    )
-    from haloscope.hide._place import place
-    from haloscope.hide._stencil import STENCIL_SETTINGS, stencil
-
-__all__ = [
-    "STENCIL_SETTINGS",
-    "Event",
-    "Fem",
-    "Injector",
-    "Placer",
-    "Protocols",
-    "build_fem",
-    "build_halo",
-    "build_heap",
-    "build_injector",
-    "build_overlap",
-    "build_placer",
-    "build_protocols",
-    "build_protocols_for",
-    "fem_flags",
-    "inject",
-    "place",
-    "read_latency",
-    "stencil",
-]
+    from haloscope.hide.fem import Fem as Fem
+    from haloscope.hide.fem import build_fem as build_fem
+    from haloscope.hide.fem import fem_flags as fem_flags
+    from haloscope.hide.injector import Event as Event
+    from haloscope.hide.injector import inject as inject
+    from haloscope.hide.latency import read_latency as read_latency
+    from haloscope.hide.libraries import Injector as Injector
+    from haloscope.hide.libraries import Placer as Placer
+    from haloscope.hide.libraries import Protocols as Protocols
+    from haloscope.hide.libraries import build_halo as build_halo
+    from haloscope.hide.libraries import build_heap as build_heap
+    from haloscope.hide.libraries import build_injector as build_injector
+    from haloscope.hide.libraries import build_overlap as build_overlap
+    from haloscope.hide.libraries import build_placer as build_placer
+    from haloscope.hide.libraries import build_protocols as build_protocols
+    from haloscope.hide.libraries import build_protocols_for as build_protocols_for
+    from haloscope.hide.placer import place as place
+    from haloscope.hide.protocol_layer import STENCIL_SETTINGS as STENCIL_SETTINGS
+    from haloscope.hide.protocol_layer import stencil as stencil
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "Event": "_inject",
-            "Fem": "_fem",
-            "Injector": "_libraries",
-            "Placer": "_libraries",
-            "Protocols": "_libraries",
-            "STENCIL_SETTINGS": "_stencil",
-            "build_fem": "_fem",
-            "build_halo": "_libraries",
-            "build_heap": "_libraries",
-            "build_injector": "_libraries",
-            "build_overlap": "_libraries",
-            "build_placer": "_libraries",
-            "build_protocols": "_libraries",
-            "build_protocols_for": "_libraries",
-            "fem_flags": "_fem:include_flags",
-            "inject": "_inject",
-            "place": "_place",
-            "read_latency": "_latency",
-            "stencil": "_stencil",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

@@ -7,105 +7,41 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.predict._budget import Launch, Measuring, few_calls, measure_within
-    from haloscope.predict._fitting import fit_points
-    from haloscope.predict._kinds import Kind, kind_of
-    from haloscope.predict._law import Estimate
-    from haloscope.predict._laws import Decision, Laws, Way
-    from haloscope.predict._machine import Level, Machine
-    from haloscope.predict._machine_files import load_machine, machines, save_fitted, write_machine
-    from haloscope.predict._machine_page import write_machine_page
-    from haloscope.predict._model import ALGORITHMS, FORMULAS, algorithms_of, model
-    from haloscope.predict._model_page import write_measured_page, write_page
-    from haloscope.predict._prediction import (
-        Chosen,
-        choose,
-        error_summary,
-        error_table,
-        errors,
-        losses,
-        predict,
-    )
-    from haloscope.predict.bench._foreign import read_imb, read_osu
-    from haloscope.predict.bench._surroundings import noise
-    from haloscope.predict.bench._sweep import Sweep
-
-__all__ = [
-    "ALGORITHMS",
-    "FORMULAS",
-    "Chosen",
-    "Decision",
-    "Estimate",
-    "Kind",
-    "Launch",
-    "Laws",
-    "Level",
-    "Machine",
-    "Measuring",
-    "Sweep",
-    "Way",
-    "algorithms_of",
-    "choose",
-    "error_summary",
-    "error_table",
-    "errors",
-    "few_calls",
-    "fit_points",
-    "kind_of",
-    "load_machine",
-    "losses",
-    "machines",
-    "measure_within",
-    "model",
-    "noise",
-    "predict",
-    "read_imb",
-    "read_osu",
-    "save_fitted",
-    "write_machine",
-    "write_machine_page",
-    "write_measured_page",
-    "write_page",
-]
+    from haloscope.predict.bench.foreign import read_imb as read_imb
+    from haloscope.predict.bench.foreign import read_osu as read_osu
+    from haloscope.predict.bench.surroundings import noise as noise
+    from haloscope.predict.bench.sweep import Sweep as Sweep
+    from haloscope.predict.budget import Launch as Launch
+    from haloscope.predict.budget import Measuring as Measuring
+    from haloscope.predict.budget import few_calls as few_calls
+    from haloscope.predict.budget import measure_within as measure_within
+    from haloscope.predict.collective_model import ALGORITHMS as ALGORITHMS
+    from haloscope.predict.collective_model import FORMULAS as FORMULAS
+    from haloscope.predict.collective_model import algorithms_of as algorithms_of
+    from haloscope.predict.collective_model import model as model
+    from haloscope.predict.kinds import Kind as Kind
+    from haloscope.predict.kinds import kind_of as kind_of
+    from haloscope.predict.law import Estimate as Estimate
+    from haloscope.predict.laws import Decision as Decision
+    from haloscope.predict.laws import Laws as Laws
+    from haloscope.predict.laws import Way as Way
+    from haloscope.predict.machine import Level as Level
+    from haloscope.predict.machine import Machine as Machine
+    from haloscope.predict.machine_files import load_machine as load_machine
+    from haloscope.predict.machine_files import machines as machines
+    from haloscope.predict.machine_files import save_fitted as save_fitted
+    from haloscope.predict.machine_files import write_machine as write_machine
+    from haloscope.predict.machine_page import write_machine_page as write_machine_page
+    from haloscope.predict.model_page import write_measured_page as write_measured_page
+    from haloscope.predict.model_page import write_page as write_page
+    from haloscope.predict.prediction import Chosen as Chosen
+    from haloscope.predict.prediction import choose as choose
+    from haloscope.predict.prediction import error_summary as error_summary
+    from haloscope.predict.prediction import error_table as error_table
+    from haloscope.predict.prediction import errors as errors
+    from haloscope.predict.prediction import losses as losses
+    from haloscope.predict.prediction import predict as predict
+    from haloscope.predict.sweep_fitting import fit_points as fit_points
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "ALGORITHMS": "_model",
-            "Chosen": "_prediction",
-            "Decision": "_laws",
-            "Estimate": "_law",
-            "FORMULAS": "_model",
-            "Kind": "_kinds",
-            "Launch": "_budget",
-            "Laws": "_laws",
-            "Level": "_machine",
-            "kind_of": "_kinds",
-            "Machine": "_machine",
-            "Measuring": "_budget",
-            "Sweep": "bench._sweep",
-            "Way": "_laws",
-            "algorithms_of": "_model",
-            "choose": "_prediction",
-            "error_summary": "_prediction",
-            "error_table": "_prediction",
-            "errors": "_prediction",
-            "few_calls": "_budget",
-            "fit_points": "_fitting",
-            "load_machine": "_machine_files",
-            "losses": "_prediction",
-            "machines": "_machine_files",
-            "measure_within": "_budget",
-            "model": "_model",
-            "noise": "bench._surroundings",
-            "predict": "_prediction",
-            "read_imb": "bench._foreign",
-            "read_osu": "bench._foreign",
-            "save_fitted": "_machine_files",
-            "write_machine": "_machine_files",
-            "write_machine_page": "_machine_page",
-            "write_measured_page": "_model_page",
-            "write_page": "_model_page",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

@@ -10,90 +10,38 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.watch._always import always
-    from haloscope.watch._doctor import Finding, doctor
-    from haloscope.watch._hangs import Told, roll_calls, stack_lines
-    from haloscope.watch._markers import comm_region, metadata, region, value
-    from haloscope.watch._outputs import Output, expand
-    from haloscope.watch._prometheus import exposition, write_exposition
-    from haloscope.watch._rates import RankNow, Running
-    from haloscope.watch._recorder import Recorder, build_recorder, recorder_sources
-    from haloscope.watch._recover import Recovery, recover
-    from haloscope.watch._run import env, run
-    from haloscope.watch._settings import PASSED_ON, SETTINGS, Recording
-    from haloscope.watch._stacks import Frame, plain
-    from haloscope.watch._top import Looking, dump, top, unread_text
-
-__all__ = [
-    "PASSED_ON",
-    "SETTINGS",
-    "Finding",
-    "Frame",
-    "Looking",
-    "Output",
-    "RankNow",
-    "Recorder",
-    "Recording",
-    "Recovery",
-    "Running",
-    "Told",
-    "always",
-    "build_recorder",
-    "comm_region",
-    "doctor",
-    "dump",
-    "env",
-    "expand",
-    "exposition",
-    "metadata",
-    "plain",
-    "recorder_sources",
-    "recover",
-    "region",
-    "roll_calls",
-    "run",
-    "stack_lines",
-    "top",
-    "unread_text",
-    "value",
-    "write_exposition",
-]
+    from haloscope.watch.always_on import always as always
+    from haloscope.watch.diagnosis import Finding as Finding
+    from haloscope.watch.diagnosis import doctor as doctor
+    from haloscope.watch.hangs import Told as Told
+    from haloscope.watch.hangs import roll_calls as roll_calls
+    from haloscope.watch.hangs import stack_lines as stack_lines
+    from haloscope.watch.markers import comm_region as comm_region
+    from haloscope.watch.markers import metadata as metadata
+    from haloscope.watch.markers import region as region
+    from haloscope.watch.markers import value as value
+    from haloscope.watch.monitor import Looking as Looking
+    from haloscope.watch.monitor import dump as dump
+    from haloscope.watch.monitor import top as top
+    from haloscope.watch.monitor import unread_text as unread_text
+    from haloscope.watch.outputs import Output as Output
+    from haloscope.watch.outputs import expand as expand
+    from haloscope.watch.prometheus import exposition as exposition
+    from haloscope.watch.prometheus import write_exposition as write_exposition
+    from haloscope.watch.rates import RankNow as RankNow
+    from haloscope.watch.rates import Running as Running
+    from haloscope.watch.recorded_run import env as env
+    from haloscope.watch.recorded_run import run as run
+    from haloscope.watch.recorder import Recorder as Recorder
+    from haloscope.watch.recorder import build_recorder as build_recorder
+    from haloscope.watch.recorder import recorder_sources as recorder_sources
+    from haloscope.watch.recorder_settings import PASSED_ON as PASSED_ON
+    from haloscope.watch.recorder_settings import SETTINGS as SETTINGS
+    from haloscope.watch.recorder_settings import Recording as Recording
+    from haloscope.watch.recovery import Recovery as Recovery
+    from haloscope.watch.recovery import recover as recover
+    from haloscope.watch.thread_stacks import Frame as Frame
+    from haloscope.watch.thread_stacks import plain as plain
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "Finding": "_doctor",
-            "Output": "_outputs",
-            "Recorder": "_recorder",
-            "Recovery": "_recover",
-            "PASSED_ON": "_settings",
-            "Recording": "_settings",
-            "SETTINGS": "_settings",
-            "always": "_always",
-            "build_recorder": "_recorder",
-            "comm_region": "_markers",
-            "doctor": "_doctor",
-            "expand": "_outputs",
-            "metadata": "_markers",
-            "env": "_run",
-            "recorder_sources": "_recorder",
-            "recover": "_recover",
-            "region": "_markers",
-            "run": "_run",
-            "value": "_markers",
-            "Frame": "_stacks",
-            "Looking": "_top",
-            "RankNow": "_rates",
-            "Running": "_rates",
-            "Told": "_hangs",
-            "dump": "_top",
-            "exposition": "_prometheus",
-            "plain": "_stacks",
-            "roll_calls": "_hangs",
-            "stack_lines": "_hangs",
-            "top": "_top",
-            "unread_text": "_top",
-            "write_exposition": "_prometheus",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

@@ -1,4 +1,4 @@
-// A trace as columns, which Python owns: haloscope.explain.export._trace_columns has the same structures.
+// A trace as columns, which Python owns: haloscope.explain.export.trace_columns has the same structures.
 // They are those of the trace itself: what a format makes of a value is looked up when it is needed, so that
 // nothing is kept an event.
 #pragma once

@@ -1,5 +1,5 @@
 // Writes a trace as GOAL text: for each rank what it computes, sends and receives, and what has to be over
-// before. Called by python/haloscope/explain/export/_goal.py.
+// before. Called by python/haloscope/explain/export/goal.py.
 //
 // Each call begins with the computation since the one before. A call that blocks is over when its messages
 // are; what others start goes on until the call that completes them.

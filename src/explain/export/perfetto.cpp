@@ -1,5 +1,5 @@
 // Writes a trace as Perfetto's own: slices on a track for each thread, arrows from sends to receives. Called
-// by python/haloscope/explain/export/_perfetto.py.
+// by python/haloscope/explain/export/perfetto.py.
 //
 // A location is a sequence of packets with names that are said once, and times relative to the packet before.
 #include <cerrno>

@@ -7,7 +7,7 @@
 
 namespace haloscope::exporting {
 
-// haloscope.explain.export._goal knows these numbers, too.
+// haloscope.explain.export.goal knows these numbers, too.
 enum class Pattern : int32_t {
   kAllWait,   // dissemination, the same bytes in each round
   kAllGather, // dissemination, twice the bytes in each round

@@ -1,6 +1,6 @@
 // Caliper's configuration strings: `spot(output=F.cali,profile.mpi),runtime-report`. The recorder only says
 // what was asked for; `haloscope run` reads it again and writes it:
-// python/haloscope/explain/_caliper_config.py.
+// python/haloscope/explain/caliper/caliper_config.py.
 #pragma once
 
 #include <map>

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from haloscope.explain import _instances, _kernels
-from haloscope.explain._kernels import Chain, Places
-from haloscope.explain.regimes import MachineModel
-from haloscope.explain.waiting import Analysis
+from haloscope.markov import MachineModel
+from haloscope.profile import kernels
+from haloscope.profile.kernels import Chain, Places
+from haloscope.profile.tables.instances import STRETCH, unpack
+from haloscope.profile.waiting import Analysis
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from support.kernels import use_kernels
@@ -34,27 +35,27 @@ def chains(states: int, lengths: list[int]) -> None:
     density[::5] = -np.inf
     for threads in (1, 2):
         gaussian = (values, places, chain, means, np.full(states, 0.5), threads)
-        _kernels.gaussian_expectation(*gaussian)
-        _kernels.gaussian_posterior(*gaussian)
-        _kernels.gaussian_viterbi(*gaussian)
-        _kernels.expectation(density, places, chain, threads)
-        _kernels.viterbi(density, places, chain, threads)
-        _kernels.medians(values, Places(places.begins[counts > 0], counts[counts > 0]), threads)
+        kernels.gaussian_expectation(*gaussian)
+        kernels.gaussian_posterior(*gaussian)
+        kernels.gaussian_viterbi(*gaussian)
+        kernels.expectation(density, places, chain, threads)
+        kernels.viterbi(density, places, chain, threads)
+        kernels.medians(values, Places(places.begins[counts > 0], counts[counts > 0]), threads)
 
 
 def curves(shape: tuple[int, int]) -> None:
     some = np.random.default_rng(0).normal(size=shape).round(1)
-    _kernels.band_depth(some, 2)
-    low, high = _kernels.envelope(some, np.arange(len(some)))
-    _kernels.outside(some, low, high)
+    kernels.band_depth(some, 2)
+    low, high = kernels.envelope(some, np.arange(len(some)))
+    kernels.outside(some, low, high)
 
 
 def instances(rows: int) -> None:
     for planes in (3, 6, 8):
         packed = np.random.default_rng(rows).integers(0, 256, (planes, rows), dtype=np.uint8)
         stretches = np.array([(0, rows // 2, 1e-9), (rows // 2, rows - rows // 2, 1e-9)])
-        stretches = np.array([tuple(row) for row in stretches], dtype=_instances.STRETCH)
-        _instances.unpack(packed, stretches, 5, np.empty(rows))
+        stretches = np.array([tuple(row) for row in stretches], dtype=STRETCH)
+        unpack(packed, stretches, 5, np.empty(rows))
 
 
 def waiting(seed: int) -> None:
@@ -78,8 +79,8 @@ def waiting(seed: int) -> None:
 
 
 WHOLE = sys.argv[2] == "all"
-for number in range(len(_kernels.instruction_sets())):
-    _kernels._instruction_set = number
+for number in range(len(kernels.instruction_sets())):
+    kernels._instruction_set = number
     for regimes in (1, 2, 3, 4, 5, 9, 32) if WHOLE else (1, 3, 9):
         for sizes in LENGTHS if WHOLE else LENGTHS[:4]:
             chains(regimes, sizes)

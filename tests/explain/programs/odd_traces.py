@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from haloscope.explain.export import EXPORTS, Traced
-from haloscope.explain.trace import Trace
+from haloscope.profile.trace import Trace
 from support.kernels import use_kernels
 from support.traces import Script, cg_trace, halo_trace
 

@@ -7,42 +7,18 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain.checking._check import Again, Checked, check, measured
-    from haloscope.explain.checking._learning import learn_rules, noticed
-    from haloscope.explain.checking._notices import as_junit, as_markdown
-    from haloscope.explain.checking._rules import Rules, read_rules
-    from haloscope.explain.checking._verdicts import CHECKED, Verdict
-
-__all__ = [
-    "CHECKED",
-    "Again",
-    "Checked",
-    "Rules",
-    "Verdict",
-    "as_junit",
-    "as_markdown",
-    "check",
-    "learn_rules",
-    "measured",
-    "noticed",
-    "read_rules",
-]
+    from haloscope.explain.checking.checker import Again as Again
+    from haloscope.explain.checking.checker import Checked as Checked
+    from haloscope.explain.checking.checker import check as check
+    from haloscope.explain.checking.checker import measured as measured
+    from haloscope.explain.checking.learning import learn_rules as learn_rules
+    from haloscope.explain.checking.learning import noticed as noticed
+    from haloscope.explain.checking.notices import as_junit as as_junit
+    from haloscope.explain.checking.notices import as_markdown as as_markdown
+    from haloscope.explain.checking.rules import Rules as Rules
+    from haloscope.explain.checking.rules import read_rules as read_rules
+    from haloscope.explain.checking.verdicts import CHECKED as CHECKED
+    from haloscope.explain.checking.verdicts import Verdict as Verdict
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "Again": "_check",
-            "CHECKED": "_verdicts",
-            "Checked": "_check",
-            "Rules": "_rules",
-            "Verdict": "_verdicts",
-            "as_junit": "_notices",
-            "as_markdown": "_notices",
-            "check": "_check",
-            "learn_rules": "_learning",
-            "measured": "_check",
-            "noticed": "_learning",
-            "read_rules": "_rules",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

@@ -7,34 +7,15 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain.comparing._compare import COMPARED, Comparison, compare
-    from haloscope.explain.comparing._facts import COUNTS
-    from haloscope.explain.comparing._sides import Run, Side, read_run, times_of_runs, why_apart
-
-__all__ = [
-    "COMPARED",
-    "COUNTS",
-    "Comparison",
-    "Run",
-    "Side",
-    "compare",
-    "read_run",
-    "times_of_runs",
-    "why_apart",
-]
+    from haloscope.explain.comparing.comparer import compare as compare
+    from haloscope.explain.comparing.facts import COUNTS as COUNTS
+    from haloscope.explain.comparing.run_comparison import COMPARED as COMPARED
+    from haloscope.explain.comparing.run_comparison import Comparison as Comparison
+    from haloscope.explain.comparing.sides import Run as Run
+    from haloscope.explain.comparing.sides import Side as Side
+    from haloscope.explain.comparing.sides import read_run as read_run
+    from haloscope.explain.comparing.sides import times_of_runs as times_of_runs
+    from haloscope.explain.comparing.sides import why_apart as why_apart
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "COMPARED": "_compare",
-            "COUNTS": "_facts",
-            "Comparison": "_compare",
-            "Run": "_sides",
-            "Side": "_sides",
-            "compare": "_compare",
-            "read_run": "_sides",
-            "times_of_runs": "_sides",
-            "why_apart": "_sides",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

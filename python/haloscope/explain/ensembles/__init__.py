@@ -7,64 +7,26 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain.ensembles._beyond import FEWEST_POINTS, Beyond, beyond
-    from haloscope.explain.ensembles._dominance import dominance
-    from haloscope.explain.ensembles._ensemble import Ensemble, open_all
-    from haloscope.explain.ensembles._ensemble_page import write_ensemble_page
-    from haloscope.explain.ensembles._growth import laws
-    from haloscope.explain.ensembles._levels import families, levels
-    from haloscope.explain.ensembles._quantities import QUANTITIES
-    from haloscope.explain.ensembles._scaling import efficiency, over, shares, totals
-    from haloscope.explain.ensembles._size_classes import Speeds, size_classes, speed_classes
-    from haloscope.explain.ensembles._time_maps import time_maps
-    from haloscope.explain.ensembles._view import View
-
-__all__ = [
-    "FEWEST_POINTS",
-    "QUANTITIES",
-    "Beyond",
-    "Ensemble",
-    "Speeds",
-    "View",
-    "beyond",
-    "dominance",
-    "efficiency",
-    "families",
-    "laws",
-    "levels",
-    "open_all",
-    "over",
-    "shares",
-    "size_classes",
-    "speed_classes",
-    "time_maps",
-    "totals",
-    "write_ensemble_page",
-]
+    from haloscope.explain.ensembles.dominant_regions import dominance as dominance
+    from haloscope.explain.ensembles.ensemble import Ensemble as Ensemble
+    from haloscope.explain.ensembles.ensemble import open_all as open_all
+    from haloscope.explain.ensembles.ensemble_page import write_ensemble_page as write_ensemble_page
+    from haloscope.explain.ensembles.extrapolation import Beyond as Beyond
+    from haloscope.explain.ensembles.extrapolation import beyond as beyond
+    from haloscope.explain.ensembles.growth import laws as laws
+    from haloscope.explain.ensembles.message_maps import time_maps as time_maps
+    from haloscope.explain.ensembles.message_sizes import Speeds as Speeds
+    from haloscope.explain.ensembles.message_sizes import size_classes as size_classes
+    from haloscope.explain.ensembles.message_sizes import speed_classes as speed_classes
+    from haloscope.explain.ensembles.quantities import QUANTITIES as QUANTITIES
+    from haloscope.explain.ensembles.region_families import families as families
+    from haloscope.explain.ensembles.region_families import levels as levels
+    from haloscope.explain.ensembles.scaling import efficiency as efficiency
+    from haloscope.explain.ensembles.scaling import over as over
+    from haloscope.explain.ensembles.scaling import shares as shares
+    from haloscope.explain.ensembles.scaling import totals as totals
+    from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS as FEWEST_POINTS
+    from haloscope.explain.ensembles.view import View as View
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "Beyond": "_beyond",
-            "Ensemble": "_ensemble",
-            "FEWEST_POINTS": "_beyond",
-            "QUANTITIES": "_quantities",
-            "Speeds": "_size_classes",
-            "View": "_view",
-            "beyond": "_beyond",
-            "dominance": "_dominance",
-            "efficiency": "_scaling",
-            "families": "_levels",
-            "laws": "_growth",
-            "levels": "_levels",
-            "open_all": "_ensemble",
-            "over": "_scaling",
-            "shares": "_scaling",
-            "size_classes": "_size_classes",
-            "speed_classes": "_size_classes",
-            "time_maps": "_time_maps",
-            "totals": "_scaling",
-            "write_ensemble_page": "_ensemble_page",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

@@ -7,35 +7,15 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain.export._aliases import Aliases, AnonymousProfile, anonymous_trace
-    from haloscope.explain.export._export import export, exported
-    from haloscope.explain.export._exports import EXPORTS, Format
-    from haloscope.explain.export._traced import Profiles, Traced
-
-__all__ = [
-    "EXPORTS",
-    "Aliases",
-    "AnonymousProfile",
-    "Format",
-    "Profiles",
-    "Traced",
-    "anonymous_trace",
-    "export",
-    "exported",
-]
+    from haloscope.explain.export.aliases import Aliases as Aliases
+    from haloscope.explain.export.aliases import AnonymousProfile as AnonymousProfile
+    from haloscope.explain.export.aliases import anonymous_trace as anonymous_trace
+    from haloscope.explain.export.exporter import export as export
+    from haloscope.explain.export.exporter import exported as exported
+    from haloscope.explain.export.exports import EXPORTS as EXPORTS
+    from haloscope.explain.export.exports import Format as Format
+    from haloscope.explain.export.traced import Profiles as Profiles
+    from haloscope.explain.export.traced import Traced as Traced
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "Aliases": "_aliases",
-            "AnonymousProfile": "_aliases",
-            "EXPORTS": "_exports",
-            "Format": "_exports",
-            "Profiles": "_traced",
-            "Traced": "_traced",
-            "anonymous_trace": "_aliases",
-            "export": "_export",
-            "exported": "_export",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

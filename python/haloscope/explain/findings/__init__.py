@@ -7,35 +7,15 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain.findings._find import RULES, Rule, findings
-    from haloscope.explain.findings._finding import Evidence, Finding
-    from haloscope.explain.findings._ground import Measured, is_crowded
-    from haloscope.explain.findings._telling import finding_line, finding_lines
-
-__all__ = [
-    "RULES",
-    "Evidence",
-    "Finding",
-    "Measured",
-    "Rule",
-    "finding_line",
-    "finding_lines",
-    "findings",
-    "is_crowded",
-]
+    from haloscope.explain.findings.find import RULES as RULES
+    from haloscope.explain.findings.find import Rule as Rule
+    from haloscope.explain.findings.find import findings as findings
+    from haloscope.explain.findings.finding import Evidence as Evidence
+    from haloscope.explain.findings.finding import Finding as Finding
+    from haloscope.explain.findings.ground import Measured as Measured
+    from haloscope.explain.findings.ground import is_crowded as is_crowded
+    from haloscope.explain.findings.telling import finding_line as finding_line
+    from haloscope.explain.findings.telling import finding_lines as finding_lines
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "Evidence": "_finding",
-            "Finding": "_finding",
-            "Measured": "_ground",
-            "RULES": "_find",
-            "Rule": "_find",
-            "finding_line": "_telling",
-            "finding_lines": "_telling",
-            "findings": "_find",
-            "is_crowded": "_ground",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

@@ -7,24 +7,14 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.hide.improve._improve_page import write_improve_page
-    from haloscope.hide.improve._improvement import Improvement, Plan, improve
-    from haloscope.hide.improve._remedies import Remedy, remedies
-    from haloscope.hide.improve._runs import Run, Runner
-
-__all__ = ["Improvement", "Plan", "Remedy", "Run", "Runner", "improve", "remedies", "write_improve_page"]
+    from haloscope.hide.improve.improve_page import write_improve_page as write_improve_page
+    from haloscope.hide.improve.improvement import Improvement as Improvement
+    from haloscope.hide.improve.improvement import Plan as Plan
+    from haloscope.hide.improve.improvement import improve as improve
+    from haloscope.hide.improve.remedy import Remedy as Remedy
+    from haloscope.hide.improve.remedy import remedies as remedies
+    from haloscope.hide.improve.trial_runs import Run as Run
+    from haloscope.hide.improve.trial_runs import Runner as Runner
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "Improvement": "_improvement",
-            "Plan": "_improvement",
-            "Remedy": "_remedies",
-            "Run": "_runs",
-            "Runner": "_runs",
-            "improve": "_improvement",
-            "remedies": "_remedies",
-            "write_improve_page": "_improve_page",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

@@ -7,116 +7,49 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.predict.bench._collective import collective
-    from haloscope.predict.bench._exchanges import Method as StencilMethod
-    from haloscope.predict.bench._exchanges import Result as StencilResult
-    from haloscope.predict.bench._exchanges import stencil
-    from haloscope.predict.bench._exchanges import write as write_stencil
-    from haloscope.predict.bench._foreign import read_any, write_osu
-    from haloscope.predict.bench._grid import Grid
-    from haloscope.predict.bench._method import Method as CollectiveMethod
-    from haloscope.predict.bench._mpi_library import Algorithm, Library, library
-    from haloscope.predict.bench._p2p import TESTS as P2P_TESTS
-    from haloscope.predict.bench._p2p import Failure, p2p
-    from haloscope.predict.bench._p2p import Measured as P2pMeasured
-    from haloscope.predict.bench._p2p import Method as P2pMethod
-    from haloscope.predict.bench._p2p import Point as P2pPoint
-    from haloscope.predict.bench._p2p import measure as measure_p2p
-    from haloscope.predict.bench._p2p_output import header as p2p_header
-    from haloscope.predict.bench._p2p_output import record as p2p_record
-    from haloscope.predict.bench._p2p_output import row as p2p_row
-    from haloscope.predict.bench._stream import stream
-    from haloscope.predict.bench._surroundings import Noise, noise
-    from haloscope.predict.bench._sweep import Sweep, frame, joined, measured_points
-    from haloscope.predict.bench._sweep_page import write_page
-    from haloscope.predict.bench._system import Pair, Shared, System, Topology, topology
-    from haloscope.predict.bench._workload import Point as CollectivePoint
-    from haloscope.predict.bench._workload import Workload, read_workload, workload_text
-
-__all__ = [
-    "P2P_TESTS",
-    "Algorithm",
-    "CollectiveMethod",
-    "CollectivePoint",
-    "Failure",
-    "Grid",
-    "Library",
-    "Noise",
-    "P2pMeasured",
-    "P2pMethod",
-    "P2pPoint",
-    "Pair",
-    "Shared",
-    "StencilMethod",
-    "StencilResult",
-    "Sweep",
-    "System",
-    "Topology",
-    "Workload",
-    "collective",
-    "frame",
-    "joined",
-    "library",
-    "measure_p2p",
-    "measured_points",
-    "noise",
-    "p2p",
-    "p2p_header",
-    "p2p_record",
-    "p2p_row",
-    "read_any",
-    "read_workload",
-    "stencil",
-    "stream",
-    "topology",
-    "workload_text",
-    "write_osu",
-    "write_page",
-    "write_stencil",
-]
+    from haloscope.predict.bench.collective_runs import bench_collective as bench_collective
+    from haloscope.predict.bench.collective_runs import collective as collective
+    from haloscope.predict.bench.exchanges import StencilMethod as StencilMethod
+    from haloscope.predict.bench.exchanges import StencilResult as StencilResult
+    from haloscope.predict.bench.exchanges import bench_stencil as bench_stencil
+    from haloscope.predict.bench.exchanges import stencil as stencil
+    from haloscope.predict.bench.exchanges import write_stencil as write_stencil
+    from haloscope.predict.bench.foreign import read_any as read_any
+    from haloscope.predict.bench.foreign import write_osu as write_osu
+    from haloscope.predict.bench.grid import Grid as Grid
+    from haloscope.predict.bench.library_in_use import library as library
+    from haloscope.predict.bench.method import CollectiveMethod as CollectiveMethod
+    from haloscope.predict.bench.output_stream import stream as stream
+    from haloscope.predict.bench.p2p_output import p2p_header as p2p_header
+    from haloscope.predict.bench.p2p_output import p2p_record as p2p_record
+    from haloscope.predict.bench.p2p_output import p2p_row as p2p_row
+    from haloscope.predict.bench.p2p_points import Failure as Failure
+    from haloscope.predict.bench.p2p_points import P2pPoint as P2pPoint
+    from haloscope.predict.bench.p2p_tests import P2P_TESTS as P2P_TESTS
+    from haloscope.predict.bench.p2p_tests import P2pMeasured as P2pMeasured
+    from haloscope.predict.bench.p2p_tests import P2pMethod as P2pMethod
+    from haloscope.predict.bench.p2p_tests import bench_p2p as bench_p2p
+    from haloscope.predict.bench.p2p_tests import measure_p2p as measure_p2p
+    from haloscope.predict.bench.p2p_tests import p2p as p2p
+    from haloscope.predict.bench.surroundings import Noise as Noise
+    from haloscope.predict.bench.surroundings import bench_noise as bench_noise
+    from haloscope.predict.bench.surroundings import noise as noise
+    from haloscope.predict.bench.sweep import Sweep as Sweep
+    from haloscope.predict.bench.sweep import frame as frame
+    from haloscope.predict.bench.sweep import joined as joined
+    from haloscope.predict.bench.sweep import measured_points as measured_points
+    from haloscope.predict.bench.sweep_page import write_page as write_page
+    from haloscope.predict.bench.system import Pair as Pair
+    from haloscope.predict.bench.system import Shared as Shared
+    from haloscope.predict.bench.system import System as System
+    from haloscope.predict.bench.system import Topology as Topology
+    from haloscope.predict.bench.system import topology as topology
+    from haloscope.predict.bench.workload import CollectivePoint as CollectivePoint
+    from haloscope.predict.bench.workload import Workload as Workload
+    from haloscope.predict.bench.workload import read_workload as read_workload
+    from haloscope.predict.bench.workload import workload_text as workload_text
+    from haloscope.predict.mpi_library import Algorithm as Algorithm
+    from haloscope.predict.mpi_library import Library as Library
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "Algorithm": "_mpi_library",
-            "CollectiveMethod": "_collective:Method",
-            "CollectivePoint": "_workload:Point",
-            "Failure": "_p2p",
-            "Grid": "_grid",
-            "Library": "_mpi_library",
-            "Noise": "_surroundings",
-            "P2P_TESTS": "_p2p:TESTS",
-            "P2pMeasured": "_p2p:Measured",
-            "P2pMethod": "_p2p:Method",
-            "p2p": "_p2p",
-            "P2pPoint": "_p2p:Point",
-            "Pair": "_system",
-            "Shared": "_system",
-            "StencilMethod": "_exchanges:Method",
-            "StencilResult": "_exchanges:Result",
-            "collective": "_collective",
-            "stencil": "_exchanges",
-            "Sweep": "_sweep",
-            "System": "_system",
-            "Topology": "_system",
-            "Workload": "_workload",
-            "frame": "_sweep",
-            "joined": "_sweep",
-            "library": "_mpi_library",
-            "measure_p2p": "_p2p:measure",
-            "measured_points": "_sweep",
-            "noise": "_surroundings",
-            "p2p_header": "_p2p_output:header",
-            "p2p_record": "_p2p_output:record",
-            "p2p_row": "_p2p_output:row",
-            "read_any": "_foreign",
-            "read_workload": "_workload",
-            "stream": "_stream",
-            "topology": "_system",
-            "workload_text": "_workload",
-            "write_osu": "_foreign",
-            "write_page": "_sweep_page",
-            "write_stencil": "_exchanges:write",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

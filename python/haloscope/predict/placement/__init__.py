@@ -7,33 +7,15 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.predict.placement._nodes import Nodes, read_nodes
-    from haloscope.predict.placement._placed_files import mapping_text, usage, write_placement
-    from haloscope.predict.placement._proposal import Proposal, propose
-    from haloscope.predict.placement._traffic import Traffic
-
-__all__ = [
-    "Nodes",
-    "Proposal",
-    "Traffic",
-    "mapping_text",
-    "propose",
-    "read_nodes",
-    "usage",
-    "write_placement",
-]
+    from haloscope.predict.placement.nodes import Nodes as Nodes
+    from haloscope.predict.placement.nodes import read_nodes as read_nodes
+    from haloscope.predict.placement.placed_files import mapping_text as mapping_text
+    from haloscope.predict.placement.placed_files import usage as usage
+    from haloscope.predict.placement.placed_files import write_placement as write_placement
+    from haloscope.predict.placement.proposal import Proposal as Proposal
+    from haloscope.predict.placement.proposal import propose as propose
+    from haloscope.predict.placement.proposal import propose_placement as propose_placement
+    from haloscope.predict.placement.traffic import Traffic as Traffic
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "Nodes": "_nodes",
-            "Proposal": "_proposal",
-            "Traffic": "_traffic",
-            "mapping_text": "_placed_files",
-            "propose": "_proposal",
-            "read_nodes": "_nodes",
-            "usage": "_placed_files",
-            "write_placement": "_placed_files",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

@@ -7,59 +7,22 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.predict.simulate._description import Change, host_names
-    from haloscope.predict.simulate._library import SmpiLibrary
-    from haloscope.predict.simulate._platform import load_platform, platforms
-    from haloscope.predict.simulate._running import Options
-    from haloscope.predict.simulate._simgrid import smpirun
-    from haloscope.predict.simulate._simulation import Simulation, is_profile, simulate
-    from haloscope.predict.simulate._works import (
-        ProfileWork,
-        ProgramWork,
-        TraceWork,
-        Work,
-        sensitivity,
-        what_if,
-    )
-
-__all__ = [
-    "Change",
-    "Options",
-    "ProfileWork",
-    "ProgramWork",
-    "Simulation",
-    "SmpiLibrary",
-    "TraceWork",
-    "Work",
-    "host_names",
-    "is_profile",
-    "load_platform",
-    "platforms",
-    "sensitivity",
-    "simulate",
-    "smpirun",
-    "what_if",
-]
+    from haloscope.predict.simulate.description import Change as Change
+    from haloscope.predict.simulate.description import host_names as host_names
+    from haloscope.predict.simulate.library import SmpiLibrary as SmpiLibrary
+    from haloscope.predict.simulate.platform import load_platform as load_platform
+    from haloscope.predict.simulate.platform import platforms as platforms
+    from haloscope.predict.simulate.running import Options as Options
+    from haloscope.predict.simulate.simgrid import smpirun as smpirun
+    from haloscope.predict.simulate.simulation import Simulation as Simulation
+    from haloscope.predict.simulate.simulation import is_profile as is_profile
+    from haloscope.predict.simulate.simulation import simulate as simulate
+    from haloscope.predict.simulate.works import ProfileWork as ProfileWork
+    from haloscope.predict.simulate.works import ProgramWork as ProgramWork
+    from haloscope.predict.simulate.works import TraceWork as TraceWork
+    from haloscope.predict.simulate.works import Work as Work
+    from haloscope.predict.simulate.works import sensitivity as sensitivity
+    from haloscope.predict.simulate.works import what_if as what_if
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "Change": "_description",
-            "Options": "_running",
-            "ProfileWork": "_works",
-            "ProgramWork": "_works",
-            "SmpiLibrary": "_library",
-            "TraceWork": "_works",
-            "Work": "_works",
-            "host_names": "_description",
-            "load_platform": "_platform",
-            "platforms": "_platform",
-            "Simulation": "_simulation",
-            "sensitivity": "_works",
-            "is_profile": "_simulation",
-            "simulate": "_simulation",
-            "smpirun": "_simgrid",
-            "what_if": "_works",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

@@ -7,75 +7,33 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.predict.bench._workload import Point
-    from haloscope.predict.tune._choice import Candidate, choose_by_model, choose_from, model_points
-    from haloscope.predict.tune._formats import check_output, settings, usage
-    from haloscope.predict.tune._gains import Gains, program_gain, program_text, summary, table, write_page
-    from haloscope.predict.tune._sources import Choice
-    from haloscope.predict.tune._trial import Trial, gain_interval, measure_all, measure_both, steps_of_all
-    from haloscope.predict.tune._tune import Plan, Tuning, tune, write_rules
-    from haloscope.predict.tune._verify import Bench, Verdict, verify
-
-__all__ = [
-    "Bench",
-    "Candidate",
-    "Choice",
-    "Gains",
-    "Plan",
-    "Point",
-    "Trial",
-    "Tuning",
-    "Verdict",
-    "check_output",
-    "choose_by_model",
-    "choose_from",
-    "gain_interval",
-    "measure_all",
-    "measure_both",
-    "model_points",
-    "program_gain",
-    "program_text",
-    "settings",
-    "steps_of_all",
-    "summary",
-    "table",
-    "tune",
-    "usage",
-    "verify",
-    "write_page",
-    "write_rules",
-]
+    from haloscope.predict.tune.choice import Candidate as Candidate
+    from haloscope.predict.tune.choice import Point as Point
+    from haloscope.predict.tune.choice import choose_by_model as choose_by_model
+    from haloscope.predict.tune.choice import choose_from as choose_from
+    from haloscope.predict.tune.choice import model_points as model_points
+    from haloscope.predict.tune.formats import check_output as check_output
+    from haloscope.predict.tune.formats import settings as settings
+    from haloscope.predict.tune.formats import usage as usage
+    from haloscope.predict.tune.gains import Gains as Gains
+    from haloscope.predict.tune.gains import program_gain as program_gain
+    from haloscope.predict.tune.gains import program_text as program_text
+    from haloscope.predict.tune.gains import summary as summary
+    from haloscope.predict.tune.gains import table as table
+    from haloscope.predict.tune.gains import write_page as write_page
+    from haloscope.predict.tune.sources import Choice as Choice
+    from haloscope.predict.tune.trial import Trial as Trial
+    from haloscope.predict.tune.trial import gain_interval as gain_interval
+    from haloscope.predict.tune.trial import measure_all as measure_all
+    from haloscope.predict.tune.trial import measure_both as measure_both
+    from haloscope.predict.tune.trial import steps_of_all as steps_of_all
+    from haloscope.predict.tune.tuner import Plan as Plan
+    from haloscope.predict.tune.tuner import Tuning as Tuning
+    from haloscope.predict.tune.tuner import tune as tune
+    from haloscope.predict.tune.tuner import write_rules as write_rules
+    from haloscope.predict.tune.verification import Bench as Bench
+    from haloscope.predict.tune.verification import Verdict as Verdict
+    from haloscope.predict.tune.verification import verify as verify
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "Bench": "_verify",
-            "Candidate": "_choice",
-            "Plan": "_tune",
-            "Point": "_choice",
-            "Trial": "_trial",
-            "Tuning": "_tune",
-            "Verdict": "_verify",
-            "check_output": "_formats",
-            "choose_by_model": "_choice",
-            "choose_from": "_choice",
-            "gain_interval": "_trial",
-            "measure_all": "_trial",
-            "measure_both": "_trial",
-            "model_points": "_choice",
-            "program_gain": "_gains",
-            "program_text": "_gains",
-            "settings": "_formats",
-            "steps_of_all": "_trial",
-            "summary": "_gains",
-            "table": "_gains",
-            "tune": "_tune",
-            "usage": "_formats",
-            "verify": "_verify",
-            "write_page": "_gains",
-            "write_rules": "_tune",
-            "Choice": "_sources",
-            "Gains": "_gains",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

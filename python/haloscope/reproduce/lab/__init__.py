@@ -7,42 +7,18 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.reproduce.lab._bundle import bundle, unbundled
-    from haloscope.reproduce.lab._campaign import Campaign
-    from haloscope.reproduce.lab._overview import planned, results, standing, summary, write_report
-    from haloscope.reproduce.lab._runner import Happened, run_campaign
-    from haloscope.reproduce.lab._specification import SPECIFIED, Specification
-
-__all__ = [
-    "SPECIFIED",
-    "Campaign",
-    "Happened",
-    "Specification",
-    "bundle",
-    "planned",
-    "results",
-    "run_campaign",
-    "standing",
-    "summary",
-    "unbundled",
-    "write_report",
-]
+    from haloscope.reproduce.lab.campaign import Campaign as Campaign
+    from haloscope.reproduce.lab.crate import bundle as bundle
+    from haloscope.reproduce.lab.crate import unbundled as unbundled
+    from haloscope.reproduce.lab.overview import planned as planned
+    from haloscope.reproduce.lab.overview import results as results
+    from haloscope.reproduce.lab.overview import standing as standing
+    from haloscope.reproduce.lab.overview import summary as summary
+    from haloscope.reproduce.lab.overview import write_report as write_report
+    from haloscope.reproduce.lab.runner import Happened as Happened
+    from haloscope.reproduce.lab.runner import run_campaign as run_campaign
+    from haloscope.reproduce.lab.specification import SPECIFIED as SPECIFIED
+    from haloscope.reproduce.lab.specification import Specification as Specification
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "SPECIFIED": "_specification",
-            "Campaign": "_campaign",
-            "Happened": "_runner",
-            "Specification": "_specification",
-            "bundle": "_bundle",
-            "planned": "_overview",
-            "results": "_overview",
-            "run_campaign": "_runner",
-            "standing": "_overview",
-            "summary": "_overview",
-            "unbundled": "_bundle",
-            "write_report": "_overview",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __file__)

@@ -1,0 +1,18 @@
+"""Types of arrays, by what they hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["AnyArray", "Bytes", "Flags", "Floats", "Indices", "Integers", "Integers32"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Integers32 = NDArray[np.int32]
+Indices = NDArray[np.intp]
+Bytes = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
+AnyArray = NDArray[Any]

@@ -1,0 +1,102 @@
+"""`haloscope bench noise`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from haloscope.cli.options import counts, format_option
+
+if TYPE_CHECKING:
+    from haloscope.predict.bench import Noise
+
+__all__ = ["noise"]
+
+_EXAMPLES = """\b
+Examples:
+  haloscope bench noise
+  haloscope bench noise --duration 10 --quantum 100e-6 --cpus 0:3
+  haloscope bench noise --format csv > samples.csv
+"""
+_COLUMNS = {
+    "cpu": "cpu",
+    "quanta": "quanta",
+    "best": "best (us)",
+    "lost": "lost (%)",
+    "low": "from (%)",
+    "high": "to (%)",
+    "detours_a_second": "detours/s",
+    "median_interval": "interval (us)",
+    "longest": "longest (us)",
+}
+
+
+@click.command(epilog=_EXAMPLES)
+@click.option(
+    "--duration",
+    type=click.FloatRange(0, 3600, min_open=True),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the processors work.",
+)
+@click.option(
+    "--quantum",
+    type=click.FloatRange(1e-6, 1),
+    default=1e-5,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long one piece of work takes at best.",
+)
+@click.option(
+    "--cpus",
+    "processors",
+    callback=counts,
+    metavar="0:3|0,2",
+    help="Numbers of processors, as the system counts them. The default is all that may be used.",
+)
+@format_option("Print a row for each processor, every sample (csv), or both (json).")
+def noise(duration: float, quantum: float, processors: list[int] | None, form: str) -> None:
+    """Measure what the system takes from programs, with fixed quanta of work on each processor.
+
+    What is lost is the share of the time beyond that of the best quantum.
+    """
+    from haloscope.predict.bench import noise as measured
+
+    found = measured(duration, quantum, processors)
+    if form == "json":
+        samples = {str(cpu): [_plain(t) for t in times] for cpu, times in found.samples.items()}
+        click.echo(json.dumps({**found.summary(), "samples": samples}))
+    elif form == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(["cpu", "sample", "time"])
+        for cpu, times in found.samples.items():
+            writer.writerows([cpu, at, _plain(time)] for at, time in enumerate(times))
+    else:
+        _print(found)
+
+
+def _print(found: Noise) -> None:
+    click.echo("# " + "".join(f"{name:>15}" for name in _COLUMNS.values()))
+    for one in found.summary()["processors"]:
+        interval = one["median_interval"]
+        values = [
+            one["cpu"],
+            one["quanta"],
+            f"{1e6 * one['best']:.3f}",
+            f"{100 * one['lost']:.3f}",
+            f"{100 * one['lost_low']:.3f}",
+            f"{100 * one['lost_high']:.3f}",
+            f"{one['detours_a_second']:.1f}",
+            "-" if interval is None else f"{1e6 * interval:.0f}",
+            f"{1e6 * one['longest_detours'][0]:.1f}",
+        ]
+        click.echo("  " + "".join(f"{value:>15}" for value in values))
+
+
+def _plain(seconds: float) -> float:
+    return float(f"{seconds:.6g}")

@@ -1,0 +1,29 @@
+"""Profiles of programs that ask Caliper for something: it is written when they have ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from haloscope.base.errors import HaloscopeError
+
+__all__ = ["write_as_caliper"]
+
+
+def write_as_caliper(profile: Path) -> list[str]:
+    """Write what the program asked Caliper for. Return remarks; it changes no exit status either."""
+    from haloscope import explain
+
+    try:
+        # Few programs ask, and tables take a while to load.
+        if "caliper.config" not in (explain.read_info(str(profile)).get("metadata") or ()):
+            return []
+        with explain.open(profile) as opened:
+            return explain.as_caliper(opened, _show)
+    except (HaloscopeError, OSError) as error:
+        return [str(error)]
+
+
+def _show(text: str, stream: str) -> None:
+    click.echo(text, nl=False, err=stream == "stderr")

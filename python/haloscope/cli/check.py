@@ -1,0 +1,143 @@
+"""`haloscope check`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from haloscope.base.errors import UsageError, printable
+from haloscope.base.files import write_whole
+from haloscope.cli.options import format_option
+
+if TYPE_CHECKING:
+    from haloscope.explain.checking import Again, Checked
+
+__all__ = ["check"]
+
+_EXAMPLES = """\b
+Examples:
+  haloscope check --write-rules good-1.halo good-2.halo good-3.halo rules.toml
+  haloscope check app.halo rules.toml
+  haloscope check app.halo rules.toml --again "mpiexec -n 4 ./app"
+  haloscope check app.halo rules.toml --junit check.xml --markdown check.md
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F.halo... RULES.toml"
+)
+@click.option("--write-rules", is_flag=True, help="Learn the rules from these runs, and write them.")
+@click.option(
+    "--again",
+    metavar="COMMAND",
+    help="The launch command, to be run again if a time looks slow; without it none fails.",
+)
+@click.option(
+    "--junit", type=click.Path(path_type=Path), metavar="F.xml", help="Write JUnit XML for a CI server."
+)
+@click.option(
+    "--markdown", type=click.Path(path_type=Path), metavar="F.md", help="Write a comment for a merge request."
+)
+@format_option("Print for people, or for programs.")
+def check(
+    files: tuple[Path, ...],
+    write_rules: bool,
+    again: str | None,
+    junit: Path | None,
+    markdown: Path | None,
+    form: str,
+) -> int:
+    """Check a profile against rules; the exit status is 3 if one fails.
+
+    Rules are exact counts, which have no noise: messages, sizes, calls and collectives of each region; and
+    times, which fail only if the program is slow again when it is run again.
+    """
+    if len(files) < 2:
+        raise UsageError("check takes a profile and rules: haloscope check F.halo RULES.toml")
+    *profiles, rules = files
+    if write_rules:
+        _write(profiles, rules, (again, junit, markdown))
+        return 0
+    if len(profiles) > 1:
+        raise UsageError(f"{profiles[1]}: one profile is checked at a time; several are for --write-rules")
+    from haloscope import explain
+    from haloscope.explain.checking import check as checked
+
+    found = checked(profiles[0], rules, again=None if again is None else _aside(_words(again)))
+    _notices(found, junit, markdown)
+    if form != "table":
+        explain.render(found.frame, form, "check", sys.stdout)
+    else:
+        click.echo("\n".join(found.told()))
+    return found.exit_status
+
+
+def _write(profiles: list[Path], rules: Path, others: tuple[object, ...]) -> None:
+    if any(other is not None for other in others):
+        raise UsageError("--write-rules writes rules and nothing else; leave the other options out")
+    from haloscope.explain.checking import learn_rules, noticed
+
+    learned = learn_rules(profiles, rules)
+    regions = learned.regions.values()
+    times = sum((rule.time is not None) + (rule.own_time is not None) for rule in regions)
+    varying = sum(len(rule.varies) for rule in regions)
+    click.echo(
+        f"{printable(shlex.quote(str(rules)))}: {len(regions)} regions of {printable(learned.program)} on "
+        f"{learned.ranks} ranks, {times} rules about time, {varying} counts that vary"
+    )
+    if (least := noticed(learned)) is not None:
+        click.echo(
+            f"a program that is {100 * least:.0f} % slower fails in about nine checks of ten with --again; "
+            "rules from more runs notice less"
+        )
+    if not times:
+        click.echo("note: rules about time are learned from three runs and more")
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--again {command}: {error}; quote it as for a shell") from None
+
+
+def _aside(words: list[str]) -> Again:
+    """Return what runs a command once, with its output on our standard error: ours is the verdict's."""
+    from haloscope.explain.checking import measured
+
+    once = measured(words)
+
+    def again(path: Path) -> None:
+        with _output_on_error():
+            once(path)
+
+    return again
+
+
+@contextmanager
+def _output_on_error() -> Iterator[None]:
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _notices(found: Checked, junit: Path | None, markdown: Path | None) -> None:
+    from haloscope.explain.checking import as_junit, as_markdown
+
+    if junit is not None:
+        write_whole(junit, as_junit(found), "JUnit XML")
+    if markdown is not None:
+        write_whole(markdown, as_markdown(found), "comment")

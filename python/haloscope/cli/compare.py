@@ -1,0 +1,57 @@
+"""`haloscope compare`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from haloscope.base.errors import UsageError, printable
+from haloscope.cli.console import progress
+from haloscope.cli.options import format_option
+from haloscope.cli.parted import PartedCommand, parted
+
+__all__ = ["compare"]
+
+_EXAMPLES = """\b
+Examples:
+  haloscope compare old.halo -- new.halo
+  haloscope compare old-?.halo -- new-?.halo
+  haloscope compare old-?.halo -- new-?.halo -o what-changed.html
+  haloscope compare old-?.halo -- new-?.halo --format json
+"""
+
+
+@click.command(cls=PartedCommand, epilog=_EXAMPLES)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="A... -- B...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="PAGE.html",
+    help="The page to write. [default: none]",
+)
+@format_option("Print for people, or for programs.")
+def compare(files: tuple[Path, ...], output: Path | None, form: str) -> None:
+    """Say what changed between runs A and runs B, and whether it is more than noise.
+
+    Counts come first: messages, sizes, partners, calls and collectives of each region are exact. Then times,
+    with intervals from repeated runs or from series of instances, and where the time went.
+    """
+    sides = parted(files, "side")
+    if len(sides) != 2:
+        raise UsageError("compare takes two sides: haloscope compare A... -- B...")
+    with progress(3 if output else 2) as step:
+        from haloscope import explain
+        from haloscope.explain.comparing import compare as compared
+
+        found = compared(*sides, output=output, progress=step)
+    if form != "table":
+        explain.render(found.frame, form, "compare", sys.stdout)
+        return
+    for line in found.told():
+        click.echo(line)
+    if output is not None:
+        click.echo(f"page: {printable(shlex.quote(str(output)))}")

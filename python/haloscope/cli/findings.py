@@ -1,0 +1,128 @@
+"""`haloscope findings`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from haloscope.base.errors import UsageError
+from haloscope.cli.console import say_remarks
+from haloscope.cli.options import format_option
+
+if TYPE_CHECKING:
+    from haloscope.explain.findings import Measured
+
+__all__ = ["findings"]
+
+_EXAMPLES = """\b
+Examples:
+  haloscope findings run.halo
+  haloscope findings run.halo --bench here.yaml --bench sweep.jsonl
+  haloscope findings run.halo again-1.halo again-2.halo again-3.halo
+  haloscope findings run.halo --format json
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("profile", type=click.Path(path_type=Path), metavar="F.halo")
+@click.argument("again", type=click.Path(path_type=Path), nargs=-1, metavar="[AGAIN.halo...]")
+@click.option(
+    "--bench",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="What bench p2p or bench collective measured on the machine. Can be repeated.",
+)
+@format_option("Print for people, or for programs.", ("text", "json"))
+def findings(profile: Path, again: tuple[Path, ...], bench: tuple[Path, ...], form: str) -> None:
+    """Say what is wrong in a run, why, and what it would bring to put it right.
+
+    What would bring most comes first. A program that is all right has no findings. A run that was recorded
+    with --trace tells more of who waits for whom. Other runs of the same
+    program on as many ranks, two or more, tell uneven work of a few percent
+    from what the machine does.
+    """
+    from haloscope import explain
+    from haloscope.explain.findings import finding_lines, is_crowded
+    from haloscope.explain.findings import findings as found_in
+
+    known = _known(bench)
+    with explain.open(profile) as opened:
+        opened.verify()  # a damaged file is refused, even if what rules read of it is whole
+        found = found_in(opened, known, repeats=again)
+        crowded = is_crowded(opened)
+        is_partial = bool(opened.info.get("partial"))
+    if form == "json":
+        click.echo(json.dumps([finding.record() for finding in found], ensure_ascii=False, indent=2))
+    else:
+        click.echo("\n".join(finding_lines(found, profile, is_crowded=crowded)))
+    if is_partial:
+        say_remarks(["the profile is partial: findings are about the ranks that it has"])
+
+
+def _known(files: Sequence[Path]) -> Measured:
+    """Return what files say of the machine. Raises `UsageError` for files of another kind."""
+    from haloscope.explain.findings import Measured
+    from haloscope.predict import kind_of
+
+    known = Measured()
+    for file in files:
+        kind = kind_of(file)
+        if kind == "machine":
+            known = _with_machine(known, file)
+        elif kind == "sweep":
+            known = _with_sweep(known, file)
+        else:
+            raise UsageError(f"{file}: is a {kind}; findings take a machine model or a sweep")
+    return known
+
+
+def _with_machine(known: Measured, file: Path) -> Measured:
+    from dataclasses import replace
+
+    from haloscope.predict import load_machine
+
+    levels = load_machine(file).levels
+    near = next((level for level in levels if level.name == "node"), levels[0])
+    limits = sorted({one.first for level in levels for one in level.protocols if one.first})
+
+    def message_time(size: float, same_node: bool) -> float:
+        return (near if same_node else levels[-1]).message_time(size)
+
+    return replace(known, message_time=message_time, limits=tuple(limits))
+
+
+def _with_sweep(known: Measured, file: Path) -> Measured:
+    from dataclasses import replace
+
+    import polars as pl
+
+    from haloscope.predict import Sweep
+    from haloscope.predict.tune import Candidate, Point, choose_from
+
+    sweep = Sweep.read(file)
+    measured = sweep.points.filter(pl.col("status") == "ok")
+
+    def time_of(point: Point, one: Candidate) -> float:
+        rows = measured.filter(collective=point.collective, ranks=point.ranks, bytes=point.bytes)
+        return float(rows.filter(algorithm=one.name, segment=one.segment, fanout=one.fanout)["median"][0])
+
+    faster = {point: best for point, best in choose_from(sweep).items() if best != Candidate()}
+    columns = {
+        "operation": [point.collective for point in faster],
+        "comm_size": [point.ranks for point in faster],
+        # A profile has the bytes of a call, a sweep those for each of the others.
+        "bytes": [
+            point.bytes * (point.ranks if point.collective.startswith("alltoall") else 1) for point in faster
+        ],
+        "time": [time_of(point, Candidate()) for point in faster],
+        "best_time": [time_of(point, best) for point, best in faster.items()],
+        "algorithm": [best.name for best in faster.values()],
+    }
+    kinds = {"operation": pl.String, "comm_size": pl.Int64, "bytes": pl.Int64}
+    schema = {**kinds, "time": pl.Float64, "best_time": pl.Float64, "algorithm": pl.String}
+    return replace(known, collectives=pl.DataFrame(columns, schema=schema))

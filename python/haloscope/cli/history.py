@@ -1,0 +1,72 @@
+"""`haloscope history`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from haloscope.cli.console import say_remarks
+from haloscope.cli.options import format_option
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["history"]
+
+_EXAMPLES = """\b
+Examples:
+  haloscope history /scratch/profiles
+  haloscope history /scratch/profiles --by host
+  haloscope history /scratch/profiles --by run --format csv > year.csv
+"""
+_MOST_NAMED = 5
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--by",
+    type=click.Choice(("program", "host", "mpi", "run")),
+    default="program",
+    show_default=True,
+    help="What time is summed by; run: not at all.",
+)
+@format_option("Print for people, or for programs.")
+def history(directory: Path, by: str, form: str) -> None:
+    """Say what many runs cost, and on which hosts they were slow.
+
+    All profiles below DIR are looked at, but only at what they say of themselves: programs, hosts and
+    MPI libraries, the most time in MPI first. Those of Caliper and mpiP are, too. Files that are no
+    profiles, and OTF2 archives, are counted.
+    """
+    from haloscope import explain
+
+    found = explain.read_history(directory)
+    frame = _without_lists(found.frame) if by == "run" else explain.costs(found.frame, by)
+    hosts = explain.suspect_hosts(found.frame) if by == "host" or form == "table" else None
+    if by == "host" and hosts is not None:
+        frame = frame.join(hosts.drop("runs"), on="host", how="left", maintain_order="left")
+    explain.render(frame, form, "history", sys.stdout)
+    if form == "table" and hosts is not None:
+        click.echo("\n".join(explain.suspect_sentences(hosts)))
+    say_remarks(_unreadable(found.unreadable))
+
+
+def _without_lists(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame whose lists are texts, as CSV has none."""
+    import polars as pl
+
+    lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
+    texts = [pl.col(name).cast(pl.List(pl.String)).list.join(" ") for name in lists]
+    return frame.with_columns(texts)
+
+
+def _unreadable(reasons: list[str]) -> list[str]:
+    if not reasons:
+        return []
+    more = len(reasons) - _MOST_NAMED
+    head = f"{len(reasons)} file{'' if len(reasons) == 1 else 's'} could not be read"
+    return [head, *reasons[:_MOST_NAMED], *([f"… and {more} more"] if more > 0 else [])]

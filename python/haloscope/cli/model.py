@@ -1,0 +1,181 @@
+"""`haloscope model`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from haloscope.cli.console import progress
+from haloscope.cli.measuring import FORMAT, format_option, words
+from haloscope.cli.options import counts, sizes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["model"]
+
+_EXAMPLES = """\b
+Examples:
+  haloscope model orfeo bcast
+  haloscope model orfeo reduce --algorithm binary,binomial -n 8,16,32
+  haloscope model orfeo bcast reduce -n 2:256 -o orfeo.html
+  haloscope model mine.yaml bcast -m 2:1048576 --formula hockney
+  haloscope model mine.yaml --fit sweep.jsonl -o fitted.yaml
+  haloscope model fitted.yaml allreduce --formula fitted -n 8,64
+  haloscope model fitted.yaml --measured sweep.jsonl -o measured.html
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("machine", metavar="MACHINE|FILE.yaml")
+@click.argument("collectives", nargs=-1, metavar="[COLLECTIVE...]")
+@click.option(
+    "--algorithm",
+    "algorithms",
+    callback=words,
+    default="all",
+    show_default=True,
+    metavar="NAME[,NAME]",
+    help="Algorithms, by the names of the formula. Those of paper are pipeline, binomial, chain for bcast, "
+    "and binary, binomial, rabenseifner for reduce.",
+)
+@click.option(
+    "-n",
+    "ranks",
+    callback=counts,
+    metavar="2:256|8,16",
+    help="Numbers of processes. The default is 2 to all cores of the machine.",
+)
+@click.option(
+    "-m",
+    "--message-size",
+    "sizes",
+    callback=sizes,
+    default="2:2",
+    show_default=True,
+    metavar="[MIN:]MAX|2,4096",
+    help="Sizes of the message in bytes, doubled from MIN (1) to MAX, or a list.",
+)
+@click.option(
+    "--formula",
+    default="paper",
+    show_default=True,
+    metavar="paper|hockney|fitted",
+    help="The formulas of Derin's paper (2025), which know latency only, models after the libraries' code, "
+    "or models that were fitted to measurements of this machine.",
+)
+@format_option(*FORMAT, text="Print for people, or for programs.")
+@click.option(
+    "--fit",
+    "sweeps",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="SWEEP.jsonl",
+    help="Fit every algorithm that haloscope bench collective measured. -o MACHINE.yaml keeps the models.",
+)
+@click.option(
+    "--measured",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="SWEEP.jsonl",
+    help="Compare what was measured with the fitted models: in a table, or with -o on a page.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="PAGE.html|MACHINE.yaml",
+    help="Write a page with the figures instead of the table; an existing file is replaced.",
+)
+def model(
+    machine: str,
+    collectives: tuple[str, ...],
+    algorithms: list[str],
+    ranks: list[int] | None,
+    sizes: list[int],
+    formula: str,
+    form: str,
+    sweeps: tuple[Path, ...],
+    measured: tuple[Path, ...],
+    output: Path | None,
+) -> None:
+    """Predict what collectives take on a machine, from a model of it.
+
+    MACHINE comes with Haloscope (orfeo) or is a file. COLLECTIVE is bcast or reduce, with the other
+    formulas allreduce, alltoall and others, too.
+    """
+    names = list(dict.fromkeys(word for text in collectives for word in text.split(",")))
+    if sweeps or measured:
+        from haloscope.predict.bench import measured_points
+
+        chosen = [] if algorithms == ["all"] else algorithms
+        points, library = measured_points(sweeps or measured, names, chosen)
+        if sweeps:
+            _fit(machine, points, library, form, output)
+        else:
+            _compare(machine, points, form, output)
+    elif not names:
+        raise click.UsageError("name a collective after the machine, such as orfeo bcast")
+    else:
+        rows = _predicted(machine, names, algorithms, ranks, sizes, formula)
+        _show(rows, machine, formula, form, output)
+
+
+def _fit(machine: str, points: pl.DataFrame, library: str, form: str, output: Path | None) -> None:
+    from haloscope import explain, predict
+
+    described = predict.load_machine(machine)
+    with progress(points.select("collective", "algorithm").n_unique()) as step:
+        fitted = predict.fit_points(points, described, library=library, step=step)
+    if output is not None:
+        predict.save_fitted(machine, fitted, output)
+    rows = predict.errors(described.model_copy(update={"fitted": fitted}), points)
+    explain.render(predict.error_summary(rows), form, "errors", sys.stdout)
+
+
+def _compare(machine: str, points: pl.DataFrame, form: str, output: Path | None) -> None:
+    from haloscope import explain, predict
+
+    described = predict.load_machine(machine)
+    rows = predict.errors(described, points)
+    if output is None:
+        explain.render(predict.error_table(rows), form, "model", sys.stdout)
+    else:
+        predict.write_measured_page(rows, described, output)
+
+
+def _predicted(
+    machine: str,
+    names: list[str],
+    algorithms: list[str],
+    ranks: list[int] | None,
+    sizes: list[int],
+    formula: str,
+) -> pl.DataFrame:
+    import polars as pl
+
+    from haloscope import predict
+
+    described = predict.load_machine(machine)
+    every = algorithms == ["all"]
+    known = {name: predict.algorithms_of(formula, name, described) if every else algorithms for name in names}
+    parts = []
+    with progress(sum(map(len, known.values()))) as step:
+        for name, ones in known.items():
+            for one in ones:
+                step(f"{name} {one}")
+                parts.append(predict.model(described, name, [one], ranks, sizes, formula=formula))
+    return pl.concat(parts)
+
+
+def _show(rows: pl.DataFrame, machine: str, formula: str, form: str, output: Path | None) -> None:
+    from haloscope import explain, predict
+
+    if output is None:
+        explain.render(rows, form, "model", sys.stdout)
+    else:
+        about = {"Made with": f"formula {formula}"}
+        predict.write_page(rows, predict.load_machine(machine), output, about=about)

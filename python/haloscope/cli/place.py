@@ -1,0 +1,106 @@
+"""`haloscope place`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from haloscope.base.objects import Abi
+from haloscope.base.preloading import leave_like
+from haloscope.cli.console import say, say_remarks
+from haloscope.cli.measuring import Launching
+from haloscope.cli.options import format_option, mpi_option
+
+if TYPE_CHECKING:
+    from haloscope.predict.placement import Proposal
+
+__all__ = ["place"]
+
+_EXAMPLES = """\b
+Examples:
+  haloscope place app.halo
+  haloscope place app.halo --hosts hosts.txt --machine here.yaml -o placement
+  haloscope place app.halo -- mpiexec -n 64 ./app
+  haloscope place -- mpiexec -n 64 ./app-that-lets-MPI-reorder
+"""
+
+
+@click.command(cls=Launching, epilog=_EXAMPLES)
+@click.argument("profile", required=False, type=click.Path(path_type=Path), metavar="[F.halo]")
+@click.option(
+    "--hosts",
+    metavar="N|HOST[:SLOTS],…|FILE",
+    help="The nodes to run on, filled in this order at present. [default: those of the profile]",
+)
+@click.option(
+    "--machine",
+    metavar="MACHINE",
+    help="A machine model (of bench p2p): its levels count, too, and messages get times. [default: none]",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the mapping to this directory, as launchers read it. [default: none]",
+)
+@format_option("Print for people, or for programs.", ("table", "json"))
+@mpi_option
+def place(
+    profile: Path | None,
+    hosts: str | None,
+    machine: str | None,
+    output: Path | None,
+    form: Literal["table", "json"],
+    mpi: Abi | None,
+    launcher: tuple[str, ...],
+) -> int:
+    """Say which rank should run on which node, or run a program so.
+
+    From who sends what to whom in a profile. LAUNCHER is a whole launch command: the program is started
+    with its ranks in the better order, without the launcher's help, and topologies that MPI may reorder
+    are reordered. The program's output and exit status stay its own.
+    """
+    from haloscope.hide import place as run_placed
+
+    if profile is None and (not launcher or hosts or machine or output):
+        raise click.UsageError(
+            "the profile is missing: haloscope place F.halo, or haloscope place -- mpiexec …"
+        )
+    proposal = _proposal(profile, hosts, machine) if profile is not None else None
+    if proposal is not None:
+        _tell(proposal, form, bool(launcher))
+        _write(proposal, output)
+    if not launcher:
+        return 0
+    return leave_like(run_placed(launcher, proposal, mpi=mpi).status)
+
+
+def _proposal(profile: Path, hosts: str | None, machine: str | None) -> Proposal:
+    from haloscope.predict.placement import propose
+
+    return propose(profile, hosts, machine)
+
+
+def _tell(proposal: Proposal, form: str, is_run: bool) -> None:
+    """Print what was found: the result, but beside a program's output a remark."""
+    lines = [json.dumps(proposal.figures())] if form == "json" else proposal.told()
+    if is_run:
+        say_remarks(lines)
+    else:
+        click.echo("\n".join(lines))
+
+
+def _write(proposal: Proposal, output: Path | None) -> None:
+    from haloscope.predict.placement import usage, write_placement
+
+    if output is None:
+        return
+    if not proposal.is_worth_it:
+        say("no mapping is proposed, so none is written")
+        return
+    write_placement(proposal, output)
+    say_remarks([f"{output}: the mapping; use it by one of:", *usage(proposal, output)])

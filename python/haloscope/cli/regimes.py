@@ -1,0 +1,168 @@
+"""`haloscope regimes`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from haloscope.base.errors import printable
+from haloscope.cli.console import progress
+from haloscope.cli.options import format_option
+from haloscope.cli.parted import PartedCommand, parted
+
+if TYPE_CHECKING:
+    from haloscope.markov import Criterion, Reduction
+
+__all__ = ["regimes"]
+
+_CRITERIA = ("bic", "aic", "icl")
+_STEPS_OF_A_FILE, _STEPS_OF_A_PAGE = 2, 14
+_EXAMPLES = """\b
+Examples:
+  haloscope run --series halo -o cg.halo -- mpiexec -n 8 ./cg
+  haloscope regimes cg.halo
+  haloscope regimes fixed.halo dynamic.halo --region matvec -o methods.html
+  haloscope regimes fixed-?.halo -- dynamic-?.halo
+  haloscope regimes cg.halo --reduce max --states 2
+  haloscope regimes cg.halo --states auto --model cg.json
+  haloscope regimes times.csv --emission lognormal --format json
+"""
+
+
+def _states(_context: click.Context, _option: click.Parameter, text: str) -> int | str:
+    if text == "auto":
+        return "elbow"
+    if text in _CRITERIA:
+        return text
+    if not text.isdecimal() or not 1 <= int(text) <= 32:
+        raise click.BadParameter(f"{text} is neither auto nor {', '.join(_CRITERIA)} nor 1, 2, … 32")
+    return int(text)
+
+
+def _instances(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> tuple[int | None, int | None]:
+    if text is None:
+        return None, None
+    first, colon, end = text.partition(":")
+    if not colon or not all(not part or part.isdecimal() for part in (first, end)):
+        raise click.BadParameter(f"{text} is not FROM:TO, such as 100:2000, 100: or :2000")
+    return int(first) if first else None, int(end) if end else None
+
+
+def _values(_context: click.Context, _option: click.Parameter, text: str | None) -> tuple[str, str] | None:
+    names = text.split(",") if text else []
+    if len(names) not in {0, 2}:
+        raise click.BadParameter(f"{text} are not two names, such as t_in,t_out")
+    return (names[0], names[1]) if names else None
+
+
+@click.command(cls=PartedCommand, epilog=_EXAMPLES)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F... [-- F...]")
+@click.option("--region", metavar="REGION", help="Which region. [default: the only one with a series]")
+@click.option(
+    "--states",
+    default="3",
+    show_default=True,
+    callback=_states,
+    metavar="N|auto|bic|aic|icl",
+    help="The number of regimes, or what chooses it; auto takes the elbow of the likelihood.",
+)
+@click.option(
+    "--emission",
+    type=click.Choice(("gaussian", "lognormal", "gamma", "student")),
+    default="gaussian",
+    show_default=True,
+    help="The distribution of the times in a regime.",
+)
+@click.option(
+    "--reduce",
+    type=click.Choice(("none", "max", "median", "mean")),
+    default="none",
+    show_default=True,
+    help="Take this over all ranks of each instance, and fit the one series.",
+)
+@click.option(
+    "--instances",
+    metavar="FROM:TO",
+    callback=_instances,
+    help="Fit the model to these instances, counted from 0, without TO. [default: all]",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Draw the starts of the fit from this number.",
+)
+@click.option(
+    "--values",
+    metavar="X,Y",
+    callback=_values,
+    help="Draw two recorded values against each other, such as t_in,t_out.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="PAGE.html",
+    help="The page to write. [default: NAME-regimes.html here; none with csv and json]",
+)
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    metavar="OUT.json",
+    help="Save the fitted model of the only file.",
+)
+@format_option("Print for people, or for programs.")
+def regimes(
+    files: tuple[Path, ...],
+    region: str | None,
+    states: int | Criterion,
+    emission: str,
+    reduce: Reduction | Literal["none"],
+    instances: tuple[int | None, int | None],
+    seed: int,
+    values: tuple[str, str] | None,
+    output: Path | None,
+    model: Path | None,
+    form: str,
+) -> None:
+    """Find the regimes of a region's times: what the program does, what its machine did to it.
+
+    F is a profile with a series (haloscope run --series REGION), or times as .npy, .npz, CSV or
+    Parquet. Of several files each is fitted by itself, and all are compared with the first.
+    Files between two -- are runs of one method; methods of several runs are compared with what
+    differs from run to run.
+    """
+    groups = parted(files, "method")
+    methods = groups if len(groups) > 1 else groups[0]
+    count = sum(map(len, groups))
+    if output is None and form == "table":
+        output = Path(f"{files[0].stem}-regimes.html" if count == 1 else "regimes.html")
+    with progress(_STEPS_OF_A_FILE * count + 1 + (_STEPS_OF_A_PAGE if output else 0)) as step:
+        from haloscope import explain
+        from haloscope.markov import Options
+        from haloscope.markov import regimes as find
+
+        options = Options(
+            states=states,
+            emission=emission,
+            reduce=None if reduce == "none" else reduce,
+            instances=instances,
+            seed=seed,
+        )
+        results = find(
+            methods, options, region=region, output=output, values=values, model=model, progress=step
+        )
+    explain.render(results.frame, form, "regimes", sys.stdout)
+    if form != "table":
+        return
+    for line in results.told():
+        click.echo(line)
+    click.echo(f"page: {printable(shlex.quote(str(output)))}")

@@ -1,0 +1,198 @@
+"""`haloscope simulate`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from haloscope.cli.console import progress
+from haloscope.cli.measuring import FORMAT, format_option, time_limit
+
+__all__ = ["simulate"]
+
+_EXAMPLES = """\b
+Examples:
+  haloscope simulate --platform fat-tree -n 64 cg --nx 16 --ny 16 --nz 16 --iterations 2
+  haloscope simulate --platform orfeo -n 256 -- ./app input.txt
+  haloscope simulate --platform torus -n 1024 --scale weak cg-64.halo -o torus-1024.halo
+  haloscope simulate --platform torus --collectives mpich,bcast=binomial_tree cg-64.halo
+  haloscope simulate --platform dragonfly cg-64.halo --sensitivity 0,1,2,4
+  haloscope simulate --platform torus -n 512 cg-8.halo cg-16.halo cg-27.halo cg-32.halo cg-64.halo
+"""
+
+
+class _Collectives(NamedTuple):
+    """Whose choice of algorithms, and SimGrid's names of single ones."""
+
+    selector: str
+    algorithms: dict[str, str]
+
+
+def _collectives(_context: click.Context, _option: click.Parameter, text: str) -> _Collectives:
+    found = _Collectives("openmpi", {})
+    for word in text.split(","):
+        collective, equals, name = word.partition("=")
+        if not equals and word:
+            found = found._replace(selector=word)
+        elif collective and name:
+            found.algorithms[collective] = name
+        else:
+            raise click.BadParameter(
+                f"{word!r} is no library, nor COLLECTIVE=NAME such as bcast=binomial_tree"
+            )
+    return found
+
+
+def _factors(_context: click.Context, _option: click.Parameter, text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        factors = sorted({float(word) for word in text.split(",")})
+    except ValueError:
+        factors = []
+    if len(factors) < 2 or not all(0 <= factor < 1e6 for factor in factors):
+        raise click.BadParameter(f"{text!r} is not a list of factors, such as 0,1,2,4")
+    return factors
+
+
+_FACTOR = click.FloatRange(0, 1e6)
+
+
+class _Simulating(click.Command):
+    """What follows a program is its own; what follows a profile is ours."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        found, _, _ = self.make_parser(ctx).parse_args(list(args))
+        what = found.get("what")
+        if isinstance(what, tuple) and what:
+            from haloscope.predict.simulate import is_profile
+
+            ctx.allow_interspersed_args = is_profile(what[0])
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Simulating, epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False})
+@click.option(
+    "--platform",
+    required=True,
+    metavar="NAME|FILE",
+    help="The network or machine to simulate, by its name or file.",
+)
+@click.option(
+    "-n",
+    "ranks",
+    type=click.IntRange(1, 1 << 16),
+    metavar="N",
+    help="Number of ranks. A profile or trace has its own.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The profile; an existing one is replaced. [default: PROGRAM-N-DATE.halo]",
+)
+@click.option(
+    "--scale",
+    type=click.Choice(("weak", "strong")),
+    default="weak",
+    show_default=True,
+    help="How a profile's pattern changes with the number of ranks.",
+)
+@click.option(
+    "--collectives",
+    callback=_collectives,
+    default="openmpi",
+    show_default=True,
+    metavar="LIBRARY[,COLLECTIVE=NAME]",
+    help="Whose choice of collective algorithms is taken (openmpi, mpich, mvapich2, intelmpi, smpi), and "
+    "SimGrid's algorithm for single collectives.",
+)
+@click.option(
+    "--latency-factor",
+    type=_FACTOR,
+    metavar="FACTOR",
+    default=1,
+    show_default=True,
+    help="Latencies are multiplied by this. 0 means none.",
+)
+@click.option(
+    "--bandwidth-factor",
+    type=click.FloatRange(0, min_open=True),
+    metavar="FACTOR",
+    default=1,
+    show_default=True,
+    help="Bandwidths are multiplied by this. inf means no limit.",
+)
+@click.option(
+    "--compute-factor",
+    type=_FACTOR,
+    metavar="FACTOR",
+    default=1,
+    show_default=True,
+    help="Times of computing, measured here or in the profile, are multiplied by this. 0 means none.",
+)
+@click.option(
+    "--series",
+    multiple=True,
+    metavar="REGION",
+    help="Keep every instance of this region, for the series table. Can be repeated.",
+)
+@click.option(
+    "--sensitivity",
+    callback=_factors,
+    metavar="F,F,...",
+    help="Simulate with latencies times each factor; print each region's time and slope.",
+)
+@format_option(*FORMAT, text="Print a table for people, or for programs.")
+@click.argument("what", nargs=-1, type=click.UNPROCESSED, metavar="WHAT...")
+def simulate(
+    what: tuple[str, ...],
+    platform: str,
+    ranks: int | None,
+    output: Path | None,
+    scale: str,
+    collectives: _Collectives,
+    latency_factor: float,
+    bandwidth_factor: float,
+    compute_factor: float,
+    series: tuple[str, ...],
+    sensitivity: list[float] | None,
+    form: str,
+) -> None:
+    """Run a program, or what a profile has of one, on a described network.
+
+    WHAT is a bundled application or a program that was compiled with smpicc, with its arguments; or
+    a profile (its trace, else its pattern); or a trace in SimGrid's text, a directory with a file a
+    rank or the list of the files.
+    The result is a profile like any other. Of profiles of one program at five numbers of ranks or more,
+    the time of each region with N ranks is predicted, too, and printed.
+    """
+    from haloscope import explain
+    from haloscope.predict.simulate import Simulation
+
+    limit = time_limit(float("inf"))
+    simulation = Simulation(
+        what,
+        platform,
+        ranks,
+        scale,
+        collectives.selector,
+        collectives.algorithms,
+        latency_factor,
+        bandwidth_factor,
+        compute_factor,
+        time_limit=None if limit == float("inf") else limit,
+        series=series,
+    )
+    if sensitivity is not None:
+        explain.render(simulation.sensitivity(sensitivity, progress), form, "sensitivity", sys.stdout)
+        return
+    if simulation.has_prediction:
+        explain.render(simulation.prediction(output, progress), form, "prediction", sys.stdout)
+        return
+    profile = simulation.run(output, progress)
+    click.echo("\n".join(explain.summary(explain.open(profile))), err=True)

@@ -1,0 +1,134 @@
+"""Which region would take the most time with 10 and 100 times the ranks, and how sure that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from haloscope.explain.ensembles.ensemble import Ensemble
+from haloscope.explain.ensembles.growth import FACTORS, SURE, Growth, measured
+from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS
+from haloscope.explain.ensembles.view import COLOURS, View, layout_of, placed
+from haloscope.markov.figures import Figure, axis, plain
+from haloscope.profile.store import region_text
+
+__all__ = ["dominance"]
+
+_COLUMNS: dict[str, Any] = {
+    "series": pl.String,
+    "times": pl.Int64,
+    "run_ranks": pl.Int64,
+    "path": pl.String,
+    "time": pl.Float64,
+    "share": pl.Float64,
+    "share_low": pl.Float64,
+    "share_high": pl.Float64,
+    "probability": pl.Float64,
+    "error": pl.Float64,
+}
+_MOST_BARS = 10
+_NOTHING = 1e-300  # seconds
+
+
+def dominance(ensemble: Ensemble, *, by: str = "program") -> View:
+    """Return the time that each region itself would take with 1, 10 and 100 `times` the most ranks.
+
+    Times are of an average rank, by the regions' laws, without nested regions: they add up to the time of the
+    program, and `share` to 1; a law below 0 counts as 0, and a region that a run lacks took it no time.
+    `error` is that of the law, percent. `share_low` and `share_high` bound the share with 95 % confidence,
+    and `probability` is that of the region being the one with most time: they are null where no number of
+    ranks has two runs. A value of `by` with fewer than five numbers of ranks has no rows.
+    """
+    rows = placed(ensemble, ensemble.with_paths("regions", exclusive=True), "run_ranks", by)
+    parts = [_shares(series, part) for (series,), part in rows.group_by(["series"], maintain_order=True)]
+    frame = pl.concat([pl.DataFrame(schema=_COLUMNS), *parts])
+    return View(frame, _drawn(frame))
+
+
+def _shares(series: object, rows: pl.DataFrame) -> pl.DataFrame:
+    paths = rows["path"].unique(maintain_order=True).to_list()
+    # An average rank: those that do not enter a region take no time in it.
+    value = (pl.col("time_mean") * pl.col("ranks") / pl.col("run_ranks")).clip(lower_bound=0.0).fill_null(0.0)
+    runs = rows.select("profile", "x").unique(maintain_order=True)
+    if runs["x"].n_unique() < FEWEST_POINTS or not rows["time_mean"].sum():
+        return pl.DataFrame(schema=_COLUMNS)
+    every = runs.join(pl.DataFrame({"path": paths}), how="cross")
+    known = rows.select("profile", "path", value=value)
+    times = every.join(known, on=["profile", "path"], how="left").with_columns(pl.col("value").fill_null(0.0))
+    grown = [Growth.of(*measured(times.filter(path=path))) for path in paths]
+    most = float(grown[0].points.max())
+    return pl.concat([_at(str(series), paths, grown, factor, most) for factor in (1, *FACTORS)])
+
+
+def _at(series: str, paths: list[str], grown: list[Growth], factor: int, most: float) -> pl.DataFrame:
+    here = np.array([most * factor])
+    times = np.clip([float(one.law.at(here)[0, 0]) for one in grown], 0, None)
+    drawn = [one.drawn.at(here)[:, 0] for one in grown if one.drawn is not None]
+    unknown: list[float | None] = [None] * len(paths)
+    low, high, probability = unknown, unknown, unknown
+    if len(drawn) == len(paths):
+        could_be = np.clip(np.array(drawn), 0, None)
+        parts = could_be / np.maximum(could_be.sum(axis=0), _NOTHING)
+        low, high = (row.tolist() for row in np.percentile(parts, SURE, axis=1))
+        largest = could_be.argmax(axis=0)
+        probability = [float((largest == place).mean()) for place in range(len(paths))]
+    columns = {
+        "series": [series] * len(paths),
+        "times": [factor] * len(paths),
+        "run_ranks": [round(most * factor)] * len(paths),
+        "path": paths,
+        "time": times,
+        "share": times / max(float(times.sum()), _NOTHING),
+        "share_low": low,
+        "share_high": high,
+        "probability": probability,
+        "error": [float(one.law.error[0]) for one in grown],
+    }
+    return pl.DataFrame(columns, schema=_COLUMNS).sort("time", descending=True, maintain_order=True)
+
+
+def _drawn(frame: pl.DataFrame) -> Figure | None:
+    if not len(frame):
+        return None
+    order = frame.group_by("path").agg(pl.col("share").max()).sort("share", "path", descending=[True, False])
+    chosen = order["path"].head(_MOST_BARS).to_list()
+    many = frame["series"].n_unique() > 1
+    points = frame.select("series", "times", "run_ranks").unique(maintain_order=True)
+    labels = [f"{ranks} ranks" for ranks in points["run_ranks"]]
+    x = [[plain(series) for series in points["series"]], labels] if many else labels
+    traces = []
+    for number, path in enumerate(chosen):
+        rows = points.join(frame.filter(path=path), on=["series", "times"], how="left", maintain_order="left")
+        colour = COLOURS[number % len(COLOURS)]
+        traces.append(
+            {
+                "type": "bar",
+                "name": plain(region_text(path)),
+                "x": x,
+                "y": (100 * rows["share"]).to_list(),
+                "marker": {"color": colour, "pattern": {"shape": "" if number < len(COLOURS) else "/"}},
+                "hovertemplate": "%{y:.1f} %<extra>%{fullData.name}</extra>",
+            }
+        )
+    if len(order) > len(chosen):
+        shown = (
+            frame.filter(pl.col("path").is_in(chosen)).group_by("series", "times").agg(pl.col("share").sum())
+        )
+        rows = points.join(shown, on=["series", "times"], how="left", maintain_order="left")
+        traces.append(
+            {
+                "type": "bar",
+                "name": f"{len(order) - len(chosen)} others",
+                "x": x,
+                "y": (100 * (1 - rows["share"].fill_null(0.0))).clip(0, 100).to_list(),
+                "marker": {"color": "#cbd3db"},
+                "hovertemplate": "%{y:.1f} %<extra>%{fullData.name}</extra>",
+            }
+        )
+    kind = "multicategory" if many else "category"
+    layout = layout_of(axis("", type=kind), "share of the time, %", 380, barmode="stack")
+    layout["yaxis"]["range"] = [0, 100]
+    caption = "By the laws of growth, for the most ranks that were measured, 10 and 100 times as many."
+    return Figure(caption, traces, layout, "Who would take the time")

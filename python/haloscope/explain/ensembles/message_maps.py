@@ -1,0 +1,105 @@
+"""Who spent how long in messages with whom, a map of ranks for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from haloscope.base.arrays import Floats
+from haloscope.base.errors import UsageError
+from haloscope.base.units import time_text
+from haloscope.explain.ensembles.ensemble import Ensemble
+from haloscope.explain.ensembles.view import View, placed
+from haloscope.markov.figures import Figure, Panel, Trace, axis, panels
+from haloscope.profile import Profile, labelled
+from haloscope.profile.store import PROGRAM
+
+__all__ = ["time_maps"]
+
+_MOST_MAPS = 6
+_MOST_BINS = 128
+_MOST_TICKS = 8
+_SCALE = [[0, "#eaf3f9"], [0.25, "#a9cfe5"], [0.5, "#5a9fc9"], [0.75, "#1f6a9f"], [1, "#0a2f51"]]
+
+
+def time_maps(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program") -> View:
+    """Return the seconds that each `rank` spent in point-to-point calls for messages with each `partner`.
+
+    There is one run for each number of ranks and value of `by`, the first one, and of many such the six with
+    the most ranks. The rows of a rank sum to its time in these calls; partners outside of MPI_COMM_WORLD are
+    left out.
+    """
+    known = ensemble.runs.select("profile", "run_ranks")
+    runs = placed(ensemble, known, "run_ranks", by).filter(pl.col("x") > 1)
+    first = runs.unique(["series", "x"], keep="first", maintain_order=True).sort("x", maintain_order=True)
+    chosen = first.tail(_MOST_MAPS).select("profile", "series", "run_ranks")
+    paths = [Path(profile) for profile in chosen["profile"]]
+    parts = list(ensemble.each(paths, lambda profiles: _partners(profiles, region)))
+    columns = ["profile", "series", "run_ranks", "rank", "partner", "time"]
+    if not parts:
+        return View(chosen.with_columns(pl.lit(None).alias(name) for name in columns[3:]).clear())
+    rows = pl.concat(parts, how="diagonal").drop("run_ranks").filter(pl.col("partner").is_not_null())
+    sums = rows.group_by("profile", "rank", "partner", maintain_order=True).agg(pl.col("time").sum())
+    frame = chosen.join(sums, on="profile", maintain_order="left_right").select(columns)
+    return View(frame, _drawn(frame))
+
+
+def _partners(profiles: Sequence[Profile], region: str) -> Iterator[pl.DataFrame]:
+    for profile in profiles:
+        try:
+            yield labelled(profile, "partners", region=region)
+        except UsageError:  # this run has no such region
+            continue
+
+
+def _drawn(frame: pl.DataFrame) -> Figure | None:
+    shown = frame.filter(pl.col("time") > 0)
+    if not len(shown):
+        return None
+    many = shown["series"].n_unique() > 1
+    drawn = []
+    for (_, series, ranks), rows in shown.group_by(["profile", "series", "run_ranks"], maintain_order=True):
+        cells, size = _cells(rows, int(ranks))
+        title = f"{ranks} ranks, up to {time_text(float(cells.max()))}"
+        drawn.append(Panel(f"{series}, {title}" if many else title, [_map(cells, size)]))
+    xaxis, yaxis = (axis(title, showgrid=False, tickformat="d") for title in ("to rank", "from rank"))
+    bar = {"title": {"text": "of the longest, %"}, "thickness": 14}
+    scale = {"colorscale": _SCALE, "cmin": 0, "cmax": 100, "colorbar": bar}
+    traces, layout = panels(drawn, xaxis, yaxis, min(3, len(drawn)), 300, coloraxis=scale)
+    for number, panel in enumerate(drawn):
+        at = "" if number == 0 else str(number + 1)
+        trace = panel.traces[0]
+        edge = len(trace["z"]) * trace["dx"]
+        ticks = {"tick0": 0, "dtick": -(-edge // _MOST_TICKS), "matches": None}
+        layout[f"xaxis{at}"] |= {"range": [-0.5, edge - 0.5], **ticks}
+        layout[f"yaxis{at}"] |= {"range": [edge - 0.5, -0.5], **ticks}
+    caption = "Time that a rank spent in point-to-point calls for messages with another one; one run each."
+    return Figure(caption, traces, layout, "Time in messages, rank by rank")
+
+
+def _cells(rows: pl.DataFrame, ranks: int) -> tuple[Floats, int]:
+    """Return seconds by rank and partner, and how many ranks are put together in each direction."""
+    size = -(-ranks // _MOST_BINS)
+    inside = rows.filter(pl.all_horizontal(pl.col("rank", "partner").is_between(0, ranks - 1)))
+    cells = np.zeros((-(-ranks // size),) * 2)
+    places = (inside["rank"].to_numpy() // size, inside["partner"].to_numpy() // size)
+    np.add.at(cells, places, inside["time"].to_numpy())
+    return cells, size
+
+
+def _map(cells: Floats, size: int) -> Trace:
+    who = "rank %{y} → %{x}" if size == 1 else f"{size} ranks from %{{y}} → {size} from %{{x}}"
+    most = max(float(cells.max()), 1e-300)
+    return {
+        "type": "heatmap",
+        "z": [[100 * value / most if value else None for value in line] for line in cells.tolist()],
+        "customdata": cells.tolist(),
+        "dx": size,
+        "dy": size,
+        "coloraxis": "coloraxis",
+        "hoverongaps": False,
+        "hovertemplate": f"{who}: %{{customdata:.3s}}s<extra></extra>",
+    }

@@ -1,0 +1,158 @@
+"""Messages by classes of size: how many, and how fast they were carried, beside what the machine can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from haloscope.base.errors import UsageError
+from haloscope.base.units import bytes_text
+from haloscope.explain.ensembles.ensemble import Ensemble
+from haloscope.explain.ensembles.view import View, axis_of, line, one_region, placed, told_against
+from haloscope.markov.figures import Figure, Panel, axis, margin, panels
+from haloscope.profile.store import PROGRAM
+
+__all__ = ["EDGES", "Speeds", "size_classes", "speed_classes"]
+
+# Bytes at which classes begin: those of Chester, Wright and Jarvis, "Understanding communication patterns in
+# HPCG".
+EDGES = (100, 1000, 10_000)
+_LARGEST = 1 << 22  # of the messages that stand for a class (B)
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """What a machine needs for a message of so many bytes, in `seconds`, when nothing else is on the way.
+
+    `name` says which machine, and between which of its parts.
+    """
+
+    name: str
+    seconds: Callable[[float], float]
+
+
+def size_classes(
+    ensemble: Ensemble,
+    region: str = PROGRAM,
+    *,
+    edges: Sequence[int] = EDGES,
+    machine: Speeds | None = None,
+    against: str = "run_ranks",
+    by: str = "program",
+) -> View:
+    """Return point-to-point messages of a region by classes of size, a row a point and class that has any.
+
+    `messages`, `bytes` and `time` (seconds in the calls of both sides, over all ranks) are means over the
+    runs of a point. `speed` is bytes a second; as the calls of both sides go on while a message is carried,
+    half of their time counts. `machine_speed` is that at which `machine` carries the same messages one by
+    one, null without one. Of a message whose size is known as a range, the middle counts. Raises `UsageError`
+    for edges that do not rise.
+    """
+    _check_edges(edges)
+    rows = placed(ensemble, one_region(ensemble, "sizes", region), against, by)
+    # Those without messages count, too.
+    entered = placed(ensemble, one_region(ensemble, "regions", region), against, by)
+    runs = entered.group_by("series", "x").agg(pl.len().cast(pl.Int64).alias("runs"))
+    sums = _summed(rows.filter(kind="p2p"), edges, machine).join(runs, on=["series", "x"])
+    carried = pl.when(pl.col("time") > 0).then(2 * pl.col("bytes") / pl.col("time"))
+    alone = pl.when(pl.col("alone") > 0).then(pl.col("bytes") / pl.col("alone"))
+    frame = (
+        sums.with_columns(speed=carried, machine_speed=alone)
+        .with_columns(pl.col(name) / pl.col("runs") for name in ("messages", "bytes", "time"))
+        .sort("series", "x", "class", maintain_order=True)
+    )
+    drawn = _drawn(frame, edges, machine, against)
+    names = pl.Series("size", class_names(edges), dtype=pl.String).gather(frame["class"])
+    values = ["messages", "bytes", "time", "speed", "machine_speed"]
+    shown = told_against(frame.select("series", "x", "runs", names, *values), against)
+    return View(shown, drawn)
+
+
+def speed_classes(machine: Speeds, edges: Sequence[int] = EDGES) -> View:
+    """Return how many bytes a second a machine carries in messages of each class of size, one by one.
+
+    A class stands for messages of 1, 2, 4, … bytes, one of each size in it, up to 4 MiB: `smallest` to
+    `largest`. A class without such a size has no row. Raises `UsageError` for edges that do not rise.
+    """
+    _check_edges(edges)
+    names, rows = class_names(edges), []
+    for name, low, high in zip(names, [1, *edges], [*edges, _LARGEST + 1], strict=True):
+        sizes = [size for power in range(_LARGEST.bit_length()) if low <= (size := 1 << power) < high]
+        seconds = sum(machine.seconds(size) for size in sizes)
+        if sizes:
+            rows.append((name, sizes[0], sizes[-1], sum(sizes) / seconds if seconds > 0 else None))
+    kinds = {"size": pl.String, "smallest": pl.Int64, "largest": pl.Int64, "machine_speed": pl.Float64}
+    frame = pl.DataFrame(rows, schema=kinds, orient="row")
+    bars = {
+        "type": "bar",
+        "x": names,
+        "y": [dict(frame.select("size", "machine_speed").iter_rows()).get(name) for name in names],
+        "hovertemplate": "%{y:.4s}B/s<extra></extra>",
+    }
+    layout = {"height": 300, "margin": margin(60), "yaxis": axis("speed, B/s", type="log")}
+    return View(frame, Figure(f"{machine.name}, messages one by one.", [bars], layout, "The machine's speed"))
+
+
+def _check_edges(edges: Sequence[int]) -> None:
+    if list(edges) != sorted(set(edges)) or any(edge <= 0 for edge in edges):
+        raise UsageError(f"classes of size begin at sizes that rise, not at {', '.join(map(str, edges))}")
+
+
+def class_names(edges: Sequence[int]) -> list[str]:
+    """Return what each class is called, the smallest messages first."""
+    texts = [bytes_text(edge) for edge in edges]
+    between = [f"{low} to {high}" for low, high in pairwise(texts)]
+    return [f"below {texts[0]}", *between, f"{texts[-1]} and more"] if texts else ["all sizes"]
+
+
+def _summed(rows: pl.DataFrame, edges: Sequence[int], machine: Speeds | None) -> pl.DataFrame:
+    """Return sums over all runs of a point and class; `alone` is the machine's time, null without one."""
+    size = (rows["bytes"] + rows["bytes_upper"]) / 2
+    kinds = {each: machine.seconds(each) for each in size.unique()} if machine else {}
+    seconds = size.replace_strict(kinds, return_dtype=pl.Float64) if kinds else pl.lit(None, pl.Float64)
+    number = np.searchsorted(np.asarray(edges), size.to_numpy(), side="right")
+    each = rows.select(
+        "series",
+        "x",
+        "messages",
+        pl.Series("class", number, dtype=pl.Int64),
+        bytes=pl.col("messages") * size,
+        time=pl.col("time_total"),
+        alone=pl.col("messages") * seconds,
+    )
+    return each.group_by("series", "x", "class").agg(
+        pl.col("messages", "bytes", "time").sum(),
+        alone=pl.when(pl.col("alone").is_not_null().all()).then(pl.col("alone").sum()),
+    )
+
+
+def _drawn(frame: pl.DataFrame, edges: Sequence[int], machine: Speeds | None, against: str) -> Figure | None:
+    if not len(frame):
+        return None
+    drawn = [
+        Panel("messages", list(_lines(frame, edges, "messages"))),
+        Panel("speed, B/s", list(_lines(frame, edges, "speed"))),
+    ]
+    caption = "Sums over all ranks, mean over runs. Speed: bytes over half of the time in both sides' calls."
+    if machine is not None:
+        drawn[1] = Panel(drawn[1].title, [*drawn[1].traces, *_lines(frame, edges, "machine_speed")])
+        caption += f" Thin: what {machine.name} needs for the same messages, one by one."
+    traces, layout = panels(
+        drawn, axis_of(against, frame["x"]), axis("", type="log"), 2, 300, margin=margin(60)
+    )
+    layout["yaxis2"].pop("matches", None)
+    return Figure(caption, traces, layout, "Messages by size")
+
+
+def _lines(frame: pl.DataFrame, edges: Sequence[int], column: str) -> Iterator[dict[str, object]]:
+    names, many = class_names(edges), frame["series"].n_unique() > 1
+    known = frame.filter(pl.col(column) > 0)
+    for (series, number), rows in known.group_by(["series", "class"], maintain_order=True):
+        label = f"{series} · {names[number]}" if many else names[number]
+        made = line(rows, label, number, column, "%{y:.4s}", legendgroup=label)
+        thin = {"line": {**made["line"], "width": 1, "dash": "dot"}, "mode": "lines", "opacity": 0.7}
+        yield {**made, "showlegend": column == "messages", **(thin if column == "machine_speed" else {})}

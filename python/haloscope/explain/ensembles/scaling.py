@@ -1,0 +1,242 @@
+"""Regions against the number of ranks, or what else tells runs apart: the views of papers on scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from haloscope.explain.ensembles.ensemble import Ensemble
+from haloscope.explain.ensembles.quantities import quantity_of
+from haloscope.explain.ensembles.view import (
+    View,
+    axis_of,
+    label_of,
+    layout_of,
+    line,
+    mean_of,
+    one_region,
+    placed,
+    told_against,
+)
+from haloscope.markov.figures import Figure, Panel, Trace, axis, panels, plain
+from haloscope.profile.store import PROGRAM, region_text
+
+__all__ = ["efficiency", "over", "shares", "totals"]
+
+_MOST_REGIONS = 8
+_PARTS = {
+    "compute": ("compute", "#cbd3db"),
+    "p2p": ("point-to-point", "#0072b2"),
+    "collective": ("collective", "#e69f00"),
+    "other": ("other MPI", "#7a6a9e"),
+}
+
+
+def over(
+    ensemble: Ensemble,
+    quantity: str = "time",
+    regions: Sequence[str] | None = None,
+    *,
+    against: str = "run_ranks",
+    by: str = "program",
+) -> View:
+    """Return one of `QUANTITIES` against a column of `Ensemble.runs`, a line a region and value of `by`.
+
+    Without `regions` they are the program and the seven that take most time. `mean`, `least` and `largest`
+    are over the runs of one point; times are seconds a rank, inclusive of nested regions.
+
+    >>> runs = haloscope.open_all("runs/*.halo")
+    >>> over(runs, "time", ["solve", "sweep_comm"]).figure().show()
+    """
+    drawn = quantity_of(quantity)
+    rows = placed(ensemble, ensemble.with_paths("regions"), against, by)
+    rows = longest(rows) if regions is None else named_regions(ensemble, rows, regions)
+    keys = ["series", "path", "x"]
+    value = pl.col("value")
+    frame = (
+        rows.with_columns(value=drawn.value.cast(pl.Float64))
+        .filter(value.is_not_null())
+        .group_by(keys, maintain_order=True)
+        .agg(pl.len().cast(pl.Int64).alias("runs"), mean=value.mean(), least=value.min(), largest=value.max())
+        .sort(keys, maintain_order=True)
+    )
+    every = rows.select("series", "path").unique().sort("series", "path")
+    return View(told_against(frame, against), _lines_drawn(frame, every, against, drawn.title, drawn.unit))
+
+
+def named_regions(ensemble: Ensemble, rows: pl.DataFrame, regions: Sequence[str]) -> pl.DataFrame:
+    return pl.concat([ensemble.of_region(rows, region) for region in dict.fromkeys(regions)]).unique(
+        maintain_order=True
+    )
+
+
+def longest(rows: pl.DataFrame) -> pl.DataFrame:
+    times = (
+        rows.group_by("path")
+        .agg(pl.col("time_mean").sum())
+        .sort("time_mean", "path", descending=[True, False])
+    )
+    return rows.filter(pl.col("path").is_in(times["path"].head(_MOST_REGIONS).to_list()))
+
+
+def _lines_drawn(
+    frame: pl.DataFrame, every: pl.DataFrame, against: str, title: str, unit: str
+) -> Figure | None:
+    """Return a line a series and path, each in the colour that it has among all: some have no such values."""
+    if not len(frame):
+        return None
+    many = [every[name].n_unique() > 1 for name in ("series", "path")]
+    numbers = {pair: number for number, pair in enumerate(every.iter_rows())}
+    traces = [
+        line(
+            rows,
+            label_of(series, region_text(path), *many),
+            numbers[series, path],
+            "mean",
+            f"%{{y:.4s}}{unit}",
+        )
+        for (series, path), rows in frame.group_by(["series", "path"], maintain_order=True)
+    ]
+    heading = f"{title}, {unit}" if unit else title
+    layout = layout_of(axis_of(against, frame["x"]), heading, showlegend=any(many))
+    return Figure(
+        "Mean over runs; bars: least and largest of them.", traces, layout, title[0].upper() + title[1:]
+    )
+
+
+def shares(
+    ensemble: Ensemble, region: str = PROGRAM, *, against: str = "run_ranks", by: str = "program"
+) -> View:
+    """Return where the time of a region went: computing, point-to-point, collectives, other MPI.
+
+    These are shares of its time, mean over ranks and runs; those of a point sum to 1.
+    """
+    rows = placed(ensemble, one_region(ensemble, "regions", region), against, by)
+    times = rows.select(
+        "series",
+        "x",
+        compute=pl.col("time_mean") - pl.col("mpi_time_mean"),
+        p2p=pl.col("p2p_time_mean"),
+        collective=pl.col("coll_time_mean"),
+        other=(pl.col("mpi_time_mean") - pl.col("p2p_time_mean") - pl.col("coll_time_mean")).clip(0.0),
+        time=pl.col("time_mean"),
+    ).drop_nulls()
+    means = mean_of(times, ["series", "x"], [*_PARTS, "time"]).filter(pl.col("time") > 0)
+    frame = means.with_columns(pl.col(name) / pl.col("time") for name in _PARTS)
+    return View(told_against(frame, against), _shares_drawn(frame, against))
+
+
+def _shares_drawn(frame: pl.DataFrame, against: str) -> Figure | None:
+    if not len(frame):
+        return None
+    numbers = frame["x"].dtype.is_numeric()
+    labels = [f"{x:g}" if numbers else plain(str(x)) for x in frame["x"]]
+    many = frame["series"].n_unique() > 1
+    x = [[plain(series) for series in frame["series"]], labels] if many else labels
+    traces: list[Trace] = [
+        {
+            "type": "bar",
+            "name": title,
+            "marker": {"color": colour},
+            "x": x,
+            "y": (100 * frame[part]).to_list(),
+            "hovertemplate": f"{title}: %{{y:.1f}} %<extra></extra>",
+        }
+        for part, (title, colour) in _PARTS.items()
+    ]
+    xaxis = {**axis_of(against, frame["x"]), "type": "multicategory" if many else "category"}
+    xaxis = {key: value for key, value in xaxis.items() if key not in ("tickvals", "ticktext")}
+    layout = layout_of(xaxis, "share of the time, %", barmode="stack")
+    layout["yaxis"]["range"] = [0, 100]
+    return Figure("Mean over ranks and runs.", traces, layout, "Where the time went")
+
+
+def efficiency(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program") -> View:
+    """Return how the time of a region scales with the number of ranks.
+
+    `speedup` is the time of the fewest ranks over that of so many. `strong` is the efficiency if all runs did
+    the same work, speedup over how many times as many ranks there are; `weak` is that if the work grew with
+    the ranks, the speedup alone. Which of them is meant only those who ran the program know.
+    """
+    rows = placed(ensemble, one_region(ensemble, "regions", region), "run_ranks", by)
+    means = mean_of(rows.rename({"time_mean": "time"}), ["series", "x"], ["time"])
+    first = [pl.col(name).first().over("series") for name in ("time", "x")]
+    frame = (
+        means.filter((pl.col("time") > 0) & (pl.col("x") > 0))
+        .with_columns(speedup=first[0] / pl.col("time"), more=pl.col("x") / first[1])
+        .with_columns(strong=pl.col("speedup") / pl.col("more"), weak=pl.col("speedup"))
+        .drop("more")
+    )
+    return View(told_against(frame, "run_ranks"), _efficiency_drawn(frame))
+
+
+def _efficiency_drawn(frame: pl.DataFrame) -> Figure | None:
+    if frame["x"].n_unique() < 2:
+        return None
+    many = frame["series"].n_unique() > 1
+    drawn = []
+    for kind, title in (
+        ("strong", "same work in all runs (strong)"),
+        ("weak", "work grew with ranks (weak)"),
+    ):
+        traces = [
+            line(
+                rows,
+                series if many else "efficiency",
+                number,
+                kind,
+                "%{y:.3f}",
+                showlegend=many and kind == "strong",
+            )
+            for number, ((series,), rows) in enumerate(frame.group_by(["series"], maintain_order=True))
+        ]
+        drawn.append(Panel(title, traces))
+    xaxis, yaxis = axis_of("run_ranks", frame["x"]), axis("efficiency", rangemode="tozero")
+    traces, layout = panels(drawn, xaxis, yaxis, 2, 260)
+    caption = "1: twice the ranks do twice the work a second. Only one of the two is right for your runs."
+    return Figure(caption, traces, layout, "Efficiency")
+
+
+def totals(
+    ensemble: Ensemble, region: str = PROGRAM, *, against: str = "run_ranks", by: str = "program"
+) -> View:
+    """Return what was sent in a region by all ranks, a row a point: bytes, sends, largest and mean send.
+
+    Means over the runs of a point, but for the largest send. `mean_send` is `bytes` / `sends`, null without
+    sends.
+    """
+    rows = placed(ensemble, one_region(ensemble, "regions", region), against, by)
+    frame = (
+        rows.group_by("series", "x", maintain_order=True)
+        .agg(
+            pl.len().cast(pl.Int64).alias("runs"),
+            bytes=pl.col("bytes_sent_total").mean(),
+            sends=pl.col("sends_total").mean(),
+            largest_send=pl.col("largest_message").max(),
+        )
+        .sort("series", "x", maintain_order=True)
+        .with_columns(mean_send=pl.when(pl.col("sends") > 0).then(pl.col("bytes") / pl.col("sends")))
+    )
+    return View(told_against(frame, against), _totals_drawn(frame, against))
+
+
+def _totals_drawn(frame: pl.DataFrame, against: str) -> Figure | None:
+    if not (frame["sends"].sum() or 0):
+        return None
+    drawn, many = [], frame["series"].n_unique() > 1
+    for column, title in (
+        ("bytes", "bytes sent"),
+        ("sends", "messages sent"),
+        ("largest_send", "largest send, B"),
+        ("mean_send", "mean send, B"),
+    ):
+        traces = [
+            line(rows, series, number, column, "%{y:.4s}", showlegend=many and column == "bytes")
+            for number, ((series,), rows) in enumerate(frame.group_by(["series"], maintain_order=True))
+        ]
+        drawn.append(Panel(title, traces))
+    traces, layout = panels(drawn, axis_of(against, frame["x"]), axis("", rangemode="tozero"), 2, 240)
+    for name in [name for name in layout if name.startswith("yaxis")]:
+        layout[name].pop("matches", None)  # other quantities have other axes
+    return Figure("Sums over all ranks, mean over runs.", traces, layout, "Sent by all ranks")

@@ -1,0 +1,24 @@
+"""`--to cali`: profiles for caliper-reader, Hatchet and Thicket."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from haloscope.explain.caliper.cali_writer import write_cali
+from haloscope.profile import Profile
+
+__all__ = ["write_caliper", "write_caliper_ranks"]
+
+
+def write_caliper(profile: Profile, output: Path) -> list[str]:
+    """Write a profile as `.cali`, with its program as the root of the regions. Raises `OutputError`."""
+    return _remarks(write_cali(profile, output, program=True), output)
+
+
+def write_caliper_ranks(profile: Profile, output: Path) -> list[str]:
+    """Write a profile as `.cali` with a record for each region and rank. Raises `OutputError`."""
+    return _remarks(write_cali(profile, output, program=True, by_rank=True), output)
+
+
+def _remarks(records: int, output: Path) -> list[str]:
+    return [] if records else [f"{output}: has no regions, as the profile says nothing of single ranks"]

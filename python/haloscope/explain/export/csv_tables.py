@@ -1,0 +1,29 @@
+"""`--to csv`: a directory with a file for each table that has rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from haloscope.base.files import whole_directory
+from haloscope.profile import Profile
+from haloscope.profile.tables import TABLES
+
+__all__ = ["write_csv"]
+
+_SIGN = "info.csv"  # every profile has this
+
+
+def write_csv(profile: Profile, output: Path) -> list[str]:
+    """Write the tables of a profile as `show --format csv` prints them, inclusive of nested regions.
+
+    Return the names of tables without rows, in a line. Raises `OutputError`.
+    """
+    empty = []
+    with whole_directory(output, _SIGN, "directory of tables") as folder:
+        for name in TABLES:
+            table = profile.table(name)
+            if table.height:
+                table.write_csv(folder / f"{name}.csv")
+            else:
+                empty.append(name)
+    return [f"{output}: without {', '.join(empty)}, which the profile does not have"] if empty else []

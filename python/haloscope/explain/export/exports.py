@@ -1,0 +1,53 @@
+"""The formats that `export` writes: each declared once, its writer loaded when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+__all__ = ["EXPORTS", "Format"]
+
+# One profile; many of them; or the trace of one.
+About = Literal["profile", "profiles", "trace"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: what it is, and the function that writes it.
+
+    `writer` names a module beside this one and a function in it, which gets what it is `about` (a
+    `Profile`, `Profiles` or a `Traced`) and where to write, writes it whole or not at all, and returns
+    lines about what it had to leave out.
+    """
+
+    name: str
+    what: str
+    suffix: str
+    writer: str
+    about: About = "profile"
+
+    def load(self) -> Callable[[Any, Path], Sequence[str]]:
+        """Return the writer."""
+        module, _, function = self.writer.partition(":")
+        found: Callable[[Any, Path], Sequence[str]] = getattr(
+            import_module(f"haloscope.explain.export.{module}"), function
+        )
+        return found
+
+
+EXPORTS: dict[str, Format] = {
+    form.name: form
+    for form in (
+        Format("cali", "for caliper-reader, Hatchet and Thicket", ".cali", "caliper_files:write_caliper"),
+        Format("cali-ranks", "the same, for each rank", ".cali", "caliper_files:write_caliper_ranks"),
+        Format("csv", "a directory with a file for each table", "-csv", "csv_tables:write_csv"),
+        Format("extrap", "several runs, for Extra-P", ".txt", "extrap:write_extrap", "profiles"),
+        Format("parquet", "a data set of many runs", "-parquet", "parquet:write_parquet", "profiles"),
+        Format("otf2", "for Vampir, Pipit and Scalasca", "-otf2", "otf2:write_otf2", "trace"),
+        Format("perfetto", "for ui.perfetto.dev", ".perfetto", "perfetto:write_perfetto", "trace"),
+        Format("goal", "for LogGOPSim", ".goal", "goal:write_goal", "trace"),
+    )
+}

@@ -1,0 +1,139 @@
+"""`--to goal`: computation and messages with their order, as LogGOPSim's toolchain reads them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from haloscope.base.errors import OutputError
+from haloscope.base.files import scratch_file, whole_file
+from haloscope.explain.export.otf2_words import FILE, FUNCTION, operations_of, role_of
+from haloscope.explain.export.remarks import remarks_on
+from haloscope.explain.export.trace_columns import TraceColumns
+from haloscope.explain.export.traced import Traced
+from haloscope.profile.kernels import native_library
+from haloscope.profile.trace import Trace
+
+__all__ = ["write_goal"]
+
+# The numbers of `Pattern` in src/explain/export/rounds.hpp, by those that OTF2 gives to operations.
+_ALL_WAIT, _ALL_GATHER, _ALL_TO_ALL, _FROM_ROOT, _TO_ROOT, _SCATTER, _GATHER, _CHAIN = range(8)
+_PATTERNS = {
+    **dict.fromkeys((0, 11, 17, 18), _ALL_WAIT),
+    **dict.fromkeys((6, 7), _ALL_GATHER),
+    **dict.fromkeys((8, 9, 10, 13, 16), _ALL_TO_ALL),
+    **dict.fromkeys((2, 3), _GATHER),
+    **dict.fromkeys((4, 5), _SCATTER),
+    **dict.fromkeys((14, 15), _CHAIN),
+    1: _FROM_ROOT,
+    12: _TO_ROOT,
+}
+
+
+class _World(ctypes.Structure):
+    """`World` in src/explain/export/goal.cpp."""
+
+    _fields_ = (
+        ("ranks", ctypes.c_int32),
+        ("communicators", ctypes.c_int32),
+        *((name, ctypes.c_void_p) for name in ("first_members", "members", "waits")),
+    )
+
+
+def write_goal(traced: Traced, output: Path) -> list[str]:
+    """Write a trace as GOAL text; return what was left out.
+
+    Computation is in nanoseconds, what passed between calls of MPI. Messages are those that have both ends in
+    the trace; collectives become messages. Raises `OutputError`.
+    """
+    trace = _with_whole_collectives(traced.trace)
+    partly = len(traced.trace.collectives) - len(trace.collectives)
+    operations = operations_of(trace.collectives["operation"].unique().cast(pl.String).drop_nulls())
+    patterns = {name: _PATTERNS[operation] for name, operation in operations.items()}
+    columns = TraceColumns(trace, patterns, by_communicator=False)
+    left_out = ctypes.c_int64()
+    with whole_file(output, "schedule") as file, scratch_file(output) as scratch:
+        world, _kept = _world(columns)
+        arguments = (ctypes.byref(columns.struct), ctypes.byref(world), file.fileno(), scratch.fileno())
+        status = native_library().haloscope_goal(*arguments, ctypes.byref(left_out))
+        if status:
+            raise OutputError(f"{output}: cannot be written: {os.strerror(status)}; name another place")
+    lines = remarks_on(trace, columns, kinds=("collectives",))
+    if partly:
+        lines.append(
+            f"{partly} parts in collectives are left out: not all ranks of the communicator took part"
+        )
+    if left_out.value:
+        lines.append(f"{left_out.value} sends and receives are left out: the other one is not in the trace")
+    return lines
+
+
+def _with_whole_collectives(trace: Trace) -> Trace:
+    """Return the trace without collectives in which ranks are missing: a simulation would wait for ever."""
+    keys = ["communicator", "number"]
+    sizes = trace.communicators.select("communicator", size=pl.col("ranks").list.n_unique())
+    took_part = trace.collectives.group_by(keys).agg(pl.col("rank").n_unique().alias("parts"), pl.len())
+    whole = took_part.join(sizes, on="communicator").filter(
+        (pl.col("parts") == pl.col("size")) & (pl.col("len") == pl.col("size"))
+    )
+    kept = trace.collectives.join(whole.select(keys), on=keys, how="semi", maintain_order="left")
+    return replace(trace, collectives=_even(kept))
+
+
+def _even(collectives: pl.DataFrame) -> pl.DataFrame:
+    """Return collectives in which each rank has as much, where parts differ: a message has one size at both
+    ends, and no rank knows all parts.
+    """
+    stem = (
+        pl.col("operation")
+        .cast(pl.String)
+        .str.strip_prefix("MPI_")
+        .str.strip_suffix("_init")
+        .str.to_lowercase()
+        .str.strip_prefix("i")
+    )
+    keys, ranks = ["communicator", "number"], pl.len().over("communicator", "number")
+    of_root = pl.col("rank") == pl.col("root")
+    sent, received = (pl.col(f"bytes_{name}").clip(0) for name in ("sent", "received"))
+    gathered = received.filter(of_root).first().over(keys) // ranks
+    scattered = sent.filter(of_root).first().over(keys) // ranks
+    is_uneven = stem.is_in(["allgatherv", "alltoallv", "alltoallw", "reduce_scatter"])
+    return collectives.with_columns(
+        pl.when(stem == "gatherv")
+        .then(gathered)
+        .when(is_uneven)
+        .then(sent.sum().over(keys) // ranks)
+        .otherwise("bytes_sent")
+        .alias("bytes_sent"),
+        pl.when(stem == "scatterv")
+        .then(scattered)
+        .when(is_uneven)
+        .then(received.sum().over(keys) // ranks)
+        .otherwise("bytes_received")
+        .alias("bytes_received"),
+    )
+
+
+def _world(columns: TraceColumns) -> tuple[_World, object]:
+    """Return what the columns do not say, and the arrays that it points to."""
+    members = columns.members.sort("communicator", "place")
+    numbers = members["communicator"].to_numpy()
+    communicators = int(numbers.max()) + 1 if len(numbers) else 0
+    first = np.searchsorted(numbers, np.arange(communicators + 1)).astype(np.int64)
+    ranks = np.ascontiguousarray(members["rank"].to_numpy(), np.int32)
+    waits = np.array([_waits(name) for name in columns.functions] or [False], np.uint8)
+    last = columns.locations["rank"].max()
+    count = int(last) + 1 if isinstance(last, int) else 0
+    kept = (first, ranks, waits)
+    return _World(count, communicators, *(array.ctypes.data for array in kept)), kept
+
+
+def _waits(function: str) -> bool:
+    """Return whether the time of a function is not the program's: it communicates, starts or ends MPI."""
+    is_around = function.startswith(("MPI_Init", "MPI_Finalize"))
+    return is_around or role_of(function) not in (FILE, FUNCTION)

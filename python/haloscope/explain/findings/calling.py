@@ -1,0 +1,147 @@
+"""What is called: communicators made again and again, polls, slow algorithms, calls outside all regions."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from haloscope.base.units import bytes_text, count_text, percent_text, time_text
+from haloscope.explain.findings.finding import Evidence, Finding
+from haloscope.explain.findings.ground import POLL, Ground, place_text
+from haloscope.profile.store import PROGRAM
+
+__all__ = ["communicators_made", "outside_regions", "polling", "slow_algorithm"]
+
+_MAKES = r"^MPI_(Comm_(split|split_type|dup|dup_with_info|create|create_group|free)|Cart_(create|sub))$"
+_LEAST_MADE = 10  # by a rank
+_NEAR = 1.5  # of sizes: what was measured holds up to so many times as many bytes
+# Of the time in MPI, and of the run: so much outside of all regions is worth a word.
+_OUTSIDE, _OUTSIDE_OF_RUN = 0.5, 0.1
+
+
+def communicators_made(ground: Ground) -> list[Finding]:
+    """Communicators that are made so often that it takes time."""
+    found = []
+    calls = ground.table("calls").filter(pl.col("call").str.contains(_MAKES))
+    ranks = len(ground.ranks)
+    for (region,), rows in calls.group_by("own", maintain_order=True):
+        name = str(region)
+        made = rows.filter(pl.col("call") != "MPI_Comm_free")
+        count = float(made["calls"].sum()) / ranks
+        if count < _LEAST_MADE:
+            continue
+        time = min(float(rows["time_total"].sum()) / ranks, ground.left_of(name, "other"))
+        gain = time * (1 - 1 / count)
+        function = made.sort("calls", descending=True)["call"][0]
+        finding = ground.finding(
+            "communicators_made",
+            f"{function} makes {count:.0f} communicators on each rank in {place_text(name)}, which takes"
+            f" {time_text(time)} of a mean rank",
+            "make communicators once, and keep them",
+            gains=(0.7 * gain, gain, time),
+            region=name,
+            evidence=[
+                Evidence("calls", {"region": name, "call": str(call)}, {"calls": made, "time_total": spent})
+                for call, made, spent in rows.group_by("call", maintain_order=True)
+                .agg(pl.col("calls").sum(), pl.col("time_total").sum())
+                .iter_rows()
+            ],
+        )
+        if finding:
+            ground.take(name, "other", gain)
+        found += finding
+    return found
+
+
+def polling(ground: Ground) -> list[Finding]:
+    """Calls that look for messages so often that looking takes time."""
+    rows = ground.table("ranks").group_by("own", maintain_order=True)
+    sums = rows.agg(pl.col("polls").fill_null(0).sum(), pl.col("compute_time").fill_null(0.0).sum())
+    found = []
+    for region, polls, time in sums.filter(pl.col("polls") > 0).iter_rows():
+        if time <= 0:
+            continue
+        low, gain, high = (min(polls * cost, time) / len(ground.ranks) for cost in POLL)
+        # Where a rank does nothing but look, it waits: that is not what looking costs.
+        if polls * POLL[2] >= time:
+            continue
+        found += ground.finding(
+            "polling",
+            f"{count_text(polls)} looks for messages (MPI_Test, MPI_Iprobe) in {place_text(region)} find"
+            f" nothing, one each {time_text(time / polls)} of computing, and take {time_text(low)} to"
+            f" {time_text(high)} of a mean rank",
+            "look less often (each millisecond is enough to keep messages moving), or wait in MPI_Wait",
+            gains=(low, gain, high),
+            region=region,
+            evidence=[Evidence("regions", {"region": region}, {"polls_total": polls})],
+        )
+    return found
+
+
+def slow_algorithm(ground: Ground) -> list[Finding]:
+    """Collectives for which a measurement of the machine knows a faster algorithm."""
+    measured = ground.measured.collectives
+    if measured is None or measured.is_empty():
+        return []
+    calls = ground.table("collectives").with_columns(pl.col("operation").str.to_lowercase().alias("lower"))
+    known = measured.select(
+        pl.col("operation").str.to_lowercase().alias("lower"),
+        pl.exclude("operation"),
+        pl.col("bytes").alias("measured_bytes"),
+    )
+    near = calls.sort("bytes").join_asof(
+        known.sort("bytes"), on="bytes", by=["lower", "comm_size"], strategy="nearest", check_sortedness=False
+    )
+    sizes = [pl.max_horizontal("bytes", "measured_bytes"), pl.min_horizontal("bytes", "measured_bytes")]
+    joined = near.filter(sizes[0] <= _NEAR * sizes[1]).with_columns(
+        # A run may be quicker than what was measured, by rules of its own.
+        (pl.min_horizontal("time", pl.col("time_total") / pl.col("calls")) - pl.col("best_time")).alias(
+            "each"
+        )
+    )
+    found = []
+    for row in joined.sort(pl.col("each") * pl.col("calls"), descending=True).iter_rows(named=True):
+        region, share = row["own"], 1 - row["best_time"] / row["time"]
+        spent = min(row["time_total"] / len(ground.ranks), ground.left_of(region, "coll"))
+        gain = min(row["each"] * row["calls"] / len(ground.ranks), spent)
+        finding = ground.finding(
+            "slow_algorithm",
+            f"{count_text(row['calls'])} calls of MPI_{row['operation']} of {bytes_text(row['bytes'])} on"
+            f" {row['comm_size']} ranks in {place_text(region)} would take {percent_text(share, 1.0)} less by"
+            f" the algorithm {row['algorithm']}, as measured on this machine",
+            "choose it by the library's rules: haloscope tune writes and verifies them",
+            gains=(0.7 * gain, gain, max(gain, min(spent * share, spent))),
+            region=region,
+            evidence=[
+                Evidence(
+                    "collectives",
+                    {
+                        "region": row["region"],
+                        **{key: row[key] for key in ("operation", "comm_size", "bytes")},
+                    },
+                    {"calls": row["calls"], "measured": row["time"], "measured_best": row["best_time"]},
+                )
+            ],
+        )
+        if finding:
+            ground.take(region, "coll", gain)
+        found += finding
+    return found
+
+
+def outside_regions(ground: Ground) -> list[Finding]:
+    """Communication that no marked region has; it gains nothing, but hides what the program does."""
+    if len(ground.regions) < 2 or PROGRAM not in ground.regions:
+        return []
+    root = ground.column(PROGRAM)
+    outside = float(sum(ground.mpi[family].mean(axis=0)[root] for family in ("p2p", "coll")))
+    whole = float(sum(ground.mpi[family].mean(axis=0).sum() for family in ("p2p", "coll")))
+    if outside < _OUTSIDE * whole or outside < _OUTSIDE_OF_RUN * ground.run_time:
+        return []
+    return ground.note(
+        "outside_regions",
+        f"{percent_text(outside, whole)} of the time in messages and collectives ({time_text(outside)} of a"
+        " mean rank) is in no marked region",
+        "mark the phases that communicate, so that findings can name them",
+        region=PROGRAM,
+        evidence=[Evidence("regions", {"region": PROGRAM}, {"mpi_time_outside": outside, "mpi_time": whole})],
+    )

@@ -1,0 +1,133 @@
+"""How messages are sent: many small ones where one would do, and transfers that nothing hides."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from haloscope.base.units import bytes_text, count_text, time_text
+from haloscope.explain.findings.finding import Evidence, Finding
+from haloscope.explain.findings.ground import Ground, place_text
+from haloscope.profile.store import PROGRAM
+
+__all__ = ["blocking_transfer", "small_messages"]
+
+# Bytes of a small message, and how many of them one could be.
+_SMALL, _LEAST_TOGETHER = 4096, 4.0
+# Copying the bytes of many messages into one costs so much (s a byte).
+_COPYING = 1 / 5e9
+# Calls after which a rank has got something from others.
+_RECEIVED = r"^MPI_(Recv|Mrecv|Sendrecv|Wait)"
+# A transfer that takes so many times as long as copying is the network's work.
+_NOT_COPYING = 1.5
+
+
+def small_messages(ground: Ground) -> list[Finding]:
+    """Many small messages of a rank to one partner where one message would do."""
+    found = []
+    sizes = ground.table("sizes").filter(pl.col("kind") == "p2p", pl.col("messages") > 0)
+    for (region,), rows in sizes.group_by("region", maintain_order=True):
+        name, count = str(region), int(rows["messages"].sum())
+        mean = float((rows["bytes"] * rows["messages"]).sum()) / count
+        together = _could_be_together(ground, name) if mean <= _SMALL else 0.0
+        if together < _LEAST_TOGETHER:
+            continue
+        own = rows["own"][0]
+        left = ground.left_of(own, "p2p") * _share_of_messages(ground, name, own)
+        ranks = len(ground.ranks)
+        gain = left * (1 - 1 / together) - count * mean * _COPYING / ranks
+        each = left * ranks / count
+        finding = ground.finding(
+            "small_messages",
+            f"{place_text(name)} sends {count_text(count)} messages of {bytes_text(round(mean))} on average, "
+            f"{together:.0f} to one partner at a time, each {time_text(each)} of both ranks' time",
+            "put what goes to one partner into one message (a buffer, MPI_Type_create_struct, or a"
+            " neighbourhood collective)",
+            gains=(0.6 * gain, gain, left),
+            region=name,
+            evidence=[
+                Evidence("sizes", {"region": name, "kind": "p2p"}, {"messages": count, "mean_bytes": mean}),
+                Evidence(
+                    "regions", {"region": name}, {"messages_together": together, "seconds_a_message": each}
+                ),
+            ],
+        )
+        if finding:
+            ground.take(own, "p2p", gain)
+        found += finding
+    return found
+
+
+def _could_be_together(ground: Ground, region: str) -> float:
+    """Return how many messages go to one partner before the sender gets anything, or its region ends."""
+    sent = ground.table("ranks").filter(pl.col("region") == region, pl.col("sends") > 0)
+    pairs = float(sent["dest_ranks"].sum())
+    if not pairs:
+        return 0.0
+    per_pair = float(sent["sends"].sum()) / pairs
+    instances = int(sent.select(pl.col("instances").max()).item())
+    calls = ground.table("calls").filter(pl.col("region") == region, pl.col("call").str.contains(_RECEIVED))
+    received = float(calls["calls"].sum()) / len(sent)
+    both_ways = bool((sent["recvs"] > 0).any())
+    bounds = [per_pair / instances] if instances > 1 and region != PROGRAM else []
+    bounds += [per_pair / received] if both_ways and received else []
+    return min(bounds, default=0.0)
+
+
+def _share_of_messages(ground: Ground, region: str, own: str) -> float:
+    """Return which part of the time of messages of a marked region an iteration found in it has."""
+    if region == own:
+        rows = ground.table("sizes").filter(pl.col("own") == own, pl.col("kind") == "p2p")
+        whole = float(rows["messages"].sum())
+        return float(rows.filter(pl.col("region") == region)["messages"].sum()) / whole if whole else 0.0
+    times = ground.table("calls").filter(pl.col("own") == own, pl.col("call").str.contains("Send|Recv|Wait"))
+    whole = float(times["time_total"].sum())
+    return float(times.filter(pl.col("region") == region)["time_total"].sum()) / whole if whole else 0.0
+
+
+def blocking_transfer(ground: Ground) -> list[Finding]:
+    """Waiting for the network in an exchange, while there is computing that could go on."""
+    # Within a node a processor copies: there is nothing to hide.
+    if ground.is_one_node:
+        return []
+    found = []
+    for region in ground.regions:
+        found += _hidden_by_nothing(ground, region)
+    return found
+
+
+def _hidden_by_nothing(ground: Ground, region: str) -> list[Finding]:
+    calls = ground.table("calls").filter(pl.col("own") == region)
+    waits = calls.filter(pl.col("call").str.contains(r"^MPI_(Wait|Sendrecv|Recv$)"))
+    sizes = ground.table("sizes").filter(pl.col("own") == region, pl.col("kind") == "p2p")
+    count, ranks = float(sizes["messages"].sum()), len(ground.ranks)
+    if not count or not len(waits) or not ground.sends_off_node(region):
+        return []
+    transfer = ground.left_of(region, "p2p")
+    mean = float((sizes["bytes"] * sizes["messages"]).sum()) / count
+    times = float(waits["calls"].sum()) / ranks
+    copying = _NOT_COPYING * mean * _COPYING * count / ranks
+    longest = float(waits.select(pl.col("time_max").max()).item() or 0.0)
+    if transfer < copying or longest > 30 * max(transfer / max(times, 1.0), 1e-9):
+        return []
+    beside = ground.computing_beside(region)
+    gain = min(transfer, beside)
+    function = waits.sort("time_total", descending=True)["call"][0]
+    return ground.finding(
+        "blocking_transfer",
+        f"{place_text(region)} waits {time_text(transfer)} for messages on their way (mostly in {function}),"
+        f" and computes nothing meanwhile; {time_text(beside)} of computing stand beside it",
+        "post sends and receives before work that needs no data of others, and wait after it (haloscope's"
+        " overlap library splits such work)",
+        gains=(0.5 * gain, 0.9 * gain, gain),
+        region=region,
+        evidence=[
+            Evidence(
+                "calls",
+                {"region": region, "call": function},
+                {"time_total": float(waits["time_total"].sum())},
+            ),
+            Evidence(
+                "regions", {"region": region}, {"transfer_time": transfer, "compute_time_beside": beside}
+            ),
+        ],
+    )

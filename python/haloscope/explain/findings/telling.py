@@ -1,0 +1,48 @@
+"""Findings as people read them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from haloscope.base.errors import printable
+from haloscope.base.units import percent_text, time_text
+from haloscope.explain.findings.finding import Finding
+
+__all__ = ["finding_line", "finding_lines"]
+
+
+def finding_line(finding: Finding) -> str:
+    """Return a finding in one line, as the summary of a run has it."""
+    gain = f"{percent_text(finding.share, 1.0)} of the run: " if finding.gain else ""
+    return printable(f"finding: {gain}{finding.sentence}")
+
+
+def finding_lines(found: Sequence[Finding], path: Path, *, is_crowded: bool = False) -> list[str]:
+    """Return findings for a terminal: what, what it brings, what to do, and where to look.
+
+    `is_crowded`: there are more ranks than CPUs.
+    """
+    if not found:
+        told = " (more ranks than CPUs: they take turns, which is no finding)" if is_crowded else ""
+        return [f"no findings: no rule explains 2 % of the run's time{told}"]
+    lines = []
+    for number, finding in enumerate(found, 1):
+        lines.append(printable(f"{number}. {finding.rule}: {finding.sentence}"))
+        if finding.gain:
+            lines.append(
+                f"   gain: {time_text(finding.gain)} [{time_text(finding.gain_low)},"
+                f" {time_text(finding.gain_high)}]"
+                f" of this run, {percent_text(finding.share, 1.0)}"
+            )
+        lines += [printable(f"   do:   {finding.remedy}"), f"   look: {_look(finding, path)}"]
+    return lines
+
+
+def _look(finding: Finding, path: Path) -> str:
+    first = finding.evidence[0]
+    words = ["haloscope", "show", str(path), "--table", first.table]
+    if "region" in first.rows:
+        words += ["--region", str(first.rows["region"]), *([] if first.nested else ["--exclusive"])]
+    return printable(shlex.join(words))

@@ -1,0 +1,172 @@
+"""The numbers that a report page carries, as JSON and packed arrays."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import polars as pl
+
+from haloscope.base.errors import printable
+from haloscope.explain.findings import findings, is_crowded
+from haloscope.explain.reporting.flame import site_data
+from haloscope.explain.reporting.report_history import history
+from haloscope.explain.reporting.report_packing import binned, packed, placed, rows_by_region, world
+from haloscope.explain.reporting.report_timeline import timeline
+from haloscope.explain.reporting.report_waiting import waiting
+from haloscope.explain.reporting.text_summary import warnings
+from haloscope.profile import Profile
+from haloscope.profile.shown import views
+from haloscope.profile.store import RegionTree, Scope, region_text
+from haloscope.profile.tables import call_rows, efficiency_rows, info, rank_rows, region_rows, run_information
+
+__all__ = ["page_data"]
+
+# Rows of one figure. They make about ten megabytes of page.
+_MOST_ROWS = 400_000
+
+
+def page_data(profile: Profile) -> dict[str, Any]:
+    """Return what the page shows of a run. Raises `DamageError`."""
+    tree = profile.regions
+    told = run_information(profile.data)
+    exclusive = Scope(tree, exclusive=True)
+    own = rank_rows(profile.data, exclusive)
+    return {
+        "profile": printable(profile.path.name),
+        "program": printable(told["program"] or "unknown program"),
+        "command": printable(told["command"] or ""),
+        "ranks": told["ranks"],
+        "hosts": len(told["hosts"]),
+        "duration": told["duration"],
+        "warnings": [printable(warning) for warning in warnings(told)],
+        "about": _about(profile),
+        "findings": _findings(profile),
+        "crowded": is_crowded(profile),
+        **_regions(tree),
+        "inclusive": _columns(profile, Scope(tree), rank_rows(profile.data, Scope(tree))),
+        "exclusive": _columns(profile, exclusive, own),
+        "split": _split(profile, own, _MOST_ROWS),
+        "matrix": _matrix(profile, _MOST_ROWS),
+        "sizes": _sizes(profile),
+        "history": history(profile, _MOST_ROWS),
+        "calls": rows_by_region(tree, _calls(profile)),
+        "sites": _sites(profile),
+        "regimes": _regimes(profile),
+        "waiting": waiting(profile, _MOST_ROWS) if profile.has_trace else None,
+        "timeline": timeline(profile) if profile.has_trace else None,
+    }
+
+
+def _about(profile: Profile) -> list[tuple[str, str]]:
+    frame = info(profile.data)
+    key, value = views("info", frame.columns)
+    return [(key.of(row), value.of(row)) for row in frame.to_dicts()]
+
+
+def _findings(profile: Profile) -> list[dict[str, Any]]:
+    """Return the findings, with the place of the region that each is about."""
+    places = dict(zip(profile.regions.full_names, profile.regions.order.tolist(), strict=True))
+    return [
+        {
+            **finding.record(),
+            "sentence": printable(finding.sentence),
+            "remedy": printable(finding.remedy),
+            "place": places.get(finding.region or ""),
+        }
+        for finding in findings(profile)
+    ]
+
+
+def _regions(tree: RegionTree) -> dict[str, Any]:
+    """Return the tree in depth-first order; `end` is the number after the last region below."""
+    paths = tree.order.argsort().tolist()
+    ends = [0] * len(paths)
+    for path in reversed(paths):
+        place = int(tree.order[path])
+        ends[place] = max(ends[place], place + 1)
+        parent = int(tree.order[tree.parents[path]]) if place else 0
+        ends[parent] = max(ends[parent], ends[place])
+    return {
+        "names": [region_text(tree.names[path]) for path in paths],
+        "full": [region_text(tree.full_names[path]) for path in paths],
+        "depth": tree.depths[paths].tolist(),
+        "communication": tree.communication[paths].tolist(),
+        "end": ends,
+    }
+
+
+def _columns(profile: Profile, scope: Scope, of_ranks: pl.DataFrame) -> dict[str, list[Any]]:
+    """Return the tables `regions` and `pop` by column, with a null for a region that no rank entered."""
+    tree = profile.regions
+    efficiencies = efficiency_rows(profile.data, scope, of_ranks)
+    rows = region_rows(profile.data, scope, of_ranks).join(efficiencies, on="path", how="left")
+    every = pl.DataFrame({"path": range(len(tree))}, schema={"path": pl.Int64})
+    floats = pl.col(pl.Float64)
+    return (
+        every.join(placed(tree, rows), on="path", how="left", maintain_order="left")
+        .drop("path")
+        # A sum may overflow, and JSON has no infinity.
+        .with_columns(pl.when(floats.is_finite()).then(floats).name.keep())
+        .to_dict(as_series=False)
+    )
+
+
+def _calls(profile: Profile) -> pl.DataFrame:
+    rows = call_rows(profile.data, Scope(profile.regions, exclusive=True))
+    return rows.select("path", "call", "calls", "bytes", "time_total", "time_max")
+
+
+def _split(profile: Profile, own: pl.DataFrame, most_rows: int) -> dict[str, Any]:
+    """Return where the time of each region and rank went, exclusive, seconds."""
+    parts = own.filter(pl.col("rank") >= 0).select(
+        "path",
+        "rank",
+        pl.col("compute_time").alias("compute"),
+        pl.col("p2p_time").alias("p2p"),
+        pl.col("coll_time").alias("coll"),
+        (pl.col("mpi_time") - pl.col("p2p_time") - pl.col("coll_time")).alias("other"),
+    )
+    ranks = world(profile, parts["rank"])
+    bin_size, joined = binned(parts, ["rank"], ranks, most_rows)
+    joined = joined.rename({"rank": "bin"})
+    # A mean over the ranks of a bin, those that did not enter with nothing; the last bin may be
+    # smaller than the others.
+    members = pl.min_horizontal(pl.lit(bin_size), ranks - pl.col("bin") * bin_size)
+    values = ("compute", "p2p", "coll", "other")
+    means = joined.with_columns(pl.col(name) / members for name in values)
+    types = {"bin": "u2", **dict.fromkeys(values, "f8")}
+    return packed(profile.regions, means, types, ranks, bin_size)
+
+
+def _matrix(profile: Profile, most_rows: int) -> dict[str, Any]:
+    """Return rank × partner of each region, exclusive: bytes and messages sent, seconds."""
+    names = ["path", "rank", "partner", "sends", "bytes_sent", "time"]
+    known = (pl.col("rank") >= 0) & (pl.col("partner") >= 0)
+    pairs = profile.data.exchanges(names).filter(known)
+    ranks = world(profile, pl.concat([pairs["rank"], pairs["partner"]]))
+    bin_size, joined = binned(pairs, ["rank", "partner"], ranks, most_rows)
+    columns = {"rank": "row", "partner": "column", "sends": "messages", "bytes_sent": "bytes"}
+    types = {"row": "u2", "column": "u2", "messages": "f8", "bytes": "f8", "time": "f8"}
+    return packed(profile.regions, joined.rename(columns), types, ranks, bin_size)
+
+
+def _regimes(profile: Profile) -> list[dict[str, Any]]:
+    # A report needs no extra; without that of statistics it has all but this.
+    if not profile.data.source.rows("instances") or find_spec("scipy") is None:
+        return []
+    from haloscope.markov.figures import report_sections
+
+    return report_sections(profile)
+
+
+def _sites(profile: Profile) -> dict[str, Any] | None:
+    if not profile.data.source.rows("sites"):
+        return None
+
+    return site_data(profile)
+
+
+def _sizes(profile: Profile) -> dict[str, Any]:
+    names = ["path", "kind", "bytes", "bytes_upper", "messages", "time_total"]
+    return rows_by_region(profile.regions, profile.frame("sizes", names))

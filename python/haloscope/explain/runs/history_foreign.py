@@ -1,0 +1,64 @@
+"""What `history` says of runs that another tool watched: sums of tables, as our own `info` has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from haloscope.base.errors import ProfileError
+from haloscope.profile.importing import kind_of_foreign
+
+if TYPE_CHECKING:
+    from haloscope.profile import Profile
+
+__all__ = ["FOREIGN_SUFFIXES", "foreign_info"]
+
+# Of files that are looked at; what they are, their content says.
+FOREIGN_SUFFIXES = (".cali", ".mpiP", ".otf2")
+_TIMES = ("mpi_time", "p2p_time", "coll_time", "rma_time", "io_time", "wait_time")
+_COUNTS = {
+    "sends": "sends_total",
+    "bytes_sent": "bytes_sent_total",
+    "colls": "colls_total",
+    "coll_bytes": "coll_bytes_total",
+    "rma_bytes": "rma_bytes_total",
+    "io_bytes": "io_bytes_total",
+}
+
+
+def foreign_info(path: str) -> dict[str, Any]:
+    """Return what stands in the `info` of our own profiles: the run, and `rollup`, sums over its ranks.
+
+    An OTF2 archive is refused: all its events would have to be read. Raises `ProfileError`.
+    """
+    from haloscope.profile import open as open_profile
+
+    kind = kind_of_foreign(path)
+    if kind is None:
+        raise ProfileError(f"{path}: is no file of Caliper, mpiP or OTF2")
+    if kind == "otf2":
+        raise ProfileError(
+            f"{path}: history reads no OTF2 archives, whose events may be many; haloscope show does"
+        )
+    with open_profile(path) as profile:
+        return {**profile.info, "rollup": _roll_up(profile)}
+
+
+def _roll_up(profile: Profile) -> dict[str, Any]:
+    """Return sums over the ranks of the whole program; what the tool does not know is not there."""
+    whole = profile.table("regions").row(0, named=True)
+    sums = {name: whole[column] for name, column in _COUNTS.items()}
+    for name in ("time", *_TIMES):
+        mean = whole[f"{name}_mean"]
+        sums["rank_time" if name == "time" else name] = None if mean is None else mean * whole["ranks"]
+    return {name: value for name, value in sums.items() if value is not None} | _of_hosts(profile)
+
+
+def _of_hosts(profile: Profile) -> dict[str, Any]:
+    ranks = profile.table("ranks", region="<program>").filter(pl.col("host").is_not_null())
+    if ranks.is_empty() or ranks["compute_time"].null_count():
+        return {}
+    by_host = ranks.group_by("host", maintain_order=True).agg(pl.len(), pl.col("compute_time").mean())
+    names, counts, compute = (by_host[name].to_list() for name in ("host", "len", "compute_time"))
+    return {"hosts": len(names), "host_names": names, "host_ranks": counts, "host_compute": compute}

@@ -1,0 +1,196 @@
+"""Many runs as one frame: what their profiles say of themselves, without their tables."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from haloscope.base.errors import ProfileError, UsageError
+from haloscope.explain.runs.history_foreign import FOREIGN_SUFFIXES, foreign_info
+from haloscope.profile.store import read_info
+
+__all__ = ["COSTS", "HISTORY", "History", "costs", "history", "read_history"]
+
+_ROWS_AT_A_TIME = 4096
+_TEXTS = ("program", "command", "mpi_library", "mpi_standard", "mpi_abi", "version")
+_TIMES = ("rank_time", "mpi_time", "p2p_time", "coll_time", "rma_time", "io_time", "wait_time")
+_COUNTS = ("sends", "bytes_sent", "colls", "coll_bytes", "rma_bytes", "io_bytes")
+
+# The columns of the frame.
+HISTORY: Mapping[str, Any] = {
+    "profile": pl.String,
+    **dict.fromkeys(_TEXTS, pl.String),
+    "ranks": pl.Int64,
+    "start": pl.Float64,
+    "duration": pl.Float64,
+    "partial": pl.Boolean,
+    "hosts": pl.Int64,
+    **dict.fromkeys(_TIMES, pl.Float64),
+    **dict.fromkeys(_COUNTS, pl.Float64),
+    "job_id": pl.String,
+    "partition": pl.String,
+    "metadata": pl.String,
+    "host_names": pl.List(pl.String),
+    "host_ranks": pl.List(pl.Int64),
+    "host_compute": pl.List(pl.Float64),
+}
+# What a run's time is summed by.
+COSTS: Mapping[str, str] = {"program": "program", "host": "host", "mpi": "mpi_library"}
+
+
+@dataclass(frozen=True)
+class History:
+    """What `read_history` found: a row a profile, and one line for each file that could not be read."""
+
+    frame: pl.DataFrame
+    unreadable: list[str] = field(default_factory=list)
+
+
+def history(directory: str | os.PathLike[str]) -> pl.DataFrame:
+    """Return a row for each profile below `directory`, the earliest first, without reading their tables.
+
+    Times are seconds, sums over ranks; what a file does not say is null. Files that are no profiles are
+    passed over: `haloscope.explain.read_history` names them. Raises `UsageError` if there is no such
+    directory.
+
+    >>> runs = haloscope.history("/scratch/profiles")
+    >>> runs.group_by("program").agg(pl.sum("mpi_time")).sort("mpi_time")
+    """
+    return read_history(directory).frame
+
+
+def read_history(directory: str | os.PathLike[str]) -> History:
+    """Return the history of all profiles below `directory`, and what could not be read.
+
+    Of `*.halo` only the `info` is read; `*.cali` and `*.mpiP` are read whole, OTF2 archives are not. No more
+    than one file at a time is in memory. Raises `UsageError`.
+    """
+    top = os.fspath(directory)
+    if not os.path.isdir(top):
+        raise UsageError(f"{top}: no such directory; name one with profiles in it")
+    parts, rows, unreadable = [], [], []
+    for path in _profiles(top):
+        try:
+            info = foreign_info(path) if path.endswith(FOREIGN_SUFFIXES) else read_info(path)
+            rows.append(_row(path, info))
+        except ProfileError as error:
+            unreadable.append(str(error))
+        if len(rows) == _ROWS_AT_A_TIME:
+            parts.append(_frame(rows))
+            rows = []
+    frame = pl.concat([*parts, _frame(rows)])
+    return History(frame.sort("start", "profile", nulls_last=True), unreadable)
+
+
+def costs(frame: pl.DataFrame, by: str) -> pl.DataFrame:
+    """Return what programs, hosts or MPI libraries cost, the most time in MPI first.
+
+    `by` is one of `COSTS`. `rank_time` and `mpi_time` are seconds, summed over the ranks of all runs;
+    `share` is that of all time in MPI. A host has the part of a run's time that it has of its ranks. Runs
+    whose profiles say nothing of it count in `runs` only.
+    """
+    if by not in COSTS:
+        raise UsageError(f"there is no cost by {by!r}; there is {', '.join(COSTS)}")
+    rows = _by_host(frame) if by == "host" else frame
+    summed = rows.group_by(COSTS[by]).agg(
+        pl.len().alias("runs"),
+        pl.col("ranks").sum(),
+        pl.col("rank_time").sum(),
+        pl.col("mpi_time").sum(),
+        pl.col("bytes_sent").sum(),
+    )
+    share = (pl.col("mpi_time") / pl.col("mpi_time").sum()).fill_nan(None).alias("share")
+    return summed.with_columns(share).sort(["mpi_time", COSTS[by]], descending=[True, False])
+
+
+def _by_host(frame: pl.DataFrame) -> pl.DataFrame:
+    part = pl.col("host_ranks") / pl.col("host_ranks").sum().over("run")
+    return (
+        frame.with_row_index("run")
+        .explode("host_names", "host_ranks", "host_compute")
+        .filter(pl.col("host_names").is_not_null())
+        .with_columns((pl.col(name) * part).alias(name) for name in ("rank_time", "mpi_time", "bytes_sent"))
+        .with_columns(pl.col("host_ranks").alias("ranks"), pl.col("host_names").alias("host"))
+    )
+
+
+def _profiles(top: str) -> Iterator[str]:
+    for folder, folders, names in os.walk(top):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith((".halo", *FOREIGN_SUFFIXES)):
+                yield os.path.join(folder, name)
+
+
+def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=HISTORY, orient="row")
+
+
+def _row(path: str, info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of the frame. Raises `ProfileError` where a value is not what it should be."""
+    known = _Known(path, info)
+    roll_up = _Known(path, known.get("rollup", _is_object) or {})
+    job = _Known(path, known.get("job", _is_object) or {})
+    metadata = known.get("metadata", _is_object)
+    hosts = {name: roll_up.get(name, fits) for name, fits in _OF_HOSTS.items()}
+    if len({len(values) for values in hosts.values() if values is not None}) > 1:
+        raise ProfileError(f"{path}: the profile is damaged: its lists of hosts differ in length")
+    return {
+        "profile": path,
+        **{name: known.get(name, _is_text) for name in _TEXTS},
+        "ranks": known.get("ranks", _is_count),
+        **{name: known.get(name, _is_time) for name in ("start", "duration")},
+        "partial": known.get("partial", _is_flag),
+        "hosts": roll_up.get("hosts", _is_count),
+        **{name: roll_up.get(name, _is_time) for name in (*_TIMES, *_COUNTS)},
+        **{name: job.get(name, _is_text) for name in ("job_id", "partition")},
+        "metadata": None if metadata is None else json.dumps(metadata, ensure_ascii=False),
+        **hosts,
+    }
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _all(fits: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, list) and all(map(fits, value))
+
+
+_OF_HOSTS = {"host_names": _all(_is_text), "host_ranks": _all(_is_count), "host_compute": _all(_is_time)}
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a file says, by key."""
+
+    path: str
+    told: Mapping[str, Any]
+
+    def get(self, key: str, fits: Callable[[object], bool]) -> Any:
+        value = self.told.get(key)
+        if value is not None and not fits(value):
+            raise ProfileError(f"{self.path}: the profile is damaged: its info {key} is of another type")
+        return value

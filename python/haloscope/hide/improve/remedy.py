@@ -1,0 +1,183 @@
+"""What could make a run faster without a change of the program, from its launch and its profile."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from haloscope.base.errors import HaloscopeError
+from haloscope.base.launch import Launch
+from haloscope.base.objects import Abi
+from haloscope.base.units import bytes_text, percent_text
+
+if TYPE_CHECKING:
+    from haloscope.profile import Profile
+
+__all__ = ["PROFILE", "Remedy", "remedies"]
+
+# Stands in `Remedy.around` for a profile of the run as it was, which who runs it has.
+PROFILE = "F.halo"
+
+# Settings that may cost time; what selects networks and hosts is not among them.
+_SETTING = re.compile(
+    r"((OMPI|PRTE)_MCA_|)"
+    r"(coll_\w+|btl_\w+_(eager_limit|rndv_eager_limit|max_send_size|flags|free_list_\w+)|pml_\w+|osc\w*|"
+    r"mpi_yield_when_idle|mpi_leave_pinned\w*|opal_progress_\w+|(hwloc|rmaps)_base_(binding_policy|cpu_list|cpu_set)|"
+    r"hwloc_default_binding_policy|mpi_preconnect_mpi|btl_\w+_use_cma|btl_\w+_single_copy_mechanism)"
+    r"|MPIR_CVAR_(?!CH4_NETMOD|OFI_USE_PROVIDER)\w+|UCX_RNDV\w*|UCX_ZCOPY_THRESH|I_MPI_(ADJUST|EAGER|SHM|WAIT|PIN)\w*"
+)
+_ENVIRONMENT = re.compile(r"(OMPI|PRTE)_MCA_|MPIR_CVAR_|UCX_|I_MPI_")
+_BINDING = ("bind-to", "map-by", "rank-by", "cpu-list", "cpu-set")
+_SMALLEST, _LARGEST = 2048, 65536  # bytes: between these an eager limit may matter
+_LARGE = 32768  # bytes: what the protocol layer carries
+_LEAST_SEND = 32768  # bytes: the smallest default of max_send_size
+_SHARE = 0.1  # of the time or of the bytes: what is less is no reason
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change of a launch: variables that are set or (None) unset, words of it that go, verbs before it."""
+
+    name: str
+    why: str
+    variables: Mapping[str, str | None] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+    around: tuple[str, ...] = ()
+
+    def applied(self, command: Sequence[str]) -> list[str]:
+        """Return the launch command without the words that go; verbs are put before it by who runs it."""
+        words = list(command)
+        size = len(self.without)
+        for at in range(len(words) - size + 1 if size else 0):
+            if tuple(words[at : at + size]) == self.without:
+                return words[:at] + words[at + size :]
+        return words
+
+    def script(self) -> list[str]:
+        """Return lines of a job script, of which the launch command itself is none."""
+        lines = [
+            f"unset {name}" if value is None else f"export {name}={shlex.quote(value)}"
+            for name, value in self.variables.items()
+        ]
+        lines += [f"# without {' '.join(self.without)}"] if self.without else []
+        if not self.around:
+            return lines
+        whence = f" ({PROFILE}: by haloscope run -o {PROFILE})" if PROFILE in self.around else ""
+        return [*lines, f"# before the launch command: haloscope {' '.join(self.around)}{whence}"]
+
+
+def remedies(profile: Profile, launch: Launch, abi: Abi, environment: Mapping[str, str]) -> list[Remedy]:
+    """Return what to try: what the launch has been given first, then what the profile suggests."""
+    found = [*_given(launch, environment), *_crowded(profile, abi, environment)]
+    waits = _share_of_messages(profile)
+    if waits >= _SHARE:
+        found += [*_eager(profile, abi, environment), *_layer(profile), *_placement(profile)]
+    return found
+
+
+def _given(launch: Launch, environment: Mapping[str, str]) -> Iterator[Remedy]:
+    """Yield the run without each of the settings that somebody has given it."""
+    for name in sorted(environment):
+        if _ENVIRONMENT.match(name) and _SETTING.fullmatch(name):
+            text = f"{name}={environment[name]}"
+            yield Remedy(f"without {text}", "the environment sets it", {name: None})
+    words = launch.options
+    for at, word in enumerate(words):
+        option = word.lstrip("-")
+        if word[:1] != "-":
+            continue
+        two = words[at : at + 3]
+        if option in ("mca", "genv", "env") and len(two) == 3 and _SETTING.fullmatch(two[1]):
+            yield Remedy(f"without {' '.join(two)}", "the launch sets it", without=two)
+        elif option in _BINDING and len(two) > 1:
+            yield Remedy(
+                f"without {' '.join(two[:2])}", "the launch says where ranks may run", without=two[:2]
+            )
+
+
+def _crowded(profile: Profile, abi: Abi, environment: Mapping[str, str]) -> Iterator[Remedy]:
+    """Yield what lets ranks make room for each other, where a node has fewer cores than ranks."""
+    ranks = profile.frame("processes", ["host"])["host"].value_counts()["count"].max()
+    cores = len(os.sched_getaffinity(0))
+    if not isinstance(ranks, int) or ranks <= cores:
+        return
+    why = f"{ranks} ranks share {cores} cores"
+    if abi == "openmpi":
+        yielding = {"OMPI_MCA_mpi_yield_when_idle": "1"}
+        yield Remedy("idle ranks yield", why, _unset(yielding, environment))
+        free = {"OMPI_MCA_hwloc_base_binding_policy": "none", "PRTE_MCA_hwloc_default_binding_policy": "none"}
+        yield Remedy("ranks are bound to no core", why, _unset(free, environment))
+    else:
+        throttle = "MPIR_CVAR_CH4_PROGRESS_THROTTLE"
+        slower = {throttle: "1", f"{throttle}_NO_PROGRESS_COUNT": "64"}
+        yield Remedy("idle ranks poll less", why, _unset(slower, environment))
+
+
+def _unset(wanted: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str | None]:
+    return {name: value for name, value in wanted.items() if environment.get(name) != value}
+
+
+def _share_of_messages(profile: Profile) -> float:
+    """Return which part of the ranks' time is spent in point-to-point calls."""
+    rows = profile.table("regions")
+    if not len(rows):
+        return 0.0
+    whole = rows.row(0, named=True)
+    return float(whole["p2p_time_mean"] or 0) / max(float(whole["time_mean"] or 0), 1e-9)
+
+
+def _sizes(profile: Profile) -> pl.DataFrame:
+    rows = profile.table("sizes")
+    whole = rows["region"][0] if len(rows) else None
+    return rows.filter((pl.col("region") == whole) & (pl.col("kind") == "p2p"))
+
+
+def _eager(profile: Profile, abi: Abi, environment: Mapping[str, str]) -> Iterator[Remedy]:
+    """Yield a limit above the sizes that most messages have which a limit of today may stop."""
+    rows = _sizes(profile)
+    between = rows.filter(pl.col("bytes").is_between(_SMALLEST, _LARGEST))
+    count, every = int(between["messages"].sum()), int(rows["messages"].sum())
+    if not every or count < _SHARE * every:
+        return
+    most = int(between["bytes"].max())  # type: ignore[arg-type]
+    limit = 1 << most.bit_length()
+    why = f"{percent_text(count, every)} of the messages have {bytes_text(_SMALLEST)} to {bytes_text(most)}"
+    if abi == "openmpi":
+        # What is sent at once has to fit into a send.
+        kinds = ("eager_limit", "max_send_size") if limit > _LEAST_SEND else ("eager_limit",)
+        names = [f"OMPI_MCA_btl_{link}_{kind}" for link in ("vader", "sm", "tcp") for kind in kinds]
+    else:
+        names = ["UCX_RNDV_THRESH", "MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD"]
+    wanted = dict.fromkeys(names, str(limit))
+    yield Remedy(f"messages up to {limit} bytes go without asking", why, _unset(wanted, environment))
+
+
+def _layer(profile: Profile) -> Iterator[Remedy]:
+    rows = _sizes(profile)
+    volume = int((rows["bytes"] * rows["messages"]).sum())
+    large = rows.filter(pl.col("bytes") >= _LARGE)
+    carried = int((large["bytes"] * large["messages"]).sum())
+    if volume and carried >= _SHARE * volume:
+        why = f"{percent_text(carried, volume)} of the bytes are in large messages"
+        yield Remedy("the protocol layer", why, around=("stencil", "--share-heap", "--quiet", "--"))
+
+
+def _placement(profile: Profile) -> Iterator[Remedy]:
+    from haloscope.predict.placement import propose
+
+    if len(profile.hosts.names) < 2:
+        return
+    try:
+        proposal = propose(profile.path)
+    except HaloscopeError:  # no Scotch, or ranks that are missing: other remedies are left
+        return
+    if proposal.is_worth_it:
+        spared = percent_text(proposal.bytes_before - proposal.bytes_after, proposal.bytes_before)
+        why = f"{spared} fewer bytes between nodes"
+        yield Remedy("another placement", why, around=("place", PROFILE, "--"))

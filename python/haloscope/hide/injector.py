@@ -1,0 +1,164 @@
+"""`haloscope inject`: run a command whose messages take longer."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from haloscope.base.errors import UsageError
+from haloscope.base.objects import Abi
+from haloscope.base.preloading import Choice, Outcome, find_target, run_preloaded
+from haloscope.hide.latency import LatencyModel, read_latencies, seconds
+from haloscope.hide.libraries import build_injector
+from haloscope.hide.records import joined_injected, remark, totals, writable_injected
+
+__all__ = ["Event", "Plan", "inject", "read_event", "read_every"]
+
+# The kernel's limit for one variable is 128 KiB.
+_LONGEST = 120_000
+_NO_RANK = "nothing was injected: no rank came to MPI_Finalize with the injector in it"
+
+
+@dataclass(frozen=True)
+class Event:
+    """A delay that happens once: `count` messages of a rank, from its message `first` on, come later.
+
+    Messages are counted from 0. The delay is in seconds.
+    """
+
+    rank: int
+    first: int
+    seconds: float
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that decides what is injected, the seed included."""
+
+    intra: LatencyModel | None = None
+    inter: LatencyModel | None = None
+    events: Sequence[Event] = ()
+    seed: int = 0
+    every_messages: int = 1
+    every_seconds: float = 0.0
+    collectives: bool = True
+
+    def text(self) -> str:
+        """Return the value of HALOSCOPE_INJECT.
+
+        Raises `UsageError` if there is nothing to inject, or more than a variable holds.
+        """
+        if not (self.intra or self.inter or self.events):
+            raise UsageError("nothing to inject: say --latency or --once")
+        words = [f"seed {self.seed} collectives {int(self.collectives)}"]
+        words.append(f"every_messages {self.every_messages}")
+        words.append(f"every_seconds {self.every_seconds:.12g}")
+        words += [f"intra {self.intra.text()}"] if self.intra else []
+        words += [f"inter {self.inter.text()}"] if self.inter else []
+        words += [f"once {e.rank} {e.first} {e.count} {e.seconds:.12g}" for e in self.events]
+        text = " ".join(words)
+        if len(text) > _LONGEST:
+            raise UsageError(
+                "the models are too large for an environment variable: take one with fewer "
+                "regimes or machine states"
+            )
+        return text
+
+
+def inject(  # noqa: PLR0913 - one for each option
+    command: Sequence[str],
+    latency: str | Sequence[str] = (),
+    *,
+    once: Sequence[str | Event] = (),
+    every: int | str = 1,
+    excess: bool = False,
+    collectives: bool = True,
+    seed: int = 0,
+    output: str | Path | None = None,
+    mpi: Abi | None = None,
+    mpi_include: Sequence[Path] = (),
+    quiet: bool = False,
+) -> Outcome:
+    """Run a launch command whose messages take longer to arrive, and return how it ended.
+
+    * `latency`: what latencies are drawn from, one or several words as of `haloscope inject --latency`,
+      for example "lognormal:200us,0.5" or "inter=constant:50us". A later word replaces an earlier one.
+    * `once`: delays that happen once, as an `Event` or as "RANK:MESSAGE:TIME[:COUNT]".
+    * `every`: how long an instance of a regime model lasts: so many latencies of a rank, or a time ("2ms").
+    * `excess`: inject only what a duration exceeds the mean of the model's fastest regime by.
+    * `collectives`: whether collectives are delayed, too.
+    * `output`: the file for a row on each latency; none is written without it.
+    * `mpi`, `mpi_include`: the MPI's binary interface, and directories of its `mpi.h`, if they are not found.
+    * `quiet`: do not say that the injector is being built.
+
+    The outcome's `status` is that of `os.waitpid`; its `remarks` say how much was injected.
+    Raises `UsageError` if the words make no sense, and `LaunchError` if nothing could be started.
+
+        haloscope.inject(["mpiexec", "-n", "4", "./app"], "constant:1ms", output="injected.csv")
+    """
+    texts = [latency] if isinstance(latency, str) else latency
+    intra, inter = read_latencies(texts, excess)
+    messages, duration = read_every(str(every))
+    events = [read_event(event) if isinstance(event, str) else event for event in once]
+    plan = Plan(intra, inter, events, seed, messages, duration, collectives)
+    return _run(
+        command, plan, None if output is None else Path(output), Choice(mpi, tuple(mpi_include)), quiet
+    )
+
+
+def _run(command: Sequence[str], plan: Plan, record: Path | None, choice: Choice, quiet: bool) -> Outcome:
+    settings = {"HALOSCOPE_INJECT": plan.text()}
+    target = find_target(command, choice, "there is nothing to inject into", quiet)
+    if record is not None:
+        record = writable_injected(record)
+        settings["HALOSCOPE_INJECT_RECORD"] = str(record)
+    injector = build_injector(target.mpi.headers, quiet)
+    with tempfile.NamedTemporaryFile(prefix="haloscope-inject-") as summary:
+        settings["HALOSCOPE_INJECT_SUMMARY"] = summary.name
+        status = run_preloaded(target, injector, settings)
+        told = totals(Path(summary.name))
+    if record is None:
+        return Outcome(status, remarks=[told or _NO_RANK])
+    missing = joined_injected(record)
+    return Outcome(status, remarks=[*missing, _recorded(record)])
+
+
+def _recorded(record: Path) -> str:
+    """Return a line about what the record holds."""
+    if not record.is_file():
+        return _NO_RANK
+    import polars
+
+    latencies = polars.read_csv(record, schema_overrides={"latency": polars.Float64})["latency"]
+    if not len(latencies):
+        return f"{remark(0, '', 0)} ({record})"
+    middle, most = latencies.median(), latencies.max()
+    assert isinstance(middle, float)
+    assert isinstance(most, float)
+    return f"{remark(len(latencies), f'median {1e3 * middle:.3g} ms', most)}: {record}"
+
+
+def read_event(text: str) -> Event:
+    """Return the event of "RANK:MESSAGE:TIME" or "RANK:MESSAGE:TIME:COUNT". Raises `UsageError`."""
+    parts = text.split(":")
+    numbers = [part for part in [*parts[:2], *parts[3:]] if re.fullmatch(r"[0-9]{1,9}", part)]
+    if not 3 <= len(parts) <= 4 or len(numbers) != len(parts) - 1:
+        raise UsageError(f"--once {text!r}: not like 2:100:50ms or 2:100:50ms:2")
+    count = int(parts[3]) if len(parts) == 4 else 1
+    return Event(int(parts[0]), int(parts[1]), seconds(parts[2], "--once"), count)
+
+
+def read_every(text: str) -> tuple[int, float]:
+    """Return how long an instance of a model is: a number of latencies, and a time in seconds, else 0.
+
+    Raises `UsageError`.
+    """
+    if re.fullmatch(r"[0-9]{1,9}", text) and int(text) > 0:
+        return int(text), 0.0
+    if re.search(r"[a-zµμ]", text):
+        return 1, seconds(text, "--every")
+    raise UsageError(f"--every {text!r}: neither a number of messages nor a duration such as 2ms")

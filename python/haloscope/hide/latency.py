@@ -1,0 +1,165 @@
+"""What a latency is drawn from, read from a word such as `lognormal:1ms,0.5`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from haloscope.base.errors import UsageError
+from haloscope.base.units import time
+
+__all__ = ["LatencyModel", "read_latencies", "read_latency", "seconds"]
+
+_FORMS = (
+    "constant:1ms, normal:1ms,0.2ms (mean, deviation), lognormal:1ms,0.5 (median, deviation of the "
+    "logarithm), gamma:2,0.5ms (shape, scale), empirical:FILE, model:FILE.json"
+)
+_OPTION = "--latency"
+_QUANTILES = 1001
+
+
+@dataclass(frozen=True)
+class LatencyModel:
+    """Regimes as the injector reads them; a plain distribution is one regime.
+
+    `means` are of the regimes, in seconds. What is drawn is multiplied by `scale` after `excess` seconds
+    were taken off.
+    """
+
+    regimes: tuple[str, ...]
+    means: tuple[float, ...]
+    start: tuple[float, ...] = (1.0,)
+    transitions: tuple[tuple[float, ...], ...] = ((1.0,),)
+    machine_start: tuple[float, ...] = (1.0,)
+    machine_transition: tuple[float, ...] = (1.0,)
+    scale: float = field(default=1.0)
+    excess: float = field(default=0.0)
+
+    def text(self) -> str:
+        """Return the words that src/hide/inject/plan.cpp reads."""
+        words = [_words([self.scale, self.excess]), str(len(self.regimes)), *self.regimes]
+        words += [_words(self.start), str(len(self.machine_start)), _words(self.machine_start)]
+        words += [_words(self.machine_transition), *map(_words, self.transitions)]
+        return " ".join(words)
+
+
+def seconds(text: str, option: str) -> float:
+    """Return the seconds of a duration such as 20us. Raises `UsageError`."""
+    try:
+        return float(time(text))
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None
+
+
+def read_latencies(
+    texts: Sequence[str], excess: bool = False
+) -> tuple[LatencyModel | None, LatencyModel | None]:
+    """Return the models for messages within a node and between nodes; None is no latency.
+
+    Each word is `[intra=|inter=][FACTOR*]MODEL`; a later word replaces an earlier one.
+    Raises `UsageError` for what is no model, and `ProfileError` for a file that is no saved regime model.
+    """
+    models: dict[str, LatencyModel | None] = {"intra": None, "inter": None}
+    for text in texts:
+        link = re.match(r"(intra|inter)=", text)
+        model = read_latency(text[link.end() :] if link else text, excess)
+        models |= dict.fromkeys([link[1]] if link else models, model)
+    return models["intra"], models["inter"]
+
+
+def read_latency(text: str, excess: bool = False) -> LatencyModel | None:
+    """Return the model of a word `[FACTOR*]MODEL`; None for `none`. Raises `UsageError`, `ProfileError`."""
+    factor, star, name = text.partition("*") if "*" in text.partition(":")[0] else ("", "", text)
+    scale = _positive(factor, f"{_OPTION} {text!r}") if star else 1.0
+    kind, _, rest = name.partition(":")
+    if name == "none":
+        return None
+    if kind == "model" and rest:
+        return _saved(Path(rest), scale, excess)
+    if kind == "empirical" and rest:
+        regime, mean = _empirical(Path(rest))
+    else:
+        regime, mean = _named(kind, rest.split(","), text)
+    return LatencyModel((regime,), (mean,), scale=scale, excess=mean if excess else 0.0)
+
+
+def _named(kind: str, given: list[str], text: str) -> tuple[str, float]:
+    """Return the words of a distribution, and its mean in seconds."""
+    count = {"constant": 1, "normal": 2, "lognormal": 2, "gamma": 2}.get(kind)
+    if count != len(given):
+        raise UsageError(f"{_OPTION} {text!r}: not one of none, {_FORMS}")
+    if kind == "constant":
+        value = seconds(given[0], _OPTION)
+        return f"constant {_words([value])}", value
+    if kind == "normal":
+        mean, deviation = (seconds(word, _OPTION) for word in given)
+        return f"normal {_words([mean, deviation])}", mean
+    if kind == "lognormal":
+        median, sigma = seconds(given[0], _OPTION), _positive(given[1], _OPTION)
+        return (f"lognormal {_words([math.log(median), sigma])}", median * math.exp(sigma**2 / 2))
+    shape, step = _positive(given[0], _OPTION), seconds(given[1], _OPTION)
+    return f"gamma {_words([shape, step, 0.0])}", shape * step
+
+
+def _empirical(path: Path) -> tuple[str, float]:
+    """Return the words of the times in a file, by their quantiles, and their mean in seconds."""
+    import numpy as np
+
+    try:
+        values = np.array(path.read_text(encoding="utf-8").split(), dtype=np.float64)
+    except OSError as error:
+        raise UsageError(f"{_OPTION} {path}: {error.strerror}") from None
+    except ValueError:
+        raise UsageError(f"{_OPTION} {path}: holds more than numbers of seconds") from None
+    if not values.size or not np.isfinite(values).all() or (values < 0).any():
+        raise UsageError(f"{_OPTION} {path}: no list of seconds that are not negative, one a line")
+    places = np.linspace(0, 1, min(_QUANTILES, values.size))
+    quantiles = np.quantile(values, places)
+    return f"empirical {len(quantiles)} {_words(quantiles.tolist())}", float(values.mean())
+
+
+def _saved(path: Path, scale: float, excess: bool) -> LatencyModel:
+    from haloscope.markov import PARAMETERS
+    from haloscope.markov import read_model as read
+
+    saved = read(path)
+    name = {"gaussian": "normal"}.get(saved.family, saved.family)
+    order = {"student": ("location", "scale", "degrees")}.get(saved.family)
+    columns = [saved.parameters[key].tolist() for key in order or PARAMETERS[saved.family]]
+    rows = list(zip(*columns, strict=True))
+    means = tuple(_mean(name, row) for row in rows)
+    machine = saved.machine
+    matrices = machine["transitions"] if machine else saved.transition[None]
+    return LatencyModel(
+        tuple(f"{name} {_words(row)}" for row in rows),
+        means,
+        tuple(saved.start.tolist()),
+        tuple(tuple(matrix.ravel().tolist()) for matrix in matrices),
+        tuple(machine["start"].tolist()) if machine else (1.0,),
+        tuple(machine["transition"].ravel().tolist()) if machine else (1.0,),
+        scale,
+        min(means) if excess else 0.0,
+    )
+
+
+def _mean(name: str, row: tuple[float, ...]) -> float:
+    if name == "lognormal":
+        return math.exp(row[0] + row[1] ** 2 / 2)
+    return row[0] * row[1] + row[2] if name == "gamma" else row[0]
+
+
+def _positive(text: str, option: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise UsageError(f"{option}: {text!r} is not a number greater than 0")
+    return value
+
+
+def _words(values: Iterable[float]) -> str:
+    return " ".join(f"{value:.12g}" for value in values)

@@ -1,0 +1,231 @@
+"""What a page about regimes is made of: figures and tables for Plotly and for people."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from haloscope.base.arrays import Floats
+from haloscope.base.errors import printable
+
+__all__ = [
+    "METHOD_COLOURS",
+    "Cell",
+    "Figure",
+    "Panel",
+    "Section",
+    "Table",
+    "Trace",
+    "Unit",
+    "array",
+    "axis",
+    "margin",
+    "panels",
+    "plain",
+    "regime_colours",
+    "regime_name",
+    "unit_of",
+]
+
+Trace = dict[str, Any]
+Cell = tuple[float | str | None, str]  # what a table sorts by, and its text
+
+# Okabe and Ito's colours, which nearly everyone can tell apart; the first one is the baseline's.
+METHOD_COLOURS = ("#1c2733", "#d55e00", "#009e73", "#0072b2", "#cc79a7", "#8a6d00", "#7a6a9e")
+_FAST_TO_SLOW = ("#31408f", "#2e78b7", "#2fa4b5", "#7fb069", "#e69f00", "#c23b22", "#7a1f5c")
+_CHOSEN = {1: "0", 2: "05", 3: "024", 4: "0245", 5: "02456", 6: "012456"}
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of time: `scale` seconds."""
+
+    scale: float
+    name: str
+
+    def of(self, seconds: ArrayLike) -> Floats:
+        """Return seconds in this unit."""
+        return np.asarray(seconds, dtype=np.float64) / self.scale
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One plot: `caption` says in a line what one sees, and of which figure of the paper."""
+
+    caption: str
+    traces: Sequence[Trace]
+    layout: Mapping[str, Any]
+    title: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the page draws."""
+        return {
+            "title": self.title,
+            "caption": self.caption,
+            "traces": list(self.traces),
+            "layout": dict(self.layout),
+        }
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells; `columns` are (title, explanation)."""
+
+    caption: str
+    columns: Sequence[tuple[str, str]]
+    rows: Sequence[Sequence[Cell]]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the page shows."""
+        return {"caption": self.caption, "columns": self.columns, "rows": self.rows}
+
+
+@dataclass(frozen=True)
+class Section:
+    """Plots and tables under one heading, so many plots side by side."""
+
+    name: str
+    title: str
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+    text: Sequence[str] = ()
+    columns: int = 1
+    pictures: Sequence[tuple[str, str]] = ()  # addresses that hold all of it, and what is said instead
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the page shows."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "columns": self.columns,
+            "text": list(self.text),
+            "figures": [figure.as_json() for figure in self.figures],
+            "tables": [table.as_json() for table in self.tables],
+            "pictures": list(self.pictures),
+        }
+
+
+_BETWEEN = 56  # pixels from a panel to the one below: numbers, upright where it is narrow, and a title
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One of several plots in a figure, with the range of its x axis if that is its own."""
+
+    title: str
+    traces: Sequence[Trace]
+    span: Sequence[float] | None = None
+
+
+def panels(
+    drawn: Sequence[Panel],
+    xaxis: Mapping[str, Any],
+    yaxis: Mapping[str, Any],
+    columns: int,
+    height: int,
+    **layout: Any,
+) -> tuple[list[Trace], dict[str, Any]]:
+    """Return traces and layout of a grid of panels with the same axes, each under its title.
+
+    The titles of the axes stand at the grid's left and bottom edges only. Plotly places the panels.
+    """
+    rows = -(-len(drawn) // columns)
+    gap = max(0.2, _BETWEEN / height)
+    traces: list[Trace] = []
+    whole: dict[str, Any] = {
+        "grid": {"rows": rows, "columns": columns, "pattern": "independent", "xgap": 0.2, "ygap": gap},
+        "annotations": [],
+        "height": 90 + height * rows,
+        "margin": margin(36),
+        **layout,
+    }
+    for number, panel in enumerate(drawn):
+        at = "" if number == 0 else str(number + 1)
+        traces += [{**trace, "xaxis": f"x{at}", "yaxis": f"y{at}"} for trace in panel.traces]
+        span = {"range": list(panel.span)} if panel.span else {"matches": "x"} if number else {}
+        whole[f"xaxis{at}"] = _titled(xaxis, number + columns >= len(drawn)) | span
+        whole[f"yaxis{at}"] = _titled(yaxis, number % columns == 0) | ({"matches": "y"} if number else {})
+        whole["annotations"].append(_title_above(panel.title, at))
+    return traces, whole
+
+
+def _title_above(title: str, at: str) -> dict[str, Any]:
+    """Return the title of the panel whose axes end in `at`."""
+    return {
+        "text": f"<b>{plain(title)}</b>",
+        "showarrow": False,
+        "xref": f"x{at} domain",
+        "yref": f"y{at} domain",
+        "x": 0,
+        "y": 1.01,
+        "xanchor": "left",
+        "yanchor": "bottom",
+    }
+
+
+def _titled(axis: Mapping[str, Any], shown: bool) -> dict[str, Any]:
+    return dict(axis) if shown else {**axis, "title": {"text": ""}}
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
+    """Return an axis in the style of all our pages."""
+    return {
+        "title": {"text": title, "standoff": 8},  # else it lies on long numbers
+        "exponentformat": "SI",  # else 10^9 is B, as bytes are
+        "gridcolor": "#e8ecf0",
+        "zeroline": False,
+        "automargin": True,
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": "#fff",
+        **more,
+    }
+
+
+def margin(top: int) -> dict[str, int]:
+    """Return the margins of a plot: what stands above it is of that height."""
+    return {"l": 64, "r": 16, "t": top, "b": 48}
+
+
+def array(values: ArrayLike, kind: str = "f4") -> dict[str, str]:
+    """Return numbers as Plotly reads them fastest; NaN are gaps. `kind` is f4, f8, u1, i4 …"""
+    packed = np.ascontiguousarray(values, dtype=f"<{kind}")
+    made = {"dtype": kind, "bdata": base64.b64encode(packed.tobytes()).decode("ascii")}
+    if packed.ndim > 1:
+        made["shape"] = ", ".join(map(str, packed.shape))
+    return made
+
+
+def plain(text: str) -> str:
+    """Return other people's text as Plotly shows it: nothing in it is markup."""
+    return html.escape(printable(text), quote=False)
+
+
+def unit_of(seconds: float) -> Unit:
+    """Return the unit in which a time has one to three digits before the point."""
+    found = next((pair for pair in _UNITS if seconds >= pair[0]), _UNITS[-1])
+    return Unit(*found)
+
+
+def regime_name(state: int, regimes: int) -> str:
+    """Return what state 0, 1, … of so many is called."""
+    said = {0: ", fastest", regimes - 1: ", slowest"}.get(state, "") if regimes > 1 else ""
+    return f"regime {state + 1}{said}"
+
+
+def regime_colours(regimes: int) -> list[str]:
+    """Return a colour for each regime, fastest first; two are as in the paper's Figure 12."""
+    if regimes in _CHOSEN:
+        return [_FAST_TO_SLOW[int(number)] for number in _CHOSEN[regimes]]
+    # More than we chose: in even steps through them, so that none comes twice.
+    steps = np.linspace(0, len(_FAST_TO_SLOW) - 1, regimes)
+    chosen = [[int(colour[at : at + 2], 16) for colour in _FAST_TO_SLOW] for at in (1, 3, 5)]
+    parts = [np.interp(steps, range(len(_FAST_TO_SLOW)), part).round().astype(int) for part in chosen]
+    return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in zip(*parts, strict=True)]

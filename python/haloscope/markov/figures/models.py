@@ -1,0 +1,234 @@
+"""How good the models are, and what the whole machine does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from haloscope.base.errors import printable
+from haloscope.markov.analysis import Analysis, Fit
+from haloscope.markov.figures.elements import (
+    METHOD_COLOURS,
+    Figure,
+    Section,
+    Trace,
+    Unit,
+    array,
+    axis,
+    margin,
+    regime_colours,
+    regime_name,
+)
+from haloscope.markov.figures.over_time import Cells, cells, rank_axes, regime_map
+from haloscope.markov.figures.page_tables import machine_table
+from haloscope.markov.fitting.whole_machine import WholeMachine
+from haloscope.markov.statistics.fit_quality import Goodness
+
+__all__ = ["criteria", "goodness_figures", "whole_machines"]
+
+
+def criteria(analyses: Sequence[Analysis]) -> Section | None:
+    """Return the curves by which the number of regimes was chosen; None where it was given."""
+    figures = []
+    for analysis in analyses:
+        for name, found in analysis.series:
+            if found.curves is not None:
+                criterion = str(analysis.options.states)
+                figures.append(_curves(found, found.curves, criterion, f"{analysis.name}: {name}"))
+    return Section("criteria", "How many regimes", figures, columns=2) if figures else None
+
+
+def _curves(found: Fit, curves: pl.DataFrame, criterion: str, title: str) -> Figure:
+    traces = []
+    for number, name in enumerate(("bic", "aic", "icl")):
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": name.upper(),
+                "x": curves["regimes"].to_list(),
+                "y": (curves[name] - curves[name].min()).to_list(),
+                "line": {"color": METHOD_COLOURS[number + 1], "width": 2.4 if name == criterion else 1},
+            }
+        )
+    layout = {
+        "height": 320,
+        "showlegend": True,
+        "margin": margin(44),
+        "xaxis": axis("number of regimes", dtick=1, showgrid=False),
+        "yaxis": axis("criterion less its minimum", rangemode="tozero"),
+    }
+    chooser = "the elbow" if criterion == "elbow" else criterion.upper()
+    caption = (
+        f"Less is better: {chooser} chooses {found.regimes.model.n_regimes} regimes. A"
+        " curve that falls up to its end says that the family does not fit. Paper: section 2.2."
+    )
+    return Figure(caption, traces, layout, title)
+
+
+def goodness_figures(found: Goodness, name: str, unit: Unit) -> list[Figure]:
+    """Return QQ plots of times and of pseudo-residuals, and the residuals' autocorrelation."""
+    return [
+        _quantiles(found.quantiles, name, unit),
+        _residuals(found.residuals, name),
+        _correlation(found.correlation, name),
+    ]
+
+
+def _title(name: str, what: str) -> str:
+    return f"{printable(name)}: {what}" if name else what
+
+
+def _diagonal(low: float, high: float) -> Trace:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [low, high],
+        "y": [low, high],
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "line": {"color": "#9aa5b1", "width": 1},
+    }
+
+
+def _quantiles(table: pl.DataFrame, name: str, unit: Unit) -> Figure:
+    regimes = int(table["regime"].max() or 0)  # type: ignore[arg-type]
+    traces: list[Trace] = []
+    seen = unit.of(table["observed"].to_numpy())
+    positive = seen[seen > 0]
+    if positive.size:
+        traces.append(_diagonal(float(positive.min()), float(positive.max())))
+    for state, colour in enumerate(regime_colours(max(regimes, 1))):
+        part = table.filter(table["regime"] == state + 1)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": regime_name(state, regimes),
+                "x": unit.of(part["drawn"].to_numpy()).tolist(),
+                "y": unit.of(part["observed"].to_numpy()).tolist(),
+                "marker": {"color": colour, "size": 4},
+            }
+        )
+    layout = {
+        "height": 330,
+        "showlegend": False,
+        "margin": margin(32),
+        "xaxis": axis(f"quantile of what the model draws, {unit.name}", type="log"),
+        "yaxis": axis(f"quantile of the times, {unit.name}", type="log"),
+    }
+    caption = (
+        "QQ plot of each regime, coloured as above, from 0.5 to 99.5 %: dots off the line are times"
+        " that the model does not draw. Drawn times below 0 are not shown."
+    )
+    return Figure(caption, traces, layout, _title(name, "times"))
+
+
+def _residuals(table: pl.DataFrame, name: str) -> Figure:
+    points = table.drop_nulls("residual")
+    traces = [
+        _diagonal(-2.7, 2.7),
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": points["normal"].to_list(),
+            "y": points["residual"].to_list(),
+            "marker": {"color": "#31408f", "size": 4},
+            "showlegend": False,
+        },
+    ]
+    layout = {
+        "height": 330,
+        "margin": margin(32),
+        "xaxis": axis("quantile of a normal distribution"),
+        "yaxis": axis("quantile of the pseudo-residuals"),
+    }
+    caption = (
+        "QQ plot of the pseudo-residuals: how unlikely each time is after those before it; on the"
+        " line if the model is right."
+    )
+    return Figure(caption, traces, layout, _title(name, "residuals"))
+
+
+def _correlation(table: pl.DataFrame, name: str) -> Figure:
+    lags = table["lag"].to_list()
+    band = {
+        "type": "scatter",
+        "mode": "lines",
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "line": {"color": "#9aa5b1", "width": 1, "dash": "dash"},
+        "x": lags,
+    }
+    limit = table["band"].to_numpy()
+    traces = [
+        {
+            "type": "bar",
+            "x": lags,
+            "y": table["correlation"].to_list(),
+            "showlegend": False,
+            "marker": {"color": "#31408f"},
+        },
+        band | {"y": limit.tolist()},
+        band | {"y": np.negative(limit).tolist()},
+    ]
+    layout = {
+        "height": 330,
+        "margin": margin(32),
+        "xaxis": axis("lag, instances", showgrid=False),
+        "yaxis": axis("autocorrelation"),
+    }
+    caption = (
+        "Autocorrelation of the pseudo-residuals: beyond the dashed lines it is not chance, and the"
+        " regimes do not explain all that instances have in common."
+    )
+    return Figure(caption, traces, layout, _title(name, "what is left"))
+
+
+def whole_machines(analyses: Sequence[Analysis]) -> Section | None:
+    """Show what each run's whole-machine model found; None if none was asked for."""
+    found = [(one.name, one.machine) for one in analyses if one.machine is not None]
+    if not found:
+        return None
+    several = len(analyses) > 1
+    figures = [_figure(machine, name if several else "") for name, machine in found]
+    tables = [machine_table([(name, machine.stays()) for name, machine in found], several)]
+    return Section("machine", "The whole machine", figures, tables)
+
+
+def _figure(machine: WholeMachine, title: str) -> Figure:
+    regimes = machine.model.n_regimes
+    small = cells(machine.timings.durations, machine.states.ranks, regimes)
+    layout = rank_axes(machine.timings.ranks, small)
+    layout["yaxis"] |= {"domain": [0, 0.66]}
+    layout["yaxis2"] = axis("probability", range=[-0.02, 1.02]) | {"domain": [0.72, 1]}
+    said = f" Each cell is {small.said}." if small.said else ""
+    caption = (
+        "Top: how probable it is that the machine is in a slow state, which all ranks share. Below:"
+        f" the regimes of the fitted ranks in the light of it.{said} Paper: Figure 1, bottom."
+    )
+    traces = [regime_map(small, regimes), *_slow_states(machine, small)]
+    return Figure(caption, traces, layout | {"height": 400, "showlegend": True}, title)
+
+
+def _slow_states(machine: WholeMachine, small: Cells) -> list[Trace]:
+    posterior = machine.states.posterior
+    starts = np.arange(0, len(posterior), small.columns)
+    mean = np.add.reduceat(posterior, starts) / np.diff([*starts, len(posterior)])[:, None]
+    colours = regime_colours(posterior.shape[1])
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": f"machine state {state + 1}",
+            "yaxis": "y2",
+            "x": array(starts + (small.columns - 1) / 2),
+            "y": array(mean[:, state]),
+            "line": {"color": colours[state], "width": 1, "shape": "hvh"},
+            "fill": "tozeroy",
+            "hovertemplate": "instance %{x}: %{y:.3f}",
+        }
+        for state in range(1, posterior.shape[1])
+    ]

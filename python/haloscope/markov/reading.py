@@ -1,0 +1,293 @@
+"""Timings from files: a profile's series, and whatever else can hold a matrix of durations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from haloscope.base.arrays import Floats, Indices, Integers
+from haloscope.base.errors import HaloscopeError, ProfileError, UsageError, printable
+from haloscope.base.units import ranks_text
+from haloscope.markov.timings import Timings, checked
+from haloscope.profile import Profile
+from haloscope.profile.importing import kind_of_foreign
+from haloscope.profile.tables import QUANTITIES, Series
+
+__all__ = ["read_timings", "series_of", "timings_of"]
+
+_MOST_EMPTINESS, _ALWAYS_FINE = 64, 1 << 24  # as for the matrix of a profile
+_PROFILE = b"\x89HALO"
+
+
+def read_arrays(path: Path, region: str | None) -> Timings:
+    """Read `.npy`, or `.npz` with `duration` and, if need be, `rank`, `host` and other matrices."""
+    with path.open("rb") as stream:  # np.load does not close a damaged file that it opened itself
+        loaded = np.load(stream, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return of_matrix(path, region, {"duration": loaded})
+        arrays = {name: loaded[name] for name in loaded.files}
+    if len(arrays) == 1:
+        arrays = {"duration": next(iter(arrays.values()))}
+    if "duration" not in arrays:
+        raise ProfileError(
+            f"{path}: none of its arrays is called duration: {', '.join(arrays) or 'it has none'}"
+        )
+    return of_matrix(path, region, arrays)
+
+
+def of_matrix(path: Path, region: str | None, arrays: dict[str, NDArray[np.generic]]) -> Timings:
+    """Return the matrix `duration`, with `rank` and `host` of its rows and others of its shape."""
+    durations = _numbers(path, "duration", arrays["duration"])
+    if durations.ndim == 1 or (durations.ndim == 2 and durations.shape[1] == 1):
+        arrays = {
+            name: array.reshape(1, -1) if array.shape == durations.shape else array
+            for name, array in arrays.items()
+        }
+        durations = durations.reshape(1, -1)
+    if durations.ndim != 2:
+        raise ProfileError(f"{path}: is no matrix of ranks × instances: it has {durations.ndim} dimensions")
+    ranks = _of_each_rank(path, arrays, "rank", len(durations))
+    hosts = _of_each_rank(path, arrays, "host", len(durations))
+    others = {
+        name: _numbers(path, name, array)
+        for name, array in arrays.items()
+        if name != "duration" and array.shape == durations.shape
+    }
+    numbers = np.arange(len(durations)) if ranks is None else ranks.astype(np.int64)
+    names = [None] * len(durations) if hosts is None else [str(host) for host in hosts]
+    return checked(path.stem, region, durations, numbers, names, others)
+
+
+def _numbers(path: Path, name: str, array: NDArray[np.generic]) -> Floats:
+    if array.dtype.kind not in "fiu":
+        raise ProfileError(f"{path}: {name} is {array.dtype}, not numbers")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _of_each_rank(
+    path: Path, arrays: dict[str, NDArray[np.generic]], name: str, ranks: int
+) -> NDArray[np.generic] | None:
+    if name in arrays and arrays[name].shape != (ranks,):
+        raise ProfileError(f"{path}: {name} has not one value for each of {ranks} ranks")
+    return arrays.get(name)
+
+
+def read_parquet(path: Path, region: str | None) -> Timings:
+    """Read Parquet as `read_csv` reads CSV."""
+    return _of_frame(path, region, pl.read_parquet(path))
+
+
+def read_csv(path: Path, region: str | None) -> Timings:
+    """Read rows of rank, instance, duration …, or a matrix whose rows are ranks."""
+    with path.open("rb") as stream:
+        first = stream.readline(1 << 24).decode("utf-8-sig", "replace").strip()
+    separator = next((mark for mark in ",;\t" if mark in first), ",")
+    header = not all(_is_number(cell) for cell in first.split(separator))
+    frame = pl.read_csv(
+        path,
+        has_header=header,
+        separator=separator,
+        infer_schema_length=1000,
+        schema_overrides=None
+        if header
+        else dict.fromkeys([f"column_{i + 1}" for i in range(first.count(separator) + 1)], pl.Float64),
+    )
+    return _of_frame(path, region, frame)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell or "nan")
+    except ValueError:
+        return False
+    return True
+
+
+def _of_frame(path: Path, region: str | None, frame: pl.DataFrame) -> Timings:
+    if "duration" in frame.columns:
+        return _of_rows(path, region, frame)
+    text = [name for name, kind in frame.schema.items() if not kind.is_numeric()]
+    if text or not frame.width:
+        told = f"{printable(text[0])!r} is not numbers" if text else "it has no columns"
+        raise ProfileError(f"{path}: has no column duration, and is no matrix of times either: {told}")
+    matrix = frame.to_numpy().astype(np.float64)
+    return of_matrix(path, region, {"duration": matrix})
+
+
+def _of_rows(path: Path, region: str | None, frame: pl.DataFrame) -> Timings:
+    frame, region = _of_region(path, region, frame)
+    frame = _with_keys(path, frame)
+    ranks, rows = np.unique(frame["rank"].to_numpy(), return_inverse=True)
+    # Numbers of instances may have gaps, as long as they are the same for all ranks.
+    columns = np.unique(frame["instance"].to_numpy(), return_inverse=True)[1]
+    shape = (len(ranks), int(columns.max(initial=-1)) + 1)
+    if shape[0] * shape[1] > max(_MOST_EMPTINESS * len(frame), _ALWAYS_FINE):
+        raise ProfileError(f"{path}: the ranks' instances are too unequal in number for a matrix")
+    matrices = {}
+    for column in frame.drop("region", "rank", "instance", "host", strict=False):
+        if column.dtype.is_numeric():
+            matrices[column.name] = np.full(shape, np.nan)
+            matrices[column.name][rows, columns] = column.cast(pl.Float64).to_numpy()
+    durations = matrices.pop("duration")
+    hosts = _hosts(frame, rows, len(ranks))
+    return checked(path.stem, region, durations, ranks.astype(np.int64), hosts, matrices)
+
+
+def _with_keys(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return rows with a rank and an instance each, counted where the file has none."""
+    for name in {"duration", "rank", "instance"} & set(frame.columns):
+        kind = frame.schema[name]
+        if not kind.is_numeric() and len(frame):
+            told = "has no numbers" if kind == pl.Null else "is not numbers"
+            raise ProfileError(f"{path}: its column {name} {told}; times are plain seconds")
+    if "rank" not in frame.columns:
+        frame = frame.with_columns(rank=pl.lit(0, pl.Int64))
+    if "instance" not in frame.columns:
+        frame = frame.with_columns(instance=pl.int_range(pl.len()).over("rank"))
+    frame = frame.with_columns(pl.col("rank", "instance", "duration").cast(pl.Float64))
+    keys = frame.select("rank", "instance")
+    if keys.null_count().sum_horizontal().item() or keys.is_duplicated().any():
+        raise ProfileError(f"{path}: rank and instance do not name each row, and once only")
+    return frame
+
+
+def _hosts(frame: pl.DataFrame, rows: Indices, ranks: int) -> list[str | None]:
+    hosts: list[str | None] = [None] * ranks
+    if "host" in frame.columns:
+        for row, host in zip(rows.tolist(), frame["host"].cast(pl.String).to_list(), strict=True):
+            hosts[row] = host
+    return hosts
+
+
+def _of_region(path: Path, region: str | None, frame: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
+    """Return the rows of the region, and which one that is."""
+    if "region" not in frame.columns:
+        return frame, region
+    names = [str(name) for name in frame["region"].unique(maintain_order=True).to_list()]
+    if region is None and len(names) > 1:
+        raise UsageError(f"{path}: has several series; name one with --region: {', '.join(names)}")
+    wanted = names[0] if region is None and names else region
+    if wanted not in names:
+        raise UsageError(f"{path}: has no region {wanted!r}; there is {', '.join(names)}")
+    return frame.filter(frame["region"].cast(pl.String) == wanted), wanted
+
+
+# The first bytes of a file say what it is; its name does not matter.
+_KINDS: Mapping[bytes, Callable[[Path, str | None], Timings]] = {
+    b"\x93NUMPY": read_arrays,
+    b"PK\x03\x04": read_arrays,
+    b"PAR1": read_parquet,
+}
+
+
+def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Timings:
+    """Return the timings of `region` that are in a file; None: of the only region it has.
+
+    The file is a profile with a series, a `.npy` or `.npz` array, a Parquet or a CSV file, with
+    the contents that docs/reference/regimes.md describes. Raises `UsageError` if the region has no
+    series or has to be named, `ProfileError` if the file has no timings.
+    """
+    path = Path(path)
+    if kind_of_foreign(path) is not None:
+        return timings_of(Profile(path), region)  # which says that it has none
+    try:
+        with path.open("rb") as stream:
+            begin = stream.read(4096)
+    except OSError as error:
+        raise ProfileError(f"{path}: {error.strerror}; name a file of timings") from None
+    if not begin:
+        raise ProfileError(f"{path}: is empty; name a profile, or .npy, .npz, CSV or Parquet")
+    if begin.startswith(_PROFILE):
+        profile = Profile(path)
+        profile.verify()  # other tables are read later, when they are asked for
+        return timings_of(profile, region)
+    kind = next((kind for start, kind in _KINDS.items() if begin.startswith(start)), read_csv)
+    if kind is read_csv and b"\0" in begin:
+        raise ProfileError(f"{path}: is neither a profile nor .npy, .npz, CSV or Parquet")
+    try:
+        return kind(path, region)
+    except HaloscopeError:
+        raise
+    except Exception as error:  # what these readers raise for damage is of many kinds
+        told = " ".join(str(error).split())[:200]
+        raise ProfileError(f"{path}: cannot be read: {told}; write the file anew") from None
+
+
+def series_of(profile: Profile) -> list[str]:
+    """Return the full names of the regions whose instances the profile keeps."""
+    paths = np.unique(profile.data.guarded(lambda: Series.of(profile.data)).paths)
+    return [profile.regions.full_names[path] for path in paths.tolist()]
+
+
+def only_series(names: list[str], path: object) -> str:
+    """Return the one name there is. Raises `UsageError` if there are none, or several."""
+    if not names:
+        raise UsageError(f"{path}: has no series; run the program with haloscope run --series REGION")
+    if len(names) > 1:
+        raise UsageError(f"{path}: has several series; name one with --region: {', '.join(names)}")
+    return names[0]
+
+
+def timings_of(profile: Profile, region: str | None = None) -> Timings:
+    """Return the timings of a region of an open profile; None: of the only one with a series.
+
+    Raises `UsageError` if the region has no series, or has to be named.
+    """
+    instances = profile.instances(region or only_series(series_of(profile), profile.path))
+    ranks = instances.ranks
+    codes = profile.hosts.codes(ranks)
+    hosts = [profile.hosts.names[code] if code >= 0 else None for code in codes.tolist()]
+    name = profile.path.stem
+    others = _Recorded(profile, instances.path, ranks, instances.duration.shape)
+    timings = checked(name, instances.path, instances.duration, ranks, hosts, others)
+    silent = np.setdiff1d(np.arange(int(profile.info.get("ranks") or 0)), ranks)
+    if not len(silent):
+        return timings
+    note = f"nothing was recorded: {ranks_text(silent.tolist())}"
+    return replace(timings, notes=(note, *timings.notes))
+
+
+class _Recorded(Mapping[str, "Floats"]):
+    """What a profile has of each instance besides its duration, read when it is asked for."""
+
+    def __init__(self, profile: Profile, path: str, ranks: Integers, shape: tuple[int, ...]) -> None:
+        self._profile, self._path, self._ranks, self._shape = profile, path, ranks, shape
+        self._names: list[str] | None = None
+
+    def __getitem__(self, name: str) -> Floats:
+        if name in QUANTITIES and name != "duration":
+            matrix: Floats = getattr(self._profile.instances(self._path), name)
+            return matrix
+        values = self._values()
+        if name not in self._recorded():
+            raise KeyError(name)
+        values = values.filter(values["name"] == name)
+        matrix = np.full(self._shape, np.nan)
+        rows = np.searchsorted(self._ranks, values["rank"].to_numpy())
+        matrix[rows, values["instance"].to_numpy()] = values["value"].to_numpy()
+        return matrix
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("start", "wait", *self._recorded()))
+
+    def __len__(self) -> int:
+        return 2 + len(self._recorded())
+
+    def _recorded(self) -> list[str]:
+        if self._names is None:
+            self._names = self._values()["name"].unique(maintain_order=True).to_list()
+        return [name for name in self._names if name not in QUANTITIES]
+
+    def _values(self) -> pl.DataFrame:
+        """Return the values that were recorded in instances of the matrix."""
+        frame = self._profile.data.guarded(lambda: self._profile.frame("values"))
+        path = self._profile.regions.full_names.index(self._path)
+        inside = frame["instance"].is_between(0, self._shape[1] - 1)
+        known = frame["rank"].is_in(self._ranks.tolist())
+        return frame.filter((frame["path"] == path) & inside & known)

@@ -1,0 +1,107 @@
+"""Files of times in; tables, a page and a model out: what `haloscope regimes` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+
+from haloscope.base.errors import TimingsError, UsageError
+from haloscope.markov.analysis import Analysis, Options, analyse
+from haloscope.markov.figures.regimes_page import write_regimes_page
+from haloscope.markov.reading import read_timings
+from haloscope.markov.results import Results, results_of
+
+File = str | PathLike[str]
+
+
+__all__ = ["regimes"]
+
+
+def regimes(
+    files: File | Sequence[File | Sequence[File]],
+    options: Options | None = None,
+    *,
+    region: str | None = None,
+    output: File | None = None,
+    values: tuple[str, str] | None = None,
+    model: File | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Results:
+    """Find the regimes of a region's times: what the program does, and what its machine did to it.
+
+    `files` are profiles with a series of `region` (None: of the only one), or times as .npy, .npz,
+    CSV or Parquet, in seconds. Each file is fitted by itself and all are compared with the first.
+    A sequence among `files` holds several runs of one method; then methods are compared, with what
+    differs from run to run. `output` is the HTML page to write, `values` two recorded values that
+    it draws against each other, `model` the file for the fitted model of the only file.
+    `progress` is called at the begin of each step, with a word or two that say what it does.
+
+    Raises `UsageError` for files or options that do not fit together, `ProfileError` and
+    `TimingsError` for a file without proper times, `OutputError` for what cannot be written.
+
+    >>> results = haloscope.regimes(["fixed.halo", "dynamic.halo"], region="matvec", output="both.html")
+    >>> results.frame.select("file", "regime", "mean", "share")
+    >>> print(results.told()[-1])
+    """
+    step = progress or _nothing
+    methods = [[files]] if isinstance(files, (str, PathLike)) else [_runs(one) for one in files]
+    _check(methods, model)
+    paths = [Path(path) for path in chain(*methods)]
+    analyses = [
+        _analysed(path, name, region, options or Options(), step)
+        for path, name in zip(paths, _names(paths), strict=True)
+    ]
+    if model is not None:
+        machine = analyses[0].machine
+        (machine.model if machine else analyses[0].ranks.regimes.model).save(model)
+    step("comparing")
+    results = results_of(analyses, [index for index, runs in enumerate(methods) for _ in runs])
+    if output is not None:
+        write_regimes_page(results, Path(output), values or (), step)
+    return results
+
+
+def _nothing(what: str) -> None:
+    """Take no notice of a step."""
+
+
+def _runs(one: File | Sequence[File]) -> Sequence[File]:
+    return [one] if isinstance(one, (str, PathLike)) else one
+
+
+def _check(methods: Sequence[Sequence[File]], model: File | None) -> None:
+    counts = [len(runs) for runs in methods]
+    if not counts or not all(counts):
+        raise UsageError("a method has no runs; name the runs of each method")
+    if max(counts) > 1 == min(counts) and len(counts) > 1:
+        told = ", ".join(map(str, counts))
+        raise UsageError(f"methods of {told} runs cannot be compared; name 2 or more of each")
+    if model is not None and sum(counts) > 1:
+        raise UsageError(f"one model can be saved, and there are {sum(counts)} files; name one")
+
+
+def _names(files: Sequence[Path]) -> list[str]:
+    """Return what the files are called in tables: as little of their paths as tells them apart."""
+    stems = [path.stem for path in files]
+    if len(set(stems)) == len(files):
+        return stems
+    paths = [str(path) for path in files]
+    if len(set(paths)) == len(files):
+        return paths
+    twice = next(path for path in paths if paths.count(path) > 1)
+    raise UsageError(f"{twice}: is named twice; name different files")
+
+
+def _analysed(
+    path: Path, name: str, region: str | None, options: Options, progress: Callable[[str], None]
+) -> Analysis:
+    progress(f"reading {name}")
+    timings = replace(read_timings(path, region), name=name)
+    progress(f"fitting {name}")
+    try:
+        return analyse(timings, options)
+    except TimingsError as error:
+        raise TimingsError(f"{path}: {error}") from None

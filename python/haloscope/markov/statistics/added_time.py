@@ -1,0 +1,153 @@
+"""What the program itself takes an instance, and what the machine adds: how much, how sure, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from haloscope.base.arrays import Flags, Floats
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+__all__ = ["Added", "added"]
+
+# Instances in a row that are drawn together, so that what lasts for a while is not taken for many cases.
+_BLOCKS = 20
+_SURE = 0.95
+
+
+@dataclass(frozen=True)
+class Added:
+    """Means over all ranks and instances, with intervals that hold in 95 % of cases.
+
+    `program` (s) is what an instance takes when nothing slows it down; `added` (s) what one takes more on
+    average, and `share` that of all time. `parts` are the shares of what was added while the whole machine,
+    one host or one rank was slow, and of what was added else, scattered; together they are `share`. `most`
+    names the host and the rank that it was most with, each with its share; None if there was none. `slow` is
+    the share of the instances that were in a slow regime.
+    """
+
+    program: float
+    program_low: float
+    program_high: float
+    added: float
+    share: float
+    share_low: float
+    share_high: float
+    slow: float
+    parts: dict[str, float]
+    most: dict[str, tuple[str, float]]
+
+    @property
+    def sure(self) -> bool:
+        """Whether the machine adds anything for certain."""
+        return self.share_low > 0
+
+
+def added(
+    durations: Floats, is_slow: Flags, found: pl.DataFrame, ranks: Sequence[int], hosts: Sequence[str | None]
+) -> Added | None:
+    """Return what slow instances took more than others; None if there is no instance that was not slow.
+
+    `durations` (s) and `is_slow` are (ranks, instances), NaN where a rank has no such instance; `found` are
+    the `episodes` of the same. A rank is compared with its own mean time, so that one with more work is not
+    taken for a slow one.
+    """
+    exists = ~np.isnan(durations)
+    calm = exists & ~is_slow
+    if not calm.any():
+        return None
+    usual = _usual(durations, calm)
+    expected = np.where(exists, usual[:, None], 0.0)
+    excess = np.where(exists, durations, 0.0) - expected
+    count, total = int(exists.sum()), float(np.nansum(durations))
+    where = _places(durations.shape, found, ranks, hosts)
+    parts, most = _parts(excess / total, where, ranks, hosts)
+    blocks = np.linspace(0, durations.shape[1], min(_BLOCKS, durations.shape[1]) + 1).astype(np.int64)[:-1]
+    sums = [np.add.reduceat(part.sum(axis=0), blocks) for part in (excess, expected, exists.astype(float))]
+    share = excess.sum() / total
+    half = _half_width(sums[0], sums[0] + sums[1])
+    calm_sums = [
+        np.add.reduceat(part.sum(axis=0), blocks)
+        for part in (np.where(calm, durations, 0), calm.astype(float))
+    ]
+    program, width = expected.sum() / count, _half_width(*calm_sums)
+    return Added(
+        program=float(program),
+        program_low=float(program - width),
+        program_high=float(program + width),
+        added=float(excess.sum() / count),
+        share=float(share),
+        share_low=float(share - half),
+        share_high=float(share + half),
+        slow=float((is_slow & exists).sum() / count),
+        parts=parts,
+        most=most,
+    )
+
+
+def _usual(durations: Floats, calm: Flags) -> Floats:
+    """Return each rank's mean over calm instances; of a rank that has none, the mean of all ranks'."""
+    sums = np.where(calm, durations, 0).sum(axis=1)
+    counts = calm.sum(axis=1)
+    usual: Floats = np.where(counts > 0, sums / np.maximum(counts, 1), sums.sum() / counts.sum())
+    return usual
+
+
+def _places(
+    shape: tuple[int, ...], found: pl.DataFrame, ranks: Sequence[int], hosts: Sequence[str | None]
+) -> NDArray[np.int8]:
+    """Return in what episode each instance was: 3 the machine's, 2 its host's, 1 its own, 0 in none."""
+    where = np.zeros(shape, dtype=np.int8)
+    rows_of_host = {name: [row for row, host in enumerate(hosts) if host == name] for name in set(hosts)}
+    row_of_rank = {str(rank): row for row, rank in enumerate(ranks)}
+    for kind, who, first, last in found.select("kind", "who", "first", "last").iter_rows():
+        inside = slice(first, last + 1)
+        if kind == "machine":
+            where[:, inside] = 3
+        elif kind == "host":
+            rows = rows_of_host.get(who, [])
+            where[rows, inside] = np.maximum(where[rows, inside], 2)
+        else:
+            row = row_of_rank[who]
+            where[row, inside] = np.maximum(where[row, inside], 1)
+    return where
+
+
+def _parts(
+    share: Floats, where: NDArray[np.int8], ranks: Sequence[int], hosts: Sequence[str | None]
+) -> tuple[dict[str, float], dict[str, tuple[str, float]]]:
+    names = ("scattered", "rank", "host", "machine")
+    parts = {name: float(share[where == level].sum()) for level, name in enumerate(names)}
+    by_rank = np.where(where == 1, share, 0).sum(axis=1)
+    by_row = np.where(where == 2, share, 0).sum(axis=1)
+    by_host: dict[str, float] = {}
+    for host, part in zip(hosts, by_row.tolist(), strict=True):
+        if host is not None:
+            by_host[host] = by_host.get(host, 0.0) + part
+    most: dict[str, tuple[str, float]] = {}
+    if (where == 2).any():
+        host = max(by_host, key=lambda name: by_host[name])
+        most["host"] = (host, by_host[host])
+    if (where == 1).any():
+        row = int(by_rank.argmax())
+        most["rank"] = (str(ranks[row]), float(by_rank[row]))
+    return parts, most
+
+
+def _half_width(parts: Floats, wholes: Floats) -> float:
+    """Return half the interval of Σ parts / Σ wholes: of the ratios without one block each (jackknife)."""
+    kept = wholes.sum() - wholes
+    blocks = len(parts)
+    if blocks < 2 or not (kept > 0).all():
+        return float("inf")
+    ratios = (parts.sum() - parts) / kept
+    deviation = np.sqrt((blocks - 1) / blocks * ((ratios - ratios.mean()) ** 2).sum())
+    return float(stdtrit(blocks - 1, (1 + _SURE) / 2) * deviation)

@@ -1,0 +1,310 @@
+"""Is a model any good? What it would draw beside what was seen, and what speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+from scipy.special import ndtri
+
+from haloscope.base.arrays import Bytes, Floats, Integers
+from haloscope.markov.statistics.samples import autocorrelation, largest_distance
+
+Decoder = Callable[[Floats], Bytes]
+
+
+__all__ = ["Family", "Goodness", "checks", "drawn", "goodness", "pseudo_residuals", "regime_fits"]
+
+_NEAREST = 1e-12  # the least distance of a probability from 0 and 1: 7 standard deviations
+_QUANTILES = 4096  # where distributions are compared; a smaller distance does not matter
+_FITS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "regime": pl.Int64,
+    "instances": pl.Int64,
+    "distance": pl.Float64,
+    "allowed": pl.Float64,
+    "negative": pl.Float64,
+    "run_length": pl.Float64,
+    "drawn_run_length": pl.Float64,
+}
+
+
+class Family(Protocol):
+    """What is needed of a family of distributions, one for each state."""
+
+    @property
+    def name(self) -> str:
+        """The family's name."""
+
+    def log_density(self, values: Floats) -> Floats:
+        """Return the natural logarithm of the density: (points,) → (points, states)."""
+
+    def cdf(self, values: Floats) -> Floats:
+        """Return the probability of a time that is no longer: (points,) → (points, states)."""
+
+    def sample(self, states: Integers, rng: np.random.Generator) -> Floats:
+        """Draw a value for each of these states."""
+
+
+def pseudo_residuals(durations: Floats, start: Floats, transition: Floats, emission: Family) -> Floats:
+    """Return normal pseudo-residuals, (sequences, instances), NaN where there is no instance.
+
+    The forecast ones of Zucchini, MacDonald and Langrock (Hidden Markov Models for Time Series,
+    2nd edition 2016, section 6.3): the probability, given all earlier times, of one that is no
+    longer than what came, as the quantile of a standard normal distribution. If the model is right
+    they are independent and standard normal.
+    """
+    residuals = np.full(durations.shape, np.nan)
+    belief = np.tile(start, (len(durations), 1))
+    for instance, values in enumerate(np.ascontiguousarray(durations.T)):
+        there = ~np.isnan(values)
+        if not there.any():
+            break
+        now = values[there]
+        chances = np.einsum("ij,ij->i", belief[there], emission.cdf(now))
+        residuals[there, instance] = ndtri(np.clip(chances, _NEAREST, 1 - _NEAREST))
+        density = emission.log_density(now)
+        weight = belief[there] * np.exp(density - density.max(axis=1, keepdims=True))
+        total = weight.sum(axis=1, keepdims=True)
+        known = np.where(total > 0, weight / np.where(total > 0, total, 1), belief[there])
+        belief[there] = known @ transition
+    return residuals
+
+
+def drawn(
+    like: Floats, start: Floats, transition: Floats, emission: Family, rng: np.random.Generator
+) -> Floats:
+    """Return sequences drawn from the model, each as long as its counterpart in `like`."""
+    sequences, instances = like.shape
+    states = np.empty((instances, sequences), dtype=np.int64)
+    bounds = np.tile(np.cumsum(start)[:-1], (sequences, 1))
+    after: Floats = np.cumsum(transition, axis=1)[:, :-1]
+    for instance, chances in enumerate(rng.random((instances, sequences))):
+        states[instance] = (chances[:, None] > bounds).sum(axis=1)
+        bounds = after[states[instance]]
+    values = emission.sample(states.T.ravel(), rng).reshape(sequences, instances)
+    return np.where(np.isnan(like), np.nan, values)
+
+
+def regime_fits(
+    seen: tuple[Floats, Bytes], drawn: tuple[list[Floats], list[Bytes]], count: int, levels: Floats
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return how the times of each regime agree, and their quantiles side by side."""
+    fits, quantiles = [], []
+    every, states = np.concatenate(drawn[0]), np.concatenate(drawn[1])
+    for regime in range(count):
+        own, other = seen[0][seen[1] == regime], every[states == regime]
+        row: dict[str, float | None] = {"regime": regime + 1, "instances": own.size}
+        row["run_length"] = _run_length(seen[1], regime)
+        row["drawn_run_length"] = _run_length(states, regime)
+        if own.size and other.size:
+            own.sort()
+            other.sort()
+            row["distance"] = largest_distance(own, other, _QUANTILES)
+            row["allowed"] = _allowed(own, drawn, regime, other)
+            row["negative"] = np.searchsorted(other, 0.0) / other.size
+            quantiles.append(_quantiles(regime + 1, levels, own, other))
+        fits.append(row)
+    table = pl.concat(quantiles) if quantiles else _quantiles(0, levels[:0], levels, levels)
+    return pl.DataFrame(fits, schema=_FITS), table
+
+
+def _quantiles(regime: int, levels: Floats, own: Floats, other: Floats) -> pl.DataFrame:
+    sides = {"observed": np.quantile(own, levels), "drawn": np.quantile(other, levels)}
+    return pl.DataFrame({"level": levels, **sides}).select(
+        pl.lit(regime, dtype=pl.Int64).alias("regime"), pl.all()
+    )
+
+
+def _allowed(own: Floats, drawn: tuple[list[Floats], list[Bytes]], regime: int, every: Floats) -> float:
+    """Return the largest distance of any one drawn series from all that were drawn."""
+    parts = [np.sort(one[states == regime]) for one, states in zip(*drawn, strict=True)]
+    return max((largest_distance(part, every, _QUANTILES) for part in parts if part.size), default=1.0)
+
+
+def _run_length(states: Bytes, regime: int) -> float | None:
+    inside = states == regime
+    begins = int(np.count_nonzero(inside[:, 0]))
+    begins += int(np.count_nonzero(inside[:, 1:] & ~inside[:, :-1]))
+    return float(np.count_nonzero(inside)) / begins if begins else None
+
+
+def checks(seen: tuple[Floats, Bytes], drawn: tuple[list[Floats], list[Bytes]], count: int) -> pl.DataFrame:
+    """Return each statistic as seen and as drawn: the median and the middle 95 %."""
+    observed = _statistics(*seen, count)
+    others = [_statistics(*one, count) for one in zip(*drawn, strict=True)]
+    rows = []
+    for name, value in observed.items():
+        values = np.array([other[name] for other in others])
+        low, median, high = np.quantile(values, [0.025, 0.5, 0.975])
+        row = {"statistic": name, "observed": value, "low": low, "median": median, "high": high}
+        rows.append(row)
+    return pl.DataFrame(rows)
+
+
+def _statistics(durations: Floats, states: Bytes, count: int) -> dict[str, float]:
+    values = durations[~np.isnan(durations)]
+    rows = [row[~np.isnan(row)] for row in durations]
+    first = [autocorrelation(row, 1)[1] for row in rows if row.size > 2]
+    shares = np.bincount(states[states < count], minlength=count) / max(1, values.size)
+    median, most = np.quantile(values, [0.5, 0.99])
+    return {
+        "mean": float(values.mean()),
+        "std": float(values.std()),
+        "median": float(median),
+        "99 % quantile": float(most),
+        "maximum": float(values.max()),
+        "minimum": float(values.min()),
+        "correlation with the instance before": float(np.mean(first)) if first else 0.0,
+        **{f"share of regime {regime + 1}": float(shares[regime]) for regime in range(count)},
+    }
+
+
+_FAR = 0.1  # share of a regime's times that are not where the model says: worth a line
+_NEGATIVE = 0.01
+_CORRELATED = 0.1
+_LONGER = 1.5
+_FEWEST = 20
+_WINDOW = 8192  # instances of a sequence in one window
+_MOST = 1 << 18  # points in all windows: more would take longer and say no more
+_LEVELS = np.linspace(0.005, 0.995, 199)
+_LAGS = 50
+
+
+def verdicts(
+    family: str, fits: pl.DataFrame, checks: pl.DataFrame, correlation: pl.DataFrame
+) -> tuple[str, ...]:
+    """Return one line for each thing that is so wrong that it matters, not merely significant."""
+    lines = [line for row in fits.to_dicts() if (line := _of_regime(family, row))]
+    lines += [line for row in fits.to_dicts() if (line := _of_runs(row))]
+    if len(correlation):
+        lag, value, band = correlation.row(0)
+        if abs(value) > max(_CORRELATED, band):
+            lines.append(
+                f"times depend on each other beyond what the regimes explain: the residuals' "
+                f"correlation at lag {lag} is {value:.2f}"
+            )
+    del checks
+    return tuple(lines)
+
+
+def _of_regime(family: str, row: dict[str, Any]) -> str | None:
+    if row["instances"] < _FEWEST or row["distance"] is None:
+        return None
+    reasons = []
+    if row["negative"] > _NEGATIVE:
+        reasons.append(f"{100 * row['negative']:.0f} % of the times that it draws are negative")
+    if row["distance"] > max(_FAR, 2 * row["allowed"]):
+        share = f"{100 * row['distance']:.0f} %"
+        reasons.append(f"{share} of the times are not where it says")
+    if not reasons:
+        return None
+    return f"{family} is a bad model of regime {row['regime']}: {' and '.join(reasons)}"
+
+
+def _of_runs(row: dict[str, Any]) -> str | None:
+    seen, drawn = row["run_length"], row["drawn_run_length"]
+    if row["instances"] < _FEWEST or seen is None or drawn is None:
+        return None
+    if seen < _LONGER * drawn and drawn < _LONGER * seen:
+        return None
+    return (
+        f"regime {row['regime']} lasts {seen:.1f} instances in a row, "
+        f"{drawn:.1f} in what the model draws: it isn't a Markov chain"
+    )
+
+
+@dataclass(frozen=True)
+class Goodness:
+    """How a fitted model and what it was fitted to agree. Regimes count from 1.
+
+    `regimes`: a row a regime: `regime, instances, distance` (the largest one between the
+    distributions of times seen and of times that the model draws, both decoded alike), `allowed`
+    (what chance makes of it at most), `negative` (share of the drawn times below 0), `run_length`
+    and `drawn_run_length` (mean instances in a row).
+    `quantiles`: `regime, level, observed, drawn`: the points of a QQ plot of each regime, seconds.
+    `residuals`: `level, normal, residual`: those of a QQ plot of the normal pseudo-residuals.
+    `correlation`: `lag, correlation, band`: of the pseudo-residuals; outside ± band: not chance.
+    `checks`: `statistic, observed, low, median, high`: statistics of the times seen beside the
+    middle 95 % of those of series drawn from the model (posterior predictive check).
+    `verdicts`: what speaks against the model, one line each; none: nothing does.
+    """
+
+    regimes: pl.DataFrame
+    quantiles: pl.DataFrame
+    residuals: pl.DataFrame
+    correlation: pl.DataFrame
+    checks: pl.DataFrame
+    verdicts: tuple[str, ...]
+
+
+def goodness(
+    durations: Floats,
+    start: Floats,
+    transition: Floats,
+    emission: Family,
+    decode: Decoder,
+    *,
+    draws: int = 19,
+    seed: int = 0,
+) -> Goodness:
+    """Hold a model against `durations` (sequences, instances), seconds, NaN where none.
+
+    `start` and `transition` are the chain's probabilities; `decode` gives the states of such a
+    matrix, 255 where there is none. Regimes of times seen and of times drawn are both what it
+    decodes, since decoding cuts the tails where regimes overlap. Of many instances, windows of
+    8192 at equal distances are used. Deterministic by `seed`.
+    """
+    windows = _windows(np.atleast_2d(durations))
+    rng = np.random.default_rng(seed)
+    series = [drawn(windows, start, transition, emission, rng) for _ in range(draws)]
+    seen = decode(windows)
+    decoded = [decode(one) for one in series]
+    count = len(start)
+    fits, quantiles = regime_fits((windows, seen), (series, decoded), count, _LEVELS)
+    predictive = checks((windows, seen), (series, decoded), count)
+    residuals = pseudo_residuals(windows, start, transition, emission)
+    correlation = _correlation(residuals)
+    return Goodness(
+        regimes=fits,
+        quantiles=quantiles,
+        residuals=_normal_plot(residuals),
+        correlation=correlation,
+        checks=predictive,
+        verdicts=verdicts(emission.name, fits, predictive, correlation),
+    )
+
+
+def _windows(durations: Floats) -> Floats:
+    """Return windows of all rows that together are not too many points."""
+    width = max(1, min(_WINDOW, durations.shape[1]))
+    begins = range(0, durations.shape[1] - width + 1, width)
+    windows = np.concatenate([durations[:, begin : begin + width] for begin in begins])
+    windows = windows[~np.isnan(windows[:, 0])]
+    most = max(1, _MOST // width)
+    chosen = np.linspace(0, len(windows) - 1, min(most, len(windows))).astype(np.int64)
+    return np.ascontiguousarray(windows[chosen])
+
+
+def _normal_plot(residuals: Floats) -> pl.DataFrame:
+    values = residuals[~np.isnan(residuals)]
+    found = np.quantile(values, _LEVELS) if values.size else np.full(_LEVELS.size, np.nan)
+    table = {"level": _LEVELS, "normal": ndtri(_LEVELS), "residual": found}
+    return pl.DataFrame(table).with_columns(pl.col("residual").fill_nan(None))
+
+
+def _correlation(residuals: Floats) -> pl.DataFrame:
+    """Return the sequences' mean autocorrelation, weighted by length, and twice its standard error."""
+    rows = [row[~np.isnan(row)] for row in residuals]
+    rows = [row for row in rows if row.size > 2 * _LAGS]
+    schema = {"lag": pl.Int64, "correlation": pl.Float64, "band": pl.Float64}
+    if not rows:
+        return pl.DataFrame(schema=schema)
+    sizes = np.array([row.size for row in rows])
+    each = np.array([autocorrelation(row, _LAGS)[1:] for row in rows])
+    mean = (sizes[:, None] * each).sum(axis=0) / sizes.sum()
+    band = np.full(_LAGS, 1.96 / np.sqrt(sizes.sum()))
+    columns = {"lag": np.arange(1, _LAGS + 1), "correlation": mean, "band": band}
+    return pl.DataFrame(columns, schema=schema)

@@ -1,0 +1,54 @@
+"""Runs that were repeated: a run is one observation, and what differs from run to run is in the intervals."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = ["FASTER", "TRIMMED", "faster_by_runs", "means_apart"]
+
+FASTER = ("faster", "faster_low", "faster_high")
+# Of ten runs and more the slowest and the quickest tenth are left out (Yuen): machines disturb single runs.
+TRIMMED = 0.1
+
+
+def means_apart(
+    own: ArrayLike, peer: ArrayLike, level: float = 0.95, trimmed: float = 0.0
+) -> tuple[float, float, float]:
+    """Return mean(own) − mean(peer) with its interval: (amount, low, high), Welch's at `level`.
+
+    Of the values at each end the share `trimmed` is left out. A value is one run; with less than two on
+    either side the bounds are NaN, of runs that are all the same they are the amount itself.
+    """
+    from scipy.stats import trim_mean, ttest_ind  # slow to import, and seldom needed
+
+    first, second = (np.asarray(values, dtype=np.float64) for values in (own, peer))
+    amount = float(trim_mean(first, trimmed) - trim_mean(second, trimmed))
+    if min(first.size, second.size) < 2:
+        return amount, float("nan"), float("nan")
+    if not first.std() + second.std():
+        return amount, amount, amount
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # SciPy warns of runs that are all the same
+        reach = ttest_ind(first, second, equal_var=False, trim=trimmed).confidence_interval(level)
+    return amount, float(reach.low), float(reach.high)
+
+
+def faster_by_runs(own: ArrayLike, peer: ArrayLike, level: float = 0.95) -> dict[str, Any]:
+    """Return by how many percent the mean time of `own` runs is less than that of `peer` runs.
+
+    `faster` with `faster_low` and `faster_high`, as `regime_means` has them: Welch's interval of the
+    difference of the mean logarithms, of ten runs and more without a tenth at each end. All are None for
+    times that are not above 0; the bounds alone where one side has a single run.
+    """
+    times = [np.asarray(values, dtype=np.float64) for values in (own, peer)]
+    if not all(values.size and (values > 0).all() for values in times):
+        return dict.fromkeys(FASTER)
+    amount, low, high = means_apart(np.log(times[0]), np.log(times[1]), level, TRIMMED)
+    least, middle, most = (100 * (1 - float(np.exp(x))) for x in (high, amount, low))
+    if np.isnan(low):
+        return {"faster": middle, "faster_low": None, "faster_high": None}
+    return {"faster": middle, "faster_low": least, "faster_high": most}

@@ -1,0 +1,360 @@
+"""Exchanges of a stencil, with and without the protocol layer by turns: measured, and printed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TextIO
+
+import numpy as np
+
+from haloscope.base.arrays import Floats
+from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
+from haloscope.predict.bench.library_in_use import library
+from haloscope.predict.bench.output_stream import Stopped, stream
+from haloscope.predict.bench.system import launcher_of
+from haloscope.predict.mpi_library import Library
+from haloscope.predict.progress import Progress, silent
+
+__all__ = ["PARTS", "Series", "StencilMethod", "StencilResult", "bench_stencil", "stencil", "write_stencil"]
+
+PARTS = {"stencil": ("total", "inter", "intra"), "overlap": ("communication", "computation", "both")}
+_LARGE = 8193  # bytes, from where on OSU takes fewer iterations
+_MOST = (1 << 31) - 1  # MPI counts elements in an int
+_RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class StencilMethod:
+    """How exchanges of a stencil are measured.
+
+    `test` is `stencil` or `overlap`, `sizes` are bytes to each neighbour, `ranks` as many as there
+    are cores here if they are None. `dims` are the dimensions of the grid of ranks, which has no
+    borders if it is `periodic`. `iterations` and `warmup` are OSU's if they are None. `layers` are
+    `off`, `on`, or both by turns; there are so many `rounds` of launches of each (None: 1, or 10 of
+    both). `protocol` is the layer's instead of its own choice. `memory` is where buffers come from:
+    `alloc` (MPI_Alloc_mem), `malloc`, or `share-heap`, which is malloc in memory that the layer
+    shares. With `null_buffers` the layer owns the receive buffers. `pause` seconds pass before each
+    exchange. Of `overlap`, `test_every` seconds of computation are between two calls of MPI_Testall
+    (0: none is called), and `late` posts the receives after the computation.
+    """
+
+    test: str = "stencil"
+    sizes: Sequence[int] = tuple(1 << power for power in range(10, 24))
+    ranks: int | None = None
+    dims: int = 3
+    periodic: bool = False
+    iterations: int | None = None
+    warmup: int | None = None
+    pause: float = 0.0
+    test_every: float = 1e-4
+    late: bool = False
+    memory: str = "alloc"
+    null_buffers: bool = False
+    protocol: str | None = None
+    layers: tuple[str, ...] = ("off",)
+    rounds: int | None = None
+    time_limit: float = 60.0
+    """Seconds without a result after which a launch is given up."""
+
+    def checked(self) -> StencilMethod:
+        """Return this method with what was None. Raises `UsageError` for what cannot be measured."""
+        ranks = max(len(os.sched_getaffinity(0)), 2) if self.ranks is None else self.ranks
+        if ranks < 2:
+            raise UsageError(f"{ranks} rank has no neighbours: give 2 or more with -n")
+        if max(self.sizes) > _MOST:
+            raise UsageError(f"{max(self.sizes)} bytes are more than an MPI call can count")
+        if "on" not in self.layers and (self.protocol or self.null_buffers):
+            raise UsageError("protocols and NULL buffers are the layer's: measure with the layer, too")
+        rounds = self.rounds or (10 if len(self.layers) > 1 else 1)
+        return replace(self, ranks=ranks, rounds=rounds)
+
+    def words(self, layer: str) -> list[str]:
+        """Return the program's options."""
+        small, large = (self.iterations or 1000, self.iterations or 100)
+        warm = (100, 10) if self.warmup is None else (self.warmup, self.warmup)
+        values: dict[str, Any] = {
+            "test": self.test,
+            "sizes": ",".join(map(str, self.sizes)),
+            "threshold": _LARGE,
+            "dims": self.dims,
+            "periodic": int(self.periodic),
+            "iterations": small,
+            "large-iterations": large,
+            "warmup": warm[0],
+            "large-warmup": warm[1],
+            "pause": self.pause,
+            "test-every": self.test_every if self.test == "overlap" else 0,
+            "late": int(self.late),
+            "memory": "alloc" if self.memory == "alloc" else "malloc",
+            "null-buffers": int(self.null_buffers and layer == "on"),
+        }
+        return [word for name, value in values.items() for word in (f"--{name}", str(value))]
+
+    def command(self, library: Library, layer: str, record: Path) -> list[str]:
+        """Return what starts the program, below the layer or without it."""
+        program = [str(library.program("stencil")), *self.words(layer)]
+        launch = library.launch(program, self.ranks or 0, {})
+        if layer == "off":
+            return launch
+        options = ["--quiet", "-o", str(record)]
+        options += ["--protocol", self.protocol] if self.protocol else []
+        options += ["--share-heap"] if self.memory == "share-heap" else []
+        # The layer itself is measured, so it carries all that it can.
+        carried = ["env", "HALOSCOPE_STENCIL_MEASURE=off", sys.executable, "-m", "haloscope.cli", "stencil"]
+        return [*carried, *options, "--", *launch]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Exchanges of one size: for each part seconds, rounds × iterations."""
+
+    layer: str
+    bytes: int
+    samples: Mapping[str, Floats]
+
+    def figures(self) -> dict[str, tuple[float, float, float]]:
+        """Return medians and what follows from them, each with its 95 % bootstrap interval.
+
+        Parts of one turn, or rounds, are drawn together.
+        """
+        values = np.stack([_summarised(one) for one in self.samples.values()])
+        random = np.random.default_rng(0)
+        drawn = random.integers(values.shape[1], size=(_RESAMPLES, values.shape[1]))
+        resampled = np.median(values[:, drawn], axis=2)
+        middle = _derived(tuple(self.samples), np.median(values, axis=1))
+        spread = _derived(tuple(self.samples), resampled)
+        return {name: (float(middle[name]), *_interval(spread[name])) for name in middle}
+
+
+@dataclass(frozen=True)
+class StencilResult:
+    """All that was measured."""
+
+    method: StencilMethod
+    library: str
+    sides: tuple[int, ...]
+    nodes: int
+    series: Sequence[Series]
+
+    def gains(self) -> dict[int, tuple[float, float, float]]:
+        """Return for each size the time without the layer over that with it, and its interval."""
+        part = PARTS[self.method.test][2 if self.method.test == "overlap" else 0]
+        by_layer = {
+            layer: {one.bytes: one.samples[part] for one in self.series if one.layer == layer}
+            for layer in ("off", "on")
+        }
+        found = {}
+        for size in sorted(by_layer["off"].keys() & by_layer["on"].keys()):
+            medians = [np.median(by_layer[layer][size], axis=1) for layer in ("off", "on")]
+            ratios = medians[0] / medians[1]
+            random = np.random.default_rng(0)
+            drawn = np.median(random.choice(ratios, (_RESAMPLES, len(ratios))), axis=1)
+            found[size] = (float(np.median(ratios)), *_interval(drawn))
+        return found
+
+
+def stencil(
+    method: StencilMethod | None = None,
+    *,
+    launcher: Sequence[str] = (),
+    progress: Progress = silent,
+    build_layer: Callable[[Sequence[str]], object] = lambda command: None,
+) -> StencilResult:
+    """Measure exchanges of a stencil, or how much of them a computation hides, with the MPI in use.
+
+    `launcher` is the command that starts ranks, with its options; without it the MPI's own.
+    `build_layer` gets the launch command before the first launch with the protocol layer, as building
+    it may take longer than a launch may be silent (`haloscope.hide.build_protocols_for` does it).
+
+    The samples of the result are seconds, rounds × iterations for each part. Raises `UsageError`
+    for what cannot be measured, `LaunchError` if a launch does not end well.
+
+        result = haloscope.bench_stencil(StencilMethod(ranks=4, sizes=(1 << 20,)))
+        print(result.series[0].figures()["ratio"])
+    """
+    method = (method or StencilMethod()).checked()
+    ranks, turns = method.ranks or 2, method.rounds or 1
+    offered = library(launcher_of(launcher))
+    collected: dict[tuple[str, int], list[dict[str, list[float]]]] = {}
+    start: Mapping[str, Any] = {}
+    if "on" in method.layers:
+        build_layer(offered.launch([str(offered.program("stencil"))], ranks, {}))
+    with TemporaryDirectory() as place, progress(turns * len(method.layers)) as step:
+        for layer in method.layers * turns:
+            step(f"layer {layer}")
+            records = _records(method.command(offered, layer, Path(place) / "stencil.csv"), method)
+            start = records[0]
+            for record in records[1:]:
+                parts = {name: record[name] for name in _existing(method, start)}
+                collected.setdefault((layer, record["bytes"]), []).append(parts)
+    series = [
+        Series(layer, size, {name: np.array([one[name] for one in rounds]) * 1e-9 for name in rounds[0]})
+        for (layer, size), rounds in collected.items()
+    ]
+    series.sort(key=lambda one: (method.layers.index(one.layer), one.bytes))
+    return StencilResult(method, offered.name, tuple(start["sides"]), start["nodes"], series)
+
+
+def _existing(method: StencilMethod, start: Mapping[str, Any]) -> list[str]:
+    """Return parts that there are neighbours for."""
+    lacking = set()
+    if start["intra"] == 0:
+        lacking.add("intra")
+    if start["intra"] == start["messages"]:
+        lacking.add("inter")
+    return [part for part in PARTS[method.test] if part not in lacking]
+
+
+def _records(command: Sequence[str], method: StencilMethod) -> list[dict[str, Any]]:
+    try:
+        with closing(stream(command, os.environ, method.time_limit)) as running:
+            records = list(running)
+    except Stopped as stopped:
+        raise LaunchError(f"nothing was measured: {stopped.reason}") from None
+    for record in records:
+        if record["record"] == "error":
+            raise HaloscopeError(record["text"])
+        if not record.get("right", True):
+            raise HaloscopeError(f"messages of {record['bytes']} bytes arrived with wrong contents")
+    if len(records) != 1 + len(method.sizes) or records[0]["record"] != "start":
+        raise LaunchError(f"{command[0]} brought {len(records)} records: see what it prints itself")
+    if np.prod(records[0]["sides"]) != method.ranks:
+        raise LaunchError(f"{command[0]} started each rank alone: it belongs to another MPI")
+    return records
+
+
+def _summarised(samples: Floats) -> Floats:
+    """Return iterations of one round, or the medians of several."""
+    return samples[0] if len(samples) == 1 else np.asarray(np.median(samples, axis=1))
+
+
+def _interval(resampled: Floats) -> tuple[float, float]:
+    low, high = np.percentile(resampled, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _derived(names: Sequence[str], medians: Floats) -> dict[str, Floats]:
+    found = dict(zip(names, medians, strict=True))
+    if "total" in found:
+        ideal = np.max([found[name] for name in names if name != "total"], axis=0)
+        return {**found, "ideal": ideal, "ratio": found["total"] / ideal}
+    hidden = 1 - (found["both"] - found["computation"]) / found["communication"]
+    return {**found, "overlap": np.clip(100 * hidden, 0, 100)}
+
+
+# What is not in microseconds has another unit in its name.
+_COLUMNS = {
+    "total": "Total (us)",
+    "inter": "Inter-only (us)",
+    "intra": "Intra-only (us)",
+    "ideal": "Ideal (us)",
+    "ratio": "Total/ideal",
+    "communication": "Exchange (us)",
+    "computation": "Compute (us)",
+    "both": "Overall (us)",
+    "overlap": "Overlap (%)",
+}
+# Figures whose intervals are printed.
+_STATED = ("ratio", "overlap")
+
+
+def write_stencil(result: StencilResult, form: str, full: bool, to: TextIO) -> None:
+    """Print it as a table, or for programs with every sample."""
+    if form == "json":
+        lines = (json.dumps(_record(result, one)) for one in result.series)
+        to.write("[" + ",\n ".join(lines) + "]\n")
+    elif form == "csv":
+        writer = csv.writer(to, lineterminator="\n")
+        writer.writerow(["test", "layer", "bytes", "part", "round", "sample", "time"])
+        for one in result.series:
+            writer.writerows(_samples(result, one))
+    else:
+        to.writelines(f"{line}\n" for line in _table(result, full))
+
+
+def _samples(result: StencilResult, one: Series) -> Iterator[list[object]]:
+    for part, rounds in one.samples.items():
+        for (number, sample), time in np.ndenumerate(rounds):
+            yield [result.method.test, one.layer, one.bytes, part, number, sample, _plain(time)]
+
+
+def _record(result: StencilResult, one: Series) -> dict[str, Any]:
+    method = result.method
+    on = one.layer == "on"
+    record = {
+        "test": method.test,
+        "library": result.library,
+        "ranks": method.ranks,
+        "nodes": result.nodes,
+        "sides": list(result.sides),
+        "layer": one.layer,
+        "protocol": method.protocol if on else None,
+        "memory": method.memory,
+        "null_buffers": method.null_buffers and on,
+        "late": method.late,
+        "bytes": one.bytes,
+        "rounds": method.rounds,
+        "iterations": next(iter(one.samples.values())).shape[1],
+    }
+    for name, (value, low, high) in one.figures().items():
+        record |= {name: _plain(value), f"{name}_low": _plain(low), f"{name}_high": _plain(high)}
+    samples = {part: [list(map(_plain, row)) for row in v] for part, v in one.samples.items()}
+    return {**record, "samples": samples}
+
+
+def _table(result: StencilResult, full: bool) -> Iterator[str]:
+    method = result.method
+    grid = " × ".join(map(str, result.sides))
+    nodes = f"{result.nodes} node" + "s" * (result.nodes > 1)
+    for layer in method.layers:
+        series = [one for one in result.series if one.layer == layer]
+        about = f"{grid} ranks on {nodes}, {result.library}, layer {layer}"
+        yield f"# haloscope bench {method.test}: {about}"
+        yield _line("# Size", _names(series[0], full))
+        for one in series:
+            yield _line(one.bytes, _cells(one, full))
+    if len(method.layers) > 1:
+        yield f"# haloscope bench {method.test}: time without the layer over time with it"
+        yield _line("# Size", ["Off/on", "From", "To"])
+        for size, gain in result.gains().items():
+            yield _line(size, [f"{value:.3f}" for value in gain])
+
+
+def _names(one: Series, full: bool) -> list[str]:
+    words = []
+    for name in one.figures():
+        words += [_COLUMNS[name], *(["From", "To"] if name in _STATED else [])]
+    return words + (["Min (us)", "Max (us)", "Iterations"] if full else [])
+
+
+def _cells(one: Series, full: bool) -> list[str]:
+    words = []
+    for name, (value, low, high) in one.figures().items():
+        if name in _STATED:
+            words += [f"{each:.3f}" for each in (value, low, high)]
+        else:
+            words.append(f"{1e6 * value:.2f}")
+    if full:
+        first = next(iter(one.samples.values()))
+        words += [f"{1e6 * first.min():.2f}", f"{1e6 * first.max():.2f}", str(first.size)]
+    return words
+
+
+def _line(first: object, cells: list[str]) -> str:
+    return f"{first:<10}" + "".join(f"{cell:>17}" for cell in cells)
+
+
+def _plain(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+# Its name in `import haloscope`.
+bench_stencil = stencil

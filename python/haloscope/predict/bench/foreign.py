@@ -1,0 +1,241 @@
+"""What the OSU benchmarks and Intel's MPI Benchmarks (IMB) print: read, and written like OSU."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from haloscope.base.errors import MachineError, printable
+from haloscope.predict.bench.sweep import Sweep, frame
+from haloscope.predict.mpi_library import COLLECTIVES, DEFAULT
+
+__all__ = ["read_any", "read_imb", "read_osu", "write_osu"]
+
+# OSU's own titles, where they are not the collective's name.
+TITLES = {
+    "bcast": "Broadcast",
+    "alltoall": "All-to-All Personalized Exchange",
+    "alltoallv": "All-to-Allv Personalized Exchange",
+}
+_SIZE, _FIELD = 10, 20
+_OSU = re.compile(r"#\s*OSU MPI\S*\s+(.+?)\s+Latency Test(?:\s+v(\S+))?")
+_OURS = re.compile(r"# haloscope: (.*)")
+_IMB = re.compile(r"#\s*Benchmarking\s+(\S+)")
+_PROCESSES = re.compile(r"#\s*#processes\s*=\s*(\d+)")
+_NUMBERS = ("number", "ranks", "nodes", "segment", "fanout")
+
+
+def write_osu(sweep: Sweep, output: IO[str], full: bool = False, percentiles: Sequence[float] = ()) -> None:
+    """Print a block for each algorithm and number of ranks, by size; what failed is a comment."""
+    method = sweep.environment.get("method") or {}
+    rows = sweep.points.with_row_index("row").to_dicts()
+    blocks: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        blocks.setdefault(_order(row), []).append(row)
+    for key in sorted(blocks):
+        block = sorted(blocks[key], key=lambda row: row["bytes"])
+        for line in _head(block[0], sweep.environment.get("library"), method):
+            output.write(f"# {printable(line)}\n")
+        output.write(_columns(block[0], full, percentiles, method.get("validate") is not None))
+        for row in block:
+            output.write(_line(row, sweep, full, percentiles, method.get("validate") is not None))
+        output.write("\n")
+
+
+def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    number = -1 if row["algorithm"] == DEFAULT else row["number"] or 0
+    return (
+        row["collective"],
+        row["ranks"] or 0,
+        row["mapping"] or "",
+        number,
+        row["algorithm"],
+        row["segment"],
+        row["fanout"],
+    )
+
+
+def _head(row: Mapping[str, Any], library: str | None, method: Mapping[str, Any]) -> list[str]:
+    collective = row["collective"]
+    said = {
+        "collective": collective,
+        "algorithm": row["algorithm"],
+        "number": row["number"],
+        "ranks": row["ranks"],
+        "nodes": row["nodes"],
+        "mapping": row["mapping"],
+        "segment": row["segment"] or None,
+        "fanout": row["fanout"] or None,
+    }
+    words = " ".join(f"{key}={value}" for key, value in said.items() if value is not None)
+    synchronised = method.get("synchronisation")
+    lines = [f"OSU MPI {TITLES.get(collective, collective.capitalize())} Latency Test"]
+    lines += [f"haloscope: {words}"]
+    if library or synchronised:
+        lines.append(f"{library}, synchronised by {synchronised}, {method.get('type')}")
+    return lines
+
+
+def _columns(row: Mapping[str, Any], full: bool, percentiles: Sequence[float], validated: bool) -> str:
+    names = ["Avg Latency(us)"]
+    names += ["Min Latency(us)", "Max Latency(us)", "Iterations"] if full else []
+    names += [f"P{value:g} Tail Lat(us)" for value in percentiles]
+    names += ["Validation"] if validated else []
+    first = "# " if row["collective"] == "barrier" else f"{'# Size':<{_SIZE}}"
+    return first + "".join(f"{name:>{_FIELD}}" for name in names) + "\n"
+
+
+def _line(
+    row: Mapping[str, Any], sweep: Sweep, full: bool, percentiles: Sequence[float], validated: bool
+) -> str:
+    size = "  " if row["collective"] == "barrier" else f"{row['bytes']:<{_SIZE}}"
+    if row["status"] != "ok":
+        return printable(f"# {row['bytes']} {row['status']}: {row['reason']}") + "\n"
+    values = [row["time"], row["time_min"], row["time_max"]] if full else [row["time"]]
+    fields = ["" if value is None else f"{value * 1e6:.2f}" for value in values]
+    fields += [str(row["iterations"] or "")] if full else []
+    if percentiles:
+        fields += [f"{value * 1e-3:.2f}" for value in _tails(sweep, row["row"], percentiles)]
+    fields += ["Pass"] if validated else []
+    return size + "".join(f"{field:>{_FIELD}}" for field in fields) + "\n"
+
+
+def _tails(sweep: Sweep, row: int, percentiles: Sequence[float]) -> list[float]:
+    """Return percentiles of the mean over ranks of each iteration, as OSU takes them."""
+    samples = sweep.samples(row)
+    if not samples.size:
+        return [float("nan")] * len(percentiles)
+    return [float(value) for value in np.percentile(samples.mean(axis=0), percentiles)]
+
+
+def read_any(path: Path | str, ranks: int | None = None) -> Sweep:
+    """Read a sweep, an OSU output or an IMB output, whichever it is."""
+    lines = _lines(Path(path))
+    if any(_OSU.match(line) for line in lines):
+        return read_osu(path, ranks)
+    if any(_IMB.match(line) for line in lines):
+        return read_imb(path)
+    if lines and lines[0].startswith("{"):
+        return Sweep.read(path)
+    raise MachineError(
+        f"{path}: neither a sweep of haloscope bench, nor output of OSU's collective benchmarks or IMB-MPI1"
+    )
+
+
+def read_osu(path: Path | str, ranks: int | None = None) -> Sweep:
+    """Read output of OSU's collective benchmarks; it does not say on how many `ranks` it ran."""
+    rows: list[dict[str, Any]] = []
+    known: dict[str, Any] = {}
+    columns: list[str] = []
+    version = None
+    for number, line in enumerate(_lines(Path(path)), 1):
+        title, ours = _OSU.match(line), _OURS.match(line)
+        if title:
+            known = {"collective": _collective(title[1], path), "algorithm": DEFAULT, "ranks": ranks}
+            version = title[2] or version
+        elif ours:
+            known.update(_words(ours[1]))
+        elif line.startswith("#"):
+            columns = _osu_columns(line) or columns
+        elif line[:1].isspace() or line[:1].isdigit():
+            values = line.split()
+            if values and known and columns:
+                rows.append(_row(known, columns, values, f"{path}: line {number}"))
+    if not rows:
+        raise MachineError(f"{path}: no line of an OSU collective benchmark in it")
+    return _sweep(rows, f"OSU {version or ''}".strip(), path)
+
+
+def read_imb(path: Path | str) -> Sweep:
+    """Read output of IMB-MPI1: its collectives; other benchmarks in it are left out."""
+    rows: list[dict[str, Any]] = []
+    known: dict[str, Any] = {}
+    columns: list[str] = []
+    for number, line in enumerate(_lines(Path(path)), 1):
+        title, processes = _IMB.match(line), _PROCESSES.match(line)
+        if title:
+            name = title[1].lower()
+            known = {"collective": name, "algorithm": DEFAULT} if name in COLLECTIVES else {}
+            columns = []
+        elif processes and known:
+            known["ranks"] = int(processes[1])
+        elif "t_avg[usec]" in line:
+            columns = [_IMB_COLUMNS.get(word, "") for word in line.split()]
+        elif known and columns and line.split() and line.split()[0].isdigit():
+            rows.append(_row(known, columns, line.split(), f"{path}: line {number}"))
+    if not rows:
+        raise MachineError(f"{path}: no collective of IMB-MPI1 in it")
+    return _sweep(rows, "IMB", path)
+
+
+_IMB_COLUMNS = {
+    "#bytes": "bytes",
+    "#repetitions": "iterations",
+    "t_min[usec]": "time_min",
+    "t_max[usec]": "time_max",
+    "t_avg[usec]": "time",
+}
+
+
+def _osu_columns(line: str) -> list[str]:
+    """Return our names of the columns in `# Size       Avg Latency(us) …`, or nothing."""
+    names = [name for name in re.split(r"\s{2,}|\t", line.lstrip("# ").strip()) if name]
+    if not any("(us)" in name for name in names):
+        return []
+    return [_osu_column(name.lower()) for name in names]
+
+
+def _osu_column(name: str) -> str:
+    if name == "size":
+        return "bytes"
+    if name.startswith(("avg", "latency", "overall")):
+        return "time"
+    if name.startswith("min"):
+        return "time_min"
+    if name.startswith("max"):
+        return "time_max"
+    return {"iterations": "iterations", "p50 tail lat(us)": "median"}.get(name, "")
+
+
+def _collective(title: str, path: Path | str) -> str:
+    names = {title.lower(): name for name, title in TITLES.items()}
+    plain = title.lower().replace("personalized exchange", "").replace("-to-", "to").strip()
+    found = names.get(title.lower(), plain)
+    found = found.removeprefix("non-blocking ")
+    if found not in COLLECTIVES:
+        raise MachineError(f"{path}: OSU's {title} is not one of {', '.join(COLLECTIVES)}")
+    return found
+
+
+def _words(text: str) -> dict[str, Any]:
+    pairs = (word.partition("=") for word in text.split())
+    return {key: int(value) if key in _NUMBERS else value for key, _, value in pairs}
+
+
+def _row(known: dict[str, Any], columns: Sequence[str], values: Sequence[str], place: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"segment": 0, "fanout": 0, "status": "ok", "bytes": 0, **known}
+    for name, value in zip(columns, values, strict=False):
+        try:
+            if name in ("bytes", "iterations"):
+                row[name] = int(value)
+            elif name:
+                row[name] = float(value) * 1e-6
+        except ValueError:
+            raise MachineError(f"{place}: {value!r} is not a number") from None
+    return row
+
+
+def _sweep(rows: list[dict[str, Any]], made: str, path: Path | str) -> Sweep:
+    environment = {"record": "environment", "library": None, "source": f"{made} in {path}"}
+    return Sweep(environment, frame(rows), rows)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise MachineError(f"{path}: {error.strerror}") from None

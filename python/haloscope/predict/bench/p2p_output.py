@@ -1,0 +1,95 @@
+"""Messages between two cores, as OSU's benchmarks print them, and as records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from haloscope.predict.bench.p2p_points import P2pPoint
+from haloscope.predict.bench.sweep import median_interval
+
+__all__ = ["p2p_header", "p2p_record", "p2p_row"]
+
+_COLUMNS = {
+    "latency": ("Latency (us)",),
+    "bw": ("Bandwidth (MB/s)",),
+    "bibw": ("Bandwidth (MB/s)",),
+    "mbw_mr": ("MB/s", "Messages/s"),
+    "overhead": ("Send (us)", "Receive (us)"),
+    "reduce": ("Add (us)",),
+}
+_TITLES = {
+    "latency": "Latency",
+    "bw": "Bandwidth",
+    "bibw": "Bi-Directional Bandwidth",
+    "mbw_mr": "Multiple Bandwidth / Message Rate",
+    "overhead": "Overheads os(m), or(m)",
+    "reduce": "Local Reduction",
+}
+
+
+def p2p_header(point: P2pPoint, library: str, full: bool, tails: Sequence[float]) -> str:
+    """Return the lines before the first point of a test and pair; all begin with #."""
+    pair = point.pair
+    where = f"core {pair.first} and core {pair.second} ({pair.level})"
+    if point.pairs > 1:
+        where = f"{point.pairs} pairs at once"
+    names = [*_COLUMNS[point.test], *_extra(full, tails)]
+    names += ["Validation"] if point.valid is not None else []
+    title = f"# haloscope bench p2p: MPI {_TITLES[point.test]} Test, {where}, {library}"
+    return f"{title}\n{'# Size':<10}" + "".join(f"{name:>18}" for name in names)
+
+
+def p2p_row(point: P2pPoint, full: bool, tails: Sequence[float]) -> str:
+    """Return bytes and OSU's figure: the mean over all iterations."""
+    values = _figures(point)
+    if full:
+        low, high = point.samples.min(), point.samples.max()
+        values += [1e6 * low, 1e6 * high, len(point.samples) * point.batch]
+    values += [1e6 * value for value in np.percentile(point.samples, tails)] if tails else []
+    text = f"{point.bytes:<10}" + "".join(f"{_number(value):>18}" for value in values)
+    return text if point.valid is None else f"{text}{'Pass' if point.valid else 'Fail':>18}"
+
+
+def p2p_record(point: P2pPoint) -> dict[str, Any]:
+    """Return a point for programs, in seconds, with all its samples."""
+    middle, low, high = median_interval(point.samples)
+    return {
+        "test": point.test,
+        "level": point.pair.level,
+        "first": point.pair.first,
+        "second": point.pair.second,
+        "pairs": point.pairs,
+        "bytes": point.bytes,
+        "iterations": len(point.samples) * point.batch,
+        "batch": point.batch,
+        "time": point.mean,
+        "median": middle,
+        "ci_low": low,
+        "ci_high": high,
+        "valid": point.valid,
+        "samples": [float(f"{value:.5g}") for value in point.samples],
+        "receive_samples": [float(f"{value:.5g}") for value in point.receive],
+    }
+
+
+def _extra(full: bool, tails: Sequence[float]) -> list[str]:
+    names = ["Min (us)", "Max (us)", "Iterations"] if full else []
+    return names + [f"P{tail:g} (us)" for tail in tails]
+
+
+def _figures(point: P2pPoint) -> list[float]:
+    mean = point.mean or float("nan")
+    if point.test in ("bw", "bibw"):
+        return [(2 if point.test == "bibw" else 1) * point.bytes / mean * 1e-6]
+    if point.test == "mbw_mr":
+        return [point.pairs * point.bytes / mean * 1e-6, point.pairs / mean]
+    if point.test == "overhead":
+        return [1e6 * point.mean, 1e6 * float(point.receive.mean())]
+    return [1e6 * point.mean]
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.2f}"

@@ -1,0 +1,172 @@
+"""What somebody must know to believe a measurement: its environment, and the system's noise."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from haloscope.base.arrays import Floats
+from haloscope.base.errors import HaloscopeError, UsageError
+from haloscope.predict.bench.output_stream import Stopped, stream
+from haloscope.predict.mpi_library import program
+
+__all__ = ["Noise", "bench_noise", "free_memory", "noise", "surroundings"]
+
+_BLOCKS = 20
+_LONGEST = 5
+# Work that takes at least a tenth longer than the fastest was interrupted; less is the clock's.
+_DETOUR = 0.1
+_NOISE_SECONDS = 0.2
+_VARIABLES = ("OMPI_", "PRTE_", "PMIX_", "MPIR_", "MPICH_", "UCX_", "FI_", "I_MPI_", "HYDRA_")
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The times of equal quanta of work on some processors, in seconds."""
+
+    quantum: float
+    samples: dict[int, Floats]
+
+    def summary(self) -> dict[str, Any]:
+        """Return figures of all processors together, and of each, as an environment record has them."""
+        each = [self._of(cpu, times) for cpu, times in self.samples.items()]
+        worst = max(each, key=lambda one: one["lost"])
+        return {
+            "quantum": self.quantum,
+            "lost": float(np.mean([one["lost"] for one in each])),
+            "worst_lost": worst["lost"],
+            "worst_cpu": worst["cpu"],
+            "longest_detour": max(one["longest_detours"][0] for one in each),
+            "processors": each,
+        }
+
+    def _of(self, cpu: int, times: Floats) -> dict[str, Any]:
+        best = float(times.min())
+        extra = times - best
+        detours = extra[extra > _DETOUR * best]
+        ends = np.cumsum(times)[extra > _DETOUR * best]
+        # By blocks, because disturbances come in groups.
+        shares = [
+            1 - best * len(part) / float(part.sum()) for part in np.array_split(times, _BLOCKS) if len(part)
+        ]
+        spread = float(np.std(shares, ddof=1)) if len(shares) > 1 else 0.0
+        half = 1.96 * spread / len(shares) ** 0.5
+        lost = float(extra.sum() / times.sum())
+        return {
+            "cpu": cpu,
+            "quanta": len(times),
+            "best": best,
+            "lost": lost,
+            "lost_low": max(lost - half, 0.0),
+            "lost_high": min(lost + half, 1.0),
+            "detours": len(detours),
+            "detours_a_second": len(detours) / float(times.sum()),
+            "median_interval": float(np.median(np.diff(ends))) if len(ends) > 1 else None,
+            "longest_detours": sorted(map(float, extra), reverse=True)[:_LONGEST],
+        }
+
+
+def noise(duration: float = 0.5, quantum: float = 1e-5, processors: Sequence[int] | None = None) -> Noise:
+    """Measure this node for so many seconds, on all processors at once if none are named.
+
+    Raises `UsageError` for processors or times that cannot be.
+    """
+    if not 0 < quantum <= duration / 10:
+        raise UsageError("a quantum takes more than nothing, and a tenth of the duration at most")
+    allowed = sorted(os.sched_getaffinity(0))
+    chosen = allowed if processors is None else sorted(set(processors))
+    foreign = [one for one in chosen if one not in allowed]
+    if foreign or not chosen:
+        raise UsageError(
+            f"processor {foreign[0] if foreign else 'none'} cannot be used here; there are "
+            f"{', '.join(map(str, allowed))}"
+        )
+    command = [
+        str(program("noise")),
+        "--cpus",
+        ",".join(map(str, chosen)),
+        "--quantum",
+        str(quantum * 1e9),
+        "--duration",
+        str(duration * 1e9),
+    ]
+    samples = {}
+    try:
+        for record in stream(command, os.environ, 60 + 5 * duration):
+            if not record["bound"]:
+                raise HaloscopeError(f"processor {record['cpu']}: cannot bind to it")
+            samples[int(record["cpu"])] = np.array(record["samples_ns"], dtype=np.float64) * 1e-9
+    except Stopped as stopped:
+        raise HaloscopeError(f"the probe of noise ended: {stopped.reason}") from None
+    return Noise(quantum, samples)
+
+
+def surroundings(library: str, launcher: str, method: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the first record of a sweep."""
+    return {
+        "record": "environment",
+        "haloscope": version("haloscope"),
+        "library": library,
+        "launcher": launcher,
+        "host": platform.node(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "usable_cores": len(os.sched_getaffinity(0)),
+        "load": round(os.getloadavg()[0], 2),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "governor": _line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "turbo": _line("/sys/devices/system/cpu/intel_pstate/no_turbo"),
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "command": shlex.join(["haloscope", *sys.argv[1:]]),
+        "variables": {n: v for n, v in sorted(os.environ.items()) if n.startswith(_VARIABLES)},
+        "method": dict(method),
+        "noise": _noise(),
+    }
+
+
+def _noise() -> dict[str, Any] | None:
+    """Return what the system takes from programs just now; unknown where the probe cannot run."""
+
+    with contextlib.suppress(HaloscopeError):
+        return noise(_NOISE_SECONDS).summary()
+    return None
+
+
+def _line(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
+
+
+def _processor() -> str | None:
+    lines = (_line("/proc/cpuinfo") or "").splitlines()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, None)
+
+
+def free_memory() -> int:
+    """Return the bytes that programs on this machine can still have."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+# Its name in `import haloscope`.
+bench_noise = noise

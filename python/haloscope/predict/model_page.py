@@ -1,0 +1,215 @@
+"""The page of a model: time against processes and against size, modelled, and measured beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from haloscope.base.errors import printable
+from haloscope.base.units import bytes_text, time_text
+from haloscope.predict.machine import Machine
+from haloscope.predict.prediction import error_summary
+from haloscope.profile.page import page
+from haloscope.profile.page import write_page as write
+
+__all__ = ["figure", "measured_figures", "write_measured_page", "write_page"]
+
+# Okabe and Ito's colours, which colour-blind people can tell apart; the dashes of a line stand for its bytes.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_RED = "#c0392b"
+_SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up")
+_MOST_FIGURES = 3
+
+
+def figure(rows: pl.DataFrame, machine: Machine) -> dict[str, Any]:
+    """Return what Plotly draws of the table `model` of one collective."""
+    sizes = rows["bytes"].unique(maintain_order=True).to_list()
+    names = rows["algorithm"].unique(maintain_order=True).to_list()
+    traces = [
+        _trace(part, names.index(name), sizes.index(size), len(sizes) > 1)
+        for (name, size), part in rows.group_by("algorithm", "bytes", maintain_order=True)
+    ]
+    layout = {
+        "xaxis": {"title": {"text": "processes"}, "type": "log", "tickformat": "d"},
+        "yaxis": {"title": {"text": "time"}, "type": "log", "tickformat": "~s", "ticksuffix": "s"},
+        **topology(machine, rows["ranks"].unique().sort().to_list()),
+    }
+    return {"data": traces, "layout": layout}
+
+
+def _trace(part: pl.DataFrame, colour: int, dash: int, many: bool) -> dict[str, Any]:
+    name, size = part["algorithm"][0], part["bytes"][0]
+    part = part.sort("ranks")
+    return {
+        "type": "scatter",
+        "mode": "lines+markers" if len(part) < 40 else "lines",
+        "name": f"{name}, {bytes_text(size)}" if many else name,
+        "x": part["ranks"].to_list(),
+        "y": part["time"].to_list(),
+        "line": {"color": COLOURS[colour], "dash": DASHES[dash % len(DASHES)], "width": 2},
+        "hovertemplate": "%{x} ranks: %{y:.4s}s",
+    }
+
+
+def topology(machine: Machine, ranks: Sequence[int]) -> dict[str, Any]:
+    """Return lines and labels where the next of these numbers of ranks needs one more level."""
+    # The line stands between the last number of ranks that has room in a level and the first that has none.
+    changes = [level for level in machine.changes(ranks[-1]) if level.cores >= ranks[0]]
+    lines = [
+        {
+            "type": "line",
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "x0": at,
+            "x1": at,
+            "layer": "below",
+            "line": {"color": _RED, "width": 1, "dash": "dash"},
+        }
+        for at in (level.cores + 0.5 for level in changes)
+    ]
+    labels = [{"x": level.cores + 0.5, "text": escaped(level.name)} for level in changes]
+    return {"shapes": lines, "labels": labels}
+
+
+def escaped(name: str) -> str:
+    """Return a name as Plotly shows it: < and & would be markup."""
+    return printable(name).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def measured_figures(rows: pl.DataFrame, machine: Machine) -> list[dict[str, Any]]:
+    """Return the figures of a table of `errors`; of settings, each algorithm's own default."""
+    figures: list[dict[str, Any]] = []
+    # Where there is no measurement with the algorithm's own settings, the first ones stand for it.
+    kept = rows.sort("segment", "fanout").unique(
+        ["collective", "algorithm", "ranks", "bytes"], keep="first", maintain_order=True
+    )
+    for (collective,), part in kept.group_by("collective", maintain_order=True):
+        figures += _against(part, machine, str(collective), "ranks", "bytes")
+        figures += _against(part, machine, str(collective), "bytes", "ranks")
+    return figures
+
+
+def _against(
+    part: pl.DataFrame, machine: Machine, collective: str, axis: str, other: str
+) -> Iterable[dict[str, Any]]:
+    """Yield up to three figures, for the smallest, the middle and the largest of the other quantity."""
+    if part[axis].n_unique() < 2:
+        return
+    values = part[other].unique().sort().to_list()
+    names = part["algorithm"].unique(maintain_order=True).to_list()
+    for value in sorted({values[0], values[len(values) // 2], values[-1]})[:_MOST_FIGURES]:
+        chosen = part.filter(pl.col(other) == value).sort(axis)
+        if chosen[axis].n_unique() < 2:
+            continue
+        said = bytes_text(value) if other == "bytes" else f"{value} processes"
+        ranks = part["ranks"].unique().sort().to_list()
+        marks = topology(machine, ranks) if axis == "ranks" else {"shapes": [], "labels": []}
+        yield {
+            "collective": f"{collective}-{axis}-{value}",
+            "title": f"{collective}, {said}",
+            "sizes": axis == "bytes",
+            "data": [
+                trace
+                for number, name in enumerate(names)
+                for trace in _traces(chosen.filter(pl.col("algorithm") == name), axis, name, number)
+            ],
+            "layout": {
+                "xaxis": {"title": {"text": "processes" if axis == "ranks" else "bytes"}},
+                "yaxis": {"title": {"text": "time, mean over ranks"}},
+                **marks,
+            },
+        }
+
+
+def _traces(part: pl.DataFrame, axis: str, name: str, number: int) -> Iterable[dict[str, Any]]:
+    if part.is_empty():
+        return
+    colour, label = COLOURS[number % len(COLOURS)], printable(name)
+    shared = {"type": "scatter", "x": part[axis].to_list(), "legendgroup": label}
+    yield {
+        **shared,
+        "mode": "markers",
+        "name": label,
+        "y": part["time"].to_list(),
+        "marker": {"color": colour, "size": 7, "symbol": _SYMBOLS[number // len(COLOURS) % 6]},
+        "hovertemplate": "%{x}: %{y:.4s}s measured",
+    }
+    yield {
+        **shared,
+        "mode": "lines",
+        "name": f"{label}, modelled",
+        "showlegend": False,
+        "y": part["modelled"].to_list(),
+        "line": {"color": colour, "width": 1.5, "dash": DASHES[number // len(COLOURS) % 6]},
+        "hovertemplate": "%{x}: %{y:.4s}s modelled",
+    }
+
+
+def write_page(
+    rows: pl.DataFrame, machine: Machine, output: Path, *, about: dict[str, str] | None = None
+) -> None:
+    """Write the page about a table of `model` for a machine; `about` is what it was made with.
+
+    Raises `OutputError` if the page cannot be written.
+    """
+    said = _about(machine) | (about or {})
+    figures = [
+        {"collective": collective, **figure(part, machine)}
+        for (collective,), part in rows.group_by("collective", maintain_order=True)
+    ]
+    _write(machine, said, figures, output)
+
+
+def write_measured_page(rows: pl.DataFrame, machine: Machine, output: Path) -> None:
+    """Write the page about a table of `errors`: measured against modelled, and their differences.
+
+    Raises `OutputError` if the page cannot be written.
+    """
+    said = _about(machine) | {
+        "Time": "mean over ranks and iterations, as OSU's; points are measured, lines modelled",
+        "Error": "relative, of the modelled time",
+    }
+    summary = [
+        [
+            row["collective"],
+            printable(row["algorithm"]),
+            row["points"],
+            *(f"{100 * row[name]:.1f} %" for name in ("error_median", "error_p90", "error_max")),
+        ]
+        for row in error_summary(rows).to_dicts()
+    ]
+    _write(machine, said, measured_figures(rows, machine), output, summary)
+
+
+def _about(machine: Machine) -> dict[str, str]:
+    levels = (
+        f"{level.name} ({level.cores} cores) {time_text(float(level.latency))}" for level in machine.levels
+    )
+    return {
+        "Machine": machine.description,
+        "Source": machine.source,
+        "Latency within": "; ".join(levels),
+        "Placement": "rank r on core r, one node after the other",
+    }
+
+
+def _write(
+    machine: Machine,
+    said: Mapping[str, str],
+    figures: Sequence[Mapping[str, Any]],
+    output: Path,
+    errors: Sequence[Sequence[Any]] = (),
+) -> None:
+    data = {
+        "machine": printable(machine.name),
+        "about": [[key, printable(value)] for key, value in said.items() if value],
+        "figures": figures,
+        "errors": errors,
+    }
+    title = f"{printable(machine.name)} – Haloscope model"
+    write(page("model.html", title, ["model.js"], data, "predict"), Path(output))

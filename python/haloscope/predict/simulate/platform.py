@@ -1,0 +1,300 @@
+"""Platforms from short YAML: what kind of network, how many of what, how fast."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from importlib.abc import Traversable
+from importlib.resources import files
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from haloscope.base import units
+from haloscope.base.errors import MachineError
+from haloscope.predict.machine_files import load_machine, machines
+
+__all__ = [
+    "FatTree",
+    "MachinePlatform",
+    "Network",
+    "Platform",
+    "Torus",
+    "load_platform",
+    "near_cube",
+    "platforms",
+]
+
+Time = Annotated[Decimal, BeforeValidator(units.time)]
+Speed = Annotated[Decimal, BeforeValidator(units.speed)]
+Count = Annotated[int, Field(ge=1, le=1 << 20)]
+Sharing = Literal["splitduplex", "shared", "fatpipe"]
+_MOST_HOSTS = 1 << 17
+_N = TypeVar("_N", bound="Network")
+_SHIPPED = files("haloscope.predict.simulate") / "platforms"
+_MOST_BYTES = 1 << 20
+_FORM = "docs/reference/simulate.md has the form"
+
+
+def near_cube(count: int) -> tuple[int, int, int]:
+    """Return the three factors of `count` with the smallest sum, largest first."""
+    best = (count, 1, 1)
+    for z in range(1, round(count ** (1 / 3)) + 2):
+        if count % z:
+            continue
+        for y in range(z, int((count // z) ** 0.5) + 1):
+            if count // z % y == 0 and count // z // y + y + z < sum(best):
+                best = (count // z // y, y, z)
+    return best
+
+
+def fitting_tree(hosts: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Return a tree of one width, with half as many links up: two levels up to 64 hosts, else three."""
+    levels = 2 if hosts <= 64 else 3
+    width = next(width for width in range(2, hosts + 2) if width**levels >= hosts)
+    up = (1, *((max(1, width // 2),) * (levels - 1)))
+    return (width,) * levels, up, (1,) * levels
+
+
+def fitting_dragonfly(hosts: int) -> tuple[int, int, int, int]:
+    """Powers of two; no more groups than routers a chassis, which SimGrid needs."""
+    nodes = 2 if hosts <= 1024 else 4
+    powers = [1 << power for power in range(10)]
+    shapes = [
+        (groups, chassis, routers, nodes)
+        for groups, chassis, routers in product(powers, repeat=3)
+        if chassis <= routers and groups <= routers <= 4 * groups
+    ]
+    fitting = [shape for shape in shapes if prod(shape) >= hosts]
+    return min(fitting, key=lambda shape: (prod(shape), sum(shape)))
+
+
+class _Described(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(min_length=1)]
+    description: str = ""
+
+
+class Network(_Described):
+    """What all networks have: the same links everywhere, and hosts of so many cores."""
+
+    bandwidth: Speed
+    latency: Time
+    cores: Count = 1
+    """Ranks that a host takes; they talk over its loopback."""
+    loopback_bandwidth: Speed = Decimal("20e9")
+    loopback_latency: Time = Decimal("100e-9")
+    sharing: Sharing = "splitduplex"
+    """Of a link: each direction for itself, both together, or no contention at all."""
+
+    def hosts(self, ranks: int) -> int:
+        """Return how many hosts the network has that is built for so many ranks."""
+        raise NotImplementedError
+
+    def parameters(self, ranks: int) -> str:
+        """Return SimGrid's `topo_parameters`."""
+        raise NotImplementedError
+
+    def needed(self, ranks: int) -> int:
+        """Return the number of hosts that so many ranks fill."""
+        return -(-ranks // self.cores)
+
+
+class FatTree(Network):
+    """Switches in levels; without sizes, a tree that tapers 2:1 and just holds the ranks."""
+
+    topology: Literal["fat_tree"]
+    routing: Literal["d-mod-k"] = "d-mod-k"
+    down: tuple[Count, ...] | None = None
+    up: tuple[Count, ...] | None = None
+    parallel: tuple[Count, ...] | None = None
+
+    @model_validator(mode="after")
+    def _levels(self) -> FatTree:
+        given = [value for value in (self.down, self.up, self.parallel) if value is not None]
+        if given and (self.down is None or self.up is None):
+            raise ValueError("a fat tree needs both down and up, or neither")
+        if len({len(value) for value in given}) > 1:
+            raise ValueError("down, up and parallel need a number for each level")
+        return _small_enough(self)
+
+    def _tree(self, ranks: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        if self.down is None or self.up is None:
+            return fitting_tree(self.needed(ranks))
+        return self.down, self.up, self.parallel or (1,) * len(self.down)
+
+    def hosts(self, ranks: int) -> int:
+        return prod(self._tree(ranks)[0])
+
+    def parameters(self, ranks: int) -> str:
+        tree = self._tree(ranks)
+        return ";".join([str(len(tree[0])), *(",".join(map(str, part)) for part in tree)])
+
+
+class Torus(Network):
+    """A grid that is closed in every direction; without sizes, as near to a cube as it can be."""
+
+    topology: Literal["torus"]
+    routing: Literal["dimension-order"] = "dimension-order"
+    dimensions: Annotated[tuple[Count, ...], Field(min_length=1, max_length=6)] | None = None
+
+    @model_validator(mode="after")
+    def _size(self) -> Torus:
+        return _small_enough(self)
+
+    def _sizes(self, ranks: int) -> tuple[int, ...]:
+        sizes = self.dimensions or near_cube(self.needed(ranks))
+        # SimGrid makes a host its own neighbour across a dimension of one.
+        return tuple(size for size in sizes if size > 1) or (2,)
+
+    def hosts(self, ranks: int) -> int:
+        return prod(self._sizes(ranks))
+
+    def parameters(self, ranks: int) -> str:
+        return ",".join(map(str, self._sizes(ranks)))
+
+
+class Dragonfly(Network):
+    """Connected groups of chassis of routers; without sizes, one that holds all ranks."""
+
+    topology: Literal["dragonfly"]
+    routing: Literal["minimal"] = "minimal"
+    groups: Count | None = None
+    chassis: Count | None = None
+    routers: Count | None = None
+    nodes: Count | None = None
+    links: Annotated[tuple[Count, Count, Count], Field(min_length=3, max_length=3)] = (2, 1, 2)
+    """Parallel links between groups, between chassis, between routers."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Dragonfly:
+        sizes = (self.groups, self.chassis, self.routers, self.nodes)
+        if any(size is None for size in sizes) and any(size is not None for size in sizes):
+            raise ValueError("a dragonfly needs groups, chassis, routers and nodes, or none of them")
+        if self.groups and self.routers and self.routers < self.groups:
+            raise ValueError(
+                f"SimGrid needs at least as many routers a chassis as groups: {self.routers} "
+                f"routers, {self.groups} groups"
+            )
+        return _small_enough(self)
+
+    def _sizes(self, ranks: int) -> tuple[int, int, int, int]:
+        if self.groups and self.chassis and self.routers and self.nodes:
+            return self.groups, self.chassis, self.routers, self.nodes
+        return fitting_dragonfly(self.needed(ranks))
+
+    def hosts(self, ranks: int) -> int:
+        return prod(self._sizes(ranks))
+
+    def parameters(self, ranks: int) -> str:
+        groups, chassis, routers, nodes = self._sizes(ranks)
+        a, b, c = self.links
+        return f"{groups},{a};{chassis},{b};{routers},{c};{nodes}"
+
+
+class MachinePlatform(_Described):
+    """The cores of a machine model, with exactly its latencies between any two."""
+
+    topology: Literal["machine"] = "machine"
+    machine: Annotated[str, Field(min_length=1)]
+
+    @field_validator("machine")
+    @classmethod
+    def _one_line(cls, text: str) -> str:
+        return text.strip()
+
+
+Platform = FatTree | Torus | Dragonfly | MachinePlatform
+
+
+def _small_enough(network: _N) -> _N:
+    hosts = network.hosts(1)
+    if hosts > _MOST_HOSTS:
+        raise ValueError(f"{hosts} hosts are more than {_MOST_HOSTS}")
+    return network
+
+
+_KINDS: dict[str, type[FatTree | Torus | Dragonfly | MachinePlatform]] = {
+    "fat_tree": FatTree,
+    "torus": Torus,
+    "dragonfly": Dragonfly,
+    "machine": MachinePlatform,
+}
+
+
+def platforms() -> list[str]:
+    """Return the names of the platforms that come with Haloscope, the machine models among them."""
+    names = [Path(entry.name) for entry in _SHIPPED.iterdir()]
+    return sorted({name.stem for name in names if name.suffix == ".yaml"} | set(machines()))
+
+
+def load_platform(platform: str | Path) -> Platform:
+    """Read a platform: a name from `platforms()`, or the path of a platform's or a machine's YAML.
+
+    Raises `MachineError` for what cannot be found, read or understood.
+    """
+    text = str(platform)
+    if text in machines():
+        return MachinePlatform(name=text, machine=text)
+    shipped = _SHIPPED / f"{text}.yaml"
+    if text in platforms():
+        return _parsed(shipped, text)
+    path = Path(platform)
+    if not path.suffix and not path.exists():
+        known = ", ".join(platforms())
+        raise MachineError(f"there is no platform {text!r}; there is {known}, or name a YAML file")
+    return _parsed(path, text)
+
+
+def _parsed(place: Traversable, name: str) -> Platform:
+    values = _values(place, name)
+    if isinstance(values, dict) and "levels" in values:  # a machine model itself
+        return MachinePlatform(name=load_machine(name).name, machine=name)
+    if not isinstance(values, dict):
+        raise MachineError(f"{name}: is no platform; {_FORM}")
+    if "machine" in values and "topology" not in values:
+        values["topology"] = "machine"
+    kind = _KINDS.get(str(values.get("topology")))
+    if kind is None:
+        raise MachineError(f"{name}: topology: is one of {', '.join(_KINDS)}; {_FORM}")
+    try:
+        return kind.model_validate({"name": Path(name).stem, **values})
+    except ValidationError as error:
+        raise MachineError(f"{name}: {_first(error)}") from None
+
+
+def _values(place: Traversable, name: str) -> Any:
+    try:
+        with place.open("rb") as stream:
+            text = stream.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise MachineError(f"{name}: cannot be read: {error.strerror}") from None
+    if len(text) > _MOST_BYTES:
+        raise MachineError(f"{name}: is no platform: larger than {_MOST_BYTES} bytes")
+    try:
+        return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise MachineError(f"{name}{line}: is not YAML: {error.problem}") from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise MachineError(f"{name}: is not YAML text") from None
+
+
+def _first(error: ValidationError) -> str:
+    problems = error.errors()
+    place = ".".join(str(part) for part in problems[0]["loc"]) or "platform"
+    said = problems[0]["msg"].removeprefix("Value error, ")
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return f"{place}: {said}{more}; {_FORM}"

@@ -1,0 +1,226 @@
+"""The pattern of a profile: as it was recorded, or scaled to another number of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from haloscope import explain
+from haloscope.base.arrays import Floats
+from haloscope.base.errors import UsageError
+from haloscope.predict.simulate.collectives import blocking_name
+from haloscope.predict.simulate.pattern import Collective, Node, Pattern
+from haloscope.predict.simulate.rank_grids import Grid, Offset, detect
+
+__all__ = ["IN_MPI", "Grown", "computing_of", "grid_of", "pattern_of", "require_pattern", "sends_of"]
+
+SCALES = ("weak", "strong")
+IN_MPI = ("p2p_time", "coll_time", "rma_time", "io_time", "other_time")
+_TABLES = ("ranks", "partners", "collectives")
+
+
+@dataclass(frozen=True)
+class Grown:
+    """What an average rank does in each region at another number of ranks, by the region's path.
+
+    `computing` is in seconds, the others are how many times as many, or as large, as in the profile. Those of
+    messages are for patterns without a grid: on a grid neighbours tell them.
+    """
+
+    how: str
+    is_grid: bool
+    computing: Floats
+    sends: Floats
+    message_bytes: Floats
+    calls: Floats
+    call_bytes: Floats
+
+    @classmethod
+    def same(cls, is_grid: bool, computing: Floats) -> Grown:
+        """Return no growth: all ranks compute as long."""
+        ones = np.ones(len(computing))
+        return cls("each rank alike", is_grid, computing, ones, ones, ones, ones)
+
+
+def require_pattern(opened: explain.Profile) -> None:
+    """Raise `UsageError` if a profile has no pattern, `ProfileError` if it is damaged."""
+    opened.verify()
+    for table in _TABLES:
+        if lacking := opened.lacks(table):
+            raise UsageError(f"{opened.path}: has no pattern to simulate: {lacking}")
+
+
+def pattern_of(
+    profile: Path, ranks: int | None, scale: str, compute: float, grown: Grown | None = None
+) -> Pattern:
+    """Return the pattern of a profile; it is scaled if `ranks` is not its own number.
+
+    With `grown`, each rank does what that says.
+    """
+    if scale not in SCALES:
+        raise UsageError(f"no way to scale is called {scale!r}; there are weak and strong")
+    with explain.open(profile) as opened:
+        require_pattern(opened)
+        return _Reading(opened, compute).pattern(ranks, scale, grown)
+
+
+def grid_of(opened: explain.Profile) -> Grid | None:
+    """Return the grid of ranks that explains who sends to whom, None if there is none."""
+    partners = sends_of(opened)
+    return detect(int(opened.info["ranks"]), partners["rank"].to_numpy(), partners["partner"].to_numpy())
+
+
+def sends_of(opened: explain.Profile) -> pl.DataFrame:
+    """Return what ranks send to each other, without what goes to processes outside of the world."""
+    return opened.frame("partners").filter((pl.col("sends") > 0) & (pl.col("partner") >= 0))
+
+
+def computing_of(opened: explain.Profile) -> pl.DataFrame:
+    """Return path, rank, instances, and the seconds that are neither in nested regions nor in MPI."""
+    rows = opened.frame("ranks")
+    times = rows.select("path", "rank", "time").join(opened.frame("paths", ["path", "parent"]), on="path")
+    nested = times.group_by(pl.col("parent").alias("path"), "rank").agg(nested=pl.col("time").sum())
+    left = pl.col("time") - pl.col("nested").fill_null(0) - pl.sum_horizontal(IN_MPI)
+    return rows.join(nested, on=["path", "rank"], how="left").select(
+        "path", "rank", "instances", compute=left.clip(0)
+    )
+
+
+class _Reading:
+    """A profile's tables as a pattern."""
+
+    def __init__(self, profile: explain.Profile, compute: float) -> None:
+        self.profile = profile
+        self.info: dict[str, Any] = dict(profile.info)
+        self.ranks = int(self.info["ranks"])
+        self.compute = compute
+        self.paths = profile.frame("paths")
+        self.rows = profile.frame("ranks")
+        self.partners = sends_of(profile)
+        self.collectives = profile.frame("collectives")
+
+    def pattern(self, ranks: int | None, scale: str, grown: Grown | None) -> Pattern:
+        count = ranks or self.ranks
+        nodes, grid = self._tree(), None
+        if grown is not None:
+            how = f"scaled {scale}ly from {self.ranks} ranks, {grown.how}"
+            grid = self._fill_grown(nodes, count, scale, grown)
+        elif count == self.ranks:
+            how = "as recorded"
+            self._fill(nodes)
+        else:
+            how = f"scaled {scale}ly from {self.ranks} ranks"
+            grid = self._fill_scaled(nodes, count, scale)
+        self._fill_collectives(nodes, count, grown)
+        return Pattern(count, str(self.info.get("program", "program")), how, nodes[0], grid)
+
+    def _tree(self) -> list[Node]:
+        nodes: list[Node] = []
+        most = dict(self.rows.group_by("path").agg(pl.col("instances").max()).iter_rows())
+        for path, parent, name, communication in self.paths.select(
+            "path", "parent", "name", "communication"
+        ).iter_rows():
+            node = Node(path, str(name), bool(communication), max(1, most.get(path, 1)))
+            nodes.append(node)
+            if parent >= 0:
+                nodes[parent].children.append(node)
+        return nodes
+
+    def _computing(self) -> pl.DataFrame:
+        return computing_of(self.profile).with_columns(pl.col("compute") * self.compute)
+
+    def _fill(self, nodes: Sequence[Node]) -> None:
+        for path, rank, instances, seconds in self._computing().iter_rows():
+            nodes[path].own[rank] = (instances, seconds)
+        for path, rank, partner, sends, size in self._messages().iter_rows():
+            nodes[path].add_message(rank, partner, sends, size)
+
+    def _messages(self) -> pl.DataFrame:
+        return self.partners.select("path", "rank", "partner", "sends", "bytes_sent")
+
+    def _fill_scaled(self, nodes: Sequence[Node], count: int, scale: str) -> Grid:
+        grid = grid_of(self.profile)
+        if grid is None:
+            raise UsageError(
+                f"no grid of {self.ranks} ranks explains who sends to whom: the pattern cannot be "
+                "scaled; leave out -n to replay it as recorded, or name profiles of five numbers of ranks"
+            )
+        grow = self._grow(count, scale)
+        mean = self._computing().group_by("path").agg(pl.col("instances").max(), pl.col("compute").mean())
+        for path, instances, seconds in mean.iter_rows():
+            nodes[path].own = dict.fromkeys(range(count), (instances, seconds * grow))
+        self._fill_offsets(nodes, grid, grow)
+        return grid.grown(count)
+
+    def _grow(self, count: int, scale: str) -> float:
+        return self.ranks / count if scale == "strong" else 1.0
+
+    def _fill_grown(self, nodes: Sequence[Node], count: int, scale: str, grown: Grown) -> Grid | None:
+        if not grown.is_grid:
+            self._fill_tiles(nodes, count, grown)
+            return None
+        grid = grid_of(self.profile)
+        assert grid is not None
+        instances = self.rows.group_by("path").agg(pl.col("instances").max())
+        for path, passes in instances.iter_rows():
+            seconds = float(grown.computing[path]) * self.compute
+            nodes[path].own = dict.fromkeys(range(count), (passes, seconds))
+        self._fill_offsets(nodes, grid, self._grow(count, scale))
+        return grid.grown(count)
+
+    def _fill_tiles(self, nodes: Sequence[Node], count: int, grown: Grown) -> None:
+        """Set the recorded ranks side by side, again and again; between two tiles nothing is sent."""
+        own = self._computing()
+        before = own.group_by("path").agg(pl.col("compute").sum() / self.ranks)
+        times = {
+            path: float(grown.computing[path]) * self.compute / mean if mean else 0.0
+            for path, mean in before.iter_rows()
+        }
+        messages = self._messages()
+        for first in range(0, count, self.ranks):
+            for path, rank, instances, seconds in own.iter_rows():
+                if first + rank < count:
+                    nodes[path].own[first + rank] = (instances, seconds * times[path])
+            for path, rank, partner, sends, size in messages.iter_rows():
+                if first + max(rank, partner) < count:
+                    number = max(1, round(sends * grown.sends[path]))
+                    large = round(size / sends * number * grown.message_bytes[path])
+                    nodes[path].add_message(first + rank, first + partner, number, large)
+
+    def _fill_offsets(self, nodes: Sequence[Node], grid: Grid, grow: float) -> None:
+        """Give each region the mean number of messages and of bytes of the ranks that have that neighbour."""
+        offsets = grid.offsets(self.partners["rank"].to_numpy(), self.partners["partner"].to_numpy())
+        frame = self.partners.with_columns(
+            **{name: pl.Series(offsets[:, axis]) for axis, name in enumerate("xyz")}
+        )
+        means = frame.group_by("path", "x", "y", "z", maintain_order=True).agg(
+            pl.col("sends").mean().round(), pl.col("bytes_sent").mean().round()
+        )
+        for path, x, y, z, sends, size in means.iter_rows():
+            offset = int(x), int(y), int(z)
+            shrunk = round(int(size) * grow ** (max(0, 3 - _axes(offset)) / 3))
+            nodes[path].offsets[offset] = (max(1, int(sends)), shrunk)
+
+    def _fill_collectives(self, nodes: Sequence[Node], count: int, grown: Grown | None) -> None:
+        inside = dict(self.rows.group_by("path").len().iter_rows())
+        grouped = self.collectives.group_by(
+            "path", "operation", "comm_size", "bytes", maintain_order=True
+        ).agg(pl.col("calls").sum())
+        for path, operation, size, data, calls in grouped.iter_rows():
+            each = max(1, round(calls / max(1, min(inside.get(path, self.ranks), self.ranks))))
+            members = count if size >= self.ranks else size
+            if grown is not None:
+                each = max(1, round(each * grown.calls[path]))
+            large = data if grown is None else round(data * grown.call_bytes[path])
+            if members > 1:
+                nodes[path].collectives.append(Collective(blocking_name(operation), members, large, each))
+
+
+def _axes(offset: Offset) -> int:
+    """Return how many directions a neighbour is off in: 1 across a face, 2 an edge, 3 a corner."""
+    return int(np.count_nonzero(offset))

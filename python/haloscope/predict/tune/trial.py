@@ -1,0 +1,250 @@
+"""Measures through `bench`: all algorithms at points, and default against tuned, interleaved."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from haloscope.base.arrays import Floats
+from haloscope.base.errors import RecorderError
+from haloscope.predict.bench.grid import Unit, lines_of, shuffled
+from haloscope.predict.bench.launches import Launches, measure
+from haloscope.predict.bench.method import CollectiveMethod
+from haloscope.predict.bench.surroundings import surroundings
+from haloscope.predict.bench.sweep import Journal, Sweep, identity, row_of
+from haloscope.predict.bench.workload import CollectivePoint
+from haloscope.predict.budget import Launch, Measuring, few_calls, measure_within
+from haloscope.predict.laws import Way
+from haloscope.predict.mpi_library import DEFAULT, Algorithm
+from haloscope.predict.tune.choice import Candidate, holm
+from haloscope.predict.tune.verification import Bench
+
+__all__ = [
+    "Trial",
+    "gain_interval",
+    "known",
+    "mean_gain",
+    "measure_all",
+    "measure_best",
+    "measure_both",
+    "not_holding",
+    "runs_of",
+    "slower",
+    "steps_of_all",
+]
+
+Step = Callable[[str], None]
+_TUNED = "tuned"
+_OWN = Candidate()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The times of one point, one a round, by the library's own choice and by the rules."""
+
+    default: Floats
+    tuned: Floats
+
+    @property
+    def gains(self) -> Floats:
+        """The logarithms of default / tuned, one a round."""
+        return np.log(self.default / self.tuned)
+
+
+def steps_of_all(
+    bench: Bench, points: Sequence[CollectivePoint], segments: Sequence[int], launches: int = 1
+) -> int:
+    """Return how many points `measure_all` measures."""
+    return launches * sum(len(unit.sizes) for unit in _units(bench, points, segments))
+
+
+def measure_all(
+    bench: Bench,
+    points: Sequence[CollectivePoint],
+    segments: Sequence[int],
+    method: CollectiveMethod,
+    step: Step,
+) -> Sweep:
+    """Measure every algorithm at these points, in random order, in `method.launches` of each."""
+    order = random.Random(method.seed)
+    units = [
+        replace(unit, launch=launch)
+        for launch in range(method.launches)
+        for unit in shuffled(_units(bench, points, segments), order)
+    ]
+    kept = _journal(bench, method)
+    measure(units, bench.library, method, kept, step)
+    return Sweep.of(kept.environment, list(kept.points.values()))
+
+
+def measure_best(
+    bench: Bench,
+    calls: Mapping[CollectivePoint, int],
+    segments: Sequence[int],
+    method: CollectiveMethod,
+    budget: float,
+    step: Step,
+) -> Sweep:
+    """Measure for `budget` seconds what choices should gain the most by, of points that are called so often.
+
+    The library's own choice is measured at all points, however long that takes. Of each point there are a
+    tenth of the method's calls.
+    """
+    method = replace(method, iterations=few_calls(method.iterations), warmup=few_calls(method.warmup))
+    units = {
+        Way(unit.collective, unit.algorithm.name, unit.segment): unit
+        for unit in _units(bench, list(calls), segments)
+    }
+    kept = _journal(bench, method)
+    weights = {(point.collective, point.ranks, point.bytes): float(number) for point, number in calls.items()}
+    asked = {way: bench.library.asked(unit.algorithm) for way, unit in units.items()}
+    kinds = {way: one.settings for way, one in asked.items() if one is not None}
+    measuring = Measuring(units, weights, method.iterations + method.warmup, kinds=kinds)
+
+    def measured(launch: Launch) -> tuple[dict[int, float], float]:
+        begin = time.monotonic()
+        unit = replace(units[launch.way], ranks=launch.ranks, sizes=launch.sizes)
+        launches.measure(unit)
+        rows = [row_of(kept.points[identity(unit.point(size))]) for size in launch.sizes]
+        medians = {row["bytes"]: row["median"] for row in rows if row["status"] == "ok"}
+        return medians, time.monotonic() - begin
+
+    with Launches(bench.library, method, kept, step) as launches:
+        measure_within(measuring, measured, budget)
+    return Sweep.of(kept.environment, list(kept.points.values()))
+
+
+def _units(bench: Bench, points: Sequence[CollectivePoint], segments: Sequence[int]) -> list[Unit]:
+    return [
+        Unit(one.with_segment(segment), segment, 0, ranks, bench.mapping, sizes)
+        for (collective, ranks), sizes in lines_of(points).items()
+        for one in bench.library.algorithms(collective)
+        for segment in (segments if one.segments else (0,))
+    ]
+
+
+def measure_both(
+    bench: Bench,
+    points: Sequence[CollectivePoint],
+    environment: Mapping[str, str],
+    method: CollectiveMethod,
+    rounds: int,
+    step: Step,
+) -> dict[CollectivePoint, Trial]:
+    """Measure default and tuned in turn, each a launch of its own, which of them first by lot."""
+    lot = random.Random(method.seed + 1)
+    found: dict[CollectivePoint, tuple[list[float], list[float]]] = {point: ([], []) for point in points}
+    for _ in range(rounds):
+        for (collective, ranks), sizes in lines_of(points).items():
+            ways = [Algorithm(collective), Algorithm(collective, _TUNED, None, _pairs(environment))]
+            lot.shuffle(ways)
+            order = tuple(lot.sample(sizes, len(sizes)))
+            kept = _journal(bench, method)
+            units = [Unit(one, 0, 0, ranks, bench.mapping, order) for one in ways]
+            measure(units, bench.library, method, kept, step)
+            _collect(Sweep.of(kept.environment, list(kept.points.values())), found)
+    return {point: Trial(np.array(a), np.array(b)) for point, (a, b) in found.items()}
+
+
+def _pairs(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(environment.items())
+
+
+def _collect(sweep: Sweep, found: Mapping[CollectivePoint, tuple[list[float], list[float]]]) -> None:
+    for row in sweep.points.iter_rows(named=True):
+        point = CollectivePoint(row["collective"], row["ranks"], row["bytes"])
+        if row["status"] != "ok":
+            way = "with the rules" if row["algorithm"] == _TUNED else "without rules"
+            raise RecorderError(f"{point} {way}: {row['reason']}")
+        found[point][row["algorithm"] == _TUNED].append(row["median"])
+
+
+def _journal(bench: Bench, method: CollectiveMethod) -> Journal:
+    about: dict[str, Any] = surroundings(bench.library.name, "", method.words())
+    return Journal(about, None)
+
+
+def known(bench: Bench, collective: str, name: str, segment: int, fanout: int) -> Algorithm:
+    """Return the library's algorithm of that name. Raises `RecorderError` if it has none."""
+    for one in bench.library.algorithms(collective):
+        if one.name == name and name != DEFAULT:
+            return replace(one).with_segment(segment).with_fanout(fanout)
+    raise RecorderError(
+        f"{bench.library.name} has no algorithm {name} for {collective}: it was measured with "
+        "another library or version; measure again with this one (haloscope bench collective)"
+    )
+
+
+def gain_interval(logarithms: Floats, level: float = 0.05) -> tuple[float, ...]:
+    """Return the geometric mean of gains, one a round, and its interval by Student's t."""
+    from scipy.stats import t
+
+    count, middle = len(logarithms), float(np.mean(logarithms))
+    if count < 2:
+        return math.exp(middle), 0.0, math.inf
+    half = float(t.ppf(1 - level / 2, count - 1) * np.std(logarithms, ddof=1) / math.sqrt(count))
+    return math.exp(middle), math.exp(middle - half), math.exp(middle + half)
+
+
+def mean_gain(trials: Mapping[CollectivePoint, Trial], level: float = 0.05) -> tuple[float, ...]:
+    """Return the geometric mean over all points, with its interval over the rounds."""
+    return gain_interval(np.mean([trial.gains for trial in trials.values()], axis=0), level)
+
+
+def not_holding(
+    chosen: Mapping[CollectivePoint, Candidate], trials: Mapping[CollectivePoint, Trial], level: float = 0.05
+) -> set[CollectivePoint]:
+    """Return the points whose rule gains nothing for certain, or that it makes slower.
+
+    A rule is judged over all of its sizes together, since a round is one launch that they share;
+    one of its points that is slower for certain is enough to drop it. Holm's correction over rules,
+    and over points.
+    """
+    runs = runs_of(chosen)
+    gained = holm([_probability([trials[p] for p in run], "greater") for run in runs])
+    late = slower(trials, level)
+    dropped: set[CollectivePoint] = set()
+    for run, p in zip(runs, gained, strict=True):
+        if p >= level or late.intersection(run):
+            dropped.update(run)
+    return dropped
+
+
+def slower(trials: Mapping[CollectivePoint, Trial], level: float = 0.05) -> set[CollectivePoint]:
+    """Return the points that are slower with the rules, for certain."""
+    points = list(trials)
+    p_values = holm([_probability([trials[point]], "less") for point in points])
+    return {point for point, p in zip(points, p_values, strict=True) if p < level}
+
+
+def runs_of(chosen: Mapping[CollectivePoint, Candidate]) -> list[list[CollectivePoint]]:
+    """Return the points of each rule: neighbours in size with one choice that is not the library's."""
+    runs: list[list[CollectivePoint]] = []
+    before: CollectivePoint | None = None
+    for point in sorted(chosen):
+        line = before is not None and (before.collective, before.ranks) == (point.collective, point.ranks)
+        if chosen[point] != _OWN:
+            if line and before and chosen[before] == chosen[point]:
+                runs[-1].append(point)
+            else:
+                runs.append([point])
+        before = point
+    return runs
+
+
+def _probability(trials: Sequence[Trial], alternative: Literal["greater", "less"]) -> float:
+    """Return the probability of such gains if there were none: one-sided t-test over the rounds."""
+    from scipy.stats import ttest_1samp
+
+    rounds = np.mean([trial.gains for trial in trials], axis=0)
+    if len(rounds) < 2:
+        return 1.0
+    if np.ptp(rounds) == 0:
+        return 0.0 if (rounds[0] > 0) == (alternative == "greater") and rounds[0] else 1.0
+    return float(ttest_1samp(rounds, 0.0, alternative=alternative).pvalue)

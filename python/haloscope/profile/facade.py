@@ -1,0 +1,197 @@
+"""One profile as tables: what `haloscope.open` returns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+# Fronts load what is behind their names when it is needed: most profiles have no trace, and no call sites.
+from haloscope.profile import sites
+from haloscope.profile import trace as traces
+from haloscope.profile import waiting as waits
+from haloscope.profile.importing.recognised import kind_of_foreign, open_foreign
+from haloscope.profile.store.format import ProfileFile
+from haloscope.profile.store.hosts import Hosts
+from haloscope.profile.store.info_keys import TRACE_TABLES, checked_info
+from haloscope.profile.store.profile_data import ProfileData
+from haloscope.profile.store.source import Source
+from haloscope.profile.store.trace_tables import Trace
+from haloscope.profile.store.tree import RegionTree
+from haloscope.profile.tables.instances import Instances
+from haloscope.profile.tables.table_builders import build
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["RUN_COLUMNS", "Profile", "labelled", "open", "run_columns", "run_row"]
+
+_NO_TRACE = "the run was recorded without a trace: record it with `haloscope run --trace`"
+
+
+class Profile:
+    """What one run left behind. Columns are read and checked when a table needs them.
+
+    Close it, or use it in a `with` statement, when many profiles are open at a time.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Open the profile at `path`. Raises `ProfileError` if it is not a whole profile."""
+        self.data = ProfileData(open_source(path))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<haloscope profile {str(self.path)!r}>"
+
+    @property
+    def path(self) -> Path:
+        """The path of the profile."""
+        return self.data.path
+
+    @property
+    def file(self) -> ProfileFile:
+        """The recorder's file. Raises `UsageError` for a profile of another tool."""
+        return self.data.file
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """The run information as the recorder wrote it; the table `info` says more."""
+        return self.data.info
+
+    def table(self, name: str, *, exclusive: bool = False, region: str | None = None) -> pl.DataFrame:
+        """Return a table with the columns of the reference (docs/reference/tables.md).
+
+        Values are inclusive of nested regions unless `exclusive`; `region` keeps the rows whose
+        region or path is that. Counts and bytes are Int64, times Float64 seconds, what is unknown
+        is null. Raises `UsageError` for an unknown table or region, `ProfileError` for damage.
+        """
+        return self.data.guarded(lambda: build(self.data, name, exclusive, region))
+
+    def frame(self, table: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Return a table of the file with its own column names; empty if the file lacks it.
+
+        `columns` are those to read, default all of format version 1. NaN and infinities are null.
+        Raises `ProfileError` for damage.
+        """
+        return self.data.frame(table, columns)
+
+    def lacks(self, name: str) -> str | None:
+        """Return why nothing can be in the table `name`, None where the run decides.
+
+        Other tools than the recorder do not know all tables.
+        """
+        return self.data.source.lacks(name)
+
+    def remarks(self, table: str) -> list[str]:
+        """Return what a table leaves out, or why it has nothing, in sentences."""
+        if lacking := self.lacks(table):
+            return [lacking]
+        if table in TRACE_TABLES:
+            return self.data.guarded(lambda: self.waiting.remarks) if self.has_trace else [_NO_TRACE]
+        return self.site_book.remarks if table == "sites" else []
+
+    def instances(self, region: str) -> Instances:
+        """Return start, duration and wait of every instance of a region, as matrices.
+
+        `instances("halo").duration[p, k]` are the seconds that pass k through `halo` took on the
+        p-th rank. Raises `UsageError` unless instances of one path were kept (`run --series`),
+        `ProfileError` for damage.
+        """
+        return self.data.guarded(lambda: Instances(self.data, region))
+
+    @property
+    def regions(self) -> RegionTree:
+        """The tree of regions."""
+        return self.data.regions
+
+    @property
+    def hosts(self) -> Hosts:
+        """Which rank ran where."""
+        return self.data.hosts
+
+    @property
+    def has_trace(self) -> bool:
+        """Whether the run was recorded with a trace (`run --trace`)."""
+        return self.data.has_trace
+
+    def trace(self) -> Trace:
+        """Return every call, region and message with its time.
+
+        Raises `UsageError` if the run was recorded without a trace, `ProfileError` for damage.
+        """
+        return traces.read_trace(self.data)
+
+    @property
+    def waiting(self) -> waits.Analysis:
+        """What the trace tells about waiting: who waited for whom, why, and what matters.
+
+        Raises `UsageError` if the run was recorded without a trace, `ProfileError` for damage.
+        """
+        return self.data.once(waits.analyse_waiting)
+
+    @property
+    def site_book(self) -> sites.SiteBook:
+        """Where in the source the calls came from, if that was recorded (`run --callsites`)."""
+        return self.data.once(sites.SiteBook)
+
+    def verify(self) -> None:
+        """Check every byte of the file. Raises `ProfileError`."""
+        self.data.source.verify()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.data.source.close()
+
+
+def open(path: str | os.PathLike[str]) -> Profile:
+    """Return the profile at `path`. Raises `ProfileError`."""
+    return Profile(path)
+
+
+def open_source(path: str | os.PathLike[str]) -> Source:
+    """Return what stands at `path`, whatever its name. Raises `ProfileError` if it is no profile."""
+    kind = kind_of_foreign(path)
+    return ProfileFile(path) if kind is None else open_foreign(path, kind)
+
+
+# What says which run a row of several profiles' tables is of.
+RUN_COLUMNS: Mapping[str, Any] = {
+    "profile": pl.String,
+    "program": pl.String,
+    "run_ranks": pl.Int64,
+    "run_hosts": pl.Int64,
+    "run_mpi_library": pl.String,
+    "run_start": pl.Float64,
+    "run_duration": pl.Float64,
+    "run_partial": pl.Boolean,
+    "run_version": pl.String,
+}
+
+
+def run_row(profile: Profile) -> dict[str, Any]:
+    """Return the values of `RUN_COLUMNS` for a profile; `run_hosts` is how many. Raises `DamageError`."""
+    told = checked_info(profile.info) | {"hosts": len(profile.hosts.names)}
+    known = {name: told.get(name.removeprefix("run_")) for name in RUN_COLUMNS}
+    return known | {"profile": str(profile.path)}
+
+
+def run_columns(profile: Profile) -> pl.DataFrame:
+    """Return `RUN_COLUMNS` of a profile, one row."""
+    return pl.DataFrame([run_row(profile)], schema=RUN_COLUMNS)
+
+
+def labelled(profile: Profile, name: str, exclusive: bool = False, region: str | None = None) -> pl.DataFrame:
+    """Return a table of a profile with `RUN_COLUMNS` before it."""
+    table = profile.table(name, exclusive=exclusive, region=region)
+    return run_columns(profile).join(table, how="cross")

@@ -1,0 +1,176 @@
+"""Reads Caliper's .cali: nodes, and records of regions that refer to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from haloscope.profile.store.framing import DamageError
+
+__all__ = ["CaliFile", "CaliRecord", "parse_cali"]
+
+# Nodes that no file defines: attributes of attributes, below their types.
+_NAME, _TYPE, _PROPERTIES = 8, 9, 10
+_KNOWN = {_NAME: "cali.attribute.name", _TYPE: "cali.attribute.type", _PROPERTIES: "cali.attribute.prop"}
+_NESTED = 256
+_FIELD = re.compile(r"((?:[^\\,=]|\\.)*)([,=]|$)", re.DOTALL)
+_MOST_ABOVE = 10_000  # nodes, on the way to the root
+
+
+@dataclass(frozen=True)
+class CaliRecord:
+    """A region, as attribute and value from the outermost one inwards, and values by attribute.
+
+    `labels` are values of attributes that do not nest, such as `mpi.rank`.
+    """
+
+    path: tuple[tuple[str, str], ...]
+    values: Mapping[str, str]
+    labels: Mapping[str, str]
+
+
+@dataclass
+class CaliFile:
+    """All records of a file, what it says of the run, and the alias of attributes that have one.
+
+    `left_out` lines could not be read, or referred to what the file does not define.
+    """
+
+    records: list[CaliRecord] = field(default_factory=list)
+    run: dict[str, str] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class _Node:
+    attribute: int
+    value: str
+    parent: int
+
+
+class _Nodes:
+    """The nodes of a file by number."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[int, _Node] = {}
+        self._ways: dict[int, list[_Node]] = {}
+        self._is_nested: dict[int, bool] = {}
+
+    def name(self, attribute: int) -> str:
+        """Return the name of an attribute. Raises `KeyError` if it is not defined."""
+        if attribute in _KNOWN:
+            return _KNOWN[attribute]
+        node = self.nodes[attribute]
+        if node.attribute != _NAME:
+            raise KeyError(attribute)
+        return node.value
+
+    def way(self, number: int) -> list[_Node]:
+        """Return the nodes from the outermost one to this. Raises `KeyError` for one that is not there."""
+        found: list[_Node] = []
+        while number >= 0 and number not in self._types():
+            node = self.nodes[number]
+            found.append(node)
+            number = node.parent
+            if len(found) > _MOST_ABOVE:
+                raise KeyError(number)
+        return found[::-1]
+
+    @staticmethod
+    def _types() -> range:
+        return range(8)
+
+    def is_nested(self, attribute: int) -> bool:
+        """Return whether values of an attribute are regions."""
+        if attribute not in self._is_nested:
+            above = self.way(attribute)[:-1]
+            flags = next((node.value for node in above[::-1] if node.attribute == _PROPERTIES), "0")
+            self._is_nested[attribute] = flags.isdecimal() and bool(int(flags) & _NESTED)
+        return self._is_nested[attribute]
+
+
+def parse_cali(text: str) -> CaliFile:
+    """Return what a file says; lines that cannot be read are counted. Raises `DamageError` if none can."""
+    found, nodes = CaliFile(), _Nodes()
+    for line in text.split("\n"):
+        if line.startswith("__rec="):
+            try:
+                _take(found, nodes, _fields(line))
+            except (KeyError, ValueError, IndexError):
+                found.left_out += 1
+    if not found.records and not found.run:
+        raise DamageError("it has no records")
+    for number, node in nodes.nodes.items():
+        if node.attribute == _NAME:
+            _alias(found, nodes, number, node.value)
+    return found
+
+
+def _alias(found: CaliFile, nodes: _Nodes, number: int, name: str) -> None:
+    try:
+        above = nodes.way(number)[:-1]
+        alias = next((n.value for n in above[::-1] if nodes.name(n.attribute) == "attribute.alias"), None)
+    except KeyError:
+        return
+    if alias is not None:
+        found.aliases[name] = alias
+
+
+def _fields(line: str) -> dict[str, list[str]]:
+    """Return the lists of values by key: `key=value=value,key=value`, with backslashes before marks."""
+    fields: dict[str, list[str]] = {}
+    words: list[str] = []
+    for word, mark in _FIELD.findall(line.rstrip("\r")):
+        words.append(_plain(word))
+        if mark != "=":
+            if words[0]:
+                fields.setdefault(words[0], words[1:])
+            words = []
+            if not mark:
+                break
+    return fields
+
+
+def _plain(word: str) -> str:
+    return (
+        re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], word) if "\\" in word else word
+    )
+
+
+def _take(found: CaliFile, nodes: _Nodes, fields: Mapping[str, Sequence[str]]) -> None:
+    """Take a line. Raises `KeyError`, `ValueError` and `IndexError` for one that makes no sense."""
+    kind = fields["__rec"][0]
+    if kind == "node":
+        parent = int(fields["parent"][0]) if fields.get("parent") else -1
+        value = "=".join(fields.get("data", [""]))
+        nodes.nodes[int(fields["id"][0])] = _Node(int(fields["attr"][0]), value, parent)
+    elif kind == "ctx":
+        found.records.append(_record(nodes, fields))
+    elif kind == "globals":
+        for node in _referred(nodes, fields):
+            found.run[nodes.name(node.attribute)] = node.value
+        found.run.update(_values(nodes, fields))
+
+
+def _referred(nodes: _Nodes, fields: Mapping[str, Sequence[str]]) -> list[_Node]:
+    return [node for number in fields.get("ref", ()) for node in nodes.way(int(number))]
+
+
+def _values(nodes: _Nodes, fields: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    attributes, values = fields.get("attr", ()), fields.get("data", ())
+    if len(attributes) != len(values):
+        raise ValueError(attributes)
+    return {nodes.name(int(number)): value for number, value in zip(attributes, values, strict=True)}
+
+
+def _record(nodes: _Nodes, fields: Mapping[str, Sequence[str]]) -> CaliRecord:
+    path, labels = [], {}
+    for node in _referred(nodes, fields):
+        name = nodes.name(node.attribute)
+        if nodes.is_nested(node.attribute):
+            path.append((name, node.value))
+        else:
+            labels[name] = node.value
+    return CaliRecord(tuple(path), _values(nodes, fields), labels)

@@ -1,0 +1,122 @@
+"""The regions of a .cali file: a tree, with what is known of each on each rank or over all."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from haloscope.profile.importing.cali_file import CaliRecord
+from haloscope.profile.importing.cali_metrics import meaning_of
+from haloscope.profile.importing.mpi_functions import FAMILIES, call_name, family_of, is_waiting
+from haloscope.profile.store.tree import PROGRAM
+
+__all__ = ["ALL", "CaliRegions", "Values", "number_in"]
+
+_FUNCTION, _COMMUNICATION, _RANK = "mpi.function", "comm.region", "mpi.rank"
+ALL = -1  # ranks, of a record that is over ranks
+Key = tuple[int, int]  # node and rank
+Values = dict[tuple[str, str], float]  # by quantity and statistic
+
+
+@dataclass
+class CaliRegions:
+    """Regions, node 0 the program, parents first; and what is known of each on each rank, or over ranks.
+
+    `functions` has calls and seconds of MPI functions within a region, itself without what is nested.
+    `knows_program`: the program is one of the file's regions, as `export --to cali` writes it; elsewhere it
+    is the sum of all, and what no region has.
+    """
+
+    names: list[str] = field(default_factory=lambda: [PROGRAM])
+    parents: list[int] = field(default_factory=lambda: [-1])
+    communication: list[bool] = field(default_factory=lambda: [False])
+    values: dict[Key, Values] = field(default_factory=lambda: defaultdict(dict))
+    functions: dict[tuple[int, int, str], Values] = field(default_factory=lambda: defaultdict(dict))
+    is_by_rank: bool = False
+    knows_program: bool = False
+    _known: dict[tuple[int, str], int] = field(default_factory=dict)
+
+    def add(self, record: CaliRecord) -> None:
+        """Take a record; records of one region and rank add up."""
+        said = record.labels.get(_RANK, record.values.get(_RANK, ""))
+        rank = int(said) if said.isascii() and said.isdigit() else ALL
+        self.is_by_rank |= rank != ALL
+        node, call = 0, None
+        for attribute, name in record.path:
+            if attribute == _FUNCTION:
+                call = call_name(name)
+                break
+            if node == 0 and name == PROGRAM:
+                self.knows_program = True
+                continue
+            node = self._below(node, name, attribute == _COMMUNICATION)
+        into = self.values[node, rank] if call is None else self.functions[node, rank, call]
+        told: Values = {}  # one thing may be there in two units
+        for attribute, text in record.values.items():
+            meaning, number = meaning_of(attribute), number_in(text)
+            if meaning is not None and number is not None:
+                told.setdefault((meaning.quantity, meaning.statistic), number * meaning.unit)
+        for key, value in told.items():
+            into[key] = _put(key[1], into.get(key), value)
+
+    def _below(self, parent: int, name: str, communication: bool) -> int:
+        if (parent, name) not in self._known:
+            self._known[parent, name] = len(self.names)
+            self.names.append(name)
+            self.parents.append(parent)
+            self.communication.append(communication)
+        return self._known[parent, name]
+
+    def complete(self) -> None:
+        """Let each region have its time with all that is nested, also where the file has own times."""
+        ranks = sorted({rank for _, rank in self.values} | {rank for _, rank, _ in self.functions})
+        inside: dict[Key, float] = defaultdict(float)
+        has_own = any(("own_time", "sum") in known for known in self.values.values())
+        if not has_own and not any(("time", "sum") in known for known in self.values.values()):
+            return  # a file about something else
+        for (node, rank, _), known in self.functions.items():
+            spent = known.get(("time", "sum"), known.get(("own_time", "sum"), 0.0))
+            inside[node, rank] += spent
+        for node in range(len(self.names) - 1, -1, -1):
+            for rank in ranks:
+                known = self.values.get((node, rank), {})
+                whole = known.get(("time", "sum")) if node or self.knows_program else None
+                if whole is None:
+                    own = known.get(
+                        ("own_time", "sum"), known.get(("time", "sum"), 0.0) if not has_own else 0.0
+                    )
+                    if not known and not inside[node, rank]:
+                        continue
+                    whole = inside[node, rank] + own
+                self.values[node, rank]["time", "sum"] = whole
+                if node:
+                    inside[self.parents[node], rank] += whole
+
+    @cached_property
+    def spent(self) -> dict[Key, dict[str, float]]:
+        """The seconds in MPI of each region and rank, without what is nested, by kind of function."""
+        found: dict[Key, dict[str, float]] = defaultdict(lambda: dict.fromkeys([*FAMILIES, "wait"], 0.0))
+        for (node, rank, call), known in self.functions.items():
+            seconds = known.get(("time", "sum"), known.get(("own_time", "sum"), 0.0))
+            found[node, rank][family_of(call)] += seconds
+            found[node, rank]["wait"] += seconds if is_waiting(call) else 0.0
+        return found
+
+
+def _put(statistic: str, before: float | None, number: float) -> float:
+    if before is None:
+        return number
+    if statistic == "min":
+        return min(before, number)
+    return before + number if statistic == "sum" else max(before, number)
+
+
+def number_in(text: str) -> float | None:
+    """Return the finite number that a text is, None if it is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

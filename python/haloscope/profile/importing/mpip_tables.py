@@ -1,0 +1,213 @@
+"""A report of mpiP as a profile: one region, the program, with calls, call sites and ranks."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path, PurePath
+from typing import Any
+
+import polars as pl
+
+from haloscope.profile.importing.foreign_tables import Foreign, path_rows, unreadable
+from haloscope.profile.importing.mpi_functions import FAMILIES, kinds_of
+from haloscope.profile.importing.mpip_report import Frame, Report, parse_report
+from haloscope.profile.store.framing import DamageError
+from haloscope.profile.store.tree import PROGRAM
+
+__all__ = ["read_mpip"]
+
+# Times have three or four digits: so much may lack where nothing does.
+_ROUNDING = 0.05
+
+
+def read_mpip(path: Path, text: str) -> Foreign:
+    """Return what a report of mpiP says. Raises `ProfileError` if that is nothing."""
+    try:
+        report = parse_report(text)
+    except DamageError as damage:
+        raise unreadable(
+            path, "this mpiP report", f"{damage}; run the program again, or take another copy"
+        ) from None
+    foreign = Foreign(path, _source(report), _information(report))
+    foreign.tables |= {
+        "paths": path_rows([PROGRAM], [-1], [False]),
+        "processes": _processes(report),
+        "ranks": _ranks(report),
+    }
+    if report.times is not None:
+        foreign.tables |= {"calls": _calls(report, report.times), "sites": _site_rows(report, report.times)}
+    if not _is_complete(report):
+        totals = _totals(report)
+        foreign.totals = (totals, totals)
+    return foreign
+
+
+def _source(report: Report) -> str:
+    words = ["an mpiP", report.said.get("Version", ""), "report"]
+    return " ".join(word for word in words if word) + ("" if report.is_whole else " that was cut short")
+
+
+def _information(report: Report) -> dict[str, Any]:
+    command = report.said.get("Command", "")
+    start = _moment(report.said.get("Start time", ""))
+    told = {
+        "program": PurePath(_first_word(command)).name or None,
+        "command": command or None,
+        "ranks": len(report.ranks),
+        "start": start,
+        "duration": report.ranks["time"].max(),
+        "exact_times": True,
+        "source": _source(report),
+    }
+    kept = {
+        "Timer Used": "mpip.timer",
+        "MPIP env var": "mpip.environment",
+        "Report generation": "mpip.report",
+    }
+    said = {ours: report.said[theirs] for theirs, ours in kept.items() if theirs in report.said}
+    return {**told, "metadata": said}
+
+
+def _first_word(command: str) -> str:
+    try:
+        return next(iter(shlex.split(command)), "")
+    except ValueError:
+        return command.split(" ", 1)[0]
+
+
+def _moment(text: str) -> float | None:
+    """Return a time of the clock on the wall, in this machine's zone: the report does not say which."""
+    try:
+        return time.mktime(time.strptime(text, "%Y %m %d %H:%M:%S"))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _processes(report: Report) -> pl.DataFrame:
+    hosts = pl.DataFrame(report.hosts, schema={"rank": pl.Int64, "host": pl.String}, orient="row")
+    named = hosts.unique("rank", keep="first", maintain_order=True)
+    rows = report.ranks.select("rank", pl.col("time").alias("duration"))
+    return rows.join(named, on="rank", how="left", maintain_order="left")
+
+
+def _is_complete(report: Report) -> bool:
+    """Return whether the call sites of each rank add up to its time in MPI: they may have been filtered."""
+    if report.times is None:
+        return False
+    spent = report.times.group_by("rank").agg(_total("time").alias("spent"))
+    both = report.ranks.join(spent, on="rank", how="left").with_columns(pl.col("spent").fill_null(0.0))
+    lacking = both["mpi_time"] - both["spent"] > _ROUNDING * both["mpi_time"] + 1e-5
+    return not lacking.any()
+
+
+def _total(what: str) -> pl.Expr:
+    return (pl.col("mean") * pl.col("count")).sum().alias(what)
+
+
+def _ranks(report: Report) -> pl.DataFrame:
+    """Return the row of each rank; what mpiP does not know has no column."""
+    rows = report.ranks.select(
+        pl.lit(0, pl.Int64).alias("path"), "rank", "time", pl.lit(1, pl.Int64).alias("instances")
+    )
+    if report.times is None or not _is_complete(report):
+        return rows
+    times = report.times.join(kinds_of(report.times["call"]), on="call", maintain_order="left")
+    spent = times.group_by("rank").agg(
+        *(
+            (pl.col("mean") * pl.col("count"))
+            .filter(pl.col("family") == family)
+            .sum()
+            .alias(f"{family}_time")
+            for family in FAMILIES
+        ),
+        (pl.col("mean") * pl.col("count")).filter("waits").sum().alias("wait_time"),
+        pl.col("count").filter(pl.col("family") == "coll").sum().alias("colls"),
+    )
+    moved = _moved(report)
+    joined = rows.join(spent, on="rank", how="left").join(moved, on="rank", how="left").sort("rank")
+    return joined.with_columns(pl.exclude("path", "rank", "time").fill_null(0))
+
+
+def _moved(report: Report) -> pl.DataFrame:
+    """Return messages and bytes by rank; a report without such a section has none."""
+    moved = pl.DataFrame(schema={"rank": pl.Int64})
+    bytes_of = pl.col("mean") * pl.col("count")
+    if report.sent is not None:
+        is_message = pl.col("family") == "p2p"
+        sent = report.sent.join(kinds_of(report.sent["call"]), on="call")
+        moved = sent.group_by("rank").agg(
+            pl.col("count").filter(is_message).sum().alias("sends"),
+            bytes_of.filter(is_message).sum().round().cast(pl.Int64).alias("bytes_sent"),
+            bytes_of.filter(pl.col("family") == "coll").sum().round().cast(pl.Int64).alias("coll_bytes"),
+            pl.col("most").filter(is_message).max().cast(pl.Int64).alias("largest_message"),
+        )
+    for frame, name in ((report.files, "io"), (report.one_sided, "rma")):
+        if frame is not None:
+            sums = frame.group_by("rank").agg(
+                pl.col("count").sum().alias(f"{name}_ops"),
+                bytes_of.sum().round().cast(pl.Int64).alias(f"{name}_bytes"),
+            )
+            moved = moved.join(sums, on="rank", how="full", coalesce=True)
+    return moved
+
+
+def _calls(report: Report, times: pl.DataFrame) -> pl.DataFrame:
+    """Return the table `calls`: bytes of what the report has no bytes of are unknown."""
+    rows = times.group_by("call", maintain_order=True).agg(
+        pl.col("count").sum().alias("calls"), _total("time_total"), pl.col("most").max().alias("time_max")
+    )
+    return rows.join(_bytes_by(report, ["call"]), on="call", how="left").with_columns(
+        pl.lit(0, pl.Int64).alias("path")
+    )
+
+
+def _bytes_by(report: Report, keys: list[str]) -> pl.DataFrame:
+    known = [frame for frame in (report.sent, report.files, report.one_sided) if frame is not None]
+    if not known:
+        kinds = {"call": pl.String, "site": pl.Int64}
+        return pl.DataFrame(schema={**{key: kinds[key] for key in keys}, "bytes": pl.Int64})
+    return pl.concat(known).group_by(keys).agg(_total("bytes").round().cast(pl.Int64))
+
+
+def _site_rows(report: Report, times: pl.DataFrame) -> pl.DataFrame:
+    by_rank = times.group_by("site", "call", "rank", maintain_order=True).agg(
+        pl.col("count").sum(), _total("time"), pl.col("most").max()
+    )
+    rows = by_rank.group_by("site", "call", maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("ranks"),
+        pl.col("count").sum().alias("calls"),
+        pl.col("time").sum().alias("time_total"),
+        (pl.col("time") ** 2).sum().alias("time_squares"),
+        pl.col("most").max().alias("time_max"),
+    )
+    stacks = {site: "\n".join(map(_frame_text, frames)) for site, frames in report.sites.items()}
+    named = pl.DataFrame(
+        {"site": list(stacks), "stack": list(stacks.values())}, schema={"site": pl.Int64, "stack": pl.String}
+    )
+    joined = rows.join(named, on="site", how="left").join(
+        _bytes_by(report, ["call", "site"]), on=["call", "site"], how="left"
+    )
+    unnamed = "site " + pl.col("site").cast(pl.String)
+    return joined.with_columns(pl.lit(0, pl.Int64).alias("path"), pl.col("stack").fill_null(unnamed))
+
+
+def _frame_text(frame: Frame) -> str:
+    """Return a frame as the table `sites` has it."""
+    if frame.file is None:
+        return frame.address if frame.function in ("", "[unknown]") else f"{frame.function} ({frame.address})"
+    words = (frame.file, str(frame.line), frame.function)
+    return "\t".join(["source", *(word.replace("\t", " ") for word in words)])
+
+
+def _totals(report: Report) -> pl.DataFrame:
+    """Return the row of `regions` for a report that has no call sites of single ranks, or not all."""
+    times = report.ranks
+    return times.select(
+        pl.lit(0, pl.Int64).alias("path"),
+        pl.len().cast(pl.Int64).alias("ranks"),
+        pl.lit(1, pl.Int64).alias("instances"),
+        *(getattr(pl.col("time"), end)().alias(f"time_{end}") for end in ("min", "mean", "max")),
+        pl.col("mpi_time").mean().alias("mpi_time_mean"),
+        (pl.col("time") - pl.col("mpi_time")).mean().alias("compute_time_mean"),
+    )

@@ -1,0 +1,166 @@
+"""An OTF2 archive as a trace: calls, regions, messages and collectives with their times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from haloscope.profile.importing.foreign_tables import path_rows
+from haloscope.profile.importing.otf2_archive import KINDS
+from haloscope.profile.importing.otf2_events import Events
+from haloscope.profile.importing.otf2_world import World
+from haloscope.profile.trace import CALLS, COLLECTIVES, COMMUNICATORS, RECEIVES, REGIONS, SENDS, Trace
+
+__all__ = ["trace_of"]
+
+_KIND = {kind: number for number, kind in enumerate(KINDS)}
+_WORLD = "MPI_COMM_WORLD"
+_KEYS = ["rank", "request"]
+
+
+def trace_of(
+    events: Events, world: World, calls: pl.DataFrame, collectives: pl.DataFrame, processes: pl.DataFrame
+) -> Trace:
+    """Return the trace of what happened between MPI_Init and MPI_Finalize.
+
+    `calls` and `collectives` are those that count, by the rows and with the names of `events`. A receive
+    that was posted and never completed has left no message. Posts and completions are matched by their
+    requests: of two with one number the later one begins where the earlier one has ended.
+    """
+    first = events.spans["begin"].min() or 0
+    ordered = calls.sort("rank", "thread", "begin", "row")
+    now = ordered.select("row", pl.int_range(pl.len(), dtype=pl.Int64).alias("now"))
+    moments = (
+        events.moments.join(now, on="row", how="left", maintain_order="left")
+        .with_columns(pl.col("now").fill_null(-1))
+        .with_row_index("moment")
+    )
+    numbers = _communicators(world, moments)
+    number = pl.col("communicator").replace_strict(numbers["communicator"], numbers["number"], default=None)
+    moments = moments.with_columns(number.alias("communicator"))
+    operations = collectives.select("rank", "thread", "time", "row", "operation")
+    sends = _sends(moments)
+    return Trace(
+        calls=_typed(_calls(ordered, sends, collectives, first), CALLS),
+        regions=_typed(_moved(events.visits, first).sort("rank", "thread", "begin", "path"), REGIONS),
+        sends=_typed(sends, SENDS),
+        receives=_typed(_receives(moments), RECEIVES),
+        collectives=_typed(_collectives(moments, operations), COLLECTIVES),
+        communicators=_typed(numbers.drop("communicator").rename({"number": "communicator"}), COMMUNICATORS),
+        paths=path_rows(events.names, events.parents, [False] * len(events.names)),
+        processes=processes,
+        dropped=pl.DataFrame(schema={"rank": pl.Int32, "events": pl.Int64}),
+    )
+
+
+def _typed(frame: pl.DataFrame, schema: Mapping[str, Any]) -> pl.DataFrame:
+    return frame.select(pl.col(name).cast(kind) for name, kind in schema.items())
+
+
+def _moved(frame: pl.DataFrame, first: object) -> pl.DataFrame:
+    return frame.with_columns(pl.col("begin", "end") - pl.lit(first, pl.Int64))
+
+
+def _communicators(world: World, moments: pl.DataFrame) -> pl.DataFrame:
+    """Return `communicator` (as the archive has it), `number`, `name` and `ranks`; the world is number 0."""
+    used = moments.filter(pl.col("communicator") >= 0)["communicator"].unique().sort().to_list()
+    known = [number for number in used if number in world.archive.communicators]
+    everyone = list(range(world.size))
+    whole = [number for number in known if world.members(number) == everyone]
+    named = [number for number in whole if world.name(number) == _WORLD]
+    first = [*named, *whole][:1]
+    others = [number for number in known if number not in first]
+    rows = [(number, 0, _WORLD, everyone) for number in first] or [(-1, 0, _WORLD, everyone)]
+    rows += [
+        (number, place, world.name(number), world.members(number)) for place, number in enumerate(others, 1)
+    ]
+    columns = ("communicator", "number", "name", "ranks")
+    return pl.DataFrame([pl.Series(name, [row[place] for row in rows]) for place, name in enumerate(columns)])
+
+
+def _of(moments: pl.DataFrame, *kinds: str) -> pl.DataFrame:
+    return moments.filter(pl.col("kind").is_in([_KIND[kind] for kind in kinds]))
+
+
+def _pairs(posts: pl.DataFrame, done: pl.DataFrame) -> pl.DataFrame:
+    """Return `posted`, `started`, `ended` and `completed`, of each post that a completion of its request
+    follows, on whatever thread: the moments of both, and the rows of their calls.
+    """
+    both = pl.concat(
+        [
+            frame.select(*_KEYS, "time", "moment", "now", pl.lit(value=is_post).alias("is_post"))
+            for frame, is_post in ((posts, True), (done, False))
+        ]
+    ).sort(*_KEYS, "time", "moment")
+    following = both.with_columns(
+        pl.col("moment").shift(-1).over(_KEYS).alias("ended"),
+        pl.col("now").shift(-1).over(_KEYS).alias("completed"),
+        pl.col("is_post").shift(-1).over(_KEYS).alias("is_again"),
+    )
+    pairs = following.filter(pl.col("is_post") & ~pl.col("is_again").fill_null(value=True))
+    return pairs.select(
+        pl.col("moment").alias("posted"), pl.col("now").alias("started"), "ended", "completed"
+    )
+
+
+def _sends(moments: pl.DataFrame) -> pl.DataFrame:
+    """Return sends with the rows of the calls that started and completed them."""
+    blocking = _of(moments, "send").with_columns(pl.col("now").alias("completed"))
+    posts = _of(moments, "post_send")
+    pairs = _pairs(posts, _of(moments, "sent")).select("posted", "completed")
+    found = posts.join(pairs, left_on="moment", right_on="posted", how="left")
+    return _ordered(pl.concat([blocking, found.with_columns(pl.col("completed").fill_null(-1))]))
+
+
+def _completed(moments: pl.DataFrame, blocking: str, post: str, done: str) -> pl.DataFrame:
+    """Return what is told where it completes, with the rows of the calls that started and completed it."""
+    at_once = _of(moments, blocking).with_columns(pl.col("now").alias("completed"))
+    ended = _of(moments, done).with_columns(pl.col("now").alias("completed"))
+    pairs = _pairs(_of(moments, post), ended).select("ended", "started")
+    found = ended.join(pairs, left_on="moment", right_on="ended", how="left")
+    started = found.with_columns(pl.coalesce("started", "now").alias("now")).drop("started")
+    return _ordered(pl.concat([at_once, started]))
+
+
+def _receives(moments: pl.DataFrame) -> pl.DataFrame:
+    """Return receives likewise."""
+    return _completed(moments, "receive", "post_receive", "received")
+
+
+def _collectives(moments: pl.DataFrame, operations: pl.DataFrame) -> pl.DataFrame:
+    """Return collectives, numbered on each rank and communicator in the order in which they were started."""
+    keys = ["rank", "thread", "time", "row"]
+    is_other = pl.col("kind").is_in([_KIND["end_collective"], _KIND["collective"]])
+    known = pl.concat(
+        [moments.filter(~is_other), moments.filter(is_other).join(operations, on=keys, how="semi")]
+    )
+    rows = _completed(known, "end_collective", "post_collective", "collective")
+    named = rows.join(operations.unique(keys), on=keys, how="left", maintain_order="left")
+    return named.with_columns(
+        pl.int_range(pl.len()).over("rank", "communicator").alias("number"),
+        pl.col("partner").alias("root"),
+        pl.col("bytes").alias("bytes_sent"),
+        pl.col("received").alias("bytes_received"),
+    )
+
+
+def _ordered(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return those that were started in a call and on a communicator, in the order of their starts."""
+    known = rows.rename({"now": "started"}).filter(pl.col("started") >= 0).drop_nulls("communicator")
+    tags = pl.when(pl.col("tag") < 2**31).then("tag").otherwise(-1)
+    return known.with_columns(tags.alias("tag")).sort("rank", "thread", "started", "moment")
+
+
+def _calls(
+    ordered: pl.DataFrame, sends: pl.DataFrame, collectives: pl.DataFrame, first: object
+) -> pl.DataFrame:
+    """Return calls with the bytes that they send, −1 for those that send none."""
+    moved = (
+        pl.concat([sends.select("row", "bytes"), collectives.select("row", "bytes")])
+        .group_by("row")
+        .agg(pl.col("bytes").sum())
+    )
+    rows = ordered.drop("bytes", strict=False).join(moved, on="row", how="left", maintain_order="left")
+    return _moved(rows, first).with_columns(pl.col("bytes").fill_null(-1), pl.lit(True).alias("is_exact"))

@@ -1,0 +1,21 @@
+"""Sites: the lines of source that calls of MPI come from, and the stacks that lead there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from haloscope.base.lazy import lazily
+
+if TYPE_CHECKING:
+    from haloscope.profile.sites.book import SiteBook as SiteBook
+    from haloscope.profile.sites.call_stacks import Place as Place
+    from haloscope.profile.sites.call_stacks import site_of as site_of
+    from haloscope.profile.sites.naming import name_places as name_places
+    from haloscope.profile.sites.readable import without_arguments as without_arguments
+    from haloscope.profile.sites.site_table import site_rows as site_rows
+    from haloscope.profile.sites.site_table import site_text as site_text
+    from haloscope.profile.sites.site_table import sites as sites
+    from haloscope.profile.sites.symbols import Functions as Functions
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(__name__, __file__)

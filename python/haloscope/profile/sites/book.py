@@ -1,0 +1,82 @@
+"""The call sites of a profile: what the recorder counted, and the places of the source that it stands for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import polars as pl
+
+from haloscope.profile.sites.call_stacks import Place, Places, addresses_in, site_of
+from haloscope.profile.sites.symbols import (
+    Address,
+    Functions,
+    Module,
+    Symbols,
+    kept_symbols,
+    modules_of,
+    resolved,
+)
+from haloscope.profile.sites.system_libraries import is_library
+from haloscope.profile.store.profile_data import ProfileData
+
+__all__ = ["SiteBook"]
+
+
+class SiteBook:
+    """Read when it is asked for, as are the files of the program."""
+
+    def __init__(self, profile: ProfileData) -> None:
+        """Take the profile to read from."""
+        self._profile = profile
+
+    @cached_property
+    def rows(self) -> pl.DataFrame:
+        """The table of the file: region, stack, call and sums."""
+        return self._profile.frame("sites")
+
+    @cached_property
+    def modules(self) -> dict[str, Module]:
+        """The files of code that stacks lead through, by their key."""
+        return modules_of(self._profile)
+
+    @cached_property
+    def kept(self) -> Functions:
+        """What was resolved when the profile was made."""
+        return kept_symbols(self._profile)
+
+    @cached_property
+    def symbols(self) -> Symbols:
+        """What is known of all addresses; of a module that nothing was kept of, its file is asked."""
+        known = {module for module, _ in self.kept}
+        left = [address for address in sorted(self.addresses) if address[0] not in known]
+        found = resolved(self.modules, left, self._ended()) if left else Symbols()
+        return Symbols({**self.kept, **found.functions}, found.remarks)
+
+    @cached_property
+    def remarks(self) -> list[str]:
+        """A line for each file with sites of which not all is known, and why."""
+        asked = {stack[site_of(stack)].module for stack in self.places.values()}
+        known = {key: module for key, module in self.modules.items() if key in self.symbols.remarks}
+        return [
+            f"{module.path}: {self.symbols.remarks[key]}"
+            for key, module in known.items()
+            if key in asked and not is_library(module.path, module.is_program)
+        ]
+
+    @cached_property
+    def addresses(self) -> set[Address]:
+        """The return addresses in all stacks."""
+        return addresses_in(self.rows["stack"].unique())
+
+    @cached_property
+    def places(self) -> dict[str, list[Place]]:
+        """The places of each stack, the innermost first."""
+        stacks = self.rows["stack"].unique().to_list()
+        known = Places(self.modules, self.symbols)
+        return {stack: known.of(stack) for stack in stacks}
+
+    def _ended(self) -> float | None:
+        start, duration = (self._profile.info.get(key) for key in ("start", "duration"))
+        if isinstance(start, int | float) and isinstance(duration, int | float):
+            return start + duration
+        return None

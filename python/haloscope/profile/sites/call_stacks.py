@@ -1,0 +1,137 @@
+"""Stacks as the recorder left them, as places of the source, and which place of one is the site."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+
+from haloscope.profile.sites.symbols import Address, Module, Symbols
+from haloscope.profile.sites.system_libraries import is_c_library, is_library, is_library_source
+
+__all__ = ["Place", "Places", "addresses_in", "site_of"]
+
+# Frames that say file, line and function: Python's, and those of tools that keep no addresses.
+_NAMED = re.compile(r"(?:python|source)\t")
+# What starts a program or a thread, where it has a name. musl's short names count in musl only.
+_START = re.compile(r"_start(_c)?|(__)?(libc|generic)_start_\w+|start_thread|(__)?clone\d?")
+_MUSL_THREAD = re.compile(r"start(_c11)?")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the source, or if that is not known in which file of code, a stack leads through."""
+
+    function: str | None
+    file: str | None
+    line: int | None
+    code: str
+    is_library: bool = False
+    module: str = ""  # its key
+
+    @cached_property
+    def at(self) -> str:
+        """File and line without folders, else the function, else the module and the offset in it."""
+        if self.file is not None:
+            return f"{PurePath(self.file).name}:{self.line}"
+        return f"{self.function} ({self.code})" if self.function is not None else self.code
+
+    @cached_property
+    def text(self) -> str:
+        """The function and where it is."""
+        return f"{self.function} ({self.at})" if self.file is not None else self.at
+
+
+def addresses_in(stacks: Iterable[str]) -> set[Address]:
+    """Return the return addresses that stand in stacks of a profile."""
+    frames = {frame for stack in stacks for frame in stack.split("\n")}
+    return {address for frame in frames if (address := _address(frame)) is not None}
+
+
+class Places:
+    """Of stacks, each frame of which is looked at once, as most stand in many of them."""
+
+    def __init__(self, modules: Mapping[str, Module], symbols: Symbols) -> None:
+        """Take what the frames name."""
+        self._modules, self._symbols = modules, symbols
+        self._known: dict[str, list[Place]] = {}
+
+    def of(self, stack: str) -> list[Place]:
+        """Return the places of a stack, the innermost first, with those that the compiler put into others.
+
+        What starts a program or a thread is left out: all stacks would have it.
+        """
+        found = [place for frame in stack.split("\n") for place in self._at(frame)]
+        while len(found) > 1 and self._is_start(found[-1], found[-2]):
+            found.pop()
+        return found
+
+    def _is_start(self, outermost: Place, called: Place) -> bool:
+        """Return whether the outermost place of a stack starts the program or the thread.
+
+        A C library without symbols is recognised by its file. The name of a function that it exports still
+        counts, as of `qsort` where a stack that was cut begins. In an executable without symbols, `_start`
+        is what calls the C library's start.
+        """
+        if outermost.function is not None:
+            return self._has_start_name(outermost)
+        module = self._modules.get(outermost.module)
+        inside = called if module is not None and module.is_program else outermost
+        return self._is_in_c_library(inside) and (inside.function is None or self._has_start_name(inside))
+
+    def _has_start_name(self, place: Place) -> bool:
+        name = place.function or ""
+        if _START.fullmatch(name):
+            return True
+        return _MUSL_THREAD.fullmatch(name) is not None and self._is_in_c_library(place)
+
+    def _is_in_c_library(self, place: Place) -> bool:
+        module = self._modules.get(place.module)
+        return module is not None and not module.is_program and is_c_library(module.path)
+
+    def _at(self, frame: str) -> list[Place]:
+        if frame not in self._known:
+            self._known[frame] = list(_places(frame, self._modules, self._symbols))
+        return self._known[frame]
+
+
+def site_of(stack: Sequence[Place]) -> int:
+    """Return which place of a stack is the program's: the first one outside the libraries, else the first."""
+    return next((index for index, place in enumerate(stack) if not place.is_library), 0)
+
+
+def _address(frame: str) -> Address | None:
+    module, plus, offset = frame.partition("+")
+    try:
+        return (module, int(offset, 16)) if plus else None
+    except ValueError:
+        return None
+
+
+def _places(frame: str, modules: Mapping[str, Module], symbols: Symbols) -> Iterator[Place]:
+    if named := _NAMED.match(frame):
+        yield _named(frame[named.end() :])
+        return
+    address = _address(frame)
+    module = modules.get(address[0]) if address is not None else None
+    if address is None or module is None:
+        # Generated code, or of a library that was not loaded any more.
+        yield Place(None, None, None, f"?+{frame.partition('+')[2]}" if address is not None else frame)
+        return
+    code = f"{module.name}+0x{address[1]:x}"
+    outside = is_library(module.path, module.is_program)
+    functions = symbols.functions.get(address, ())
+    for function, file, line in functions:
+        included = file is not None and is_library_source(file)
+        yield Place(function, file, line if file is not None else None, code, outside or included, address[0])
+    if not functions:
+        yield Place(None, None, None, code, outside, address[0])
+
+
+def _named(frame: str) -> Place:
+    file, _, rest = frame.partition("\t")
+    line, _, function = rest.partition("\t")
+    number = int(line) if line.isdecimal() else 0
+    return Place(function, file, number, f"{PurePath(file).name}:{number}", is_library_source(file))

@@ -1,0 +1,73 @@
+"""The table `sites`: the calls of MPI by the places of the program that they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from haloscope.base.shown import shown_columns
+from haloscope.profile.sites.book import SiteBook
+from haloscope.profile.sites.call_stacks import Place, site_of
+from haloscope.profile.sites.readable import without_arguments
+from haloscope.profile.store.profile_data import ProfileData
+from haloscope.profile.store.tree import Reduction, Scope, region_text
+
+__all__ = ["folded", "site_rows", "site_text", "sites"]
+
+_SUMS: dict[str, Reduction] = dict.fromkeys(
+    ("calls", "bytes", "time_total", "ranks", "time_squares", "parts"), "sum"
+)
+_PLACE = {"site": pl.String, "file": pl.String, "line": pl.Int64, "function": pl.String, "stack": pl.String}
+
+
+def sites(profile: ProfileData, scope: Scope) -> pl.DataFrame:
+    """Return region × place × stack × MPI function, the costliest of a region first.
+
+    `share` is of the MPI time of all sites of the run. `time_cv` is unknown where a row is put together of
+    several: over the ranks their times do not add up.
+    """
+    rows = site_rows(profile, scope)
+    whole = pl.lit(profile.once(SiteBook).rows["time_total"].sum(), pl.Float64)
+    told = rows.with_columns(share=pl.when(whole > 0).then(pl.col("time_total") / whole))
+    named = scope.named(told, ["time_total", "site", "stack", "call"], [True, False, False, False])
+    return named.select(shown_columns("sites"))
+
+
+def site_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
+    """Return the rows of `sites` in no order, with the number of their region as `path`."""
+    book = profile.once(SiteBook)
+    rows = scope.reduced(book.rows.with_columns(parts=pl.lit(1)), ["stack", "call"], _SUMS)
+    placed = rows.rename({"stack": "frames"}).join(_places(book.places), on="frames", how="left")
+    keys = ["path", *_PLACE, "call"]
+    summed = placed.group_by(keys, maintain_order=True).agg(pl.col(name).sum() for name in _SUMS)
+    return summed.with_columns(time_cv=_variation())
+
+
+def folded(stack: Sequence[Place]) -> str:
+    """Return a stack as one line, the outermost place first, as tools that draw flame graphs read it."""
+    return ";".join(place.text.replace(";", ",") for place in reversed(stack))
+
+
+def site_text(site: str, function: str | None) -> str:
+    """Return a place of the source as people see it: the file, the line and the function's name."""
+    is_said = function is None or site.startswith(f"{function} (")
+    return region_text(site if is_said else f"{site} {without_arguments(function or '')}")
+
+
+def _places(known: dict[str, list[Place]]) -> pl.DataFrame:
+    rows = []
+    for frames, stack in known.items():
+        site = stack[site_of(stack)]
+        rows.append((frames, site.at, site.file, site.line, site.function, folded(stack)))
+    return pl.DataFrame(rows, schema={"frames": pl.String, **_PLACE}, orient="row")
+
+
+def _variation() -> pl.Expr:
+    """Return the standard deviation over the ranks that have the site, as a share of their mean."""
+    ranks = pl.col("ranks")
+    mean = pl.col("time_total") / ranks
+    # Rounding may make a difference of two equal numbers negative.
+    variance = pl.max_horizontal(pl.col("time_squares") / ranks - mean * mean, pl.lit(0.0))
+    known = (pl.col("parts") == 1) & (ranks > 0) & (mean > 0)
+    return pl.when(known).then(variance.sqrt() / mean)

@@ -1,0 +1,137 @@
+"""The process that reads debug information: addresses of modules in, functions, files and lines out.
+
+Executables and libraries are other people's files. A reader of them that crashes, or wants all memory,
+takes this process with it and not the one that waits for the exit status of a program.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["Answer", "Function", "Request", "ask"]
+
+# Function, file and line; a file that is unknown is None, and its line 0.
+Function = tuple[str, str | None, int]
+
+_MEMORY = 16 << 30
+_SECONDS = 600
+_CHILD = (
+    "import sys; sys.path[:] = sys.argv[1:];"
+    " from haloscope.profile.sites import symboliser; symboliser.main()"
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """Addresses within a module, of instructions, as its file counts them."""
+
+    path: str
+    build: str
+    ended: float | None
+    addresses: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """For each address that is known its functions, the innermost first: the others were put into each other
+    by the compiler. `remark` says what is wrong with the module, or nothing.
+    """
+
+    functions: Mapping[int, Sequence[Function]]
+    remark: str
+
+
+def ask(requests: Sequence[Request]) -> list[Answer]:
+    """Return an answer to each request; one that brings down the reader has only a remark."""
+    answers: list[Answer] = []
+    while len(answers) < len(requests):
+        told = list(_told(requests[len(answers) :]))
+        answers += told
+        if len(answers) < len(requests):
+            answers.append(Answer({}, "has debug information that cannot be read"))
+    return answers
+
+
+def _told(requests: Sequence[Request]) -> Iterable[Answer]:
+    """Yield what one process answers until it ends."""
+    if not sys.executable:
+        return
+    asked = json.dumps([asdict(request) for request in requests]).encode()
+    command = [sys.executable, "-c", _CHILD, *sys.path]
+    try:
+        output = subprocess.run(
+            command,
+            input=asked,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_SECONDS,
+            check=False,
+        ).stdout
+    except subprocess.TimeoutExpired as late:
+        output = late.stdout or b""
+    except OSError:
+        return
+    for line in output.splitlines(keepends=True):
+        if line.endswith(b"\n"):
+            functions, remark = json.loads(line)
+            yield Answer(
+                {int(a): [(f[0], f[1], f[2]) for f in found] for a, found in functions.items()}, remark
+            )
+
+
+def main() -> None:
+    """Answer what stands on standard input, a line each on standard output."""
+    _limit(resource.RLIMIT_DATA, _MEMORY)
+    _limit(resource.RLIMIT_CPU, _SECONDS)
+    _limit(resource.RLIMIT_CORE, 0)
+    for asked in json.load(sys.stdin):
+        functions, remark = _answer(Request(**asked))
+        print(json.dumps([functions, remark]), flush=True)
+
+
+def _limit(what: int, most: int) -> None:
+    _, hard = resource.getrlimit(what)
+    resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _answer(request: Request) -> tuple[dict[int, list[Function]], str]:
+    from haloscope.profile.sites.debug_files import find
+
+    found = find(request.path, request.build, request.ended)
+    if found.file is None:
+        return {}, found.remark
+    try:
+        cache = _symbols(str(found.file))
+    except ImportError:
+        return {}, "cannot be read without the package symbolic: pip install 'haloscope[callsites]'"
+    if cache is None:
+        return {}, "cannot be read"
+    functions = {address: _functions(cache, address - found.base) for address in request.addresses}
+    return {address: known for address, known in functions.items() if known}, found.remark
+
+
+def _symbols(path: str) -> Any:
+    from symbolic.debuginfo import Archive
+    from symbolic.exceptions import SymbolicError
+
+    try:
+        return next(iter(Archive.open(path).iter_objects())).make_symcache()
+    except (SymbolicError, StopIteration, OSError):
+        return None
+
+
+def _functions(cache: Any, address: int) -> list[Function]:
+    from haloscope.profile.sites.readable import readable
+
+    if not 0 <= address < 1 << 64:
+        return []
+    found = cache.lookup(address)
+    return [
+        (readable(f.symbol, f.full_path), f.full_path or None, f.line if f.full_path else 0) for f in found
+    ]

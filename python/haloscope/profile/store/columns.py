@@ -1,0 +1,84 @@
+"""What the reader takes from the declared tables: names, types, and how rows are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from haloscope.base.schema import INSTANCE_QUANTITIES, STORED
+from haloscope.base.shown import shown_columns
+
+if TYPE_CHECKING:
+    from haloscope.profile.store.tree import Reduction
+
+__all__ = [
+    "LAYOUT",
+    "NEEDED",
+    "NEWER",
+    "RANK_COLUMNS",
+    "RANK_REDUCTIONS",
+    "REGION_COLUMNS",
+    "instance_columns",
+    "keys",
+    "reductions",
+    "said",
+    "typed",
+]
+
+# Of each table of the file the columns with their types, and those that every file has.
+LAYOUT: Mapping[str, Mapping[str, str]] = {
+    table: {column.name: column.type for column in columns} for table, columns in STORED.items()
+}
+NEEDED = {
+    table: [c.name for c in columns if c.is_needed and not c.since] for table, columns in STORED.items()
+}
+# What files of an older minor version lack, is unknown there.
+NEWER = {column.name for columns in STORED.values() for column in columns if column.since}
+
+RANK_COLUMNS, REGION_COLUMNS = shown_columns("ranks"), shown_columns("regions")
+
+
+_TYPES = {"integer": pl.Int64, "real": pl.Float64, "string": pl.String}
+
+
+def typed(table: str, columns: Sequence[str], known: Mapping[str, pl.Series] | None = None) -> pl.DataFrame:
+    """Return columns of a table of the file, those that are not `known` null; without `known` no rows."""
+    kinds = {name: _TYPES[LAYOUT[table][name]] for name in columns}
+    if known is None:
+        return pl.DataFrame(schema=kinds)
+    frame = pl.DataFrame(list(known.values()))
+    if len(known) < len(kinds):
+        nulls = [pl.lit(None, kind).alias(name) for name, kind in kinds.items() if name not in known]
+        return frame.with_columns(nulls).select(list(kinds))
+    return frame
+
+
+def instance_columns() -> list[str]:
+    """Return the names `X_instance_min`, `X_instance_max`, in the order of the reference."""
+    return [f"{name}_instance_{end}" for name in INSTANCE_QUANTITIES for end in ("min", "max")]
+
+
+def keys(table: str) -> list[str]:
+    """Return the columns by which rows of a table of the file are distinct, beside their path."""
+    return [column.name for column in STORED[table] if column.merge == "key" and not column.is_path]
+
+
+def reductions(table: str) -> dict[str, Reduction]:
+    """Return the other columns, with what becomes of them when rows are put together."""
+    return {c.name: "max" if c.merge == "most" else "sum" for c in STORED[table] if c.merge != "key"}
+
+
+def said(*names: str) -> list[pl.Expr]:
+    """Return columns of text with null for what says nothing: the file has no null."""
+    return [pl.when(pl.col(name) != "").then(pl.col(name)).alias(name) for name in names]
+
+
+# Of a rank: what adds up over the regions inside one. The others are known for a region as a whole.
+_WHOLE = {"instances", "time", "dest_ranks", "src_ranks", "dest_ranks_exclusive", "src_ranks_exclusive"}
+RANK_REDUCTIONS: Mapping[str, Reduction] = {
+    name: "max" if name == "largest_message" else reduction
+    for name, reduction in reductions("ranks").items()
+    if name not in _WHOLE and "_instance_" not in name
+}

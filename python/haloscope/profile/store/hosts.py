@@ -1,0 +1,58 @@
+"""Which rank ran on which host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from haloscope.base.arrays import Integers
+from haloscope.profile.store.framing import DamageError
+
+__all__ = ["Hosts"]
+
+_UNKNOWN = -1
+
+
+class Hosts:
+    """The hosts of the ranks that the profile has; others, and partners outside, are unknown."""
+
+    def __init__(self, ranks: Integers, hosts: Sequence[str]) -> None:
+        """Take ranks and their hosts, one each. Raises `DamageError` if a rank comes twice."""
+        order = np.argsort(ranks, kind="stable")
+        self.ranks = ranks[order]
+        if bool(np.any(self.ranks[1:] == self.ranks[:-1])):
+            raise DamageError("its table processes has a rank twice")
+        # In the order of the ranks, so that the first host is that of rank 0.
+        self.names = list(dict.fromkeys(hosts[place] for place in order.tolist()))
+        codes = {name: code for code, name in enumerate(self.names)}
+        self._codes = np.array([codes[hosts[place]] for place in order.tolist()], dtype=np.int64)
+
+    def codes(self, ranks: Integers) -> Integers:
+        """Return an index into `names` for each rank, −1 where unknown; same shape."""
+        if not len(self.ranks):
+            return np.full(len(ranks), _UNKNOWN, dtype=np.int64)
+        place = self._places(ranks)
+        return np.where(self.ranks[place] == ranks, self._codes[place], _UNKNOWN)
+
+    def _places(self, ranks: Integers) -> Integers:
+        """Return where in `ranks` each rank stands if it is there at all."""
+        last = len(self.ranks) - 1
+        # No rank is missing, nearly always; then there is nothing to search for.
+        if self.ranks[0] == 0 and self.ranks[last] == last:
+            return np.clip(ranks, 0, last)
+        return np.minimum(np.searchsorted(self.ranks, ranks), last)
+
+    def of(self, ranks: pl.Series) -> pl.Series:
+        """Return the host's name for each rank, null where unknown."""
+        codes = self.codes(ranks.to_numpy())
+        known: Any = pl.Series(codes).set(pl.Series(codes < 0), None)
+        return pl.Series("host", self.names, dtype=pl.String).gather(known)
+
+    def same(self, ranks: pl.Series, partners: pl.Series) -> pl.Series:
+        """Return whether both are on one node: true, false, or null where one is unknown."""
+        ours, theirs = self.codes(ranks.to_numpy()), self.codes(partners.to_numpy())
+        unknown = (ours < 0) | (theirs < 0)
+        return pl.Series("same_node", ours == theirs).set(pl.Series(unknown), None)

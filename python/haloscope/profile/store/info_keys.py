@@ -1,0 +1,84 @@
+"""What a profile's file states about its run, key by key, and the tables that only a trace has."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from haloscope.profile.store.framing import DamageError
+
+__all__ = ["ROLL_UP", "SAID", "SURROUNDINGS", "TEXT_KEYS", "TRACE_TABLES", "checked_info"]
+
+# Of the calls of a trace.
+TRACE_TABLES = ("waits", "wait_pairs", "delays", "critical_path", "tolerance")
+# Their values are text, also where they look like a number.
+TEXT_KEYS = frozenset(
+    {
+        "program",
+        "command",
+        "mpi_library",
+        "mpi_standard",
+        "mpi_abi",
+        "binding",
+        "only",
+        "ended_in",
+        "source",
+        "version",
+    }
+)
+# Texts by key: what the program says of its run, and what its surroundings do.
+SAID, SURROUNDINGS = "metadata", ("job", "environment")
+# Sums of the tables, for who reads many profiles.
+ROLL_UP = "rollup"
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_said(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_ranks(value: object) -> bool:
+    return isinstance(value, list) and all(_is_count(rank) for rank in value)
+
+
+_KNOWN: Mapping[str, Callable[[object], bool]] = {
+    **dict.fromkeys(sorted(TEXT_KEYS), _is_text),
+    "ended_in": _is_text,
+    "open_calls": _is_count,
+    "ranks": _is_count,
+    "start": _is_number,
+    "duration": _is_number,
+    "partial": _is_flag,
+    "missing_ranks": _is_ranks,
+    "unwatched_ranks": _is_ranks,
+    **dict.fromkeys((SAID, *SURROUNDINGS), _is_said),
+}
+
+
+def checked_info(info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the file says of the run, without its tables.
+
+    Raises `DamageError` if a documented key has a value of another type.
+    """
+    told = dict(info)
+    for key, fits in _KNOWN.items():
+        if told.get(key) is not None and not fits(told[key]):
+            raise DamageError(f"its info {key} is {json.dumps(told[key])[:40]}")
+    return told

@@ -1,0 +1,117 @@
+"""The data of one profile: columns of its stored tables, read and checked when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import polars as pl
+
+from haloscope.base.arrays import AnyArray
+from haloscope.base.errors import UsageError
+from haloscope.profile.store.columns import NEEDED
+from haloscope.profile.store.format import ProfileFile
+from haloscope.profile.store.framing import DamageError
+from haloscope.profile.store.hosts import Hosts
+from haloscope.profile.store.source import Source
+from haloscope.profile.store.tree import RegionTree, region_tree
+
+__all__ = ["ProfileData"]
+
+_T = TypeVar("_T")
+
+
+class ProfileData:
+    """What all tables are made of. `haloscope.Profile` holds one."""
+
+    def __init__(self, source: Source) -> None:
+        """Read from `source`, which is open."""
+        self.source = source
+        self._made: dict[Callable[[ProfileData], Any], Any] = {}
+
+    @property
+    def path(self) -> Path:
+        """The path of the profile."""
+        return self.source.path
+
+    @property
+    def file(self) -> ProfileFile:
+        """The recorder's file. Raises `UsageError` for a profile of another tool."""
+        if not isinstance(self.source, ProfileFile):
+            raise UsageError(f"{self.path}: only profiles that `haloscope run` wrote have that")
+        return self.source
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """The run information as the recorder wrote it."""
+        return self.source.info
+
+    @property
+    def has_trace(self) -> bool:
+        """Whether there is a trace, of ours or of another tool."""
+        return self.source.own_trace is not None or self.source.rows("trace_clocks") > 0
+
+    def once(self, make: Callable[[ProfileData], _T]) -> _T:
+        """Return `make(self)`, which is called at the first request only."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: _T = self._made[make]
+        return made
+
+    def guarded(self, action: Callable[[], _T]) -> _T:
+        """Return what `action` does; damage found on the way is a `ProfileError` with our name."""
+        try:
+            return action()
+        except DamageError as damage:
+            raise damage.of(self.path) from None
+
+    def frame(self, table: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Return a table of the file with its own column names; empty if the file lacks it.
+
+        `columns` are those to read, default all of format version 1. NaN and infinities are null.
+        Raises `ProfileError` for damage.
+        """
+        return self.guarded(lambda: self._frame(table, columns))
+
+    def _frame(self, table: str, columns: Sequence[str] | None) -> pl.DataFrame:
+        frame = self.source.frame(table, NEEDED[table] if columns is None else list(columns))
+        if table != "paths" and "path" in frame.columns:
+            self.check_paths(frame["path"].to_numpy(), table)
+        return frame
+
+    def exchanges(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Return what ranks exchange, by p2p messages and by neighbourhood collectives."""
+        return pl.concat([self.frame("partners", columns), self.frame("neighbors", columns)])
+
+    @cached_property
+    def regions(self) -> RegionTree:
+        """The tree of regions."""
+        (path, parent, communication), names = self._small(
+            "paths", ("path", "parent", "communication"), "name"
+        )
+        if not np.array_equal(path, np.arange(len(path))):
+            raise DamageError("its table paths is not numbered by row").of(self.path)
+        return self.guarded(lambda: region_tree(names, parent, communication))
+
+    @cached_property
+    def hosts(self) -> Hosts:
+        """Which rank ran where."""
+        (ranks,), hosts = self._small("processes", ("rank",), "host")
+        return self.guarded(lambda: Hosts(ranks, hosts))
+
+    def _small(self, table: str, numbers: Sequence[str], text: str) -> tuple[list[AnyArray], list[str]]:
+        """Return columns of numbers, and one of texts, without rows that are not known whole."""
+        if isinstance(self.source, ProfileFile):  # without the detour by frames, for a thousand profiles
+            found = self.source.columns(table, [*numbers, text])
+            strings = self.source.strings
+            return [found[name] for name in numbers], [strings[index] for index in found[text].tolist()]
+        frame = self.frame(table, [*numbers, text]).drop_nulls()
+        return [frame[name].to_numpy() for name in numbers], frame[text].to_list()
+
+    def check_paths(self, paths: AnyArray, table: str) -> None:
+        """Raise `DamageError` if a table has rows of a region that is not there."""
+        if len(paths) and not (paths.min() >= 0 and paths.max() < len(self.regions)):
+            raise DamageError(f"its table {table} names a region that is not there")

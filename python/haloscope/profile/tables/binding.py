@@ -1,0 +1,59 @@
+"""Where ranks could run: CPUs, NUMA nodes and sockets of each, and that in a few words."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import polars as pl
+
+from haloscope.base.shown import shown_columns
+from haloscope.profile.store.profile_data import ProfileData
+
+__all__ = ["binding", "binding_text", "numbers_of"]
+
+_MOST_NUMBER = 65536  # a CPU's; the recorder knows no larger one
+_MOST_LOOKED_AT = 65536  # ranks, for the words
+
+
+def numbers_of(text: str) -> list[int] | None:
+    """Return the numbers of a list such as `0-3,8`, in order; None if it is no such list."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if not _is_number(first) or (dash and not _is_number(last)):
+            return None
+        low, high = int(first), int(last or first)
+        if high < low or high >= _MOST_NUMBER or (numbers and low <= numbers[-1]):
+            return None
+        numbers += range(low, high + 1)
+    return numbers
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 6
+
+
+def binding(profile: ProfileData) -> pl.DataFrame:
+    """Return a row a rank; what is not known is null."""
+    frame = profile.frame("processes", ["rank", "host", "pid", "cpus", "numa_nodes", "sockets"])
+    lists = [pl.when(pl.col(name) != "").then(name) for name in ("cpus", "numa_nodes", "sockets")]
+    return frame.with_columns(lists).select(shown_columns("binding")).sort("rank")
+
+
+def binding_text(profile: ProfileData) -> str | None:
+    """Return how many CPUs each rank had, and whether ranks shared them; None if it is not known."""
+    frame = profile.frame("processes", ["rank", "host", "cpus"]).head(_MOST_LOOKED_AT)
+    known = frame.filter(pl.col("cpus").fill_null("") != "")
+    if known.is_empty():
+        return None
+    counts, shared = set(), False
+    used: Counter[tuple[str, int]] = Counter()
+    lists = {text: numbers_of(text) or [] for text in known["cpus"].unique().to_list()}
+    for host, text in known.select("host", "cpus").iter_rows():
+        counts.add(len(lists[text]))
+        if not shared:
+            used.update((host, cpu) for cpu in lists[text])
+            shared = any(used[host, cpu] > 1 for cpu in lists[text])
+    low, high = min(counts), max(counts)
+    number = f"{low} CPU{'' if low == high == 1 else 's'}" if low == high else f"{low} to {high} CPUs"
+    return f"{number} a rank, {'shared with others' if shared else 'none shared'}"

@@ -1,0 +1,94 @@
+"""The table `info`: what is known about the run itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from haloscope.profile.store.info_keys import ROLL_UP, SAID, SURROUNDINGS, TEXT_KEYS, checked_info
+from haloscope.profile.store.profile_data import ProfileData
+from haloscope.profile.tables.binding import binding_text
+
+__all__ = ["as_text", "info", "run_information", "said_texts"]
+
+_ORDER = [
+    "program",
+    "command",
+    "ranks",
+    "hosts",
+    "binding",
+    "mpi_library",
+    "mpi_standard",
+    "mpi_abi",
+    "start",
+    "duration",
+    "partial",
+    "missing_ranks",
+    "unfinished_ranks",
+    "unwatched_ranks",
+    "ended_in",
+    "open_calls",
+    "unmatched_begins",
+    "unmatched_ends",
+    "unaccounted",
+    "dropped",
+    "version",
+]
+
+
+def said_texts(told: Mapping[str, Any]) -> dict[str, str]:
+    """Return the program's and its surroundings' texts of a run's information, by key as in `info`."""
+    return _flat({key: told.get(key) for key in (SAID, *SURROUNDINGS)})
+
+
+def run_information(profile: ProfileData) -> dict[str, Any]:
+    """Return the run's information by key, typed; what the file does not say is None.
+
+    `hosts` lists names, the host of rank 0 first. `unfinished_ranks` left records but did not come
+    to MPI_Finalize. `unaccounted` maps an MPI function to its calls.
+    Raises `DamageError` if a documented key has a value of another type.
+    """
+    told = checked_info(profile.info)
+    sums = ["unmatched_begins", "unmatched_ends", "dropped"]
+    processes = profile.frame("processes", ["rank", "finalized", *sums])
+    unfinished = processes.filter(pl.col("finalized") == 0)["rank"].unique().sort()
+    known = [name for name in sums if processes[name].null_count() < len(processes) or not len(processes)]
+    totals = processes.select(known).sum().row(0, named=True)
+    unaccounted = profile.frame("unaccounted").group_by("call", maintain_order=True).sum()
+    is_ours = "source" not in told  # what other tools leave does not say such things
+    told |= {
+        **{key: totals[key] or 0 for key in known},
+        "unfinished_ranks": unfinished.to_list() if is_ours else None,
+        "hosts": profile.hosts.names,
+        "binding": binding_text(profile),
+        "unaccounted": dict(unaccounted.select("call", "calls").iter_rows()) if is_ours else None,
+    }
+    return {key: told.get(key) for key in [*_ORDER, *sorted(told.keys() - {*_ORDER, ROLL_UP})]}
+
+
+def info(profile: ProfileData) -> pl.DataFrame:
+    """Return key and value; values other than text are JSON, null is unknown."""
+    told = _flat(run_information(profile))
+    return pl.DataFrame(
+        {"key": list(told), "value": [as_text(key, value) for key, value in told.items()]},
+        schema={"key": pl.String, "value": pl.String},
+    )
+
+
+def _flat(told: dict[str, Any]) -> dict[str, Any]:
+    """Return a row for each text by key: the program's under its own key, unless that is one of ours."""
+    said = told.pop(SAID, None) or {}
+    for kind in SURROUNDINGS:
+        told |= {f"{kind}.{key}": text for key, text in (told.pop(kind, None) or {}).items()}
+    taken = {key for key in said if key in told or key in _ORDER}
+    return told | {f"{SAID}.{key}" if key in taken else key: text for key, text in said.items()}
+
+
+def as_text(key: str, value: object) -> str | None:
+    """Return a value as the table holds it."""
+    if value is None or (key in TEXT_KEYS and isinstance(value, str)):
+        return value
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,226 @@
+"""Instances of regions one by one: unpacked from a profile, and as the matrix of a region."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haloscope.base.arrays import Bytes, Flags, Floats, Integers
+from haloscope.base.errors import UsageError
+from haloscope.profile.kernels import native_library
+from haloscope.profile.store.framing import DamageError
+from haloscope.profile.store.profile_data import ProfileData
+
+__all__ = ["QUANTITIES", "Instances", "Series"]
+
+# How many bytes of an instance, from the lowest one on, are needed to compute a quantity:
+# three for the duration, three for the gap before it, two for the share of waiting.
+LOW_BYTES = {"start": 6, "duration": 3, "wait": 8}
+# `Stretch` in src/explain/instances.cpp: which instances of a chunk, and the seconds of a tick.
+STRETCH = np.dtype([("begin", np.int64), ("count", np.int64), ("tick", np.float64)])
+QUANTITIES = ("start", "duration", "wait")
+# One rank with many instances among many ranks with few would make a matrix that is nearly empty.
+_MOST_EMPTINESS, _ALWAYS_FINE = 64, 1 << 24
+
+
+def unpack(planes: Bytes, stretches: NDArray[np.void], end: int, into: Floats) -> int:
+    """Put the seconds of stretches of instances, one after the other, `into` an array.
+
+    `planes`, shape (bytes, instances), has as many bytes of each as `LOW_BYTES` says of the
+    quantity. Starts continue at `end` ticks in the first stretch, at 0 in the others; the end of
+    the last one is returned. Without the interpreter's lock.
+    """
+    rows = planes.shape[1]
+    begins, counts = stretches["begin"], stretches["count"]
+    assert planes.dtype == np.uint8
+    assert planes.flags.c_contiguous
+    assert planes.shape[0] in LOW_BYTES.values()
+    assert stretches.dtype == STRETCH
+    assert into.flags.c_contiguous
+    assert not ((begins < 0) | (counts < 0) | (counts > rows - begins)).any()
+    assert counts.sum() == len(into)
+    ticks = ctypes.c_uint64(end)
+    native_library().haloscope_unpack(
+        planes.ctypes.data,
+        rows,
+        len(planes),
+        stretches.ctypes.data,
+        len(stretches),
+        ctypes.byref(ticks),
+        into.ctypes.data,
+    )
+    return ticks.value
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What is wanted of one chunk of the table `instances`: stretches of it, a series each."""
+
+    stretches: NDArray[np.void]
+    continued: bool  # the first series began in an earlier chunk
+    into: slice  # where it belongs in the result
+
+
+@dataclass(frozen=True)
+class Series:
+    """Rows of the table `series`: on which path, rank and thread how many instances follow."""
+
+    profile: ProfileData
+    paths: Integers
+    ranks: Integers
+    numbers: Integers  # of the first instance
+    counts: Integers
+    firsts: Integers  # rows of the table `instances`
+
+    @classmethod
+    def of(cls, profile: ProfileData, chosen: Flags | None = None) -> Series:
+        """Return all rows, or those of the paths `chosen`. Raises `DamageError`."""
+        frame = profile.frame("series", ["path", "rank", "instance", "instances"])
+        paths, ranks, numbers, counts = (column.to_numpy() for column in frame)
+        stored = profile.source.rows("instances")
+        if len(counts) and not (counts.min() >= 0 and counts.max() <= stored):
+            raise DamageError("its table series counts instances that are not there")
+        ends = np.cumsum(counts)
+        if (int(ends[-1]) if len(ends) else 0) != stored:
+            raise DamageError("its table series counts other instances than there are")
+        kept = counts > 0
+        if chosen is not None:
+            kept &= chosen[paths]
+        columns = (paths, ranks, numbers, counts, ends - counts)
+        return cls(profile, *(column[kept] for column in columns))
+
+    def __len__(self) -> int:
+        """Return the number of instances."""
+        return int(self.counts.sum())
+
+    def keys(self) -> dict[str, Integers]:
+        """Return `path`, `rank` and `instance` of every instance."""
+        within = np.arange(len(self)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
+        return {
+            "path": np.repeat(self.paths, self.counts),
+            "rank": np.repeat(self.ranks, self.counts),
+            "instance": np.repeat(self.numbers, self.counts) + within,
+        }
+
+    def seconds(self, quantity: str) -> Floats:
+        """Return one of `QUANTITIES` for every instance, NaN where it is unknown."""
+        result = np.empty(len(self))
+        if not len(self):
+            return result
+        parts = dict(enumerate(self._parts()))
+        wanted = [number for number, part in parts.items() if len(part.stretches)]
+
+        def unpacked(number: int, packed: Bytes, end: int = 0) -> int:
+            part = parts[number]
+            return unpack(packed, part.stretches, end, result[part.into])
+
+        def as_it_is(number: int, packed: Bytes) -> tuple[int, Bytes]:
+            return number, packed
+
+        each_chunk = partial(self.profile.file.each_chunk, "instances", "packed", wanted, LOW_BYTES[quantity])
+        if quantity != "start":
+            deque(each_chunk(unpacked), maxlen=0)
+            return result
+        end = 0
+        for number, packed in each_chunk(as_it_is):
+            end = unpacked(number, packed, end if parts[number].continued else 0)
+        return result
+
+    @cached_property
+    def _ends(self) -> Integers:
+        return self.firsts + self.counts
+
+    def _parts(self) -> Iterator[_Part]:
+        """Yield for each chunk of `instances` what of it is wanted."""
+        ticks, filled = self._ticks(), 0
+        for low, high in self.profile.file.spans("instances", "packed"):
+            first = np.searchsorted(self._ends, low, side="right")
+            rows = np.arange(first, np.searchsorted(self.firsts, high, side="left"))
+            begins = np.maximum(self.firsts[rows], low) - low
+            counts = np.minimum(self._ends[rows], high) - low - begins
+            continued = bool((self.firsts[rows[:1]] < low).any())
+            into = slice(filled, filled + int(counts.sum()))
+            stretches = np.empty(len(rows), dtype=STRETCH)
+            stretches["begin"], stretches["count"], stretches["tick"] = begins, counts, ticks[rows]
+            yield _Part(stretches, continued, into)
+            filled = into.stop
+
+    def _ticks(self) -> Floats:
+        """Return the seconds of a tick on the rank of each row."""
+        processes = self.profile.frame("processes", ["rank", "tick"]).sort("rank")
+        ranks = processes["rank"].to_numpy()
+        if not np.isin(self.ranks, ranks).all():
+            raise DamageError("its table series names a rank that is not there")
+        ticks = processes["tick"].fill_null(float("nan")).to_numpy()
+        return ticks[np.searchsorted(ranks, self.ranks)]
+
+
+class Instances:
+    """All instances of one region: matrices of seconds, rank × instance.
+
+    A row is a rank of `ranks`, and in it NaN follows its last instance. A matrix is read from the
+    profile when it is first asked for, so the profile must be open then.
+    """
+
+    def __init__(self, profile: ProfileData, region: str) -> None:
+        """Take the instances of `region`. Raises `UsageError` if it has none, or names several paths."""
+        series = Series.of(profile, profile.regions.matching(region))
+        self.path = _only_path(profile, region, series)
+        self.ranks, rows = np.unique(series.ranks, return_inverse=True)
+        self.counts = np.zeros(len(self.ranks), dtype=np.int64)
+        np.add.at(self.counts, rows, series.counts)
+        self._series, self._rows = series, rows
+        if self.counts.max() * len(self.ranks) > max(_MOST_EMPTINESS * len(series), _ALWAYS_FINE):
+            raise UsageError(
+                f"the ranks' instances of {region!r} are too unequal in number for a matrix;"
+                " use the table series"
+            )
+
+    def __repr__(self) -> str:
+        ranks, instances = len(self.ranks), self.counts.max()
+        return f"<instances of {self.path!r}, {ranks} ranks × {instances}>"
+
+    @cached_property
+    def start(self) -> Floats:
+        """When each instance began, seconds since the rank's MPI_Init."""
+        return self._matrix("start")
+
+    @cached_property
+    def duration(self) -> Floats:
+        """How long each instance lasted."""
+        return self._matrix("duration")
+
+    @cached_property
+    def wait(self) -> Floats:
+        """How much of each instance was waiting."""
+        return self._matrix("wait")
+
+    def _matrix(self, quantity: str) -> Floats:
+        series, width = self._series, int(self.counts.max())
+        values = series.profile.guarded(lambda: series.seconds(quantity))
+        # As the recorder writes it where all ranks do the same.
+        if np.array_equal(self._rows, np.arange(len(self.ranks))) and self.counts.min() == width:
+            return values.reshape(len(self.ranks), width)
+        matrix = np.full((len(self.ranks), width), np.nan)
+        filled = np.zeros(len(self.ranks), dtype=np.int64).tolist()
+        place = 0
+        for row, count in zip(self._rows.tolist(), series.counts.tolist(), strict=True):
+            matrix[row, filled[row] : filled[row] + count] = values[place : place + count]
+            filled[row] += count
+            place += count
+        return matrix
+
+
+def _only_path(profile: ProfileData, region: str, series: Series) -> str:
+    names: list[str] = [profile.regions.full_names[path] for path in np.unique(series.paths).tolist()]
+    if not names:
+        raise UsageError(f"no instances of {region!r} were kept; run the program with --series {region!r}")
+    if len(names) > 1:
+        raise UsageError(f"several regions are called {region!r}; name one of {', '.join(names)}")
+    return names[0]

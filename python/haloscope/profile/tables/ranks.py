@@ -1,0 +1,170 @@
+"""The tables `ranks` (region × rank) and `regions` (the same, reduced over ranks)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from operator import add
+
+import polars as pl
+
+from haloscope.profile.store.columns import RANK_COLUMNS, RANK_REDUCTIONS, REGION_COLUMNS, instance_columns
+from haloscope.profile.store.framing import DamageError
+from haloscope.profile.store.nested import is_ordered, with_nested
+from haloscope.profile.store.profile_data import ProfileData
+from haloscope.profile.store.tree import Reduction, Scope
+
+__all__ = ["rank_rows", "ranks", "region_rows", "regions"]
+
+# Of `REGION_COLUMNS`, those that are no names.
+_NUMBERS = [name for name in REGION_COLUMNS if name not in ("region", "path")]
+_OFFNODE = ("sends_offnode", "bytes_offnode")
+# Known for a path as a whole: they do not add up over the regions inside it.
+_WHOLE = ("instances", "time")
+_PARTNERS = ("dest_ranks", "src_ranks")
+
+
+def ranks(profile: ProfileData, scope: Scope) -> pl.DataFrame:
+    """Return region × rank with the columns `RANK_COLUMNS`."""
+    rows = rank_rows(profile, scope)
+    hosts = profile.hosts.of(rows["rank"]).alias("host")
+    return scope.named(rows.with_columns(hosts), ["rank"]).select(RANK_COLUMNS)
+
+
+def rank_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
+    """Return `path`, `rank` and every quantity of a rank, one row for each pair that exists."""
+    rows = scope.needed(_own_rows(profile, scope.exclusive))
+    rows = _with_offnode(profile, rows)
+    whole = rows.select("path", "rank", *_WHOLE, *_PARTNERS, *instance_columns())
+    if scope.exclusive:
+        whole = _exclusive_time(whole, scope)
+    offnode: Mapping[str, Reduction] = dict.fromkeys(_OFFNODE, "sum")
+    reductions = {**RANK_REDUCTIONS, **offnode}
+    if scope.chosen is None and not scope.exclusive:
+        nested = with_nested(rows, scope.tree, reductions)
+        if nested is not None:
+            return _derived(nested)
+    sums = scope.reduced(rows, ["rank"], reductions)
+    # From the left: a rank is in a region that it entered, even if only a nested one says so.
+    joined = scope.wanted(whole).join(sums, on=["path", "rank"], how="left")
+    return _derived(joined)
+
+
+def _own_rows(profile: ProfileData, exclusive: bool) -> pl.DataFrame:
+    suffix = "_exclusive" if exclusive else ""
+    varying = [*_PARTNERS, *instance_columns()]
+    names = ["path", "rank", *_WHOLE, *RANK_REDUCTIONS]
+    frame = profile.frame("ranks", [*names, *(name + suffix for name in varying)])
+    pairs = frame.select("path", "rank")
+    if not is_ordered(*(column.to_numpy() for column in pairs)) and pairs.is_duplicated().any():
+        raise DamageError("its table ranks has a region and rank twice")
+    return frame.rename({name + suffix: name for name in varying})
+
+
+def _with_offnode(profile: ProfileData, rows: pl.DataFrame) -> pl.DataFrame:
+    if len(profile.hosts.names) <= 1:
+        # Partners are by far the longest table, and there is nothing to learn from it.
+        known = 0 if profile.hosts.names or not profile.source.rows("processes") else None
+        return rows.with_columns(pl.lit(known, pl.Int64).alias(name) for name in _OFFNODE)
+    joined = rows.join(profile.once(sent_away), on=["path", "rank"], how="left")
+    return joined.with_columns(pl.col(_OFFNODE).fill_null(0))
+
+
+def sent_away(profile: ProfileData) -> pl.DataFrame:
+    """Return `sends_offnode` and `bytes_offnode` of each path and rank that sent to other hosts."""
+    partners = profile.frame("partners", ["path", "rank", "partner", "sends", "bytes_sent"])
+    same = profile.hosts.same(partners["rank"], partners["partner"])
+    return (
+        partners.filter(~same)
+        .group_by("path", "rank")
+        .agg(pl.col("sends").sum().alias("sends_offnode"), pl.col("bytes_sent").sum().alias("bytes_offnode"))
+    )
+
+
+def _exclusive_time(whole: pl.DataFrame, scope: Scope) -> pl.DataFrame:
+    parents = pl.Series("path", scope.tree.parents)
+    inside = (
+        whole.select(parents.gather(whole["path"]).alias("path"), "rank", "time")
+        .group_by("path", "rank")
+        .agg(pl.col("time").sum().alias("inside"))
+    )
+    joined = whole.join(inside, on=["path", "rank"], how="left")
+    own = pl.col("time") - pl.col("inside").fill_null(0.0)
+    return joined.with_columns(own.alias("time")).drop("inside")
+
+
+def _derived(rows: pl.DataFrame) -> pl.DataFrame:
+    # Not sum_horizontal, which takes an unknown part for nothing.
+    parts = [pl.col(f"{family}_time") for family in ("p2p", "coll", "rma", "io", "other")]
+    mpi_time = reduce(add, parts)
+    seen = pl.col("instances") > 0
+    return rows.with_columns(
+        pl.when(pl.col("sends") > 0).then(pl.col("bytes_sent") / pl.col("sends")).alias("mean_message"),
+        mpi_time.alias("mpi_time"),
+        *(pl.when(seen).then(pl.col(name)).alias(name) for name in instance_columns()),
+    ).with_columns((pl.col("time") - pl.col("mpi_time")).alias("compute_time"))
+
+
+def regions(profile: ProfileData, scope: Scope) -> pl.DataFrame:
+    """Return the columns `REGION_COLUMNS`, depth first."""
+    rows = region_rows(profile, scope)
+    path = rows["path"]
+    last, full = (
+        pl.Series(name, values, dtype=pl.String).gather(path)
+        for name, values in (("last_name", scope.tree.names), ("full_name", scope.tree.full_names))
+    )
+    named = scope.named(rows.with_columns(last, full), []).drop("region")
+    return named.rename({"last_name": "region", "full_name": "path"}).select(REGION_COLUMNS)
+
+
+def region_rows(profile: ProfileData, scope: Scope, rows: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return `path` and the numbers of `REGION_COLUMNS`, for each path that a rank entered.
+
+    `rows` are those of `rank_rows`, if they are there already.
+    """
+    totals = profile.source.over_ranks(scope.exclusive)
+    if totals is not None:
+        return scope.wanted(_all_columns(totals))
+    known = rank_rows(profile, scope) if rows is None else rows
+    paths = known["path"]
+    grouped = known.with_columns(paths.set_sorted()) if paths.is_sorted() else known
+    reduced = grouped.group_by("path").agg(_reductions())
+    mean = pl.col("bytes_sent_total") / pl.col("sends_total")
+    return reduced.with_columns(pl.when(pl.col("sends_total") > 0).then(mean).alias("mean_message"))
+
+
+def _all_columns(totals: pl.DataFrame) -> pl.DataFrame:
+    """Return totals with all columns of `regions`, those that are not known null."""
+    kinds = {name: pl.Float64 if _is_fraction(name) else pl.Int64 for name in _NUMBERS}
+    known = [pl.col(name).cast(kind) for name, kind in kinds.items() if name in totals.columns]
+    unknown = [pl.lit(None, kind).alias(name) for name, kind in kinds.items() if name not in totals.columns]
+    return totals.select("path", *known, *unknown).select("path", *_NUMBERS)
+
+
+def _is_fraction(name: str) -> bool:
+    return "time" in name or name.endswith("_mean") or name == "mean_message"
+
+
+def _reductions() -> list[pl.Expr]:
+    return [
+        pl.len().cast(pl.Int64).alias("ranks"),
+        pl.col("instances").max(),
+        pl.col("largest_message").max(),
+        *(_reduction(name) for name in REGION_COLUMNS if _is_reduced(name)),
+    ]
+
+
+def _is_reduced(name: str) -> bool:
+    quantity, _, kind = name.rpartition("_")
+    return kind in ("min", "max", "mean", "total") and quantity != "mean"
+
+
+def _reduction(name: str) -> pl.Expr:
+    if name in instance_columns():
+        return pl.col(name).min() if name.endswith("_min") else pl.col(name).max()
+    quantity, _, kind = name.rpartition("_")
+    column = pl.col(quantity)
+    reduced = {"min": column.min, "max": column.max, "mean": column.mean}
+    if kind == "total":  # a sum over nothing that is known would be 0
+        return pl.when(column.count() > 0).then(column.sum()).alias(name)
+    return reduced[kind]().alias(name)

@@ -1,0 +1,194 @@
+"""The tables by name: those about time, about single kinds of traffic, and about the run itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import polars as pl
+
+from haloscope.base.errors import UsageError
+from haloscope.base.shown import shown_columns
+from haloscope.profile import sites, trace, waiting
+from haloscope.profile.store.columns import LAYOUT, keys, reductions, said
+from haloscope.profile.store.info_keys import TRACE_TABLES
+from haloscope.profile.store.profile_data import ProfileData
+from haloscope.profile.store.trace_tables import CLOCKS
+from haloscope.profile.store.tree import Reduction, Scope
+from haloscope.profile.tables.binding import binding
+from haloscope.profile.tables.efficiencies import pop
+from haloscope.profile.tables.information import info
+from haloscope.profile.tables.instances import QUANTITIES, Series
+from haloscope.profile.tables.ranks import ranks, regions
+
+__all__ = ["TABLES", "build", "call_rows"]
+
+_KEYS = ["path", "rank", "instance"]
+_COLUMNS = ("region", *_KEYS, *QUANTITIES)
+_WITHOUT_REGION = ("communicators", "phases", "slices", "clocks", "binding", "info")
+
+
+def series(profile: ProfileData, scope: Scope) -> pl.DataFrame:
+    """Return region × rank × instance, and a column for each name of a recorded value.
+
+    A value called like a column of the table gets `_value` after its name.
+    """
+    instances = _instances(Series.of(profile, scope.chosen))
+    values = scope.wanted(profile.frame("values"))
+    if len(values):
+        instances = instances.join(_wide(values), on=_KEYS, how="full", coalesce=True)
+    return scope.named(instances, ["rank", "instance"])
+
+
+def _instances(series: Series) -> pl.DataFrame:
+    seconds = {name: series.seconds(name) for name in QUANTITIES}
+    finite = [pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in QUANTITIES]
+    return pl.DataFrame({**series.keys(), **seconds}).with_columns(finite)
+
+
+def _wide(values: pl.DataFrame) -> pl.DataFrame:
+    names = values["name"].unique(maintain_order=True).to_list()
+    renamed = values.with_columns(values["name"].replace(_free_names(names)))
+    return renamed.pivot("name", index=_KEYS, values="value", aggregate_function="last")
+
+
+def _free_names(names: list[str]) -> dict[str, str]:
+    taken = {*_COLUMNS, *names}
+    free = {}
+    for name in (name for name in names if name in _COLUMNS):
+        free[name] = name + "_value"
+        while free[name] in taken:
+            free[name] += "_value"
+        taken.add(free[name])
+    return free
+
+
+def slices(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
+    """Return what each rank did, all its threads together, in each slice of its time.
+
+    `start` is seconds after MPI_Init; a slice in which a call went on lasts longer.
+    """
+    return profile.frame("slices", shown_columns("slices")).sort("rank", "slice")
+
+
+def phases(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
+    """Return the iterations that were found in each rank's sequence of calls.
+
+    `share` is of the calls that were looked at; `start` and `end` are seconds after MPI_Init.
+    """
+    rows = profile.frame("phases").with_columns(share=pl.col("calls") / pl.col("all_calls"))
+    return rows.select(shown_columns("phases")).sort("rank", "phase")
+
+
+def calls(profile: ProfileData, scope: Scope) -> pl.DataFrame:
+    """Return region × MPI function, the costliest of a region first.
+
+    Protocols of the stencil layer are functions, too: there are columns `chunks` and `helpers`,
+    null for those of MPI, only if it has carried some message.
+    """
+    return scope.named(call_rows(profile, scope), ["time_total", "call"], [True, False])
+
+
+def call_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
+    """Return the table `calls` by path, unsorted."""
+    rows = scope.reduced(profile.frame("calls", list(LAYOUT["calls"])), keys("calls"), reductions("calls"))
+    carried = profile.frame("transfers").rename({"protocol": "call", "messages": "calls"})
+    if len(carried):
+        nowhere = pl.lit(None, pl.String).alias("memory")
+        named = carried.with_columns(pl.col("call") + " (stencil)", nowhere)
+        more: dict[str, Reduction] = {"chunks": "sum", "helpers": "sum"}
+        layer = scope.reduced(named, keys("calls"), reductions("calls") | more)
+        rows = pl.concat([rows, layer], how="diagonal")
+    return rows.with_columns(said("memory"))
+
+
+def _sites(profile: ProfileData, scope: Scope) -> pl.DataFrame:
+    return sites.sites(profile, scope)
+
+
+def _of_trace(name: str) -> Callable[[ProfileData, Scope], pl.DataFrame]:
+    def build(profile: ProfileData, scope: Scope) -> pl.DataFrame:
+        return waiting.wait_table(name, profile, scope)
+
+    return build
+
+
+def _clocks(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
+    """Return a row a rank of a trace that was recorded; none without one."""
+    rows = trace.read_trace(profile).clocks if profile.has_trace else pl.DataFrame(schema=CLOCKS)
+    hosts = profile.frame("processes", ["rank", "host"]).unique("rank", keep="first", maintain_order=True)
+    joined = rows.cast({"rank": pl.Int64}).join(hosts, on="rank", how="left", maintain_order="left")
+    return joined.select(shown_columns("clocks"))
+
+
+def sizes(profile: ProfileData, scope: Scope) -> pl.DataFrame:
+    """Return region × kind × size.
+
+    There is a last column `bytes_upper` only if some row is a range and not one exact size.
+    """
+    rows = scope.reduced(profile.frame("sizes", list(LAYOUT["sizes"])), keys("sizes"), reductions("sizes"))
+    named = scope.named(rows.with_columns(said("memory")), keys("sizes"))
+    if (named["bytes"] == named["bytes_upper"]).all():
+        return named.drop("bytes_upper")
+    return named.select(pl.exclude("bytes_upper"), "bytes_upper")
+
+
+def partners(profile: ProfileData, scope: Scope) -> pl.DataFrame:
+    """Return region × rank × partner; a partner outside this world is null."""
+    rows = scope.reduced(profile.exchanges(), keys("partners"), reductions("partners"))
+    same = profile.hosts.same(rows["rank"], rows["partner"])
+    inside = pl.when(pl.col("partner") >= 0).then(pl.col("partner")).alias("partner")
+    named = scope.named(rows.with_columns(same, inside), keys("partners"))
+    return named.select(shown_columns("partners"))
+
+
+def collectives(profile: ProfileData, scope: Scope) -> pl.DataFrame:
+    """Return region × operation × size of the communicator × bytes of a call.
+
+    Those of NCCL come with columns `algorithm`, `protocol` and `channels`, which are null for MPI's, and are
+    there only if there are any.
+    """
+    rows = scope.reduced(profile.frame("collectives"), keys("collectives"), reductions("collectives"))
+    nccl = profile.frame("nccl")
+    if not len(nccl):
+        return scope.named(rows, keys("collectives"))
+    theirs = scope.reduced(nccl, keys("nccl"), reductions("nccl"))
+    more = ("algorithm", "protocol", "channels")
+    both = pl.concat([rows, theirs.with_columns(said("algorithm", "protocol"))], how="diagonal")
+    return scope.named(both.select(*rows.columns, *more), [*keys("collectives"), *more])
+
+
+def communicators(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
+    """Return one row a communicator, the largest first, whatever the scope."""
+    frame = profile.frame("communicators", shown_columns("communicators"))
+    return frame.sort(["size", "calls"], descending=True, maintain_order=True)
+
+
+_BUILDERS: Mapping[str, Callable[[ProfileData, Scope], pl.DataFrame]] = {
+    "regions": regions,
+    "ranks": ranks,
+    "pop": pop,
+    "calls": calls,
+    "sites": _sites,
+    "sizes": sizes,
+    "partners": partners,
+    "collectives": collectives,
+    "communicators": communicators,
+    "series": series,
+    "slices": slices,
+    "phases": phases,
+    **{name: _of_trace(name) for name in TRACE_TABLES},
+    "clocks": _clocks,
+    "binding": lambda profile, _scope: binding(profile),
+    "info": lambda profile, _scope: info(profile),
+}
+
+TABLES = tuple(_BUILDERS)
+
+
+def build(profile: ProfileData, name: str, exclusive: bool, region: str | None) -> pl.DataFrame:
+    """Return table `name`. Raises `UsageError` for an unknown table or region."""
+    if name not in _BUILDERS:
+        raise UsageError(f"there is no table {name!r}; there is {', '.join(TABLES)}")
+    if region is not None and name in _WITHOUT_REGION:
+        raise UsageError(f"the table {name} is not by region; leave the region out")
+    return _BUILDERS[name](profile, Scope.of(profile.regions, exclusive, region))

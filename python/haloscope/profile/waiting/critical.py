@@ -1,0 +1,54 @@
+"""The critical path: what the run would be shorter without, found from its end backwards."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from haloscope.profile.kernels import native_library
+from haloscope.profile.waiting.stretches import BEFORE, COMPUTING, Stretches
+from haloscope.profile.waiting.timeline import Timeline
+
+__all__ = ["critical_path"]
+
+
+def critical_path(timeline: Timeline, cut: Stretches, waits: pl.DataFrame) -> pl.DataFrame:
+    """Return what of the critical path is where: `path`, `rank`, `time` and `mpi_time` (ns), `changes`.
+
+    Times add up to the run's. `mpi_time` is the part in MPI calls, `changes` how often the path came to this
+    rank and region from another rank.
+    """
+    if not timeline.duration:
+        return _table(timeline, cut, np.zeros(len(cut.begin), dtype=np.uint8))
+    cause = np.full(len(timeline.begin), -1, dtype=np.int64)
+    cause[waits["call"].to_numpy()] = waits["cause"].to_numpy()
+    # A completion is of a call that may have waited, too: what waited last in the list wins.
+    is_wait = waits.filter(pl.col("cause") >= 0)
+    cause[is_wait["call"].to_numpy()] = is_wait["cause"].to_numpy()
+    on_path = np.zeros(len(cut.begin), dtype=np.uint8)
+    native_library().haloscope_critical_path(
+        cut.struct,
+        cause.ctypes.data,
+        timeline.location.ctypes.data,
+        int(np.argmax(timeline.last)),
+        len(cause),
+        on_path.ctypes.data,
+    )
+    return _table(timeline, cut, on_path)
+
+
+def _table(
+    timeline: Timeline, cut: Stretches, on_path: np.ndarray[tuple[int], np.dtype[np.uint8]]
+) -> pl.DataFrame:
+    on = on_path.astype(np.bool_)
+    is_mpi = ~np.isin(cut.kind[on], (BEFORE, COMPUTING))
+    time = cut.time[on]
+    rows = pl.DataFrame(
+        {
+            "path": cut.path[on].astype(np.int64),
+            "rank": timeline.ranks[cut.location[on]].astype(np.int64),
+            "time": time,
+            "mpi_time": np.where(is_mpi, time, 0),
+        }
+    )
+    return rows.group_by("path", "rank").sum().sort("path", "rank")

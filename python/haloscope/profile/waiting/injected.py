@@ -1,0 +1,57 @@
+"""The event graph of a run whose latencies are those of `haloscope inject`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from haloscope.profile.waiting.dependencies import Dependencies
+from haloscope.profile.waiting.graph import Edges
+from haloscope.profile.waiting.timeline import Timeline
+
+__all__ = ["injected"]
+
+
+def injected(edges: Edges, timeline: Timeline, depends: Dependencies, gets: pl.DataFrame) -> Edges:
+    """Return `edges` with the units where the injector has them; `gets` is what those of `edges` are of.
+
+    A message arrives a latency after it was sent, or when it did in the run, if that is later. Who gets data
+    in a collective goes on a latency after the library is done with it, whoever came last; in one that does
+    not block no sooner than a latency after the rank itself began it.
+    """
+    calls = _delayed(depends)
+    blocks = pl.col("call") == pl.col("started")
+    blocking = calls.filter(blocks)["call"]
+    is_after = ~gets["is_message"] & gets["call"].is_in(blocking.implode())
+    usual = edges.gets.with_columns(is_after.cast(pl.Int64).alias("units"))
+    sent = edges.gets.filter(gets["is_message"]).with_columns(
+        pl.lit(0, pl.Int64).alias("weight"), pl.lit(1, pl.Int64).alias("units")
+    )
+    puts, own = _of_the_rank_itself(edges, timeline, calls)
+    return replace(edges, puts=pl.concat([edges.puts, puts]), gets=pl.concat([usual, sent, own]))
+
+
+def _delayed(depends: Dependencies) -> pl.DataFrame:
+    """Return the parts of collectives that bring data: `started`, `call` (which completes it)."""
+    is_root, kind = pl.col("rank") == pl.col("root"), pl.col("kind")
+    brings = pl.when(kind == "from_root").then(~is_root).when(kind == "to_root").then(is_root).otherwise(True)
+    return depends.collectives.filter(brings, pl.col("completed") >= 0).select(
+        "started", pl.col("completed").alias("call")
+    )
+
+
+def _of_the_rank_itself(
+    edges: Edges, timeline: Timeline, calls: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return puts and gets by which a collective is a latency longer for a rank that waited for nobody."""
+    started, call = calls["started"].to_numpy(), calls["call"].to_numpy()
+    posted = timeline.end[started] - timeline.begin[started]
+    used = np.concatenate([[-1], edges.puts["hub"].to_numpy(), edges.gets["hub"].to_numpy()])
+    hub = np.arange(len(calls)) + used.max() + 1
+    puts = pl.DataFrame({"call": started, "hub": hub}, schema=edges.puts.schema)
+    weight = np.where(call == started, edges.own[call], posted)
+    units, group = np.ones(len(calls), dtype=np.int64), timeline.path[call]
+    columns = {"call": call, "hub": hub, "weight": weight, "units": units, "group": group}
+    return puts, pl.DataFrame(columns, schema=edges.gets.schema)

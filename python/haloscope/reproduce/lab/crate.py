@@ -1,0 +1,164 @@
+"""A campaign as one file for others: an RO-Crate in a zip, with all that made and came of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from haloscope.base.errors import ProfileError
+from haloscope.base.files import whole_file
+from haloscope.reproduce.lab.attempts import PROFILE, RESULT
+from haloscope.reproduce.lab.campaign import Campaign
+from haloscope.reproduce.lab.overview import write_report
+
+__all__ = ["bundle", "unbundled"]
+
+_METADATA = "ro-crate-metadata.json"
+_SPECIFICATION = "campaign.yaml"
+_CONTEXT, _STANDARD = "https://w3id.org/ro/crate/1.1/context", "https://w3id.org/ro/crate/1.1"
+_PROCESS = "https://w3id.org/ro/wfrun/process/0.5"
+_FORMATS = {
+    ".json": "application/json",
+    ".html": "text/html",
+    ".yaml": "application/yaml",
+    ".jsonl": "application/jsonl",
+    ".halo": "application/octet-stream",
+}
+_KEPT = ("run.json", RESULT, "environment.json", "stdout", "stderr", PROFILE)
+_PROFILES = re.compile(rf"runs/[A-Za-z0-9][A-Za-z0-9_.+-]*/\d+/{re.escape(PROFILE)}")
+_MOST_BYTES = 1 << 36
+_MOST_RATIO = 1000
+
+
+def bundle(campaign: Campaign, output: Path) -> None:
+    """Write the campaign to a zip: specification, journal, what each finished run kept, and the report.
+
+    Its description follows RO-Crate 1.1 with a provenance of each run. Raises `OutputError`, and `UsageError`
+    if no run has a profile.
+    """
+    with TemporaryDirectory() as aside:
+        page = Path(aside) / "report.html"
+        write_report(campaign, page)
+        files = {"report.html": page, _SPECIFICATION: campaign.file}
+        files |= _workspace(campaign)
+        files["journal.jsonl"] = campaign.directory / "journal.jsonl"
+        actions = []
+        for host in sorted((campaign.directory / "hosts").glob("*")):
+            files[f"hosts/{host.name}"] = host
+        for run, attempts in sorted(campaign.attempts().items()):
+            for attempt in attempts:
+                if attempt.get("outcome") == "done":
+                    place = campaign.place(run, int(attempt["attempt"]))
+                    inner = f"runs/{run}/{attempt['attempt']}"
+                    kept = {f"{inner}/{name}": place / name for name in _KEPT if (place / name).is_file()}
+                    files |= kept
+                    actions.append(_action(run, inner, attempt, list(kept)) | _times(place))
+        described = json.dumps(_described(campaign, list(files), actions), indent=1)
+        with (
+            whole_file(output, "bundle") as stream,
+            zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive,
+        ):
+            archive.writestr(_METADATA, described)
+            for name, path in files.items():
+                # Profiles are compressed in themselves.
+                kind = zipfile.ZIP_STORED if name.endswith(".halo") else zipfile.ZIP_DEFLATED
+                archive.write(path, name, kind)
+
+
+def _workspace(campaign: Campaign) -> dict[str, Path]:
+    """Return the workspace of Ramble that the specification names, where it finds it if that can be."""
+    named = campaign.specification.ramble
+    if named is None:
+        return {}
+    inner = Path(named)
+    is_below = not inner.is_absolute() and ".." not in inner.parts
+    return {inner.as_posix() if is_below else inner.name: campaign.file.parent / named}
+
+
+def _times(place: Path) -> dict[str, str]:
+    result = json.loads((place / RESULT).read_text("utf-8"))
+    ends = {"startTime": result["started"], "endTime": result["started"] + result["seconds"]}
+    return {
+        name: datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")
+        for name, seconds in ends.items()
+    }
+
+
+def _described(campaign: Campaign, files: list[str], actions: list[dict[str, Any]]) -> dict[str, Any]:
+    specification = campaign.specification
+    version = metadata.version("haloscope")
+    root = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": specification.campaign,
+        "description": specification.description or f"Runs of {', '.join(specification.programs)}",
+        "datePublished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "license": "the makers of these runs have said nothing of a licence",
+        "conformsTo": {"@id": _PROCESS},
+        "hasPart": [{"@id": name} for name in files],
+        "mentions": [{"@id": action["@id"]} for action in actions],
+    }
+    about = {"@id": "./"}
+    graph: list[dict[str, Any]] = [
+        {"@id": _METADATA, "@type": "CreativeWork", "about": about, "conformsTo": {"@id": _STANDARD}},
+        root,
+        {"@id": _PROCESS, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
+        {
+            "@id": "#haloscope",
+            "@type": "SoftwareApplication",
+            "name": "Haloscope",
+            "softwareVersion": version,
+        },
+        *({"@id": name, "@type": "File", **_format(name)} for name in files),
+        *actions,
+    ]
+    return {"@context": _CONTEXT, "@graph": graph}
+
+
+def _format(name: str) -> dict[str, str]:
+    return {"name": Path(name).name, "encodingFormat": _FORMATS.get(Path(name).suffix, "text/plain")}
+
+
+def _action(run: str, inner: str, attempt: dict[str, Any], files: list[str]) -> dict[str, Any]:
+    return {
+        "@id": f"#{run}",
+        "@type": "CreateAction",
+        "name": run,
+        "instrument": {"@id": "#haloscope"},
+        "object": [{"@id": _SPECIFICATION}, {"@id": f"{inner}/run.json"}],
+        "result": [{"@id": name} for name in files if not name.endswith("run.json")],
+        "description": f"{attempt.get('seconds') or 0:.3f} s on {attempt.get('host')}",
+        "actionStatus": "http://schema.org/CompletedActionStatus",
+    }
+
+
+@contextmanager
+def unbundled(file: Path) -> Iterator[list[Path]]:
+    """Yield the profiles of a bundle, for as long as they are needed. Raises `ProfileError`."""
+    try:
+        with zipfile.ZipFile(file) as archive, TemporaryDirectory(prefix="haloscope-bundle-") as aside:
+            members = [member for member in archive.infolist() if _PROFILES.fullmatch(member.filename)]
+            if sum(member.file_size for member in members) > _MOST_BYTES or any(
+                member.file_size > _MOST_RATIO * max(member.compress_size, 1) for member in members
+            ):
+                raise ProfileError(f"{file}: would be far larger than it is; it is no bundle of ours")
+            if not members:
+                raise ProfileError(f"{file}: has no profiles; bundles are made by haloscope lab bundle")
+            found = []
+            for member in members:
+                path = Path(aside) / f"{member.filename.split('/')[1]}.halo"
+                with archive.open(member) as source, path.open("xb") as target:
+                    shutil.copyfileobj(source, target)
+                found.append(path)
+            yield found
+    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+        raise ProfileError(f"{file}: is a damaged bundle: {error}") from None

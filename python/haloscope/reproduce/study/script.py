@@ -1,0 +1,50 @@
+"""Runs the script of a part: `python script.py SCRIPT [ARGUMENT]...`.
+
+A missing component ends every script in the same way, whether the script or a verb that it runs needs it: the
+exit status means "not run", and the last line is the remedy.
+"""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+from haloscope.base.errors import ComponentError, HaloscopeError
+
+__all__ = ["NOT_HERE"]
+
+NOT_HERE = 4
+
+
+def _run(script: Path) -> None:
+    """Run a script as Python itself does: its directory comes first for imports."""
+    sys.path[0] = str(script.parent)
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except ComponentError as error:
+        _leave(str(error), NOT_HERE)
+    except HaloscopeError as error:
+        _leave(str(error), 1)
+    except subprocess.CalledProcessError as error:
+        if error.returncode != ComponentError.exit_status:
+            raise
+        # What the script did not capture is in the log already.
+        _leave(_text(error.stderr), NOT_HERE)
+
+
+def _leave(text: str, status: int) -> None:
+    if text:
+        print(text, file=sys.stderr)
+    sys.exit(status)
+
+
+def _text(captured: str | bytes | None) -> str:
+    text = captured.decode("utf-8", "replace") if isinstance(captured, bytes) else captured or ""
+    return text.strip().rpartition("\n")[2].removeprefix("haloscope: ")
+
+
+if __name__ == "__main__":
+    del sys.argv[0]
+    _run(Path(sys.argv[0]))

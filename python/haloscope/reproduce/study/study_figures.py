@@ -1,0 +1,41 @@
+"""Figures that a part leaves: a list in a file, drawn on the study's page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from haloscope.base.errors import OutputError
+from haloscope.base.files import write_whole
+from haloscope.markov.figures import Figure
+
+__all__ = ["read_figures", "write_figures"]
+
+
+def write_figures(figures: Sequence[Figure], file: Path) -> None:
+    """Write figures, as a part of a study leaves them. Raises `OutputError`.
+
+    >>> write_figures([ensembles.shares(runs).drawn], Path("figure-1.json"))
+    """
+    told = json.dumps([figure.as_json() for figure in figures], allow_nan=False)
+    write_whole(file, told + "\n", "list of figures")
+
+
+def read_figures(file: Path) -> list[Figure]:
+    """Return the figures of a file. Raises `OutputError` if it is not one of `write_figures`."""
+    try:
+        read = json.loads(file.read_text("utf-8"), parse_constant=_refused)
+        return [
+            Figure(str(one["caption"]), list(one["traces"]), dict(one["layout"]), str(one["title"]))
+            for one in read
+        ]
+    except OSError as error:
+        raise OutputError(f"{file}: {error.strerror}; remove it and run again") from None
+    except (ValueError, KeyError, TypeError):
+        raise OutputError(f"{file}: is no list of figures; remove it and run again") from None
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(constant)

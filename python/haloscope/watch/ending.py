@@ -1,0 +1,41 @@
+"""What the ranks of a program were in when it ended, or was looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from haloscope.base.errors import shortened
+from haloscope.watch.live import Process, snapshot
+from haloscope.watch.recorder import Builds, Recorder
+from haloscope.watch.roll_call import roll_call
+
+__all__ = ["ended_in"]
+
+_LONGEST = 2000
+
+
+def ended_in(places: Sequence[Path], recorder: Recorder, world: str) -> str:
+    """Return what ranks that did not come to MPI_Finalize were in, in a line; '' if all did.
+
+    Whoever died first cannot be told from those who were killed for it: none is called dead.
+    """
+    seen = snapshot(places, Builds([recorder])).of(world).processes
+    left = [_as_it_was(process) for process in seen if process.watched]
+    if all(process.finalized for process in left):
+        return ""
+    called = roll_call((), left)
+    first = f"{called.verdict.text}: " if called.verdict.is_hang else ""
+    return shortened(first + "; ".join(called.groups), _LONGEST)
+
+
+def _as_it_was(process: Process) -> Process:
+    """Leave out how long a call has lasted, which nobody knows of a process that is gone."""
+    if process.state != "dead":
+        return process
+    threads = [
+        replace(thread, idle=None, call=thread.call and replace(thread.call, since=None))
+        for thread in process.threads
+    ]
+    return replace(process, state="", threads=tuple(threads))

@@ -1,0 +1,81 @@
+"""What processes that were killed at a bad moment leave beside their records: nothing to be recovered."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import re
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from haloscope.watch.places import foreign
+
+__all__ = ["clear_parts", "clear_spool", "clear_unbegun", "clear_without_records"]
+
+_NAMED_BY_RANK_0 = re.compile(r"haloscope-(\d+)-\d+$")
+_OLD = 60.0  # seconds, in which a process that made a directory makes a record in it
+_WORD = 8  # bytes at a record's begin that are zero until it is whole
+_LEAST = 1 << 16  # bytes that a record has as soon as it has any
+
+
+def clear_unbegun(places: Iterable[Path]) -> int:
+    """Remove records whose processes ended before anything was in them. Return how many there were."""
+    unbegun = [path for place in places for path in place.glob("*.live") if _is_unbegun(path)]
+    for path in unbegun:
+        clear_spool(path)
+        path.unlink(missing_ok=True)
+    return len(unbegun)
+
+
+def clear_without_records(mains: Iterable[Path]) -> int:
+    """Remove directories of runs that ended before they had a record. Return how many there were."""
+    return sum(_remove_if_left(main) for main in mains if main.is_dir() and not foreign(main))
+
+
+def clear_parts(output: Path, pid: int) -> None:
+    """Remove what a process that ended while it wrote a profile has of it."""
+    for part in output.parent.glob(f"{glob.escape(output.name)}.part-{pid}*"):
+        with contextlib.suppress(OSError):
+            if re.fullmatch(r"\+*", part.name.rpartition(f"-{pid}")[2]):
+                part.unlink()
+
+
+def clear_spool(record: Path) -> None:
+    """Remove the trace of a process: it lies elsewhere, and a link beside the record leads there."""
+    spool = record.with_suffix(".spool")
+    with contextlib.suppress(OSError):
+        if spool.is_symlink():
+            target = Path(os.readlink(spool))
+            if target.name.startswith("haloscope-") and target.suffix == spool.suffix and not foreign(target):
+                target.unlink()
+        spool.unlink()
+
+
+def _is_unbegun(path: Path) -> bool:
+    pid = path.stem.rpartition("-")[2]
+    if not pid.isdecimal() or _is_there(int(pid)):
+        return False
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            return not foreign(path) and (size == 0 or size >= _LEAST) and not any(file.read(_WORD))
+    except OSError:
+        return False
+
+
+def _is_there(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def _remove_if_left(main: Path) -> bool:
+    """Remove a directory if it is empty and nobody is about to fill it."""
+    named = _NAMED_BY_RANK_0.fullmatch(main.name)
+    try:
+        if _is_there(int(named[1])) if named else time.time() - main.stat().st_mtime < _OLD:
+            return False
+        main.rmdir()
+    except OSError:
+        return False
+    return True

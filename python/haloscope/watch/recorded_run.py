@@ -1,0 +1,223 @@
+"""`haloscope run` and `haloscope env`: watch a launch command."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from haloscope.base.environment import (
+    earlier_preload,
+    forwarded,
+    launched,
+    outer_settings,
+    recorder_environment,
+)
+from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
+from haloscope.base.launch import Launch, name_of, parse, resolve
+from haloscope.base.launcher import complete_command
+from haloscope.base.mpi import detect, statically_linked
+from haloscope.base.objects import Abi, is_elf
+from haloscope.base.preloading import Meanwhile, Outcome, run_child
+from haloscope.base.settings import Value, to_environment
+from haloscope.watch.always_on import asked_for
+from haloscope.watch.annotations import left_to_others, tool_variables
+from haloscope.watch.outputs import Output
+from haloscope.watch.places import directories
+from haloscope.watch.recorder import Recorder, build_recorder
+from haloscope.watch.recorder_settings import SETTINGS, Recording
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["env", "run"]
+
+
+def run(
+    command: Sequence[str],
+    *,
+    mpi: Abi | None = None,
+    mpi_include: Sequence[Path] = (),
+    quiet: bool = False,
+    hang_after: float | None = None,
+    on_hang: Callable[[str], None] | None = None,
+    **settings: Unpack[Recording],
+) -> Outcome:
+    """Run a launch command with the recorder in its ranks, and return how it ended.
+
+    `command` is the list of its words, such as `["mpiexec", "-n", "8", "./app"]`. It has the terminal and
+    the environment of this process. `mpi` is the binary interface of its MPI and `mpi_include` the
+    directories of that MPI's mpi.h, if they are not found. With `quiet`, nothing says that the recorder is
+    being built. If no rank on this node makes progress for `hang_after` seconds, `on_hang` gets the roll-call
+    of the ranks, once; without it, it is printed on standard error. The program goes on. The other keywords
+    are those of `Recording`.
+
+    Raises `LaunchError`, `OutputError`, `RecorderError` or `UsageError` if nothing was started. What goes
+    wrong later is in the `remarks` of the result.
+
+    >>> outcome = haloscope.run(["mpiexec", "-n", "8", "./app"], output="app.halo", series=["halo"])
+    >>> outcome.exit_status, outcome.profiles
+    (0, [PosixPath('/home/me/app.halo')])
+    """
+    words = complete_command(command, quiet)
+    values, surroundings = _values(settings), asked_for(os.environ)
+    if hang_after is not None and not 0 < hang_after < 1e8:
+        raise UsageError(f"--hang-after {hang_after:g}: not a time; give seconds, such as 60")
+    variables = outer_settings(surroundings) | to_environment(values, surroundings, SETTINGS)
+    output = _output(variables, "output" in values, surroundings)
+    if not words or resolve(words[0]) is None:
+        raise LaunchError(f"{words[0] if words else 'nothing'}: no such command; nothing was started")
+    launch = parse(words)
+    found = detect(launch, mpi, tuple(mpi_include))
+    if found is None:
+        return Outcome(run_child(words, os.environ), remarks=[_no_mpi(launch)])
+    recorder = build_recorder(found.headers, quiet)
+    identity = secrets.token_hex(8)
+    variables |= {"HALOSCOPE_COMMAND": shlex.join(words), "HALOSCOPE_RUN": identity}
+    earlier = earlier_preload(launch, os.environ)
+    complete = recorder_environment(found, recorder, variables, earlier)
+    complete |= tool_variables(complete, os.environ)
+    watched, environment = launched(launch, found, complete, os.environ)
+    places = partial(directories, identity, variables.get("HALOSCOPE_LIVE"))
+    meanwhile = None
+    if hang_after is not None:
+        from haloscope.watch.hanging import Hanging, print_hang
+
+        hanging = Hanging(places, recorder, hang_after, on_hang or print_hang)
+        meanwhile = Meanwhile(hanging.look, hanging.every)
+    outcome = Outcome(run_child(watched.command, environment, meanwhile, _prepare))
+    _collect(outcome, output, recorder, places())
+    if not outcome.profiles and not outcome.remarks:
+        outcome.remarks.append(_no_profile(launch, outcome.status))
+    elif (remark := left_to_others(complete, os.environ)) is not None:
+        outcome.remarks.append(remark)
+    return outcome
+
+
+def env(
+    command: Sequence[str] = (),
+    *,
+    mpi: Abi | None = None,
+    mpi_include: Sequence[Path] = (),
+    **settings: Unpack[Recording],
+) -> dict[str, str]:
+    """Return the environment variables that make later launch commands watched.
+
+    `command` is only looked at, to find its MPI; without one, it is the MPI whose mpicc is on PATH. The
+    keywords are those of `run`. Raises `LaunchError` or `RecorderError` where there is no MPI to watch.
+
+    >>> environment = os.environ | haloscope.env(output="app.halo")
+    >>> subprocess.run(["srun", "./app"], env=environment)
+    """
+    values, surroundings = _values(settings), asked_for(os.environ)
+    variables = outer_settings(surroundings) | to_environment(values, surroundings, SETTINGS)
+    _output(variables, "output" in values, surroundings)
+    launch = parse(complete_command(command)) if command else None
+    include = tuple(mpi_include)
+    found = detect(launch, mpi, include) or detect(None, mpi, include)
+    if found is None:
+        raise LaunchError("no MPI found to watch; name one with --mpi")
+    recorder = build_recorder(found.headers)
+    earlier = earlier_preload(launch, os.environ)
+    complete = recorder_environment(found, recorder, variables, earlier)
+    complete |= tool_variables(complete, os.environ)
+    uses_x = launch is not None and {"-x", "--x"} & set(launch.options)
+    return forwarded(complete, os.environ, found.abi == "openmpi" and not uses_x)
+
+
+def _values(settings: Recording) -> dict[str, Value | None]:
+    """Return the settings that were given, by name. Raises `UsageError` for one that does not exist."""
+    known = {setting.name for setting in SETTINGS}
+    for name in settings:
+        if name not in known:
+            raise UsageError(f"{name}: no such setting of the recorder; there are {', '.join(sorted(known))}")
+    return {name: cast("Value", value) for name, value in settings.items() if value is not None}
+
+
+def _output(settings: dict[str, str], is_given: bool, surroundings: Mapping[str, str]) -> Output:
+    given = settings.get("HALOSCOPE_OUTPUT")
+    output = Output.prepare(Path(given) if given else None)
+    settings["HALOSCOPE_OUTPUT"] = str(output.pattern)
+    # What this run has written is not replaced by it; one within another writes the other's.
+    outer = surroundings.get("HALOSCOPE_SINCE", "")
+    if not is_given and outer.isdecimal():
+        output.since = int(outer)
+    settings["HALOSCOPE_SINCE"] = str(output.since)
+    if "HALOSCOPE_ALWAYS" in surroundings:
+        settings["HALOSCOPE_ALWAYS"] = surroundings["HALOSCOPE_ALWAYS"]
+    return output
+
+
+def _prepare() -> None:
+    """Load what is needed when the program has ended, while it starts."""
+    from haloscope.watch import recovery  # noqa: F401
+
+
+def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list[Path]) -> None:
+    """Find the profiles; make those that no rank got so far as to write of the live records."""
+    from haloscope.watch import recovery
+
+    outcome.profiles = output.written()
+    worlds, unread = recovery.read([recorder], records)
+    for world in worlds:
+        try:
+            target, remarks = recovery.join_and_clear(
+                world, world.output, output.replaceable, just_ended=True
+            )
+        except HaloscopeError as error:
+            outcome.remarks.append(str(error))
+            continue
+        outcome.remarks += remarks
+        if target != world.output:
+            outcome.remarks.append(f"{world.output} stays as it is: {target} is the next profile")
+        outcome.profiles.append(target)
+    if unread:
+        outcome.remarks.append(
+            f"{unread[0].parent}: has records that this recorder can't read; they stay there, for "
+            "haloscope recover"
+        )
+    recovery.clear_empty(records)
+    if records and not outcome.profiles and not outcome.remarks:
+        outcome.remarks.append("no profile: it could not be written, see above")
+
+
+def _no_mpi(launch: Launch) -> str:
+    program = launch.programs[0].path if launch.programs else Path(launch.command[0])
+    return _static(program) or f"{name_of(launch)} links no MPI: it ran, and there was nothing to watch"
+
+
+def _no_profile(launch: Launch, status: int) -> str:
+    name = name_of(launch)
+    for program in launch.programs:
+        static = _static(program.path)
+        if static:
+            return static
+    killer = _signal(status)
+    if killer:
+        return f"no profile: {killer} ended {name} before MPI_Init"
+    if status:
+        return f"no profile: {name} ended before MPI_Init, or could not be started"
+    return (
+        f"no profile: {name} never called MPI_Init, or called it where the recorder could not "
+        "follow (another MPI than its launcher's: say which with --mpi; static linking)"
+    )
+
+
+def _signal(status: int) -> str | None:
+    """Return the signal that ended a command, itself or, as shells and launchers say, what it ran."""
+    number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status) - 128
+    return signal.Signals(number).name if number in set(signal.Signals) else None
+
+
+def _static(program: Path) -> str | None:
+    if is_elf(program) and statically_linked(program):
+        return (
+            f"no profile: {program.name} has its MPI linked statically, out of the recorder's "
+            "reach: link it with the shared libmpi"
+        )
+    return None

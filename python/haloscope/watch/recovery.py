@@ -1,0 +1,274 @@
+"""Live records, left behind by processes that wrote no profile, and `recover`, which joins them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from haloscope.base.errors import HaloscopeError, RecorderError
+from haloscope.watch.ending import ended_in
+from haloscope.watch.leftovers import clear_parts, clear_spool, clear_unbegun, clear_without_records
+from haloscope.watch.outputs import Output, expand, is_other, place
+from haloscope.watch.places import foreign, has_mapped, holders, mains_of_user, places_of_user
+from haloscope.watch.recorder import Recorder, built_recorders
+
+__all__ = ["Record", "Recovery", "World", "clear", "clear_empty", "join", "join_and_clear", "read", "recover"]
+
+
+@dataclass
+class Recovery:
+    """The profiles that were made, remarks on them, and what could not be done."""
+
+    profiles: list[Path] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+
+def recover(
+    directory: Path | str | None = None,
+    *,
+    output: Path | str | None = None,
+    keep: bool = False,
+    force: bool = False,
+) -> Recovery:
+    """Make profiles of the live records below a directory, one for each `MPI_COMM_WORLD`.
+
+    Without `directory`, of the records that this user's runs left on this node. `output` is where the
+    profile goes, as in `run`; without it, where the run would have written it. With `keep` the records
+    stay. With `force` what is still running is recovered, too, and a file that is no profile is replaced.
+
+    Raises `RecorderError` if there are no records. What could not be recovered is in the `failures` of the
+    result.
+
+    >>> haloscope.recover("collected/", output="lost.halo").profiles
+    [PosixPath('/home/me/lost.halo')]
+    """
+    root = Path(directory) if directory is not None else None
+    wanted = Path(output) if output is not None else None
+    if root is not None and not root.is_dir():
+        raise RecorderError(f"{root}: no such directory; name one with live records")
+    places = holders(root) if root is not None else places_of_user()
+    left = clear_unbegun(places) + clear_without_records(mains_of_user() if root is None else _mains(root))
+    places = [place for place in places if place.is_dir() and any(place.glob("*.live"))]
+    if left and not places:
+        return Recovery()
+    if not places:
+        raise RecorderError(
+            f"{root or 'nothing to recover'}: no live records {'in it' if root else 'of yours'}; "
+            "they are in /dev/shm/haloscope-*, if HALOSCOPE_LIVE named no other place, on each of "
+            "the run's nodes, until its profile is written"
+        )
+    recovery = Recovery(failures=_refused(places))
+    worlds, unread = read(built_recorders(), places)
+    if unread:
+        more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
+        recovery.failures.append(
+            f"{unread[0]}{more}: no recorder in this cache reads it; recover with the Haloscope, "
+            "the user and the HALOSCOPE_CACHE that watched the run"
+        )
+    for world in worlds:
+        try:
+            _recover(recovery, world, wanted, keep, force)
+        except HaloscopeError as error:
+            recovery.failures.append(str(error))
+    return recovery
+
+
+def _mains(root: Path) -> list[Path]:
+    """Return the directories of runs that are below one, or are it."""
+    return [path for path in (root, *root.glob("haloscope-*")) if path.name.startswith("haloscope-")]
+
+
+def _refused(places: Sequence[Path]) -> list[str]:
+    """Return a line on records of other users, which could have anything written anywhere."""
+    others = sorted(path for place in places for path in place.glob("*.live") if foreign(path))
+    if not others:
+        return []
+    owner = _owner(others[0])
+    return [
+        f"{others[0]}: the records of {owner} are not read; have {owner} recover them, or, if you "
+        "trust them, recover a copy of your own"
+    ]
+
+
+def _owner(path: Path) -> str:
+    try:
+        return path.owner()
+    except KeyError:
+        return f"user {path.stat().st_uid}"
+
+
+def _recover(recovery: Recovery, world: World, output: Path | None, keep: bool, force: bool) -> None:
+    running = world.running()
+    if running and not force:
+        raise RecorderError(
+            f"{world.directories[0]}: {world.program} is still running (process {running[0]}); "
+            "wait for it, or take a profile of what it did so far with --force"
+        )
+    # A name that only the records give is made free; the user's own word must be right.
+    over_others = force or output is None
+    pattern = Output.prepare(output or world.output, over_others).pattern
+    wanted = expand(pattern, world.size, world.program) if output else pattern
+    replaceable = is_other if force else _nothing
+    target, remarks = join_and_clear(world, wanted, replaceable, keep or bool(running))
+    recovery.profiles.append(target)
+    recovery.remarks += remarks
+
+
+def join_and_clear(
+    world: World,
+    wanted: Path,
+    replaceable: Callable[[Path], bool],
+    keep: bool = False,
+    just_ended: bool = False,
+) -> tuple[Path, list[str]]:
+    """Make the profile, then remove the records unless some of them are not in it.
+
+    `just_ended` says that the processes have, as far as they do not run: until then they were in their calls.
+    """
+    target, remarks = join(world, wanted, replaceable, just_ended)
+    # Ranks that have ended on this node and have no record never began one: there is none to wait for.
+    if world.missing and not (just_ended and world.on_one_node):
+        there = world.size - world.missing
+        remarks.append(
+            f"{there} of {world.size} ranks have records here; those of other nodes are in a "
+            "directory of the same name there: collect them, then haloscope recover joins all"
+        )
+    if remarks and not keep:
+        remarks.append(f"the records stay in {', '.join(map(str, world.directories))}")
+    elif not keep:
+        clear(world)
+    return target, remarks
+
+
+def _nothing(path: Path) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one process left."""
+
+    path: Path
+    rank: int
+    pid: int
+
+
+@dataclass
+class World:
+    """The records of the processes that shared an MPI_COMM_WORLD, and the build that reads them."""
+
+    identity: str
+    size: int
+    program: str
+    output: Path
+    on_one_node: bool  # as the launcher said
+    recorder: Recorder
+    records: list[Record] = field(default_factory=list)
+
+    @property
+    def directories(self) -> list[Path]:
+        """Where the records are: one directory a node."""
+        return sorted({record.path.parent for record in self.records})
+
+    @property
+    def missing(self) -> int:
+        """How many ranks have no record here."""
+        return self.size - len({record.rank for record in self.records})
+
+    def running(self) -> list[int]:
+        """Return the processes on this node that are still recording."""
+        return [record.pid for record in self.records if has_mapped(record.path, record.pid)]
+
+
+def read(recorders: Iterable[Recorder], places: Sequence[Path]) -> tuple[list[World], list[Path]]:
+    """Return the worlds of this user's records in these directories, and the files that no build reads."""
+    clear_unbegun(places)
+    found = {path for place in places for path in place.glob("*.live")}
+    unread = {path for path in found if not foreign(path)}
+    worlds: dict[str, World] = {}
+    for recorder in recorders:
+        if not unread:
+            break
+        for record, world in _listed(recorder, sorted({path.parent for path in unread})):
+            if record.path in unread:
+                unread.remove(record.path)
+                worlds.setdefault(world.identity, world).records.append(record)
+    for world in worlds.values():
+        world.records.sort(key=lambda record: (record.rank, record.path))
+    return list(worlds.values()), sorted(unread)
+
+
+def join(
+    world: World, wanted: Path, replaceable: Callable[[Path], bool], just_ended: bool = False
+) -> tuple[Path, list[str]]:
+    """Make a profile of what is there; returns its path and what the joiner had to say."""
+    places = [str(directory) for directory in world.directories]
+    more = ["--just-ended"] if just_ended else []
+    more += ["--ended-in", ended_in(world.directories, world.recorder, world.identity)]
+    try:
+        with tempfile.TemporaryDirectory(prefix=".haloscope-", dir=wanted.parent) as scratch:
+            whole = Path(scratch) / "joined.halo"
+            done = subprocess.run(
+                [str(world.recorder.join), "--world", world.identity, *more, *places, str(whole)],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+            said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+            if done.returncode or not whole.is_file():
+                raise _kept(world, said[-1] if said else f"exit status {done.returncode}")
+            target = place(whole, wanted, replaceable)
+    except OSError as error:
+        raise _kept(world, f"{wanted}: {error.strerror}") from None
+    return target, [line.removeprefix("haloscope: ") for line in said]
+
+
+def clear(world: World) -> None:
+    """Remove the records of a world that has been joined."""
+    for record in world.records:
+        if record.rank == 0:
+            clear_parts(world.output, record.pid)
+        clear_spool(record.path)
+        record.path.unlink(missing_ok=True)
+    clear_empty(world.directories)
+
+
+def clear_empty(directories: Iterable[Path]) -> None:
+    """Remove directories for records that hold none any more."""
+    for directory in [path for inner in directories for path in (inner, inner.parent)]:
+        if directory.name.startswith(("haloscope-", "spawned-")):
+            with contextlib.suppress(OSError):
+                directory.rmdir()
+
+
+def _listed(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record, World]]:
+    """Yield what a build's joiner says; nothing, if it is of a time when it was not asked this."""
+    command = [str(recorder.join), "--list", *map(str, places)]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=600
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    words = [os.fsdecode(word) for word in done.stdout.split(b"\0")[:-1]] if not done.returncode else []
+    for path, world, rank, size, pid, program, output in zip(*[iter(words)] * 7, strict=True):
+        ranks, _, nodes = size.partition("/")
+        yield (
+            Record(Path(path), int(rank), int(pid)),
+            World(world, int(ranks), program, Path(output), nodes == "1", recorder),
+        )
+
+
+def _kept(world: World, why: str) -> RecorderError:
+    places = ", ".join(map(str, world.directories))
+    return RecorderError(
+        f"{places}: could not be joined ({why}); the records stay there, for haloscope recover"
+    )

@@ -1,0 +1,122 @@
+"""The roll-call of a program: which ranks are in what, and what keeps them there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from haloscope.base.units import ranks_text, time_text
+from haloscope.watch.calls import call_text, state_text
+from haloscope.watch.live import ANY, Call, Process
+from haloscope.watch.standing import Ranks, Standing, operation, standings
+from haloscope.watch.verdict import Verdict, judge
+from haloscope.watch.wait_cycles import Waits
+
+__all__ = ["RollCall", "roll_call"]
+
+_MOST_GROUPS = 24
+_PLACES = {
+    "dead": "dead",
+    "finished": "in MPI_Finalize, or after it",
+    "unseen": "without a record here",
+    "outside": "outside MPI",
+    "polling": "polling",
+    "moving": "going on",
+}
+
+
+@dataclass(frozen=True)
+class RollCall:
+    """`verdict` is what keeps the program from going on; `groups` are lines, each of ranks in the same."""
+
+    verdict: Verdict
+    groups: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The verdict's sentence, then the roll."""
+        return "\n".join([self.verdict.text, *(f"  {group}" for group in self.groups)])
+
+
+def roll_call(before: Sequence[Process], after: Sequence[Process]) -> RollCall:
+    """Return where the ranks of one world stand, from two looks at their records.
+
+    Who is in the same call in both has made no progress. Each is a list of the processes of one world.
+    """
+    ranks = Ranks(standings(before, after))
+    return RollCall(judge(Waits(ranks)), tuple(_groups(ranks)))
+
+
+def _groups(ranks: Ranks) -> list[str]:
+    """Return a line for all that are in the same: bounded, however many ranks there are."""
+    for is_fine in (True, False):
+        groups: dict[tuple[object, ...], list[Standing]] = {}
+        for standing in ranks.standings.values():
+            groups.setdefault(_key(standing, is_fine), []).append(standing)
+        if len(groups) <= _MOST_GROUPS:
+            break
+    ordered = sorted(groups.values(), key=lambda group: (-len(group), group[0].rank))
+    lines = [_line(group) for group in ordered[:_MOST_GROUPS]]
+    if len(ordered) > _MOST_GROUPS:
+        left = sum(len(group) for group in ordered[_MOST_GROUPS:])
+        lines.append(f"… and {left} ranks in {len(ordered) - _MOST_GROUPS} other states")
+    return lines
+
+
+def _key(standing: Standing, is_fine: bool) -> tuple[object, ...]:
+    call, place = standing.call, standing.place
+    state = standing.process.state if standing.process and place == "outside" else ""
+    region = standing.region if place not in ("unseen", "finished") else ()
+    if call is None or place in ("finished", "unseen"):
+        return (place, state, region)
+    name = call.communicator.key if call.communicator else None
+    # Ranks of a ring wait for one each: with many of them it is told what they do, not with whom.
+    fine = (call.partner, call.source, call.tag, call.count) if is_fine else ()
+    return (place, operation(call), name, region, *fine)
+
+
+def _line(group: Sequence[Standing]) -> str:
+    first = group[0]
+    ranks = ranks_text([standing.rank for standing in sorted(group, key=lambda standing: standing.rank)])
+    words = [ranks]
+    if first.place not in ("inside", "polling", "moving") or first.call is None:
+        words.append(_PLACES[first.place])
+        if first.place == "outside" and first.process and first.process.state:
+            words[-1] += f" ({state_text(first.process)})"
+    if first.call is not None and first.place not in ("finished", "unseen"):
+        words.append(_calls_text([standing.call for standing in group if standing.call]))
+        if first.place == "moving":
+            words.append("(going on)")
+    if first.region:
+        words.append(f"in region {'/'.join(first.region)}")
+    since = _since_text([standing.since for standing in group if standing.since is not None])
+    if since and first.place in ("inside", "outside"):
+        words.append(since if first.call else since.replace("since", "for"))
+    return " ".join(words)
+
+
+def _since_text(seconds: Sequence[float]) -> str:
+    if not seconds:
+        return ""
+    least, most = min(seconds), max(seconds)
+    if most - least <= 0.1 * most:
+        return f"since {time_text(most)}"
+    return f"since {time_text(least)} to {time_text(most)}"
+
+
+def _calls_text(calls: Sequence[Call]) -> str:
+    """Return what calls of one function are, as far as they are alike."""
+    if len({(call.partner, call.source, call.tag, call.count, call.bytes) for call in calls}) == 1:
+        return call_text(calls[0])
+    partners = sorted({call.partner for call in calls if call.partner is not None and call.partner != ANY})
+    alike = Call(
+        calls[0].function,
+        calls[0].what,
+        partner=partners[0] if len(partners) == 1 else None,
+        tag=calls[0].tag if len({call.tag for call in calls}) == 1 else None,
+        communicator=calls[0].communicator,
+    )
+    text = call_text(alike)
+    if len(partners) > 1 and calls[0].what != "collective":
+        text += f", each with another of {len(partners)} partners"
+    return text

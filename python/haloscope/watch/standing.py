@@ -1,0 +1,188 @@
+"""Where each rank stands: outside MPI, in a call, gone; and which ranks its call waits for.
+
+All of it is read off two looks at the live records: who is in the same call in both has made no progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from haloscope.watch.live import ANY, Call, Communicator, Process
+
+__all__ = ["Need", "Place", "Ranks", "Standing", "compatible", "operation", "standings"]
+
+Place = Literal["inside", "outside", "polling", "moving", "dead", "finished", "unseen"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One rank: the call of the thread that called MPI_Init, and for how long it, or nothing, has lasted."""
+
+    rank: int
+    place: Place
+    call: Call | None = None
+    since: float | None = None
+    process: Process | None = None
+
+    @property
+    def region(self) -> tuple[str, ...]:
+        """The region that it is in; () is the whole program."""
+        return self.process.main.region if self.process else ()
+
+
+@dataclass(frozen=True)
+class Need:
+    """Ranks that must do something before a rank goes on: all of `ranks`, or any of a communicator.
+
+    `matched`: those that the call waits for are in calls that fit it. Without any of the three, nothing is
+    known.
+    """
+
+    ranks: tuple[int, ...] = ()
+    any_of: Communicator | None = None
+    matched: bool = False
+
+
+def standings(before: Sequence[Process], after: Sequence[Process]) -> dict[int, Standing]:
+    """Return where each rank of one world stands, from two looks; ranks without a record are `unseen`."""
+    earlier = {process.rank: process for process in before}
+    size = max((process.size for process in after), default=0)
+    found = {rank: Standing(rank, "unseen") for rank in range(size)}
+    for process in after:
+        found[process.rank] = _standing(earlier.get(process.rank), process)
+    return found
+
+
+def _standing(before: Process | None, process: Process) -> Standing:
+    rank, main = process.rank, process.main
+    if process.finalized:
+        return Standing(rank, "finished", process=process)
+    since = main.call.since if main.call else main.idle
+    place: Place = "inside" if main.call else "outside"
+    if process.state == "dead":
+        return Standing(rank, "dead", main.call, since, process)
+    if before is not None and before.path == process.path:
+        if _progress(before) != _progress(process):
+            place = "moving"
+        elif before.main.sums.polls != main.sums.polls or _mark(before) != _mark(process):
+            place = "polling"  # in calls that are not stamped
+    return Standing(rank, place, main.call, since, process)
+
+
+def _progress(process: Process) -> tuple[object, ...]:
+    return tuple((thread.mark, thread.region) for thread in process.threads)
+
+
+def _mark(process: Process) -> object:
+    call = process.main.call
+    return (call.function, call.mark) if call else None
+
+
+def operation(call: Call) -> str:
+    """Return the function without what tells only the kind of its count."""
+    return call.function.removesuffix("_c")
+
+
+def compatible(send: Call, receive: Call) -> bool:
+    """Return whether a message of the one call may be for the other, as far as is known."""
+    tags = {send.tag, receive.tag}
+    if None not in tags and ANY not in tags and len(tags) > 1:
+        return "exchange" in (send.what, receive.what)  # which has a tag for each way, of which one is known
+    one, other = send.communicator, receive.communicator
+    return one is None or other is None or one.inter or other.inter or one.key == other.key
+
+
+class Ranks:
+    """Where all ranks of a world stand, with what tells quickly who sends to whom."""
+
+    def __init__(self, standings: Mapping[int, Standing]) -> None:
+        self.standings = standings
+
+    def __getitem__(self, rank: int) -> Standing:
+        return self.standings.get(rank) or Standing(rank, "unseen")
+
+    @cached_property
+    def inside(self) -> dict[int, Call]:
+        """The ranks that are in a call and make no progress, with the call."""
+        return {
+            rank: standing.call
+            for rank, standing in self.standings.items()
+            if standing.place == "inside" and standing.call is not None
+        }
+
+    @cached_property
+    def collectives(self) -> dict[tuple[str, tuple[str, str]], list[int]]:
+        """Who is in which collective on which communicator."""
+        found: dict[tuple[str, tuple[str, str]], list[int]] = {}
+        for rank, call in self.inside.items():
+            if call.gathers and call.communicator is not None:
+                found.setdefault((operation(call), call.communicator.key), []).append(rank)
+        return found
+
+    @cached_property
+    def _missing(self) -> dict[tuple[str, tuple[str, str]], tuple[int, ...] | None]:
+        missing: dict[tuple[str, tuple[str, str]], tuple[int, ...] | None] = {}
+        for key, there in self.collectives.items():
+            communicator = self.inside[there[0]].communicator
+            assert communicator is not None
+            members = self.members(communicator)
+            present = set(there)
+            missing[key] = None if members is None else tuple(r for r in members if r not in present)
+        return missing
+
+    def members(self, communicator: Communicator) -> Sequence[int] | None:
+        """Return the world ranks of a communicator, if they are known."""
+        if communicator.inter:
+            return None
+        if communicator.ranks is not None:
+            return communicator.ranks
+        return range(communicator.size) if communicator.size == len(self.standings) else None
+
+    @cached_property
+    def _sends(self) -> dict[int, list[int]]:
+        """Who is sending to a rank."""
+        found: dict[int, list[int]] = {}
+        for rank, call in self.inside.items():
+            if call.sends and call.partner is not None:
+                found.setdefault(call.partner, []).append(rank)
+        return found
+
+    def need(self, rank: int) -> Need:
+        """Return what the call of a rank that is inside waits for."""
+        call = self.inside[rank]
+        if call.gathers:
+            return self._of_collective(call)
+        halves = []
+        if call.sends:
+            halves.append(self._of_send(rank, call))
+        if call.receives:
+            halves.append(self._of_receive(rank, call))
+        if len(halves) != 2:
+            return halves[0] if halves else Need()
+        ranks = tuple(dict.fromkeys(other for half in halves for other in half.ranks))
+        return Need(ranks, matched=not ranks and any(half.matched for half in halves))
+
+    def _of_collective(self, call: Call) -> Need:
+        if call.communicator is None:
+            return Need()
+        missing = self._missing[operation(call), call.communicator.key]
+        return Need() if missing is None else Need(missing, matched=not missing)
+
+    def _of_receive(self, rank: int, call: Call) -> Need:
+        if call.origin is None:
+            return Need()
+        senders = [r for r in self._sends.get(rank, ()) if call.origin in (r, ANY)]
+        if any(compatible(self.inside[sender], call) for sender in senders):
+            return Need(matched=True)
+        return Need((call.origin,)) if call.origin != ANY else Need(any_of=call.communicator)
+
+    def _of_send(self, rank: int, call: Call) -> Need:
+        if call.partner is None:
+            return Need()
+        other = self.inside.get(call.partner)
+        if other is not None and other.receives and other.origin in (rank, ANY) and compatible(call, other):
+            return Need(matched=True)
+        return Need((call.partner,))

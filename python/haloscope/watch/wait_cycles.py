@@ -1,0 +1,128 @@
+"""Who waits for whom: which ranks can still go on, and a cycle of those that can't."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from haloscope.watch.live import Communicator
+from haloscope.watch.standing import Need, Place, Ranks
+
+__all__ = ["Waits"]
+
+_GOING = ("outside", "polling", "moving", "unseen")  # they may yet do what others wait for
+
+
+@dataclass
+class _Open:
+    """What must still happen, while it is found out who can go on."""
+
+    ready: deque[int] = field(default_factory=deque)
+    needs: dict[int, int] = field(default_factory=dict)  # how many ranks a rank still waits for
+    waiting: dict[int, list[int]] = field(default_factory=dict)  # who waits for a rank
+    hopeful: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # who for any of a communicator's
+    alike: dict[int, list[int]] = field(default_factory=dict)  # who is in the collective that a rank is in
+
+
+class Waits:
+    """What the calls of all ranks wait for, and what follows.
+
+    `free` are the ranks that can go on if each rank outside MPI does what it is waited for; `stuck` are
+    those in calls that can't, whatever the others do.
+    """
+
+    def __init__(self, ranks: Ranks) -> None:
+        self.ranks = ranks
+        self.needs: dict[int, Need] = {rank: ranks.need(rank) for rank in ranks.inside}
+        self.free = self._free()
+        self.stuck = sorted(set(self.needs) - self.free)
+
+    def _free(self) -> set[int]:
+        """Return the least set that has all outside MPI, and all whose needs are in it."""
+        free: set[int] = set()
+        state = self._opened()
+        while state.ready:
+            rank = state.ready.popleft()
+            if rank in free:
+                continue
+            free.add(rank)
+            state.ready.extend(state.alike.get(rank, ()))
+            for other in state.waiting.get(rank, ()):
+                state.needs[other] -= 1
+                if state.needs[other] == 0:
+                    state.ready.append(other)
+            for key in [key for key in state.hopeful if self._is_member(rank, self._hopes[key])]:
+                state.ready.extend(state.hopeful.pop(key))
+        return free
+
+    def _opened(self) -> _Open:
+        state = _Open(deque(r for r, standing in self.ranks.standings.items() if standing.place in _GOING))
+        first: dict[int, int] = {}  # of those that share a need
+        for rank, need in self.needs.items():
+            if need.any_of is not None:
+                state.hopeful.setdefault(need.any_of.key, []).append(rank)
+            elif not need.ranks:
+                state.ready.append(rank)
+            elif first.setdefault(id(need.ranks), rank) != rank:
+                state.alike.setdefault(first[id(need.ranks)], []).append(rank)
+            else:
+                state.needs[rank] = len(need.ranks)
+                for other in need.ranks:
+                    state.waiting.setdefault(other, []).append(rank)
+        return state
+
+    @cached_property
+    def _hopes(self) -> dict[tuple[str, str], Communicator]:
+        """The communicators of any of whose ranks somebody waits for a message."""
+        return {need.any_of.key: need.any_of for need in self.needs.values() if need.any_of is not None}
+
+    def _is_member(self, rank: int, communicator: Communicator) -> bool:
+        members = self.ranks.members(communicator)
+        return members is None or rank in members
+
+    def blockers(self, rank: int) -> Iterator[int]:
+        """Yield the ranks that a rank waits for and that can't go on themselves."""
+        need = self.needs.get(rank, Need())
+        ranks: Iterable[int] = need.ranks
+        if need.any_of is not None:
+            ranks = [other for other in self.ranks.members(need.any_of) or () if other != rank] or (rank,)
+        return (other for other in ranks if other not in self.free)
+
+    def roots(self, *places: Place) -> list[int]:
+        """Return the ranks in these places that somebody waits for."""
+        there = {rank for rank, standing in self.ranks.standings.items() if standing.place in places}
+        wanted: set[int] = set()
+        for ranks in {id(need.ranks): need.ranks for need in self.needs.values()}.values():
+            wanted.update(ranks)
+        hopes = self._hopes.values()
+        if {"dead", "finished"} & set(places):  # no reason where another rank could do it
+            hopes = {
+                n.any_of.key: n.any_of for n in map(self.needs.get, self.stuck) if n and n.any_of
+            }.values()
+        wanted |= {rank for rank in there if any(self._is_member(rank, each) for each in hopes)}
+        return sorted(wanted & there)
+
+    def waiting_for(self, rank: int) -> list[int]:
+        """Return who waits for a rank in its call."""
+        return sorted(other for other, need in self.needs.items() if self._is_needed(rank, need))
+
+    def _is_needed(self, rank: int, need: Need) -> bool:
+        if need.any_of is not None:
+            return self._is_member(rank, need.any_of)
+        return rank in need.ranks
+
+    def cycle(self) -> list[int]:
+        """Return ranks each of which waits for the next, and the last for the first; [] if there are none."""
+        done: set[int] = set()
+        for start in self.stuck:
+            places: dict[int, int] = {}
+            rank: int | None = start
+            while rank is not None and rank not in places and rank not in done:
+                places[rank] = len(places)
+                rank = next(self.blockers(rank), None)
+            if rank is not None and rank in places:
+                return list(places)[places[rank] :]
+            done.update(places)
+        return []
