@@ -136,7 +136,7 @@ tidy() {
   local simgrid
   if command -v smpicxx >/dev/null; then
     simgrid=$(dirname "$(dirname "$(readlink -f "$(command -v smpicxx)")")")/include/smpi
-    abi=simgrid include=$simgrid add_preloaded src/predict/simulate "$build/simulate" '/src/(predict/simulate/[^/]*|watch/simulation)[.]cpp$'
+    abi=simgrid include=$simgrid add_preloaded src/predict/simulate "$build/simulate" '/src/(predict/simulate/[^/]*|watch/collecting/simulation)[.]cpp$'
     add_folders -std=c++20 -isystem "$simgrid" < <(files 'benchmarks/predict/kept/*.cpp')
   else
     left_out "what is made with SimGrid: no smpicxx"

@@ -63,7 +63,7 @@ def _columns() -> str:
     schemas = "".join(f'    {{"{name}", {name}}},\n' for name in _tables())
     paths = ",".join(f'["{column.name}","{column.type}",""]' for column in STORED[_PATHS])
     return (
-        f'{_BEGIN}#include "watch/tables.hpp"\n#include <array>\n{_SPACE}namespace columns {{\n{tables}}}\n'
+        f'{_BEGIN}#include "watch/collecting/tables.hpp"\n#include <array>\n{_SPACE}namespace columns {{\n{tables}}}\n'
         f"inline constexpr std::array<Schema, table_count> schemas{{{{\n"
         + schemas.replace(", ", ", columns::")
         + f'}}}};\ninline constexpr const char *path_columns = R"([{paths}])";\n{_END}'

@@ -2,8 +2,8 @@
 // is remembered until MPI sends it. Seen are calls of shared libraries: those of CUDA's driver and of HIP,
 // and of CUDA's runtime unless it is linked statically, as nvcc does by itself.
 #include "watch/annotations/following.hpp"
-#include "watch/clock.hpp"
-#include "watch/state.hpp"
+#include "watch/counting/state.hpp"
+#include "watch/records/clock.hpp"
 
 namespace haloscope::watch {
 

@@ -1,7 +1,7 @@
 #include "watch/trace/alignment.hpp"
 
-#include "watch/channel.hpp"
-#include "watch/state.hpp"
+#include "watch/collecting/channel.hpp"
+#include "watch/counting/state.hpp"
 
 #include <algorithm>
 #include <fstream>

@@ -3,7 +3,7 @@
 // are told relative to the own one, so that most ranks have the same symbols.
 #pragma once
 
-#include "watch/reading.hpp"
+#include "watch/collecting/reading.hpp"
 #include "watch/trace/packing.hpp"
 #include "watch/trace/slots.hpp"
 

@@ -1,6 +1,6 @@
 #include "watch/trace/noting.hpp"
 
-#include "watch/posts.hpp"
+#include "watch/counting/posts.hpp"
 #include "watch/trace/request_numbers.hpp"
 
 #include <cstring>

@@ -4,7 +4,7 @@
 // them. Where no trace is wanted it is one branch.
 #pragma once
 
-#include "watch/state.hpp"
+#include "watch/counting/state.hpp"
 #include "watch/trace/slots.hpp"
 
 namespace haloscope::watch {

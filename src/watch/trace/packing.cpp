@@ -1,6 +1,6 @@
 #include "watch/trace/packing.hpp"
 
-#include "watch/compress.hpp"
+#include "watch/collecting/compress.hpp"
 
 #include <algorithm>
 

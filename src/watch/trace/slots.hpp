@@ -6,7 +6,7 @@
 // use and stay in the cache. Where none is free, what happens is lost and counted.
 #pragma once
 
-#include "watch/arena.hpp"
+#include "watch/records/arena.hpp"
 
 #include <array>
 #include <atomic>

@@ -2,8 +2,8 @@
 // when, piece by piece later.
 #pragma once
 
-#include "watch/records.hpp"
-#include "watch/tables.hpp"
+#include "watch/collecting/tables.hpp"
+#include "watch/records/records.hpp"
 #include "watch/trace/repeats.hpp"
 #include "watch/trace/spool.hpp"
 

@@ -1,6 +1,6 @@
 #include "watch/trace/trace_times.hpp"
 
-#include "watch/tables.hpp"
+#include "watch/collecting/tables.hpp"
 
 #include <algorithm>
 #include <array>
