@@ -21,7 +21,7 @@ PACKAGE = CHECKOUT / "python" / "haloscope"
 SOURCES = CHECKOUT / "src"
 # Each may use those before it; "" is the front, `import haloscope`.
 PYTHON_ROOMS = ("base", "watch", "explain", "predict", "hide", "reproduce", "", "cli")
-SOURCE_ROOMS = ("interpose", "watch", "explain", "predict", "hide")
+SOURCE_ROOMS = ("interpose", "watch", "explain", "predict", "hide", "fem")
 _SUFFIXES = {".cpp", ".hpp", ".h", ".c", ".py", ".f90"}
 # Files of one name mean the same thing in every folder.
 _SAME = {"__init__.py", "__main__.py", "main.cpp", "meanings.py"}

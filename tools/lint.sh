@@ -166,7 +166,7 @@ elements() {
     { left_out "finite elements: ${flags##*Error: }"; return; }
   # shellcheck disable=SC2086
   add_folders -std=c++20 -march=native $flags $mpi \
-    < <(files 'src/hide/fem/*.cpp' 'apps/poisson/*.cpp' 'tests/hide/programs/fem/*.cpp' 'benchmarks/overlap/peers/petsc_*.cpp')
+    < <(files 'src/fem/*.cpp' 'apps/poisson/*.cpp' 'tests/hide/programs/fem/*.cpp' 'benchmarks/overlap/peers/petsc_*.cpp')
 }
 
 # mypy has one process, and clang-tidy one a core.
