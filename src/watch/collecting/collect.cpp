@@ -4,6 +4,7 @@
 #include "watch/collecting/site_rows.hpp"
 #include "watch/counting/slices.hpp"
 #include "watch/live/open_call.hpp"
+#include "watch/rows.hpp"
 #include "watch/trace/trace_rows.hpp"
 
 #include <algorithm>
@@ -72,20 +73,13 @@ public:
 
 private:
   double seconds(std::uint64_t ticks) const { return static_cast<double>(ticks) * tick_; }
-  std::uint64_t time(std::uint64_t ticks) const { return word(seconds(ticks)); }
-  auto appending(Words &row) const {
-    return [&](std::uint64_t value, bool is_time) { row.push_back(is_time ? time(value) : value); };
-  }
-  std::uint64_t rank() const { return static_cast<std::uint64_t>(std::int64_t{process_.rank}); }
-  std::uint64_t string(std::string_view value) { return contents_.names.string(value); }
-  Table &table(TableId id) { return contents_[id]; }
-  void add(TableId id, std::initializer_list<std::uint64_t> row) {
-    table(id).add(std::span{row.begin(), row.size()});
-  }
+  std::int32_t rank() const { return process_.rank; }
+  Text string(std::string_view value) { return contents_.names.text(value); }
+  template <class Row> void add(const Row &row) { contents_.append(row); }
 
-  std::uint64_t memory(Memory of) { return string(name_of(of)); }
+  Text memory(Memory of) { return string(name_of(of)); }
   // Of a call: only one that names a buffer has it.
-  std::uint64_t memory(unsigned function, Memory of) {
+  Text memory(unsigned function, Memory of) {
     return string(function_has_buffer[function] ? name_of(of) : "");
   }
 
@@ -124,8 +118,13 @@ private:
   }
   void add_open_call(Region &region) {
     const std::uint64_t lasted = open_.lasted(latest_);
-    add(TableId::calls, {region.path, string(function_names[open_.function]),
-                         memory(open_.function, open_.memory), 1, 0, time(lasted), time(lasted)});
+    add(rows::Calls{.path = region.path,
+                    .call = string(function_names[open_.function]),
+                    .memory = memory(open_.function, open_.memory),
+                    .calls = 1,
+                    .bytes = 0,
+                    .time_total = seconds(lasted),
+                    .time_max = seconds(lasted)});
     add_time(region, open_, lasted);
     add_time(done_, open_, lasted);
     open_calls_++;
@@ -160,10 +159,15 @@ private:
       const CallRecord &call = (*page)[i % calls_per_page];
       // Of messages only the times are here: their numbers are in the message records.
       if (call.calls == 0 && call.ticks == 0) continue;
-      add(TableId::calls, {path, string(function_names[i]), memory(i, of), call.calls, call.bytes,
-                           time(call.ticks), time(call.longest)});
+      add(rows::Calls{.path = path,
+                      .call = string(function_names[i]),
+                      .memory = memory(i, of),
+                      .calls = call.calls,
+                      .bytes = call.bytes,
+                      .time_total = seconds(call.ticks),
+                      .time_max = seconds(call.longest)});
       if (function_unaccounted[i] && call.calls > 0)
-        add(TableId::unaccounted, {string(function_names[i]), call.calls});
+        add(rows::Unaccounted{.call = string(function_names[i]), .calls = call.calls});
     }
   }
 
@@ -172,26 +176,42 @@ private:
     if (page == nullptr) return;
     for (const TransferRecord &record : *page)
       if (record.messages > 0)
-        add(TableId::transfers,
-            {path, string(text(record.protocol.data())), record.messages, record.bytes, record.chunks,
-             record.helpers, word(1e-9 * static_cast<double>(record.nanoseconds)),
-             word(1e-9 * static_cast<double>(record.longest))});
+        add(rows::Transfers{.path = path,
+                            .protocol = string(text(record.protocol.data())),
+                            .messages = record.messages,
+                            .bytes = record.bytes,
+                            .chunks = record.chunks,
+                            .helpers = record.helpers,
+                            .time_total = 1e-9 * static_cast<double>(record.nanoseconds),
+                            .time_max = 1e-9 * static_cast<double>(record.longest)});
   }
 
   void add_nccl(std::uint64_t path, const Node &node) {
     for (const NcclRecord *record = valid(node.nccl); record != nullptr; record = valid(record->next)) {
       const auto &[operation, algorithm, protocol, channels, size, bytes] = record->key;
-      add(TableId::nccl, {path, string(text(operation.data())), string(text(algorithm.data())),
-                          string(text(protocol.data())), channels, size, bytes, record->calls.load(),
-                          time(record->ticks.load()), time(record->longest.load())});
+      add(rows::Nccl{.path = path,
+                     .operation = string(text(operation.data())),
+                     .algorithm = string(text(algorithm.data())),
+                     .protocol = string(text(protocol.data())),
+                     .channels = channels,
+                     .comm_size = size,
+                     .bytes = bytes,
+                     .calls = record->calls.load(),
+                     .time_total = seconds(record->ticks.load()),
+                     .time_max = seconds(record->longest.load())});
     }
   }
 
   void add_sizes(std::uint64_t path, const Node &node) {
     each(node.sizes, [&](const SizeRecord &size) {
       const auto [bytes, upper] = range_of((size.key & size_range) | bytes_of_size(size.key));
-      add(TableId::sizes, {path, string(kind_name(kind_of_size(size.key))), memory(memory_of_size(size.key)),
-                           bytes, upper, size.messages, time(size.ticks)});
+      add(rows::Sizes{.path = path,
+                      .kind = string(kind_name(kind_of_size(size.key))),
+                      .memory = memory(memory_of_size(size.key)),
+                      .bytes = bytes,
+                      .bytes_upper = upper,
+                      .messages = size.messages,
+                      .time_total = seconds(size.ticks)});
     });
   }
 
@@ -200,14 +220,25 @@ private:
       const std::int64_t other = partner->rank;
       const Traffic &neighbor = partner->neighbor;
       if (neighbor.sends > 0 || neighbor.recvs > 0)
-        add(TableId::neighbors, {region.path, rank(), static_cast<std::uint64_t>(other), neighbor.sends,
-                                 neighbor.bytes_sent, neighbor.recvs, neighbor.bytes_recv, word(0.0)});
+        add(rows::Neighbors{.path = region.path,
+                            .rank = rank(),
+                            .partner = other,
+                            .sends = neighbor.sends,
+                            .bytes_sent = neighbor.bytes_sent,
+                            .recvs = neighbor.recvs,
+                            .bytes_recv = neighbor.bytes_recv,
+                            .time = 0.0});
       if (partner->sends == 0 && partner->recvs == 0 && partner->ticks == 0) continue;
       if (partner->sends > 0) region.destinations.insert(other);
       if (partner->recvs > 0) region.sources.insert(other);
-      add(TableId::partners,
-          {region.path, rank(), static_cast<std::uint64_t>(other), partner->sends, partner->bytes_sent,
-           partner->recvs, partner->bytes_recv, time(partner->ticks)});
+      add(rows::Partners{.path = region.path,
+                         .rank = rank(),
+                         .partner = other,
+                         .sends = partner->sends,
+                         .bytes_sent = partner->bytes_sent,
+                         .recvs = partner->recvs,
+                         .bytes_recv = partner->bytes_recv,
+                         .time = seconds(partner->ticks)});
     }
   }
 
@@ -233,14 +264,29 @@ private:
                                received ? 0 : bytes);
       if (incoming > 0) region.sources.insert(other);
       if (record.messages == 0 && record.ticks == 0) return;
-      add(TableId::partners, {region.path, rank(), static_cast<std::uint64_t>(other), outgoing,
-                              received ? 0 : bytes, incoming, received ? bytes : 0, time(record.ticks)});
-      add(TableId::sizes,
-          {region.path, string(kind_name(Kind::p2p)), memory(of), size, size, outgoing, time(record.ticks)});
+      add(rows::Partners{.path = region.path,
+                         .rank = rank(),
+                         .partner = other,
+                         .sends = outgoing,
+                         .bytes_sent = received ? 0 : bytes,
+                         .recvs = incoming,
+                         .bytes_recv = received ? bytes : 0,
+                         .time = seconds(record.ticks)});
+      add(rows::Sizes{.path = region.path,
+                      .kind = string(kind_name(Kind::p2p)),
+                      .memory = memory(of),
+                      .bytes = size,
+                      .bytes_upper = size,
+                      .messages = outgoing,
+                      .time_total = seconds(record.ticks)});
       if (message >= sent && message - sent < function_count && outgoing > 0)
-        add(TableId::calls,
-            {region.path, string(function_names[message - sent]),
-             memory(static_cast<unsigned>(message - sent), of), outgoing, bytes, time(0), time(0)});
+        add(rows::Calls{.path = region.path,
+                        .call = string(function_names[message - sent]),
+                        .memory = memory(static_cast<unsigned>(message - sent), of),
+                        .calls = outgoing,
+                        .bytes = bytes,
+                        .time_total = 0.0,
+                        .time_max = 0.0});
     });
   }
 
@@ -264,13 +310,21 @@ private:
       const std::uint64_t function = function_of_operation(record.key.operation_and_size);
       if (function >= function_count) return;
       const auto [bytes, upper] = range_of(record.key.bytes);
-      add(TableId::collectives, {path, string(operation_name(function_names[function])),
-                                 record.key.operation_and_size & 0xFFFF'FFFFU, bytes, record.calls,
-                                 time(record.ticks), time(record.longest)});
-      add(TableId::sizes,
-          {path, string(kind_name(Kind::coll)),
-           memory(static_cast<unsigned>(function), memory_of_operation(record.key.operation_and_size)), bytes,
-           upper, record.calls, time(record.ticks)});
+      const Memory of = memory_of_operation(record.key.operation_and_size);
+      add(rows::Collectives{.path = path,
+                            .operation = string(operation_name(function_names[function])),
+                            .comm_size = record.key.operation_and_size & 0xFFFF'FFFFU,
+                            .bytes = bytes,
+                            .calls = record.calls,
+                            .time_total = seconds(record.ticks),
+                            .time_max = seconds(record.longest)});
+      add(rows::Sizes{.path = path,
+                      .kind = string(kind_name(Kind::coll)),
+                      .memory = memory(static_cast<unsigned>(function), of),
+                      .bytes = bytes,
+                      .bytes_upper = upper,
+                      .messages = record.calls,
+                      .time_total = seconds(record.ticks)});
     });
   }
 
@@ -288,14 +342,21 @@ private:
 
   // Instances of another thread are numbered on.
   void add_series(Region &region, const Node &node) {
-    Table &instances = table(TableId::instances);
+    Table &instances = contents_[TableId::instances];
     const std::size_t before = instances.rows();
-    each(node.instance_list, [&](std::uint64_t packed) { instances.add({&packed, 1}); });
+    each(node.instance_list, [&](std::uint64_t packed) { instances.add(rows::Instances{.packed = packed}); });
     if (const std::size_t count = instances.rows() - before; count > 0)
-      add(TableId::series, {region.path, rank(), threads_, region.begun, count});
+      add(rows::Series{.path = region.path,
+                       .rank = rank(),
+                       .thread = threads_,
+                       .instance = region.begun,
+                       .instances = count});
     each(node.value_list, [&](const ValueRecord &record) {
-      add(TableId::values, {region.path, rank(), region.begun + record.instance, string(text(record.name)),
-                            word(record.value)});
+      add(rows::Values{.path = region.path,
+                       .rank = rank(),
+                       .instance = region.begun + record.instance,
+                       .name = string(text(record.name)),
+                       .value = record.value});
     });
     region.begun += node.instance;
   }
@@ -303,11 +364,19 @@ private:
   void add_phases(const ThreadRecord &thread) {
     for (const PhaseRecord *phase = valid(thread.phases); phase != nullptr; phase = valid(phase->before)) {
       if (phase->iterations == 0) continue;
-      const auto after = [&](std::uint64_t tick) { return time(tick - std::min(tick, process_.first.tick)); };
-      add(TableId::phases,
-          {rank(), phase->number, phase->iterations, std::min(phase->found_after, phase->iterations),
-           phase->length, phase->forms, phase->calls, std::max(phase->all_calls, phase->calls),
-           after(phase->first), after(phase->last)});
+      const auto after = [&](std::uint64_t tick) {
+        return seconds(tick - std::min(tick, process_.first.tick));
+      };
+      add(rows::Phases{.rank = rank(),
+                       .phase = phase->number,
+                       .iterations = phase->iterations,
+                       .found_after = std::min(phase->found_after, phase->iterations),
+                       .length = phase->length,
+                       .forms = phase->forms,
+                       .calls = phase->calls,
+                       .all_calls = std::max(phase->all_calls, phase->calls),
+                       .start = after(phase->first),
+                       .end = after(phase->last)});
     }
   }
 
@@ -341,9 +410,11 @@ private:
     if (is_empty(slice)) return;
     const double start = seconds(place * length);
     const double end = seconds(slice.end - std::min(slice.end, process_.first.tick));
-    Words row{rank(), place, word(start), word(std::max(end - start, 0.0))};
-    each_sum(slice, appending(row));
-    table(TableId::slices).add(row);
+    add(rows::Slices{.rank = rank(),
+                     .slice = place,
+                     .start = start,
+                     .duration = std::max(end - start, 0.0),
+                     .sums = rows::sums(slice, tick_)});
   }
 
   void add_communicator(const CommunicatorUse &use) {
@@ -354,8 +425,12 @@ private:
     // The rank counts once a communicator, however many threads used it.
     const auto identity = std::pair{communicator.members, std::string{text(communicator.name)}};
     const std::uint64_t fresh = communicators_.insert(identity).second ? 1 : 0;
-    add(TableId::communicators,
-        {string(identity.second), communicator.size, communicator.members, fresh, calls, bytes});
+    add(rows::Communicators{.name = string(identity.second),
+                            .size = communicator.size,
+                            .members = communicator.members,
+                            .ranks = fresh,
+                            .calls = calls,
+                            .bytes = bytes});
   }
 
   static void spread_partners(Region &region) {
@@ -366,28 +441,24 @@ private:
   }
 
   void add_rank_row(const Region &region) {
-    Words row{region.path,
-              rank(),
-              region.instances,
-              time(region.ticks),
-              region.totals[sends],
-              region.totals[recvs],
-              region.totals[bytes_sent],
-              region.totals[bytes_recv],
-              region.totals[colls]};
-    each_counted(region, appending(row));
     const double unknown = std::numeric_limits<double>::quiet_NaN();
-    row.push_back(process_.sync_interval == 0 ? word(unknown) : time(region.skew));
-    for (const std::uint64_t value :
-         {region.largest, region.nested_destinations.size(), region.nested_sources.size(),
-          region.destinations.size(), region.sources.size()})
-      row.push_back(value);
-    for (const unsigned q : {sends, recvs, dest_ranks, src_ranks, bytes_sent, bytes_recv, colls})
-      for (const Extremes *extremes : {&region.inclusive, &region.exclusive}) {
-        row.push_back(extremes->least[q]);
-        row.push_back(extremes->most[q]);
-      }
-    table(TableId::ranks).add(row);
+    add(rows::Ranks{.path = region.path,
+                    .rank = rank(),
+                    .instances = region.instances,
+                    .time = seconds(region.ticks),
+                    .sends = region.totals[sends],
+                    .recvs = region.totals[recvs],
+                    .bytes_sent = region.totals[bytes_sent],
+                    .bytes_recv = region.totals[bytes_recv],
+                    .colls = region.totals[colls],
+                    .counted = rows::counted(region, tick_),
+                    .skew_time = process_.sync_interval == 0 ? unknown : seconds(region.skew),
+                    .largest_message = region.largest,
+                    .dest_ranks = region.nested_destinations.size(),
+                    .src_ranks = region.nested_sources.size(),
+                    .dest_ranks_exclusive = region.destinations.size(),
+                    .src_ranks_exclusive = region.sources.size(),
+                    .extremes = rows::extremes(region.inclusive, region.exclusive)});
   }
 
   void add_process_row(std::uint64_t begins, std::uint64_t ends) {
@@ -396,12 +467,23 @@ private:
     const std::uint64_t duration = whole != regions_.end() ? whole->second.ticks
                                    : process_.finalized    ? process_.last.tick - process_.first.tick
                                                            : 0;
-    add(TableId::processes,
-        {rank(), string(text(process_.host.data())), static_cast<std::uint64_t>(process_.pid),
-         word(process_.start), time(duration), threads_, begins, ends, process_.dropped.load(),
-         process_.finalized ? 1U : 0U, spilled_, process_.watched ? 1U : 0U, word(tick_),
-         string(text(process_.cpus.data())), string(text(process_.numa_nodes.data())),
-         string(text(process_.sockets.data())), open_calls_});
+    add(rows::Processes{.rank = rank(),
+                        .host = string(text(process_.host.data())),
+                        .pid = process_.pid,
+                        .start = process_.start,
+                        .duration = seconds(duration),
+                        .threads = threads_,
+                        .unmatched_begins = begins,
+                        .unmatched_ends = ends,
+                        .dropped = process_.dropped.load(),
+                        .finalized = process_.finalized,
+                        .sizes_spilled = spilled_,
+                        .watched = process_.watched,
+                        .tick = tick_,
+                        .cpus = string(text(process_.cpus.data())),
+                        .numa_nodes = string(text(process_.numa_nodes.data())),
+                        .sockets = string(text(process_.sockets.data())),
+                        .open_calls = open_calls_});
   }
 
   // What was said last of a key comes first.
@@ -412,8 +494,11 @@ private:
          record = valid(record->next)) {
       const auto kind = std::min(static_cast<std::size_t>(record->kind), std::size(kinds) - 1);
       if (said.insert({record->kind, text(record->key)}).second)
-        add(TableId::metadata, {string(kinds[kind]), string(text(record->key)), string(text(record->value)),
-                                1, process_.rank == 0 ? 1U : 0U});
+        add(rows::Metadata{.kind = string(kinds[kind]),
+                           .key = string(text(record->key)),
+                           .value = string(text(record->value)),
+                           .ranks = 1,
+                           .first = process_.rank == 0});
     }
   }
 

@@ -1,5 +1,7 @@
 #include "watch/collecting/site_rows.hpp"
 
+#include "watch/rows.hpp"
+
 #include <array>
 #include <cstdio>
 
@@ -38,16 +40,15 @@ void SiteRows::finish() {
   for (const auto &[key, sum] : sums_) {
     const auto &[path, stack, function] = key;
     const double seconds = static_cast<double>(sum.ticks) * tick_;
-    const std::array<std::uint64_t, 9> row{path,
-                                           contents_.names.string(stack),
-                                           contents_.names.string(function_names[function]),
-                                           1,
-                                           sum.calls,
-                                           sum.bytes,
-                                           word(seconds),
-                                           word(seconds * seconds),
-                                           word(static_cast<double>(sum.longest) * tick_)};
-    contents_[TableId::sites].add(row);
+    contents_.append(rows::Sites{.path = path,
+                                 .stack = contents_.names.text(stack),
+                                 .call = contents_.names.text(function_names[function]),
+                                 .ranks = 1,
+                                 .calls = sum.calls,
+                                 .bytes = sum.bytes,
+                                 .time_total = seconds,
+                                 .time_squares = seconds * seconds,
+                                 .time_max = static_cast<double>(sum.longest) * tick_});
   }
 }
 
@@ -78,9 +79,10 @@ std::string SiteRows::key_of(const Module &module) {
   const std::string path{text(module.path)};
   const std::string build{module.build.data(), strnlen(module.build.data(), module.build.size())};
   const std::string key = hexadecimal("%08lx", short_hash(path + '\n' + build));
-  const std::array<std::uint64_t, 4> row{contents_.names.string(key), contents_.names.string(path),
-                                         contents_.names.string(build), module.is_program ? 1U : 0U};
-  contents_[TableId::modules].add(row);
+  contents_.append(rows::Modules{.module = contents_.names.text(key),
+                                 .file = contents_.names.text(path),
+                                 .build = contents_.names.text(build),
+                                 .is_program = module.is_program});
   return modules_[&module] = key;
 }
 

@@ -26,8 +26,8 @@ std::uint64_t merged(const Column &column, std::uint64_t a, std::uint64_t b) noe
 
 } // namespace
 
-void Table::add(std::span<const std::uint64_t> row) {
-  if (row.size() != columns_.size()) throw std::logic_error(schema_->name);
+void Table::add_words(TableId of, std::span<const std::uint64_t> row) {
+  if (&schema_of(of) != schema_ || row.size() != columns_.size()) throw std::logic_error(schema_->name);
   for (std::size_t i = 0; i < row.size(); i++) columns_[i].push_back(row[i]);
 }
 

@@ -5,12 +5,16 @@
 #include "watch/schema.hpp"
 #include "watch/trace/trace_times.hpp"
 
+#include <array>
+#include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -40,6 +44,27 @@ const Schema &schema_of(TableId id) noexcept;
 
 using Words = std::vector<std::uint64_t>;
 
+std::uint64_t word(double value) noexcept;
+
+// The values of a row (watch/rows.hpp). They have no default, and each converts from its own kind alone: a
+// row that misses a column, or has a value of another kind, does not compile.
+struct Integer {
+  template <std::integral Number> // NOLINTNEXTLINE(misc-explicit-constructor): a row has the numbers
+                                  // themselves
+                                  constexpr Integer(Number number) noexcept
+      : value(static_cast<std::uint64_t>(number)) {}
+  std::uint64_t value;
+};
+struct Real {
+  template <std::floating_point Number> // NOLINTNEXTLINE(misc-explicit-constructor): as above
+  constexpr Real(Number number) noexcept : value(number) {}
+  double value;
+};
+struct Text {
+  explicit constexpr Text(std::uint64_t index) noexcept : string(index) {}
+  std::uint64_t string; // an index of Names
+};
+
 class Table {
 public:
   explicit Table(TableId id) : schema_(&schema_of(id)), columns_(schema_->columns.size()) {}
@@ -49,8 +74,12 @@ public:
   [[nodiscard]] std::size_t bytes() const noexcept { return rows() * columns_.size() * 8; }
   [[nodiscard]] const Words &column(std::size_t i) const noexcept { return columns_[i]; }
 
-  // One value a column, in the schema's order.
-  void add(std::span<const std::uint64_t> row);
+  // Throws std::logic_error if it is a row of another table.
+  template <class Row> void add(const Row &row) {
+    static_assert(std::is_trivially_copyable_v<Row> && sizeof(Row) % sizeof(std::uint64_t) == 0);
+    const auto words = std::bit_cast<std::array<std::uint64_t, sizeof(Row) / sizeof(std::uint64_t)>>(row);
+    add_words(Row::table, words);
+  }
   // Sorts rows; those with equal keys become one. Rows that are keys alone stay as they are.
   void compact();
   void clear() noexcept;
@@ -63,6 +92,9 @@ public:
   void read(std::span<const std::uint64_t> words, std::size_t rows);
 
 private:
+  // One value per column, in the schema's order.
+  void add_words(TableId of, std::span<const std::uint64_t> row);
+
   const Schema *schema_;
   std::vector<Words> columns_;
 };
@@ -78,6 +110,7 @@ struct Names {
   std::vector<Path> paths;
 
   std::uint64_t string(std::string_view text);
+  Text text(std::string_view text) { return Text{string(text)}; }
   std::uint64_t path(std::int64_t parent, std::string_view name, bool communication);
 
   // Takes over what `other` has; gives for each of its indices the one here.
@@ -102,11 +135,10 @@ struct Contents {
 
   Contents();
   Table &operator[](TableId id) { return tables[static_cast<unsigned>(id)]; }
+  template <class Row> void append(const Row &row) { (*this)[Row::table].add(row); }
   // Adds another's: names, then rows, with equal keys put together.
   void absorb(const Contents &other);
   void compact();
 };
-
-std::uint64_t word(double value) noexcept;
 
 } // namespace haloscope::watch

@@ -1,5 +1,6 @@
 #include "watch/trace/trace_rows.hpp"
 
+#include "watch/rows.hpp"
 #include "watch/trace/draining.hpp"
 #include "watch/trace/trace_times.hpp"
 
@@ -147,20 +148,25 @@ void TraceRows::end_segment(std::uint32_t number, Thread &thread) {
     packed.clear();
   }
   const std::uint64_t structure = structure_of(symbols, packed);
-  const std::array<std::uint64_t, 6> row{
-      trace::number(process_.rank), number, thread.segment, structure, events, order.size()};
-  table(TableId::trace_sequences).add(row);
+  contents_.append(rows::TraceSequences{.rank = process_.rank,
+                                        .thread = number,
+                                        .segment = thread.segment,
+                                        .structure = structure,
+                                        .events = events,
+                                        .order = order.size()});
   if (told_structures_.insert(structure).second) {
     for (std::size_t i = 0; i < symbols.size(); i++) add_symbol(structure, i, symbols[i]);
     each_word(packed, [&](std::uint64_t position, std::uint64_t word) {
-      const std::array<std::uint64_t, 4> words{structure, position, word, 1};
-      table(TableId::trace_rules).add(words);
+      contents_.append(
+          rows::TraceRules{.structure = structure, .position = position, .packed = word, .ranks = 1});
     });
   }
   each_word(order, [&](std::uint64_t position, std::uint64_t word) {
-    const std::array<std::uint64_t, 5> words{trace::number(process_.rank), number, thread.segment, position,
-                                             word};
-    table(TableId::trace_orders).add(words);
+    contents_.append(rows::TraceOrders{.rank = process_.rank,
+                                       .thread = number,
+                                       .segment = thread.segment,
+                                       .position = position,
+                                       .packed = word});
   });
   thread.segment++;
   thread.repeats = {};
@@ -217,21 +223,20 @@ const std::string &TraceRows::path_text(std::uint64_t path) {
 }
 
 void TraceRows::add_symbol(std::uint64_t structure, std::size_t number, const Symbol &symbol) {
-  const std::array<std::uint64_t, 14> row{structure,
-                                          number,
-                                          static_cast<std::uint64_t>(symbol.kind),
-                                          contents_.names.string(name_of(symbol)),
-                                          paths_[symbol.node],
-                                          symbol.bytes,
-                                          static_cast<std::uint64_t>(symbol.action),
-                                          identity_of(symbol.communicator),
-                                          trace::number(symbol.partner),
-                                          trace::number(symbol.tag),
-                                          symbol.size,
-                                          symbol.thread,
-                                          symbol.request,
-                                          1};
-  table(TableId::trace_symbols).add(row);
+  contents_.append(rows::TraceSymbols{.structure = structure,
+                                      .symbol = number,
+                                      .kind = static_cast<unsigned>(symbol.kind),
+                                      .call = contents_.names.text(name_of(symbol)),
+                                      .path = paths_[symbol.node],
+                                      .bytes = symbol.bytes,
+                                      .action = static_cast<unsigned>(symbol.action),
+                                      .communicator = identity_of(symbol.communicator),
+                                      .partner = symbol.partner,
+                                      .tag = symbol.tag,
+                                      .size = symbol.size,
+                                      .thread = symbol.thread,
+                                      .request = symbol.request,
+                                      .ranks = 1});
 }
 
 std::uint64_t TraceRows::identity_of(std::uint32_t communicator) const noexcept {
@@ -252,15 +257,20 @@ void TraceRows::add_communicators(const Thread &thread) {
       if (of->id == 0) return static_cast<std::int64_t>(i);
       return of->stride == 0 ? -1 : of->first_rank + static_cast<std::int64_t>(i) * of->stride;
     };
-    const std::uint64_t name = contents_.names.string(text(of->name));
+    const Text name = contents_.names.text(text(of->name));
     for (std::uint64_t first = 0; first < count;) {
       const std::int64_t stride = first + 1 < count ? world(first + 1) - world(first) : 0;
       std::uint64_t last = first + 1;
       while (last < count && world(last) - world(last - 1) == stride) last++;
-      const std::array<std::uint64_t, 9> row{
-          of->identity, of->inter ? of->members : 0, name,           count, first,
-          last - first, number(world(first)),        number(stride), 1};
-      table(TableId::trace_communicators).add(row);
+      contents_.append(rows::TraceCommunicators{.communicator = of->identity,
+                                                .members = of->inter ? of->members : 0,
+                                                .name = name,
+                                                .size = count,
+                                                .position = first,
+                                                .count = last - first,
+                                                .world = world(first),
+                                                .stride = stride,
+                                                .ranks = 1});
       first = last;
     }
   }
@@ -270,15 +280,14 @@ void TraceRows::add_clock(double tick) {
   std::uint64_t lost = process_.trace.lost.load() + missing_;
   for (const Ring *ring = valid(process_.trace.rings.load()); ring != nullptr; ring = valid(ring->following))
     lost += ring->all_lost;
-  const std::array<std::uint64_t, 8> row{number(process_.rank),
-                                         process_.trace.machine,
-                                         process_.first.tick,
-                                         process_.first.nanosecond,
-                                         word(tick),
-                                         word(process_.trace.offset_begin),
-                                         word(process_.trace.offset_end),
-                                         lost};
-  table(TableId::trace_clocks).add(row);
+  contents_.append(rows::TraceClocks{.rank = process_.rank,
+                                     .machine = process_.trace.machine,
+                                     .zero = process_.first.tick,
+                                     .nanosecond = process_.first.nanosecond,
+                                     .tick = tick,
+                                     .offset_begin = process_.trace.offset_begin,
+                                     .offset_end = process_.trace.offset_end,
+                                     .lost = lost});
 }
 
 } // namespace haloscope::watch::trace

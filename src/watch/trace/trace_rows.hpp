@@ -54,7 +54,6 @@ private:
   void add_clock(double tick);
   std::uint64_t identity_of(std::uint32_t communicator) const noexcept;
   const std::string &path_text(std::uint64_t path);
-  Table &table(TableId id) { return contents_[id]; }
 
   const ProcessRecord &process_;
   Contents &contents_;

@@ -1,21 +1,23 @@
 #include "watch/trace/trace_times.hpp"
 
-#include "watch/collecting/tables.hpp"
+#include "watch/rows.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 namespace haloscope::watch::trace {
 
 void TraceTimes::add(const Spooled &piece, Table &pieces, Table &words) const {
   const SpoolHead &head = piece.head;
-  const std::array<std::uint64_t, 5> row{rank_, head.thread, head.gaps, head.durations, piece.times.size()};
-  pieces.add(row);
+  pieces.add(rows::TracePieces{.rank = rank_,
+                               .thread = head.thread,
+                               .gaps = head.gaps,
+                               .durations = head.durations,
+                               .bytes = piece.times.size()});
   for (std::size_t first = 0; first < piece.times.size(); first += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, piece.times.data() + first, std::min<std::size_t>(8, piece.times.size() - first));
-    words.add({&word, 1});
+    words.add(rows::TraceWords{.packed = word});
   }
 }
 
