@@ -26,10 +26,10 @@ _END = "} // namespace haloscope::watch\n"
 def headers() -> dict[str, str]:
     """Return the text of each generated header by its name."""
     return {
-        "schema.hpp": _schema(),
-        "columns.hpp": _columns(),
-        "rows.hpp": _rows(),
-        "declared.hpp": _defaults(),
+        "records/schema.hpp": _schema(),
+        "collecting/columns.hpp": _columns(),
+        "collecting/rows.hpp": _rows(),
+        "records/declared.hpp": _defaults(),
     }
 
 

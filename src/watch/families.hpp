@@ -7,8 +7,9 @@
 #pragma once
 
 #include "interpose/erased.hpp"
+#include "watch/collecting/lifecycle.hpp"
+#include "watch/counting/buffer_memory.hpp"
 #include "watch/counting/collectives.hpp"
-#include "watch/counting/lifecycle.hpp"
 #include "watch/counting/passing.hpp"
 #include "watch/counting/persistent.hpp"
 #include "watch/counting/point_to_point.hpp"

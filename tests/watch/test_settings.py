@@ -20,8 +20,8 @@ import sys, pathlib
 sys.path.insert(0, sys.argv[1])
 import declared
 folder = pathlib.Path(sys.argv[2], "watch")
-folder.mkdir()
 for name, text in declared.headers().items():
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text)
 """
 # These are no texts in the recorder.

@@ -28,8 +28,8 @@ public:
 
 private:
   int found_direction(const void *to, const void *from) noexcept {
-    const Memory source = memory_at(*state_, from);
-    const Memory target = memory_at(*state_, to);
+    const Memory source = memory_at(state_->known_memory, reinterpret_cast<std::uintptr_t>(from));
+    const Memory target = memory_at(state_->known_memory, reinterpret_cast<std::uintptr_t>(to));
     if (source == Memory::device && target == Memory::host) return to_host;
     return source == Memory::host && target == Memory::device ? to_device : 0;
   }

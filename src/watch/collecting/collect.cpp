@@ -1,11 +1,11 @@
 #include "watch/collecting/collect.hpp"
 
-#include "watch/collecting/reading.hpp"
+#include "watch/collecting/rows.hpp"
 #include "watch/collecting/site_rows.hpp"
+#include "watch/collecting/trace_rows.hpp"
 #include "watch/counting/slices.hpp"
-#include "watch/live/open_call.hpp"
-#include "watch/rows.hpp"
-#include "watch/trace/trace_rows.hpp"
+#include "watch/records/open_call.hpp"
+#include "watch/records/reading.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,16 +1,16 @@
 #include "watch/collecting/process.hpp"
 
-#include "watch/phases/phases.hpp"
+#include "watch/phases/observe_call.hpp"
 
 #include "interpose/report.hpp"
 #include "watch/collecting/binding.hpp"
-#include "watch/collecting/job.hpp"
 #include "watch/collecting/program.hpp"
 #include "watch/collecting/world.hpp"
+#include "watch/counting/answer.hpp"
+#include "watch/counting/job.hpp"
 #include "watch/counting/masking.hpp"
 #include "watch/counting/metadata.hpp"
 #include "watch/counting/state.hpp"
-#include "watch/live/answer.hpp"
 #include "watch/trace/draining.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #include "watch/collecting/profile.hpp"
 
-#include "watch/collecting/compress.hpp"
+#include "watch/collecting/columns.hpp"
 #include "watch/collecting/naming.hpp"
-#include "watch/columns.hpp"
+#include "watch/records/compress.hpp"
 
 #include <algorithm>
 #include <array>

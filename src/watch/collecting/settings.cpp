@@ -1,7 +1,7 @@
 #include "watch/collecting/settings.hpp"
 
 #include "interpose/report.hpp"
-#include "watch/declared.hpp"
+#include "watch/records/declared.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "watch/collecting/site_rows.hpp"
 
-#include "watch/rows.hpp"
+#include "watch/collecting/rows.hpp"
 
 #include <array>
 #include <cstdio>

@@ -1,8 +1,8 @@
 // The rows of the tables `sites` and `modules` of one process.
 #pragma once
 
-#include "watch/collecting/reading.hpp"
 #include "watch/collecting/tables.hpp"
+#include "watch/records/reading.hpp"
 #include "watch/stacks/sites.hpp"
 
 #include <map>

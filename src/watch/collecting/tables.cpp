@@ -1,6 +1,6 @@
 #include "watch/collecting/tables.hpp"
 
-#include "watch/columns.hpp"
+#include "watch/collecting/columns.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -2,8 +2,8 @@
 // travel. Every value is 64 bits: integers, doubles and indices into a list of strings alike.
 #pragma once
 
-#include "watch/schema.hpp"
-#include "watch/trace/trace_times.hpp"
+#include "watch/collecting/trace_times.hpp"
+#include "watch/records/schema.hpp"
 
 #include <array>
 #include <bit>
@@ -51,8 +51,7 @@ std::uint64_t word(double value) noexcept;
 struct Integer {
   template <std::integral Number> // NOLINTNEXTLINE(misc-explicit-constructor): a row has the numbers
                                   // themselves
-                                  constexpr Integer(Number number) noexcept
-      : value(static_cast<std::uint64_t>(number)) {}
+  constexpr Integer(Number number) noexcept : value(static_cast<std::uint64_t>(number)) {}
   std::uint64_t value;
 };
 struct Real {

@@ -1,13 +1,13 @@
 #include "watch/collecting/world.hpp"
 
 #include "interpose/report.hpp"
+#include "watch/collecting/alignment.hpp"
 #include "watch/collecting/channel.hpp"
 #include "watch/collecting/collect.hpp"
 #include "watch/collecting/profile.hpp"
 #include "watch/collecting/reduce.hpp"
 #include "watch/collecting/summary.hpp"
 #include "watch/counting/state.hpp"
-#include "watch/trace/alignment.hpp"
 
 #include <array>
 #include <optional>
@@ -109,7 +109,7 @@ bool reduce_and_write(Contents &mine) {
 bool reduce_in_time() {
   ProcessRecord &process = *global().process;
   try {
-    if (has_trace) process.trace.offset_end = trace::clock_offset({comm, patience}, process.rank);
+    if (has_trace) process.trace.offset_end = clock_offset({comm, patience}, process.rank);
     Contents mine = collect(global().arena, process, seconds_per_tick(process.first, process.last));
     return reduce_and_write(mine);
   } catch (const LateRank &late) {
@@ -143,10 +143,10 @@ World join_world(bool begun) {
 
 void align_clocks() {
   if (!has_trace) return;
-  trace::find_machines(comm);
+  find_machines(comm);
   ProcessRecord &process = *global().process;
-  process.trace.machine = trace::this_machine();
-  process.trace.offset_begin = trace::clock_offset({comm, patience}, process.rank);
+  process.trace.machine = this_machine();
+  process.trace.offset_begin = clock_offset({comm, patience}, process.rank);
 }
 
 void leave_world() {

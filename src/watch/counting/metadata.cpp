@@ -1,6 +1,6 @@
 #include "watch/counting/metadata.hpp"
 
-#include "watch/collecting/job.hpp"
+#include "watch/counting/job.hpp"
 #include "watch/counting/masking.hpp"
 #include "watch/counting/state.hpp"
 

@@ -1,8 +1,8 @@
 // Calls that are counted and timed by name, in the time of their category.
 #pragma once
 
+#include "watch/counting/noting.hpp"
 #include "watch/counting/state.hpp"
-#include "watch/trace/noting.hpp"
 
 namespace haloscope::watch {
 

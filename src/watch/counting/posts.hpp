@@ -1,8 +1,8 @@
 // What is known of requests, and posts: non-blocking sends and receives.
 #pragma once
 
+#include "watch/counting/noting.hpp"
 #include "watch/counting/state.hpp"
-#include "watch/trace/noting.hpp"
 
 namespace haloscope::watch {
 

@@ -6,110 +6,13 @@
 // (clock.hpp). `make bench-watch` measures the time.
 #pragma once
 
-#include "watch/records/doing.hpp"
-#include "watch/records/intervals.hpp"
-#include "watch/records/records.hpp"
-#include "watch/records/requests.hpp"
+#include "watch/phases/observe_call.hpp"
+#include "watch/records/recorder.hpp"
 #include "watch/stacks/sites.hpp"
 
 #include <algorithm>
 
 namespace haloscope::watch {
-
-// What a post with these arguments, in this region, means: found without asking what each of them means.
-// Forgotten when a handle is freed or records move.
-struct Post {
-  std::uintptr_t communicator = 0, datatype = 0; // handles
-  std::uint64_t count = 0;
-  Node *node = nullptr;
-  Request request; // what becomes of it
-};
-static_assert(sizeof(Post) == 64);
-
-// Where a collective counted last, found without hashing.
-struct RecentCollective {
-  const Node *node = nullptr;
-  const Communicator *communicator = nullptr;
-  Function function{};
-  Memory memory = Memory::host;
-  std::uint64_t bytes = 0;
-  CollectiveRecord *record = nullptr;
-};
-
-struct Phases;
-namespace trace {
-struct Ring;
-}
-
-// The state of one thread. Only that thread touches it; it lies in the arena, so that others can look on.
-struct Recorder {
-  // The call that it is in. What the library calls by itself meanwhile is not counted.
-  Doing doing;
-  Memory memory = Memory::host; // of what it counts now
-  Node *node = nullptr;         // where calls are counted
-  Node *position = nullptr;     // where the markers are; the same unless what happens there does not count
-  std::uint8_t paused = 0;      // Pause bits
-  // Posts of messages from this size on are stamped always.
-  std::uint64_t stamped_size = 4096;
-  // Of smaller ones, one an interval is. The first ones, of unusual length since everything is new to the
-  // library, stand for themselves.
-  VaryingInterval stamps;
-  unsigned exact_posts = 64;
-  std::uint64_t deadline = 0; // tick of the next thing to do by the clock
-  unsigned lost_regions = 0;  // begun when the arena was full
-  Arena *arena = nullptr;
-  ProcessRecord *process = nullptr;
-  ThreadRecord *record = nullptr;
-  Node *discard = nullptr;
-  SiteBook *sites = nullptr;     // nullptr: calls are not told apart by where they come from
-  Phases *phases = nullptr;      // nullptr: iterations are not looked for
-  trace::Ring *ring = nullptr;   // nullptr: no trace is wanted
-  Site *site = nullptr;          // of the call that the thread is in
-  std::uintptr_t from = 0;       // the return address of that call
-  std::array<Post, 256> posts{}; // requests never mean the first
-
-  std::array<RecentCollective, 32> recent_collectives{};
-
-  [[gnu::noinline, gnu::cold]] void forget_posts() noexcept { posts.fill({}); }
-
-  void dropped() const noexcept { process->dropped.fetch_add(1, std::memory_order_relaxed); }
-
-  // Return the tick at which a call that is stamped begins.
-  [[gnu::always_inline]] std::uint64_t begin_call() noexcept {
-    const std::uint64_t now = ticks();
-    if constexpr (keeps_current_call) doing.since = now;
-    return now;
-  }
-
-  [[gnu::always_inline]] void tell_collective(const Invocation &invoked,
-                                              std::uint32_t communicator) noexcept {
-    if constexpr (!keeps_current_call) return;
-    doing.partner = invoked.partner;
-    doing.communicator = communicator;
-    doing.what = Doing::collective;
-  }
-
-  static constexpr unsigned mean_interval = 16;
-
-  // Whether the next small post needs no stamp; it is taken for made then.
-  [[gnu::always_inline]] bool goes_unstamped() noexcept {
-    if (__builtin_expect(stamps.left == 1, 0)) return false;
-    stamps.left--;
-    return true;
-  }
-  // How many posts the stamp of this one stands for; 0: do not stamp it.
-  unsigned stamp_weight() noexcept {
-    if (__builtin_expect(--stamps.left != 0, 1)) return 0;
-    const unsigned weight = stamps.length;
-    if (exact_posts > 0) {
-      exact_posts--;
-      stamps.left = 1;
-    } else {
-      stamps.draw(mean_interval);
-    }
-    return weight;
-  }
-};
 
 // What is counted meanwhile is of this memory, whatever the call that the thread is in.
 class Counting {
@@ -307,7 +210,7 @@ inline void add_collective_time(Recorder &to, Function function, const Communica
 
 void count_one_sided(Recorder &to, std::uint64_t bytes, std::uint64_t duration) noexcept;
 
-// A region was entered or left, where a trace is wanted (trace/noting.cpp).
+// A region was entered or left, where a trace is wanted (noting.cpp).
 void trace_region(Recorder &state, const Node &node, bool entered, std::uint64_t tick) noexcept;
 
 // Regions (regions.cpp).
@@ -337,8 +240,6 @@ bool counts_outside() noexcept; // of the regions that alone count, if any were 
 // was taken anyway.
 [[gnu::noinline, gnu::cold]] void pass_deadline(Recorder &to, std::uint64_t now) noexcept;
 void start_schedule(Recorder &to, std::uint64_t now) noexcept;
-// At the end of a call, where a thread looks for iterations (phases.cpp).
-void observe_call(Recorder &to, std::uint64_t now) noexcept;
 [[gnu::always_inline]] inline void passed_time(Recorder &to, std::uint64_t now) noexcept {
   to.record->newest = now;
   if (to.phases != nullptr) observe_call(to, now);

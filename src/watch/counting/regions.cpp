@@ -4,7 +4,6 @@
 // entered last, about thirty loads and adds: under 1.6 clock_gettime.
 #include "watch/counting/recording.hpp"
 #include "watch/counting/series.hpp"
-#include "watch/phases/phases.hpp"
 
 #include <algorithm>
 #include <cstring>

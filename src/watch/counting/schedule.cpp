@@ -1,9 +1,9 @@
 // What a thread does by the clock, at the next stamp that it takes anyway: it closes slices of time, so
 // that a long run has a history without a trace, and switches recording on and off.
+#include "watch/counting/answer.hpp"
 #include "watch/counting/recording.hpp"
 #include "watch/counting/slices.hpp"
 #include "watch/gpu/device_memory.hpp"
-#include "watch/live/answer.hpp"
 
 namespace haloscope::watch {
 

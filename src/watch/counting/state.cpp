@@ -1,6 +1,5 @@
 #include "watch/counting/state.hpp"
 
-#include "watch/phases/phases.hpp"
 #include "watch/trace/draining.hpp"
 
 #include <sys/syscall.h>
@@ -65,7 +64,7 @@ ThreadState *attach_thread() noexcept {
 #if !defined(HALOSCOPE_ABI_SIMGRID)
   // Of the thread that came first: what others do is part of its iterations.
   if (global().process->finds_phases && counts_outside() && global().process->threads.load() == nullptr)
-    start_phases(*state);
+    start_phases(*state, {.begin = begin_region, .end = end_region});
 #endif
   if (global().process->trace.wanted) start_trace(*state, arena);
   record->next = global().process->threads.load(std::memory_order_relaxed);

@@ -205,15 +205,6 @@ template <class Count>
   return unknown_bytes;
 }
 
-// Of a function with a datatype for each part: that of the first.
-template <class Counts, class Datatypes>
-MPI_Datatype first_type(const void *buffer, Counts counts, Datatypes datatypes) noexcept {
-  const bool is_there = buffer != MPI_IN_PLACE && counts != nullptr && counts[0] > 0;
-  return is_there ? datatypes[0] : MPI_DATATYPE_NULL;
-}
-// nullptr where the buffer means nothing.
-[[gnu::noinline, gnu::cold]] const void *sent_by_root(const void *buffer, int root, MPI_Comm comm) noexcept;
-
 template <class Count>
 std::uint64_t payload(ThreadState &state, Count count, MPI_Datatype datatype) noexcept {
   return count <= 0 ? 0 : static_cast<std::uint64_t>(count) * datatype_size(state, datatype);

@@ -1,6 +1,6 @@
 #include "watch/gpu/device_memory.hpp"
 
-#include "watch/counting/state.hpp"
+#include "interpose/library.hpp"
 
 #include <link.h>
 #include <pthread.h>
@@ -49,17 +49,23 @@ bool is_of_program(std::uintptr_t address) noexcept {
 
 MPI_Aint lowest_of(KnownMemory &known, MPI_Datatype datatype) noexcept {
   if (datatype == MPI_DATATYPE_NULL) return 0;
-  const std::uintptr_t value = value_of(datatype);
+  const std::uintptr_t value = interpose::value_of(datatype);
   auto &entry = known.lowest[(value ^ value >> 8U) % known.lowest.size()];
   if (entry.is_known && entry.datatype == datatype) return entry.offset;
   MPI_Aint lowest = 0;
   MPI_Aint extent = 0;
-  if (real.Type_get_true_extent(datatype, &lowest, &extent) != MPI_SUCCESS) return 0;
+  if (interpose::real.Type_get_true_extent(datatype, &lowest, &extent) != MPI_SUCCESS) return 0;
   entry = {datatype, lowest, true};
   return lowest;
 }
 
-Memory kind_at(KnownMemory &known, std::uintptr_t address) noexcept {
+} // namespace
+
+std::uintptr_t first_byte(KnownMemory &known, const void *buffer, MPI_Datatype datatype) noexcept {
+  return reinterpret_cast<std::uintptr_t>(buffer) + static_cast<std::uintptr_t>(lowest_of(known, datatype));
+}
+
+Memory memory_at(KnownMemory &known, std::uintptr_t address) noexcept {
   if (known.stack_end == 0) find_own_stack(known);
   if ((address >= known.stack_begin && address < known.stack_end) || is_of_program(address))
     return Memory::host;
@@ -81,49 +87,6 @@ Memory kind_at(KnownMemory &known, std::uintptr_t address) noexcept {
     known.next = (known.next + 1) % KnownMemory::most;
   }
   return found.memory;
-}
-
-// What is sent from where a device's data were copied to.
-void note_sent(ThreadState &state, std::uintptr_t address) noexcept {
-  for (KnownMemory::Copied &copied : state.known_memory.copied) {
-    if (copied.bytes == 0 || address < copied.begin || address - copied.begin >= copied.bytes) continue;
-    state.node->staged_bytes += copied.bytes;
-    copied.bytes = 0;
-  }
-}
-
-} // namespace
-
-Memory memory_at(ThreadState &state, const void *address) noexcept {
-  return kind_at(state.known_memory, reinterpret_cast<std::uintptr_t>(address));
-}
-
-const void *sent_by_root(const void *buffer, int root, MPI_Comm comm) noexcept {
-  int rank = -1;
-  if (root != MPI_ROOT && real.Comm_rank(comm, &rank) != MPI_SUCCESS) return nullptr;
-  return root == MPI_ROOT || root == rank ? buffer : nullptr;
-}
-
-Memory ask_memory(BufferUse use, const void *buffer, MPI_Datatype datatype, const void *other,
-                  MPI_Datatype other_type) noexcept {
-  ThreadState *state = this_thread() != nullptr ? this_thread() : attach_thread();
-  if (state == nullptr || state->doing.call != 0) return Memory::host; // not recorded
-  const std::uint32_t epoch = global().handle_epoch.load(std::memory_order_relaxed);
-  if (state->handle_epoch != epoch) state->forget_handles(epoch);
-  if (buffer == MPI_IN_PLACE) {
-    buffer = other;
-    datatype = other_type;
-  }
-  const auto first_byte = [&](const void *of, MPI_Datatype type) {
-    return reinterpret_cast<std::uintptr_t>(of) +
-           static_cast<std::uintptr_t>(lowest_of(state->known_memory, type));
-  };
-  std::uintptr_t address = first_byte(buffer, datatype);
-  if (address == 0 && other != nullptr) address = first_byte(other, other_type);
-  if (address == 0) return Memory::host;
-  const Memory memory = kind_at(state->known_memory, address);
-  if (memory == Memory::host && use == BufferUse::reads) note_sent(*state, address);
-  return memory;
 }
 
 } // namespace haloscope::watch

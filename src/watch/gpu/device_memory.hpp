@@ -43,16 +43,10 @@ struct KnownMemory {
   unsigned next_copied = 0;
 };
 
-// What a call does with its buffer.
-enum class BufferUse : std::uint8_t { reads, writes };
-
-// `other` is meant where `buffer` is MPI_IN_PLACE, or where neither it nor its datatype is an address.
-[[gnu::noinline, gnu::cold]] Memory ask_memory(BufferUse use, const void *buffer, MPI_Datatype datatype,
-                                               const void *other, MPI_Datatype other_type) noexcept;
-
-struct ThreadState;
-// Of an address that no call of MPI's names.
-Memory memory_at(ThreadState &state, const void *address) noexcept;
+// The address of the first byte that a call reads or writes.
+std::uintptr_t first_byte(KnownMemory &known, const void *buffer, MPI_Datatype datatype) noexcept;
+// The kind of memory at an address.
+Memory memory_at(KnownMemory &known, std::uintptr_t address) noexcept;
 // So many bytes came to the host from a device.
 inline void note_copied(KnownMemory &known, const void *to, std::uint64_t bytes) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(to);

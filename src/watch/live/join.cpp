@@ -12,7 +12,7 @@
 #include "watch/live/ask.hpp"
 #include "watch/live/live.hpp"
 #include "watch/live/now.hpp"
-#include "watch/live/open_call.hpp"
+#include "watch/records/open_call.hpp"
 
 #include <array>
 #include <cstdio>

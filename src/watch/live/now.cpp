@@ -1,8 +1,8 @@
 #include "watch/live/now.hpp"
 
 #include "watch/live/live.hpp"
-#include "watch/live/open_call.hpp"
 #include "watch/live/telling.hpp"
+#include "watch/records/open_call.hpp"
 
 #include <cstring>
 #include <map>

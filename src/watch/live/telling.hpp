@@ -1,9 +1,9 @@
 // Ranks and tags of a live record as JSON: what MPI's own numbers mean, and world ranks.
 #pragma once
 
-#include "watch/collecting/reading.hpp"
-#include "watch/counting/recording.hpp"
 #include "watch/records/json.hpp"
+#include "watch/records/reading.hpp"
+#include "watch/records/recorder.hpp"
 
 #include <mpi.h>
 

@@ -57,14 +57,14 @@ void leave_iteration(Recorder &to) noexcept {
   Phases &phases = *to.phases;
   if (!phases.is_inside) return;
   const OwnRegions own{to};
-  end_region(to, iteration_name);
+  phases.markers.end(to, iteration_name);
   phases.is_inside = false;
 }
 
 void enter_iteration(Recorder &to) noexcept {
   Phases &phases = *to.phases;
   const OwnRegions own{to};
-  begin_region(to, iteration_name, false);
+  phases.markers.begin(to, iteration_name, false);
   phases.is_inside = true;
 }
 
@@ -73,14 +73,14 @@ void leave_phase(Recorder &to) noexcept {
   Phases &phases = *to.phases;
   if (!phases.is_followed) return;
   const OwnRegions own{to};
-  end_region(to, phase_name(phases.record->number).data());
+  phases.markers.end(to, phase_name(phases.record->number).data());
   phases.is_followed = false;
 }
 
 void enter_phase(Recorder &to) noexcept {
   Phases &phases = *to.phases;
   const OwnRegions own{to};
-  begin_region(to, phase_name(phases.record->number).data(), false);
+  phases.markers.begin(to, phase_name(phases.record->number).data(), false);
   phases.is_followed = true;
 }
 
@@ -202,9 +202,11 @@ void forget(Recorder &to) noexcept { delete std::exchange(to.phases, nullptr); }
 
 } // namespace
 
-void start_phases(Recorder &to) noexcept {
+void start_phases(Recorder &to, RegionMarkers markers) noexcept {
   to.phases = new (std::nothrow) Phases;
-  if (to.phases != nullptr) to.phases->started = ClockPair::now();
+  if (to.phases == nullptr) return;
+  to.phases->started = ClockPair::now();
+  to.phases->markers = markers;
 }
 
 namespace {

@@ -5,9 +5,10 @@
 // where the next one ends. If none ends for long, the ring is searched again.
 #pragma once
 
-#include "watch/counting/recording.hpp"
+#include "watch/phases/observe_call.hpp"
 #include "watch/phases/pattern.hpp"
 #include "watch/phases/stretches.hpp"
+#include "watch/records/recorder.hpp"
 
 #include <algorithm>
 #include <array>
@@ -67,6 +68,7 @@ struct Phases {
   ClockPair started{};
   std::uint64_t ticks_a_call = 0; // that the last search took
   std::uint64_t searched = 0;     // ticks that searches took
+  RegionMarkers markers{};
 };
 
 constexpr bool is_named(std::string_view name, std::initializer_list<std::string_view> among) {
@@ -80,12 +82,5 @@ constexpr std::array<bool, function_count + 1> functions_that(Condition conditio
     result[i + 1] = condition(std::string_view{function_names[i]});
   return result;
 }
-
-// Starts looking, in a thread that has recorded nothing yet.
-void start_phases(Recorder &to) noexcept;
-// The program marks regions itself: those are better.
-void give_up_phases(Recorder &to) noexcept;
-// Before all regions are ended.
-void finish_phases(Recorder &to) noexcept;
 
 } // namespace haloscope::watch

@@ -4,7 +4,7 @@
 // find out (a communicator's name, a world rank) is left to who asks.
 #pragma once
 
-#include "watch/functions.hpp"
+#include "watch/records/functions.hpp"
 #include "watch/records/memory_kind.hpp"
 
 #include <cstdint>

@@ -2,13 +2,13 @@
 // collection at MPI_Finalize or, after a crash, by haloscope-join. Times are ticks (clock.hpp).
 #pragma once
 
-#include "watch/functions.hpp"
 #include "watch/records/clock.hpp"
+#include "watch/records/functions.hpp"
 #include "watch/records/index.hpp"
 #include "watch/records/memory_kind.hpp"
 #include "watch/records/nccl_record.hpp"
-#include "watch/schema.hpp"
-#include "watch/trace/slots.hpp"
+#include "watch/records/schema.hpp"
+#include "watch/records/slots.hpp"
 
 #include <array>
 #include <atomic>

@@ -10,7 +10,7 @@
 // call that may free the request.
 #pragma once
 
-#include "watch/functions.hpp"
+#include "watch/records/functions.hpp"
 #include "watch/records/memory_kind.hpp"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 #include "watch/stacks/sites.hpp"
 
-#include "watch/counting/recording.hpp"
+#include "watch/records/recorder.hpp"
 #include "watch/stacks/modules.hpp"
 #include "watch/stacks/python_frames.hpp"
 

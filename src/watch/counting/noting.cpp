@@ -1,4 +1,4 @@
-#include "watch/trace/noting.hpp"
+#include "watch/counting/noting.hpp"
 
 #include "watch/counting/posts.hpp"
 #include "watch/trace/request_numbers.hpp"

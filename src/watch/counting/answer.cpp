@@ -1,4 +1,4 @@
-#include "watch/live/answer.hpp"
+#include "watch/counting/answer.hpp"
 
 #include "watch/counting/state.hpp"
 

@@ -1,6 +1,6 @@
-#include "watch/trace/trace_times.hpp"
+#include "watch/collecting/trace_times.hpp"
 
-#include "watch/rows.hpp"
+#include "watch/collecting/rows.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,8 +1,8 @@
-#include "watch/trace/trace_rows.hpp"
+#include "watch/collecting/trace_rows.hpp"
 
-#include "watch/rows.hpp"
+#include "watch/collecting/rows.hpp"
+#include "watch/collecting/trace_times.hpp"
 #include "watch/trace/draining.hpp"
-#include "watch/trace/trace_times.hpp"
 
 #include <algorithm>
 #include <cstring>

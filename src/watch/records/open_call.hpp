@@ -1,8 +1,8 @@
 // The call that a thread has not come back from, as its record has it.
 #pragma once
 
-#include "watch/collecting/reading.hpp"
-#include "watch/counting/recording.hpp"
+#include "watch/records/reading.hpp"
+#include "watch/records/recorder.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "watch/counting/state.hpp"
-#include "watch/trace/slots.hpp"
+#include "watch/records/slots.hpp"
 
 namespace haloscope::watch {
 

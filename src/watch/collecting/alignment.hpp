@@ -4,10 +4,8 @@
 #include <mpi.h>
 
 namespace haloscope::watch {
-class Channel;
-}
 
-namespace haloscope::watch::trace {
+class Channel;
 
 // Collective: which ranks are the first ones of their machines. Has to be asked once, before the other.
 void find_machines(MPI_Comm comm);
@@ -18,4 +16,4 @@ unsigned long this_machine() noexcept;
 // LateRank.
 double clock_offset(const Channel &channel, int rank);
 
-} // namespace haloscope::watch::trace
+} // namespace haloscope::watch

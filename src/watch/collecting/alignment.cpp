@@ -1,4 +1,4 @@
-#include "watch/trace/alignment.hpp"
+#include "watch/collecting/alignment.hpp"
 
 #include "watch/collecting/channel.hpp"
 #include "watch/counting/state.hpp"
@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-namespace haloscope::watch::trace {
+namespace haloscope::watch {
 
 namespace {
 
@@ -84,4 +84,4 @@ double clock_offset(const Channel &channel, int rank) {
   return number(channel.receive(0).front());
 }
 
-} // namespace haloscope::watch::trace
+} // namespace haloscope::watch

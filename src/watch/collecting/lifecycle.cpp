@@ -1,4 +1,4 @@
-#include "watch/counting/lifecycle.hpp"
+#include "watch/collecting/lifecycle.hpp"
 
 #include "interpose/report.hpp"
 #include "interpose/sessions.hpp"

@@ -1,4 +1,4 @@
-#include "watch/collecting/compress.hpp"
+#include "watch/records/compress.hpp"
 
 #include <array>
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-#include "watch/collecting/job.hpp"
+#include "watch/counting/job.hpp"
 
 #include "watch/counting/masking.hpp"
 
