@@ -1,4 +1,4 @@
-// What a thread needs at hand to record: it lies in the arena, so that others can look on.
+// The state of a thread that records. It lies in the arena, so that other processes can read it.
 #pragma once
 
 #include "watch/records/doing.hpp"

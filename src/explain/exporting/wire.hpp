@@ -51,10 +51,10 @@ private:
 // Writes to an open file by large parts. After an error it writes nothing more.
 class Output {
 public:
-  explicit Output(int file) : file_(file) { bytes_.reserve(kPart); }
+  explicit Output(int file) : file_(file) { bytes_.reserve(part_bytes); }
 
   void write(std::string_view text) {
-    if (bytes_.size() + text.size() > kPart) flush();
+    if (bytes_.size() + text.size() > part_bytes) flush();
     bytes_.insert(bytes_.end(), text.begin(), text.end());
   }
 
@@ -75,7 +75,7 @@ public:
   int error() const { return error_; }
 
 private:
-  static constexpr size_t kPart = 1 << 20;
+  static constexpr size_t part_bytes = 1 << 20;
   int file_;
   int error_ = 0;
   std::vector<char> bytes_;

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "explain/export/columns.hpp"
+#include "explain/exporting/columns.hpp"
 
 namespace haloscope::exporting {
 
@@ -37,7 +37,7 @@ public:
     rows_ = rows;
     calls_ = calls;
     kept_ = 0;
-    while (!is_enough()) kept_ = kept_ == 0 ? kFewest : 4 * kept_;
+    while (!is_enough()) kept_ = kept_ == 0 ? fewest : 4 * kept_;
     rewind();
     next_ = take();
   }
@@ -52,8 +52,8 @@ public:
 
 private:
   using Entry = std::pair<int64_t, int64_t>; // call and row
-  static constexpr Entry kNone{INT64_MAX, 0};
-  static constexpr size_t kFewest = 64;
+  static constexpr Entry none{INT64_MAX, 0};
+  static constexpr size_t fewest = 64;
 
   void rewind() {
     at_ = rows_.first;
@@ -64,7 +64,7 @@ private:
   bool is_enough() {
     rewind();
     Entry last{INT64_MIN, 0};
-    for (Entry entry = take(); entry != kNone; entry = take()) {
+    for (Entry entry = take(); entry != none; entry = take()) {
       if (entry < last) return false;
       last = entry;
     }
@@ -76,17 +76,17 @@ private:
       const int64_t call = column_[at_];
       if (call >= calls_.first && call < calls_.last) return {call, at_++};
     }
-    return kNone;
+    return none;
   }
 
   Entry take() {
     if (kept_ == 0) return read();
     while (waiting_.size() <= kept_) {
       const Entry entry = read();
-      if (entry == kNone) break;
+      if (entry == none) break;
       waiting_.push(entry);
     }
-    if (waiting_.empty()) return kNone;
+    if (waiting_.empty()) return none;
     const Entry least = waiting_.top();
     waiting_.pop();
     return least;
@@ -97,7 +97,7 @@ private:
   int64_t at_ = 0;
   size_t kept_ = 0;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> waiting_;
-  Entry next_ = kNone;
+  Entry next_ = none;
   std::vector<int64_t> found_;
 };
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "explain/export/columns.hpp"
+#include "explain/exporting/columns.hpp"
 
 namespace haloscope::exporting {
 

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "explain/export/columns.hpp"
-#include "explain/export/spill.hpp"
+#include "explain/exporting/columns.hpp"
+#include "explain/exporting/spill.hpp"
 
 namespace haloscope::exporting {
 
@@ -23,7 +23,7 @@ public:
   // Rows are in the order in which their rank started them. Nothing is in `file`.
   Flows(const Columns &trace, int file)
       : trace_(trace), of_receive_(file, 0),
-        is_received_(file, (trace.receives.ends.count / kBlock + 1) * kBlock * int64_t{8}) {
+        is_received_(file, (trace.receives.ends.count / block + 1) * block * int64_t{8}) {
     std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
     const Ranks senders(trace.sends.ends), receivers(trace.receives.ends);
     std::vector<Rank> ranks;
@@ -49,8 +49,8 @@ public:
   bool is_received(int64_t row) { return (is_received_.get(row / 64) >> (row % 64) & 1) != 0; }
 
 private:
-  static constexpr int64_t kBlock = 4096;
-  static constexpr int kTurn = 256; // rows a rank goes on, at least
+  static constexpr int64_t block = 4096;
+  static constexpr int turn = 256; // rows a rank goes on, at least
   using Turn = std::pair<int64_t, size_t>;
 
   // What a rank has still to do.
@@ -96,7 +96,7 @@ private:
       const int64_t receive =
           rank.receives.size() > 0 ? begin(receives.ends, rank.receives.first) : INT64_MAX;
       const int64_t next = std::min(send, receive);
-      if (next == INT64_MAX || (done >= kTurn && next > until)) return next;
+      if (next == INT64_MAX || (done >= turn && next > until)) return next;
       if (send <= receive)
         sent(rank.sends.first++);
       else
@@ -167,14 +167,14 @@ private:
   // Forgets what has nothing that waits: a program may have another tag for each message.
   void sweep() {
     std::erase_if(queues_, [](const auto &entry) { return entry.second.first < 0; });
-    most_queues_ = std::max(kFewestQueues, 2 * queues_.size());
+    most_queues_ = std::max(fewest_queues, 2 * queues_.size());
   }
 
-  static constexpr size_t kFewestQueues = 65536;
+  static constexpr size_t fewest_queues = 65536;
   const Columns &trace_;
   Spill of_receive_, is_received_;
   std::unordered_map<Key, Queue, Hash> queues_;
-  size_t most_queues_ = kFewestQueues;
+  size_t most_queues_ = fewest_queues;
   std::vector<Node> nodes_;
   int64_t free_ = -1;
 };

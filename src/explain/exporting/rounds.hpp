@@ -9,14 +9,14 @@ namespace haloscope::exporting {
 
 // haloscope.explain.export._goal knows these numbers, too.
 enum class Pattern : int32_t {
-  kAllWait,   // dissemination, the same bytes in each round
-  kAllGather, // dissemination, twice the bytes in each round
-  kAllToAll,  // a partner a round
-  kFromRoot,  // a binomial tree
-  kToRoot,    // likewise
-  kScatter,   // the root, one after the other
-  kGather,    // likewise
-  kChain,     // from rank to rank
+  all_wait,   // dissemination, the same bytes in each round
+  all_gather, // dissemination, twice the bytes in each round
+  all_to_all, // a partner a round
+  from_root,  // a binomial tree
+  to_root,    // likewise
+  scatter,    // the root, one after the other
+  gather,     // likewise
+  chain,      // from rank to rank
 };
 
 struct Part {
@@ -36,24 +36,24 @@ void each_round(const Part &part, const Send &send, const Receive &receive, cons
   const int64_t each = std::max<int64_t>(part.sent / std::max(size, 1), 1);
   const auto at = [&](int64_t place) { return static_cast<int32_t>((place + size) % size); };
   switch (part.pattern) {
-  case Pattern::kAllWait:
-  case Pattern::kAllGather:
+  case Pattern::all_wait:
+  case Pattern::all_gather:
     for (int64_t step = 1; step < size; step *= 2) {
-      const int64_t parts = part.pattern == Pattern::kAllGather ? std::min(step, size - step) : 1;
+      const int64_t parts = part.pattern == Pattern::all_gather ? std::min(step, size - step) : 1;
       const int64_t bytes = parts * std::max<int64_t>(part.sent, 1);
       send(at(me + step), bytes);
       receive(at(me - step), bytes);
       next();
     }
     return;
-  case Pattern::kAllToAll:
+  case Pattern::all_to_all:
     for (int64_t step = 1; step < size; ++step) {
       send(at(me + step), each);
       receive(at(me - step), each);
       next();
     }
     return;
-  case Pattern::kFromRoot: {
+  case Pattern::from_root: {
     const int32_t from_root = at(int64_t{me} - root);
     int64_t bit = 1;
     while (bit < size && (from_root & bit) == 0) bit *= 2;
@@ -68,7 +68,7 @@ void each_round(const Part &part, const Send &send, const Receive &receive, cons
     }
     return;
   }
-  case Pattern::kToRoot: {
+  case Pattern::to_root: {
     const int32_t from_root = at(int64_t{me} - root);
     for (int64_t bit = 1; bit < size; bit *= 2) {
       if ((from_root & bit) != 0) {
@@ -82,19 +82,19 @@ void each_round(const Part &part, const Send &send, const Receive &receive, cons
     }
     return;
   }
-  case Pattern::kScatter:
+  case Pattern::scatter:
     if (me != root) receive(root, std::max<int64_t>(part.received, 1));
     for (int32_t place = 0; me == root && place < size; ++place)
       if (place != root) send(place, each);
     next();
     return;
-  case Pattern::kGather:
+  case Pattern::gather:
     if (me != root) send(root, std::max<int64_t>(part.sent, 1));
     for (int32_t place = 0; me == root && place < size; ++place)
       if (place != root) receive(place, std::max<int64_t>(part.received / size, 1));
     next();
     return;
-  case Pattern::kChain:
+  case Pattern::chain:
     if (me > 0) {
       receive(me - 1, most);
       next();

@@ -11,8 +11,8 @@
 
 #include <otf2/otf2.h>
 
-#include "explain/export/places.hpp"
-#include "explain/export/walk.hpp"
+#include "explain/exporting/places.hpp"
+#include "explain/exporting/walk.hpp"
 
 namespace haloscope::exporting {
 namespace {

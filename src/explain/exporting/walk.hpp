@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "explain/export/columns.hpp"
-#include "explain/export/cursor.hpp"
+#include "explain/exporting/columns.hpp"
+#include "explain/exporting/cursor.hpp"
 
 namespace haloscope::exporting {
 

@@ -13,10 +13,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "explain/export/flows.hpp"
-#include "explain/export/rounds.hpp"
-#include "explain/export/walk.hpp"
-#include "explain/export/wire.hpp"
+#include "explain/exporting/flows.hpp"
+#include "explain/exporting/rounds.hpp"
+#include "explain/exporting/walk.hpp"
+#include "explain/exporting/wire.hpp"
 
 #define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
 
