@@ -137,7 +137,7 @@ tidy() {
   local simgrid
   if command -v smpicxx >/dev/null; then
     simgrid=$(dirname "$(dirname "$(readlink -f "$(command -v smpicxx)")")")/include/smpi
-    abi=simgrid include=$simgrid add_preloaded src/predict/simulate "$build/simulate" '/src/(predict/simulate/[^/]*|watch/simulation)[.]cpp$'
+    abi=simgrid include=$simgrid add_preloaded src/predict/simulate "$build/simulate" '/src/(predict/simulate/[^/]*|watch/collecting/simulation)[.]cpp$'
     add_folders -std=c++20 -isystem "$simgrid" < <(files 'benchmarks/predict/kept/*.cpp')
   else
     left_out "what is made with SimGrid: no smpicxx"
@@ -167,7 +167,7 @@ elements() {
     { left_out "finite elements: ${flags##*Error: }"; return; }
   # shellcheck disable=SC2086
   add_folders -std=c++20 -march=native $flags $mpi \
-    < <(files 'src/hide/fem/*.cpp' 'apps/poisson/*.cpp' 'tests/hide/programs/fem/*.cpp' 'benchmarks/overlap/peers/petsc_*.cpp')
+    < <(files 'src/fem/*.cpp' 'apps/poisson/*.cpp' 'tests/hide/programs/fem/*.cpp' 'benchmarks/overlap/peers/petsc_*.cpp')
 }
 
 # mypy has one process, and clang-tidy one a core.

@@ -24,7 +24,7 @@ PYTHON = CHECKOUT / "python"
 SOURCES = CHECKOUT / "src"
 # Each may use those before it; "" is the front, `import haloscope`.
 PYTHON_ORDER = ("base", "watch", "profile", "markov", "explain", "predict", "hide", "reproduce", "", "cli")
-SOURCE_ORDER = ("interpose", "watch", "explain", "predict", "hide")
+SOURCE_ORDER = ("interpose", "watch", "explain", "predict", "hide", "fem")
 # Modules of `base` are public, each by its own name.
 _OPEN = "base"
 # Tests may import from below a front where they test a part that has no public name.

@@ -1,7 +1,7 @@
 // −∇·(κ∇u) = f on the unit cube with matrix-free finite elements: the solvers whose communication the
 // overlap library hides, in the setting of a published study of its methods.
 #include "../common/program.hpp"
-#include "hide/fem/mesh/communicator.hpp"
+#include "fem/mesh/communicator.hpp"
 #include "solve.hpp"
 
 #include <haloscope/region.hpp>

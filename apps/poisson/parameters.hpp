@@ -3,7 +3,7 @@
 #define APPS_POISSON_PARAMETERS_HPP
 
 #include "../common/options.hpp"
-#include "hide/fem/operator/model_problem.hpp"
+#include "fem/operator/model_problem.hpp"
 
 #include <haloscope/overlap.hpp>
 

@@ -1,13 +1,13 @@
 #include "solve.hpp"
 
-#include "hide/fem/operator/assembly.hpp"
-#include "hide/fem/operator/load.hpp"
-#include "hide/fem/operator/operator.hpp"
-#include "hide/fem/solve/crossover.hpp"
-#include "hide/fem/solve/krylov.hpp"
-#include "hide/fem/solve/multigrid.hpp"
-#include "hide/fem/solve/s_step.hpp"
-#include "hide/fem/solve/stokes.hpp"
+#include "fem/operator/assembly.hpp"
+#include "fem/operator/load.hpp"
+#include "fem/operator/operator.hpp"
+#include "fem/solve/crossover.hpp"
+#include "fem/solve/krylov.hpp"
+#include "fem/solve/multigrid.hpp"
+#include "fem/solve/s_step.hpp"
+#include "fem/solve/stokes.hpp"
 
 #include <functional>
 

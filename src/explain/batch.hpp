@@ -7,11 +7,11 @@
 namespace haloscope::explain {
 
 // The most states: more are of no use for timings, and a thread keeps arrays of this size on its stack.
-constexpr int MOST_STATES = 32;
+constexpr int most_states = 32;
 // Stands for the logarithm of zero: sums of it stay finite.
-constexpr double IMPOSSIBLE = -1e100;
+constexpr double impossible = -1e100;
 // Lanes of the widest instruction set.
-constexpr int MOST_LANES = 8;
+constexpr int most_lanes = 8;
 
 // Sequence s is values[begins[s]] to values[begins[s] + lengths[s]], or as many rows of log densities.
 struct Batch {
@@ -30,16 +30,16 @@ struct Batch {
 // Expected counts of a group of sequences. First and second moments are about the state's old mean, so
 // that nothing cancels where times are long and vary little.
 struct Counts {
-  double start[MOST_STATES];
-  double transition[MOST_STATES][MOST_STATES];
-  double weight[MOST_STATES];
-  double first[MOST_STATES];
-  double second[MOST_STATES];
+  double start[most_states];
+  double transition[most_states][most_states];
+  double weight[most_states];
+  double first[most_states];
+  double second[most_states];
 };
 
-// Up to MOST_LANES sequences of about one length, side by side in the lanes of vectors.
+// Up to most_lanes sequences of about one length, side by side in the lanes of vectors.
 struct Group {
-  int64_t sequence[MOST_LANES]; // unused lanes follow the first one, and count nothing
+  int64_t sequence[most_lanes]; // unused lanes follow the first one, and count nothing
   int used;
 };
 
@@ -70,14 +70,14 @@ struct Kernels {
 const Kernels &kernels_of(int set);
 
 // Instants between two checkpoints: a history of this many stays near the processor.
-constexpr int64_t BLOCK = 16384;
+constexpr int64_t block_length = 16384;
 
 // Sizes in doubles, and in bytes for Viterbi's back-pointers, for sequences of `length` instants.
 inline int64_t history_size(const Batch &batch, int64_t length, int lanes) {
-  return ((length < BLOCK ? length : BLOCK) * 2 + 1) * batch.states * lanes;
+  return ((length < block_length ? length : block_length) * 2 + 1) * batch.states * lanes;
 }
 inline int64_t checkpoints_size(const Batch &batch, int64_t length, int lanes) {
-  return (length / BLOCK + 1) * batch.states * lanes;
+  return (length / block_length + 1) * batch.states * lanes;
 }
 inline int64_t pointers_size(const Batch &batch, int64_t length, int lanes) {
   return length * lanes * batch.states;

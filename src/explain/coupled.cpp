@@ -10,7 +10,7 @@ namespace haloscope::explain {
 
 namespace {
 
-constexpr int MOST_STATES = 32;
+constexpr int most_states = 32;
 
 struct Ranks {
   int64_t instances, ranks;
@@ -51,7 +51,7 @@ double forward(const Ranks &r, int64_t instance, int64_t rank, double *density, 
 void backward(const Ranks &r, int64_t instance, int64_t rank, const double *density, double *posterior,
               double *pairs, double *after) {
   const int64_t here = r.row(instance, rank);
-  double weighted[MOST_STATES];
+  double weighted[most_states];
   for (int j = 0; j < r.states; ++j) {
     weighted[j] = density[here + j] * after[j];
     posterior[here + j] *= after[j];

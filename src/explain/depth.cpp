@@ -30,8 +30,8 @@ struct Curves {
 };
 
 // Points that are worked on together, and curves that are read together: cache lines.
-constexpr int64_t COLUMNS = 32;
-constexpr int64_t TILE = 8;
+constexpr int64_t tile_columns = 32;
+constexpr int64_t tile_rows = 8;
 
 // Of n curves, those pairs fail to enclose one that are both below it or both above it; in halves.
 int64_t enclosing(int64_t n, int64_t below, int64_t above) {
@@ -138,17 +138,17 @@ private:
 class Columns {
 public:
   explicit Columns(int64_t curves)
-      : n(curves), stride(static_cast<size_t>(curves + TILE)), values(stride * static_cast<size_t>(COLUMNS)) {
-  }
+      : n(curves), stride(static_cast<size_t>(curves + tile_rows)),
+        values(stride * static_cast<size_t>(tile_columns)) {}
 
   void read(const Curves &curves, int64_t first) {
-    width = std::min(COLUMNS, curves.points - first);
+    width = std::min(tile_columns, curves.points - first);
     least.fill(std::numeric_limits<double>::infinity());
     largest.fill(-std::numeric_limits<double>::infinity());
     bool is_number = true;
-    for (int64_t i = 0; i < n; i += TILE)
+    for (int64_t i = 0; i < n; i += tile_rows)
       is_number &=
-          read_tile(curves.values + i * curves.points + first, curves.points, i, std::min(TILE, n - i));
+          read_tile(curves.values + i * curves.points + first, curves.points, i, std::min(tile_rows, n - i));
     if (!is_number) throw std::domain_error("NaN");
   }
 
@@ -180,7 +180,7 @@ private:
   int64_t n, width = 0;
   size_t stride;
   std::vector<double> values;
-  std::array<double, COLUMNS> least{}, largest{};
+  std::array<double, tile_columns> least{}, largest{};
 };
 
 void add_depths(const Curves &curves, int threads, double *depth) {
@@ -194,7 +194,8 @@ void add_depths(const Curves &curves, int threads, double *depth) {
       std::vector<int64_t> inside(static_cast<size_t>(n));
       Ranking ranking(n);
       Columns columns(n);
-      for (int64_t first = next.fetch_add(COLUMNS); first < curves.points; first = next.fetch_add(COLUMNS)) {
+      for (int64_t first = next.fetch_add(tile_columns); first < curves.points;
+           first = next.fetch_add(tile_columns)) {
         columns.read(curves, first);
         columns.rank(ranking, inside.data());
       }
@@ -206,7 +207,7 @@ void add_depths(const Curves &curves, int threads, double *depth) {
     }
   };
   std::vector<std::thread> others;
-  const int64_t blocks = (curves.points + COLUMNS - 1) / COLUMNS;
+  const int64_t blocks = (curves.points + tile_columns - 1) / tile_columns;
   for (int64_t t = 1; t < std::min<int64_t>(threads, blocks); ++t) others.emplace_back(work);
   work();
   for (std::thread &other : others) other.join();

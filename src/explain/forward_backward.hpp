@@ -11,7 +11,7 @@
 namespace haloscope::explain::HALOSCOPE_SET {
 
 // Below this the forward probabilities have lost what was small beside them.
-constexpr double UNDERFLOW_LIMIT = 1e-250;
+constexpr double underflow_limit = 1e-250;
 
 template <int STATES, template <int> class Density> class ForwardBackward {
 public:
@@ -24,15 +24,15 @@ public:
   }
 
   unsigned run(double *log_likelihood, Counts *counts, double *posterior) {
-    const int64_t blocks = (lanes.longest + BLOCK - 1) / BLOCK;
-    Real alpha[SIZE] = {};
+    const int64_t blocks = (lanes.longest + block_length - 1) / block_length;
+    Real alpha[array_size] = {};
     for (int64_t block = 0; block < blocks; ++block) {
       for (int i = 0; i < states; ++i) checkpoints[block * states + i] = alpha[i];
       forward(block, alpha, true);
     }
     const unsigned lost = finish(alpha, log_likelihood);
     if (!counts && !posterior) return lost;
-    Real beta[SIZE] = {};
+    Real beta[array_size] = {};
     for (int64_t block = blocks - 1; block >= 0; --block) {
       for (int i = 0; i < states; ++i) alpha[i] = checkpoints[block * states + i];
       if (block != blocks - 1) forward(block, alpha, false);
@@ -43,28 +43,28 @@ public:
   }
 
 private:
-  static constexpr int SIZE = STATES ? STATES : MOST_STATES;
+  static constexpr int array_size = STATES ? STATES : most_states;
   const Batch &batch;
   const Group &group;
   const Lanes lanes;
   const Density<STATES> density;
   const int states;
   Real *history, *checkpoints;
-  double transition[SIZE][SIZE];
+  double transition[array_size][array_size];
   Real base = {}, lowest = every(1.0), inverse = {};
   Bits exponents = {};
-  Real starts[SIZE] = {}, pairs[SIZE][SIZE] = {};
-  Real weight[SIZE] = {}, first[SIZE] = {}, second[SIZE] = {};
+  Real starts[array_size] = {}, pairs[array_size][array_size] = {};
+  Real weight[array_size] = {}, first[array_size] = {}, second[array_size] = {};
 
   HALOSCOPE_INLINE int n() const { return STATES ? STATES : states; }
   HALOSCOPE_INLINE int64_t end(int64_t block) const {
-    return (block + 1) * BLOCK < lanes.longest ? (block + 1) * BLOCK : lanes.longest;
+    return (block + 1) * block_length < lanes.longest ? (block + 1) * block_length : lanes.longest;
   }
 
   void forward(int64_t block, Real *alpha, bool summing) {
     Real *slot = history;
     for (int i = 0; i < n(); ++i) *slot++ = alpha[i];
-    const int64_t begin = block * BLOCK, to = end(block);
+    const int64_t begin = block * block_length, to = end(block);
     const int64_t even = to < lanes.shortest ? to : lanes.shortest > begin ? lanes.shortest : begin;
     summing ? span<false, true>(begin, even, alpha, slot) : span<false, false>(begin, even, alpha, slot);
     slot += (even - begin) * 2 * n();
@@ -72,20 +72,20 @@ private:
   }
 
   template <bool RAGGED, bool SUMMING> void span(int64_t from, int64_t to, Real *alpha, Real *slot) {
-    Real a[SIZE], base_now = base, lowest_now = lowest;
+    Real a[array_size], base_now = base, lowest_now = lowest;
     Bits exponents_now = exponents;
     for (int i = 0; i < n(); ++i) a[i] = alpha[i];
-    Real b[SIZE];
+    Real b[array_size];
     int64_t t = from;
     if (t == 0 && to > 0) {
       density.template at<RAGGED>(t, b);
       step<RAGGED, SUMMING, true>(t++, b, a, slot, base_now, lowest_now, exponents_now);
     }
     if constexpr (!RAGGED && requires { density.mean; }) {
-      for (; t + LANES <= to; t += LANES) {
-        Real x[LANES];
+      for (; t + lane_count <= to; t += lane_count) {
+        Real x[lane_count];
         density.load_all(t, x);
-        for (int i = 0; i < LANES; ++i) {
+        for (int i = 0; i < lane_count; ++i) {
           density.of(x[i], b);
           step<RAGGED, SUMMING, false>(t + i, b, a, slot, base_now, lowest_now, exponents_now);
         }
@@ -103,7 +103,7 @@ private:
   template <bool RAGGED, bool SUMMING, bool FIRST>
   HALOSCOPE_INLINE void step(int64_t t, Real *b, Real *a, Real *&slot, Real &bases, Real &low,
                              Bits &sum_of_exponents) {
-    Real next[SIZE];
+    Real next[array_size];
     Real top = b[0], sum = FIRST ? every(1.0) : a[0];
     for (int j = 1; j < n(); ++j) top = larger(top, b[j]);
     for (int j = 1; j < n(); ++j) sum = FIRST ? sum : sum + a[j];
@@ -132,7 +132,7 @@ private:
     for (int j = 0; j < n(); ++j) sum += alpha[j];
     unsigned lost = 0;
     for (int lane = 0; lane < group.used; ++lane) {
-      const bool kept = lowest[lane] > UNDERFLOW_LIMIT && sum[lane] > UNDERFLOW_LIMIT;
+      const bool kept = lowest[lane] > underflow_limit && sum[lane] > underflow_limit;
       if (!kept) {
         lost |= 1U << lane;
         continue;
@@ -147,7 +147,7 @@ private:
   }
 
   void backward(int64_t block, Real *beta, double *posterior) {
-    const int64_t begin = block * BLOCK, to = end(block);
+    const int64_t begin = block * block_length, to = end(block);
     const int64_t even = to < lanes.shortest - 1      ? to
                          : lanes.shortest - 1 > begin ? lanes.shortest - 1
                                                       : begin;
@@ -161,14 +161,15 @@ private:
   template <bool ENDING, bool POSTERIOR>
   void back(int64_t begin, int64_t from, int64_t to, Real *carried, double *posterior) {
     if (from >= to) return;
-    Real beta[SIZE], a[SIZE], count[SIZE][SIZE], w[SIZE], f[SIZE], s[SIZE];
+    Real beta[array_size], a[array_size], count[array_size][array_size], w[array_size], f[array_size],
+        s[array_size];
     const Real *slot = history + (to - begin) * 2 * n(); // alpha of instant to - 1
     for (int i = 0; i < n(); ++i) {
       beta[i] = carried[i], a[i] = slot[i], w[i] = weight[i], f[i] = first[i], s[i] = second[i];
       for (int j = 0; j < n(); ++j) count[i][j] = pairs[i][j];
     }
     for (int64_t t = to - 1; t >= from; --t) {
-      Real gamma[SIZE];
+      Real gamma[array_size];
       if (ENDING) {
         const Bits last = lanes.length == t + 1;
         for (int i = 0; i < n(); ++i) beta[i] = select(last, inverse, beta[i]);
@@ -183,7 +184,7 @@ private:
         break;
       }
       slot -= 2 * n();
-      Real weighted[SIZE];
+      Real weighted[array_size];
       for (int j = 0; j < n(); ++j) weighted[j] = slot[n() + j] * beta[j];
       for (int i = 0; i < n(); ++i) {
         a[i] = slot[i];

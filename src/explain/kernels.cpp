@@ -13,13 +13,13 @@ public:
   HALOSCOPE_INLINE Viterbi(const Batch &of, const Group &of_group, void *space)
       : batch{of}, group{of_group}, lanes{of, of_group}, density{of, lanes},
         states{STATES ? STATES : of.states}, pointers{static_cast<Bytes *>(space)} {
-    for (int lane = 0; lane < LANES; ++lane) eights[lane] = int64_t{8} * lane;
+    for (int lane = 0; lane < lane_count; ++lane) eights[lane] = int64_t{8} * lane;
     for (int i = 0; i < states; ++i)
       for (int j = 0; j < states; ++j) transition[i][j] = logarithm(batch.transition[i * states + j]);
   }
 
   void run(uint8_t *result) {
-    Real delta[SIZE];
+    Real delta[array_size];
     density.template at<true>(0, delta);
     for (int j = 0; j < n(); ++j) delta[j] += logarithm(batch.start[j]);
     ahead<false>(1, lanes.shortest, delta);
@@ -33,9 +33,9 @@ public:
   }
 
 private:
-  static constexpr int SIZE = STATES ? STATES : MOST_STATES;
-  static constexpr bool PACKED = STATES != 0; // two bits a state in a byte a lane, or a byte each
-  using Bytes = uint8_t __attribute__((vector_size(LANES)));
+  static constexpr int array_size = STATES ? STATES : most_states;
+  static constexpr bool is_packed = STATES != 0; // two bits a state in a byte a lane, or a byte each
+  using Bytes = uint8_t __attribute__((vector_size(lane_count)));
   const Batch &batch;
   const Group &group;
   const Lanes lanes;
@@ -43,22 +43,22 @@ private:
   const int states;
   Bytes *pointers;
   Bits eights;
-  double transition[SIZE][SIZE];
+  double transition[array_size][array_size];
 
   HALOSCOPE_INLINE int n() const { return STATES ? STATES : states; }
-  HALOSCOPE_INLINE int stride() const { return PACKED ? 1 : n(); }
-  HALOSCOPE_INLINE static double logarithm(double x) { return x > 0 ? __builtin_log(x) : IMPOSSIBLE; }
+  HALOSCOPE_INLINE int stride() const { return is_packed ? 1 : n(); }
+  HALOSCOPE_INLINE static double logarithm(double x) { return x > 0 ? __builtin_log(x) : impossible; }
 
   // From instant `from` - 1 to `to` - 1. Lanes that have ended stay where they are.
   template <bool RAGGED> void ahead(int64_t from, int64_t to, Real *carried) {
-    Real delta[SIZE], next[SIZE];
+    Real delta[array_size], next[array_size];
     for (int j = 0; j < n(); ++j) delta[j] = carried[j];
     int64_t t = from;
     if constexpr (!RAGGED && requires { density.mean; }) {
-      for (; t + LANES <= to; t += LANES) {
-        Real x[LANES];
+      for (; t + lane_count <= to; t += lane_count) {
+        Real x[lane_count];
         density.load_all(t, x);
-        for (int i = 0; i < LANES; ++i) {
+        for (int i = 0; i < lane_count; ++i) {
           density.of(x[i], next);
           step<RAGGED>(t + i, delta, next);
         }
@@ -95,23 +95,23 @@ private:
       }
       next[j] = RAGGED ? select(active, next[j] + best, delta[j]) : next[j] + best;
       if (RAGGED) from_state = select(active, from_state, every(int64_t{j}));
-      if (PACKED)
+      if (is_packed)
         word |= from_state << (2 * j);
       else
         target[j] = __builtin_convertvector(from_state, Bytes);
     }
-    if (PACKED) *target = __builtin_convertvector(word, Bytes);
+    if (is_packed) *target = __builtin_convertvector(word, Bytes);
     for (int j = 0; j < n(); ++j) delta[j] = next[j];
   }
 
   HALOSCOPE_INLINE Bits before(int64_t t, Bits state) const {
     const Bytes *source = pointers + (t - 1) * stride();
-    if (PACKED) { // a lane takes its bits out of the bytes of all
+    if (is_packed) { // a lane takes its bits out of the bytes of all
       int64_t bytes = 0;
-      __builtin_memcpy(&bytes, source, LANES);
+      __builtin_memcpy(&bytes, source, lane_count);
       return (every(bytes) >> (eights + 2 * state)) & 3;
     }
-    for (int lane = 0; lane < LANES; ++lane) state[lane] = source[state[lane]][lane];
+    for (int lane = 0; lane < lane_count; ++lane) state[lane] = source[state[lane]][lane];
     return state;
   }
 
@@ -193,7 +193,7 @@ void viterbi(const Batch &batch, const Group &group, void *pointers, uint8_t *st
 
 } // namespace
 
-extern const Kernels KERNELS;
-const Kernels KERNELS{HALOSCOPE_NAME, LANES, expectation, viterbi, replay};
+extern const Kernels kernels;
+const Kernels kernels{HALOSCOPE_NAME, lane_count, expectation, viterbi, replay};
 
 } // namespace haloscope::explain::HALOSCOPE_SET

@@ -10,13 +10,13 @@ namespace haloscope::explain {
 
 namespace {
 
-double logarithm(double x) { return x > 0 ? std::log(x) : IMPOSSIBLE; }
+double logarithm(double x) { return x > 0 ? std::log(x) : impossible; }
 
 double log_density(const Batch &batch, int64_t place, int state) {
   if (batch.log_density != nullptr)
-    return std::max(batch.log_density[place * batch.states + state], IMPOSSIBLE);
+    return std::max(batch.log_density[place * batch.states + state], impossible);
   const double d = (batch.values[place] - batch.means[state]) / batch.deviations[state];
-  return std::max(-0.5 * d * d - 0.91893853320467274178 - std::log(batch.deviations[state]), IMPOSSIBLE);
+  return std::max(-0.5 * d * d - 0.91893853320467274178 - std::log(batch.deviations[state]), impossible);
 }
 
 double log_sum(const std::vector<double> &terms) {

@@ -23,7 +23,7 @@ HALOSCOPE_PUBLIC int haloscope_replay(const Tape *tape, const std::uint8_t *coun
     std::vector<UnitOf> units(static_cast<std::size_t>(groups), UnitOf{});
     for (std::size_t g = 0; g < units.size(); g++)
       for (int q = 0; q < count; q++) {
-        const std::uint8_t role = counts[g * QUESTIONS + static_cast<std::size_t>(q)];
+        const std::uint8_t role = counts[g * question_count + static_cast<std::size_t>(q)];
         units[g].time[q] = role == is_counted ? parameter[q] : 0;
         units[g].slope[q] = role == is_counted ? 1 : 0;
         units[g].absent[q] = role == is_absent ? -std::numeric_limits<double>::infinity() : 0;

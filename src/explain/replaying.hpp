@@ -12,13 +12,13 @@ struct Part {
 
   static HALOSCOPE_INLINE Part of(const Lines &lines, int part) {
     Part made;
-    __builtin_memcpy(&made.time, lines.time + ptrdiff_t{part} * LANES, sizeof(Real));
-    __builtin_memcpy(&made.slope, lines.slope + ptrdiff_t{part} * LANES, sizeof(Real));
+    __builtin_memcpy(&made.time, lines.time + ptrdiff_t{part} * lane_count, sizeof(Real));
+    __builtin_memcpy(&made.slope, lines.slope + ptrdiff_t{part} * lane_count, sizeof(Real));
     return made;
   }
   HALOSCOPE_INLINE void put(Lines &lines, int part) const {
-    __builtin_memcpy(lines.time + ptrdiff_t{part} * LANES, &time, sizeof(Real));
-    __builtin_memcpy(lines.slope + ptrdiff_t{part} * LANES, &slope, sizeof(Real));
+    __builtin_memcpy(lines.time + ptrdiff_t{part} * lane_count, &time, sizeof(Real));
+    __builtin_memcpy(lines.slope + ptrdiff_t{part} * lane_count, &slope, sizeof(Real));
   }
   // The one that is later; of two at one time that which grows faster.
   HALOSCOPE_INLINE Part later(const Part &other) const {
@@ -29,7 +29,7 @@ struct Part {
 
 HALOSCOPE_INLINE Real load(const double *values, int part) {
   Real made;
-  __builtin_memcpy(&made, values + ptrdiff_t{part} * LANES, sizeof(Real));
+  __builtin_memcpy(&made, values + ptrdiff_t{part} * lane_count, sizeof(Real));
   return made;
 }
 
@@ -40,7 +40,7 @@ inline void replay(const Tape &tape, const Replay &state) {
     const auto advance = static_cast<double>(tape.advance[i]), weight = static_cast<double>(tape.weight[i]);
     const auto units = static_cast<double>(tape.units[i]);
     const Step step{tape.step[i]};
-    for (int part = 0; part < QUESTIONS / LANES; ++part) {
+    for (int part = 0; part < question_count / lane_count; ++part) {
       Part line = Part::of(here, part);
       line.time += advance;
       if (step == Step::get) {

@@ -29,14 +29,14 @@
 namespace haloscope::explain {
 
 namespace baseline {
-extern const Kernels KERNELS;
+extern const Kernels kernels;
 }
 #ifdef HALOSCOPE_WIDE_SETS
 namespace avx2 {
-extern const Kernels KERNELS;
+extern const Kernels kernels;
 }
 namespace avx512 {
-extern const Kernels KERNELS;
+extern const Kernels kernels;
 }
 #endif
 
@@ -53,10 +53,10 @@ const std::vector<const Kernels *> &available() {
     const bool wide = fma && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512cd");
-    if (wide) found.push_back(&avx512::KERNELS);
-    if (fma) found.push_back(&avx2::KERNELS);
+    if (wide) found.push_back(&avx512::kernels);
+    if (fma) found.push_back(&avx2::kernels);
 #endif
-    found.push_back(&baseline::KERNELS);
+    found.push_back(&baseline::kernels);
     return found;
   }();
   return sets;
@@ -138,13 +138,13 @@ public:
   }
   void put(Memory memory) {
     const std::scoped_lock lock{mutex};
-    if (memory.doubles > LARGEST) return;
-    if (shelf.size() == MOST) shelf.erase(shelf.begin());
+    if (memory.doubles > most_doubles) return;
+    if (shelf.size() == most_kept) shelf.erase(shelf.begin());
     shelf.push_back(std::move(memory));
   }
 
 private:
-  static constexpr size_t LARGEST = 1U << 21U, MOST = 8;
+  static constexpr size_t most_doubles = 1U << 21U, most_kept = 8;
   std::mutex mutex;
   std::vector<Memory> shelf;
 };
@@ -202,7 +202,8 @@ void add(const Counts &counts, int states, double *sums) {
   append(counts.second);
 }
 
-constexpr int64_t SAMPLE = 128, MARGIN = 14; // places in the sample on either side: 2.5 deviations
+constexpr int64_t sample_size = 128,
+                  sample_margin = 14; // places in the sample on either side: 2.5 deviations
 
 // The mean of the two in the middle, or that one; `place` is where the higher one is among those kept.
 double middle(std::span<double> part, int64_t place, bool even) {
@@ -218,12 +219,13 @@ double median(std::span<const double> values, std::vector<double> &part) {
   const bool even = length % 2 == 0;
   if (part.size() < values.size()) part.resize(values.size());
   double *const kept = part.data();
-  if (length > 8 * SAMPLE) {
-    std::array<double, SAMPLE> sample{};
-    for (int64_t i = 0; i < SAMPLE; ++i)
-      sample[static_cast<size_t>(i)] = values[static_cast<size_t>(i * length / SAMPLE)];
+  if (length > 8 * sample_size) {
+    std::array<double, sample_size> sample{};
+    for (int64_t i = 0; i < sample_size; ++i)
+      sample[static_cast<size_t>(i)] = values[static_cast<size_t>(i * length / sample_size)];
     std::ranges::sort(sample);
-    const double low = sample[SAMPLE / 2 - MARGIN], high = sample[SAMPLE / 2 + MARGIN];
+    const double low = sample[sample_size / 2 - sample_margin],
+                 high = sample[sample_size / 2 + sample_margin];
     int64_t below = 0, number = 0;
     for (const double value : values) {
       const auto under = static_cast<int64_t>(value < low), over = static_cast<int64_t>(value > high);
@@ -266,7 +268,7 @@ HALOSCOPE_PUBLIC int haloscope_expectation(const Batch *batch, int threads, int 
              });
   // One instant that no state explains makes a whole sequence impossible.
   std::replace_if(
-      log_likelihood, log_likelihood + batch->sequences, [](double x) { return x < IMPOSSIBLE / 2; },
+      log_likelihood, log_likelihood + batch->sequences, [](double x) { return x < impossible / 2; },
       -std::numeric_limits<double>::infinity());
   for (const Counts &part : counts) add(part, batch->states, sums);
   return 0;

@@ -30,7 +30,7 @@ struct Events {
   std::int32_t locations, hubs;
 };
 
-constexpr std::int32_t NOBODY = -1;
+constexpr std::int32_t no_rank = -1;
 
 class Writing {
 public:
@@ -70,12 +70,12 @@ private:
   struct Hub {
     std::int32_t awaited = 0, readers = 0; // puts and gets that are still to come
     std::int32_t slot = 0;                 // 0: none yet
-    std::int32_t parked = NOBODY;          // the first of the locations that wait here
+    std::int32_t parked = no_rank;         // the first of the locations that wait here
   };
   struct Place {
     std::int64_t call = 0, put = 0, get = 0, advance = 0;
-    std::int32_t next = NOBODY; // parked at the same hub
-    bool begun = false;         // in the call
+    std::int32_t next = no_rank; // parked at the same hub
+    bool begun = false;          // in the call
     bool waits = false;
   };
 
@@ -116,14 +116,14 @@ private:
     if (is_first) slot = free_slot();
     write(location, slot, is_first ? Step::first_put : Step::put, 0, 0, 0);
     if (--hubs_[count(hub)].awaited > 0) return;
-    for (std::int32_t waiting = hubs_[count(hub)].parked; waiting != NOBODY;) {
+    for (std::int32_t waiting = hubs_[count(hub)].parked; waiting != no_rank;) {
       Place &place = places_[count(waiting)];
       const std::int32_t next = place.next;
       place.waits = false;
       ready_.push_back(waiting);
       waiting = next;
     }
-    hubs_[count(hub)].parked = NOBODY;
+    hubs_[count(hub)].parked = no_rank;
   }
 
   void get(std::int32_t location, std::int64_t i) {
@@ -135,10 +135,10 @@ private:
 
   // All wait for each other, which clocks that differ can do: the one that came first waits no longer.
   void release() {
-    std::int32_t first = NOBODY;
+    std::int32_t first = no_rank;
     for (std::int32_t l = 0; l < events_.locations; l++)
-      if (places_[count(l)].waits && (first == NOBODY || events_.begin[places_[count(l)].call] <
-                                                             events_.begin[places_[count(first)].call]))
+      if (places_[count(l)].waits && (first == no_rank || events_.begin[places_[count(l)].call] <
+                                                              events_.begin[places_[count(first)].call]))
         first = l;
     Place &place = places_[count(first)];
     const std::int32_t hub = events_.get_hub[place.get];

@@ -21,16 +21,16 @@ struct Tape {
 };
 
 // So many parameters are played at once.
-constexpr int QUESTIONS = 8;
+constexpr int question_count = 8;
 
 // For each parameter, a time and how fast it grows with the parameter.
 struct alignas(64) Lines {
-  double time[QUESTIONS], slope[QUESTIONS];
+  double time[question_count], slope[question_count];
 };
 
 // What one unit of an edge of a group adds, and what keeps it from being waited for: 0 or minus infinity.
 struct alignas(64) UnitOf {
-  double time[QUESTIONS], slope[QUESTIONS], absent[QUESTIONS];
+  double time[question_count], slope[question_count], absent[question_count];
 };
 
 // Where a replay stands: the lines of locations and slots.

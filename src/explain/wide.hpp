@@ -10,9 +10,9 @@
 
 namespace haloscope::explain::HALOSCOPE_SET {
 
-constexpr int LANES = HALOSCOPE_LANES;
-using Real = double __attribute__((vector_size(8 * LANES)));
-using Bits = int64_t __attribute__((vector_size(8 * LANES)));
+constexpr int lane_count = HALOSCOPE_LANES;
+using Real = double __attribute__((vector_size(8 * lane_count)));
+using Bits = int64_t __attribute__((vector_size(8 * lane_count)));
 
 #define HALOSCOPE_INLINE inline __attribute__((always_inline))
 
@@ -27,13 +27,13 @@ HALOSCOPE_INLINE Real real(Bits value) { return reinterpret_cast<Real>(value); }
 
 HALOSCOPE_INLINE double total(Real value) {
   double sum = 0;
-  for (int lane = 0; lane < LANES; ++lane) sum += value[lane];
+  for (int lane = 0; lane < lane_count; ++lane) sum += value[lane];
   return sum;
 }
 
 // Products with the first are exact.
-constexpr double LN2_HIGH = 0x1.62e42fefa0000p-1; // NOLINT(modernize-use-std-numbers)
-constexpr double LN2_LOW = 0x1.cf79abc9e3b3ap-40;
+constexpr double ln2_high = 0x1.62e42fefa0000p-1; // NOLINT(modernize-use-std-numbers)
+constexpr double ln2_low = 0x1.cf79abc9e3b3ap-40;
 
 // exp of what is not positive, to 4e-16; below -708 it is 3e-308.
 HALOSCOPE_INLINE Real exponential(Real x) {
@@ -41,7 +41,7 @@ HALOSCOPE_INLINE Real exponential(Real x) {
   x = larger(x, every(-708.0));
   const Real shifted = x * std::numbers::log2e + round;
   const Real n = shifted - round;
-  const Real r = (x - n * LN2_HIGH) - n * LN2_LOW;
+  const Real r = (x - n * ln2_high) - n * ln2_low;
   // Interpolates exp at the Chebyshev nodes of +-log(2)/2.
   Real p = every(0x1.28a2ca617b969p-22);
   p = p * r + 0x1.72fafebdaf273p-19;
@@ -70,31 +70,31 @@ HALOSCOPE_INLINE Scale scale(Real value) {
 #if __has_builtin(__builtin_shufflevector)
 // Rows i and i + HALF exchange quarters: the steps of a transposition.
 template <int HALF, size_t... I> HALOSCOPE_INLINE void exchange(Real &a, Real &b, std::index_sequence<I...>) {
-  const Real low = __builtin_shufflevector(a, b, (I & HALF ? LANES + (I ^ HALF) : I)...);
-  b = __builtin_shufflevector(a, b, (I & HALF ? LANES + I : I ^ HALF)...);
+  const Real low = __builtin_shufflevector(a, b, (I & HALF ? lane_count + (I ^ HALF) : I)...);
+  b = __builtin_shufflevector(a, b, (I & HALF ? lane_count + I : I ^ HALF)...);
   a = low;
 }
 template <int HALF> HALOSCOPE_INLINE void exchange(Real *rows) {
-  for (int i = 0; i < LANES; ++i)
-    if (!(i & HALF)) exchange<HALF>(rows[i], rows[i + HALF], std::make_index_sequence<LANES>{});
+  for (int i = 0; i < lane_count; ++i)
+    if (!(i & HALF)) exchange<HALF>(rows[i], rows[i + HALF], std::make_index_sequence<lane_count>{});
 }
 HALOSCOPE_INLINE void transpose(Real *rows) {
   exchange<1>(rows);
-  if constexpr (LANES > 2) exchange<2>(rows);
-  if constexpr (LANES > 4) exchange<4>(rows);
+  if constexpr (lane_count > 2) exchange<2>(rows);
+  if constexpr (lane_count > 4) exchange<4>(rows);
 }
 #endif
 
 // The sequences of a group, as lanes.
 struct Lanes {
-  int64_t begin[LANES];
+  int64_t begin[lane_count];
   Bits length;
   int64_t shortest;
   int64_t longest;
 
   HALOSCOPE_INLINE Lanes(const Batch &batch, const Group &group) {
     shortest = INT64_MAX, longest = 0;
-    for (int lane = 0; lane < LANES; ++lane) {
+    for (int lane = 0; lane < lane_count; ++lane) {
       const bool used = lane < group.used;
       const int64_t sequence = group.sequence[used ? lane : 0], own = batch.lengths[sequence];
       begin[lane] = batch.begins[sequence];
@@ -111,11 +111,11 @@ struct Lanes {
 
 // The log densities of the states: Gaussian ones of the values.
 template <int STATES> struct Gaussian {
-  static constexpr int SIZE = STATES ? STATES : MOST_STATES;
+  static constexpr int array_size = STATES ? STATES : most_states;
   const double *values;
   const Lanes &lanes;
   int states;
-  double mean[SIZE], precision[SIZE], constant[SIZE];
+  double mean[array_size], precision[array_size], constant[array_size];
 
   HALOSCOPE_INLINE Gaussian(const Batch &batch, const Lanes &of)
       : values{batch.values}, lanes{of}, states{STATES ? STATES : batch.states} {
@@ -127,17 +127,17 @@ template <int STATES> struct Gaussian {
   }
   template <bool RAGGED> HALOSCOPE_INLINE Real load(int64_t t) const {
     Real x;
-    for (int lane = 0; lane < LANES; ++lane) x[lane] = values[lanes.place<RAGGED>(lane, t)];
+    for (int lane = 0; lane < lane_count; ++lane) x[lane] = values[lanes.place<RAGGED>(lane, t)];
     return x;
   }
   // As many instants as there are lanes, from t on, which all lanes have.
   HALOSCOPE_INLINE void load_all(int64_t t, Real *x) const {
 #if __has_builtin(__builtin_shufflevector)
-    for (int lane = 0; lane < LANES; ++lane)
+    for (int lane = 0; lane < lane_count; ++lane)
       __builtin_memcpy(&x[lane], values + lanes.begin[lane] + t, sizeof(Real));
     transpose(x);
 #else
-    for (int i = 0; i < LANES; ++i) x[i] = load<false>(t + i);
+    for (int i = 0; i < lane_count; ++i) x[i] = load<false>(t + i);
 #endif
   }
   template <bool RAGGED> HALOSCOPE_INLINE void at(int64_t t, Real *result) const {
@@ -146,7 +146,7 @@ template <int STATES> struct Gaussian {
   HALOSCOPE_INLINE void of(Real x, Real *result) const {
     for (int j = 0; j < (STATES ? STATES : states); ++j) {
       const Real d = x - mean[j];
-      result[j] = larger(d * d * precision[j] + constant[j], every(IMPOSSIBLE));
+      result[j] = larger(d * d * precision[j] + constant[j], every(impossible));
     }
   }
 };
@@ -160,12 +160,13 @@ template <int STATES> struct Given {
   HALOSCOPE_INLINE Given(const Batch &batch, const Lanes &of)
       : log_density{batch.log_density}, lanes{of}, states{STATES ? STATES : batch.states} {}
   template <bool RAGGED> HALOSCOPE_INLINE void at(int64_t t, Real *result) const {
-    const double *row[LANES];
-    for (int lane = 0; lane < LANES; ++lane) row[lane] = log_density + lanes.place<RAGGED>(lane, t) * states;
+    const double *row[lane_count];
+    for (int lane = 0; lane < lane_count; ++lane)
+      row[lane] = log_density + lanes.place<RAGGED>(lane, t) * states;
     for (int j = 0; j < (STATES ? STATES : states); ++j) {
       Real value;
-      for (int lane = 0; lane < LANES; ++lane) value[lane] = row[lane][j];
-      result[j] = larger(value, every(IMPOSSIBLE));
+      for (int lane = 0; lane < lane_count; ++lane) value[lane] = row[lane][j];
+      result[j] = larger(value, every(impossible));
     }
   }
 };

@@ -42,14 +42,14 @@ struct Probe {
 
   // So many steps take a quantum at best.
   long long calibrate(double quantum) {
-    constexpr long long kSteps = 1000;
+    constexpr long long tried_steps = 1000;
     double best = 1e18;
     for (int i = 0; i < 200; i++) {
       const double before = now();
-      state = work(state, kSteps);
+      state = work(state, tried_steps);
       best = std::min(best, now() - before);
     }
-    return std::max(1LL, std::llround(quantum / best * kSteps));
+    return std::max(1LL, std::llround(quantum / best * tried_steps));
   }
 
   void run(double quantum, double duration) {

@@ -83,15 +83,15 @@ void deliver(int rank, int leader, const std::string &text) {
   if (leader == 0 && rank == 0) print(text);
   if (leader == 0) return;
   if (rank == leader)
-    MPI_Send(text.data(), static_cast<int>(text.size()), MPI_CHAR, 0, kTag + 1, MPI_COMM_WORLD);
+    MPI_Send(text.data(), static_cast<int>(text.size()), MPI_CHAR, 0, tag + 1, MPI_COMM_WORLD);
   if (rank != 0) return;
   int there = 0;
   MPI_Status status;
-  while (MPI_Iprobe(leader, kTag + 1, MPI_COMM_WORLD, &there, &status), there == 0) doze();
+  while (MPI_Iprobe(leader, tag + 1, MPI_COMM_WORLD, &there, &status), there == 0) doze();
   int size = 0;
   MPI_Get_count(&status, MPI_CHAR, &size);
   std::string line(static_cast<size_t>(size), ' ');
-  MPI_Recv(line.data(), size, MPI_CHAR, leader, kTag + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Recv(line.data(), size, MPI_CHAR, leader, tag + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   print(line);
 }
 

@@ -7,12 +7,13 @@
 #pragma once
 
 #include "interpose/erased.hpp"
-#include "watch/collectives.hpp"
-#include "watch/lifecycle.hpp"
-#include "watch/passing.hpp"
-#include "watch/persistent.hpp"
-#include "watch/point_to_point.hpp"
-#include "watch/state.hpp"
+#include "watch/collecting/lifecycle.hpp"
+#include "watch/counting/buffer_memory.hpp"
+#include "watch/counting/collectives.hpp"
+#include "watch/counting/passing.hpp"
+#include "watch/counting/persistent.hpp"
+#include "watch/counting/point_to_point.hpp"
+#include "watch/counting/state.hpp"
 
 #include <string>
 #include <string_view>

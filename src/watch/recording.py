@@ -148,7 +148,7 @@ class Recording(Library):
             f"inline constexpr bool function_unaccounted[] = {{ {unaccounted} }};\n"
             "} // namespace haloscope::watch\n"
         )
-        return {"functions.hpp": text, **declared.headers()}
+        return {"records/functions.hpp": text, **declared.headers()}
 
     def _names_buffer(self, name: str, parameters: Sequence[str]) -> bool:
         return name.removesuffix("_c") in self.meanings and buffers.has_buffer(parameters)

@@ -53,7 +53,7 @@ def masked(tmp_path_factory: pytest.TempPathFactory) -> Masking:
     """Masks texts as the recorder does."""
     made = tmp_path_factory.mktemp("masking") / "mask"
     source = CHECKOUT / "src"
-    sources = [source / "watch" / "masking.cpp", Path(__file__).parent / "masking" / "mask.cpp"]
+    sources = [source / "watch" / "counting" / "masking.cpp", Path(__file__).parent / "masking" / "mask.cpp"]
     words = ["c++", "-std=c++20", "-O1", f"-I{source}", *map(str, sources), "-o", str(made)]
     subprocess.run(words, check=True)
 

@@ -20,8 +20,8 @@ Write = Callable[..., subprocess.Popen[str]]
 def names(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("names") / "names"
     watch = CHECKOUT / "src" / "watch"
-    sources = [Path(__file__).parent / "naming" / "names.cpp", watch / "naming.cpp"]
-    sources.append(watch / "program.cpp")
+    sources = [Path(__file__).parent / "naming" / "names.cpp", watch / "collecting" / "naming.cpp"]
+    sources.append(watch / "collecting" / "program.cpp")
     subprocess.run(["c++", "-std=c++20", "-O1", f"-I{watch.parent}", *sources, "-o", made], check=True)
     return made
 

@@ -120,7 +120,7 @@ def find(tmp_path_factory: pytest.TempPathFactory) -> Find:
     made = tmp_path_factory.mktemp("phases") / "find"
     watched = CHECKOUT / "src" / "watch"
     sources = [Path(__file__).parent / "phases" / "find.cpp"]
-    sources += [watched / f"{name}.cpp" for name in ("pattern", "iterations", "views", "visits")]
+    sources += [watched / "phases" / f"{name}.cpp" for name in ("pattern", "iterations", "views", "visits")]
     subprocess.run(["c++", "-std=c++20", "-O1", f"-I{watched.parent}", *sources, "-o", made], check=True)
 
     def found(calls: Calls) -> tuple[int, int]:

@@ -33,7 +33,7 @@ PROGRAMS = {
 }
 
 
-# Where a process has its records (src/watch/arena.hpp).
+# Where a process has its records (src/watch/records/arena.hpp).
 ARENA = 0x2A00_0000_0000
 
 

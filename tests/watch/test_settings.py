@@ -20,8 +20,8 @@ import sys, pathlib
 sys.path.insert(0, sys.argv[1])
 import declared
 folder = pathlib.Path(sys.argv[2], "watch")
-folder.mkdir()
 for name, text in declared.headers().items():
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text)
 """
 # These are no texts in the recorder.
@@ -54,7 +54,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
     source = CHECKOUT / "src"
     subprocess.run([sys.executable, "-c", GENERATE, source / "watch", directory], check=True)
     sources = [Path(__file__).parent / "settings" / "defaults.cpp"]
-    parts = ("watch/settings.cpp", "watch/annotations/interfaces.cpp", "interpose/report.cpp")
+    parts = ("watch/collecting/settings.cpp", "watch/annotations/interfaces.cpp", "interpose/report.cpp")
     sources += [source / part for part in parts]
     words = ["c++", "-std=c++20", "-O0", f"-I{source}", f"-I{directory}", *map(str, sources)]
     made = directory / "defaults"

@@ -13,7 +13,7 @@ from haloscope.base.objects import Abi, Library
 from haloscope.base.toolchain import build_tool
 from support.mpi import CHECKOUT, Mpi
 
-SOURCES = ("trace/encoder.cpp", "trace/packing.cpp", "arena.cpp", "compress.cpp")
+SOURCES = ("trace/encoder.cpp", "trace/packing.cpp", "records/arena.cpp", "records/compress.cpp")
 
 
 @pytest.fixture(scope="module")

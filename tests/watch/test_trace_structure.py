@@ -20,7 +20,7 @@ def finder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("repeats") / "find"
     own = [
         CHECKOUT / "src" / "watch" / name
-        for name in ("compress.cpp", "trace/packing.cpp", "trace/repeats.cpp")
+        for name in ("records/compress.cpp", "trace/packing.cpp", "trace/repeats.cpp")
     ]
     sources = [str(path) for path in (Path(__file__).with_name("repeats") / "find_repeats.cpp", *own)]
     flags = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined,address"]

@@ -1,10 +1,10 @@
 // Haloscope's matrix-free operators, to be measured in turn with peers: on uniform meshes with 129³ points,
 // cubes and deformed; on forests refined in a ball, in a band and along a sphere, beside uniform meshes
 // of about as many unknowns. The argument is the level of Q1.
-#include "hide/fem/mesh/forest.hpp"
-#include "hide/fem/mesh/nodes.hpp"
-#include "hide/fem/operator/model_problem.hpp"
-#include "hide/fem/operator/operator.hpp"
+#include "fem/mesh/forest.hpp"
+#include "fem/mesh/nodes.hpp"
+#include "fem/operator/model_problem.hpp"
+#include "fem/operator/operator.hpp"
 
 #include "turns.hpp"
 

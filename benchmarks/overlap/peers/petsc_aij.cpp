@@ -5,7 +5,7 @@
 #include <petscdmda.h>
 #include <petscksp.h>
 
-#include "hide/fem/operator/model_problem.hpp"
+#include "fem/operator/model_problem.hpp"
 #include "turns.hpp"
 
 #include <algorithm>

@@ -102,7 +102,7 @@ def _key(compiler: Path, p4est: P4est, petsc: Petsc) -> str:
 
 
 def _folders() -> list[Path]:
-    parts = (("src", "hide", "fem"), ("src", "hide", "overlap"), ("apps", "poisson"), ("apps", "common"))
+    parts = (("src", "fem"), ("src", "hide", "overlap"), ("apps", "poisson"), ("apps", "common"))
     return [paths.include(), *(paths.source(*part) for part in parts)]
 
 

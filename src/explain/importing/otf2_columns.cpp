@@ -16,7 +16,7 @@
 
 namespace {
 
-constexpr uint32_t NO_NUMBER = UINT32_MAX;
+constexpr uint32_t no_number = UINT32_MAX;
 
 enum class Kind : uint8_t {
   enter,
@@ -223,12 +223,12 @@ OTF2_CallbackCode on_received(HALOSCOPE_EVENT, uint32_t sender, OTF2_CommRef com
 }
 
 template <Kind KIND> OTF2_CallbackCode on_request(HALOSCOPE_EVENT, uint64_t request) {
-  output(data).message(KIND, time, NO_NUMBER, NO_NUMBER, NO_NUMBER, 0, request);
+  output(data).message(KIND, time, no_number, no_number, no_number, 0, request);
   return OTF2_CALLBACK_SUCCESS;
 }
 
 OTF2_CallbackCode on_begin_collective(HALOSCOPE_EVENT) {
-  output(data).event(Kind::begin_collective, time, NO_NUMBER);
+  output(data).event(Kind::begin_collective, time, no_number);
   return OTF2_CALLBACK_SUCCESS;
 }
 

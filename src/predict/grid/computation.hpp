@@ -18,8 +18,8 @@ public:
     std::array<double, 9> times{};
     for (double &time : times) {
       const double begin = pairs::now();
-      for (int unit = 0; unit < kProbe; unit++) once();
-      time = (pairs::now() - begin) / kProbe;
+      for (int unit = 0; unit < probe; unit++) once();
+      time = (pairs::now() - begin) / probe;
     }
     std::ranges::sort(times);
     unit_ = times[times.size() / 2];
@@ -42,7 +42,7 @@ public:
   }
 
 private:
-  static constexpr int kProbe = 2000;
+  static constexpr int probe = 2000;
 
   void once() {
     for (double &value : values_) value = value * 0.999 + 0.001;

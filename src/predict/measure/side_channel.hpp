@@ -12,7 +12,7 @@
 
 namespace measure {
 
-constexpr int kTag = 32001;
+constexpr int tag = 32001;
 
 struct World {
   int rank = 0;
@@ -37,12 +37,12 @@ template <class T> std::vector<std::vector<T>> gathered(const World &world, cons
   const int count = static_cast<int>(mine.size());
   std::vector<std::vector<T>> all;
   if (!world.root()) {
-    MPI_Send(mine.data(), count, type_of<T>(), 0, kTag, MPI_COMM_WORLD);
+    MPI_Send(mine.data(), count, type_of<T>(), 0, tag, MPI_COMM_WORLD);
     return all;
   }
   all.assign(static_cast<size_t>(world.size), mine);
   for (int rank = 1; rank < world.size; rank++)
-    MPI_Recv(all[static_cast<size_t>(rank)].data(), count, type_of<T>(), rank, kTag, MPI_COMM_WORLD,
+    MPI_Recv(all[static_cast<size_t>(rank)].data(), count, type_of<T>(), rank, tag, MPI_COMM_WORLD,
              MPI_STATUS_IGNORE);
   return all;
 }
@@ -50,10 +50,10 @@ template <class T> std::vector<std::vector<T>> gathered(const World &world, cons
 // Rank 0's value, on all ranks.
 inline double told(const World &world, double value) {
   if (!world.root()) {
-    MPI_Recv(&value, 1, MPI_DOUBLE, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(&value, 1, MPI_DOUBLE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return value;
   }
-  for (int rank = 1; rank < world.size; rank++) MPI_Send(&value, 1, MPI_DOUBLE, rank, kTag, MPI_COMM_WORLD);
+  for (int rank = 1; rank < world.size; rank++) MPI_Send(&value, 1, MPI_DOUBLE, rank, tag, MPI_COMM_WORLD);
   return value;
 }
 
@@ -62,11 +62,11 @@ inline std::string told(const World &world, const std::string &text) {
   std::vector<char> letters(static_cast<size_t>(told(world, static_cast<double>(text.size()))));
   const int count = static_cast<int>(letters.size());
   if (!world.root()) {
-    MPI_Recv(letters.data(), count, MPI_CHAR, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(letters.data(), count, MPI_CHAR, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return {letters.begin(), letters.end()};
   }
   for (int rank = 1; rank < world.size; rank++)
-    MPI_Send(text.data(), count, MPI_CHAR, rank, kTag, MPI_COMM_WORLD);
+    MPI_Send(text.data(), count, MPI_CHAR, rank, tag, MPI_COMM_WORLD);
   return text;
 }
 
@@ -107,15 +107,15 @@ public:
   [[nodiscard]] double error() const { return error_; }
 
 private:
-  static constexpr int kRounds = 30;
-  static constexpr double kApart = 0.5; // seconds, for a drift that is more than noise
+  static constexpr int rounds = 30;
+  static constexpr double apart = 0.5; // seconds, for a drift that is more than noise
 
   static void answer(int rank) {
-    for (int round = 0; round < kRounds; round++) {
+    for (int round = 0; round < rounds; round++) {
       double time = 0;
-      MPI_Recv(&time, 1, MPI_DOUBLE, rank, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Recv(&time, 1, MPI_DOUBLE, rank, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       time = MPI_Wtime();
-      MPI_Send(&time, 1, MPI_DOUBLE, rank, kTag, MPI_COMM_WORLD);
+      MPI_Send(&time, 1, MPI_DOUBLE, rank, tag, MPI_COMM_WORLD);
     }
   }
 
@@ -123,11 +123,11 @@ private:
     double shortest = 1e9;
     double offset = 0;
     double at = 0;
-    for (int round = 0; round < kRounds; round++) {
+    for (int round = 0; round < rounds; round++) {
       const double sent = MPI_Wtime();
       double theirs = sent;
-      MPI_Send(&theirs, 1, MPI_DOUBLE, 0, kTag, MPI_COMM_WORLD);
-      MPI_Recv(&theirs, 1, MPI_DOUBLE, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(&theirs, 1, MPI_DOUBLE, 0, tag, MPI_COMM_WORLD);
+      MPI_Recv(&theirs, 1, MPI_DOUBLE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       const double received = MPI_Wtime();
       if (received - sent >= shortest) continue;
       shortest = received - sent;
@@ -138,7 +138,7 @@ private:
       first_ = at;
       first_offset_ = offset;
     }
-    drift_ = at - first_ > kApart ? (offset - first_offset_) / (at - first_) : 0;
+    drift_ = at - first_ > apart ? (offset - first_offset_) / (at - first_) : 0;
     offset_ = offset;
     synchronised_ = at;
     error_ = shortest / 2;

@@ -18,7 +18,7 @@
 
 namespace pairs {
 
-constexpr int kTag = 32002;
+constexpr int tag = 32002;
 
 // Seconds. Not MPI_Wtime, which in some libraries counts from 1970 and so in steps of 0.2 µs, but
 // where time is simulated.
@@ -34,11 +34,11 @@ inline double now() {
 
 // Seconds that reading the clock takes.
 inline double clock_cost() {
-  constexpr int kReads = 1000;
+  constexpr int reads = 1000;
   const double start = now();
   double last = start;
-  for (int i = 0; i < kReads; i++) last = now();
-  return (last - start) / kReads;
+  for (int i = 0; i < reads; i++) last = now();
+  return (last - start) / reads;
 }
 
 inline void doze() {
@@ -100,13 +100,13 @@ inline void print(const std::string &line) {
 
 // Rank 0 prints the texts of all ranks; true if all ranks are well.
 inline bool roll_call(int rank, int ranks, const std::string &text, bool well) {
-  constexpr int kMost = 1024;
-  std::vector<char> mine(kMost, '\0');
-  text.copy(mine.data(), kMost - 1);
-  std::vector<char> all(rank == 0 ? static_cast<size_t>(kMost) * static_cast<size_t>(ranks) : 1);
-  MPI_Gather(mine.data(), kMost, MPI_CHAR, all.data(), kMost, MPI_CHAR, 0, MPI_COMM_WORLD);
+  constexpr int most = 1024;
+  std::vector<char> mine(most, '\0');
+  text.copy(mine.data(), most - 1);
+  std::vector<char> all(rank == 0 ? static_cast<size_t>(most) * static_cast<size_t>(ranks) : 1);
+  MPI_Gather(mine.data(), most, MPI_CHAR, all.data(), most, MPI_CHAR, 0, MPI_COMM_WORLD);
   for (int i = 0; rank == 0 && i < ranks; i++)
-    print(&all[static_cast<size_t>(kMost) * static_cast<size_t>(i)]);
+    print(&all[static_cast<size_t>(most) * static_cast<size_t>(i)]);
   int mine_well = well ? 1 : 0;
   int all_well = 0;
   MPI_Allreduce(&mine_well, &all_well, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);

@@ -114,9 +114,9 @@ public:
     }
     const int count = static_cast<int>(receives.size());
     if (leads_) {
-      MPI_Recv(receives.data(), count, MPI_DOUBLE, partner_, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Recv(receives.data(), count, MPI_DOUBLE, partner_, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else {
-      MPI_Send(receives.data(), count, MPI_DOUBLE, partner_, kTag, MPI_COMM_WORLD);
+      MPI_Send(receives.data(), count, MPI_DOUBLE, partner_, tag, MPI_COMM_WORLD);
     }
   }
 
@@ -127,7 +127,7 @@ public:
     leads_ ? (send(), receive()) : (receive(), send());
     int right = holds(in_, bytes, leads_ ? 77 : 7) ? 1 : 0;
     int other = 0;
-    MPI_Sendrecv(&right, 1, MPI_INT, partner_, kTag, &other, 1, MPI_INT, partner_, kTag, MPI_COMM_WORLD,
+    MPI_Sendrecv(&right, 1, MPI_INT, partner_, tag, &other, 1, MPI_INT, partner_, tag, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
     return right + other == 2;
   }
@@ -135,30 +135,32 @@ public:
   [[nodiscard]] long long batch() const { return batch_; }
 
 private:
-  static constexpr int kData = 1;
-  static constexpr double kShare = 200; // a batch takes so many times as long as reading the clock
+  static constexpr int data_tag = 1;
+  static constexpr double share = 200; // a batch takes so many times as long as reading the clock
 
-  void send() { MPI_Send(out_, count_, element_.type, partner_, kData, MPI_COMM_WORLD); }
-  void receive() { MPI_Recv(in_, count_, element_.type, partner_, kData, MPI_COMM_WORLD, MPI_STATUS_IGNORE); }
-  void nod() const { MPI_Send(nullptr, 0, MPI_CHAR, partner_, kTag, MPI_COMM_WORLD); }
-  void wait() const { MPI_Recv(nullptr, 0, MPI_CHAR, partner_, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE); }
+  void send() { MPI_Send(out_, count_, element_.type, partner_, data_tag, MPI_COMM_WORLD); }
+  void receive() {
+    MPI_Recv(in_, count_, element_.type, partner_, data_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  void nod() const { MPI_Send(nullptr, 0, MPI_CHAR, partner_, tag, MPI_COMM_WORLD); }
+  void wait() const { MPI_Recv(nullptr, 0, MPI_CHAR, partner_, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE); }
 
   void start_sends(size_t from) {
     for (size_t i = from; i < requests_.size(); i++)
-      MPI_Isend(out_, count_, element_.type, partner_, kData, MPI_COMM_WORLD, &requests_[i]);
+      MPI_Isend(out_, count_, element_.type, partner_, data_tag, MPI_COMM_WORLD, &requests_[i]);
   }
   void start_receives(size_t before) {
     const size_t end = before ? before : requests_.size();
     for (size_t i = 0; i < end; i++)
-      MPI_Irecv(in_, count_, element_.type, partner_, kData, MPI_COMM_WORLD, &requests_[i]);
+      MPI_Irecv(in_, count_, element_.type, partner_, data_tag, MPI_COMM_WORLD, &requests_[i]);
   }
   void finish() { MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE); }
 
   double agreed(double value) const {
     if (leads_) {
-      MPI_Send(&value, 1, MPI_DOUBLE, partner_, kTag, MPI_COMM_WORLD);
+      MPI_Send(&value, 1, MPI_DOUBLE, partner_, tag, MPI_COMM_WORLD);
     } else {
-      MPI_Recv(&value, 1, MPI_DOUBLE, partner_, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Recv(&value, 1, MPI_DOUBLE, partner_, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     return value;
   }
@@ -171,11 +173,11 @@ private:
 
   // Both sides do the same number of iterations here; the leader's figure counts.
   template <class Body> static long long batch_of(const Method &method, Body body) {
-    constexpr int kTries = 10;
+    constexpr int tries = 10;
     const double start = now();
-    for (int i = 0; i < kTries; i++) body();
-    const double one = std::max((now() - start) / kTries, 1e-9);
-    const double wanted = std::ceil(kShare * method.clock / one);
+    for (int i = 0; i < tries; i++) body();
+    const double one = std::max((now() - start) / tries, 1e-9);
+    const double wanted = std::ceil(share * method.clock / one);
     const auto most = static_cast<double>(std::max(method.iterations / 10, 1LL));
     return static_cast<long long>(std::clamp(wanted, 1.0, most));
   }
@@ -208,7 +210,7 @@ private:
   }
   void receive_posted() {
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Irecv(in_, count_, element_.type, partner_, kData, MPI_COMM_WORLD, &request);
+    MPI_Irecv(in_, count_, element_.type, partner_, data_tag, MPI_COMM_WORLD, &request);
     nod();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }

@@ -1,6 +1,6 @@
 #include "watch/annotations/annotating.hpp"
 
-#include "watch/marking.hpp"
+#include "watch/counting/marking.hpp"
 
 #include <array>
 #include <cstring>

@@ -2,8 +2,8 @@
 // is remembered until MPI sends it. Seen are calls of shared libraries: those of CUDA's driver and of HIP,
 // and of CUDA's runtime unless it is linked statically, as nvcc does by itself.
 #include "watch/annotations/following.hpp"
-#include "watch/clock.hpp"
-#include "watch/state.hpp"
+#include "watch/counting/state.hpp"
+#include "watch/records/clock.hpp"
 
 namespace haloscope::watch {
 
@@ -28,8 +28,8 @@ public:
 
 private:
   int found_direction(const void *to, const void *from) noexcept {
-    const Memory source = memory_at(*state_, from);
-    const Memory target = memory_at(*state_, to);
+    const Memory source = memory_at(state_->known_memory, reinterpret_cast<std::uintptr_t>(from));
+    const Memory target = memory_at(state_->known_memory, reinterpret_cast<std::uintptr_t>(to));
     if (source == Memory::device && target == Memory::host) return to_host;
     return source == Memory::host && target == Memory::device ? to_device : 0;
   }

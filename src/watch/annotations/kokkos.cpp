@@ -3,7 +3,7 @@
 // regions. It is not asked to wait for devices before it calls: a kernel of a device lasts as long as its
 // launch.
 #include "watch/annotations/annotating.hpp"
-#include "watch/metadata.hpp"
+#include "watch/counting/metadata.hpp"
 
 #include <array>
 #include <atomic>

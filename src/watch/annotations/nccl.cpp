@@ -6,9 +6,9 @@
 // Nothing is allocated, and nobody waits: what is running has a place in a ring, which is another's when the
 // ring has come round.
 #include "watch/annotations/interfaces.hpp"
-#include "watch/clock.hpp"
-#include "watch/nccl_record.hpp"
-#include "watch/state.hpp"
+#include "watch/counting/state.hpp"
+#include "watch/records/clock.hpp"
+#include "watch/records/nccl_record.hpp"
 
 #include <algorithm>
 #include <array>

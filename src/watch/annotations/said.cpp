@@ -1,6 +1,6 @@
 #include "watch/annotations/said.hpp"
 
-#include "watch/metadata.hpp"
+#include "watch/counting/metadata.hpp"
 
 namespace haloscope::watch {
 

@@ -3,7 +3,7 @@
 #include "interpose/report.hpp"
 #include "watch/annotations/interfaces.hpp"
 #include "watch/annotations/open_regions.hpp"
-#include "watch/state.hpp"
+#include "watch/counting/state.hpp"
 
 #include <string>
 

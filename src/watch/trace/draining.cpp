@@ -1,7 +1,7 @@
 #include "watch/trace/draining.hpp"
 
-#include "watch/own.hpp"
-#include "watch/records.hpp"
+#include "watch/records/own.hpp"
+#include "watch/records/records.hpp"
 #include "watch/trace/request_numbers.hpp"
 #include "watch/trace/spool.hpp"
 

@@ -2,7 +2,7 @@
 // the spool. It waits for nobody, and nobody waits for it but MPI_Finalize.
 #pragma once
 
-#include "watch/trace/slots.hpp"
+#include "watch/records/slots.hpp"
 
 #include <string>
 

@@ -3,9 +3,9 @@
 // are told relative to the own one, so that most ranks have the same symbols.
 #pragma once
 
-#include "watch/reading.hpp"
+#include "watch/records/reading.hpp"
+#include "watch/records/slots.hpp"
 #include "watch/trace/packing.hpp"
-#include "watch/trace/slots.hpp"
 
 #include <vector>
 

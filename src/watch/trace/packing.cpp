@@ -1,6 +1,6 @@
 #include "watch/trace/packing.hpp"
 
-#include "watch/compress.hpp"
+#include "watch/records/compress.hpp"
 
 #include <algorithm>
 

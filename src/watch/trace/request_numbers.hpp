@@ -2,7 +2,7 @@
 // that began it.
 #pragma once
 
-#include "watch/requests.hpp"
+#include "watch/records/requests.hpp"
 
 namespace haloscope::watch::trace {
 

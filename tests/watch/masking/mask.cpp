@@ -1,5 +1,5 @@
 /* Masks each text of standard input, which end with a zero byte, in the same form. */
-#include "watch/masking.hpp"
+#include "watch/counting/masking.hpp"
 
 #include <iostream>
 

@@ -1,7 +1,7 @@
 // names PATH SINCE TEXT: writes TEXT as a profile of that name, says which it got.
 // program EXECUTABLE WORD...: says what a person calls that.
-#include "watch/naming.hpp"
-#include "watch/program.hpp"
+#include "watch/collecting/naming.hpp"
+#include "watch/collecting/program.hpp"
 
 #include <cstdio>
 #include <cstdlib>

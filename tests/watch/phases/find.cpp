@@ -1,7 +1,7 @@
 // Says how many iterations are found in a sequence of calls: lines of function, bytes, microseconds, and the
 // function of the program that calls it, 0 if that is not known. From 100 on, functions are those of
 // messages; the others are collectives.
-#include "watch/found_phase.hpp"
+#include "watch/phases/found_phase.hpp"
 
 #include <algorithm>
 #include <iostream>

@@ -1,6 +1,6 @@
 // Packs instances as the recorder does: begin, duration and wait of each on standard input, words on
 // standard output, 64 bits each.
-#include "watch/series.hpp"
+#include "watch/counting/series.hpp"
 
 #include <array>
 #include <cstdio>

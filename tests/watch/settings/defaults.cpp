@@ -1,7 +1,7 @@
 // What the recorder takes where the environment says nothing: variable, tab, value, a line each.
 #include "watch/annotations/interfaces.hpp"
-#include "watch/metadata.hpp"
-#include "watch/settings.hpp"
+#include "watch/collecting/settings.hpp"
+#include "watch/counting/metadata.hpp"
 
 #include <iostream>
 

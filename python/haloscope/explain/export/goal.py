@@ -21,7 +21,7 @@ from haloscope.profile.trace import Trace
 
 __all__ = ["write_goal"]
 
-# The numbers of `Pattern` in src/explain/export/rounds.hpp, by those that OTF2 gives to operations.
+# The numbers of `Pattern` in src/explain/exporting/rounds.hpp, by those that OTF2 gives to operations.
 _ALL_WAIT, _ALL_GATHER, _ALL_TO_ALL, _FROM_ROOT, _TO_ROOT, _SCATTER, _GATHER, _CHAIN = range(8)
 _PATTERNS = {
     **dict.fromkeys((0, 11, 17, 18), _ALL_WAIT),
@@ -36,7 +36,7 @@ _PATTERNS = {
 
 
 class _World(ctypes.Structure):
-    """`World` in src/explain/export/goal.cpp."""
+    """`World` in src/explain/exporting/goal.cpp."""
 
     _fields_ = (
         ("ranks", ctypes.c_int32),

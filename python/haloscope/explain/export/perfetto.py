@@ -24,7 +24,7 @@ _FIRST_THREAD = 1 << 23
 
 
 class _Names(ctypes.Structure):
-    """`Names` in src/explain/export/perfetto.cpp."""
+    """`Names` in src/explain/exporting/perfetto.cpp."""
 
     _fields_ = (
         *((name, ctypes.c_void_p) for name in ("functions", "paths", "processes", "threads", "pids", "tids")),

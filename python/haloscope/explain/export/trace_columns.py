@@ -1,6 +1,6 @@
 """A trace as the columns that the compiled exporters read, without copies where that is possible.
 
-The structures are those of `src/explain/export/columns.hpp`.
+The structures are those of `src/explain/exporting/columns.hpp`.
 """
 
 from __future__ import annotations

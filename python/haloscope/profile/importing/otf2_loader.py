@@ -82,7 +82,7 @@ def otf2_library() -> ctypes.CDLL:
 
 
 def _built(otf2: Otf2) -> Path:
-    source = paths.source("src") / "explain" / "export"
+    source = paths.source("src") / "explain" / "exporting"
     header = otf2.prefix / "include" / "otf2" / "OTF2_Archive.h"
     files = [*source.glob("*.hpp"), source / "otf2.cpp", *([header] if header.is_file() else [])]
     key = fingerprint(files, *otf2.words, version("haloscope"), compiler_identity(compiler()))

@@ -1,7 +1,7 @@
 // What the model of conjugate gradients says of machines that are made up: reads the seconds of a product, of
 // an entry that goes by (with few vectors, with many), of a multiplication, of an Allreduce, and the rows;
 // prints the times of an iteration and the crossover of the pipelined method and of one of 4 steps.
-#include "hide/fem/solve/crossover.hpp"
+#include "fem/solve/crossover.hpp"
 
 #include <cstdio>
 #include <iostream>

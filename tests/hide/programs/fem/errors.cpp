@@ -1,6 +1,6 @@
 // What is wrong is thrown on all ranks, also where only one of them can see it: lines `case message`.
-#include "hide/fem/mesh/communicator.hpp"
-#include "hide/fem/mesh/hierarchy.hpp"
+#include "fem/mesh/communicator.hpp"
+#include "fem/mesh/hierarchy.hpp"
 
 #include <cstdio>
 #include <functional>

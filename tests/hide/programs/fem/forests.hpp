@@ -1,7 +1,7 @@
 // The forests that the tests of the mesh run on.
 #pragma once
 
-#include "hide/fem/mesh/forest.hpp"
+#include "fem/mesh/forest.hpp"
 
 #include <cmath>
 #include <functional>

@@ -1,6 +1,6 @@
 // Plans against dense reference elements. Reads a degree and, from elsewhere, its Gauss-Lobatto nodes, Gauss
 // points and weights; prints "what difference" lines, each relative to the largest value.
-#include "hide/fem/kernels/kernel_plan.hpp"
+#include "fem/kernels/kernel_plan.hpp"
 
 #include "octree.hpp"
 

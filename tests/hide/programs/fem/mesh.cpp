@@ -2,12 +2,12 @@
 #include "forests.hpp"
 #include "oracle.hpp"
 
-#include "hide/fem/kernels/basis.hpp"
-#include "hide/fem/mesh/communicator.hpp"
-#include "hide/fem/mesh/forest.hpp"
-#include "hide/fem/mesh/ghosts.hpp"
-#include "hide/fem/mesh/hanging.hpp"
-#include "hide/fem/mesh/nodes.hpp"
+#include "fem/kernels/basis.hpp"
+#include "fem/mesh/communicator.hpp"
+#include "fem/mesh/forest.hpp"
+#include "fem/mesh/ghosts.hpp"
+#include "fem/mesh/hanging.hpp"
+#include "fem/mesh/nodes.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 // for what knows no p4est.
 #pragma once
 
-#include "hide/fem/kernels/cells.hpp"
+#include "fem/kernels/cells.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,10 @@
 // The operator against its assembled matrix, under all policies, on random meshes; convergence; bad input.
 // Every line starts with what was looked at; numbers follow.
-#include "hide/fem/mesh/communicator.hpp"
-#include "hide/fem/mesh/ghosts.hpp"
-#include "hide/fem/operator/assembly.hpp"
-#include "hide/fem/operator/load.hpp"
-#include "hide/fem/operator/model_problem.hpp"
+#include "fem/mesh/communicator.hpp"
+#include "fem/mesh/ghosts.hpp"
+#include "fem/operator/assembly.hpp"
+#include "fem/operator/load.hpp"
+#include "fem/operator/model_problem.hpp"
 
 #include <algorithm>
 #include <array>

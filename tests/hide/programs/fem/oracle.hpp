@@ -2,7 +2,7 @@
 // no larger leaf contains, each once, by integer coordinates. Slow.
 #pragma once
 
-#include "hide/fem/mesh/forest.hpp"
+#include "fem/mesh/forest.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,13 +1,13 @@
 // The solvers on real meshes: `solve CASES`, a line a case, the same whatever the number of ranks.
 #include "forests.hpp"
 
-#include "hide/fem/operator/assembly.hpp"
-#include "hide/fem/operator/load.hpp"
-#include "hide/fem/operator/model_problem.hpp"
-#include "hide/fem/solve/krylov.hpp"
-#include "hide/fem/solve/multigrid.hpp"
-#include "hide/fem/solve/s_step.hpp"
-#include "hide/fem/solve/stokes.hpp"
+#include "fem/operator/assembly.hpp"
+#include "fem/operator/load.hpp"
+#include "fem/operator/model_problem.hpp"
+#include "fem/solve/krylov.hpp"
+#include "fem/solve/multigrid.hpp"
+#include "fem/solve/s_step.hpp"
+#include "fem/solve/stokes.hpp"
 
 #include <array>
 #include <cstdio>

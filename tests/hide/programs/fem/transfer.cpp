@@ -1,7 +1,7 @@
 // Hierarchies and what goes between their levels: one line a forest and degree, `name degree key value …`.
 #include "forests.hpp"
 
-#include "hide/fem/mesh/hierarchy.hpp"
+#include "fem/mesh/hierarchy.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,0 +1,346 @@
+// Writes a trace as GOAL text: for each rank what it computes, sends and receives, and what has to be over
+// before. Called by python/haloscope/explain/export/goal.py.
+//
+// Each call begins with the computation since the one before. A call that blocks is over when its messages
+// are; what others start goes on until the call that completes them.
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <string>
+#include <system_error>
+#include <unordered_map>
+#include <vector>
+
+#include "explain/exporting/flows.hpp"
+#include "explain/exporting/rounds.hpp"
+#include "explain/exporting/walk.hpp"
+#include "explain/exporting/wire.hpp"
+
+#define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
+
+namespace haloscope::exporting {
+
+namespace {
+
+// What the columns do not say. Members of communicator c are [first_members[c], first_members[c + 1]), by
+// place; its own places of these world ranks are looked up here. `waits` tells of each function whether its
+// time is MPI's, and not computation.
+struct World {
+  int32_t ranks;
+  int32_t communicators;
+  const int64_t *first_members;
+  const int32_t *members;
+  const uint8_t *waits;
+};
+
+using Label = int64_t; // 0: none
+
+class Writer {
+public:
+  Writer(const Columns &trace, const World &world, int file, int aside)
+      : trace_(trace), world_(world), flows_(trace, aside), output_(file) {
+    number_tags();
+    number_places();
+    line_ = "num_ranks ";
+    append(world.ranks);
+    end_line();
+  }
+
+  int64_t left_out() const { return left_out_; }
+
+  int finish() {
+    end_rank();
+    open_until(world_.ranks);
+    return output_.flush();
+  }
+
+  bool begin_location(int64_t l) {
+    if (rank_ != trace_.ranks[l]) {
+      end_rank();
+      open_until(trace_.ranks[l]);
+      begin_rank(trace_.ranks[l]);
+      cpu_ = 0;
+    } else {
+      ++cpu_;
+    }
+    anchors_.clear();
+    computed_until_ = now_ = 0;
+    return good();
+  }
+
+  bool end_location() {
+    if (now_ > computed_until_) compute(now_);
+    pending_.clear();
+    return good();
+  }
+
+  bool enter_region(int64_t time, int32_t) {
+    now_ = time;
+    return true;
+  }
+  bool leave_region(int64_t time, int32_t) {
+    now_ = time;
+    return true;
+  }
+
+  bool enter_call(int64_t time, int64_t, const Work &started) {
+    now_ = time;
+    if (started.sends.size() + started.receives.size() + started.collectives.size() == 0) return true;
+    compute(time);
+    const Label begin = label_;
+    for (int64_t i = 0; i < started.receives.size(); ++i) receive(started.receives[i], begin);
+    for (int64_t i = 0; i < started.sends.size(); ++i) send(started.sends[i], begin);
+    for (int64_t i = 0; i < started.collectives.size(); ++i) collect(started.collectives[i], begin);
+    return good();
+  }
+
+  bool leave_call(int64_t time, int64_t call, const Work &completed) {
+    const int64_t begin = now_; // without calls in between: that of the call
+    now_ = time;
+    const bool completes =
+        completed.sends.size() + completed.receives.size() + completed.collectives.size() > 0;
+    if (completes && computed_until_ < begin) compute(begin);
+    for (int64_t i = 0; i < completed.receives.size(); ++i)
+      wait_for(taken(of_receive_, completed.receives[i]));
+    for (int64_t i = 0; i < completed.sends.size(); ++i) wait_for(taken(of_send_, completed.sends[i]));
+    for (int64_t i = 0; i < completed.collectives.size(); ++i) wait_for_collective(completed.collectives[i]);
+    if (completes)
+      computed_until_ = time;
+    else if (world_.waits[trace_.call_function(call)] != 0)
+      computed_until_ += time - begin;
+    return good();
+  }
+
+private:
+  bool good() const { return output_.error() == 0; }
+
+  // Tags of messages stay what they are in MPI_COMM_WORLD; others and collectives have numbers above these.
+  void number_tags() {
+    const auto look = [&](const Messages &messages, bool only_world) {
+      for (int64_t row = 0; row < messages.ends.count; ++row) {
+        const bool is_world = messages.communicator[row] == 0;
+        if (is_world && only_world) next_tag_ = std::max(next_tag_, int64_t{messages.tag[row]} + 1);
+        if (!is_world && !only_world) {
+          const auto [place, is_new] =
+              tags_.try_emplace(key(messages.communicator[row], messages.tag[row]), next_tag_);
+          next_tag_ += is_new ? 1 : 0;
+        }
+      }
+    };
+    look(trace_.sends, true);
+    look(trace_.sends, false);
+  }
+
+  void number_places() {
+    for (int32_t c = 0; c < world_.communicators; ++c) {
+      for (int64_t i = world_.first_members[c]; i < world_.first_members[c + 1]; ++i)
+        places_[key(c, world_.members[i])] = static_cast<int32_t>(i - world_.first_members[c]);
+    }
+  }
+
+  static uint64_t key(int32_t first, int32_t second) {
+    return uint64_t{static_cast<uint32_t>(first)} << 32 | static_cast<uint32_t>(second);
+  }
+
+  int64_t tag_of(const Messages &messages, int64_t row) const {
+    if (messages.communicator[row] == 0) return std::max(messages.tag[row], 0);
+    const auto found = tags_.find(key(messages.communicator[row], messages.tag[row]));
+    return found == tags_.end() ? 0 : found->second;
+  }
+
+  int64_t tag_of_collective(int64_t row) const {
+    const int64_t turn = trace_.collectives.number[row] % 1024; // those that overlap are told apart
+    return next_tag_ + turn * world_.communicators + trace_.collectives.communicator[row];
+  }
+
+  void send(int64_t row, Label begin) {
+    if (!flows_.is_received(row)) {
+      ++left_out_;
+      return;
+    }
+    of_send_[row] = message("send", trace_.sends.bytes[row], " to ", trace_.sends.partner[row],
+                            tag_of(trace_.sends, row));
+    require(label_, begin);
+  }
+
+  void receive(int64_t row, Label begin) {
+    const int64_t send = flows_.of_receive(row);
+    if (send < 0) {
+      left_out_ += trace_.receives.ends.completed[row] >= 0 ? 1 : 0;
+      return;
+    }
+    of_receive_[row] = message("recv", trace_.sends.bytes[send], " from ", trace_.receives.partner[row],
+                               tag_of(trace_.receives, row));
+    require(label_, begin);
+  }
+
+  void collect(int64_t row, Label begin) {
+    const Collectives &all = trace_.collectives;
+    if (all.operation(row) < 0) return;
+    const int32_t c = all.communicator[row];
+    const auto place = places_.find(key(c, rank_));
+    const auto root = places_.find(key(c, all.root[row]));
+    if (place == places_.end()) return;
+    const int64_t first = world_.first_members[c];
+    const Part part{static_cast<Pattern>(all.operation(row)),
+                    static_cast<int32_t>(world_.first_members[c + 1] - first),
+                    place->second,
+                    root == places_.end() ? -1 : root->second,
+                    all.bytes_sent[row],
+                    all.bytes_received[row]};
+    before_.assign(1, begin);
+    round_.clear();
+    const int64_t tag = tag_of_collective(row);
+    const auto add = [&](const char *what, const char *direction, int32_t peer, int64_t bytes) {
+      round_.push_back(message(what, bytes, direction, world_.members[first + peer], tag));
+      for (const Label earlier : before_) require(round_.back(), earlier);
+    };
+    each_round(
+        part, [&](int32_t peer, int64_t bytes) { add("send", " to ", peer, bytes); },
+        [&](int32_t peer, int64_t bytes) { add("recv", " from ", peer, bytes); },
+        [&] {
+          if (!round_.empty()) before_.swap(round_);
+          round_.clear();
+        });
+    pending_[row] = before_;
+  }
+
+  static Label taken(std::unordered_map<int64_t, Label> &labels, int64_t row) {
+    const auto found = labels.extract(row);
+    return found.empty() ? 0 : found.mapped();
+  }
+
+  void wait_for(Label label) {
+    if (label >= first_label_) anchors_.push_back(label); // else of another rank: a trace that is not right
+  }
+
+  void wait_for_collective(int64_t row) {
+    const auto found = pending_.find(row);
+    if (found == pending_.end()) return;
+    anchors_.insert(anchors_.end(), found->second.begin(), found->second.end());
+    pending_.erase(found);
+  }
+
+  // Computes from what was computed last to `time`, after all that had to be over.
+  void compute(int64_t time) {
+    start_line();
+    line_ += "calc ";
+    append(std::max<int64_t>(time - computed_until_, 0));
+    end_operation();
+    for (const Label anchor : anchors_) require(label_, anchor);
+    anchors_.assign(1, label_);
+    computed_until_ = time;
+  }
+
+  Label message(const char *what, int64_t bytes, const char *direction, int32_t peer, int64_t tag) {
+    start_line();
+    line_ += what;
+    line_ += ' ';
+    append(std::max<int64_t>(bytes, 1));
+    line_ += 'b';
+    line_ += direction;
+    append(peer);
+    line_ += " tag ";
+    append(tag);
+    end_operation();
+    return label_;
+  }
+
+  void require(Label later, Label earlier) {
+    line_ = "l";
+    append(later - first_label_ + 1);
+    line_ += " requires l";
+    append(earlier - first_label_ + 1);
+    end_line();
+  }
+
+  void start_line() {
+    ++label_;
+    line_ = "l";
+    append(label_ - first_label_ + 1);
+    line_ += ": ";
+  }
+
+  void end_operation() {
+    if (cpu_ > 0) {
+      line_ += " cpu ";
+      append(cpu_ % 256);
+    }
+    end_line();
+  }
+
+  void append(int64_t number) {
+    char digits[24];
+    const auto done = std::to_chars(digits, digits + sizeof digits, number);
+    line_.append(digits, done.ptr);
+  }
+
+  void end_line() {
+    line_ += '\n';
+    output_.write(line_);
+  }
+
+  void begin_rank(int32_t rank) {
+    rank_ = rank;
+    first_label_ = label_ + 1;
+    line_ = "\nrank ";
+    append(rank);
+    line_ += " {";
+    end_line();
+  }
+
+  void end_rank() {
+    if (rank_ < 0) return;
+    if (label_ < first_label_)
+      compute(computed_until_); // a rank without anything is an error to some readers
+    line_ = "}";
+    end_line();
+    next_rank_ = rank_ + 1;
+    rank_ = -1;
+  }
+
+  // Ranks that left nothing are there, too: readers count them.
+  void open_until(int32_t rank) {
+    while (next_rank_ < rank) {
+      begin_rank(next_rank_);
+      anchors_.clear();
+      end_rank();
+    }
+  }
+
+  const Columns &trace_;
+  const World &world_;
+  Flows flows_;
+  Output output_;
+  std::unordered_map<int64_t, Label> of_send_, of_receive_; // that are under way
+  std::unordered_map<uint64_t, int64_t> tags_;
+  std::unordered_map<uint64_t, int32_t> places_;
+  std::unordered_map<int64_t, std::vector<Label>> pending_; // collectives: what has to be over
+  std::vector<Label> anchors_, before_, round_;
+  std::string line_;
+  Label label_ = 0, first_label_ = 1;
+  int64_t next_tag_ = 0, left_out_ = 0, now_ = 0, computed_until_ = 0;
+  int32_t rank_ = -1, next_rank_ = 0, cpu_ = 0;
+};
+
+} // namespace
+} // namespace haloscope::exporting
+
+// Returns 0, or errno of what went wrong. `left_out` gets the number of sends and receives without the other
+// one; `aside` is an empty file.
+HALOSCOPE_PUBLIC int haloscope_goal(const haloscope::exporting::Columns *trace,
+                                    const haloscope::exporting::World *world, int file, int aside,
+                                    int64_t *left_out) {
+  try {
+    haloscope::exporting::Writer writer(*trace, *world, file, aside);
+    haloscope::exporting::Walk(*trace, writer).run();
+    *left_out = writer.left_out();
+    return writer.finish();
+  } catch (const std::system_error &error) {
+    return error.code().value();
+  } catch (const std::exception &) {
+    return ENOMEM;
+  }
+}

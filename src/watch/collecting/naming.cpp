@@ -1,0 +1,102 @@
+#include "watch/collecting/naming.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace haloscope::watch {
+
+namespace {
+
+constexpr int most_names = 1 << 20U;
+// <linux/fs.h>; the C library's own names are younger than some machines.
+constexpr unsigned no_replace = 1;
+constexpr unsigned exchange = 2;
+
+[[noreturn]] void fail_naming(const char *what, int error) {
+  throw std::system_error(error, std::generic_category(), what);
+}
+
+std::string numbered(const std::string &path, int number) {
+  if (number == 1) return path;
+  const bool suffixed = path.ends_with(".halo");
+  const std::string stem = path.substr(0, path.size() - (suffixed ? 5 : 0));
+  return stem + "-" + std::to_string(number) + (suffixed ? ".halo" : "");
+}
+
+bool rename_how(const std::string &from, const std::string &to, unsigned how) {
+  return syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), how) == 0;
+}
+
+bool is_unsupported(int error) { return error == EINVAL || error == ENOSYS || error == ENOTSUP; }
+
+// Return 0 or the error: EEXIST where the name is taken.
+int rename_new(const std::string &from, const std::string &to) {
+  if (rename_how(from, to, no_replace)) return 0;
+  if (!is_unsupported(errno)) return errno;
+  if (link(from.c_str(), to.c_str()) == 0) return unlink(from.c_str()) == 0 ? 0 : errno;
+  if (errno == EEXIST || access(to.c_str(), F_OK) == 0) return EEXIST;
+  // A file system without any of it: what comes between the two is lost.
+  return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+// What a person may have made, or another program of this run, is not ours to replace. An empty file is
+// what mktemp leaves, for us to fill.
+bool is_replaceable(const std::string &path, std::uint64_t since) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return false;
+  struct stat status{};
+  std::array<unsigned char, magic.size()> begin{};
+  const bool regular = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+  const bool profile = regular &&
+                       read(file, begin.data(), begin.size()) == static_cast<ssize_t>(begin.size()) &&
+                       begin == magic;
+  close(file);
+  const auto changed = static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000U +
+                       static_cast<std::uint64_t>(status.st_mtim.tv_nsec);
+  return (regular && status.st_size == 0) || (profile && (since == 0 || changed <= since));
+}
+
+} // namespace
+
+NewFile create_beside(const std::string &path) {
+  struct stat there{};
+  if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
+    fail_naming("open", EEXIST); // a device, and nothing that a file may replace
+  std::string name = path + ".part-" + std::to_string(getpid());
+  for (int i = 0; i < 100; i++) {
+    const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file >= 0) return {file, name};
+    if (errno != EEXIST) fail_naming("open", errno);
+    name += '+';
+  }
+  fail_naming("open", EEXIST);
+}
+
+std::string give_name(const std::string &file, const std::string &path, std::uint64_t since) {
+  for (int number = 1; number < most_names; number++) {
+    const std::string name = numbered(path, number);
+    const int error = rename_new(file, name);
+    if (error == 0) return name;
+    if (error != EEXIST) fail_naming("rename", error);
+    if (!is_replaceable(name, since)) continue;
+    if (!rename_how(file, name, exchange)) {
+      if (is_unsupported(errno) && std::rename(file.c_str(), name.c_str()) == 0) return name;
+      fail_naming("rename", errno);
+    }
+    // Now `file` is what had the name. Another program of this run may just have given it to its profile:
+    // that goes on to the next one.
+    if (is_replaceable(file, since)) {
+      unlink(file.c_str());
+      return name;
+    }
+  }
+  fail_naming("rename", EEXIST);
+}
+
+} // namespace haloscope::watch

@@ -1,0 +1,234 @@
+#include "watch/collecting/process.hpp"
+
+#include "watch/phases/observe_call.hpp"
+
+#include "interpose/report.hpp"
+#include "watch/collecting/binding.hpp"
+#include "watch/collecting/program.hpp"
+#include "watch/collecting/world.hpp"
+#include "watch/counting/answer.hpp"
+#include "watch/counting/job.hpp"
+#include "watch/counting/masking.hpp"
+#include "watch/counting/metadata.hpp"
+#include "watch/counting/state.hpp"
+#include "watch/trace/draining.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <new>
+#include <pthread.h>
+#include <string_view>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace haloscope::watch {
+
+namespace {
+
+struct Live {
+  std::string directory, path;
+};
+Live &live_records() { return own<Live>(); }
+
+template <std::size_t size> void copy_into(std::array<char, size> &to, std::string_view text) {
+  const std::size_t length = std::min(text.size(), size - 1);
+  std::copy_n(text.begin(), length, to.begin());
+  to[length] = '\0';
+}
+
+std::string library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  real.Get_library_version(text.data(), &length);
+  std::string version{text.data()};
+  std::ranges::replace(version, '\t', ' ');
+  return version.substr(0, version.find('\n'));
+}
+
+// The words that started this process.
+std::string own_command() {
+  std::ifstream stream{"/proc/self/cmdline"};
+  std::string command;
+  for (std::string word; std::getline(stream, word, '\0');)
+    command += (command.empty() ? "" : " ") + quoted_word(word);
+  return command;
+}
+
+// A list that is too long is not told in part.
+template <std::size_t size> void copy_list(std::array<char, size> &to, const std::string &list) {
+  copy_into(to, list.size() < size ? list : "");
+}
+
+[[maybe_unused]] void describe_binding(ProcessRecord &process) {
+  const Binding binding = read_binding();
+  copy_list(process.cpus, binding.cpus);
+  copy_list(process.numa_nodes, binding.numa_nodes);
+  copy_list(process.sockets, binding.sockets);
+}
+
+// Room for a process that only says that it was there.
+constexpr std::size_t memory_unwatched = std::size_t{64} << 10U;
+
+void make_directories(const Settings &settings, const Place &place) {
+  live_records().directory = settings.live + "/haloscope-" + place.run;
+  mkdir(live_records().directory.c_str(), 0700);
+  if (place.spawned.empty()) return;
+  live_records().directory += "/" + place.spawned;
+  mkdir(live_records().directory.c_str(), 0700);
+}
+
+// Rings of this many threads find room beside what the recorder may use.
+constexpr std::size_t traced_threads = 8;
+
+// Returns whether this rank is to record.
+bool make_arena(const Settings &settings, int rank, bool lives) {
+  if (lives)
+    live_records().path =
+        live_records().directory + "/" + std::to_string(rank) + "-" + std::to_string(getpid()) + ".live";
+  const char *path = live_records().path.c_str();
+  const bool wanted = settings.records(rank);
+  const std::size_t memory =
+      settings.memory + (settings.trace.empty() ? 0 : traced_threads * settings.trace_memory);
+  const bool watched = wanted && global().arena.create(path, memory);
+  if (wanted && !watched)
+    interpose::complain("no memory for recording on rank " + std::to_string(rank) + "; it is not watched");
+  if (!watched && !global().arena.create(path, memory_unwatched)) throw std::bad_alloc{};
+  if (watched && lives && !global().arena.recoverable())
+    interpose::complain("no room for live records in " + settings.live + " (rank " + std::to_string(rank) +
+                        "): what this rank records is lost if it does not reach MPI_Finalize; "
+                        "set HALOSCOPE_LIVE to another node-local directory");
+  return watched;
+}
+
+// Times count from here.
+void set_off(ProcessRecord &process) {
+  process.start = 1e-9 * static_cast<double>(nanoseconds(CLOCK_REALTIME));
+  process.first = ClockPair::now();
+}
+
+void describe(ProcessRecord &process, const Settings &settings, int rank, int size) {
+  process.rank = rank;
+  process.size = size;
+  process.pid = getpid();
+  process.on_one_node = is_on_one_node(size);
+  process.exact_times = settings.exact_times;
+  process.sync_interval = settings.sync_interval;
+  process.site_depth = settings.site_depth;
+  process.finds_phases = settings.finds_phases;
+  process.size_limit = settings.size_limit;
+  process.slice_seconds = settings.slice_seconds;
+  process.record_from = settings.record_from;
+  process.record_until = settings.record_until;
+  // So many that all ranks' are no more than a quarter of a million rows.
+  process.most_slices =
+      static_cast<std::uint32_t>(std::clamp(262'144 / size, 32, static_cast<int>(Slices::most)));
+  copy_into(process.host, host_name());
+  copy_into(process.only, settings.only);
+  copy_into(process.program, program_name());
+  copy_into(process.library, library_version());
+  copy_into(process.command, masked(settings.command.empty() ? own_command() : settings.command));
+  copy_into(process.output, expand(settings.output, size, process.program.data()));
+  if (rank == 0 && interpose::is_always_on()) make_directories_of(process.output.data());
+#if !defined(HALOSCOPE_ABI_SIMGRID) // one process of the system for all ranks
+  describe_binding(process);
+#endif
+  real.Get_version(&process.mpi_version, &process.mpi_subversion);
+  set_off(process);
+  process.layout = record_layout;
+  process.magic = ProcessRecord::expected_magic;
+}
+
+std::string spool_link() {
+  const std::string &live = live_records().path;
+  return live.substr(0, live.size() - std::string_view{".live"}.size()) + ".spool";
+}
+
+// In the spool's own directory: a run may be long, and memory, where live records are, is not for that.
+void describe_trace(ProcessRecord &process, const Settings &settings, const Place &place) {
+  process.trace.wanted = !settings.trace.empty();
+  process.trace.compact = settings.trace == "compact";
+  process.trace.ring_bytes = settings.trace_memory;
+  const std::string run = place.run.empty() ? std::to_string(place.world) : place.run;
+  copy_into(process.trace.spool, settings.trace_spool + "/haloscope-" + run + "-" +
+                                     std::to_string(process.rank) + "-" + std::to_string(process.pid) +
+                                     ".spool");
+  // For who has the records: it is not beside them.
+  if (process.trace.wanted && global().arena.recoverable() &&
+      symlink(process.trace.spool.data(), spool_link().c_str()) != 0)
+    interpose::complain("no link to the trace of rank " + std::to_string(process.rank) + " in " +
+                        live_directory());
+}
+
+} // namespace
+
+void begin_process(const Settings &settings, int rank, int size, const Place &place) {
+  set_series(settings.series.c_str());
+  set_only(settings.only.c_str());
+  const bool lives = !place.run.empty();
+  if (lives) make_directories(settings, place);
+  const bool watched = make_arena(settings, rank, lives);
+  global().process = global().arena.make<ProcessRecord>();
+  if (global().process == nullptr) throw std::bad_alloc{};
+  global().process->watched = watched;
+  global().process->world = place.world;
+  describe(*global().process, settings, rank, size);
+#if !defined(HALOSCOPE_ABI_SIMGRID) // one thread for all ranks, and no time of its own
+  if (watched) describe_trace(*global().process, settings, place);
+#endif
+  begin_metadata(*global().process);
+  global().sync_interval = settings.sync_interval;
+  if (!watched) {
+    global().phase.store(Phase::aside, std::memory_order_release);
+    return;
+  }
+  // A forked child has our records mapped; it is no rank of this program.
+  pthread_atfork(nullptr, nullptr, [] {
+    global().phase.store(Phase::after, std::memory_order_relaxed);
+    this_thread() = nullptr;
+  });
+#if !defined(HALOSCOPE_ABI_SIMGRID) // whose ranks nobody can ask
+  if (lives) start_answering(*global().process);
+#endif
+  if (global().process->trace.wanted) trace::start_draining(global().arena, *global().process);
+  set_off(*global().process); // once more: threads of ours may take milliseconds to start
+  global().phase.store(Phase::running, std::memory_order_release);
+  attach_thread();
+}
+
+void end_process(Phase phase) {
+  global().phase.store(phase);
+  if (ThreadState *state = this_thread()) {
+    pause(*state, Pause::program, false);
+    pause(*state, Pause::schedule, false);
+    finish_phases(*state);
+    end_all(*state);
+    state->begin_call();
+    state->doing.call = static_cast<std::uint16_t>(Function::Finalize) + 1; // until it begins again
+  }
+  if (global().process->trace.wanted) trace::stop_draining();
+  global().process->last = ClockPair::now();
+  global().process->finalized = true;
+}
+
+void resume_process() {
+  global().process->finalized = false;
+  if (global().process->trace.wanted) trace::start_draining(global().arena, *global().process);
+  global().phase.store(global().process->watched ? Phase::running : Phase::aside);
+  ThreadState *state = this_thread();
+  if (state == nullptr) return;
+  begin_again(*state);
+  state->doing.call = 0;
+}
+
+const std::string &live_directory() noexcept { return live_records().directory; }
+
+void remove_live_records() noexcept {
+  if (global().process->trace.wanted) unlink(global().process->trace.spool.data());
+  if (!global().arena.recoverable()) return;
+  if (global().process->trace.wanted) unlink(spool_link().c_str());
+  unlink(live_records().path.c_str());
+  rmdir(live_directory().c_str()); // the last rank of the node succeeds
+}
+
+} // namespace haloscope::watch

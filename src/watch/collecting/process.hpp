@@ -1,0 +1,28 @@
+// The records of this process, from their beginning to their end.
+#pragma once
+
+#include "watch/collecting/settings.hpp"
+#include "watch/counting/state.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace haloscope::watch {
+
+// Where live records are, LIVE/haloscope-RUN[/SPAWNED], and to which world they belong. Without a run
+// there are none.
+struct Place {
+  std::string run, spawned;
+  std::uint64_t world;
+};
+
+// Recording begins, unless the settings name other ranks or there is no memory. Throws std::bad_alloc.
+void begin_process(const Settings &settings, int rank, int size, const Place &place);
+// Ends the regions of the calling thread, and describes the records as whole.
+void end_process(Phase phase);
+void resume_process();
+
+const std::string &live_directory() noexcept;
+void remove_live_records() noexcept;
+
+} // namespace haloscope::watch

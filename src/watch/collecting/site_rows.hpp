@@ -1,0 +1,36 @@
+// The rows of the tables `sites` and `modules` of one process.
+#pragma once
+
+#include "watch/collecting/tables.hpp"
+#include "watch/records/reading.hpp"
+#include "watch/stacks/sites.hpp"
+
+#include <map>
+#include <tuple>
+
+namespace haloscope::watch {
+
+class SiteRows : Reading {
+public:
+  SiteRows(const Arena &arena, Contents &contents, double tick) noexcept
+      : Reading(arena), contents_(contents), tick_(tick) {}
+
+  // Of one region of one thread.
+  void add(std::uint64_t path, const Node &node);
+  // After all of them: the times of ranks are squared, so those of threads must have been put together.
+  void finish();
+
+private:
+  const std::string &text_of(const Stack &stack);
+  std::string lines_of(const Stack &stack);
+  std::string key_of(const Module &module);
+
+  using Key = std::tuple<std::uint64_t, std::string, unsigned>; // path, stack, function
+  Contents &contents_;
+  double tick_;
+  std::map<Key, CallRecord> sums_;
+  std::map<const Module *, std::string> modules_;
+  std::map<const Stack *, std::string> stacks_;
+};
+
+} // namespace haloscope::watch

@@ -1,0 +1,30 @@
+// What the ranks of MPI_COMM_WORLD do together: they agree when recording begins, and bring their records
+// together when it ends. By messages of their own (world.cpp), or without any where a simulation has all
+// ranks in one process (simulation.cpp).
+#pragma once
+
+#include "watch/collecting/process.hpp"
+#include "watch/collecting/settings.hpp"
+
+#include <string>
+
+namespace haloscope::watch {
+
+struct World {
+  Settings settings;
+  Place place;
+  int rank, size;
+};
+
+// After MPI_Init; collective. `begun`: a session of this rank has begun the recording before.
+World join_world(bool begun);
+
+// After the records have begun; collective: how far apart the machines' clocks are, if a trace is wanted.
+void align_clocks();
+
+// Before MPI_Finalize, when the process has ended its records; collective. The profile is written.
+void leave_world();
+
+std::string host_name();
+
+} // namespace haloscope::watch

@@ -1,0 +1,380 @@
+#include "watch/counting/communicators.hpp"
+
+#include "watch/counting/state.hpp"
+#include "watch/records/own.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace haloscope::watch {
+
+namespace {
+
+// World ranks, in the order of a communicator's ranks (of its remote group, if it has one). A group
+// costs nothing, but those of sessions end with them.
+struct Members {
+  MPI_Group group;
+  std::vector<int> ranks;
+};
+
+// Where a communicator comes from, the same on all its ranks: whoever makes several of one makes them in one
+// order. `told_apart`: by order, where ranks that made it have others in common.
+struct Lineage {
+  std::uint64_t identity = 0;
+  std::uint64_t made = 0; // of it
+  bool told_apart = true;
+};
+
+struct Book {
+  std::mutex mutex;
+  std::map<std::uintptr_t, Communicator *> by_handle; // described when first used
+  std::map<std::uintptr_t, std::string> names;
+  std::map<std::uintptr_t, Lineage> lineages;
+  std::map<std::uint64_t, std::uint64_t> alike; // how many there are of one identity that order does not tell
+  std::map<std::tuple<std::uint64_t, std::string, std::uint64_t>, Communicator *> by_members;
+  std::map<std::uint64_t, std::uint32_t> ids; // by members alone
+  std::map<std::uint32_t, Members> members;   // by id
+  MPI_Group world = MPI_GROUP_NULL;
+  bool has_sessions = false;
+  std::size_t kept_ranks = 0; // in the arena
+};
+constexpr std::size_t most_kept_ranks = std::size_t{1} << 16U;
+
+Book &book() { return own<Book>(); }
+
+std::vector<int> world_ranks(MPI_Group group) {
+  int size = 0;
+  real.Group_size(group, &size);
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::vector<int> result(ranks.size());
+  for (int i = 0; i < size; i++) ranks[static_cast<std::size_t>(i)] = i;
+  if (size > 0) real.Group_translate_ranks(group, size, ranks.data(), book().world, result.data());
+  return result;
+}
+
+std::uint64_t hash_members(const std::vector<int> &ranks, bool inter) {
+  std::uint64_t hash = inter ? 0x1234'5678'9ABC'DEF1U : 0xCBF2'9CE4'8422'2325U;
+  for (const int rank : ranks) hash = (hash ^ static_cast<std::uint32_t>(rank)) * 0x0000'0100'0000'01B3U;
+  return hash;
+}
+
+bool is_identity(const std::vector<int> &ranks) {
+  for (std::size_t i = 0; i < ranks.size(); i++)
+    if (ranks[i] != static_cast<int>(i)) return false;
+  return true;
+}
+
+const char *copy_text(const std::string &text) {
+  auto *copy = static_cast<char *>(global().arena.allocate(text.size() + 1));
+  return copy == nullptr ? "" : std::strcpy(copy, text.c_str());
+}
+
+using Ranks = std::vector<int>;
+
+// In the order of the neighbourhood collectives' arguments (MPI 4.1, section 8.6).
+Ranks grid_neighbors(MPI_Comm comm) {
+  int dimensions = 0;
+  real.Cartdim_get(comm, &dimensions);
+  Ranks ranks(2 * static_cast<std::size_t>(dimensions));
+  for (int d = 0; d < dimensions; d++)
+    real.Cart_shift(comm, d, 1, &ranks[2 * static_cast<std::size_t>(d)],
+                    &ranks[2 * static_cast<std::size_t>(d) + 1]);
+  return ranks;
+}
+
+Ranks graph_neighbors(MPI_Comm comm) {
+  int rank = 0;
+  int count = 0;
+  real.Comm_rank(comm, &rank);
+  real.Graph_neighbors_count(comm, rank, &count);
+  Ranks ranks(static_cast<std::size_t>(count));
+  real.Graph_neighbors(comm, rank, count, ranks.data());
+  return ranks;
+}
+
+void distributed_graph_neighbors(MPI_Comm comm, Ranks &sources, Ranks &destinations) {
+  int in = 0;
+  int out = 0;
+  int weighted = 0;
+  real.Dist_graph_neighbors_count(comm, &in, &out, &weighted);
+  sources.resize(static_cast<std::size_t>(in));
+  destinations.resize(static_cast<std::size_t>(out));
+  Ranks in_weights(sources.size());
+  Ranks out_weights(destinations.size());
+  real.Dist_graph_neighbors(comm, in, sources.data(), in_weights.data(), out, destinations.data(),
+                            out_weights.data());
+}
+
+const std::int32_t *keep(const Ranks &ranks, std::uint32_t &count) {
+  auto *copy =
+      static_cast<std::int32_t *>(global().arena.allocate((ranks.size() + 1) * sizeof(std::int32_t)));
+  count = copy == nullptr ? 0 : static_cast<std::uint32_t>(ranks.size());
+  if (copy != nullptr) std::ranges::copy(ranks, copy);
+  return copy;
+}
+
+// Neighbours matter to neighbourhood collectives, which SMPI has not; nor would it answer.
+int topology_of([[maybe_unused]] MPI_Comm comm) {
+  int kind = MPI_UNDEFINED;
+#if !defined(HALOSCOPE_ABI_SIMGRID)
+  real.Topo_test(comm, &kind);
+#endif
+  return kind;
+}
+
+void read_topology(MPI_Comm comm, Communicator &record) {
+  const int kind = topology_of(comm);
+  Ranks sources;
+  Ranks destinations;
+  if (kind == MPI_CART)
+    sources = destinations = grid_neighbors(comm);
+  else if (kind == MPI_GRAPH)
+    sources = destinations = graph_neighbors(comm);
+  else if (kind == MPI_DIST_GRAPH)
+    distributed_graph_neighbors(comm, sources, destinations);
+  else
+    return;
+  record.sources = keep(sources, record.in_degree);
+  record.destinations = keep(destinations, record.out_degree);
+}
+
+// Partners are told apart by world rank; ranks that equal their world ranks need no translation.
+// Takes the group.
+std::uint32_t partner_id(Book &of, std::uint64_t members, const std::vector<int> &ranks, MPI_Group group) {
+  std::uint32_t id = 0;
+  bool keep_group = false;
+  if (!is_identity(ranks)) {
+    const auto [place, fresh] = of.ids.try_emplace(members, static_cast<std::uint32_t>(of.ids.size()) + 1);
+    id = place->second;
+    keep_group = fresh && !of.has_sessions;
+    if (fresh) of.members[id] = keep_group ? Members{group, {}} : Members{MPI_GROUP_NULL, ranks};
+  }
+  if (!keep_group) real.Group_free(&group);
+  return id;
+}
+
+// For others to see who is meant: most communicators are rows, columns or planes of ranks.
+void keep_ranks(Book &of, Communicator &record, const Ranks &ranks) {
+  if (record.id == 0 || ranks.empty()) return;
+  const int stride = ranks.size() == 1 ? 1 : ranks[1] - ranks[0];
+  bool is_even = stride != 0;
+  for (std::size_t i = 1; i < ranks.size(); i++) is_even = is_even && ranks[i] - ranks[i - 1] == stride;
+  record.first_rank = ranks[0];
+  if (is_even) {
+    record.stride = stride;
+  } else if (of.kept_ranks + ranks.size() <= most_kept_ranks) {
+    std::uint32_t count = 0;
+    record.ranks = keep(ranks, count);
+    of.kept_ranks += count;
+    if (count == 0) record.ranks = nullptr;
+  }
+}
+
+// One of MPI's own, or of nobody knows where.
+Lineage lineage_of(const Book &of, MPI_Comm comm) {
+  const auto found = of.lineages.find(value_of(comm));
+  if (found != of.lineages.end()) return found->second;
+  if (comm == MPI_COMM_WORLD) return {.identity = 1};
+  if (comm == MPI_COMM_SELF) return {.identity = 2};
+  return {.identity = 3, .told_apart = false};
+}
+
+std::uint64_t identity_with(std::uint64_t hash, std::uint64_t value) noexcept {
+  hash = (hash ^ value) * 0x9E37'79B9'7F4A'7C15U;
+  return hash ^ hash >> 31U;
+}
+
+// Of a communicator that a trace tells from all others; from those with its members and name only without
+// one.
+std::uint64_t identity_of(Book &of, MPI_Comm comm, std::uint64_t members, bool inter) {
+  if (!global().process->trace.wanted) return 0;
+  const Lineage lineage = lineage_of(of, comm);
+  std::uint64_t all = members;
+  if (inter) { // both sides call it the same
+    MPI_Group group = MPI_GROUP_NULL;
+    real.Comm_group(comm, &group);
+    all ^= hash_members(world_ranks(group), true);
+    real.Group_free(&group);
+  }
+  std::uint64_t identity = identity_with(identity_with(0, lineage.identity), all);
+  if (!lineage.told_apart) identity = identity_with(identity, of.alike[identity]++);
+  return identity >> 1U | 1U; // positive, and none is 0
+}
+
+Communicator *describe(Book &of, MPI_Comm comm, const std::string &name) {
+  int inter = 0;
+  real.Comm_test_inter(comm, &inter);
+  MPI_Group group = MPI_GROUP_NULL;
+  if (inter != 0)
+    real.Comm_remote_group(comm, &group);
+  else
+    real.Comm_group(comm, &group);
+  const std::vector<int> ranks = world_ranks(group);
+  const std::uint64_t members = hash_members(ranks, inter != 0);
+  const std::uint64_t identity = identity_of(of, comm, members, inter != 0);
+  const auto found = of.by_members.find({members, name, identity});
+  if (found != of.by_members.end() && found->second->out_degree == 0) {
+    // Same members, same name: the same row.
+    if (topology_of(comm) == MPI_UNDEFINED) {
+      real.Group_free(&group);
+      return found->second;
+    }
+  }
+  auto *record = global().arena.make<Communicator>();
+  if (record == nullptr) return nullptr; // and the group is lost, once
+  int size = 0;
+  int rank = 0;
+  real.Comm_size(comm, &size);
+  real.Comm_rank(comm, &rank);
+  record->number = static_cast<std::uint32_t>(
+      (reinterpret_cast<const std::byte *>(record) - global().arena.base()) / communicator_alignment);
+  record->id = partner_id(of, members, ranks, group);
+  record->size = static_cast<std::uint32_t>(size);
+  record->remote_size = inter != 0 ? static_cast<std::uint32_t>(ranks.size()) : 0;
+  record->rank = rank;
+  record->inter = inter != 0;
+  record->members = members;
+  record->identity = identity;
+  keep_ranks(of, *record, ranks);
+  record->name = copy_text(name);
+  if (inter == 0) read_topology(comm, *record);
+  of.by_members[{members, name, identity}] = record;
+  return record;
+}
+
+// MPI's own, one that was seen being made, or one made by a function of a later standard.
+std::string name_of(const Book &of, MPI_Comm comm) {
+  if (comm == MPI_COMM_WORLD) return "MPI_COMM_WORLD";
+  if (comm == MPI_COMM_SELF) return "MPI_COMM_SELF";
+  const auto found = of.names.find(value_of(comm));
+  return found == of.names.end() ? "communicator" : found->second;
+}
+
+Communicator *find_or_describe(Book &of, MPI_Comm comm) {
+  const auto found = of.by_handle.find(value_of(comm));
+  if (found != of.by_handle.end()) return found->second;
+  Communicator *known = describe(of, comm, name_of(of, comm));
+  if (known != nullptr) of.by_handle[value_of(comm)] = known;
+  return known;
+}
+
+// The handle means something else from now on.
+void forget(Book &of, MPI_Comm comm) {
+  of.by_handle.erase(value_of(comm));
+  of.names.erase(value_of(comm));
+  of.lineages.erase(value_of(comm));
+  global().handle_epoch.fetch_add(1, std::memory_order_release);
+}
+
+CommunicatorUse *use_of(const ThreadState &state, Communicator *communicator) {
+  for (CommunicatorUse *use = state.record->communicators; use != nullptr; use = use->next)
+    if (use->communicator == communicator) return use;
+  auto *use = state.arena->make<CommunicatorUse>();
+  if (use == nullptr) return nullptr;
+  use->communicator = communicator;
+  use->next = state.record->communicators;
+  std::atomic_signal_fence(std::memory_order_release);
+  state.record->communicators = use;
+  return use;
+}
+
+} // namespace
+
+CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcept {
+  // A null handle is the program's error: MPI will say so, we must not ask about it.
+  if (comm == MPI_COMM_NULL) return nullptr;
+  Communicator *known = nullptr;
+  {
+    const std::lock_guard lock{book().mutex};
+    known = find_or_describe(book(), comm);
+  }
+  CommunicatorUse *use = known == nullptr ? nullptr : use_of(state, known);
+  if (use == nullptr) {
+    state.dropped();
+    return nullptr;
+  }
+  const std::uintptr_t value = value_of(comm);
+  state.communicator_uses[(value ^ value >> 8U) % ThreadState::cached] = {comm, use};
+  return use;
+}
+
+bool is_known_communicator(MPI_Comm comm) noexcept {
+  if (comm == MPI_COMM_NULL) return false;
+  if (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) return true;
+  const std::lock_guard lock{book().mutex};
+  return book().by_handle.contains(value_of(comm)) || book().names.contains(value_of(comm));
+}
+
+int world_rank(const Communicator &communicator, int rank) noexcept {
+  if (communicator.id == 0) return rank;
+  const std::lock_guard lock{book().mutex};
+  const Members &members = book().members[communicator.id];
+  int result = MPI_UNDEFINED;
+  if (!members.ranks.empty())
+    result = members.ranks.at(static_cast<std::size_t>(rank));
+  else
+    real.Group_translate_ranks(members.group, 1, &rank, book().world, &result);
+  return result == MPI_UNDEFINED ? -1 : result;
+}
+
+bool is_inside_world(MPI_Comm comm) noexcept {
+  const auto is_inside = [&](auto group_of) {
+    MPI_Group group = MPI_GROUP_NULL;
+    group_of(comm, &group);
+    const std::vector<int> ranks = world_ranks(group);
+    real.Group_free(&group);
+    return std::ranges::find(ranks, MPI_UNDEFINED) == ranks.end();
+  };
+  const std::lock_guard lock{book().mutex};
+  int inter = 0;
+  real.Comm_test_inter(comm, &inter);
+  return is_inside(real.Comm_group) && (inter == 0 || is_inside(real.Comm_remote_group));
+}
+
+void adopt_communicator(MPI_Comm parent, MPI_Comm made, const char *how, MadeBy by) noexcept {
+  const std::lock_guard lock{book().mutex};
+  Lineage lineage = lineage_of(book(), parent);
+  if (by == MadeBy::all) { // also those of its ranks that are in none
+    book().lineages.insert_or_assign(value_of(parent), lineage).first->second.made++;
+    lineage.identity = identity_with(lineage.identity, lineage.made + 1);
+  } else {
+    lineage = {.identity = identity_with(4, static_cast<std::uint64_t>(by)), .told_apart = false};
+  }
+  lineage.made = 0;
+  if (made == MPI_COMM_NULL) return;
+  const std::string name = name_of(book(), parent) + "/" + how;
+  forget(book(), made);
+  book().names[value_of(made)] = name;
+  book().lineages[value_of(made)] = lineage;
+}
+
+void rename_communicator(MPI_Comm comm, const char *name) noexcept {
+  const std::lock_guard lock{book().mutex};
+  const Lineage lineage = lineage_of(book(), comm);
+  forget(book(), comm);
+  book().names[value_of(comm)] = name;
+  book().lineages[value_of(comm)] = lineage;
+}
+
+void forget_communicator(MPI_Comm comm) noexcept {
+  const std::lock_guard lock{book().mutex};
+  forget(book(), comm);
+}
+
+void start_communicators(MPI_Group world) noexcept {
+  const std::lock_guard lock{book().mutex};
+  if (book().world != MPI_GROUP_NULL) real.Group_free(&book().world);
+  book().world = world;
+}
+
+void expect_sessions() noexcept {
+  const std::lock_guard lock{book().mutex};
+  book().has_sessions = true;
+}
+
+} // namespace haloscope::watch

@@ -1,0 +1,15 @@
+// Where markers begin, whoever's interface they come through.
+#pragma once
+
+#include "watch/counting/state.hpp"
+
+namespace haloscope::watch {
+
+// Returns nullptr where markers are not recorded: before MPI_Init, after MPI_Finalize, in a rank that does
+// not record.
+inline ThreadState *marking_thread() noexcept {
+  if (global().phase.load(std::memory_order_relaxed) != Phase::running) return nullptr;
+  return this_thread() != nullptr ? this_thread() : attach_thread();
+}
+
+} // namespace haloscope::watch

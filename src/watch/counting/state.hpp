@@ -1,0 +1,213 @@
+// The recorder in one MPI process, and the way into it from a wrapper.
+#pragma once
+
+#include "interpose/library.hpp"
+#include "watch/counting/communicators.hpp"
+#include "watch/counting/recording.hpp"
+#include "watch/gpu/device_memory.hpp"
+#include "watch/records/own.hpp"
+#include "watch/records/requests.hpp"
+
+#include <array>
+#include <atomic>
+#include <vector>
+
+namespace haloscope::watch {
+
+using interpose::forward;
+using interpose::is_finished;
+using interpose::received_bytes;
+using interpose::resolve;
+using interpose::was_cancelled;
+
+// What a thread's wrappers need at hand, beside the records.
+struct ThreadState : Recorder {
+  struct DatatypeSize {
+    MPI_Datatype datatype;
+    std::uint64_t bytes;
+  };
+  static constexpr unsigned cached = 32;
+  std::array<DatatypeSize, cached> datatype_sizes{};
+  std::array<CachedUse, cached> communicator_uses{};
+  KnownMemory known_memory;
+  std::uint32_t handle_epoch = 0; // that the caches of handles belong to
+  RequestTable::Recent recent_requests;
+  HandleTable<std::uint64_t>::Recent recent_numbers; // of a trace
+  // Of the completing call that is running: the handles as they were, what was known of them where it
+  // had to be taken out before, and statuses for programs that ignore theirs.
+  std::vector<MPI_Request> handles;
+  std::vector<Request> taken;
+  std::vector<Request *> known;
+  std::vector<MPI_Status> statuses;
+  std::vector<std::uint64_t> numbers; // of the requests in a trace
+  std::uint64_t completing = 0;       // that of the one that is being completed
+  std::size_t room = 0;               // in each of the five
+
+  void make_room(std::size_t count) {
+    if (__builtin_expect(room < count, 0)) grow(count * 2);
+  }
+  [[gnu::noinline, gnu::cold]] void grow(std::size_t count) {
+    handles.resize(count);
+    taken.resize(count);
+    known.resize(count);
+    statuses.resize(count);
+    numbers.resize(count);
+    room = count;
+  }
+
+  [[gnu::noinline, gnu::cold]] void forget_handles(std::uint32_t epoch) noexcept {
+    datatype_sizes.fill({});
+    known_memory.lowest.fill({});
+    communicator_uses.fill({});
+    forget_posts();
+    handle_epoch = epoch;
+  }
+};
+
+// `between`: all sessions are closed, there may be more. `aside`: nothing is recorded, but the other ranks
+// count on this one in MPI_Finalize.
+enum class Phase : std::uint8_t { before, running, between, aside, after };
+
+// Process-wide state. The epoch grows whenever a handle that a thread may have cached changes its meaning.
+struct Global {
+  std::atomic<Phase> phase{Phase::before};
+  std::atomic<std::uint32_t> handle_epoch{1};
+  bool several_threads = false; // MPI_THREAD_MULTIPLE
+  unsigned sync_interval = 0;   // 0: the skew of collectives is not measured
+  Arena arena;
+  ProcessRecord *process = nullptr;
+};
+// No two live handles of a process are alike, whoever they belong to.
+extern RequestTable pending_requests, matched_messages;
+
+#if defined(HALOSCOPE_ABI_SIMGRID)
+// The ranks of a simulation are contexts of one thread.
+inline Global &global() noexcept { return own<Global>(); }
+inline ThreadState *&this_thread() noexcept { return own<ThreadState *>(); }
+#else
+extern Global the_process;
+inline Global &global() noexcept { return the_process; }
+
+// Set from the first recorded call of a thread on; constant-initialised, so that access is one load.
+extern __thread ThreadState *recording_thread __attribute__((tls_model("initial-exec")));
+inline ThreadState *&this_thread() noexcept { return recording_thread; }
+#endif
+
+// A thread that has recorded has resolved.
+inline void ensure_resolved() noexcept {
+  if (__builtin_expect(this_thread() == nullptr, 0) && next.Init == nullptr) resolve();
+}
+
+[[gnu::noinline, gnu::cold]] ThreadState *attach_thread() noexcept;
+
+// A thread is in this call from now on.
+[[gnu::always_inline]] inline void enter_call(ThreadState &state, Function function) noexcept {
+  state.doing.call = static_cast<std::uint16_t>(static_cast<unsigned>(function) + 1);
+  if constexpr (keeps_current_call) state.doing.what = Doing::other;
+}
+[[gnu::always_inline]] inline void enter_call(ThreadState &state, const Invocation &invoked) noexcept {
+  enter_call(state, invoked.function);
+  state.memory = invoked.memory;
+  state.from = return_address(invoked.caller);
+  if (__builtin_expect(state.sites != nullptr, 0))
+    state.site = find_site(state, invoked.function, invoked.caller);
+}
+inline void leave_call(ThreadState &state) noexcept { state.doing.call = 0; }
+// Between the two: what more is known of it.
+[[gnu::always_inline]] inline void tell_message(ThreadState &state, Doing::What what,
+                                                const Invocation &invoked, std::uint32_t communicator,
+                                                std::uint64_t bytes) noexcept {
+  if constexpr (!keeps_current_call) return;
+  Doing &doing = state.doing;
+  doing.partner = invoked.partner;
+  doing.tag = invoked.tag;
+  doing.communicator = communicator;
+  doing.bytes = bytes;
+  doing.what = what;
+}
+
+// One outermost MPI call of a thread; false if it is not to be recorded. Also undone by exceptions
+// that error handlers throw through MPI.
+class Entry {
+public:
+  explicit Entry(const Invocation &invoked) noexcept : state_(this_thread()) {
+    if (__builtin_expect(state_ == nullptr, 0)) state_ = attach_thread();
+    if (state_ == nullptr) return;
+    if (__builtin_expect(state_->doing.call != 0, 0)) {
+      state_ = nullptr;
+      return;
+    }
+    enter_call(*state_, invoked);
+    const std::uint32_t epoch = global().handle_epoch.load(std::memory_order_relaxed);
+    if (__builtin_expect(state_->handle_epoch != epoch, 0)) state_->forget_handles(epoch);
+  }
+  ~Entry() {
+    if (state_ != nullptr) leave_call(*state_);
+  }
+  Entry(const Entry &) = delete;
+  Entry &operator=(const Entry &) = delete;
+
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+  ThreadState &operator*() const noexcept { return *state_; }
+  ThreadState *operator->() const noexcept { return state_; }
+
+private:
+  ThreadState *state_;
+};
+
+// For traces, noting.hpp.
+[[gnu::always_inline]] inline void note_call(Recorder &state, Function function, std::uint64_t begin,
+                                             std::uint64_t end, std::uint64_t bytes = 0) noexcept;
+
+// Makes a timed call; `count(state, ticks)` counts it if it succeeded, and gives its bytes. `tell(state)` may
+// tell more of it while it lasts.
+template <class Call, class Count, class Tell>
+int timed(const Invocation &invoked, Call &&call, Count &&count, Tell &&tell) {
+  const Entry state{invoked};
+  if (!state) return call();
+  tell(*state);
+  const std::uint64_t begin = state->begin_call();
+  const int result = call();
+  const std::uint64_t end = ticks();
+  if (result != MPI_SUCCESS) return result;
+  const std::uint64_t bytes = count(*state, end - begin);
+  note_call(*state, invoked, begin, end, bytes);
+  passed_time(*state, end);
+  return result;
+}
+
+template <class Call, class Count> int timed(const Invocation &invoked, Call &&call, Count &&count) {
+  return timed(invoked, call, count, [](const ThreadState &) {});
+}
+
+// Size of one element; 0 for MPI_DATATYPE_NULL, which is legal where the argument is insignificant.
+[[gnu::noinline]] std::uint64_t ask_datatype_size(ThreadState &state, MPI_Datatype datatype) noexcept;
+inline std::uint64_t datatype_size(ThreadState &state, MPI_Datatype datatype) noexcept {
+  const std::uintptr_t value = value_of(datatype);
+  const auto &entry = state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached];
+  if (entry.datatype == datatype && entry.bytes != 0) return entry.bytes;
+  return ask_datatype_size(state, datatype);
+}
+
+inline Communicator &communicator_of(const Request &request) noexcept {
+  std::byte *place = global().arena.base() + request.communicator * communicator_alignment;
+  return *reinterpret_cast<Communicator *>(place);
+}
+
+// The payload if the type's size is at hand.
+template <class Count>
+[[gnu::always_inline]] inline std::uint64_t known_payload(const ThreadState &state, Count count,
+                                                          MPI_Datatype datatype) noexcept {
+  if (count <= 0) return 0;
+  const std::uintptr_t value = value_of(datatype);
+  const auto &entry = state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached];
+  if (entry.datatype == datatype && entry.bytes != 0) return static_cast<std::uint64_t>(count) * entry.bytes;
+  return unknown_bytes;
+}
+
+template <class Count>
+std::uint64_t payload(ThreadState &state, Count count, MPI_Datatype datatype) noexcept {
+  return count <= 0 ? 0 : static_cast<std::uint64_t>(count) * datatype_size(state, datatype);
+}
+
+} // namespace haloscope::watch

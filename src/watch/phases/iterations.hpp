@@ -1,0 +1,13 @@
+// Iterations told by which functions are called from where, once it is known what some of them look like.
+#pragma once
+
+#include "watch/phases/pattern.hpp"
+#include "watch/phases/stretches.hpp"
+
+namespace haloscope::watch {
+
+// Adds the ends between, before and behind those of `pattern`, whose first form is known, and its other
+// forms; takes out those that end no whole iteration.
+void complete_pattern(Pattern &pattern, const Stretches &functions, std::span<const Seen> calls);
+
+} // namespace haloscope::watch

@@ -1,0 +1,108 @@
+// The state of a thread that records. It lies in the arena, so that other processes can read it.
+#pragma once
+
+#include "watch/records/doing.hpp"
+#include "watch/records/intervals.hpp"
+#include "watch/records/records.hpp"
+#include "watch/records/requests.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace haloscope::watch {
+
+// What a post with these arguments, in this region, means: found without asking what each of them means.
+// Forgotten when a handle is freed or records move.
+struct Post {
+  std::uintptr_t communicator = 0, datatype = 0; // handles
+  std::uint64_t count = 0;
+  Node *node = nullptr;
+  Request request; // what becomes of it
+};
+static_assert(sizeof(Post) == 64);
+
+// Where a collective counted last, found without hashing.
+struct RecentCollective {
+  const Node *node = nullptr;
+  const Communicator *communicator = nullptr;
+  Function function{};
+  Memory memory = Memory::host;
+  std::uint64_t bytes = 0;
+  CollectiveRecord *record = nullptr;
+};
+
+struct SiteBook; // of stacks
+struct Phases;
+
+// The state of one thread. Only that thread writes it.
+struct Recorder {
+  // The call that it is in. What the library calls by itself meanwhile is not counted.
+  Doing doing;
+  Memory memory = Memory::host; // of what it counts now
+  Node *node = nullptr;         // where calls are counted
+  Node *position = nullptr;     // where the markers are; the same unless what happens there does not count
+  std::uint8_t paused = 0;      // Pause bits
+  // Posts of messages from this size on are stamped always.
+  std::uint64_t stamped_size = 4096;
+  // Of smaller ones, one an interval is. The first ones, of unusual length since everything is new to the
+  // library, stand for themselves.
+  VaryingInterval stamps;
+  unsigned exact_posts = 64;
+  std::uint64_t deadline = 0; // tick of the next thing to do by the clock
+  unsigned lost_regions = 0;  // begun when the arena was full
+  Arena *arena = nullptr;
+  ProcessRecord *process = nullptr;
+  ThreadRecord *record = nullptr;
+  Node *discard = nullptr;
+  SiteBook *sites = nullptr;     // nullptr: calls are not told apart by where they come from
+  Phases *phases = nullptr;      // nullptr: iterations are not looked for
+  trace::Ring *ring = nullptr;   // nullptr: no trace is wanted
+  Site *site = nullptr;          // of the call that the thread is in
+  std::uintptr_t from = 0;       // the return address of that call
+  std::array<Post, 256> posts{}; // requests never mean the first
+
+  std::array<RecentCollective, 32> recent_collectives{};
+
+  [[gnu::noinline, gnu::cold]] void forget_posts() noexcept { posts.fill({}); }
+
+  void dropped() const noexcept { process->dropped.fetch_add(1, std::memory_order_relaxed); }
+
+  // Return the tick at which a call that is stamped begins.
+  [[gnu::always_inline]] std::uint64_t begin_call() noexcept {
+    const std::uint64_t now = ticks();
+    if constexpr (keeps_current_call) doing.since = now;
+    return now;
+  }
+
+  [[gnu::always_inline]] void tell_collective(const Invocation &invoked,
+                                              std::uint32_t communicator) noexcept {
+    if constexpr (!keeps_current_call) return;
+    doing.partner = invoked.partner;
+    doing.communicator = communicator;
+    doing.what = Doing::collective;
+  }
+
+  static constexpr unsigned mean_interval = 16;
+
+  // Whether the next small post needs no stamp; it is taken for made then.
+  [[gnu::always_inline]] bool goes_unstamped() noexcept {
+    if (__builtin_expect(stamps.left == 1, 0)) return false;
+    stamps.left--;
+    return true;
+  }
+  // How many posts the stamp of this one stands for; 0: do not stamp it.
+  unsigned stamp_weight() noexcept {
+    if (__builtin_expect(--stamps.left != 0, 1)) return 0;
+    const unsigned weight = stamps.length;
+    if (exact_posts > 0) {
+      exact_posts--;
+      stamps.left = 1;
+    } else {
+      stamps.draw(mean_interval);
+    }
+    return weight;
+  }
+};
+
+} // namespace haloscope::watch

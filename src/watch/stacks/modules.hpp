@@ -1,0 +1,42 @@
+// The files of code that a process has loaded.
+#pragma once
+
+#include "watch/records/arena.hpp"
+#include "watch/stacks/sites.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace haloscope::watch {
+
+// Addresses of one piece of code.
+struct Extent {
+  std::uintptr_t begin, end;
+  [[nodiscard]] bool contains(std::uintptr_t address) const noexcept {
+    return begin <= address && address < end;
+  }
+};
+// Nothing where there is none.
+Extent extent_around(std::uintptr_t address) noexcept;
+
+class Modules {
+public:
+  // What an address is in; nullptr where nothing is known. It is described in the arena.
+  const Module *find(std::uintptr_t address, Arena &arena);
+  // Whether it is in this library.
+  [[nodiscard]] static bool is_own(std::uintptr_t address) noexcept;
+  // Whether something was loaded or unloaded since this was asked last; then all is looked up anew.
+  bool have_changed() noexcept;
+  // How often the program has had something unloaded: what lies at its addresses later is something else.
+  static std::uint32_t unloadings() noexcept;
+
+private:
+  struct Known {
+    Extent extent;
+    const Module *module;
+  };
+  std::vector<Known> known_;
+  std::uint64_t changes_ = 0;
+};
+
+} // namespace haloscope::watch

@@ -1,0 +1,60 @@
+// Calls by the places of the program that they come from (--callsites).
+//
+// Budget, added to a call: one clock read with one frame, 1 us with eight. A stack that was there before is
+// recognised without unwinding: its return addresses still lie where they lay then.
+#pragma once
+
+#include "watch/records/doing.hpp"
+#include "watch/records/records.hpp"
+
+namespace haloscope::watch {
+
+// A file of code in the process. Addresses within it do not depend on where it was loaded.
+struct Module {
+  std::uint64_t base;
+  const char *path;
+  std::array<char, 41> build; // its build-id in hexadecimal, or empty
+  bool is_program;            // the executable itself
+};
+// A return address; where no module is known, it is the address itself.
+struct Frame {
+  const Module *module;
+  std::uint64_t offset;
+};
+struct Stack {
+  std::uint32_t count;
+  bool interpreted;        // ends at Python's interpreter
+  const char *interpreter; // frames of Python after those, as text of the file format; nullptr: none
+  const Frame *frames;     // innermost first
+};
+struct Site {
+  const Stack *stack;
+  Function function;
+  CallRecord sums;
+  Site *next; // of the region
+};
+
+inline constexpr unsigned deepest_stack = 32;
+
+struct Recorder;
+struct SiteBook; // what a thread needs to find its sites
+// nullptr if there is no memory.
+SiteBook *make_site_book(unsigned depth) noexcept;
+// Where the call comes from that a thread makes in its current region; nullptr if there is no memory.
+// `caller`: HALOSCOPE_CALLER.
+[[gnu::noinline]] Site *find_site(Recorder &to, Function function, const void *caller) noexcept;
+
+// Of a wrapper, that a call came from; and the return address, as long as the wrapper has not returned.
+#if defined(__x86_64__)
+#define HALOSCOPE_CALLER __builtin_dwarf_cfa() // the return address lies below
+inline std::uintptr_t return_address(const void *caller) noexcept {
+  return caller == nullptr ? 0 : static_cast<const std::uintptr_t *>(caller)[-1];
+}
+#else
+#define HALOSCOPE_CALLER __builtin_return_address(0)
+inline std::uintptr_t return_address(const void *caller) noexcept {
+  return reinterpret_cast<std::uintptr_t>(caller);
+}
+#endif
+
+} // namespace haloscope::watch
