@@ -166,6 +166,8 @@ def test_bad_options_are_one_line() -> None:
         RegimeModel(2).predict([1.0])
     with pytest.raises(TimingsError, match="cannot be log-normal"):
         RegimeModel(2, "lognormal").fit([0.0, 1.0, 2.0, 3.0])
+    with pytest.raises(TimingsError, match="cannot be log-normal"):
+        RegimeModel(2, "lognormal").fit([1.0, 1.1, 2.0, 2.2]).score([0.0, 1.0])
 
 
 def test_outliers_leave_the_regimes() -> None:

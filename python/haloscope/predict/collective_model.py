@@ -89,7 +89,7 @@ def hockney(machine: Machine, collective: str, algorithm: str, plan: Plan) -> fl
 def _theta(gamma: float) -> Theta:
     """Return parameters by which ports are occupied for all of α + m β, and nothing is eager."""
     one = np.ones(1)
-    return Theta(np.zeros(1, np.int64), 0 * one, 0 * one, one, 0.0, gamma, 0, whole=True)
+    return Theta(np.zeros(1, np.int64), 0 * one, 0 * one, one, gamma=gamma, whole=True)
 
 
 def _lacks(machine: Machine, what: str, remedy: str) -> MachineError:
