@@ -12,7 +12,6 @@ from pathlib import Path
 import click
 
 from haloscope.base.errors import HaloscopeError
-from haloscope.base.extras import remedy
 from haloscope.cli.console import say
 
 __all__ = ["all_verbs", "haloscope"]
@@ -117,6 +116,8 @@ def _usage(error: click.UsageError) -> str:
 def _system(error: OSError | ModuleNotFoundError) -> str:
     """Return the line for an error of the system that nobody foresaw, or for a package that an extra has."""
     if isinstance(error, ModuleNotFoundError):
+        from haloscope.base.extras import remedy
+
         text = remedy(error)
         if text is None:
             raise error

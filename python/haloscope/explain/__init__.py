@@ -1,4 +1,4 @@
-"""Explain: profiles as tables, and tables for people."""
+"""Explain: findings, comparisons, checks, reports and exports of profiles."""
 
 from __future__ import annotations
 
