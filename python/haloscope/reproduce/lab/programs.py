@@ -90,7 +90,7 @@ def _build_components(campaign: Campaign, waiting: Sequence[Point], paths: dict[
             build_recorder: bool(variant.watch),
             build_injector: bool(variant.inject),
             build_placer: variant.place,
-            build_protocols: variant.layer,
+            build_protocols: variant.shm,
         }
         if campaign.specification.systems[point.system].modules or not any(wanted.values()):
             continue
