@@ -170,12 +170,12 @@ def test_recorder_and_record_tell_the_same(
         (sent,) = calls.filter(calls["call"] == "MPI_Isend").to_dicts()
     seen = calls.filter(calls["chunks"].is_not_null())
     columns = ["calls", "chunks", "helpers", "bytes"]
-    names = [f"{protocol} (stencil)" for protocol in said["protocol"]]
+    names = [f"{protocol} (shm)" for protocol in said["protocol"]]
     assert sorted(seen.select("call", *columns).rows()) == sorted(
         (name, *row[1:]) for name, row in zip(names, said.rows(), strict=True)
     )
     assert (sent["calls"], sent["bytes"]) == (24, 24 << 20)  # the program's own, not the tokens
-    taken = seen.filter(seen["call"] != "ESCAPE (stencil)")
+    taken = seen.filter(seen["call"] != "ESCAPE (shm)")
     assert (taken["calls"].sum(), taken["bytes"].sum()) == (24, 24 << 20)
 
 
