@@ -62,7 +62,7 @@ def _launches(words: Sequence[str], rounds: int) -> Floats:
 
 
 def _startup(rounds: int) -> dict[int, Floats]:
-    heap, halo = CHECKOUT / "src/hide/layer/heap", CHECKOUT / "src/hide/halo"
+    heap, halo = CHECKOUT / "src/hide/shm/heap", CHECKOUT / "src/hide/halo"
     sources = [heap / "shared_arena.cpp", heap / "extents.cpp", halo / "shared_file.cpp"]
     own = CHECKOUT / "benchmarks" / "stencil" / "startup.cpp"
     program = build_executable("startup", [own, *sources], [heap, halo, own.parent], quiet=True)

@@ -3,7 +3,7 @@
 // kernel once for each whether it may read there.
 //
 //   startup PROCESSES
-#include "hide/layer/heap/shared_arena.hpp"
+#include "hide/shm/heap/shared_arena.hpp"
 
 #include <atomic>
 #include <charconv>

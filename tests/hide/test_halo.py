@@ -79,7 +79,7 @@ def test_the_layer_carries_messages_of_a_halo(mpi: Mpi, program: Path, layer: La
     done = layer.run(2, program, "all", settings=settings)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("right\n")
-    assert "by persistent requests, offered to the protocol layer" in done.stdout
+    assert "by persistent requests, offered to the shm library" in done.stdout
     assert carried(record)["GET"] > 0
 
 

@@ -16,7 +16,7 @@ from support.mpi import CHECKOUT
 
 HIDE = CHECKOUT / "src" / "hide"
 PROGRAM = CHECKOUT / "tests" / "hide" / "programs" / "stencil" / "heap.cpp"
-ARENA = ("layer/heap/shared_arena", "layer/heap/extents", "halo/shared_file")
+ARENA = ("shm/heap/shared_arena", "shm/heap/extents", "halo/shared_file")
 
 
 @pytest.fixture(scope="module")

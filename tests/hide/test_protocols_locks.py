@@ -10,7 +10,7 @@ import pytest
 
 from support.mpi import CHECKOUT
 
-LAYER = CHECKOUT / "src" / "hide" / "layer"
+LAYER = CHECKOUT / "src" / "hide" / "shm"
 SOURCES = sorted([*LAYER.glob("*.hpp"), *LAYER.glob("*.cpp")])
 _COLLECTIVE = "Barrier|Bcast|Allreduce|Reduce|Allgather|Alltoall|Gather|Scatter|Comm_dup|Comm_split"
 BLOCKING = re.compile(
@@ -19,7 +19,7 @@ BLOCKING = re.compile(
 )
 # In MPI_Init and MPI_Finalize, where there is no lock; and a message of a rank to itself.
 ALLOWED = {
-    "layer.cpp": {"Allreduce", "Barrier"},
+    "shm_library.cpp": {"Allreduce", "Barrier"},
     "node.cpp": {"Allreduce", "Bcast", "Allgather", "Barrier", "Comm_split_type"},
     "ahead.cpp": {"Allreduce", "Alltoall", "Comm_dup"},
     "receiving.cpp": {"Sendrecv"},

@@ -19,7 +19,7 @@ Rows = list[list[float]]
 @pytest.fixture(scope="module")
 def nearness(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("nearness") / "nearness"
-    sources = ["tests/hide/programs/stencil/nearness.cpp", "src/hide/layer/nearness.cpp"]
+    sources = ["tests/hide/programs/stencil/nearness.cpp", "src/hide/shm/nearness.cpp"]
     flags = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{CHECKOUT / 'src'}"]
     subprocess.run(["g++", *flags, *(str(CHECKOUT / one) for one in sources), "-o", str(made)], check=True)
     return made

@@ -264,7 +264,7 @@ def test_reasons_are_ordered_by_their_bytes(abi: Abi, tmp_path: Path) -> None:
 
 def test_one_threshold_for_messages_and_blocks() -> None:
     """What the option says is what both libraries take without it."""
-    header = (CHECKOUT / "src" / "hide" / "layer" / "heap" / "shared_arena.hpp").read_text()
+    header = (CHECKOUT / "src" / "hide" / "shm" / "heap" / "shared_arena.hpp").read_text()
     (threshold,) = (setting for setting in STENCIL_SETTINGS if setting.name == "threshold")
     assert f"default_threshold = {threshold.default};" in header
     assert f'threshold_variable = "{threshold.variable}";' in header

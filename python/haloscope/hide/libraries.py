@@ -43,7 +43,7 @@ def build_halo(quiet: bool = False) -> Path:
 def build_heap(quiet: bool = False) -> Path:
     """Return the shareable heap, to be preloaded, from the cache or built now."""
     room = paths.source("src", "hide", "halo")
-    heap = paths.source("src", "hide", "layer", "heap")
+    heap = paths.source("src", "hide", "shm", "heap")
     sources = [p for folder in (room, heap) for p in folder.iterdir() if p.is_file()]
     what = "building the shareable heap"
     key = fingerprint(sources, version("haloscope"), compiler_identity(compiler()))
@@ -107,7 +107,7 @@ class Protocols:
 
 def build_protocols(headers: Headers, quiet: bool = False) -> Protocols:
     """Return the layer for these headers, ready-made, from the cache or built now."""
-    places = (("hide", "layer"), ("hide", "halo"), ("interpose",))
+    places = (("hide", "shm"), ("hide", "halo"), ("interpose",))
     sources = [*(paths.source("src", *place) for place in places), paths.include()]
     made = ("libhaloscope-stencil.so",)
     return Protocols(build_preload("protocols", headers, made, sources, quiet))

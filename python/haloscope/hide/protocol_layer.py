@@ -184,7 +184,7 @@ def _require(setting: Setting, text: str | None) -> None:
         raise UsageError(f"{setting.variable} {text}: at least {setting.least}")
 
 
-# What the layer's reasons (src/hide/layer/carried.hpp) mean, and what would help.
+# What the layer's reasons (src/hide/shm/carried.hpp) mean, and what would help.
 _REASONS = {
     "memory": "from memory that is not shared",
     "datatype": "of types that cannot be packed (absolute addresses, or over 2 GiB)",

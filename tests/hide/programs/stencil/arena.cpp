@@ -1,5 +1,5 @@
 // The arena: random blocks in several threads, each byte of which is looked at, and what others see of them.
-#include "hide/layer/heap/shared_arena.hpp"
+#include "hide/shm/heap/shared_arena.hpp"
 
 #include <csignal>
 #include <cstdio>

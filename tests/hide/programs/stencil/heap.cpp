@@ -1,6 +1,6 @@
 // What a program sees of the shareable heap, which is preloaded. The first argument says what is looked at.
 // FORBID=memfd: files of memory are not to be had.
-#include "hide/layer/heap/shared_arena.hpp"
+#include "hide/shm/heap/shared_arena.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,6 +1,6 @@
 // `nearness where DIRECTORY PROCESSOR…`: the socket and the NUMA node of these, by the files in a directory.
 // `nearness order ME RANK:SOCKET:NUMA…`: in which order the ranks are visited, all of which are in the mask.
-#include "hide/layer/nearness.hpp"
+#include "hide/shm/nearness.hpp"
 
 #include <charconv>
 #include <cstdio>
@@ -38,13 +38,13 @@ int where(int count, char **words) {
     if (processor.size() != 1 || !is_below(processor[0], CPU_SETSIZE)) return 2;
     CPU_SET(static_cast<std::size_t>(processor[0]), &processors);
   }
-  const layer::Locality found = layer::locality_of(processors, std::string{words[0]} + "/cpu");
+  const shm::Locality found = shm::locality_of(processors, std::string{words[0]} + "/cpu");
   std::printf("%d %d\n", found.socket, found.numa);
   return 0;
 }
 
 int order(int count, char **words) {
-  std::vector<layer::Locality> ranks(static_cast<std::size_t>(count - 1));
+  std::vector<shm::Locality> ranks(static_cast<std::size_t>(count - 1));
   halo::HelperMask<> mask;
   if (ranks.size() > halo::HelperMask<>::ranks) return 2;
   for (int i = 1; i < count; i++) {
@@ -56,7 +56,7 @@ int order(int count, char **words) {
   }
   const auto me = numbers(words[0]);
   if (me.size() != 1 || !is_below(me[0], ranks.size())) return 2;
-  const layer::Nearness nearness{ranks, static_cast<std::size_t>(me[0])};
+  const shm::Nearness nearness{ranks, static_cast<std::size_t>(me[0])};
   const bool stopped = nearness.visit(mask, [](std::size_t rank) {
     std::printf("%zu ", rank);
     return false;

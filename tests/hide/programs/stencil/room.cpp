@@ -1,7 +1,7 @@
 // What the ranks of a large node take of shared memory before they have sent anything, and after each has
 // sent to its neighbours: room RANKS prints both in pages.
 #include "hide/halo/channels.hpp"
-#include "hide/layer/heap/shared_arena.hpp"
+#include "hide/shm/heap/shared_arena.hpp"
 
 #include <cstdio>
 #include <cstdlib>
