@@ -52,10 +52,10 @@ MEMORY: dict[str, Settings] = {
 # Measures with the settings of its first word, and prints the records.
 PROGRAM = """\
 import json, sys
-from haloscope.hide import build_protocols_for
+from haloscope.hide import build_shm_library_for
 from haloscope.predict.bench import StencilMethod, stencil, write_stencil
 method = StencilMethod(shm=("off", "on"), **json.loads(sys.argv[1]))
-result = stencil(method, launcher=sys.argv[2:], build_shm=build_protocols_for)
+result = stencil(method, launcher=sys.argv[2:], build_shm=build_shm_library_for)
 write_stencil(result, "json", False, sys.stdout)
 """
 LEAST_INTRA = 0.15  # of inter-only, else the ideal is trivial

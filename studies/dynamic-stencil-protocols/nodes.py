@@ -21,7 +21,7 @@ import polars as pl
 from common import NOT_HERE, draw, into, lines
 
 from haloscope.base.toolchain import toolchain
-from haloscope.hide import build_protocols_for
+from haloscope.hide import build_shm_library_for
 from haloscope.markov.figures import Figure, Panel, axis
 from haloscope.predict.bench import StencilMethod, stencil
 from haloscope.reproduce.study import write_figures
@@ -54,7 +54,7 @@ def cluster(*words: str) -> subprocess.CompletedProcess[str]:
 
 def rows_of(method: StencilMethod, said: str) -> list[dict[str, object]]:
     """Measure, and return a row per kind of launch and size: microseconds, percent, what was measured."""
-    result = stencil(method, build_shm=build_protocols_for)
+    result = stencil(method, build_shm=build_shm_library_for)
     rows: list[dict[str, object]] = []
     for one in result.series:
         values = one.figures()

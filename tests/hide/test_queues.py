@@ -14,7 +14,7 @@ from _pytest.mark import ParameterSet
 
 from support.mpi import CHECKOUT
 
-PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "stencil"
+PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "shm"
 HIDE = CHECKOUT / "src" / "hide"
 ARENA = ("shm/heap/shared_arena", "shm/heap/extents", "halo/shared_file")
 

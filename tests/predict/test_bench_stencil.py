@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from haloscope.base.errors import UsageError
-from haloscope.hide import build_protocols_for
+from haloscope.hide import build_shm_library_for
 from haloscope.predict.bench import StencilMethod, stencil, write_stencil
 from support.cluster import Cluster
 from support.command import Command
@@ -52,7 +52,7 @@ def measured(any_used: Mpi) -> Measured:
     def run(method: StencilMethod) -> list[dict[str, Any]]:
         told = io.StringIO()
         few = replace(method, iterations=6, warmup=1)
-        write_stencil(stencil(few, build_shm=build_protocols_for), "json", False, told)
+        write_stencil(stencil(few, build_shm=build_shm_library_for), "json", False, told)
         return json.loads(told.getvalue())  # type: ignore[no-any-return]
 
     return run

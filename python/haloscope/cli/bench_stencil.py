@@ -119,14 +119,14 @@ def _verb(what: Literal["stencil", "overlap"], text: str, examples: str) -> clic
 
 
 def _measure(method: Method, shm: str, launcher: tuple[str, ...], form: str, full: bool) -> None:
-    from haloscope.hide import build_protocols_for
+    from haloscope.hide import build_shm_library_for
     from haloscope.predict.bench import stencil as measured
     from haloscope.predict.bench import write_stencil
 
     series = ("off", "on") if shm == "both" else (shm,)
     method = replace(method, shm=series, time_limit=time_limit())
     with interruptible():
-        result = measured(method, launcher=launcher, progress=progress, build_shm=build_protocols_for)
+        result = measured(method, launcher=launcher, progress=progress, build_shm=build_shm_library_for)
     write_stencil(result, form, full, sys.stdout)
 
 

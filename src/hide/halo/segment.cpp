@@ -101,7 +101,7 @@ Segment::~Segment() {
 }
 
 namespace {
-// The functions of include/haloscope/stencil.h, if the shm library is loaded.
+// The functions of include/haloscope/shm.h, if the shm library is loaded.
 template <class... Arguments> void call_shm_library(const char *name, Arguments... arguments) {
   using Function = int (*)(Arguments...);
   if (const auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name))) function(arguments...);

@@ -4,8 +4,8 @@
 // A *lane* leads from one rank to one of another node and ends in a buffer of the shm library's, for which
 // receives are posted all the time. A message that goes by a lane consists of a note of its length and of the
 // data in pieces, in a communicator of ours, and of a token in the program's communicator, which MPI matches.
-// The pieces are so small that MPI sends them without asking the receiver first. docs/explanation/stencil.md
-// says how a lane comes to be, and why a probe is not deceived.
+// The pieces are so small that MPI sends them without asking the receiver first. docs/explanation/shm.md says
+// how a lane comes to be, and why a probe is not deceived.
 #pragma once
 
 #include "hide/shm/known_requests.hpp"

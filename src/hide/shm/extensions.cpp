@@ -1,4 +1,4 @@
-// Receive buffers that belong to the shm library, and the functions of include/haloscope/stencil.h, in C and
+// Receive buffers that belong to the shm library, and the functions of include/haloscope/shm.h, in C and
 // Fortran.
 #include "hide/shm/receiving.hpp"
 #include "hide/shm/registering.hpp"
@@ -142,7 +142,7 @@ HALOSCOPE_EXPORT int MPIX_Deregister_buf(void *memory) {
   return deregister_memory(memory);
 }
 
-// Those of include/haloscope/stencil.f90; a status of Fortran's has the layout of C's.
+// Those of include/haloscope/shm.f90; a status of Fortran's has the layout of C's.
 HALOSCOPE_EXPORT void mpix_get_recv_buf_c(const MPI_Status *status, void **recv_buf, int *error) {
   *error = MPIX_Get_recv_buf(*status, recv_buf);
 }

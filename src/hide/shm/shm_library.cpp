@@ -59,14 +59,13 @@ Options read_options() {
   options.threshold =
       number(threshold_variable, options.threshold, shortest_carried, "a number of bytes, 1024 or more");
   options.chunk =
-      number("HALOSCOPE_STENCIL_CHUNK", options.chunk, shortest_carried, "a number of bytes, 1024 or more");
-  options.pool = number("HALOSCOPE_STENCIL_POOL", options.pool >> 20U, std::size_t{0}, "a number of MiB")
-                 << 20U;
-  const double patience = number("HALOSCOPE_STENCIL_PATIENCE", static_cast<double>(options.patience) * 1e-9,
-                                 0.0, "a time in seconds");
+      number("HALOSCOPE_SHM_CHUNK", options.chunk, shortest_carried, "a number of bytes, 1024 or more");
+  options.pool = number("HALOSCOPE_SHM_POOL", options.pool >> 20U, std::size_t{0}, "a number of MiB") << 20U;
+  const double patience = number("HALOSCOPE_SHM_PATIENCE", static_cast<double>(options.patience) * 1e-9, 0.0,
+                                 "a time in seconds");
   options.patience = std::isfinite(patience) && patience < 1e9 ? static_cast<Moment>(patience * 1e9)
                                                                : Moment{1'000'000'000'000'000'000};
-  options.protocol = word("HALOSCOPE_STENCIL_PROTOCOL", options.protocol,
+  options.protocol = word("HALOSCOPE_SHM_PROTOCOL", options.protocol,
                           std::to_array<std::pair<const char *, Choice>>({{"dynamic", Choice::dynamic},
                                                                           {"get", Choice::get},
                                                                           {"coop", Choice::coop},
@@ -75,14 +74,14 @@ Options read_options() {
                                                                           {"off", Choice::off}}),
                           "dynamic, get, coop, steal, static or off");
   options.attach =
-      word("HALOSCOPE_STENCIL_CMA", options.attach,
+      word("HALOSCOPE_SHM_CMA", options.attach,
            std::to_array<std::pair<const char *, Attach>>(
                {{"auto", Attach::as_needed}, {"always", Attach::always}, {"never", Attach::never}}),
            "auto, always or never");
   options.measures =
-      word("HALOSCOPE_STENCIL_MEASURE", options.measures,
+      word("HALOSCOPE_SHM_MEASURE", options.measures,
            std::to_array<std::pair<const char *, bool>>({{"on", true}, {"off", false}}), "on or off");
-  options.record = variable("HALOSCOPE_STENCIL_RECORD");
+  options.record = variable("HALOSCOPE_SHM_RECORD");
   return options;
 }
 
@@ -121,7 +120,7 @@ void start() {
   // Ranks may have been given different words.
   const int mine = wrong.empty() && shm.options.protocol != Choice::off ? 0 : 1;
   real.Allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (!wrong.empty()) interpose::complain(wrong + "; no message is carried: let haloscope stencil set it");
+  if (!wrong.empty()) interpose::complain(wrong + "; no message is carried: let haloscope shm set it");
   if (worst != 0) return;
   shm.threshold_with_holes = packs_types() ? shortest_carried : shm.options.threshold;
   real.Query_thread(&level);
@@ -137,9 +136,8 @@ void start() {
     return;
   }
   if (shm.options.attach == Attach::always && !shm.node->may_attach() && says_on_this_rank())
-    interpose::complain(
-        "HALOSCOPE_STENCIL_CMA: the system forbids to read another process's memory, so messages "
-        "from memory that is not shared go by MPI; haloscope doctor says what to allow");
+    interpose::complain("HALOSCOPE_SHM_CMA: the system forbids to read another process's memory, so messages "
+                        "from memory that is not shared go by MPI; haloscope doctor says what to allow");
   shm.transferred = reinterpret_cast<Transferred>(dlsym(RTLD_DEFAULT, "haloscope_transferred"));
   shm.running.store(true, std::memory_order_release);
 }

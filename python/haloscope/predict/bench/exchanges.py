@@ -109,7 +109,7 @@ class StencilMethod:
         options += ["--protocol", self.protocol] if self.protocol else []
         options += ["--share-heap"] if self.memory == "share-heap" else []
         # The shm library itself is measured, so it carries all that it can.
-        carried = ["env", "HALOSCOPE_STENCIL_MEASURE=off", sys.executable, "-m", "haloscope.cli", "stencil"]
+        carried = ["env", "HALOSCOPE_SHM_MEASURE=off", sys.executable, "-m", "haloscope.cli", "shm"]
         return [*carried, *options, "--", *launch]
 
 
@@ -173,7 +173,7 @@ def stencil(
 
     `launcher` is the command that starts ranks, with its options; without it the MPI's own.
     `build_shm` gets the launch command before the first launch with the shm library, as building
-    it may take longer than a launch may be silent (`haloscope.hide.build_protocols_for` does it).
+    it may take longer than a launch may be silent (`haloscope.hide.build_shm_library_for` does it).
 
     The samples of the result are seconds, rounds × iterations for each part. Raises `UsageError`
     for what cannot be measured, `LaunchError` if a launch does not end well.

@@ -98,7 +98,7 @@ def _wrapped(words: list[str], variant: Variant) -> list[str]:
     if variant.place:
         words = [*command, "place", "--", *words]
     if variant.shm:
-        words = [*command, "stencil", "--quiet", "--", *words]
+        words = [*command, "shm", "--quiet", "--", *words]
     if variant.inject:
         latencies = [word for latency in variant.inject for word in ("--latency", latency)]
         words = [*command, "inject", "--quiet", *latencies, "--", *words]

@@ -17,7 +17,7 @@ using namespace halo; // files that processes share
 
 // From how many bytes on a message is carried, and a block of the shared heap lies where it can be.
 inline constexpr std::size_t default_threshold = 32768;
-inline constexpr const char *threshold_variable = "HALOSCOPE_STENCIL_THRESHOLD";
+inline constexpr const char *threshold_variable = "HALOSCOPE_SHM_THRESHOLD";
 
 // All that another process needs to find it; may be sent as bytes.
 struct ArenaName {

@@ -1,6 +1,6 @@
 // Messages between nodes into buffers of the library's own: ahead ROUNDS BYTES. Ranks of the two halves of
 // MPI_COMM_WORLD exchange; every way to receive gets its turn.
-#include <haloscope/stencil.h>
+#include <haloscope/shm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * same plan, a round at a time. A round's receives of one rank in one communicator are such that any order of
  * arrival fills them all: of a tag either all come from any source or none does, and so on. A receive gets
  * the next message of its source and tag, in the order of posting; which bytes those are, the plan says. With
- * an odd SEED many messages have the lengths of the layer's tokens, after which it leaves other ones to MPI,
- * too. */
+ * an odd SEED many messages have the lengths of the shm library's tokens, after which it leaves other ones to
+ * MPI, too. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>

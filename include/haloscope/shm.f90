@@ -1,6 +1,6 @@
-! What the protocol layer adds to MPI, for mpif.h, mpi and mpi_f08: docs/reference/stencil.md.
+! What the shm library adds to MPI, for mpif.h, mpi and mpi_f08: docs/reference/shm.md.
 ! A receive with the buffer of a disassociated pointer gets one: call c_f_pointer(c_null_ptr, halo, [count]).
-module haloscope_stencil
+module haloscope_shm
   implicit none
   private
   public :: MPIX_Get_recv_buf, MPIX_Release_recv_buf, MPIX_Register_buf, MPIX_Deregister_buf

@@ -1,4 +1,4 @@
-#include "haloscope/stencil.f90"
+#include "haloscope/shm.f90"
 ! Receives whose buffer is the library's, in Fortran, and arrays with holes; -DF08 for mpi_f08.
 program lent
 #ifdef F08
@@ -7,7 +7,7 @@ program lent
   use mpi
 #endif
   use iso_c_binding
-  use haloscope_stencil
+  use haloscope_shm
   implicit none
   integer, parameter :: n = 50000
   integer :: rank, other, step, ierror, count

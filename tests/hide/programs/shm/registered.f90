@@ -1,9 +1,9 @@
-#include "haloscope/stencil.f90"
+#include "haloscope/shm.f90"
 ! Registered memory in Fortran: a COMMON block, of which two arrays are sent.
 program registered
   use mpi
   use iso_c_binding
-  use haloscope_stencil
+  use haloscope_shm
   implicit none
   integer, parameter :: n = 20000
   real(8) :: halo(n), field(n), received(n)

@@ -1,4 +1,4 @@
-"""The protocol layer where ranks die, and where nothing can be shared."""
+"""The shm library where ranks die, and where nothing can be shared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.limits import HANG
 from support.mpi import Mpi
 from support.processes import kill, processes_of, wait_for_end
 from support.programs import Compiler
-from support.protocols import CONFORM, Layer, conform_flags
+from support.shm import CONFORM, Shm, conform_flags
 
 pytestmark = [pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)]
 
@@ -24,11 +24,11 @@ ENDLESS = CONFORM.parents[1] / "endless.c"
 
 @pytest.fixture(params=["dynamic", "steal"])
 def running(
-    request: pytest.FixtureRequest, mpi: Mpi, layer: Layer, compiler: Compiler
+    request: pytest.FixtureRequest, mpi: Mpi, shm: Shm, compiler: Compiler
 ) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     """A launcher and its three ranks, which exchange large messages for ever."""
     program = compiler(mpi, ENDLESS, ["-Wall", "-Wextra", "-Wno-stringop-overflow"])
-    command = [*mpi.launch(3), *layer.command(program, protocol=request.param)]
+    command = [*mpi.launch(3), *shm.command(program, protocol=request.param)]
     launcher = subprocess.Popen(
         [str(word) for word in command],
         env=mpi.environment(),
@@ -73,10 +73,10 @@ def test_nothing_is_left_of_a_killed_job(running: tuple[subprocess.Popen[str], l
     _expect_nothing_left(ranks)
 
 
-def test_where_memory_cannot_be_shared_mpi_carries_all(mpi: Mpi, layer: Layer, compiler: Compiler) -> None:
+def test_where_memory_cannot_be_shared_mpi_carries_all(mpi: Mpi, shm: Shm, compiler: Compiler) -> None:
     """Files of 16 MiB at most, for one rank of three: the others leave it to MPI, too."""
     program = compiler(mpi, CONFORM, conform_flags())
-    words = layer.command(program, "plain", "only=crossing", "shared")
+    words = shm.command(program, "plain", "only=crossing", "shared")
     limit = '[ "$OMPI_COMM_WORLD_RANK" != 1 ] || ulimit -f 32768; exec "$@"'
     done = mpi.run(3, ["sh", "-c", limit, "sh", *words])
     assert done.returncode == 0, done.stderr

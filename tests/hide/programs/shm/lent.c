@@ -1,5 +1,5 @@
 // Receives whose buffer is the library's: lent ROUNDS BYTES KEPT. So many buffers are never given back.
-#include <haloscope/stencil.h>
+#include <haloscope/shm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

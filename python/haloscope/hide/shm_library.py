@@ -1,4 +1,4 @@
-"""`haloscope stencil`: run a command whose large messages within a node are carried by our protocols."""
+"""`haloscope shm`: run a command whose large messages within a node are copied by the shm library."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from haloscope.base.errors import UsageError
 from haloscope.base.objects import Abi
 from haloscope.base.preloading import Choice, Outcome, find_target, run_preloaded
 from haloscope.base.settings import Setting, Value, to_environment
-from haloscope.hide.libraries import build_heap, build_protocols
+from haloscope.hide.libraries import build_heap, build_shm_library
 from haloscope.hide.records import put_together, writable
 
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["STENCIL_SETTINGS", "stencil", "summary"]
+__all__ = ["SHM_SETTINGS", "shm", "summary"]
 
 # Each setting is declared here once, for the command, the function and the environment.
-STENCIL_SETTINGS: tuple[Setting, ...] = (
+SHM_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "threshold",
-        "HALOSCOPE_STENCIL_THRESHOLD",
+        "HALOSCOPE_SHM_THRESHOLD",
         int,
         "32768",
         "Carry messages within a node of so many bytes or more, at least 1024. With --share-heap, "
@@ -34,7 +34,7 @@ STENCIL_SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "protocol",
-        "HALOSCOPE_STENCIL_PROTOCOL",
+        "HALOSCOPE_SHM_PROTOCOL",
         str,
         "dynamic",
         "Who copies a message: the receiver (get), both sides (coop), whoever is idle (steal), the same "
@@ -44,7 +44,7 @@ STENCIL_SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "output",
-        "HALOSCOPE_STENCIL_RECORD",
+        "HALOSCOPE_SHM_RECORD",
         Path,
         "none",
         "Write the record of what was carried to this file.",
@@ -54,7 +54,7 @@ STENCIL_SETTINGS: tuple[Setting, ...] = (
     # These have no option: only an expert sets them.
     Setting(
         "chunk",
-        "HALOSCOPE_STENCIL_CHUNK",
+        "HALOSCOPE_SHM_CHUNK",
         int,
         "65536",
         "Bytes that one rank copies at a time, at least 1024.",
@@ -64,7 +64,7 @@ STENCIL_SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "pool",
-        "HALOSCOPE_STENCIL_POOL",
+        "HALOSCOPE_SHM_POOL",
         int,
         "64",
         "MiB of shared memory of a rank for messages that nobody takes in time, and as much for receive "
@@ -75,7 +75,7 @@ STENCIL_SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "patience",
-        "HALOSCOPE_STENCIL_PATIENCE",
+        "HALOSCOPE_SHM_PATIENCE",
         float,
         "0.001",
         "Seconds after which a sender that nobody has answered copies its message into the pool.",
@@ -85,7 +85,7 @@ STENCIL_SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "cma",
-        "HALOSCOPE_STENCIL_CMA",
+        "HALOSCOPE_SHM_CMA",
         str,
         "auto",
         "Whether the kernel copies memory that is not shared (cross-memory attach): where a helper needs "
@@ -95,21 +95,21 @@ STENCIL_SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "measure",
-        "HALOSCOPE_STENCIL_MEASURE",
+        "HALOSCOPE_SHM_MEASURE",
         str,
         "on",
-        "Whether, with the protocol dynamic, some messages of each pair and size go by turns by the layer "
-        "and by MPI, and the others by what was faster.",
+        "Whether, with the protocol dynamic, some messages of each pair and size go by turns by the shm "
+        "library and by MPI, and the others by what was faster.",
         choices=("on", "off"),
         is_option=False,
     ),
 )
 
-_RECORD = "HALOSCOPE_STENCIL_RECORD"
+_RECORD = "HALOSCOPE_SHM_RECORD"
 _HEADER = "rank,partner,bytes,protocol,messages,chunks,helpers,time"
 
 
-def stencil(  # noqa: PLR0913 - one for each setting
+def shm(  # noqa: PLR0913 - one for each setting
     command: Sequence[str],
     *,
     threshold: int | None = None,
@@ -125,7 +125,7 @@ def stencil(  # noqa: PLR0913 - one for each setting
     mpi_include: Sequence[Path] = (),
     quiet: bool = False,
 ) -> Outcome:
-    """Run a launch command whose large messages within a node are copied by our protocols.
+    """Run a launch command whose large messages within a node are copied by the shm library.
 
     Return how it ended.
 
@@ -133,15 +133,15 @@ def stencil(  # noqa: PLR0913 - one for each setting
     * `share_heap`: take the program's large allocations from memory that other ranks can read.
     * `output`: the file for the record of what was carried; none is kept without it.
     * `chunk` (bytes), `pool` (MiB), `patience` (seconds), `cma`, `measure`: for experts; see
-      docs/reference/stencil.md.
+      docs/reference/shm.md.
     * `mpi`, `mpi_include`: the MPI's binary interface, and directories of its `mpi.h`, if they are not found.
-    * `quiet`: do not say that the layer is being built.
+    * `quiet`: do not say that the shm library is being built.
 
     What is None is taken from the environment, else it is the default. The outcome's `status` is that of
     `os.waitpid`; its `remarks` say what was carried. Raises `UsageError` for a value out of range, and
     `LaunchError` if nothing could be started.
 
-        print(haloscope.stencil(["mpiexec", "-n", "8", "./app"], share_heap=True).remarks)
+        print(haloscope.shm(["mpiexec", "-n", "8", "./app"], share_heap=True).remarks)
     """
     values: dict[str, Value | None] = {
         "threshold": threshold,
@@ -153,23 +153,23 @@ def stencil(  # noqa: PLR0913 - one for each setting
         "cma": cma,
         "measure": measure,
     }
-    settings = to_environment(values, os.environ, STENCIL_SETTINGS)
-    for setting in STENCIL_SETTINGS:
+    settings = to_environment(values, os.environ, SHM_SETTINGS)
+    for setting in SHM_SETTINGS:
         _require(setting, settings.get(setting.variable))
     target = find_target(command, Choice(mpi, tuple(mpi_include)), "there is nothing to carry", quiet)
     asked = writable(Path(settings[_RECORD])) if _RECORD in settings else None
-    layer = build_protocols(target.mpi.headers, quiet)
+    library = build_shm_library(target.mpi.headers, quiet)
     behind = [build_heap(quiet)] if share_heap else []
     with tempfile.TemporaryDirectory(prefix="haloscope-") as aside:  # what nobody wants to keep
-        where = asked or Path(aside) / "stencil.csv"
-        status = run_preloaded(target, layer, settings | {_RECORD: str(where)}, behind)
+        where = asked or Path(aside) / "shm.csv"
+        status = run_preloaded(target, library, settings | {_RECORD: str(where)}, behind)
         put_together(where, _HEADER)
         said = summary(where, share_heap)
     return Outcome(status, remarks=[f"{said}: {asked}" if asked else said])
 
 
 def _require(setting: Setting, text: str | None) -> None:
-    """Raise `UsageError` unless a variable's text is a value that the layer takes."""
+    """Raise `UsageError` unless a variable's text is a value that the shm library takes."""
     if not text or setting.kind is Path:
         return
     if setting.choices and text not in setting.choices:
@@ -184,13 +184,13 @@ def _require(setting: Setting, text: str | None) -> None:
         raise UsageError(f"{setting.variable} {text}: at least {setting.least}")
 
 
-# What the layer's reasons (src/hide/shm/carried.hpp) mean, and what would help.
+# What the shm library's reasons (src/hide/shm/carried.hpp) mean, and what would help.
 _REASONS = {
     "memory": "from memory that is not shared",
     "datatype": "of types that cannot be packed (absolute addresses, or over 2 GiB)",
     "buffered": "by MPI_Bsend",
-    "pool": "for which the pool had no room (HALOSCOPE_STENCIL_POOL)",
-    "late": "to receivers that mostly came too late (HALOSCOPE_STENCIL_PATIENCE)",
+    "pool": "for which the pool had no room (HALOSCOPE_SHM_POOL)",
+    "late": "to receivers that mostly came too late (HALOSCOPE_SHM_PATIENCE)",
     "node": "to other nodes, or to itself",
     "tried": "to find out which is faster",
     "faster": "where MPI was faster",
@@ -202,7 +202,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 def summary(record: Path, share_heap: bool) -> str:
     """Return one line about what was carried and how, and what was not and why."""
     if not record.is_file():
-        return "no message was carried: the layer was off, or no rank came to MPI_Finalize with it"
+        return "no message was carried: the shm library was off, or no rank came to MPI_Finalize with it"
     import polars
 
     rows = polars.read_csv(record, infer_schema_length=None)

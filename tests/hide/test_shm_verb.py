@@ -1,4 +1,4 @@
-"""`haloscope stencil` and the verbs around it: what the ranks are given, and what is said of it."""
+"""`haloscope shm` and the verbs around it: what the ranks are given, and what is said of it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from haloscope.base.environment import recorder_environment
 from haloscope.base.headers import Headers
 from haloscope.base.mpi import Mpi as DetectedMpi
 from haloscope.base.objects import Abi, Library
-from haloscope.hide import STENCIL_SETTINGS
+from haloscope.hide import SHM_SETTINGS
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
 from support.programs import Compiler
 
-ROOMS = ("watch", "stencil", "inject")
-WATCH, STENCIL, INJECT = (f"/cache/libhaloscope-{room}.so" for room in ROOMS)
+ROOMS = ("watch", "shm", "inject")
+WATCH, SHM, INJECT = (f"/cache/libhaloscope-{room}.so" for room in ROOMS)
 
 
 class Built:
@@ -32,10 +32,10 @@ class Built:
 @pytest.mark.parametrize(
     ("own", "earlier", "expected"),
     [
-        (WATCH, f"{STENCIL}:{INJECT}:/a.so", [WATCH, STENCIL, INJECT, "/a.so"]),
-        (INJECT, f"{STENCIL}:/a.so", [STENCIL, INJECT, "/a.so"]),
-        (STENCIL, f"/a.so:{WATCH}", [WATCH, STENCIL, "/a.so"]),
-        (STENCIL, "/old/libhaloscope-stencil.so /a.so", [STENCIL, "/a.so"]),
+        (WATCH, f"{SHM}:{INJECT}:/a.so", [WATCH, SHM, INJECT, "/a.so"]),
+        (INJECT, f"{SHM}:/a.so", [SHM, INJECT, "/a.so"]),
+        (SHM, f"/a.so:{WATCH}", [WATCH, SHM, "/a.so"]),
+        (SHM, "/old/libhaloscope-shm.so /a.so", [SHM, "/a.so"]),
     ],
 )
 def test_order_does_not_depend_on_the_verbs(own: str, earlier: str, expected: list[str]) -> None:
@@ -46,12 +46,12 @@ def test_order_does_not_depend_on_the_verbs(own: str, earlier: str, expected: li
     assert given.split(":") == [*expected[: len(expected) - len(behind)], "/heap.so", *behind]
 
 
-# What a rank is given, and rows as the layer leaves them.
+# What a rank is given, and rows as the shm library leaves them.
 RANK = """
-echo "$LD_PRELOAD $HALOSCOPE_STENCIL_THRESHOLD <$HALOSCOPE_STENCIL_CMA> $HALOSCOPE_INJECT_RECORD"
+echo "$LD_PRELOAD $HALOSCOPE_SHM_THRESHOLD <$HALOSCOPE_SHM_CMA> $HALOSCOPE_INJECT_RECORD"
 for rank in 1 0; do
-  echo "$rank,$((1 - rank)),999000,GET,3,3,0,0.001" > "$HALOSCOPE_STENCIL_RECORD.$rank"
-  echo "$rank,$((1 - rank)),1000,BELOW,3,1,0,0.0" >> "$HALOSCOPE_STENCIL_RECORD.$rank"
+  echo "$rank,$((1 - rank)),999000,GET,3,3,0,0.001" > "$HALOSCOPE_SHM_RECORD.$rank"
+  echo "$rank,$((1 - rank)),1000,BELOW,3,1,0,0.0" >> "$HALOSCOPE_SHM_RECORD.$rank"
 done
 """
 
@@ -68,12 +68,12 @@ def abi(any_mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Abi:
 @pytest.mark.parametrize(
     ("verbs", "rooms"),
     [
-        ([], ["stencil"]),
-        (["run"], ["watch", "stencil"]),
+        ([], ["shm"]),
+        (["run"], ["watch", "shm"]),
         (["inject --latency constant:1us -o injected.csv", "run"], list(ROOMS)),
     ],
 )
-def test_every_rank_gets_the_layer_in_its_place(
+def test_every_rank_gets_the_shm_library_in_its_place(
     abi: Abi,
     haloscope: Path,
     tmp_path: Path,
@@ -84,9 +84,9 @@ def test_every_rank_gets_the_layer_in_its_place(
     inner = [
         word for verb in verbs for word in (str(haloscope), *verb.split(), "--mpi", abi, "--quiet", "--")
     ]
-    record = tmp_path / "stencil.csv"
+    record = tmp_path / "shm.csv"
     command = [*inner, "sh", "-c", RANK]
-    outcome = library.stencil(command, threshold=4096, output=record, mpi=abi, quiet=True)
+    outcome = library.shm(command, threshold=4096, output=record, mpi=abi, quiet=True)
     assert outcome.status == 0
     preloads, *others = capfd.readouterr().out.split()
     names = [Path(word).name for word in preloads.split(":")]
@@ -102,7 +102,7 @@ def test_every_rank_gets_the_layer_in_its_place(
     assert outcome.remarks == [
         "12 messages within nodes: GET 6 (99.9 % of bytes), BELOW 6 (0.1 % of bytes): " + str(record)
     ]
-    assert not list(tmp_path.glob("stencil.csv.*"))
+    assert not list(tmp_path.glob("shm.csv.*"))
 
 
 RING = """
@@ -134,10 +134,10 @@ def test_recorder_and_record_tell_the_same(
     program = compiler.text(any_mpi, "ring.c", RING)
     command = [
         haloscope,
-        "stencil",
+        "shm",
         "--share-heap",
         "-o",
-        "stencil.csv",
+        "shm.csv",
         "--",
         haloscope,
         "run",
@@ -149,7 +149,7 @@ def test_recorder_and_record_tell_the_same(
     ]
     done = subprocess.run(
         [*map(str, command)],
-        env=any_mpi.environment({"HALOSCOPE_STENCIL_PATIENCE": "10", "HALOSCOPE_STENCIL_MEASURE": "off"}),
+        env=any_mpi.environment({"HALOSCOPE_SHM_PATIENCE": "10", "HALOSCOPE_SHM_MEASURE": "off"}),
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -158,7 +158,7 @@ def test_recorder_and_record_tell_the_same(
     assert done.returncode == 0, done.stderr
     assert "haloscope: 24 messages within nodes: " in done.stderr
     said = (
-        polars.read_csv(tmp_path / "stencil.csv")
+        polars.read_csv(tmp_path / "shm.csv")
         .group_by("protocol")
         .agg(
             polars.col("messages", "chunks", "helpers").sum(),
@@ -183,8 +183,8 @@ def test_recorder_and_record_tell_the_same(
     ("options", "complaint"),
     [
         (["--threshold", "10"], "--threshold 10: at least 1024"),
-        (["HALOSCOPE_STENCIL_PATIENCE=-1"], "HALOSCOPE_STENCIL_PATIENCE -1: at least 0"),
-        (["HALOSCOPE_STENCIL_CMA=often"], "HALOSCOPE_STENCIL_CMA often: not one of auto, always, never"),
+        (["HALOSCOPE_SHM_PATIENCE=-1"], "HALOSCOPE_SHM_PATIENCE -1: at least 0"),
+        (["HALOSCOPE_SHM_CMA=often"], "HALOSCOPE_SHM_CMA often: not one of auto, always, never"),
         (["--protocol", "fast"], "'fast' is not one of 'dynamic'"),
         (["-o", "/nowhere/x.csv"], "/nowhere/x.csv: can't be written"),
         ([], "links no MPI: there is nothing to carry"),
@@ -196,7 +196,7 @@ def test_what_makes_no_sense_is_one_line(
     launch = any_mpi.launch(1) if options else []
     variables = dict(option.split("=") for option in options if option.startswith("HALOSCOPE_"))
     words = [option for option in options if not option.startswith("HALOSCOPE_")]
-    command = [str(haloscope), "stencil", *words, "--", *launch, "true"]
+    command = [str(haloscope), "shm", *words, "--", *launch, "true"]
     env = any_mpi.environment(variables)
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2)
@@ -206,18 +206,18 @@ def test_what_makes_no_sense_is_one_line(
 
 def test_verbs_that_start_nothing_cannot_be_run(haloscope: Path) -> None:
     for words in (["show", "x.halo"], ["run", "true"], ["inject", "--"]):
-        command = [str(haloscope), "stencil", "--", str(haloscope), *words]
+        command = [str(haloscope), "shm", "--", str(haloscope), *words]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 2
-        assert "only run, inject, stencil, place can be run" in done.stderr
+        assert "only run, inject, shm, place can be run" in done.stderr
 
 
 def test_what_nobody_asked_for_is_not_left(
     any_mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
 ) -> None:
-    """No file in the working directory; and why the layer carried nothing."""
+    """No file in the working directory; and why the shm library carried nothing."""
     program = compiler.text(any_mpi, "ring.c", RING)
-    command = [haloscope, "stencil", "--", *any_mpi.launch(2), program]
+    command = [haloscope, "shm", "--", *any_mpi.launch(2), program]
     done = subprocess.run(
         [*map(str, command)],
         env=any_mpi.environment(),
@@ -237,8 +237,8 @@ def test_what_nobody_asked_for_is_not_left(
 def test_reasons_are_ordered_by_their_bytes(abi: Abi, tmp_path: Path) -> None:
     def remark(*rows: str) -> str:
         (tmp_path / "rows").write_text("".join(f"{row}\n" for row in rows))
-        command = ["sh", "-c", 'cp rows "$HALOSCOPE_STENCIL_RECORD.0"']
-        (found,) = library.stencil(command, mpi=abi, quiet=True).remarks
+        command = ["sh", "-c", 'cp rows "$HALOSCOPE_SHM_RECORD.0"']
+        (found,) = library.shm(command, mpi=abi, quiet=True).remarks
         return found
 
     assert remark(
@@ -255,7 +255,7 @@ def test_reasons_are_ordered_by_their_bytes(abi: Abi, tmp_path: Path) -> None:
         "10 messages within nodes: GET 10 (100 % of bytes); 2 waited in the pool; by MPI went "
         "64 (4 MiB) where MPI was faster, "
         "3 (3 MiB) of types that cannot be packed (absolute addresses, or over 2 GiB), "
-        "16 (1 MiB) to receivers that mostly came too late (HALOSCOPE_STENCIL_PATIENCE), "
+        "16 (1 MiB) to receivers that mostly came too late (HALOSCOPE_SHM_PATIENCE), "
         "2 (128 KiB) to other nodes, or to itself, 1 (40 KiB) to find out which is faster, "
         "1 (20 KiB) from memory that is not shared (--share-heap, or MPIX_Register_buf)"
     )
@@ -265,6 +265,6 @@ def test_reasons_are_ordered_by_their_bytes(abi: Abi, tmp_path: Path) -> None:
 def test_one_threshold_for_messages_and_blocks() -> None:
     """What the option says is what both libraries take without it."""
     header = (CHECKOUT / "src" / "hide" / "shm" / "heap" / "shared_arena.hpp").read_text()
-    (threshold,) = (setting for setting in STENCIL_SETTINGS if setting.name == "threshold")
+    (threshold,) = (setting for setting in SHM_SETTINGS if setting.name == "threshold")
     assert f"default_threshold = {threshold.default};" in header
     assert f'threshold_variable = "{threshold.variable}";' in header

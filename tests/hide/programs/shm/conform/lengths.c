@@ -1,4 +1,5 @@
-/* Small messages whose lengths are those of the layer's tokens. After them it leaves more to MPI than before.
+/* Small messages whose lengths are those of the shm library's tokens. After them it leaves more to MPI than
+ * before.
  */
 #include "conform.h"
 
@@ -23,7 +24,7 @@ static void synchronous_length(void) {
 }
 
 #if MPI_VERSION >= 4
-/* Sent while something else is received; not every large message is in memory that the layer shares. */
+/* Sent while something else is received; not every large message is in memory that the shm library shares. */
 static void exchanged_length(void) {
   for (int i = 0; i < 6; ++i) {
     const int bytes = 67 + 8 * (8 + i);

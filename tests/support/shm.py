@@ -1,4 +1,4 @@
-"""Programs with the protocol layer before their MPI."""
+"""Programs with the shm library before their MPI."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from haloscope.base.headers import read_headers
-from haloscope.hide import build_protocols
+from haloscope.hide import build_shm_library
 from support.missing import missing
 from support.mpi import Mpi
 from support.mpis import tools
 
-__all__ = ["CONFORM", "RANDOM", "Layer", "built_layer", "carried", "conform_flags", "offered"]
+__all__ = ["CONFORM", "RANDOM", "Shm", "build_shm", "carried", "conform_flags", "offered"]
 
-_PROGRAMS = Path(__file__).resolve().parents[1] / "hide" / "programs" / "stencil"
+_PROGRAMS = Path(__file__).resolve().parents[1] / "hide" / "programs" / "shm"
 CONFORM = _PROGRAMS / "conform" / "conform.c"
 RANDOM = _PROGRAMS / "random.c"
 
@@ -29,15 +29,15 @@ def conform_flags() -> list[str]:
 
 
 @dataclass(frozen=True)
-class Layer:
-    """The layer of one MPI."""
+class Shm:
+    """The shm library of one MPI."""
 
     mpi: Mpi
     library: Path
 
     def command(self, program: Path, *arguments: str, **settings: str) -> list[str | Path]:
-        """`program` with the layer; settings are `protocol="get"` and so on."""
-        names = (f"HALOSCOPE_STENCIL_{name.upper()}={value}" for name, value in settings.items())
+        """`program` with the shm library; settings are `protocol="get"` and so on."""
+        names = (f"HALOSCOPE_SHM_{name.upper()}={value}" for name, value in settings.items())
         return ["env", f"LD_PRELOAD={self.library}", *names, program, *arguments]
 
     def run(
@@ -48,7 +48,7 @@ class Layer:
         env: Mapping[str, str] | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Runs it with the layer."""
+        """Runs it with the shm library."""
         return self.mpi.run(ranks, self.command(program, *arguments, **(settings or {})), env=env)
 
 
@@ -64,7 +64,7 @@ def carried(record: Path) -> Counter[str]:
 
 
 def offered(record: Path) -> int:
-    """Messages that the layer carried, or left to MPI because of how long others took.
+    """Messages that the shm library carried, or left to MPI because of how long others took.
 
     Which of the two depends on what else the machine does. A message that escaped counts once,
     where it was received.
@@ -74,14 +74,14 @@ def offered(record: Path) -> int:
     return sum(counts[name] for name in ("GET", "COOP", "STEAL", "PACK", *measured))
 
 
-def built_layer(haloscope: Path, mpi: Mpi) -> Layer:
-    """As `haloscope where stencil` makes it, or `haloscope stencil` for what links MPI 5's."""
+def build_shm(haloscope: Path, mpi: Mpi) -> Shm:
+    """As `haloscope where shm` makes it, or `haloscope shm` for what links MPI 5's."""
     if mpi.name == "standard-wheel":
         headers = read_headers(mpi.mpicc.parents[1] / "include", "standard")
-        return Layer(mpi, build_protocols(headers or missing("mpi_abi.h"), quiet=True).library)
+        return Shm(mpi, build_shm_library(headers or missing("mpi_abi.h"), quiet=True).library)
     done = subprocess.run(
-        [haloscope, "where", "stencil"], env=tools(mpi), capture_output=True, text=True, check=False
+        [haloscope, "where", "shm"], env=tools(mpi), capture_output=True, text=True, check=False
     )
     if done.returncode:
-        missing(f"the protocol layer of {mpi.name}: {done.stderr}")
-    return Layer(mpi, Path(done.stdout.strip()))
+        missing(f"the shm library of {mpi.name}: {done.stderr}")
+    return Shm(mpi, Path(done.stdout.strip()))

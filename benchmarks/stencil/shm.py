@@ -1,4 +1,4 @@
-"""Programs of today below the protocol layer: launches with it and without it by turns."""
+"""Programs of today below the shm library: launches with it and without it by turns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from common import MPI_ENVIRONMENT, emit, estimate
-from programs import CHECKOUT, SIZES, Floats, Library, exchanges, layered, output, row
+from programs import CHECKOUT, SIZES, Floats, Library, exchanges, output, row, with_shm
 
 __all__ = ["measure", "measure_small", "measure_stealing", "steal"]
 
@@ -31,7 +31,7 @@ BARE = (
     "one-way-alloc",
     *LIMITS,
 )
-# Below the layer, without its heap and with it.
+# Below the shm library, without its heap and with it.
 PLAIN = ("mpi-isend-alloc", "mpi-isend-malloc", "one-way-alloc")
 HEAP = ("mpi-isend-malloc",)
 # Of the time of MPI's best.
@@ -49,8 +49,8 @@ def measure(library: Library, rounds: int) -> None:
     """Rows of all sizes; `rounds` launches of each kind."""
     kinds: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
         "bare": (BARE, ()),
-        "plain": (PLAIN, layered()),
-        "heap": (HEAP, layered("--share-heap")),
+        "plain": (PLAIN, with_shm()),
+        "heap": (HEAP, with_shm("--share-heap")),
     }
     found: dict[tuple[str, int], Launches] = defaultdict(lambda: defaultdict(list))
     for _ in range(rounds):
@@ -67,8 +67,8 @@ def measure(library: Library, rounds: int) -> None:
 def _rows(library: Library, size: str, found: Mapping[str, Launches]) -> None:
     bare = found["bare"]
     for kind, way, what, share in (
-        ("plain", "mpi-isend-alloc", "layer, MPI_Alloc_mem", ALLOC[size]),
-        ("heap", "mpi-isend-malloc", "layer, malloc, --share-heap", SHARED[size]),
+        ("plain", "mpi-isend-alloc", "shm, MPI_Alloc_mem", ALLOC[size]),
+        ("heap", "mpi-isend-malloc", "shm, malloc, --share-heap", SHARED[size]),
     ):
         for column, reading in ((0, ""), (1, ", with the reading")):
             peer = _best(bare, "mpi-", column)
@@ -89,14 +89,14 @@ def _rows(library: Library, size: str, found: Mapping[str, Launches]) -> None:
         )
     for way, what in LIMITS.items():
         row(
-            library.case(f"exchange of {size}: layer, MPI_Alloc_mem, against {what}"),
+            library.case(f"exchange of {size}: shm, MPI_Alloc_mem, against {what}"),
             _times(found["plain"]["mpi-isend-alloc"], 0),
             _times(bare[way], 0),
             "the limit",
             REACHED if library.targeted and size == "2 MiB" else None,
         )
     row(
-        library.case(f"exchange of {size}: layer, malloc"),
+        library.case(f"exchange of {size}: shm, malloc"),
         _times(found["plain"]["mpi-isend-malloc"], 0),
         _times(bare["mpi-isend-malloc"], 0),
         f"{library.name}: the same",
@@ -105,7 +105,7 @@ def _rows(library: Library, size: str, found: Mapping[str, Launches]) -> None:
     for small, pages in ((False, ""), (True, "; the peer in small pages")):
         peer = _best(bare, "one-way", 0, small)
         row(
-            library.case(f"one way, {size}: layer, MPI_Alloc_mem{pages}"),
+            library.case(f"one way, {size}: shm, MPI_Alloc_mem{pages}"),
             _times(found["plain"]["one-way-alloc"], 0),
             _times(bare[peer], 0),
             f"{library.name}: {peer}",
@@ -129,7 +129,7 @@ def steal(
     crowded = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none"}
     program = str(library.program("stealing"))
     words = [
-        *layered("--protocol", protocol, chunk=chunk),
+        *with_shm("--protocol", protocol, chunk=chunk),
         *library.launch(3),
         program,
         third,
@@ -162,7 +162,7 @@ def measure_stealing(library: Library, rounds: int) -> None:
 
 
 def measure_small(library: Library, rounds: int) -> None:
-    """What the layer adds to a message that it leaves alone: a send and a receive."""
+    """What the shm library adds to a message that it leaves alone: a send and a receive."""
     source = CHECKOUT / "benchmarks" / "predict" / "pingpong.c"
     with tempfile.TemporaryDirectory() as directory:
         program = str(Path(directory) / "pingpong")
@@ -170,12 +170,12 @@ def measure_small(library: Library, rounds: int) -> None:
         output([compiler, "-O3", str(source), "-o", program])
         for size in (8, 1024):
             words = [*library.launch(2), program, "latency", str(size), "100000", "10000"]
-            added = [float(output([*layered(), *words])) - float(output(words)) for _ in range(rounds)]
+            added = [float(output([*with_shm(), *words])) - float(output(words)) for _ in range(rounds)]
             cost = estimate(added)
             bounds = [max(value, 1e-3) for value in (cost.median, cost.high, cost.low)]
             emit(
                 "stencil",
-                f"message of {size} B: added by the layer",
+                f"message of {size} B: added by the shm library",
                 ours=cost.median,
                 peer=BUDGET,
                 peer_name="budget",

@@ -1,4 +1,4 @@
-"""What the layer takes does not grow with ranks that one never talks to; the near are helped first."""
+"""What the shm library takes does not grow with ranks that one never talks to; the near are helped first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
-from support.protocols import Layer
+from support.shm import Shm
 
 SCALE = CHECKOUT / "benchmarks" / "stencil" / "scale.cpp"
 Rows = list[list[float]]
@@ -19,7 +19,7 @@ Rows = list[list[float]]
 @pytest.fixture(scope="module")
 def nearness(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("nearness") / "nearness"
-    sources = ["tests/hide/programs/stencil/nearness.cpp", "src/hide/shm/nearness.cpp"]
+    sources = ["tests/hide/programs/shm/nearness.cpp", "src/hide/shm/nearness.cpp"]
     flags = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{CHECKOUT / 'src'}"]
     subprocess.run(["g++", *flags, *(str(CHECKOUT / one) for one in sources), "-o", str(made)], check=True)
     return made
@@ -65,11 +65,11 @@ def test_where_processors_are(nearness: Path, tmp_path: Path) -> None:
         assert said(nearness, "where", str(tmp_path), *processors) == found
 
 
-def rows(layer: Layer, compiler: Compiler, ranks: int) -> Rows:
+def rows(shm: Shm, compiler: Compiler, ranks: int) -> Rows:
     """Of each rank the columns of the program."""
-    program = compiler(layer.mpi, SCALE, ["-std=c++20"])
+    program = compiler(shm.mpi, SCALE, ["-std=c++20"])
     # A message that nobody takes in time would need memory of its own.
-    done = layer.run(ranks, program, "65536", "8", settings={"patience": "1000", "measure": "off"})
+    done = shm.run(ranks, program, "65536", "8", settings={"patience": "1000", "measure": "off"})
     assert done.returncode == 0, done.stdout + done.stderr
     found = [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
     assert len(found) == ranks
@@ -78,10 +78,10 @@ def rows(layer: Layer, compiler: Compiler, ranks: int) -> Rows:
 
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 def test_memory_does_not_grow_with_ranks_that_one_never_talks_to(
-    mpi: Mpi, layer: Layer, compiler: Compiler
+    mpi: Mpi, shm: Shm, compiler: Compiler
 ) -> None:
     """In a ring a rank has two partners; rank 0 of the node keeps the masks for all."""
-    few, many = rows(layer, compiler, 4), rows(layer, compiler, 12)
+    few, many = rows(shm, compiler, 4), rows(shm, compiler, 12)
     arena, touched = 3, 4
     for found in (few, many):
         assert all(1 <= row[touched] <= 3 for row in found), found

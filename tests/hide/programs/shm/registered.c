@@ -1,7 +1,7 @@
 // Memory of the program's own from which messages are carried: registered [off]. Prints how many of this
-// rank's rank's should have been; with `off`, where the layer carries none, every registration succeeds and
-// does nothing.
-#include <haloscope/stencil.h>
+// rank's rank's should have been; with `off`, where the shm library carries none, every registration succeeds
+// and does nothing.
+#include <haloscope/shm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static void complete(unsigned char *data, unsigned char *into, MPI_Request *requ
   look(data, rank, round_, "what was sent has changed");
 }
 
-// Memory that the layer has for others now.
+// Memory that the shm library has for others now.
 static void write_to_free_memory(void) {
   unsigned char *block[20];
   for (int i = 0; i < 20; ++i) {

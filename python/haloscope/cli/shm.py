@@ -1,4 +1,4 @@
-"""`haloscope stencil`."""
+"""`haloscope shm`."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from haloscope.base.objects import Abi
 from haloscope.base.preloading import leave_like
 from haloscope.cli.console import say_remarks
 from haloscope.cli.options import mpi_option, setting_options
-from haloscope.hide import STENCIL_SETTINGS
+from haloscope.hide import SHM_SETTINGS
 
-__all__ = ["stencil"]
+__all__ = ["shm"]
 
 _EXAMPLES = """\b
 Examples:
-  haloscope stencil -- mpiexec -n 8 ./app
-  haloscope stencil --share-heap --threshold 65536 -- mpiexec -n 8 ./app
-  haloscope stencil -- haloscope run -o carried.halo -- mpiexec -n 8 ./app
+  haloscope shm -- mpiexec -n 8 ./app
+  haloscope shm --share-heap --threshold 65536 -- mpiexec -n 8 ./app
+  haloscope shm -- haloscope run -o carried.halo -- mpiexec -n 8 ./app
 """
 
 
 @click.command(epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False})
-@setting_options(STENCIL_SETTINGS)
+@setting_options(SHM_SETTINGS)
 @click.option(
     "--share-heap",
     is_flag=True,
@@ -33,7 +33,7 @@ Examples:
 @mpi_option
 @click.option("--quiet", is_flag=True, help="Say nothing when the program ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def stencil(
+def shm(
     command: tuple[str, ...],
     threshold: int | None,
     protocol: Literal["dynamic", "get", "coop", "steal", "static", "off"] | None,
@@ -42,11 +42,11 @@ def stencil(
     mpi: Abi | None,
     quiet: bool,
 ) -> int:
-    """Run a launch command whose large messages within a node are copied by our protocols.
+    """Run a launch command whose large messages within a node are copied by the shm library.
 
     All others go to the MPI below. The program's output and exit status stay its own.
     """
-    from haloscope.hide import stencil as run_carried
+    from haloscope.hide import shm as run_carried
 
     if not command:
         raise click.UsageError("the command to run is missing: -- mpiexec -n 8 ./app")

@@ -1,4 +1,4 @@
-"""The protocol layer where a rank waits for something else than the receive that it has posted.
+"""The shm library where a rank waits for something else than the receive that it has posted.
 
 The patience is so long that a rank that neglects its receives stalls its sender for good.
 """
@@ -11,12 +11,12 @@ import pytest
 
 from support.mpi import CHECKOUT, NAMES, Mpi
 from support.programs import Compiler
-from support.protocols import Layer, carried
+from support.shm import Shm, carried
 
 PATTERNS = CHECKOUT / "benchmarks" / "stencil" / "patterns.c"
 STALLED = {"patience": "1000", "measure": "off"}
 ROUNDS, BYTES = 8, 96 << 10
-# Messages of a round and rank that the layer carries.
+# Messages of a round and rank that the shm library carries.
 POLLED = {
     "irecv-send-wait": 1,
     "irecv-ssend-wait": 1,
@@ -47,11 +47,9 @@ def patterns(mpi: Mpi, compiler: Compiler) -> Path:
 
 
 @EVERY
-def test_nobody_waits_for_the_patience(mpi: Mpi, layer: Layer, patterns: Path, tmp_path: Path) -> None:
+def test_nobody_waits_for_the_patience(mpi: Mpi, shm: Shm, patterns: Path, tmp_path: Path) -> None:
     record = tmp_path / "record"
-    done = layer.run(
-        2, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"record": str(record), **STALLED}
-    )
+    done = shm.run(2, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"record": str(record), **STALLED})
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()] == list(POLLED)
     counts = carried(record)
@@ -63,10 +61,10 @@ def test_nobody_waits_for_the_patience(mpi: Mpi, layer: Layer, patterns: Path, t
 
 
 @EVERY
-def test_nobody_waits_for_a_rank_in_a_collective(layer: Layer, patterns: Path, tmp_path: Path) -> None:
+def test_nobody_waits_for_a_rank_in_a_collective(shm: Shm, patterns: Path, tmp_path: Path) -> None:
     """Its sender leaves a copy; a synchronous one ends when MPI has matched its token."""
     record = tmp_path / "record"
-    done = layer.run(
+    done = shm.run(
         2, patterns, str(ROUNDS), str(BYTES), *IN_COLLECTIVES, settings={"record": str(record), **STALLED}
     )
     assert done.returncode == 0, done.stderr
@@ -77,19 +75,17 @@ def test_nobody_waits_for_a_rank_in_a_collective(layer: Layer, patterns: Path, t
 
 
 @ONE
-def test_rings_of_four(layer: Layer, patterns: Path, tmp_path: Path) -> None:
+def test_rings_of_four(shm: Shm, patterns: Path, tmp_path: Path) -> None:
     record = tmp_path / "record"
-    done = layer.run(
-        4, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"record": str(record), **STALLED}
-    )
+    done = shm.run(4, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"record": str(record), **STALLED})
     assert done.returncode == 0, done.stderr
     assert carried(record)["ESCAPE"] == 0
 
 
 @ONE
-def test_receivers_that_come_late_are_left_to_mpi(layer: Layer, patterns: Path, tmp_path: Path) -> None:
+def test_receivers_that_come_late_are_left_to_mpi(shm: Shm, patterns: Path, tmp_path: Path) -> None:
     record = tmp_path / "record"
-    done = layer.run(
+    done = shm.run(
         2,
         patterns,
         "40",

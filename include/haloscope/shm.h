@@ -1,6 +1,6 @@
-// What the protocol layer adds to MPI: receive buffers of its own (MPI_Irecv with a NULL buffer), and memory
-// of the program's that messages are carried from. docs/reference/stencil.md. The functions are there where
-// libhaloscope-stencil.so is preloaded or linked.
+// What the shm library adds to MPI: receive buffers of its own (MPI_Irecv with a NULL buffer), and memory
+// of the program's that messages are carried from. docs/reference/shm.md. The functions are there where
+// libhaloscope-shm.so is preloaded or linked.
 #pragma once
 
 #include <mpi.h>

@@ -1,6 +1,6 @@
-"""The protocol layer: a program sees the same of its messages as without the layer.
+"""The shm library: a program sees the same of its messages as without the shm library.
 
-tests/hide/programs/stencil/conform has a case for each of MPI's rules; random.c has the rest.
+tests/hide/programs/shm/conform has a case for each of MPI's rules; random.c has the rest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 from support.mpi import NAMES, Mpi
 from support.programs import Compiler
-from support.protocols import CONFORM, RANDOM, Layer, carried, conform_flags, offered
+from support.shm import CONFORM, RANDOM, Shm, carried, conform_flags, offered
 
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 # Open MPI 4 with CMA writes beyond the end of a receive that is too small.
@@ -31,7 +31,7 @@ def conform(mpi: Mpi, compiler: Compiler) -> Path:
 
 @pytest.fixture(scope="module")
 def bare(compiler: Compiler) -> Bare:
-    """What the cases note without the layer."""
+    """What the cases note without the shm library."""
 
     @cache
     def lines(mpi: Mpi, ranks: int, mode: str, kinds: tuple[str, ...]) -> Lines:
@@ -46,13 +46,13 @@ def bare(compiler: Compiler) -> Bare:
     return lines
 
 
-def differences(with_layer: Lines, without: Lines) -> str:
+def differences(with_shm: Lines, without: Lines) -> str:
     """The first line that differs, and the first place where it does."""
-    for got, wanted in zip(with_layer, without, strict=False):
+    for got, wanted in zip(with_shm, without, strict=False):
         if got != wanted:
             pairs = zip(got.split(), wanted.split(), strict=False)
             return got[:60] + " … " + next((f"{x} instead of {y}" for x, y in pairs if x != y), "")
-    return f"{len(with_layer)} lines instead of {len(without)}"
+    return f"{len(with_shm)} lines instead of {len(without)}"
 
 
 @ONE
@@ -72,9 +72,9 @@ def differences(with_layer: Lines, without: Lines) -> str:
         pytest.param(4, {"patience": "0", "pool": "1"}, {"GET", "ESCAPE"}, marks=pytest.mark.long),
     ],
 )
-def test_messages_are_as_without_the_layer(
+def test_messages_are_as_without_the_shm_library(
     mpi: Mpi,
-    layer: Layer,
+    shm: Shm,
     conform: Path,
     bare: Bare,
     tmp_path: Path,
@@ -85,7 +85,7 @@ def test_messages_are_as_without_the_layer(
     kinds = ("shared", "mixed")
     wanted = bare(mpi, ranks, "plain", kinds)
     record = tmp_path / "record"
-    done = layer.run(ranks, conform, "plain", *kinds, settings={"record": str(record), **settings})
+    done = shm.run(ranks, conform, "plain", *kinds, settings={"record": str(record), **settings})
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines == wanted, differences(lines, wanted)
@@ -95,25 +95,25 @@ def test_messages_are_as_without_the_layer(
 @ONE
 @pytest.mark.parametrize("protocol", ["dynamic", "steal"])
 @pytest.mark.parametrize("mode", ["errors", "threads"])
-def test_errors_and_threads_are_as_without_the_layer(
-    mpi: Mpi, layer: Layer, conform: Path, bare: Bare, mode: str, protocol: str
+def test_errors_and_threads_are_as_without_the_shm_library(
+    mpi: Mpi, shm: Shm, conform: Path, bare: Bare, mode: str, protocol: str
 ) -> None:
     ranks, kinds = {"errors": 2, "threads": 3}[mode], ("shared", "mixed")
     wanted = bare(mpi, ranks, mode, kinds)
     env = NO_CMA if mode == "errors" else None
-    done = layer.run(ranks, conform, mode, *kinds, env=env, settings={"protocol": protocol})
+    done = shm.run(ranks, conform, mode, *kinds, env=env, settings={"protocol": protocol})
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines == wanted, differences(lines, wanted)
 
 
 @pytest.mark.parametrize("mpi", [*NAMES[1:], "standard-wheel"], indirect=True)
-def test_other_mpis_are_as_without_the_layer(
-    mpi: Mpi, layer: Layer, conform: Path, bare: Bare, tmp_path: Path
+def test_other_mpis_are_as_without_the_shm_library(
+    mpi: Mpi, shm: Shm, conform: Path, bare: Bare, tmp_path: Path
 ) -> None:
     wanted = bare(mpi, 2, "plain", ("mixed",))
     record = tmp_path / "record"
-    done = layer.run(2, conform, "plain", "mixed", settings={"record": str(record), "measure": "off"})
+    done = shm.run(2, conform, "plain", "mixed", settings={"record": str(record), "measure": "off"})
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines == wanted, differences(lines, wanted)
@@ -121,11 +121,11 @@ def test_other_mpis_are_as_without_the_layer(
 
 
 @ONE
-def test_what_is_carried_is_of_shared_memory(layer: Layer, conform: Path, tmp_path: Path) -> None:
+def test_what_is_carried_is_of_shared_memory(shm: Shm, conform: Path, tmp_path: Path) -> None:
     """Nothing of the heap, by default, but what has holes: that is packed into memory that is."""
     for kind in ("shared", "heap"):
         record = tmp_path / kind
-        done = layer.run(2, conform, "plain", kind, settings={"record": str(record)})
+        done = shm.run(2, conform, "plain", kind, settings={"record": str(record)})
         assert done.returncode == 0, done.stderr
     shared, heap = carried(tmp_path / "shared"), carried(tmp_path / "heap")
     assert offered(tmp_path / "shared") > 50
@@ -152,7 +152,7 @@ def test_what_is_carried_is_of_shared_memory(layer: Layer, conform: Path, tmp_pa
 def test_random_programs_get_every_byte(
     mpi: Mpi,
     compiler: Compiler,
-    layer: Layer,
+    shm: Shm,
     tmp_path: Path,
     messages: int,
     ranks: int,
@@ -163,7 +163,7 @@ def test_random_programs_get_every_byte(
     program = compiler(mpi, RANDOM, ["-Wall", "-Wextra"])
     record = tmp_path / "record"
     words = (str(seed), str(messages))
-    done = layer.run(ranks, program, *words, settings={"record": str(record), **settings})
+    done = shm.run(ranks, program, *words, settings={"record": str(record), **settings})
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[0]) >= messages
     assert offered(record) > messages / 100

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Sizes around the least that the layer carries itself, 32 KiB. */
+/* Sizes around the least that the shm library carries itself, 32 KiB. */
 enum { small = 1000, least = 32768, large = 100000, larger = 300001, huge = 1 << 20 };
 
 typedef struct {

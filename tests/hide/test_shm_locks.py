@@ -1,4 +1,4 @@
-"""Under its lock the protocol layer calls nothing of MPI that blocks, and no handler of errors."""
+"""Under its lock the shm library calls nothing of MPI that blocks, and no handler of errors."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from support.mpi import CHECKOUT
 
-LAYER = CHECKOUT / "src" / "hide" / "shm"
-SOURCES = sorted([*LAYER.glob("*.hpp"), *LAYER.glob("*.cpp")])
+FOLDER = CHECKOUT / "src" / "hide" / "shm"
+SOURCES = sorted([*FOLDER.glob("*.hpp"), *FOLDER.glob("*.cpp")])
 _COLLECTIVE = "Barrier|Bcast|Allreduce|Reduce|Allgather|Alltoall|Gather|Scatter|Comm_dup|Comm_split"
 BLOCKING = re.compile(
     rf"(?:next|real)\.((?:Wait\w*|Recv|Mrecv|Send|Ssend|Rsend|Sendrecv\w*|Probe|Mprobe|{_COLLECTIVE}"

@@ -1,5 +1,5 @@
-/* Preloaded behind the layer: sends of so many bytes to so many, SLOW_FROM to SLOW_TO, take SLOW_US longer.
- * Tokens are short, and what MPI carries is long. */
+/* Preloaded behind the shm library: sends of so many bytes to so many, SLOW_FROM to SLOW_TO, take SLOW_US
+ * longer. Tokens are short, and what MPI carries is long. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <time.h>
