@@ -126,7 +126,7 @@ tidy() {
   add_preloaded src/watch "$build/watch" '/src/(watch|interpose)/.*[.]cpp$'
   add_preloaded src/hide/inject "$build/inject"
   add_preloaded src/hide/place "$build/place"
-  add_preloaded src/hide/layer "$build/layer"
+  add_preloaded src/hide/shm "$build/shm"
   "$bin/cmake" -S src/explain -B "$build/explain" -G Ninja --log-level=WARNING \
     -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_UNITY_BUILD=ON >/dev/null || status=1
   add_build "$build/explain" '/src/explain/.*[.]cpp$'
@@ -143,7 +143,7 @@ tidy() {
     left_out "what is made with SimGrid: no smpicxx"
   fi
   add_folders -std=c++20 -Iinclude -isystem include/caliper -Isrc "-I$build/watch/generated" -isystem "$mpi" < <(
-    files 'apps/*.cpp' 'src/hide/overlap/*.cpp' 'src/hide/halo/*.cpp' 'src/hide/layer/heap/*.cpp' 'src/predict/*.cpp' \
+    files 'apps/*.cpp' 'src/hide/overlap/*.cpp' 'src/hide/halo/*.cpp' 'src/hide/shm/heap/*.cpp' 'src/predict/*.cpp' \
       'tests/*.cpp' 'benchmarks/*.cpp' ':!src/predict/simulate/*' ':!apps/amg/*' ':!apps/poisson/*' \
       ':!tests/hide/programs/fem/*' ':!benchmarks/overlap/peers/*' ':!benchmarks/predict/kept/*')
   printf '%s\n' "${jobs[@]}" | xargs -d '\n' -P "$(nproc)" -I{} bash -c 'check_text {}' || status=1

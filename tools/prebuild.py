@@ -26,7 +26,7 @@ from typing import Protocol
 from haloscope.base.headers import Headers, find_headers, library_version
 from haloscope.base.objects import Library, abi_of, is_elf
 from haloscope.base.prebuilt import DESCRIPTION, SOURCES, functions, wrapped
-from haloscope.hide import build_injector, build_placer, build_protocols
+from haloscope.hide import build_injector, build_placer, build_shm_library
 from haloscope.watch import build_recorder
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -47,7 +47,7 @@ class Built(Protocol):
 
 
 Build = Callable[[Headers, bool], Built]
-BUILDS: tuple[Build, ...] = (build_recorder, build_injector, build_placer, build_protocols)
+BUILDS: tuple[Build, ...] = (build_recorder, build_injector, build_placer, build_shm_library)
 _GLIBC = re.compile(rb"GLIBC_(\d+)\.(\d+)")
 
 

@@ -39,7 +39,7 @@ from haloscope.reproduce.lab import SPECIFIED
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _PART = re.compile(r"(<!-- ([a-z]+): ([^\n]*?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
-_SETTINGS = {"watch": watch.SETTINGS, "watch to recorder": watch.PASSED_ON, "stencil": hide.STENCIL_SETTINGS}
+_SETTINGS = {"watch": watch.SETTINGS, "watch to recorder": watch.PASSED_ON, "shm": hide.SHM_SETTINGS}
 _DEFAULT = re.compile(r"\s*\[(?:default: )?([^\[\]]*)\]$")
 
 

@@ -36,7 +36,7 @@ apps::Options options(Parameters &p) {
       "type (0, 1: box, 2, 3: spheroid; even: its surface), bounce (0, 1, 2), centre, movement, size, growth",
       Object::words);
   o.add("memory", p.memory, "KIND", "communication buffers are from mpi (MPI_Alloc_mem) or malloc");
-  o.add("null-buffers", p.null_buffers, "", "receive into buffers of the stencil layer (MPIX_Get_recv_buf)");
+  o.add("null-buffers", p.null_buffers, "", "receive into buffers of the shm library (MPIX_Get_recv_buf)");
   o.add("initial", p.initial, "FIELD", "scattered or uniform");
   o.add("verbose", p.verbose, "", "print each variable's sum, and the blocks at the end");
   return o;

@@ -31,7 +31,7 @@ ReceiveBuffers required(bool wanted) {
   const ReceiveBuffers found = wanted ? receive_buffers() : ReceiveBuffers{};
   if (wanted && !found)
     throw apps::UsageError("--null-buffers needs MPIX_Get_recv_buf, which this MPI has not: start with "
-                           "'haloscope stencil -- mpiexec ...'");
+                           "'haloscope shm -- mpiexec ...'");
   return found;
 }
 

@@ -1,4 +1,4 @@
-"""The bundled application amr from begin to end, below the layer and without it by turns."""
+"""The bundled application amr from begin to end, below the shm library and without it by turns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from programs import Floats, Library, layered, output, row
+from programs import Floats, Library, output, row, with_shm
 
 from haloscope.base.building import build_application
 
@@ -56,9 +56,9 @@ def _measure(what: str, library: Library, run: Run, launches: int, flags: str, s
     kinds = {
         "MPI_Alloc_mem": ((), ("--memory", "mpi")),
         "malloc": ((), ("--memory", "malloc")),
-        "layer, MPI_Alloc_mem": (layered(), ("--memory", "mpi")),
-        "layer, NULL buffers": (layered(), ("--memory", "mpi", "--null-buffers")),
-        "layer, malloc, --share-heap": (layered("--share-heap"), ("--memory", "malloc")),
+        "shm, MPI_Alloc_mem": (with_shm(), ("--memory", "mpi")),
+        "shm, NULL buffers": (with_shm(), ("--memory", "mpi", "--null-buffers")),
+        "shm, malloc, --share-heap": (with_shm("--share-heap"), ("--memory", "malloc")),
     }
     program = str(build_application("amr", quiet=True))
     times: dict[str, list[tuple[float, ...]]] = defaultdict(list)
@@ -75,7 +75,7 @@ def _measure(what: str, library: Library, run: Run, launches: int, flags: str, s
 def _rows(library: Library, what: str, times: dict[str, Floats], share: float | None) -> None:
     peer = min(("MPI_Alloc_mem", "malloc"), key=lambda kind: float(np.median(times[kind])))
     for kind, own in times.items():
-        if kind.startswith("layer"):
+        if kind.startswith("shm"):
             row(
                 f"{what}: {kind}",
                 own,

@@ -15,9 +15,9 @@ from statistics import median
 
 import numpy as np
 from common import emit, estimate
-from layer import steal
 from programs import Floats, Library, exchanges
 from sharing import MOST_CHUNKS, Machine, chunk_of, time_of
+from shm import steal
 
 __all__ = ["measure"]
 

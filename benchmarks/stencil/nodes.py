@@ -43,7 +43,7 @@ HIDDEN = 94.0  # % of the exchange
 REACHED = 0.90  # of what the kernel's network leaves
 # Of the time of Open MPI's exchange.
 LATENCY = {"256 KiB": 0.68, "2 MiB": 0.62}
-# Of the program; what the layer does with its own buffers is the scheme of the slides.
+# Of the program; what the shm library does with its own buffers is the scheme of the slides.
 MEMORY: dict[str, Settings] = {
     "alloc": {"memory": "alloc"},
     "NULL buffers": {"memory": "alloc", "null_buffers": True},
@@ -52,19 +52,19 @@ MEMORY: dict[str, Settings] = {
 # Measures with the settings of its first word, and prints the records.
 PROGRAM = """\
 import json, sys
-from haloscope.hide import build_protocols_for
+from haloscope.hide import build_shm_library_for
 from haloscope.predict.bench import StencilMethod, stencil, write_stencil
-method = StencilMethod(layers=("off", "on"), **json.loads(sys.argv[1]))
-result = stencil(method, launcher=sys.argv[2:], build_layer=build_protocols_for)
+method = StencilMethod(shm=("off", "on"), **json.loads(sys.argv[1]))
+result = stencil(method, launcher=sys.argv[2:], build_shm=build_shm_library_for)
 write_stencil(result, "json", False, sys.stdout)
 """
 LEAST_INTRA = 0.15  # of inter-only, else the ideal is trivial
 
 
 def measure(library: Library, rounds: int) -> None:
-    """Rows of the 7-point stencil, overlap and amr, with the layer and without it by turns."""
+    """Rows of the 7-point stencil, overlap and amr, with the shm library and without it by turns."""
     one_node = json.loads(output(_command("stencil", 2, rounds, iterations=40, warmup=5)))
-    _latency(one_node, "two ranks on one node: layer, alloc", aimed=True)
+    _latency(one_node, "two ranks on one node: shm, alloc", aimed=True)
     mpi = _found()
     if mpi is None:
         return
@@ -161,16 +161,14 @@ def _medians(record: Record, part: str) -> Floats:
 
 
 def _ideal(records: list[Record], memory: str) -> None:
-    by_layer = {
-        layer: {one["bytes"]: one for one in records if one["layer"] == layer} for layer in ("off", "on")
-    }
+    by_shm = {shm: {one["bytes"]: one for one in records if one["shm"] == shm} for shm in ("off", "on")}
     for size, count in SIZES.items():
-        # Without the layer malloc's memory is like any other.
-        kinds = (("on", f"layer, {memory}"), ("off", "Open MPI"))[: 2 if memory == "alloc" else 1]
-        for layer, who in kinds:
-            one = by_layer[layer][count]
+        # Without the shm library malloc's memory is like any other.
+        kinds = (("on", f"shm, {memory}"), ("off", "Open MPI"))[: 2 if memory == "alloc" else 1]
+        for shm, who in kinds:
+            one = by_shm[shm][count]
             share = one["intra"] / one["inter"]
-            aimed = layer == "on" and memory != "share-heap" and share >= LEAST_INTRA
+            aimed = shm == "on" and memory != "share-heap" and share >= LEAST_INTRA
             row(
                 f"7-point total against ideal, {size}, {who}",
                 _medians(one, "total"),
@@ -178,12 +176,12 @@ def _ideal(records: list[Record], memory: str) -> None:
                 f"ideal, intra {share:.0%} of inter",
                 1 / IDEAL if aimed else None,
             )
-    _latency(records, f"two nodes: layer, {memory}", memory != "share-heap")
+    _latency(records, f"two nodes: shm, {memory}", memory != "share-heap")
 
 
 def _latency(records: list[Record], where: str, aimed: bool) -> None:
     for size, count in SIZES.items():
-        times = {one["layer"]: _medians(one, "total") for one in records if one["bytes"] == count}
+        times = {one["shm"]: _medians(one, "total") for one in records if one["bytes"] == count}
         row(
             f"3-D stencil, {size}, {where}",
             times["on"],
@@ -194,14 +192,14 @@ def _latency(records: list[Record], where: str, aimed: bool) -> None:
 
 
 def _exchange(records: list[Record], case: str) -> None:
-    times = {one["layer"]: _medians(one, "communication") for one in records}
-    row(f"{case}: layer, NULL buffers", times["on"], times["off"], "Open MPI")
+    times = {one["shm"]: _medians(one, "communication") for one in records}
+    row(f"{case}: shm, NULL buffers", times["on"], times["off"], "Open MPI")
 
 
 def _overlaps(records: list[Record]) -> dict[str, Floats]:
-    """In each launch, without the layer and with it, % of the exchange that are hidden."""
+    """In each launch, without the shm library and with it, % of the exchange that are hidden."""
     return {
-        one["layer"]: 100
+        one["shm"]: 100
         * (1 - (_medians(one, "both") - _medians(one, "computation")) / _medians(one, "communication"))
         for one in records
     }

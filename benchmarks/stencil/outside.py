@@ -1,4 +1,4 @@
-"""Programs of others, built outside the repository: with the layer and without it by turns, and what
+"""Programs of others, built outside the repository: with the shm library and without it by turns, and what
 share of their time is copying within the node, which is all that could be gained; on two ranks, and on two
 emulated nodes of two ranks each."""
 
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from common import MPI_ENVIRONMENT, emit, estimate
 from nodes import on_nodes
-from programs import Floats, Library, exchanges, layered, output, row
+from programs import Floats, Library, exchanges, output, row, with_shm
 from waiting import MELT
 
 import haloscope
@@ -229,14 +229,14 @@ def _compare(
     run: Callable[[Sequence[str]], str] = output,
     where: str = "",
 ) -> None:
-    times: dict[str, list[float]] = {"bare": [], "layer": []}
-    kinds = {"bare": [], "layer": layered("--share-heap", measures=True)}
+    times: dict[str, list[float]] = {"bare": [], "shm": []}
+    kinds = {"bare": [], "shm": with_shm("--share-heap", measures=True)}
     for turn in range(rounds):
         for kind in sorted(kinds, reverse=turn % 2 == 1):
             times[kind].append(_run(program, [*kinds[kind], *words], directory, run))
     row(
-        library.case(f"{program.name}{where}: layer, --share-heap"),
-        np.array(times["layer"]),
+        library.case(f"{program.name}{where}: shm, --share-heap"),
+        np.array(times["shm"]),
         np.array(times["bare"]),
         f"{library.name}: the same",
         NO_SLOWER,

@@ -28,10 +28,10 @@ __all__ = [
     "Floats",
     "Library",
     "exchanges",
-    "layered",
     "libraries",
     "output",
     "row",
+    "with_shm",
 ]
 
 HERE = Path(__file__).resolve().parent
@@ -84,16 +84,16 @@ def libraries() -> Iterator[Library]:
             yield Library(f"{name} (wheel)", Toolchain(folder / "mpicxx", folder / "mpiexec"))
 
 
-def layered(*options: str, chunk: int = 0, measures: bool = False) -> list[str]:
-    """Return what stands before a launch command for the protocol layer, with chunks of so many bytes.
+def with_shm(*options: str, chunk: int = 0, measures: bool = False) -> list[str]:
+    """Return what stands before a launch command for the shm library, with chunks of so many bytes.
 
     It carries all that it can, unless it `measures` for itself what is faster.
     """
     command = Path(sys.executable).with_name("haloscope")
-    record = Path(tempfile.gettempdir()) / f"stencil-{os.getpid()}.csv"
+    record = Path(tempfile.gettempdir()) / f"shm-{os.getpid()}.csv"
     variables = {"MEASURE": "" if measures else "off", "CHUNK": chunk or ""}
-    settings = [f"HALOSCOPE_STENCIL_{name}={value}" for name, value in variables.items() if value]
-    return ["env", *settings, str(command), "stencil", "--quiet", "-o", str(record), *options, "--"]
+    settings = [f"HALOSCOPE_SHM_{name}={value}" for name, value in variables.items() if value]
+    return ["env", *settings, str(command), "shm", "--quiet", "-o", str(record), *options, "--"]
 
 
 def output(words: Sequence[str], environment: Mapping[str, str] = MPI_ENVIRONMENT) -> str:

@@ -1,6 +1,6 @@
 /* What small messages could gain by rings in shared memory: rings ROUNDS BYTES... prints "BYTES WAY SECONDS"
  * for half a ping-pong, medians of blocks that take turns: by MPI; by a ring of one slot, which no MPI
- * matches; and by such a ring of a message that MPI matches by a token, as the layer's are. */
+ * matches; and by such a ring of a message that MPI matches by a token, as the shm library's are. */
 #include <mpi.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-"""Stencils: exchanges of two ranks on a node through the halo library and below the layer, against
+"""Stencils: exchanges of two ranks on a node through the halo library and below the shm library, against
 MPI's best; what programs do beside a posted receive, and with memory of every kind; LAMMPS; programs of
 others that are built elsewhere; the shared heap; a helper that steals,
 and a model of more; small messages; amr; 7-point stencils and overlap on emulated nodes.
 
-Ways take turns in one run, launches with and without the layer too. Blocks are of 20 exchanges, of
+Ways take turns in one run, launches with and without the shm library too. Blocks are of 20 exchanges, of
 which the first 3 are left out; buffers are rewritten before each exchange and read after it. The
 peer is the MPI way that is fastest over the whole run. Copies alone are the limit.
 """
@@ -19,32 +19,32 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import amr
 import halo
 import helpers
-import layer
 import nodes
 import outside
 import rings
 import scale
+import shm
 import waiting
 from programs import libraries
 
 TOPICS = {
     "halo": lambda library, rounds: halo.measure(library, 2 * rounds),
     "limits": halo.measure_limits,
-    "layer": layer.measure,
+    "shm": shm.measure,
     "waiting": waiting.measure,
     "memories": waiting.measure_memories,
     "rings": rings.measure,
     "heap": waiting.measure_heap,
     "lammps": waiting.measure_lammps,
-    "stealing": layer.measure_stealing,
+    "stealing": shm.measure_stealing,
     "helpers": helpers.measure,
-    "small": lambda library, rounds: layer.measure_small(library, 2 * rounds),
+    "small": lambda library, rounds: shm.measure_small(library, 2 * rounds),
     "amr": amr.measure,
     "scale": scale.measure,
     "nodes": nodes.measure,
 }
 # Of the other MPI libraries.
-COMPARED = {"halo": halo.measure, "layer": layer.measure, "waiting": waiting.measure, "rings": rings.measure}
+COMPARED = {"halo": halo.measure, "shm": shm.measure, "waiting": waiting.measure, "rings": rings.measure}
 PROGRAMS = "outside"
 
 

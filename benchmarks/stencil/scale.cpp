@@ -1,4 +1,4 @@
-// What the protocol layer takes of a rank that exchanges with its two neighbours in a ring, whatever the
+// What the shm library takes of a rank that exchanges with its two neighbours in a ring, whatever the
 // number of ranks: each rank's seconds of the wall clock and of its processor in MPI_Init, KiB of page
 // tables, KiB of its own shared memory, and how many others' shared memory it has touched. Prints a line a
 // rank.

@@ -1,4 +1,4 @@
-"""What a rank pays for the layer on a node of many ranks: memory at 2 to 128 ranks, start-up at up to 256.
+"""Cost of the shm library per rank on a large node: memory at 2 to 128 ranks, start-up at up to 256.
 
 Ranks exchange with two neighbours in a ring, beside which stands what each of 2 ranks pays. There are more
 ranks than cores: memory and the processor's time are right, and time by the clock says little. Start-up is
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from common import MPI_ENVIRONMENT, emit, estimate
 from numpy.typing import NDArray
-from programs import CHECKOUT, Library, layered, output
+from programs import CHECKOUT, Library, output, with_shm
 
 from haloscope.base.building import build_executable
 
@@ -34,11 +34,11 @@ def measure(library: Library, rounds: int) -> None:
     """Rows of all numbers of ranks; a third of the launches of each."""
     few = max(3, rounds // 3)
     program = library.program("scale")
-    found: dict[str, dict[int, Floats]] = {"layer": {}, "bare": {}}
+    found: dict[str, dict[int, Floats]] = {"shm": {}, "bare": {}}
     for ranks in RANKS:
-        for kind, before in (("layer", layered()), ("bare", [])):
+        for kind, before in (("shm", with_shm()), ("bare", [])):
             found[kind][ranks] = _launches([*before, *library.launch(ranks), str(program)], few)
-    carried, bare = found["layer"], found["bare"]
+    carried, bare = found["shm"], found["bare"]
     _rows("its own shared memory", {ranks: carried[ranks][:, ARENA] for ranks in RANKS}, "KiB")
     _rows("page tables", {ranks: (carried[ranks] - bare[ranks])[:, TABLES] for ranks in RANKS}, "KiB")
     for ranks in RANKS[2:]:
@@ -47,7 +47,7 @@ def measure(library: Library, rounds: int) -> None:
             f"{ranks} ranks, a rank: others whose memory it touched", touched, 3 + 0 * touched, "at most", ""
         )
         init, alone = 1e3 * carried[ranks][:, INIT], 1e3 * bare[ranks][:, INIT]
-        _row(f"{ranks} ranks: MPI_Init by the clock", init, alone, "without the layer", "ms")
+        _row(f"{ranks} ranks: MPI_Init by the clock", init, alone, "without the shm library", "ms")
     _rows("processor time to find the others' memory", _startup(few), "us")
 
 
@@ -62,7 +62,7 @@ def _launches(words: Sequence[str], rounds: int) -> Floats:
 
 
 def _startup(rounds: int) -> dict[int, Floats]:
-    heap, halo = CHECKOUT / "src/hide/layer/heap", CHECKOUT / "src/hide/halo"
+    heap, halo = CHECKOUT / "src/hide/shm/heap", CHECKOUT / "src/hide/halo"
     sources = [heap / "shared_arena.cpp", heap / "extents.cpp", halo / "shared_file.cpp"]
     own = CHECKOUT / "benchmarks" / "stencil" / "startup.cpp"
     program = build_executable("startup", [own, *sources], [heap, halo, own.parent], quiet=True)

@@ -12,7 +12,7 @@ from math import ceil
 __all__ = ["MOST_CHUNKS", "Machine", "chunk_of", "time_of"]
 
 MOST_CHUNKS = 64  # of a copy: a bit each
-LEAST_CHUNK = 64 << 10  # HALOSCOPE_STENCIL_CHUNK
+LEAST_CHUNK = 64 << 10  # HALOSCOPE_SHM_CHUNK
 PAGE = 4096
 
 
@@ -28,7 +28,7 @@ class Machine:
 
 
 def chunk_of(size: int, copiers: int) -> int:
-    """The chunks that the layer makes for so many copiers (`divided` in layer/copying.cpp)."""
+    """The chunks that the shm library makes for so many copiers (`divided` in shm/copying.cpp)."""
     pages = ceil(size / (4 * copiers) / PAGE)
     return max(pages * PAGE, LEAST_CHUNK, ceil(size / MOST_CHUNKS))
 

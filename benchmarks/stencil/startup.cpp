@@ -1,9 +1,9 @@
-// What each of so many processes takes to find the memory of all others, as the layer does in MPI_Init:
-// prints a line a process, microseconds of its processor to open and map the others' arenas, and to ask the
-// kernel once for each whether it may read there.
+// What each of so many processes takes to find the memory of all others, as the shm library does in
+// MPI_Init: prints a line a process, microseconds of its processor to open and map the others' arenas, and to
+// ask the kernel once for each whether it may read there.
 //
 //   startup PROCESSES
-#include "hide/layer/heap/shared_arena.hpp"
+#include "hide/shm/heap/shared_arena.hpp"
 
 #include <atomic>
 #include <charconv>

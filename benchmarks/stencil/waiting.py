@@ -1,5 +1,5 @@
 """What programs do beside a posted receive, a program of others, and what the shared heap takes:
-with the layer and without it by turns."""
+with the shm library and without it by turns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from common import MPI_ENVIRONMENT, emit, estimate
-from programs import HERE, Library, layered, output, row
+from programs import HERE, Library, output, row, with_shm
 
 from haloscope.hide import build_heap
 
@@ -74,22 +74,22 @@ def measure(library: Library, rounds: int) -> None:
         program = _built(library, "patterns", directory)
         for size, count in SIZES.items():
             words = [*library.launch(2), program, "300", str(count), *PATTERNS]
-            found = _in_turn(layered(), words, rounds)
+            found = _in_turn(with_shm(), words, rounds)
             for pattern in PATTERNS:
                 row(
-                    library.case(f"{pattern} of {size}: layer, MPI_Alloc_mem"),
-                    np.array(found["layer", pattern]),
+                    library.case(f"{pattern} of {size}: shm, MPI_Alloc_mem"),
+                    np.array(found["shm", pattern]),
                     np.array(found["bare", pattern]),
                     f"{library.name}: the same",
                     NO_SLOWER if library.targeted else None,
                 )
 
 
-def _in_turn(layer: Sequence[str], words: Sequence[str], rounds: int) -> dict[tuple[str, str], list[float]]:
-    """Times by way (bare, layer) and pattern, of a program without and with the layer in turn."""
+def _in_turn(shm: Sequence[str], words: Sequence[str], rounds: int) -> dict[tuple[str, str], list[float]]:
+    """Times by way (bare, shm) and pattern, of a program without and with the shm library in turn."""
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for _ in range(rounds):
-        for kind, prefix in (("bare", ()), ("layer", layer)):
+        for kind, prefix in (("bare", ()), ("shm", shm)):
             for line in output([*prefix, *words]).splitlines():
                 pattern, time = line.split()
                 found[kind, pattern].append(float(time))
@@ -97,17 +97,17 @@ def _in_turn(layer: Sequence[str], words: Sequence[str], rounds: int) -> dict[tu
 
 
 def measure_memories(library: Library, rounds: int) -> None:
-    """Rows of the commonest patterns, from memory as programs have it; the layer chooses for itself."""
+    """Rows of the commonest patterns, from memory as programs have it; the shm library chooses for itself."""
     with tempfile.TemporaryDirectory() as directory:
         program = _built(library, "patterns", directory)
         for memory in MEMORIES:
             for size, count in COMMON_SIZES.items():
                 words = [*library.launch(2), program, "500", str(count), memory, *COMMON]
-                found = _in_turn(layered("--share-heap", measures=True), words, rounds)
+                found = _in_turn(with_shm("--share-heap", measures=True), words, rounds)
                 for pattern in COMMON:
                     row(
-                        library.case(f"{pattern} of {size}: layer, {memory}, --share-heap"),
-                        np.array(found["layer", pattern]),
+                        library.case(f"{pattern} of {size}: shm, {memory}, --share-heap"),
+                        np.array(found["shm", pattern]),
                         np.array(found["bare", pattern]),
                         f"{library.name}: the same",
                         NO_SLOWER,
@@ -125,10 +125,10 @@ def measure_lammps(library: Library, rounds: int) -> None:
             words = [*library.launch(2), "lmp", "-in", str(text), "-log", "none"]
             times: dict[str, list[float]] = defaultdict(list)
             for _ in range(rounds):
-                for kind, prefix in (("bare", []), ("heap", layered("--share-heap"))):
+                for kind, prefix in (("bare", []), ("heap", with_shm("--share-heap"))):
                     times[kind].append(_loop([*prefix, *words]))
         row(
-            f"LAMMPS, melt of {4 * cells**3} atoms: layer, --share-heap",
+            f"LAMMPS, melt of {4 * cells**3} atoms: shm, --share-heap",
             np.array(times["heap"]),
             np.array(times["bare"]),
             f"{library.name}: the same",

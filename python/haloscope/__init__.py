@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from haloscope.explain.findings import findings as findings
     from haloscope.hide import inject as inject
     from haloscope.hide import place as place
-    from haloscope.hide import stencil as stencil
+    from haloscope.hide import shm as shm
     from haloscope.hide.improve import improve as improve
     from haloscope.markov import regimes as regimes
     from haloscope.predict import model as model

@@ -216,7 +216,7 @@ int main(int count, char **arguments) { // NOLINT(bugprone-exception-escape): th
     print_start(grid);
     const std::string_view error = everywhere(grid, !wanted || library.exist())
                                        ? measured(grid, plan_of(options), library)
-                                       : "no MPIX_Get_recv_buf: the protocol layer is not loaded";
+                                       : "no MPIX_Get_recv_buf: the shm library is not loaded";
     if (grid.rank() == 0 && !error.empty())
       pairs::print(R"({"record":"error","text":)" + pairs::quoted(std::string(error)) + "}");
   }

@@ -1,4 +1,4 @@
-"""miniAMR's pattern within a node: communication by MPI alone, and by each of the layer's protocols.
+"""miniAMR's pattern within a node: communication by MPI alone, and by each of the shm library's protocols.
 
     .venv/bin/python studies/dynamic-stencil-protocols/miniamr.py DIR
 
@@ -31,8 +31,8 @@ SECONDS = re.compile(r"^time .* communication ([0-9.]+) s", re.MULTILINE)
 def communication(amr: str, cells: int, protocol: str) -> float:
     """Return the seconds that ranks communicate on average, with packing and unpacking."""
     words = [amr, *RUN.split(), *(word for axis in "xyz" for word in (f"--n{axis}", str(cells)))]
-    layer = [str(HALOSCOPE), "stencil", "--quiet", "--protocol", protocol, "--"] if protocol != "MPI" else []
-    command = [*layer, str(report_toolchain().launcher), "-n", "2", *words]
+    shm = [str(HALOSCOPE), "shm", "--quiet", "--protocol", protocol, "--"] if protocol != "MPI" else []
+    command = [*shm, str(report_toolchain().launcher), "-n", "2", *words]
     done = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=True)
     found = SECONDS.search(done.stdout)
     if found is None:

@@ -21,7 +21,7 @@ import polars as pl
 from common import NOT_HERE, draw, into, lines
 
 from haloscope.base.toolchain import toolchain
-from haloscope.hide import build_protocols_for
+from haloscope.hide import build_shm_library_for
 from haloscope.markov.figures import Figure, Panel, axis
 from haloscope.predict.bench import StencilMethod, stencil
 from haloscope.reproduce.study import write_figures
@@ -53,13 +53,13 @@ def cluster(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def rows_of(method: StencilMethod, said: str) -> list[dict[str, object]]:
-    """Measure, and return a row a layer and size: microseconds, percent, with `of` for what was measured."""
-    result = stencil(method, build_layer=build_protocols_for)
+    """Measure, and return a row per kind of launch and size: microseconds, percent, what was measured."""
+    result = stencil(method, build_shm=build_shm_library_for)
     rows: list[dict[str, object]] = []
     for one in result.series:
         values = one.figures()
         scale = {name: 1.0 if name in ("ratio", "overlap") else 1e6 for name in values}
-        of = said if one.layer == "on" else "MPI alone"
+        of = said if one.shm == "on" else "MPI alone"
         row: dict[str, object] = {"of": of, "bytes": one.bytes}
         for name, (middle, low, high) in values.items():
             row |= {name: middle * scale[name]}
@@ -76,13 +76,13 @@ def inside() -> None:
     for method in (METHOD, overlap):
         found[method.test] += rows_of(method, "")
         for protocol in PROTOCOLS:
-            found[method.test] += rows_of(replace(method, layers=("on",), protocol=protocol), protocol)
-    lent = replace(overlap, layers=("on",), null_buffers=True)
-    found["overlap"] += rows_of(lent, "dynamic, the layer's buffers")
+            found[method.test] += rows_of(replace(method, shm=("on",), protocol=protocol), protocol)
+    lent = replace(overlap, shm=("on",), null_buffers=True)
+    found["overlap"] += rows_of(lent, "dynamic, the shm library's buffers")
     late = replace(overlap, late=True)
     for method, said in (
         (late, ""),
-        (replace(late, layers=("on",), null_buffers=True), "the layer's buffers"),
+        (replace(late, shm=("on",), null_buffers=True), "the shm library's buffers"),
     ):
         for row in rows_of(method, said):
             found["overlap"].append(row | {"of": f"{row['of']}, receives after computing"})

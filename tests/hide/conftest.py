@@ -1,4 +1,4 @@
-"""What the tests of the injector and of the protocol layer share."""
+"""What the tests of the injector and of the shm library share."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from support.injected import PROGRAMS, Inject, Injected
 from support.missing import missing
 from support.mpi import REMEDY, Mpi, find
 from support.programs import Compiler
-from support.protocols import Layer, built_layer
+from support.shm import Shm, build_shm
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`make test` builds the protocol layer for Open MPI alone: that takes 20 seconds an MPI."""
+    """`make test` builds the shm library for Open MPI alone: that takes 20 seconds an MPI."""
     for item in items:
-        if "layer" not in getattr(item, "fixturenames", ()) or not hasattr(item, "callspec"):
+        if "shm" not in getattr(item, "fixturenames", ()) or not hasattr(item, "callspec"):
             continue
         if not str(item.callspec.params.get("mpi", "openmpi")).startswith("openmpi"):
             item.add_marker("long")
@@ -85,11 +85,11 @@ def scotch() -> None:
 
 
 @pytest.fixture(scope="session")
-def layers(haloscope: Path) -> Callable[[Mpi], Layer]:
-    """`layers(mpi)` is its layer."""
-    return cache(lambda mpi: built_layer(haloscope, mpi))
+def shm_of(haloscope: Path) -> Callable[[Mpi], Shm]:
+    """`shm_of(mpi)` is the shm library for it."""
+    return cache(lambda mpi: build_shm(haloscope, mpi))
 
 
 @pytest.fixture
-def layer(layers: Callable[[Mpi], Layer], mpi: Mpi) -> Layer:
-    return layers(mpi)
+def shm(shm_of: Callable[[Mpi], Shm], mpi: Mpi) -> Shm:
+    return shm_of(mpi)

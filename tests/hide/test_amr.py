@@ -282,11 +282,11 @@ def test_the_protocol_layer_changes_nothing(
     amr: Application, alone: dict[str, list[list[str]]], haloscope: Path, tmp_path: Path, buffers: list[str]
 ) -> None:
     division = "--npx 2 --npy 3 --init_x 2 --init_z 2".split()
-    record = tmp_path / "stencil.csv"
-    layer = [str(haloscope), "stencil", "--threshold", "1024", "-o", str(record), "--"]
+    record = tmp_path / "shm.csv"
+    shm = [str(haloscope), "shm", "--threshold", "1024", "-o", str(record), "--"]
     command = [*amr.mpi.launch(6), str(amr.program), *MOVING, *division, *buffers]
     done = subprocess.run(
-        [*layer, *command], env=amr.mpi.environment(), capture_output=True, text=True, check=False
+        [*shm, *command], env=amr.mpi.environment(), capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}

@@ -1,4 +1,4 @@
-"""The halo library: tests/hide/programs/stencil/halo.cpp looks at each byte that it gets."""
+"""The halo library: tests/hide/programs/shm/halo.cpp looks at each byte that it gets."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
 from support.processes import kill, processes_of, wait_for_end
 from support.programs import Compiler
-from support.protocols import Layer, carried
+from support.shm import Shm, carried
 
 HALO = CHECKOUT / "src" / "hide" / "halo"
-PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "stencil"
+PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "shm"
 C_ONLY = ("-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 EACH = pytest.mark.parametrize(
@@ -73,13 +73,15 @@ def test_one_rank_and_large_pages(mpi: Mpi, program: Path) -> None:
 
 
 @EACH
-def test_the_layer_carries_messages_of_a_halo(mpi: Mpi, program: Path, layer: Layer, tmp_path: Path) -> None:
+def test_the_shm_library_carries_messages_of_a_halo(
+    mpi: Mpi, program: Path, shm: Shm, tmp_path: Path
+) -> None:
     record = tmp_path / "record"
     settings = {"threshold": "1024", "patience": "1", "record": str(record)}
-    done = layer.run(2, program, "all", settings=settings)
+    done = shm.run(2, program, "all", settings=settings)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("right\n")
-    assert "by persistent requests, offered to the protocol layer" in done.stdout
+    assert "by persistent requests, offered to the shm library" in done.stdout
     assert carried(record)["GET"] > 0
 
 

@@ -1,4 +1,4 @@
-"""The shareable heap: tests/hide/programs/stencil/heap.cpp looks at what a program sees of it."""
+"""The shareable heap: tests/hide/programs/shm/heap.cpp looks at what a program sees of it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from support.missing import missing
 from support.mpi import CHECKOUT
 
 HIDE = CHECKOUT / "src" / "hide"
-PROGRAM = CHECKOUT / "tests" / "hide" / "programs" / "stencil" / "heap.cpp"
-ARENA = ("layer/heap/shared_arena", "layer/heap/extents", "halo/shared_file")
+PROGRAM = CHECKOUT / "tests" / "hide" / "programs" / "shm" / "heap.cpp"
+ARENA = ("shm/heap/shared_arena", "shm/heap/extents", "halo/shared_file")
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_another_process_reads_and_writes(program: Path) -> None:
         ("ulimit -v 200000; exec", {}, range(20, 80)),  # a quarter of the addresses
         ("ulimit -f 1000; exec", {}, range(1)),
         ("exec", {"FORBID": "memfd"}, range(100, 101)),
-        ("exec", {"HALOSCOPE_STENCIL_THRESHOLD": "1000001"}, range(1)),
+        ("exec", {"HALOSCOPE_SHM_THRESHOLD": "1000001"}, range(1)),
         ("exec", {"HALOSCOPE_HEAP_RESERVE": "much"}, range(100, 101)),
     ],
 )

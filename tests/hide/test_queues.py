@@ -14,9 +14,9 @@ from _pytest.mark import ParameterSet
 
 from support.mpi import CHECKOUT
 
-PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "stencil"
+PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "shm"
 HIDE = CHECKOUT / "src" / "hide"
-ARENA = ("layer/heap/shared_arena", "layer/heap/extents", "halo/shared_file")
+ARENA = ("shm/heap/shared_arena", "shm/heap/extents", "halo/shared_file")
 
 
 def run(

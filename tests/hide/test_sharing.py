@@ -50,8 +50,8 @@ def test_who_comes_late_finds_less_or_nothing(model: Any) -> None:
     assert model.time_of(8 * 64 * KIB, machine, 1, 64 * KIB) == pytest.approx(8 * 64 * KIB / CORE)
 
 
-def test_chunks_are_those_of_the_layer(model: Any) -> None:
+def test_chunks_are_those_of_the_shm_library(model: Any) -> None:
     assert model.chunk_of(2 * MIB, 4) == 128 * KIB  # four for each copier
-    assert model.chunk_of(2 * MIB, 8) == 64 * KIB  # not below HALOSCOPE_STENCIL_CHUNK
+    assert model.chunk_of(2 * MIB, 8) == 64 * KIB  # not below HALOSCOPE_SHM_CHUNK
     assert model.chunk_of(8 * MIB + 1, 2) == MIB + 4096  # whole pages
     assert model.chunk_of(512 * MIB, 32) == 8 * MIB  # 64 at most

@@ -13,7 +13,7 @@ import pytest
 
 from haloscope.base import building, paths
 from haloscope.base.headers import Headers
-from haloscope.hide import build_injector, build_placer, build_protocols
+from haloscope.hide import build_injector, build_placer, build_shm_library
 from haloscope.watch import build_recorder
 from support.mpi import CHECKOUT
 
@@ -36,7 +36,7 @@ def change(file: Path) -> None:
         text.write("\n")
 
 
-@pytest.mark.parametrize("build", [build_recorder, build_injector, build_placer, build_protocols])
+@pytest.mark.parametrize("build", [build_recorder, build_injector, build_placer, build_shm_library])
 def test_name_in_the_cache(build: Build, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: list[str] = []
 

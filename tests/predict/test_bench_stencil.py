@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from haloscope.base.errors import UsageError
-from haloscope.hide import build_protocols_for
+from haloscope.hide import build_shm_library_for
 from haloscope.predict.bench import StencilMethod, stencil, write_stencil
 from support.cluster import Cluster
 from support.command import Command
@@ -52,7 +52,7 @@ def measured(any_used: Mpi) -> Measured:
     def run(method: StencilMethod) -> list[dict[str, Any]]:
         told = io.StringIO()
         few = replace(method, iterations=6, warmup=1)
-        write_stencil(stencil(few, build_layer=build_protocols_for), "json", False, told)
+        write_stencil(stencil(few, build_shm=build_shm_library_for), "json", False, told)
         return json.loads(told.getvalue())  # type: ignore[no-any-return]
 
     return run
@@ -87,7 +87,7 @@ def test_four_dimensions(bench: Bench, measured: Measured) -> None:
     assert [one["bytes"] for one in records] == [1001, 65537]
     for one in records:
         assert one["sides"] == [2, 2, 1, 1]
-        assert (one["layer"], one["protocol"], one["memory"]) == ("off", None, "malloc")
+        assert (one["shm"], one["protocol"], one["memory"]) == ("off", None, "malloc")
         assert {part: len(times[0]) for part, times in one["samples"].items()} == {"total": 6, "intra": 6}
     words = ("-n", "4", "--dims", "4", "-m", "1001,65537", *FEW)
     found = list(csv.DictReader(bench("stencil", *words, "--format", "csv").splitlines()))
@@ -143,11 +143,11 @@ def test_mistakes(
 
 
 @pytest.mark.usefixtures("any_used")
-def test_with_and_without_the_layer(bench: Bench) -> None:
-    words = ("-n", "2", "-m", "65536,1048576", "--layer", "both", "--rounds", "1", *FEW)
+def test_with_and_without_the_shm_library(bench: Bench) -> None:
+    words = ("-n", "2", "-m", "65536,1048576", "--shm", "both", "--rounds", "1", *FEW)
     text = bench("stencil", *words)
     tables = [line.rpartition(", ")[2] for line in text.splitlines() if "bench stencil" in line]
-    assert tables[:2] == ["layer off", "layer on"]
+    assert tables[:2] == ["shm off", "shm on"]
     found = rows(text)
     assert [row[0] for row in found] == [65536, 1048576] * 3
     for off, on, (_, gain, low, high) in zip(found[:2], found[2:4], found[4:], strict=True):
@@ -155,18 +155,18 @@ def test_with_and_without_the_layer(bench: Bench) -> None:
         assert gain == pytest.approx(off[1] / on[1], rel=0.01)
 
 
-def test_buffers_of_the_layer(measured: Measured) -> None:
-    """Contents are checked in every exchange; the layer's own buffers hold them too."""
-    base = StencilMethod(sizes=(524288,), ranks=2, layers=("on",))
+def test_buffers_of_the_shm_library(measured: Measured) -> None:
+    """Contents are checked in every exchange; the shm library's own buffers hold them too."""
+    base = StencilMethod(sizes=(524288,), ranks=2, shm=("on",))
     library = replace(base, test="overlap", null_buffers=True, protocol="static", late=True)
     (record,) = measured(library)
-    assert (record["layer"], record["protocol"], record["null_buffers"]) == ("on", "static", True)
+    assert (record["shm"], record["protocol"], record["null_buffers"]) == ("on", "static", True)
     assert record["late"]
     (record,) = measured(replace(base, memory="share-heap"))
     assert (record["memory"], record["null_buffers"]) == ("share-heap", False)
 
 
 @pytest.mark.parametrize("more", [{"null_buffers": True}, {"protocol": "steal"}])
-def test_what_only_the_layer_has(more: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="measure with the layer"):
+def test_what_only_the_shm_library_has(more: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="measure with it"):
         StencilMethod(ranks=2, **more).checked()

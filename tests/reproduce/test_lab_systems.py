@@ -55,7 +55,7 @@ variants:
   series: {watch: {series: [halo]}}
   sites: {watch: {callsites: 4}}
   late: {inject: "constant:50ms"}
-  layer: {layer: true}
+  shm: {shm: true}
   placed: {place: true}
   caliper: {caliper: "spot(output=ring.cali)"}
   bare: {watch: false}
@@ -184,7 +184,7 @@ def test_every_variant_leaves_its_mark(lab: Lab, any_mpi: Mpi, compiler: Compile
     assert [record["path"][-1] for record in reader.records] == ["halo"]
     # All are one command, in front of which is what the variant does.
     assert len({each["command"] for each in asked.values()}) == 1
-    for variant, verb in (("late", "inject"), ("layer", "stencil"), ("placed", "place")):
+    for variant, verb in (("late", "inject"), ("shm", "shm"), ("placed", "place")):
         assert verb in asked[variant]["words"]
 
 

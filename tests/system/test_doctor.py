@@ -24,7 +24,7 @@ def named(lines: list[str]) -> list[str]:
     return [verb for line in told for verb in line.partition(":")[0].split(", ")]
 
 
-@pytest.mark.parametrize("missing", [(), ("simulate",), ("simulate", "run", "stencil")])
+@pytest.mark.parametrize("missing", [(), ("simulate",), ("simulate", "run", "shm")])
 def test_each_verb_is_named_once(missing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     def doctor() -> Iterator[Finding]:
         yield Finding(True, "compiler", "there", verbs=("run",))
@@ -38,7 +38,7 @@ def test_each_verb_is_named_once(missing: tuple[str, ...], monkeypatch: pytest.M
     if missing:
         assert "do not work: simulate: what is missing is SimGrid, MPI" in lines
     if len(missing) > 1:
-        assert "do not work: run, stencil: what is missing is MPI" in lines
+        assert "do not work: run, shm: what is missing is MPI" in lines
 
 
 def test_what_is_examined_names_verbs_that_there_are() -> None:

@@ -88,7 +88,7 @@ CASES = (
     Case("tune {directory}/sweep.jsonl --no-run -o out.conf", ("out.conf", "out.gains.json")),
     Case("simulate --platform torus {profile} -o out.halo", ("out.halo",)),
     Case("inject --latency constant:10us -- {launch} {app} {program}"),
-    Case("stencil -- {launch} {app} {program}"),
+    Case("shm -- {launch} {app} {program}"),
     Case("place -- {launch} {app} {program}"),
     Case("improve -o out.html -- {launch} {app} {program}", ("out.html",)),
     Case("lab run campaign.yaml", ("two",), True),

@@ -49,4 +49,4 @@ def test_what_is_forbidden_is_said() -> None:
     assert "ptrace" in remedy.lower()
     works, detail, remedy = found["shared memory"]
     assert (works, detail) == (False, "not between processes")
-    assert "haloscope stencil" in remedy
+    assert "haloscope shm" in remedy

@@ -1,4 +1,4 @@
-"""What a protocol layer below the recorder tells of the messages that it carries."""
+"""What the shm library below the recorder reports of the messages that it copies."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import Watched, watch
 
-# A layer that carries nothing: it calls what it found by name within the program's MPI_Recv.
-LAYER = """
+# Copies nothing in place of the shm library: it calls what it found by name within the program's MPI_Recv.
+LIBRARY = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -76,10 +76,10 @@ int main(int argc, char **argv) {
 @pytest.fixture(scope="module")
 def carried(any_mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Watched:
     flags = ["-shared", "-fPIC", "-ldl"]
-    layer = compiler.text(any_mpi, "layer.c", LAYER, flags)
+    shm = compiler.text(any_mpi, "shm.c", LIBRARY, flags)
     program = compiler.text(any_mpi, "passing.c", PROGRAM)
     directory = tmp_path_factory.mktemp("carried")
-    return watch(any_mpi, 2, [program], directory, env={"LD_PRELOAD": str(layer)})
+    return watch(any_mpi, 2, [program], directory, env={"LD_PRELOAD": str(shm)})
 
 
 def test_protocols_are_calls_of_their_region(carried: Watched) -> None:
@@ -96,12 +96,12 @@ def test_protocols_are_calls_of_their_region(carried: Watched) -> None:
         if row["chunks"] is not None
     }
     assert rows == {
-        ("<program>", "GET (stencil)"): (1, 3000, 3, 0, 3000, 3000),
-        ("halo", "GET (stencil)"): (4, 8000, 8, 0, 8000, 2000),
-        ("halo", "STEAL (stencil)"): (1, 5000, 5, 1, 5000, 5000),
-        ("<program>", "a protocol with (stencil)"): (1, 1000, 1, 0, 1000, 1000),
+        ("<program>", "GET (shm)"): (1, 3000, 3, 0, 3000, 3000),
+        ("halo", "GET (shm)"): (4, 8000, 8, 0, 8000, 2000),
+        ("halo", "STEAL (shm)"): (1, 5000, 5, 1, 5000, 5000),
+        ("<program>", "a protocol with (shm)"): (1, 1000, 1, 0, 1000, 1000),
     }
-    (whole,) = carried.select("calls", exclusive=False, region="<program>", call="GET (stencil)")
+    (whole,) = carried.select("calls", exclusive=False, region="<program>", call="GET (shm)")
     assert (whole["calls"], whole["bytes"], whole["chunks"]) == (5, 11000, 11)
 
 
@@ -109,14 +109,16 @@ def test_their_time_is_not_added_to_that_of_mpi(carried: Watched) -> None:
     (row,) = carried.select("calls", region="halo", call="MPI_Recv")
     assert row["chunks"] is row["helpers"] is None
     assert row["calls"] == 5
-    # The layer says that a byte takes a second.
+    # The library says that a byte takes a second.
     assert carried.region("<program>")["mpi_time_mean"] < 100
     with haloscope.open(carried.path) as profile:
         said = "\n".join(explain.summary(profile))
-    assert "stencil" not in said
+    assert "shm" not in said
 
 
-def test_without_a_layer_the_table_is_as_ever(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+def test_without_the_shm_library_the_table_is_as_ever(
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
     bare = watch(any_mpi, 2, [compiler.text(any_mpi, "passing.c", PROGRAM)], tmp_path)
     assert list(bare.rows("calls")[0]) == [
         "region",

@@ -44,6 +44,8 @@ _FLAGS = ("-O3", "-std=c++20")
 _LIBRARY_FLAGS = (*_FLAGS, "-fPIC", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
 _SOURCES = {".cpp", ".hpp", ".h"}
 _WITH_HYPRE = frozenset({"amg"})
+# Kinds of libraries with another name in messages.
+_NAMES = {"shm": "shm library"}
 
 
 def applications(with_libraries: bool = False) -> list[str]:
@@ -135,7 +137,8 @@ def build_preload(
     ready = _ready(kind, headers, sources)
     if ready is not None and not ready.unseen:
         return unpacked(kind, ready)
-    what = f"building the {kind} for {headers.product}"
+    called = _NAMES.get(kind, kind)
+    what = f"building the {called} for {headers.product}"
     log = cache() / f"{kind}-build.log"
     try:
         name = preload_name(kind, headers, sources)
@@ -150,7 +153,7 @@ def build_preload(
             raise
         if not quiet:
             tell(
-                f"the {kind} is the one for {ready.product}: of this MPI, {len(ready.unseen)} functions "
+                f"the {called} is the one for {ready.product}: of this MPI, {len(ready.unseen)} functions "
                 f"pass it by, such as {ready.unseen[0]}; its own can't be built: {error}"
             )
         return unpacked(kind, ready)

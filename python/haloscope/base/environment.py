@@ -21,12 +21,7 @@ _SLURM_LIST = "SLURM_EXPORT_ENV"
 # LD_PRELOAD separates by these, and the dynamic loader expands the dollar sign.
 _UNFIT = re.compile(r"[\s:;,$]")
 # Who is asked first, of what stands before an MPI: each hands calls on to the next.
-_ORDER = (
-    "libhaloscope-place.so",
-    "libhaloscope-watch.so",
-    "libhaloscope-stencil.so",
-    "libhaloscope-inject.so",
-)
+_ORDER = ("libhaloscope-place.so", "libhaloscope-watch.so", "libhaloscope-shm.so", "libhaloscope-inject.so")
 _STRIPPING = frozenset({"genvnone", "genvlist", "envnone", "envlist"})
 
 
@@ -62,7 +57,7 @@ def _place(word: str) -> int:
 
 def outer_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """Return what verbs around this one have set, which all ranks must get."""
-    outer = ("HALOSCOPE_INJECT", "HALOSCOPE_STENCIL", "HALOSCOPE_PLACE")
+    outer = ("HALOSCOPE_INJECT", "HALOSCOPE_SHM", "HALOSCOPE_PLACE")
     return {name: value for name, value in environment.items() if name.startswith(outer)}
 
 

@@ -36,7 +36,7 @@ __all__ = [
     "run_preloaded",
 ]
 
-_NESTED = ("run", "inject", "stencil", "place")
+_NESTED = ("run", "inject", "shm", "place")
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,7 @@ SHOWN: Mapping[str, tuple[Group, ...]] = {
         _of("time_max", "the longest single call that was timed"),
         _of(
             "chunks helpers",
-            "only if a protocol layer has carried messages: in how many pieces, and how many other ranks "
+            "only if the shm library has carried messages: in how many pieces, and how many other ranks "
             "took part in copying; null for MPI functions",
         ),
     ),

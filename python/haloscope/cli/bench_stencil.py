@@ -21,13 +21,13 @@ __all__ = ["overlap", "stencil"]
 _STENCIL_EXAMPLES = """\b
 Examples:
   haloscope bench stencil
-  haloscope bench stencil -n 8 --layer both -m 65536:8388608
+  haloscope bench stencil -n 8 --shm both -m 65536:8388608
   haloscope bench stencil --dims 4 --format csv -- mpiexec --hostfile hosts
 """
 _OVERLAP_EXAMPLES = """\b
 Examples:
   haloscope bench overlap -n 4 -m 262144:2097152
-  haloscope bench overlap --layer both -- mpiexec --hostfile hosts
+  haloscope bench overlap --shm both -- mpiexec --hostfile hosts
 """
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OPTIONS = (
@@ -71,17 +71,17 @@ _OPTIONS = (
         help="Dimensions of the grid of ranks. 4 is MILC's pattern.",
     ),
     click.option(
-        "--layer",
+        "--shm",
         type=click.Choice(("off", "on", "both")),
         default="off",
         show_default=True,
-        help="Measure without the protocol layer, with it, or in launches of both by turns.",
+        help="Measure without the shm library, with it, or in launches of both by turns.",
     ),
     click.option(
         "--rounds",
         type=click.IntRange(1),
         metavar="N",
-        help="Launches of each kind. The default is 1, with --layer both 10.",
+        help="Launches of each kind. The default is 1, with --shm both 10.",
     ),
     format_option("table", "csv", "json", text="Print medians, every sample, or medians with samples."),
 )
@@ -105,7 +105,7 @@ def _verb(what: Literal["stencil", "overlap"], text: str, examples: str) -> clic
         warmup: int | None,
         full: bool,
         dims: str,
-        layer: str,
+        shm: str,
         rounds: int | None,
         form: str,
         launcher: tuple[str, ...],
@@ -113,20 +113,20 @@ def _verb(what: Literal["stencil", "overlap"], text: str, examples: str) -> clic
         from haloscope.predict.bench import StencilMethod as Method
 
         method = Method(what, sizes, ranks, int(dims), iterations=iterations, warmup=warmup, rounds=rounds)
-        _measure(method, layer, launcher, form, full)
+        _measure(method, shm, launcher, form, full)
 
     return verb
 
 
-def _measure(method: Method, layer: str, launcher: tuple[str, ...], form: str, full: bool) -> None:
-    from haloscope.hide import build_protocols_for
+def _measure(method: Method, shm: str, launcher: tuple[str, ...], form: str, full: bool) -> None:
+    from haloscope.hide import build_shm_library_for
     from haloscope.predict.bench import stencil as measured
     from haloscope.predict.bench import write_stencil
 
-    layers = ("off", "on") if layer == "both" else (layer,)
-    method = replace(method, layers=layers, time_limit=time_limit())
+    series = ("off", "on") if shm == "both" else (shm,)
+    method = replace(method, shm=series, time_limit=time_limit())
     with interruptible():
-        result = measured(method, launcher=launcher, progress=progress, build_layer=build_protocols_for)
+        result = measured(method, launcher=launcher, progress=progress, build_shm=build_shm_library_for)
     write_stencil(result, form, full, sys.stdout)
 
 

@@ -30,7 +30,7 @@ _ROOMS = {
         "check": "check",
     },
     "Predict": {"bench": "bench", "model": "model", "tune": "tune", "simulate": "simulate"},
-    "Hide": {"inject": "inject", "stencil": "stencil", "place": "place", "improve": "improve"},
+    "Hide": {"inject": "inject", "shm": "shm", "place": "place", "improve": "improve"},
     "Reproduce": {"lab": "lab", "study": "study"},
     "This installation": {"demo": "demo", "doctor": "doctor", "where": "where"},
 }

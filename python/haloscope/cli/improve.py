@@ -47,7 +47,7 @@ def improve(
 
     LAUNCHER is a whole launch command, of a run that is short and does as a long one does. It is run some
     times with the settings that it was given left out, idle ranks that yield, other limits for messages, the
-    protocol layer, and another placement, as its profile suggests; all of them leave its results as they are.
+    shm library, and another placement, as its profile suggests; all of them leave its results as they are.
     """
     from haloscope.hide.improve import Plan, write_improve_page
     from haloscope.hide.improve import improve as improved

@@ -33,8 +33,8 @@ def where(what: str) -> None:
     """Print one path and nothing else, for scripts and builds.
 
     WHAT is include (the headers with the markers), caliper-include (those of Caliper's and Adiak's
-    interfaces), lib (the recorder for the MPI on PATH, and libraries for these interfaces), stencil
-    (the protocol layer for it), heap (its shareable heap), overlap, halo or fem (libraries to be
+    interfaces), lib (the recorder for the MPI on PATH, and libraries for these interfaces), shm
+    (the shm library for it), heap (its shareable heap), overlap, halo or fem (libraries to be
     linked), or the name of a bundled application: cg, sweep, amr, amg, hydro, poisson. What is not there
     yet is built first.
     """
@@ -55,7 +55,7 @@ def _places() -> dict[str, Callable[[], Path]]:
         "lib": _recorder,
         "overlap": hide.build_overlap,
         "halo": hide.build_halo,
-        "stencil": _layer,
+        "shm": _shm_library,
         "heap": hide.build_heap,
         "fem": lambda: _finite_elements().library,
         "poisson": lambda: _finite_elements().poisson,
@@ -70,11 +70,11 @@ def _recorder() -> Path:
     return build_recorder(on_path().headers).directory
 
 
-def _layer() -> Path:
-    """Return the protocol layer, for those who preload it themselves."""
-    from haloscope.hide import build_protocols
+def _shm_library() -> Path:
+    """Return the shm library, for those who preload it themselves."""
+    from haloscope.hide import build_shm_library
 
-    return build_protocols(on_path().headers).library
+    return build_shm_library(on_path().headers).library
 
 
 def _finite_elements() -> Fem:

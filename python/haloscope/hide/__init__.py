@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from haloscope.hide.latency import read_latency as read_latency
     from haloscope.hide.libraries import Injector as Injector
     from haloscope.hide.libraries import Placer as Placer
-    from haloscope.hide.libraries import Protocols as Protocols
+    from haloscope.hide.libraries import ShmLibrary as ShmLibrary
     from haloscope.hide.libraries import build_halo as build_halo
     from haloscope.hide.libraries import build_heap as build_heap
     from haloscope.hide.libraries import build_injector as build_injector
     from haloscope.hide.libraries import build_overlap as build_overlap
     from haloscope.hide.libraries import build_placer as build_placer
-    from haloscope.hide.libraries import build_protocols as build_protocols
-    from haloscope.hide.libraries import build_protocols_for as build_protocols_for
+    from haloscope.hide.libraries import build_shm_library as build_shm_library
+    from haloscope.hide.libraries import build_shm_library_for as build_shm_library_for
     from haloscope.hide.placer import place as place
-    from haloscope.hide.protocol_layer import STENCIL_SETTINGS as STENCIL_SETTINGS
-    from haloscope.hide.protocol_layer import stencil as stencil
+    from haloscope.hide.shm_library import SHM_SETTINGS as SHM_SETTINGS
+    from haloscope.hide.shm_library import shm as shm
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

@@ -17,14 +17,14 @@ from haloscope.base.toolchain import compiler, compiler_identity
 __all__ = [
     "Injector",
     "Placer",
-    "Protocols",
+    "ShmLibrary",
     "build_halo",
     "build_heap",
     "build_injector",
     "build_overlap",
     "build_placer",
-    "build_protocols",
-    "build_protocols_for",
+    "build_shm_library",
+    "build_shm_library_for",
 ]
 
 _HEAP = "libhaloscope-heap.so"
@@ -43,7 +43,7 @@ def build_halo(quiet: bool = False) -> Path:
 def build_heap(quiet: bool = False) -> Path:
     """Return the shareable heap, to be preloaded, from the cache or built now."""
     room = paths.source("src", "hide", "halo")
-    heap = paths.source("src", "hide", "layer", "heap")
+    heap = paths.source("src", "hide", "shm", "heap")
     sources = [p for folder in (room, heap) for p in folder.iterdir() if p.is_file()]
     what = "building the shareable heap"
     key = fingerprint(sources, version("haloscope"), compiler_identity(compiler()))
@@ -94,7 +94,7 @@ def build_placer(headers: Headers, quiet: bool = False) -> Placer:
 
 
 @dataclass(frozen=True)
-class Protocols:
+class ShmLibrary:
     """The directory of one build."""
 
     directory: Path
@@ -102,17 +102,17 @@ class Protocols:
     @property
     def library(self) -> Path:
         """Return the file to be preloaded."""
-        return self.directory / "libhaloscope-stencil.so"
+        return self.directory / "libhaloscope-shm.so"
 
 
-def build_protocols(headers: Headers, quiet: bool = False) -> Protocols:
-    """Return the layer for these headers, ready-made, from the cache or built now."""
-    places = (("hide", "layer"), ("hide", "halo"), ("interpose",))
+def build_shm_library(headers: Headers, quiet: bool = False) -> ShmLibrary:
+    """Return the shm library for these headers, ready-made, from the cache or built now."""
+    places = (("hide", "shm"), ("hide", "halo"), ("interpose",))
     sources = [*(paths.source("src", *place) for place in places), paths.include()]
-    made = ("libhaloscope-stencil.so",)
-    return Protocols(build_preload("protocols", headers, made, sources, quiet))
+    made = ("libhaloscope-shm.so",)
+    return ShmLibrary(build_preload("shm", headers, made, sources, quiet))
 
 
-def build_protocols_for(command: Sequence[str]) -> Protocols:
-    """Return the layer for the MPI of a launch command, from the cache or built now."""
-    return build_protocols(find_target(command, Choice(), "there is no layer for it").mpi.headers)
+def build_shm_library_for(command: Sequence[str]) -> ShmLibrary:
+    """Return the shm library for the MPI of a launch command, from the cache or built now."""
+    return build_shm_library(find_target(command, Choice(), "there is no shm library for it").mpi.headers)

@@ -31,7 +31,7 @@ __all__ = ["Finding", "Sharing", "doctor", "examine_sharing", "reason_against_at
 
 _MIB = 1 << 20
 # Verbs that put something before the MPI that they find; and those that compile programs.
-_PRELOADING = ("run", "env", "top", "recover", "inject", "stencil", "place")
+_PRELOADING = ("run", "env", "top", "recover", "inject", "shm", "place")
 _COMPILING = ("bench", "improve", "demo", "simulate", "study")
 _NEED_MPI = (*_PRELOADING, "bench", "improve", "demo", "study")
 # What each extra is for, and the verbs that need it.
@@ -193,7 +193,7 @@ def _shared_memory() -> Finding:
 
 
 def _sharing() -> Iterator[Finding]:
-    """Yield what MPI, and the protocol layer, can do with the memory of another process of this node."""
+    """Yield what MPI, and the shm library, can do with the memory of another process of this node."""
     found = examine_sharing()
     reason, remedy = reason_against_attach(found.attach_error)
     works = found.attach_error == 0
@@ -202,8 +202,8 @@ def _sharing() -> Iterator[Finding]:
         found.memory is not None,
         "shared memory",
         found.memory or "not between processes",
-        "haloscope stencil carries nothing; let processes open each other's /proc/PID/fd",
-        ("stencil",),
+        "haloscope shm carries nothing; let processes open each other's /proc/PID/fd",
+        ("shm",),
     )
 
 
@@ -324,7 +324,7 @@ def reason_against_attach(error: int) -> tuple[str, str]:
 
 
 def _file() -> tuple[str | None, BinaryIO]:
-    """Memory with a descriptor, as the protocol layer makes it."""
+    """Memory with a descriptor, as the shm library makes it."""
     with suppress(OSError):
         descriptor = os.memfd_create("haloscope-doctor", os.MFD_CLOEXEC)
         return "memfd", os.fdopen(descriptor, "wb", buffering=0)

@@ -115,7 +115,7 @@ std::string describe(const Plan &plan, const std::vector<Choice> &possible,
     text += (messages ? " " + std::to_string(all[0] + all[1]) + " messages by "
                       : ", " + std::to_string(all[1]) + " by ") +
             name(chosen.way);
-  if (messages && has_layer()) text += ", offered to the protocol layer";
+  if (messages && has_shm_library()) text += ", offered to the shm library";
   if (!everywhere) text += "; on some node memory cannot be shared";
   for (std::size_t i = 0; i < seconds.size(); i++)
     text += (i == 0 ? "; measured: " : ", ") + name(possible[i], all[1] > 0) + " " + microseconds(seconds[i]);

@@ -101,19 +101,19 @@ Segment::~Segment() {
 }
 
 namespace {
-// The functions of include/haloscope/stencil.h, if the protocol layer is loaded.
-template <class... Arguments> void call_layer(const char *name, Arguments... arguments) {
+// The functions of include/haloscope/shm.h, if the shm library is loaded.
+template <class... Arguments> void call_shm_library(const char *name, Arguments... arguments) {
   using Function = int (*)(Arguments...);
   if (const auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name))) function(arguments...);
 }
 } // namespace
 
-bool has_layer() noexcept { return dlsym(RTLD_DEFAULT, "MPIX_Register_buf") != nullptr; }
+bool has_shm_library() noexcept { return dlsym(RTLD_DEFAULT, "MPIX_Register_buf") != nullptr; }
 
 Pages::Pages(std::size_t bytes) : bytes_(rounded(bytes, page)) {
   if (bytes_ > 0) base_ = map(File{}, bytes_);
   if (base_ != nullptr)
-    call_layer("MPIX_Register_buf", static_cast<void *>(base_), static_cast<MPI_Aint>(bytes_));
+    call_shm_library("MPIX_Register_buf", static_cast<void *>(base_), static_cast<MPI_Aint>(bytes_));
 }
 
 Pages::Pages(Pages &&other) noexcept : base_(std::exchange(other.base_, nullptr)), bytes_(other.bytes_) {}
@@ -126,7 +126,7 @@ Pages &Pages::operator=(Pages &&other) noexcept {
 
 Pages::~Pages() {
   if (base_ == nullptr) return;
-  call_layer("MPIX_Deregister_buf", static_cast<void *>(base_));
+  call_shm_library("MPIX_Deregister_buf", static_cast<void *>(base_));
   munmap(base_, bytes_);
 }
 

@@ -40,9 +40,9 @@ private:
 };
 
 // Pages of this process alone, zero, and large ones where the system has them.
-bool has_layer() noexcept; // the protocol layer is loaded
+bool has_shm_library() noexcept; // the shm library is loaded
 
-// Pages of this process. Where the protocol layer is loaded, it may carry messages from them.
+// Pages of this process. Where the shm library is loaded, it may carry messages from them.
 class Pages {
 public:
   Pages() = default;

@@ -117,7 +117,7 @@ inline bool read(const void *data, size_t bytes, std::uint64_t first) {
   return sum == first * count;
 }
 
-// The extension by which receive buffers are the library's; of <haloscope/stencil.h>.
+// The extension by which receive buffers are the library's; of <haloscope/shm.h>.
 struct LibraryBuffers {
   int (*get)(MPI_Status, void **) = nullptr;
   int (*release)(MPI_Status, void *) = nullptr;

@@ -1,5 +1,5 @@
-// What a protocol layer that stands between this and MPI tells of the messages that it carries
-// (docs/reference/stencil.md): it finds this function by name, if the recorder is there.
+// What the shm library, which is between this and MPI, reports of the messages that it copies
+// (docs/reference/shm.md): it finds this function by name, if the recorder is there.
 #include "watch/counting/state.hpp"
 
 #include <algorithm>

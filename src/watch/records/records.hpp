@@ -148,7 +148,7 @@ struct CollectiveRecord {
   std::uint64_t calls, ticks, longest;
 };
 
-// Messages that a protocol layer between this and MPI has carried by one of its protocols, in one region.
+// Messages that the shm library between this and MPI has carried by one of its protocols, in one region.
 // Their time is part of that of the calls in which they were carried.
 struct TransferRecord {
   std::array<char, 16> protocol; // ended by a zero

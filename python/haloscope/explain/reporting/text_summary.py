@@ -102,7 +102,7 @@ def _communication(whole: dict[str, Any]) -> str:
 
 
 def _calls(profile: Profile) -> pl.DataFrame:
-    """Return the functions of each region; a layer's protocols are at work within them."""
+    """Return the functions of each region; the shm library's protocols are at work within them."""
     calls = profile.table("calls", exclusive=True)
     return calls.filter(pl.col("chunks").is_null()) if "chunks" in calls.columns else calls
 

@@ -35,7 +35,7 @@ _SETTING = re.compile(
 _ENVIRONMENT = re.compile(r"(OMPI|PRTE)_MCA_|MPIR_CVAR_|UCX_|I_MPI_")
 _BINDING = ("bind-to", "map-by", "rank-by", "cpu-list", "cpu-set")
 _SMALLEST, _LARGEST = 2048, 65536  # bytes: between these an eager limit may matter
-_LARGE = 32768  # bytes: what the protocol layer carries
+_LARGE = 32768  # bytes: what the shm library carries
 _LEAST_SEND = 32768  # bytes: the smallest default of max_send_size
 _SHARE = 0.1  # of the time or of the bytes: what is less is no reason
 
@@ -77,7 +77,7 @@ def remedies(profile: Profile, launch: Launch, abi: Abi, environment: Mapping[st
     found = [*_given(launch, environment), *_crowded(profile, abi, environment)]
     waits = _share_of_messages(profile)
     if waits >= _SHARE:
-        found += [*_eager(profile, abi, environment), *_layer(profile), *_placement(profile)]
+        found += [*_eager(profile, abi, environment), *_shm_library(profile), *_placement(profile)]
     return found
 
 
@@ -158,14 +158,14 @@ def _eager(profile: Profile, abi: Abi, environment: Mapping[str, str]) -> Iterat
     yield Remedy(f"messages up to {limit} bytes go without asking", why, _unset(wanted, environment))
 
 
-def _layer(profile: Profile) -> Iterator[Remedy]:
+def _shm_library(profile: Profile) -> Iterator[Remedy]:
     rows = _sizes(profile)
     volume = int((rows["bytes"] * rows["messages"]).sum())
     large = rows.filter(pl.col("bytes") >= _LARGE)
     carried = int((large["bytes"] * large["messages"]).sum())
     if volume and carried >= _SHARE * volume:
         why = f"{percent_text(carried, volume)} of the bytes are in large messages"
-        yield Remedy("the protocol layer", why, around=("stencil", "--share-heap", "--quiet", "--"))
+        yield Remedy("the shm library", why, around=("shm", "--share-heap", "--quiet", "--"))
 
 
 def _placement(profile: Profile) -> Iterator[Remedy]:

@@ -1,4 +1,4 @@
-"""Exchanges of a stencil, with and without the protocol layer by turns: measured, and printed."""
+"""Exchanges of a stencil, with and without the shm library by turns: measured, and printed."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ class StencilMethod:
 
     `test` is `stencil` or `overlap`, `sizes` are bytes to each neighbour, `ranks` as many as there
     are cores here if they are None. `dims` are the dimensions of the grid of ranks, which has no
-    borders if it is `periodic`. `iterations` and `warmup` are OSU's if they are None. `layers` are
-    `off`, `on`, or both by turns; there are so many `rounds` of launches of each (None: 1, or 10 of
-    both). `protocol` is the layer's instead of its own choice. `memory` is where buffers come from:
-    `alloc` (MPI_Alloc_mem), `malloc`, or `share-heap`, which is malloc in memory that the layer
-    shares. With `null_buffers` the layer owns the receive buffers. `pause` seconds pass before each
-    exchange. Of `overlap`, `test_every` seconds of computation are between two calls of MPI_Testall
-    (0: none is called), and `late` posts the receives after the computation.
+    borders if it is `periodic`. `iterations` and `warmup` are OSU's if they are None. `shm` lists
+    `off` (without the shm library), `on`, or both by turns; there are so many `rounds` of launches of
+    each (None: 1, or 10 of both). `protocol` is that of the shm library instead of its own choice.
+    `memory` is where buffers come from: `alloc` (MPI_Alloc_mem), `malloc`, or `share-heap`, which is
+    malloc in memory that the shm library shares. With `null_buffers` the shm library owns the receive
+    buffers. `pause` seconds pass before each exchange. Of `overlap`, `test_every` seconds of
+    computation are between two calls of MPI_Testall (0: none is called), and `late` posts the
+    receives after the computation.
     """
 
     test: str = "stencil"
@@ -59,7 +60,7 @@ class StencilMethod:
     memory: str = "alloc"
     null_buffers: bool = False
     protocol: str | None = None
-    layers: tuple[str, ...] = ("off",)
+    shm: tuple[str, ...] = ("off",)
     rounds: int | None = None
     time_limit: float = 60.0
     """Seconds without a result after which a launch is given up."""
@@ -71,12 +72,12 @@ class StencilMethod:
             raise UsageError(f"{ranks} rank has no neighbours: give 2 or more with -n")
         if max(self.sizes) > _MOST:
             raise UsageError(f"{max(self.sizes)} bytes are more than an MPI call can count")
-        if "on" not in self.layers and (self.protocol or self.null_buffers):
-            raise UsageError("protocols and NULL buffers are the layer's: measure with the layer, too")
-        rounds = self.rounds or (10 if len(self.layers) > 1 else 1)
+        if "on" not in self.shm and (self.protocol or self.null_buffers):
+            raise UsageError("protocols and NULL buffers are the shm library's: measure with it, too")
+        rounds = self.rounds or (10 if len(self.shm) > 1 else 1)
         return replace(self, ranks=ranks, rounds=rounds)
 
-    def words(self, layer: str) -> list[str]:
+    def words(self, shm: str) -> list[str]:
         """Return the program's options."""
         small, large = (self.iterations or 1000, self.iterations or 100)
         warm = (100, 10) if self.warmup is None else (self.warmup, self.warmup)
@@ -94,21 +95,21 @@ class StencilMethod:
             "test-every": self.test_every if self.test == "overlap" else 0,
             "late": int(self.late),
             "memory": "alloc" if self.memory == "alloc" else "malloc",
-            "null-buffers": int(self.null_buffers and layer == "on"),
+            "null-buffers": int(self.null_buffers and shm == "on"),
         }
         return [word for name, value in values.items() for word in (f"--{name}", str(value))]
 
-    def command(self, library: Library, layer: str, record: Path) -> list[str]:
-        """Return what starts the program, below the layer or without it."""
-        program = [str(library.program("stencil")), *self.words(layer)]
+    def command(self, library: Library, shm: str, record: Path) -> list[str]:
+        """Return what starts the program, below the shm library or without it."""
+        program = [str(library.program("stencil")), *self.words(shm)]
         launch = library.launch(program, self.ranks or 0, {})
-        if layer == "off":
+        if shm == "off":
             return launch
         options = ["--quiet", "-o", str(record)]
         options += ["--protocol", self.protocol] if self.protocol else []
         options += ["--share-heap"] if self.memory == "share-heap" else []
-        # The layer itself is measured, so it carries all that it can.
-        carried = ["env", "HALOSCOPE_STENCIL_MEASURE=off", sys.executable, "-m", "haloscope.cli", "stencil"]
+        # The shm library itself is measured, so it carries all that it can.
+        carried = ["env", "HALOSCOPE_SHM_MEASURE=off", sys.executable, "-m", "haloscope.cli", "shm"]
         return [*carried, *options, "--", *launch]
 
 
@@ -116,7 +117,7 @@ class StencilMethod:
 class Series:
     """Exchanges of one size: for each part seconds, rounds × iterations."""
 
-    layer: str
+    shm: str
     bytes: int
     samples: Mapping[str, Floats]
 
@@ -145,15 +146,15 @@ class StencilResult:
     series: Sequence[Series]
 
     def gains(self) -> dict[int, tuple[float, float, float]]:
-        """Return for each size the time without the layer over that with it, and its interval."""
+        """Return for each size the time without the shm library over that with it, and its interval."""
         part = PARTS[self.method.test][2 if self.method.test == "overlap" else 0]
-        by_layer = {
-            layer: {one.bytes: one.samples[part] for one in self.series if one.layer == layer}
-            for layer in ("off", "on")
+        by_shm = {
+            shm: {one.bytes: one.samples[part] for one in self.series if one.shm == shm}
+            for shm in ("off", "on")
         }
         found = {}
-        for size in sorted(by_layer["off"].keys() & by_layer["on"].keys()):
-            medians = [np.median(by_layer[layer][size], axis=1) for layer in ("off", "on")]
+        for size in sorted(by_shm["off"].keys() & by_shm["on"].keys()):
+            medians = [np.median(by_shm[shm][size], axis=1) for shm in ("off", "on")]
             ratios = medians[0] / medians[1]
             random = np.random.default_rng(0)
             drawn = np.median(random.choice(ratios, (_RESAMPLES, len(ratios))), axis=1)
@@ -166,13 +167,13 @@ def stencil(
     *,
     launcher: Sequence[str] = (),
     progress: Progress = silent,
-    build_layer: Callable[[Sequence[str]], object] = lambda command: None,
+    build_shm: Callable[[Sequence[str]], object] = lambda command: None,
 ) -> StencilResult:
     """Measure exchanges of a stencil, or how much of them a computation hides, with the MPI in use.
 
     `launcher` is the command that starts ranks, with its options; without it the MPI's own.
-    `build_layer` gets the launch command before the first launch with the protocol layer, as building
-    it may take longer than a launch may be silent (`haloscope.hide.build_protocols_for` does it).
+    `build_shm` gets the launch command before the first launch with the shm library, as building
+    it may take longer than a launch may be silent (`haloscope.hide.build_shm_library_for` does it).
 
     The samples of the result are seconds, rounds × iterations for each part. Raises `UsageError`
     for what cannot be measured, `LaunchError` if a launch does not end well.
@@ -185,21 +186,21 @@ def stencil(
     offered = library(launcher_of(launcher))
     collected: dict[tuple[str, int], list[dict[str, list[float]]]] = {}
     start: Mapping[str, Any] = {}
-    if "on" in method.layers:
-        build_layer(offered.launch([str(offered.program("stencil"))], ranks, {}))
-    with TemporaryDirectory() as place, progress(turns * len(method.layers)) as step:
-        for layer in method.layers * turns:
-            step(f"layer {layer}")
-            records = _records(method.command(offered, layer, Path(place) / "stencil.csv"), method)
+    if "on" in method.shm:
+        build_shm(offered.launch([str(offered.program("stencil"))], ranks, {}))
+    with TemporaryDirectory() as place, progress(turns * len(method.shm)) as step:
+        for shm in method.shm * turns:
+            step(f"shm {shm}")
+            records = _records(method.command(offered, shm, Path(place) / "shm.csv"), method)
             start = records[0]
             for record in records[1:]:
                 parts = {name: record[name] for name in _existing(method, start)}
-                collected.setdefault((layer, record["bytes"]), []).append(parts)
+                collected.setdefault((shm, record["bytes"]), []).append(parts)
     series = [
-        Series(layer, size, {name: np.array([one[name] for one in rounds]) * 1e-9 for name in rounds[0]})
-        for (layer, size), rounds in collected.items()
+        Series(shm, size, {name: np.array([one[name] for one in rounds]) * 1e-9 for name in rounds[0]})
+        for (shm, size), rounds in collected.items()
     ]
-    series.sort(key=lambda one: (method.layers.index(one.layer), one.bytes))
+    series.sort(key=lambda one: (method.shm.index(one.shm), one.bytes))
     return StencilResult(method, offered.name, tuple(start["sides"]), start["nodes"], series)
 
 
@@ -273,7 +274,7 @@ def write_stencil(result: StencilResult, form: str, full: bool, to: TextIO) -> N
         to.write("[" + ",\n ".join(lines) + "]\n")
     elif form == "csv":
         writer = csv.writer(to, lineterminator="\n")
-        writer.writerow(["test", "layer", "bytes", "part", "round", "sample", "time"])
+        writer.writerow(["test", "shm", "bytes", "part", "round", "sample", "time"])
         for one in result.series:
             writer.writerows(_samples(result, one))
     else:
@@ -283,19 +284,19 @@ def write_stencil(result: StencilResult, form: str, full: bool, to: TextIO) -> N
 def _samples(result: StencilResult, one: Series) -> Iterator[list[object]]:
     for part, rounds in one.samples.items():
         for (number, sample), time in np.ndenumerate(rounds):
-            yield [result.method.test, one.layer, one.bytes, part, number, sample, _plain(time)]
+            yield [result.method.test, one.shm, one.bytes, part, number, sample, _plain(time)]
 
 
 def _record(result: StencilResult, one: Series) -> dict[str, Any]:
     method = result.method
-    on = one.layer == "on"
+    on = one.shm == "on"
     record = {
         "test": method.test,
         "library": result.library,
         "ranks": method.ranks,
         "nodes": result.nodes,
         "sides": list(result.sides),
-        "layer": one.layer,
+        "shm": one.shm,
         "protocol": method.protocol if on else None,
         "memory": method.memory,
         "null_buffers": method.null_buffers and on,
@@ -314,15 +315,15 @@ def _table(result: StencilResult, full: bool) -> Iterator[str]:
     method = result.method
     grid = " × ".join(map(str, result.sides))
     nodes = f"{result.nodes} node" + "s" * (result.nodes > 1)
-    for layer in method.layers:
-        series = [one for one in result.series if one.layer == layer]
-        about = f"{grid} ranks on {nodes}, {result.library}, layer {layer}"
+    for shm in method.shm:
+        series = [one for one in result.series if one.shm == shm]
+        about = f"{grid} ranks on {nodes}, {result.library}, shm {shm}"
         yield f"# haloscope bench {method.test}: {about}"
         yield _line("# Size", _names(series[0], full))
         for one in series:
             yield _line(one.bytes, _cells(one, full))
-    if len(method.layers) > 1:
-        yield f"# haloscope bench {method.test}: time without the layer over time with it"
+    if len(method.shm) > 1:
+        yield f"# haloscope bench {method.test}: time without the shm library over time with it"
         yield _line("# Size", ["Off/on", "From", "To"])
         for size, gain in result.gains().items():
             yield _line(size, [f"{value:.3f}" for value in gain])

@@ -82,7 +82,7 @@ def phases(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
 def calls(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return region × MPI function, the costliest of a region first.
 
-    Protocols of the stencil layer are functions, too: there are columns `chunks` and `helpers`,
+    Protocols of the shm library are functions, too: there are columns `chunks` and `helpers`,
     null for those of MPI, only if it has carried some message.
     """
     return scope.named(call_rows(profile, scope), ["time_total", "call"], [True, False])
@@ -94,10 +94,10 @@ def call_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     carried = profile.frame("transfers").rename({"protocol": "call", "messages": "calls"})
     if len(carried):
         nowhere = pl.lit(None, pl.String).alias("memory")
-        named = carried.with_columns(pl.col("call") + " (stencil)", nowhere)
+        named = carried.with_columns(pl.col("call") + " (shm)", nowhere)
         more: dict[str, Reduction] = {"chunks": "sum", "helpers": "sum"}
-        layer = scope.reduced(named, keys("calls"), reductions("calls") | more)
-        rows = pl.concat([rows, layer], how="diagonal")
+        copied = scope.reduced(named, keys("calls"), reductions("calls") | more)
+        rows = pl.concat([rows, copied], how="diagonal")
     return rows.with_columns(said("memory"))
 
 

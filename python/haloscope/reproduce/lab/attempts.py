@@ -97,8 +97,8 @@ def _wrapped(words: list[str], variant: Variant) -> list[str]:
         words = [*command, "run", "--quiet", "-o", f"../{PROFILE}", *_options(given), "--", *words]
     if variant.place:
         words = [*command, "place", "--", *words]
-    if variant.layer:
-        words = [*command, "stencil", "--quiet", "--", *words]
+    if variant.shm:
+        words = [*command, "shm", "--quiet", "--", *words]
     if variant.inject:
         latencies = [word for latency in variant.inject for word in ("--latency", latency)]
         words = [*command, "inject", "--quiet", *latencies, "--", *words]

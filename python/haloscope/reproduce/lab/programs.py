@@ -14,7 +14,7 @@ from haloscope.base.errors import LaunchError, UsageError
 from haloscope.base.launch import parse
 from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import detect
-from haloscope.hide import build_fem, build_injector, build_placer, build_protocols
+from haloscope.hide import build_fem, build_injector, build_placer, build_shm_library
 from haloscope.reproduce.lab.campaign import Campaign
 from haloscope.reproduce.lab.expressions import substituted, text_of
 from haloscope.reproduce.lab.points import Point
@@ -90,7 +90,7 @@ def _build_components(campaign: Campaign, waiting: Sequence[Point], paths: dict[
             build_recorder: bool(variant.watch),
             build_injector: bool(variant.inject),
             build_placer: variant.place,
-            build_protocols: variant.layer,
+            build_shm_library: variant.shm,
         }
         if campaign.specification.systems[point.system].modules or not any(wanted.values()):
             continue

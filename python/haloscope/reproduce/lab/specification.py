@@ -196,7 +196,7 @@ class Variant(_Strict):
         True, "Record a profile; settings of `run`, such as `{callsites: 4}`."
     )
     inject: Annotated[list[str], BeforeValidator(_words)] = _said([], "Latencies, as `inject --latency`.")
-    layer: bool = _said(False, "Run with the protocol layer (`haloscope stencil`).")
+    shm: bool = _said(False, "Run with the shm library (`haloscope shm`).")
     place: bool = _said(False, "Let MPI's reordering place ranks (`haloscope place`).")
     caliper: str | None = _said(None, "CALI_CONFIG, for programs that are linked to Caliper.")
     launch: str | None = _said(None, "Another launcher, such as that of another MPI.")

@@ -1,0 +1,185 @@
+"""Programs of today below the shm library: launches with it and without it by turns."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from common import MPI_ENVIRONMENT, emit, estimate
+from programs import CHECKOUT, SIZES, Floats, Library, exchanges, output, row, with_shm
+
+__all__ = ["measure", "measure_small", "measure_stealing", "steal"]
+
+BLOCKS = 2  # of each way in a launch
+# Copies by both cores at once: of what each has written itself, and of what the other one has.
+LIMITS = {
+    "memcpy-two": "memcpy by both cores",
+    "memcpy-other": "memcpy by both cores, of what the other wrote",
+}
+REACHED = 0.90
+BARE = (
+    "mpi-persistent",
+    "mpi-isend",
+    "mpi-isend-large-pages",
+    "mpi-isend-malloc",
+    "mpi-isend-alloc",
+    "one-way",
+    "one-way-large-pages",
+    "one-way-alloc",
+    *LIMITS,
+)
+# Below the shm library, without its heap and with it.
+PLAIN = ("mpi-isend-alloc", "mpi-isend-malloc", "one-way-alloc")
+HEAP = ("mpi-isend-malloc",)
+# Of the time of MPI's best.
+ALLOC = {"256 KiB": 0.50, "1 MiB": 0.55, "2 MiB": 0.70}
+SHARED = {"256 KiB": 0.60, "1 MiB": 0.65, "2 MiB": 0.80}
+ONE_WAY, UNCHANGED = 0.40, 1.02
+STEALING = {"1 MiB": 1.4, "2 MiB": 1.7}
+BUDGET = 10.0  # nanoseconds a message
+
+# By way, the median of each launch: the exchange alone, and with the reading.
+Launches = dict[str, list[tuple[float, float]]]
+
+
+def measure(library: Library, rounds: int) -> None:
+    """Rows of all sizes; `rounds` launches of each kind."""
+    kinds: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
+        "bare": (BARE, ()),
+        "plain": (PLAIN, with_shm()),
+        "heap": (HEAP, with_shm("--share-heap")),
+    }
+    found: dict[tuple[str, int], Launches] = defaultdict(lambda: defaultdict(list))
+    for _ in range(rounds):
+        for kind, (methods, prefix) in kinds.items():
+            blocks = exchanges(library, methods, BLOCKS, list(SIZES.values()), prefix)
+            for count, ways in blocks.items():
+                for name, (exchange, reading) in ways.items():
+                    both = float(np.median(exchange)), float(np.median(reading))
+                    found[kind, count][name].append(both)
+    for size, count in SIZES.items():
+        _rows(library, size, {kind: found[kind, count] for kind in kinds})
+
+
+def _rows(library: Library, size: str, found: Mapping[str, Launches]) -> None:
+    bare = found["bare"]
+    for kind, way, what, share in (
+        ("plain", "mpi-isend-alloc", "shm, MPI_Alloc_mem", ALLOC[size]),
+        ("heap", "mpi-isend-malloc", "shm, malloc, --share-heap", SHARED[size]),
+    ):
+        for column, reading in ((0, ""), (1, ", with the reading")):
+            peer = _best(bare, "mpi-", column)
+            row(
+                library.case(f"exchange of {size}{reading}: {what}"),
+                _times(found[kind][way], column),
+                _times(bare[peer], column),
+                f"{library.name}: {peer[4:]}",
+                library.aim(share) if column == 0 else None,
+            )
+        peer = _best(bare, "mpi-isend", 0, small=True)
+        row(
+            library.case(f"exchange of {size}: {what}; the peer in small pages"),
+            _times(found[kind][way], 0),
+            _times(bare[peer], 0),
+            f"{library.name}: {peer[4:]}",
+            library.aim(share),
+        )
+    for way, what in LIMITS.items():
+        row(
+            library.case(f"exchange of {size}: shm, MPI_Alloc_mem, against {what}"),
+            _times(found["plain"]["mpi-isend-alloc"], 0),
+            _times(bare[way], 0),
+            "the limit",
+            REACHED if library.targeted and size == "2 MiB" else None,
+        )
+    row(
+        library.case(f"exchange of {size}: shm, malloc"),
+        _times(found["plain"]["mpi-isend-malloc"], 0),
+        _times(bare["mpi-isend-malloc"], 0),
+        f"{library.name}: the same",
+        library.aim(UNCHANGED),
+    )
+    for small, pages in ((False, ""), (True, "; the peer in small pages")):
+        peer = _best(bare, "one-way", 0, small)
+        row(
+            library.case(f"one way, {size}: shm, MPI_Alloc_mem{pages}"),
+            _times(found["plain"]["one-way-alloc"], 0),
+            _times(bare[peer], 0),
+            f"{library.name}: {peer}",
+            library.aim(ONE_WAY),
+        )
+
+
+def _best(ways: Launches, begin: str, column: int, small: bool = False) -> str:
+    names = [n for n in ways if n.startswith(begin) and not (small and n.endswith("large-pages"))]
+    return min(names, key=lambda name: float(np.median(_times(ways[name], column))))
+
+
+def _times(launches: Sequence[tuple[float, float]], column: int) -> Floats:
+    return np.array([both[column] for both in launches])
+
+
+def steal(
+    library: Library, third: str, count: int, sizes: Sequence[int], protocol: str, chunk: int = 0
+) -> dict[int, float]:
+    """Return the receiver's median times by size of one launch; the third rank is idle or busy."""
+    crowded = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none"}
+    program = str(library.program("stealing"))
+    words = [
+        *with_shm("--protocol", protocol, chunk=chunk),
+        *library.launch(3),
+        program,
+        third,
+        str(count),
+        *map(str, sizes),
+    ]
+    samples: dict[int, list[float]] = defaultdict(list)
+    for line in output(words, {**MPI_ENVIRONMENT, **crowded}).splitlines():
+        size, time = line.split()
+        samples[int(size)].append(float(time))
+    return {size: float(np.median(times)) for size, times in samples.items()}
+
+
+def measure_stealing(library: Library, rounds: int) -> None:
+    """A third rank that waits copies for a sender that sleeps; the receiver alone is the peer."""
+    medians: dict[tuple[str, int], list[float]] = defaultdict(list)
+    counts = [SIZES[size] for size in STEALING]
+    for _ in range(rounds):
+        for protocol in ("get", "dynamic"):
+            for count, time in steal(library, "idle", 20, counts, protocol).items():
+                medians[protocol, count].append(time)
+    for size, target in STEALING.items():
+        row(
+            f"one way, {size}: sender asleep, a third rank idle",
+            np.array(medians["dynamic", SIZES[size]]),
+            np.array(medians["get", SIZES[size]]),
+            "the receiver alone",
+            target,
+        )
+
+
+def measure_small(library: Library, rounds: int) -> None:
+    """What the shm library adds to a message that it leaves alone: a send and a receive."""
+    source = CHECKOUT / "benchmarks" / "predict" / "pingpong.c"
+    with tempfile.TemporaryDirectory() as directory:
+        program = str(Path(directory) / "pingpong")
+        compiler = str(library.tools.compiler.with_name("mpicc"))
+        output([compiler, "-O3", str(source), "-o", program])
+        for size in (8, 1024):
+            words = [*library.launch(2), program, "latency", str(size), "100000", "10000"]
+            added = [float(output([*with_shm(), *words])) - float(output(words)) for _ in range(rounds)]
+            cost = estimate(added)
+            bounds = [max(value, 1e-3) for value in (cost.median, cost.high, cost.low)]
+            emit(
+                "stencil",
+                f"message of {size} B: added by the shm library",
+                ours=cost.median,
+                peer=BUDGET,
+                peer_name="budget",
+                unit="ns",
+                ratio=type(cost)(*(BUDGET / value for value in bounds)),
+                target=1.0,
+            )

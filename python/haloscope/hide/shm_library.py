@@ -1,0 +1,260 @@
+"""`haloscope shm`: run a command whose large messages within a node are copied by the shm library."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from haloscope.base.errors import UsageError
+from haloscope.base.objects import Abi
+from haloscope.base.preloading import Choice, Outcome, find_target, run_preloaded
+from haloscope.base.settings import Setting, Value, to_environment
+from haloscope.hide.libraries import build_heap, build_shm_library
+from haloscope.hide.records import put_together, writable
+
+if TYPE_CHECKING:
+    import polars
+
+__all__ = ["SHM_SETTINGS", "shm", "summary"]
+
+# Each setting is declared here once, for the command, the function and the environment.
+SHM_SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "threshold",
+        "HALOSCOPE_SHM_THRESHOLD",
+        int,
+        "32768",
+        "Carry messages within a node of so many bytes or more, at least 1024. With --share-heap, "
+        "blocks of so many bytes are shared.",
+        metavar="BYTES",
+        least=1024,
+    ),
+    Setting(
+        "protocol",
+        "HALOSCOPE_SHM_PROTOCOL",
+        str,
+        "dynamic",
+        "Who copies a message: the receiver (get), both sides (coop), whoever is idle (steal), the same "
+        "in chunks of one size (static), or what the messages before have shown to be best (dynamic). "
+        "off carries nothing.",
+        choices=("dynamic", "get", "coop", "steal", "static", "off"),
+    ),
+    Setting(
+        "output",
+        "HALOSCOPE_SHM_RECORD",
+        Path,
+        "none",
+        "Write the record of what was carried to this file.",
+        metavar="F.csv",
+        flag="-o",
+    ),
+    # These have no option: only an expert sets them.
+    Setting(
+        "chunk",
+        "HALOSCOPE_SHM_CHUNK",
+        int,
+        "65536",
+        "Bytes that one rank copies at a time, at least 1024.",
+        metavar="BYTES",
+        least=1024,
+        is_option=False,
+    ),
+    Setting(
+        "pool",
+        "HALOSCOPE_SHM_POOL",
+        int,
+        "64",
+        "MiB of shared memory of a rank for messages that nobody takes in time, and as much for receive "
+        "buffers of the library's own.",
+        metavar="MIB",
+        least=0,
+        is_option=False,
+    ),
+    Setting(
+        "patience",
+        "HALOSCOPE_SHM_PATIENCE",
+        float,
+        "0.001",
+        "Seconds after which a sender that nobody has answered copies its message into the pool.",
+        metavar="S",
+        least=0,
+        is_option=False,
+    ),
+    Setting(
+        "cma",
+        "HALOSCOPE_SHM_CMA",
+        str,
+        "auto",
+        "Whether the kernel copies memory that is not shared (cross-memory attach): where a helper needs "
+        "it (auto), always, or never.",
+        choices=("auto", "always", "never"),
+        is_option=False,
+    ),
+    Setting(
+        "measure",
+        "HALOSCOPE_SHM_MEASURE",
+        str,
+        "on",
+        "Whether, with the protocol dynamic, some messages of each pair and size go by turns by the shm "
+        "library and by MPI, and the others by what was faster.",
+        choices=("on", "off"),
+        is_option=False,
+    ),
+)
+
+_RECORD = "HALOSCOPE_SHM_RECORD"
+_HEADER = "rank,partner,bytes,protocol,messages,chunks,helpers,time"
+
+
+def shm(  # noqa: PLR0913 - one for each setting
+    command: Sequence[str],
+    *,
+    threshold: int | None = None,
+    protocol: Literal["dynamic", "get", "coop", "steal", "static", "off"] | None = None,
+    share_heap: bool = False,
+    output: str | Path | None = None,
+    chunk: int | None = None,
+    pool: int | None = None,
+    patience: float | None = None,
+    cma: Literal["auto", "always", "never"] | None = None,
+    measure: Literal["on", "off"] | None = None,
+    mpi: Abi | None = None,
+    mpi_include: Sequence[Path] = (),
+    quiet: bool = False,
+) -> Outcome:
+    """Run a launch command whose large messages within a node are copied by the shm library.
+
+    Return how it ended.
+
+    * `threshold`: carry messages of so many bytes or more; `protocol`: who copies them.
+    * `share_heap`: take the program's large allocations from memory that other ranks can read.
+    * `output`: the file for the record of what was carried; none is kept without it.
+    * `chunk` (bytes), `pool` (MiB), `patience` (seconds), `cma`, `measure`: for experts; see
+      docs/reference/shm.md.
+    * `mpi`, `mpi_include`: the MPI's binary interface, and directories of its `mpi.h`, if they are not found.
+    * `quiet`: do not say that the shm library is being built.
+
+    What is None is taken from the environment, else it is the default. The outcome's `status` is that of
+    `os.waitpid`; its `remarks` say what was carried. Raises `UsageError` for a value out of range, and
+    `LaunchError` if nothing could be started.
+
+        print(haloscope.shm(["mpiexec", "-n", "8", "./app"], share_heap=True).remarks)
+    """
+    values: dict[str, Value | None] = {
+        "threshold": threshold,
+        "protocol": protocol,
+        "output": None if output is None else Path(output),
+        "chunk": chunk,
+        "pool": pool,
+        "patience": patience,
+        "cma": cma,
+        "measure": measure,
+    }
+    settings = to_environment(values, os.environ, SHM_SETTINGS)
+    for setting in SHM_SETTINGS:
+        _require(setting, settings.get(setting.variable))
+    target = find_target(command, Choice(mpi, tuple(mpi_include)), "there is nothing to carry", quiet)
+    asked = writable(Path(settings[_RECORD])) if _RECORD in settings else None
+    library = build_shm_library(target.mpi.headers, quiet)
+    behind = [build_heap(quiet)] if share_heap else []
+    with tempfile.TemporaryDirectory(prefix="haloscope-") as aside:  # what nobody wants to keep
+        where = asked or Path(aside) / "shm.csv"
+        status = run_preloaded(target, library, settings | {_RECORD: str(where)}, behind)
+        put_together(where, _HEADER)
+        said = summary(where, share_heap)
+    return Outcome(status, remarks=[f"{said}: {asked}" if asked else said])
+
+
+def _require(setting: Setting, text: str | None) -> None:
+    """Raise `UsageError` unless a variable's text is a value that the shm library takes."""
+    if not text or setting.kind is Path:
+        return
+    if setting.choices and text not in setting.choices:
+        raise UsageError(f"{setting.variable} {text}: not one of {', '.join(setting.choices)}")
+    if setting.least is None:
+        return
+    try:
+        number = float(text)
+    except ValueError:
+        raise UsageError(f"{setting.variable} {text}: not a number") from None
+    if not number >= setting.least:
+        raise UsageError(f"{setting.variable} {text}: at least {setting.least}")
+
+
+# What the shm library's reasons (src/hide/shm/carried.hpp) mean, and what would help.
+_REASONS = {
+    "memory": "from memory that is not shared",
+    "datatype": "of types that cannot be packed (absolute addresses, or over 2 GiB)",
+    "buffered": "by MPI_Bsend",
+    "pool": "for which the pool had no room (HALOSCOPE_SHM_POOL)",
+    "late": "to receivers that mostly came too late (HALOSCOPE_SHM_PATIENCE)",
+    "node": "to other nodes, or to itself",
+    "tried": "to find out which is faster",
+    "faster": "where MPI was faster",
+}
+_HELP = {False: " (--share-heap, or MPIX_Register_buf)", True: " (static or small: MPIX_Register_buf)"}
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+def summary(record: Path, share_heap: bool) -> str:
+    """Return one line about what was carried and how, and what was not and why."""
+    if not record.is_file():
+        return "no message was carried: the shm library was off, or no rank came to MPI_Finalize with it"
+    import polars
+
+    rows = polars.read_csv(record, infer_schema_length=None)
+    passed = rows.filter(rows["protocol"].str.starts_with("MPI ("))
+    said = [_carried(rows.filter(~rows["protocol"].str.starts_with("MPI ("))), _passed(passed, share_heap)]
+    return "; ".join(filter(None, said)) or "no message was large enough"
+
+
+def _carried(rows: polars.DataFrame) -> str:
+    import polars
+
+    if not len(rows):
+        return ""
+    waited = rows.filter(rows["protocol"] == "ESCAPE")["messages"].sum()
+    ahead = rows.filter(rows["protocol"] == "AHEAD")["messages"].sum()
+    volume = (polars.col("bytes") * polars.col("messages")).sum().alias("volume")
+    sums = (
+        # ESCAPE is said by senders, and receivers take these messages later.
+        rows.filter(~rows["protocol"].is_in(["ESCAPE", "AHEAD"]))
+        .group_by("protocol")
+        .agg(polars.col("messages").sum(), volume)
+        .sort("volume", "messages", descending=True)
+    )
+    messages, total = sums["messages"].sum(), max(1, sums["volume"].sum())
+    shares = ", ".join(
+        f"{name} {count} ({100 * part / total:.3g} % of bytes)" for name, count, part in sums.rows()
+    )
+    pooled = f"; {waited} waited in the pool" if waited else ""
+    between = f"; {ahead} between nodes, ahead of their receives" if ahead else ""
+    within = f"{messages} messages within nodes" + (f": {shares}" if shares else "")
+    return f"{within}{pooled}{between}"
+
+
+def _passed(rows: polars.DataFrame, share_heap: bool) -> str:
+    import polars
+
+    if not len(rows):
+        return ""
+    sums = (
+        rows.group_by("protocol")
+        .agg(polars.col("messages", "bytes").sum())
+        .sort("bytes", "protocol", descending=[True, False])
+    )
+    told = []
+    for name, messages, volume in sums.rows():
+        reason = name.removeprefix("MPI (").removesuffix(")")
+        what = _REASONS[reason] + (_HELP[share_heap] if reason == "memory" else "")
+        told.append(f"{messages} ({_amount(volume)}) {what}")
+    return "by MPI went " + ", ".join(told)
+
+
+def _amount(volume: int) -> str:
+    """Return so many bytes in the unit that a reader would choose."""
+    unit = min(max(volume.bit_length() - 1, 0) // 10, len(_UNITS) - 1)
+    return f"{volume / 1024**unit:.3g} {_UNITS[unit]}"

@@ -1,0 +1,388 @@
+#include "hide/shm/sending.hpp"
+
+#include "hide/shm/ahead.hpp"
+#include "hide/shm/carried.hpp"
+#include "hide/shm/copying.hpp"
+#include "hide/shm/registering.hpp"
+#include "hide/shm/trials.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <optional>
+
+namespace haloscope::shm {
+
+namespace {
+
+// What belongs to a slot until its message was received.
+struct Held {
+  std::uint64_t sequence = 0;
+  void *pooled = nullptr;
+  std::size_t bytes = 0;
+  MPI_Request token = MPI_REQUEST_NULL;
+  bool ended = false;     // the program's send is over
+  Trial *trial = nullptr; // wants to know how long it took
+  Moment begun = 0, posted = 0;
+};
+std::array<Held, slot_count> held;
+std::array<std::array<std::byte, longest_token>, slot_count> tokens;
+std::uint64_t free_slots = ~0ULL;
+std::size_t pooled_bytes = 0;
+
+State state_now(const Slot &slot) noexcept { return state_of(slot.state.load(std::memory_order_acquire)); }
+
+void *take_pool(std::size_t bytes) {
+  if (bytes > shm.options.pool - pooled_bytes) return nullptr;
+  void *found = shm.node->arena().take(bytes, line);
+  if (found != nullptr) pooled_bytes += bytes;
+  return found;
+}
+
+// The slot's message was received, or will not be.
+bool reap(std::size_t index) {
+  Held &slot = held[index];
+  Slot &shown = shm.node->desk().slots[index];
+  if (!slot.ended || state_now(shown) != State::done) return false;
+  int sent = 1;
+  if (slot.token != MPI_REQUEST_NULL) next.Test(&slot.token, &sent, MPI_STATUS_IGNORE);
+  if (sent == 0) return false;
+  if (slot.pooled != nullptr) {
+    shm.node->arena().give(slot.pooled);
+    pooled_bytes -= slot.bytes;
+  }
+  if (slot.trial != nullptr) add_time(*slot.trial, Way::shm, {slot.begun, slot.posted}, shown.arrival);
+  shown.state.store(word(slot.sequence, State::idle), std::memory_order_relaxed);
+  slot.pooled = nullptr;
+  free_slots |= 1ULL << index;
+  return true;
+}
+
+// Copies the message to where the receiver finds it without us. `from`: the program's buffer.
+bool escape(Slot &shown, Held &slot, const void *from) {
+  std::uint64_t expected = word(slot.sequence, State::waiting);
+  if (!shown.state.compare_exchange_strong(expected, word(slot.sequence, State::copying),
+                                           std::memory_order_acq_rel))
+    return false;
+  auto *to = static_cast<std::byte *>(slot.pooled);
+  if (shown.strided != 0)
+    gather(to, static_cast<const std::byte *>(from), shown.layout, slot.bytes);
+  else
+    copy_bytes(to, static_cast<const std::byte *>(from), slot.bytes);
+  shown.pooled = shm.node->place_of(slot.pooled);
+  shown.state.store(word(slot.sequence, State::escaped), std::memory_order_release);
+  return true;
+}
+
+// Returns whether MPI may carry this message of the program, which is as long as a token. No token has this
+// length from then on.
+bool may_pass(std::size_t index, int peer) {
+  Peer &other = shm.node->peer(static_cast<std::size_t>(peer));
+  const bool in_flight = (free_slots >> index & 1U) == 0 && shm.node->desk().slots[index].to == peer &&
+                         state_now(shm.node->desk().slots[index]) != State::done;
+  if (in_flight) return false;
+  other.poisoned |= 1ULL << index;
+  return true;
+}
+
+// Why MPI gets a message of at least the threshold, as far as that shows before one tries.
+std::optional<Reason> why_passed(Mode mode, const void *buffer, std::uint64_t bytes, bool contiguous,
+                                 int peer) {
+  if (peer < 0) return Reason::node;
+  if (mode == Mode::buffered) return Reason::buffered;
+  // MPI packs what is in no loops; not by absolute addresses, though, nor more than an `int` tells.
+  if (!contiguous)
+    return buffer == nullptr || bytes > INT32_MAX || !packs_types() ? std::optional{Reason::datatype}
+                                                                    : std::nullopt;
+  const bool reachable =
+      shared_place(buffer, bytes) || (shm.options.attach == Attach::always && shm.node->may_attach());
+  return reachable ? std::optional<Reason>{} : Reason::memory;
+}
+
+// Receivers that come too late again and again: their messages are left to MPI for a while, each time for
+// twice as many.
+bool comes_late(Peer &peer) noexcept {
+  if (peer.left_alone == 0) return false;
+  peer.left_alone--;
+  return true;
+}
+
+void note_outcome(Peer &peer, bool escaped) noexcept {
+  constexpr std::uint32_t looked_at = 0xFF, first = 64, most = 4096;
+  constexpr int too_many = 4;
+  peer.outcomes = peer.outcomes << 1U | (escaped ? 1U : 0U);
+  if (!escaped) {
+    if (std::popcount(peer.outcomes & looked_at) == 0) peer.pause = 0;
+    return;
+  }
+  // Without patience nobody is waited for.
+  if (shm.options.patience == 0 || std::popcount(peer.outcomes & looked_at) <= too_many) return;
+  peer.pause = std::clamp(2 * peer.pause, first, most);
+  peer.left_alone = peer.pause;
+  peer.outcomes = 0b111; // two more, and it is left alone again
+}
+
+int query(void * /*request*/, MPI_Status *status) {
+  real.Status_set_elements(status, MPI_BYTE, 0);
+  real.Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+int nothing_to_free(void * /*request*/) { return MPI_SUCCESS; }
+// A send can't be taken back, but the program need not wait for anybody any more.
+int cancel(void *request, int /*complete*/) {
+  static_cast<Request *>(request)->cancelled = true;
+  return MPI_SUCCESS;
+}
+
+} // namespace
+
+void reap() {
+  for (std::uint64_t taken = ~free_slots; taken != 0; taken &= taken - 1)
+    reap(static_cast<std::size_t>(std::countr_zero(taken)));
+}
+
+bool any_under_way() {
+  reap();
+  return free_slots != ~0ULL;
+}
+
+int post_to_mpi(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type, const Envelope &envelope,
+                MPI_Request *handle) {
+  const auto post = mode == Mode::synchronous ? next.Issend : mode == Mode::ready ? next.Irsend : next.Isend;
+  return post(buffer, static_cast<int>(count), type, envelope.dest, envelope.tag, envelope.comm, handle);
+}
+
+void pass_token_length(MPI_Count count, MPI_Datatype type, const Envelope &envelope) {
+  const int index = slot_of(bytes_of(count, type));
+  if (index < 0 || envelope.dest < 0) return;
+  const int peer = shm.node->find(envelope.comm, envelope.dest);
+  if (peer < 0) spoil_lane(static_cast<std::size_t>(index), envelope);
+  if (peer >= 0) shm.node->peer(static_cast<std::size_t>(peer)).poisoned |= 1ULL << index;
+}
+
+namespace {
+
+// A message on its way to a slot.
+struct Message {
+  const void *buffer;
+  MPI_Count count;
+  MPI_Datatype type;
+  const Envelope &envelope;
+  std::uint64_t bytes;
+  bool contiguous;
+  int peer;
+};
+
+// Where a message with holes is read by its receiver, if the node can map it and its blocks are worth it:
+// lines that another core has written are better fetched once than for a few bytes each.
+std::optional<std::uint64_t> place_of_blocks(const Message &message, const Layout &layout) {
+  constexpr std::int64_t least = 256;
+  const auto lowest =
+      reinterpret_cast<std::uintptr_t>(message.buffer) + static_cast<std::uint64_t>(layout.low());
+  if (layout.block < least) return {};
+  const auto place = shared_place(pointer_to(lowest), static_cast<std::size_t>(layout.span()));
+  return place ? std::optional{*place - static_cast<std::uint64_t>(layout.low())} : std::nullopt;
+}
+
+void pack(void *pooled, const Message &message, const std::optional<Layout> &layout) {
+  if (layout) {
+    gather(static_cast<std::byte *>(pooled), static_cast<const std::byte *>(message.buffer), *layout,
+           message.bytes);
+    return;
+  }
+  int position = 0;
+  real.Pack(message.buffer, static_cast<int>(message.count), message.type, pooled,
+            static_cast<int>(message.bytes), &position, message.envelope.comm);
+}
+
+// Says where the message is, or puts it into the slot's pool. `looks_like_token`: the program's buffer is
+// free at once. Returns whether a receiver copies from the program's buffer.
+bool lay_out(Slot &shown, const Held &slot, const Message &message, bool looks_like_token) {
+  shown.bytes = message.bytes;
+  shown.to = message.peer;
+  shown.receiving = pending_count > 0 ? 1 : 0;
+  shown.strided = shown.packed = 0;
+  shown.arrival = {};
+  if (!looks_like_token && message.contiguous) {
+    const Place place = own_place(message.buffer, message.bytes);
+    shown.place = place.place;
+    shown.mapped = place.mapped ? 1 : 0;
+    return true;
+  }
+  const auto layout = layout_of(message.type, message.count);
+  if (const auto place = layout && !looks_like_token ? place_of_blocks(message, *layout) : std::nullopt) {
+    shown.place = *place;
+    shown.mapped = shown.strided = 1;
+    shown.layout = *layout;
+    return true;
+  }
+  pack(slot.pooled, message, layout);
+  shown.pooled = shm.node->place_of(slot.pooled);
+  shown.packed = looks_like_token ? 0 : 1;
+  return false;
+}
+
+// Whether a large message is the shm library's; if MPI's, it is noted why.
+bool is_ours(Mode mode, const Message &message, Trial *&trial) {
+  std::optional<Reason> why =
+      why_passed(mode, message.buffer, message.bytes, message.contiguous, message.peer);
+  const auto peer = static_cast<std::size_t>(message.peer);
+  if (!why && comes_late(shm.node->peer(peer))) why = Reason::late;
+  if (!why) {
+    const Turn turn = next_turn(peer, message.bytes, !message.contiguous);
+    trial = turn.trial;
+    if (turn.way == Way::shm) return true;
+    if (trial != nullptr) announce(*trial, peer, message.envelope.tag, message.bytes);
+    why = turn.decided ? Reason::faster : Reason::tried;
+  }
+  note_passed(*why, message.bytes);
+  return false;
+}
+
+} // namespace
+
+bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
+                const Envelope &envelope) {
+  const Shape shape = shape_of(type);
+  const std::uint64_t bytes = bytes_of(count, shape);
+  const int reserved = slot_of(bytes);
+  if (envelope.dest < 0 || count < 0) return false;
+  request.ahead = send_ahead(mode, buffer, count, type, envelope);
+  if (request.ahead != nullptr) {
+    request.kind = Request::Kind::send;
+    request.comm = envelope.comm;
+    return true;
+  }
+  const bool large = is_large(count, shape) && shm.options.protocol != Choice::off;
+  if (!large && reserved < 0) return false;
+  const int peer = shm.node->find(envelope.comm, envelope.dest);
+  const Message message{buffer, count, type, envelope, bytes, shape.contiguous, peer};
+  Trial *trial = nullptr;
+  if (large && !is_ours(mode, message, trial)) return false;
+  const Moment begun = trial != nullptr ? now() : 0;
+  if (!large && peer < 0) spoil_lane(static_cast<std::size_t>(reserved), envelope);
+  if (!large && (peer < 0 || may_pass(static_cast<std::size_t>(reserved), peer))) return false;
+
+  reap();
+  Peer &other = shm.node->peer(static_cast<std::size_t>(peer));
+  const std::uint64_t suitable = large ? ~small_slots : (1ULL << reserved) - 1;
+  const std::uint64_t usable = free_slots & ~other.poisoned & suitable;
+  void *pooled = usable == 0 ? nullptr : take_pool(bytes);
+  if (pooled == nullptr) {
+    // Without a token for a message that looks like one, a probe may be told another's size; its data is
+    // right all the same.
+    if (!large)
+      other.poisoned |= 1ULL << reserved;
+    else
+      note_passed(Reason::pool, bytes);
+    return false;
+  }
+  const auto index = static_cast<std::size_t>(std::countr_zero(usable));
+  free_slots &= ~(1ULL << index);
+  Held &slot = held[index];
+  slot = {slot.sequence + 1, pooled, bytes, MPI_REQUEST_NULL, false, trial, begun, 0};
+
+  Slot &shown = shm.node->desk().slots[index];
+  const bool waits = lay_out(shown, slot, message, !large);
+  shown.state.store(word(slot.sequence, waits ? State::waiting : State::escaped), std::memory_order_release);
+  const Token token{shm.node->mark(), slot.sequence, static_cast<std::uint32_t>(shm.node->me()),
+                    static_cast<std::uint32_t>(index)};
+  std::memcpy(tokens[index].data(), &token, sizeof token);
+  // The token of a synchronous send tells when it was matched.
+  post_to_mpi(mode == Mode::synchronous ? mode : Mode::standard, tokens[index].data(),
+              static_cast<MPI_Count>(token_bytes(index)), MPI_BYTE, envelope, &slot.token);
+  if (trial != nullptr) slot.posted = now();
+
+  request.kind = Request::Kind::send;
+  request.mode = mode;
+  request.buffer = const_cast<void *>(buffer);
+  request.comm = envelope.comm;
+  request.peer = peer;
+  request.slot = static_cast<int>(index);
+  request.large = waits;
+  if (waits) expect_from(static_cast<std::size_t>(peer));
+  return true;
+}
+
+namespace {
+
+// A receiver that is in a call which looks at nothing is waited for as long as a copy takes.
+Moment patience_with(const Request &request, std::uint64_t bytes) {
+  constexpr Moment least = 2000;
+  constexpr std::uint64_t bytes_a_nanosecond = 8;
+  if (request.cancelled) return 0;
+  const Desk &desk = *shm.node->peer(static_cast<std::size_t>(request.peer)).desk;
+  if (desk.away.load(std::memory_order_relaxed) == 0) return shm.options.patience;
+  return std::min(shm.options.patience, least + static_cast<Moment>(bytes / bytes_a_nanosecond));
+}
+
+// What a synchronous send waits for: MPI has given its token to a receive.
+bool is_matched(const Request &request, Held &slot) {
+  if (request.mode != Mode::synchronous || request.cancelled || slot.token == MPI_REQUEST_NULL) return true;
+  int matched = 0;
+  next.Test(&slot.token, &matched, MPI_STATUS_IGNORE);
+  return matched != 0;
+}
+
+} // namespace
+
+bool poll_send(Request &request) {
+  const auto index = static_cast<std::size_t>(request.slot);
+  Slot &shown = shm.node->desk().slots[index];
+  const State state = state_now(shown);
+  if (state == State::done) {
+    note_outcome(shm.node->peer(static_cast<std::size_t>(request.peer)), false);
+    return true;
+  }
+  if (state == State::escaped || state == State::taken) return is_matched(request, held[index]);
+  if (state == State::claimed) {
+    constexpr Moment suspicious = 100'000'000;
+    if (request.started == 0) request.started = now();
+    return now() - request.started > suspicious && !shm.node->lives(static_cast<std::size_t>(request.peer));
+  }
+  if (!is_matched(request, held[index])) return false;
+  if (request.started == 0) request.started = now();
+  if (now() - request.started < patience_with(request, held[index].bytes)) return false;
+  if (!escape(shown, held[index], request.buffer)) return false;
+  note(Protocol::escape, shm.node->peer(static_cast<std::size_t>(request.peer)).world_rank, held[index].bytes,
+       {Protocol::escape, 1, 0}, 0);
+  note_outcome(shm.node->peer(static_cast<std::size_t>(request.peer)), true);
+  return true;
+}
+
+void release_slot(Request &request) {
+  const auto index = static_cast<std::size_t>(request.slot);
+  held[index].ended = true;
+  if (request.large) expect_no_more_from(static_cast<std::size_t>(request.peer));
+  reap(index);
+}
+
+Request *begin_send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
+                    const Envelope &envelope) {
+  Request *request = make_request();
+  if (begin_send(*request, mode, buffer, count, type, envelope)) return request;
+  drop(request);
+  return nullptr;
+}
+
+bool would_carry(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
+                 const Envelope &envelope) {
+  const Shape shape = shape_of(type);
+  const std::uint64_t bytes = bytes_of(count, shape);
+  return envelope.dest >= 0 && count > 0 && count <= INT32_MAX && is_large(count, shape) &&
+         shm.options.protocol != Choice::off &&
+         !why_passed(mode, buffer, bytes, shape.contiguous, shm.node->find(envelope.comm, envelope.dest));
+}
+
+int make_handle(Request *request, MPI_Request *handle) {
+  const int result = real.Grequest_start(query, nothing_to_free, cancel, request, handle);
+  request->handle = *handle;
+  return result;
+}
+
+void complete_handle(MPI_Request handle) { real.Grequest_complete(handle); }
+
+} // namespace haloscope::shm

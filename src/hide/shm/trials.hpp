@@ -1,0 +1,35 @@
+// Whether the shm library or MPI is faster with the messages of a pair: some go by turns, the others by what
+// was.
+//
+// The sender decides for each message, and its receiver takes either, so nothing has to be agreed on. A
+// message takes as long as its sender is in the call that posts it, and from then, or from when its receiver
+// looks for it, until its data is there. The receiver tells the sender of the latter.
+#pragma once
+
+#include "hide/shm/known_requests.hpp"
+
+namespace haloscope::shm {
+
+enum class Way : std::uint8_t { shm, mpi };
+struct Trial; // of messages to a rank that have about a size, and holes or none
+
+struct Turn {
+  Way way = Way::shm;
+  bool decided = false;   // it is what was faster
+  Trial *trial = nullptr; // it is to be timed
+};
+Turn next_turn(std::size_t peer, std::uint64_t bytes, bool has_holes);
+
+// The sender: MPI is about to be given a message, and has been given it.
+void announce(Trial &trial, std::size_t peer, int tag, std::uint64_t bytes);
+bool is_announced() noexcept; // this thread's next one
+void announced_is_posted() noexcept;
+struct Posting {
+  Moment begun, posted;
+};
+void add_time(Trial &trial, Way way, const Posting &posting, const Arrival &arrival);
+
+// The receiver: MPI has brought a large message.
+void answer(MPI_Comm comm, const MPI_Status &status, std::uint64_t bytes, const Arrival &arrival);
+
+} // namespace haloscope::shm

