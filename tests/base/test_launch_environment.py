@@ -13,7 +13,7 @@ from haloscope.base.errors import UsageError
 from haloscope.base.headers import Headers
 from haloscope.base.launch import parse
 from haloscope.base.mpi import Mpi, Origin
-from haloscope.base.objects import Abi, Library
+from haloscope.base.objects import Abi, MpiLibrary
 from haloscope.base.settings import Value, to_environment
 from haloscope.watch import SETTINGS, Recorder
 
@@ -24,7 +24,7 @@ VARIABLES = {"LD_PRELOAD": "/cache/recorder/lib.so", "HALOSCOPE_OUTPUT": "/my da
 
 def mpi(abi: Abi = "openmpi", origin: Origin = "linked") -> Mpi:
     headers = Headers(abi, (Path("/mpi/include"),), "Open MPI 4.1.4", (3, 1))
-    return Mpi(Library(abi, Path("/mpi/lib/libmpi.so.40")), headers, origin)
+    return Mpi(MpiLibrary(abi, Path("/mpi/lib/libmpi.so.40")), headers, origin)
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from haloscope.base.cache import build_once, cache, fingerprint, is_whole, tell
 from haloscope.base.errors import ComponentError, RecorderError
 from haloscope.base.headers import Headers
 from haloscope.base.mpi import installed
-from haloscope.base.objects import Library
+from haloscope.base.objects import MpiLibrary
 from haloscope.base.prebuilt import SOURCES, Prebuilt, find_prebuilt, source_mark, unpacked
 from haloscope.base.toolchain import (
     build_environment,
@@ -168,7 +168,7 @@ def _ready(kind: str, headers: Headers, sources: Sequence[Path]) -> Prebuilt | N
     # Headers that somebody named are built for: no library says what it has.
     if headers.library is None:
         return None
-    return find_prebuilt(kind, Library(headers.abi, headers.library), _files(sources))
+    return find_prebuilt(kind, MpiLibrary(headers.abi, headers.library), _files(sources))
 
 
 def build_with_cmake(

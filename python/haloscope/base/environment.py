@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from haloscope.base.errors import RecorderError
-from haloscope.base.launch import Launch, script_text
+from haloscope.base.launch import LaunchCommand, script_text
 from haloscope.base.mpi import Mpi
 
 __all__ = ["Preloaded", "earlier_preload", "forwarded", "launched", "outer_settings", "recorder_environment"]
@@ -86,8 +86,8 @@ def forwarded(
 
 
 def launched(
-    launch: Launch, mpi: Mpi, variables: Mapping[str, str], environment: Mapping[str, str]
-) -> tuple[Launch, dict[str, str]]:
+    launch: LaunchCommand, mpi: Mpi, variables: Mapping[str, str], environment: Mapping[str, str]
+) -> tuple[LaunchCommand, dict[str, str]]:
     """Return the command and the environment to start it with."""
     complete = dict(environment) | dict(variables)
     if launch.programs and _needs_command(launch, variables, environment):
@@ -96,7 +96,7 @@ def launched(
     return launch, complete | forwarded(variables, environment, openmpi)
 
 
-def earlier_preload(launch: Launch | None, environment: Mapping[str, str]) -> str:
+def earlier_preload(launch: LaunchCommand | None, environment: Mapping[str, str]) -> str:
     """Return what the user preloads already, by the environment or by the launcher's options."""
     words = launch.options if launch else ()
     for index, word in enumerate(words):
@@ -107,7 +107,9 @@ def earlier_preload(launch: Launch | None, environment: Mapping[str, str]) -> st
     return environment.get("LD_PRELOAD", "")
 
 
-def _needs_command(launch: Launch, variables: Mapping[str, str], environment: Mapping[str, str]) -> bool:
+def _needs_command(
+    launch: LaunchCommand, variables: Mapping[str, str], environment: Mapping[str, str]
+) -> bool:
     """Return whether the environment alone would not arrive, so that the command must carry it.
 
     Open MPI 4 refuses `-x` beside its list, and splits the list's values at semicolons; hydra and
@@ -122,7 +124,7 @@ def _needs_command(launch: Launch, variables: Mapping[str, str], environment: Ma
     return launch.launcher is not None and any(";" in value for value in variables.values())
 
 
-def _script_uses_x(launch: Launch) -> bool:
+def _script_uses_x(launch: LaunchCommand) -> bool:
     """Return whether a script calls mpirun with `-x`: Open MPI 4 would refuse our list beside it."""
     texts = (script_text(program.path) for program in launch.programs)
     return any(re.search(r"(mpirun|mpiexec|orterun)\b.*\s--?x\s", text) for text in texts)

@@ -18,7 +18,7 @@ from typing import Any
 from haloscope.base import paths
 from haloscope.base.cache import build_once, fingerprint
 from haloscope.base.errors import RecorderError
-from haloscope.base.objects import Abi, Library, defined
+from haloscope.base.objects import Abi, MpiLibrary, defined
 from haloscope.base.version import own_version
 
 __all__ = [
@@ -63,7 +63,7 @@ def source_mark(kind: str, sources: Iterable[Path]) -> str:
     return fingerprint(sources, kind, own_version())
 
 
-def find_prebuilt(kind: str, library: Library, sources: Iterable[Path]) -> Prebuilt | None:
+def find_prebuilt(kind: str, library: MpiLibrary, sources: Iterable[Path]) -> Prebuilt | None:
     """Return what fits a library best: made of these very sources, of no function that the library lacks."""
     found = list(_fitting(library))
     mark = source_mark(kind, sources) if found else ""
@@ -74,7 +74,7 @@ def find_prebuilt(kind: str, library: Library, sources: Iterable[Path]) -> Prebu
     return None
 
 
-def fits_one(library: Library) -> bool:
+def fits_one(library: MpiLibrary) -> bool:
     """Return whether there is anything ready-made for a library."""
     return any(True for _ in _fitting(library))
 
@@ -97,7 +97,7 @@ def _unpack(archive: Path, directory: Path) -> None:
         raise RecorderError(f"{archive}: is damaged; install Haloscope again") from None
 
 
-def _fitting(library: Library) -> Iterator[tuple[frozenset[str], dict[str, Any], Path]]:
+def _fitting(library: MpiLibrary) -> Iterator[tuple[frozenset[str], dict[str, Any], Path]]:
     """Yield each interface whose functions a library all has, and which of the library's it does not know."""
     described = [(found, path.parent) for path, found in _descriptions(library.abi)]
     known = functions(library.path) if described and library.path else frozenset()

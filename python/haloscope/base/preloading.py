@@ -19,7 +19,7 @@ from haloscope.base.environment import (
     recorder_environment,
 )
 from haloscope.base.errors import LaunchError, UsageError
-from haloscope.base.launch import Launch, parse, resolve
+from haloscope.base.launch import LaunchCommand, parse, resolve
 from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import Mpi, detect
 from haloscope.base.objects import Abi
@@ -72,7 +72,7 @@ class Target:
     """A command, the launch command in it, and that one's MPI."""
 
     command: Sequence[str]
-    launch: Launch
+    launch: LaunchCommand
     mpi: Mpi
 
 

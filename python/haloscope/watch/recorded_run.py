@@ -19,7 +19,7 @@ from haloscope.base.environment import (
     recorder_environment,
 )
 from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
-from haloscope.base.launch import Launch, name_of, parse, resolve
+from haloscope.base.launch import LaunchCommand, name_of, parse, resolve
 from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import detect, statically_linked
 from haloscope.base.objects import Abi, is_elf
@@ -186,12 +186,12 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
         outcome.remarks.append("no profile: it could not be written, see above")
 
 
-def _no_mpi(launch: Launch) -> str:
+def _no_mpi(launch: LaunchCommand) -> str:
     program = launch.programs[0].path if launch.programs else Path(launch.command[0])
     return _static(program) or f"{name_of(launch)} links no MPI: it ran, and there was nothing to watch"
 
 
-def _no_profile(launch: Launch, status: int) -> str:
+def _no_profile(launch: LaunchCommand, status: int) -> str:
     name = name_of(launch)
     for program in launch.programs:
         static = _static(program.path)
