@@ -17,7 +17,7 @@ from haloscope.base.units import ranks_text
 from haloscope.markov.timings import Timings, checked
 from haloscope.profile import Profile
 from haloscope.profile.importing import kind_of_foreign
-from haloscope.profile.tables import QUANTITIES, Series
+from haloscope.profile.tables import QUANTITIES, InstanceSeries
 
 __all__ = ["read_timings", "series_of", "timings_of"]
 
@@ -221,7 +221,7 @@ def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Tim
 
 def series_of(profile: Profile) -> list[str]:
     """Return the full names of the regions whose instances the profile keeps."""
-    paths = np.unique(profile.data.guarded(lambda: Series.of(profile.data)).paths)
+    paths = np.unique(profile.data.guarded(lambda: InstanceSeries.of(profile.data)).paths)
     return [profile.regions.full_names[path] for path in paths.tolist()]
 
 

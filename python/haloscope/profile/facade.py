@@ -133,7 +133,7 @@ class Profile:
         return traces.read_trace(self.data)
 
     @property
-    def waiting(self) -> waits.Analysis:
+    def waiting(self) -> waits.WaitAnalysis:
         """What the trace tells about waiting: who waited for whom, why, and what matters.
 
         Raises `UsageError` if the run was recorded without a trace, `ProfileError` for damage.

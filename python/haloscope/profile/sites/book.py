@@ -6,7 +6,7 @@ from functools import cached_property
 
 import polars as pl
 
-from haloscope.profile.sites.call_stacks import Place, Places, addresses_in, site_of
+from haloscope.profile.sites.call_stacks import SourceLocation, StackLocations, addresses_in, site_of
 from haloscope.profile.sites.symbols import (
     Address,
     Functions,
@@ -69,10 +69,10 @@ class SiteBook:
         return addresses_in(self.rows["stack"].unique())
 
     @cached_property
-    def places(self) -> dict[str, list[Place]]:
+    def places(self) -> dict[str, list[SourceLocation]]:
         """The places of each stack, the innermost first."""
         stacks = self.rows["stack"].unique().to_list()
-        known = Places(self.modules, self.symbols)
+        known = StackLocations(self.modules, self.symbols)
         return {stack: known.of(stack) for stack in stacks}
 
     def _ended(self) -> float | None:

@@ -17,7 +17,7 @@ from haloscope.profile.store.tree import Reduction, Scope
 from haloscope.profile.tables.binding import binding
 from haloscope.profile.tables.efficiencies import pop
 from haloscope.profile.tables.information import info
-from haloscope.profile.tables.instances import QUANTITIES, Series
+from haloscope.profile.tables.instances import QUANTITIES, InstanceSeries
 from haloscope.profile.tables.ranks import ranks, regions
 
 __all__ = ["TABLES", "build", "call_rows"]
@@ -32,14 +32,14 @@ def series(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
     A value called like a column of the table gets `_value` after its name.
     """
-    instances = _instances(Series.of(profile, scope.chosen))
+    instances = _instances(InstanceSeries.of(profile, scope.chosen))
     values = scope.wanted(profile.frame("values"))
     if len(values):
         instances = instances.join(_wide(values), on=_KEYS, how="full", coalesce=True)
     return scope.named(instances, ["rank", "instance"])
 
 
-def _instances(series: Series) -> pl.DataFrame:
+def _instances(series: InstanceSeries) -> pl.DataFrame:
     seconds = {name: series.seconds(name) for name in QUANTITIES}
     finite = [pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in QUANTITIES]
     return pl.DataFrame({**series.keys(), **seconds}).with_columns(finite)

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.arrays import Floats, Integers
-from haloscope.profile.trace.events import Events, Kind
+from haloscope.profile.trace.events import Kind, TraceEvents
 
 __all__ = ["MOVED", "Aligned", "aligned"]
 
@@ -31,13 +31,13 @@ class Aligned:
     how many, and the longest way in nanoseconds.
     """
 
-    events: Events
+    events: TraceEvents
     shifts: dict[int, Floats]
     moved: pl.DataFrame
 
 
 def aligned(
-    events: Events, machines: Integers, sends: pl.DataFrame, receives: pl.DataFrame, lost: pl.Series
+    events: TraceEvents, machines: Integers, sends: pl.DataFrame, receives: pl.DataFrame, lost: pl.Series
 ) -> Aligned:
     """Return the events so that no message arrives before it was sent.
 
@@ -62,7 +62,7 @@ def aligned(
 
 
 def _messages(
-    events: Events, sends: pl.DataFrame, receives: pl.DataFrame, lost: pl.Series
+    events: TraceEvents, sends: pl.DataFrame, receives: pl.DataFrame, lost: pl.Series
 ) -> tuple[Integers, Integers]:
     """Return the rows of `events` in which messages were sent, and those in which they had arrived."""
     number = pl.int_range(pl.len()).over(_CHANNEL).alias("number")
@@ -166,7 +166,7 @@ def _in_order(times: Integers, threads: Integers, sent: Integers, arrived: Integ
         times = _rising(times, threads)
 
 
-def _moved(events: Events, way: Integers) -> pl.DataFrame:
+def _moved(events: TraceEvents, way: Integers) -> pl.DataFrame:
     kinds = events.of("kind")
     own = np.flatnonzero((way > 0) & np.isin(kinds, (Kind.CALL, Kind.ENTER, Kind.LEAVE)))
     frame = pl.DataFrame({"rank": events.ranks[events.where[own]], "way": way[own]})

@@ -24,12 +24,12 @@ from haloscope.profile.waiting.stretches import Stretches, stretches
 from haloscope.profile.waiting.timeline import Timeline
 from haloscope.profile.waiting.tolerance import Pieces, pieces, tolerated, without
 
-__all__ = ["Analysis", "analyse_waiting"]
+__all__ = ["WaitAnalysis", "analyse_waiting"]
 
 _NANOSECONDS = 1e9
 
 
-class Analysis:
+class WaitAnalysis:
     """Wait states, their causes, the critical path, efficiencies and the tolerance of latency of one trace.
 
     Times are seconds, `path` a row of the trace's `paths`, without the regions inside. Nothing is worked out
@@ -196,6 +196,6 @@ class Analysis:
         return tape(self.timeline, ideal(self.timeline, self._depends))
 
 
-def analyse_waiting(profile: ProfileData) -> Analysis:
+def analyse_waiting(profile: ProfileData) -> WaitAnalysis:
     """Return the analysis of the trace of a profile. Raises `UsageError` without one, `ProfileError`."""
-    return Analysis(read_trace(profile))
+    return WaitAnalysis(read_trace(profile))
