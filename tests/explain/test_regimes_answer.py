@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from haloscope.markov import Options, regimes
+from haloscope.markov import RegimeOptions, regimes
 from haloscope.markov.statistics import added, episodes
 
 RANKS, INSTANCES, USUAL = 16, 600, 1e-3
@@ -32,7 +32,7 @@ def planted(random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[n
 def test_what_was_planted_is_found_by_place(tmp_path: Path) -> None:
     times, extra = planted(np.random.default_rng(1))
     np.savez(tmp_path / "run.npz", duration=times, rank=np.arange(RANKS), host=np.array(HOSTS))
-    results = regimes([tmp_path / "run.npz"], Options(starts=4))
+    results = regimes([tmp_path / "run.npz"], RegimeOptions(starts=4))
     found = results.analyses[0].added
     assert found is not None
     truth = extra.sum() / times.sum()
@@ -57,7 +57,7 @@ def test_what_was_planted_is_found_by_place(tmp_path: Path) -> None:
 
 def test_a_program_alone_has_a_machine_that_adds_nothing(tmp_path: Path) -> None:
     np.save(tmp_path / "calm.npy", np.random.default_rng(2).normal(1e-3, 1e-5, (8, 400)))
-    results = regimes([tmp_path / "calm.npy"], Options(starts=3))
+    results = regimes([tmp_path / "calm.npy"], RegimeOptions(starts=3))
     found = results.analyses[0].added
     assert found is not None
     assert found.slow == 0

@@ -147,10 +147,10 @@ def regimes(
         output = Path(f"{files[0].stem}-regimes.html" if count == 1 else "regimes.html")
     with progress(_STEPS_OF_A_FILE * count + 1 + (_STEPS_OF_A_PAGE if output else 0)) as step:
         from haloscope import explain
-        from haloscope.markov import Options
+        from haloscope.markov import RegimeOptions
         from haloscope.markov import regimes as find
 
-        options = Options(
+        options = RegimeOptions(
             states=states,
             emission=emission,
             reduce=None if reduce == "none" else reduce,

@@ -23,7 +23,7 @@ from haloscope.profile.kernels import Chain, SequenceBounds
 Series = ArrayLike | Sequence[ArrayLike]
 
 
-__all__ = ["NATIVE", "NONE", "Expected", "Parameters", "Sequences", "Work"]
+__all__ = ["NATIVE", "NONE", "Expected", "Parameters", "PreparedSequences", "Sequences"]
 
 _LARGEST = 1e150  # so that its square is finite, too
 NONE = 255  # the state where there is no instance
@@ -181,7 +181,7 @@ class Expected:
     emission: Emission
 
 
-class Work:
+class PreparedSequences:
     """Sequences made ready for a family once, to be looked at with many parameters of it."""
 
     def __init__(self, sequences: Sequences, emission: type[Emission], threads: int) -> None:

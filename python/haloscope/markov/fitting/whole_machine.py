@@ -10,7 +10,16 @@ import numpy as np
 from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.markov.fitting.chains import NONE
-from haloscope.markov.fitting.coupled import Chains, Grid, Place, evidence, fitted, settled, started, viterbi
+from haloscope.markov.fitting.coupled import (
+    Chains,
+    CoupledFit,
+    DurationGrid,
+    evidence,
+    fitted,
+    settled,
+    started,
+    viterbi,
+)
 from haloscope.markov.fitting.intervals import shares
 from haloscope.markov.fitting.regime_model import RegimeModel
 from haloscope.markov.fitting.saved import Saved, emission_of, read_model, write
@@ -67,7 +76,7 @@ class MachineModel:
 
         Raises `UsageError` if there are too few ranks or instances.
         """
-        grid = Grid.of(durations)
+        grid = DurationGrid.of(durations)
         alone = RegimeModel(
             self.n_regimes, self.emission, n_init=self.n_init, random_state=self.random_state
         ).fit(grid.rows())
@@ -79,7 +88,7 @@ class MachineModel:
 
     def decode(self, durations: Floats) -> MachineStates:
         """Return the likeliest machine states, and given them the regimes of (ranks, instances)."""
-        grid = Grid.of(durations)
+        grid = DurationGrid.of(durations)
         density = grid.log_density(self.emission_)
         believed = settled(self._chains, density, grid.lengths)
         states = viterbi(density, self.start_, self._chains.transitions(believed.machine)).T
@@ -123,7 +132,7 @@ class MachineModel:
         model.converged_ = saved.fit.get("converged") is True
         return model
 
-    def _first(self, alone: RegimeModel, grid: Grid) -> Place:
+    def _first(self, alone: RegimeModel, grid: DurationGrid) -> CoupledFit:
         """Return where to begin, from regimes of each rank on its own.
 
         How slow the ranks are on average at an instance, by their regimes' numbers, is a series
@@ -144,7 +153,7 @@ class MachineModel:
         belief = _blurred(shared.predict_proba(level[None])[0])
         return started(chains, grid, alone.emission_, belief)
 
-    def _keep(self, place: Place, level: Floats) -> None:
+    def _keep(self, place: CoupledFit, level: Floats) -> None:
         """Keep the parameters: regimes in the order of their means, machine states of durations."""
         with np.errstate(invalid="ignore", divide="ignore"):
             slowness = place.belief.T @ level / place.belief.sum(axis=0)

@@ -216,7 +216,7 @@ def episodes(
     seen = Slow.of(durations, states, range(n_regimes - slow, n_regimes), hosts)
     instances = durations.shape[1]
     machine, base = _of_machine(seen)
-    report = Report(durations, seen, starts)
+    report = EpisodeCollector(durations, seen, starts)
     report.add("machine", None, np.arange(len(durations)), machine)
     calm = ~covered(machine, instances)
     quiet = np.tile(calm, (len(seen.names), 1))
@@ -278,7 +278,7 @@ def _of_rank(seen: Slow, row: int, base: float, counted: Flags) -> Stretches:
     return stretches_of_row(events, there, scores(max(base, own), seen.stays), bar(seen.events.size))
 
 
-class Report:
+class EpisodeCollector:
     """Collects episodes as they are found."""
 
     def __init__(self, durations: Floats, seen: Slow, starts: Floats | None) -> None:
