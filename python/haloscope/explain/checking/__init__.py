@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from haloscope.explain.checking.learning import noticed as noticed
     from haloscope.explain.checking.notices import as_junit as as_junit
     from haloscope.explain.checking.notices import as_markdown as as_markdown
-    from haloscope.explain.checking.rules import Rules as Rules
+    from haloscope.explain.checking.rules import CheckRules as CheckRules
     from haloscope.explain.checking.rules import read_rules as read_rules
     from haloscope.explain.checking.verdicts import CHECKED as CHECKED
-    from haloscope.explain.checking.verdicts import Verdict as Verdict
+    from haloscope.explain.checking.verdicts import CheckVerdict as CheckVerdict
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

@@ -8,7 +8,7 @@ import polars as pl
 
 from haloscope.base.errors import printable, shortened
 from haloscope.base.units import bytes_text, count_text
-from haloscope.explain.comparing.sides import Run, Side
+from haloscope.explain.comparing.sides import ComparedRun, Side
 from haloscope.profile.store import region_text
 
 __all__ = ["STRUCTURE", "changes", "settings_changed", "structure_lines"]
@@ -184,7 +184,7 @@ def settings_changed(first: Side, second: Side) -> list[str]:
     return [f"{printable(name)}: {_value(one.get(name))} → {_value(other.get(name))}" for name in names]
 
 
-def _settings(run: Run) -> dict[str, str]:
+def _settings(run: ComparedRun) -> dict[str, str]:
     told = {name: str(run.told[name]) for name in _SETTINGS if run.told.get(name)}
     told["hosts"] = ", ".join(run.told["hosts"] or ())
     around: Mapping[str, str] = run.told.get("environment") or {}

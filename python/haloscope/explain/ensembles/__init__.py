@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from haloscope.explain.ensembles.scaling import shares as shares
     from haloscope.explain.ensembles.scaling import totals as totals
     from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS as FEWEST_POINTS
-    from haloscope.explain.ensembles.view import View as View
+    from haloscope.explain.ensembles.view import EnsembleView as EnsembleView
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

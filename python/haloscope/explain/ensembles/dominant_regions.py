@@ -10,7 +10,7 @@ import polars as pl
 from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.growth import FACTORS, SURE, Growth, measured
 from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS
-from haloscope.explain.ensembles.view import COLOURS, View, layout_of, placed
+from haloscope.explain.ensembles.view import COLOURS, EnsembleView, layout_of, placed
 from haloscope.markov.figures import Figure, axis, plain
 from haloscope.profile.store import region_text
 
@@ -32,7 +32,7 @@ _MOST_BARS = 10
 _NOTHING = 1e-300  # seconds
 
 
-def dominance(ensemble: Ensemble, *, by: str = "program") -> View:
+def dominance(ensemble: Ensemble, *, by: str = "program") -> EnsembleView:
     """Return the time that each region itself would take with 1, 10 and 100 `times` the most ranks.
 
     Times are of an average rank, by the regions' laws, without nested regions: they add up to the time of the
@@ -44,7 +44,7 @@ def dominance(ensemble: Ensemble, *, by: str = "program") -> View:
     rows = placed(ensemble, ensemble.with_paths("regions", exclusive=True), "run_ranks", by)
     parts = [_shares(series, part) for (series,), part in rows.group_by(["series"], maintain_order=True)]
     frame = pl.concat([pl.DataFrame(schema=_COLUMNS), *parts])
-    return View(frame, _drawn(frame))
+    return EnsembleView(frame, _drawn(frame))
 
 
 def _shares(series: object, rows: pl.DataFrame) -> pl.DataFrame:

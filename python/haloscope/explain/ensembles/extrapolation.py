@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from haloscope.base.arrays import Floats
-from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, Laws, fit
+from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, ScalingLaws, fit
 
 __all__ = ["FEWEST_POINTS", "Beyond", "beyond"]
 
@@ -21,7 +21,7 @@ class Beyond:
     point: `without` is what they say of so many ranks, `left_out` what they say of the point itself.
     """
 
-    laws: Laws
+    laws: ScalingLaws
     value: Floats
     without: Floats
     left_out: Floats

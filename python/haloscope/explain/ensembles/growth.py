@@ -13,8 +13,8 @@ from haloscope.base.arrays import Floats
 from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.quantities import quantity_of
 from haloscope.explain.ensembles.scaling import longest, named_regions
-from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, TERMS, Laws, draws_of, fit
-from haloscope.explain.ensembles.view import View, axis_of, label_of, layout_of, line, placed
+from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, TERMS, ScalingLaws, draws_of, fit
+from haloscope.explain.ensembles.view import EnsembleView, axis_of, label_of, layout_of, line, placed
 from haloscope.markov.figures import Figure, Trace
 from haloscope.profile.store import region_text
 
@@ -32,8 +32,8 @@ class Growth:
 
     points: Floats
     means: Floats
-    law: Laws
-    drawn: Laws | None
+    law: ScalingLaws
+    drawn: ScalingLaws | None
 
     @classmethod
     def of(cls, points: Sequence[float], repetitions: Sequence[Sequence[float]]) -> Growth:
@@ -82,7 +82,7 @@ def laws(
     *,
     against: str = "run_ranks",
     by: str = "program",
-) -> View:
+) -> EnsembleView:
     """Return the law by which one of `QUANTITIES` grows in each region of five points or more.
 
     A law is `constant` + `factor` · `term`, in Extra-P's normal form; `error` is how far off it is, in
@@ -106,7 +106,7 @@ def laws(
         told.append(row)
     frame = pl.DataFrame(told, schema=_LAWS)
     title = f"{drawn.title}, {drawn.unit}" if drawn.unit else drawn.title
-    return View(frame, _laws_drawn(found, against, title))
+    return EnsembleView(frame, _laws_drawn(found, against, title))
 
 
 def measured(rows: pl.DataFrame) -> tuple[list[float], list[list[float]]]:

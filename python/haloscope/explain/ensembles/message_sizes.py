@@ -12,7 +12,7 @@ import polars as pl
 from haloscope.base.errors import UsageError
 from haloscope.base.units import bytes_text
 from haloscope.explain.ensembles.ensemble import Ensemble
-from haloscope.explain.ensembles.view import View, axis_of, line, one_region, placed, told_against
+from haloscope.explain.ensembles.view import EnsembleView, axis_of, line, one_region, placed, told_against
 from haloscope.markov.figures import Figure, Panel, axis, margin, panels
 from haloscope.profile.store import PROGRAM
 
@@ -43,7 +43,7 @@ def size_classes(
     machine: Speeds | None = None,
     against: str = "run_ranks",
     by: str = "program",
-) -> View:
+) -> EnsembleView:
     """Return point-to-point messages of a region by classes of size, a row a point and class that has any.
 
     `messages`, `bytes` and `time` (seconds in the calls of both sides, over all ranks) are means over the
@@ -69,10 +69,10 @@ def size_classes(
     names = pl.Series("size", class_names(edges), dtype=pl.String).gather(frame["class"])
     values = ["messages", "bytes", "time", "speed", "machine_speed"]
     shown = told_against(frame.select("series", "x", "runs", names, *values), against)
-    return View(shown, drawn)
+    return EnsembleView(shown, drawn)
 
 
-def speed_classes(machine: Speeds, edges: Sequence[int] = EDGES) -> View:
+def speed_classes(machine: Speeds, edges: Sequence[int] = EDGES) -> EnsembleView:
     """Return how many bytes a second a machine carries in messages of each class of size, one by one.
 
     A class stands for messages of 1, 2, 4, … bytes, one of each size in it, up to 4 MiB: `smallest` to
@@ -94,7 +94,9 @@ def speed_classes(machine: Speeds, edges: Sequence[int] = EDGES) -> View:
         "hovertemplate": "%{y:.4s}B/s<extra></extra>",
     }
     layout = {"height": 300, "margin": margin(60), "yaxis": axis("speed, B/s", type="log")}
-    return View(frame, Figure(f"{machine.name}, messages one by one.", [bars], layout, "The machine's speed"))
+    return EnsembleView(
+        frame, Figure(f"{machine.name}, messages one by one.", [bars], layout, "The machine's speed")
+    )
 
 
 def _check_edges(edges: Sequence[int]) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.quantities import quantity_of
 from haloscope.explain.ensembles.view import (
-    View,
+    EnsembleView,
     axis_of,
     label_of,
     layout_of,
@@ -40,7 +40,7 @@ def over(
     *,
     against: str = "run_ranks",
     by: str = "program",
-) -> View:
+) -> EnsembleView:
     """Return one of `QUANTITIES` against a column of `Ensemble.runs`, a line a region and value of `by`.
 
     Without `regions` they are the program and the seven that take most time. `mean`, `least` and `largest`
@@ -62,7 +62,9 @@ def over(
         .sort(keys, maintain_order=True)
     )
     every = rows.select("series", "path").unique().sort("series", "path")
-    return View(told_against(frame, against), _lines_drawn(frame, every, against, drawn.title, drawn.unit))
+    return EnsembleView(
+        told_against(frame, against), _lines_drawn(frame, every, against, drawn.title, drawn.unit)
+    )
 
 
 def named_regions(ensemble: Ensemble, rows: pl.DataFrame, regions: Sequence[str]) -> pl.DataFrame:
@@ -107,7 +109,7 @@ def _lines_drawn(
 
 def shares(
     ensemble: Ensemble, region: str = PROGRAM, *, against: str = "run_ranks", by: str = "program"
-) -> View:
+) -> EnsembleView:
     """Return where the time of a region went: computing, point-to-point, collectives, other MPI.
 
     These are shares of its time, mean over ranks and runs; those of a point sum to 1.
@@ -124,7 +126,7 @@ def shares(
     ).drop_nulls()
     means = mean_of(times, ["series", "x"], [*_PARTS, "time"]).filter(pl.col("time") > 0)
     frame = means.with_columns(pl.col(name) / pl.col("time") for name in _PARTS)
-    return View(told_against(frame, against), _shares_drawn(frame, against))
+    return EnsembleView(told_against(frame, against), _shares_drawn(frame, against))
 
 
 def _shares_drawn(frame: pl.DataFrame, against: str) -> Figure | None:
@@ -152,7 +154,7 @@ def _shares_drawn(frame: pl.DataFrame, against: str) -> Figure | None:
     return Figure("Mean over ranks and runs.", traces, layout, "Where the time went")
 
 
-def efficiency(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program") -> View:
+def efficiency(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program") -> EnsembleView:
     """Return how the time of a region scales with the number of ranks.
 
     `speedup` is the time of the fewest ranks over that of so many. `strong` is the efficiency if all runs did
@@ -168,7 +170,7 @@ def efficiency(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program"
         .with_columns(strong=pl.col("speedup") / pl.col("more"), weak=pl.col("speedup"))
         .drop("more")
     )
-    return View(told_against(frame, "run_ranks"), _efficiency_drawn(frame))
+    return EnsembleView(told_against(frame, "run_ranks"), _efficiency_drawn(frame))
 
 
 def _efficiency_drawn(frame: pl.DataFrame) -> Figure | None:
@@ -200,7 +202,7 @@ def _efficiency_drawn(frame: pl.DataFrame) -> Figure | None:
 
 def totals(
     ensemble: Ensemble, region: str = PROGRAM, *, against: str = "run_ranks", by: str = "program"
-) -> View:
+) -> EnsembleView:
     """Return what was sent in a region by all ranks, a row a point: bytes, sends, largest and mean send.
 
     Means over the runs of a point, but for the largest send. `mean_send` is `bytes` / `sends`, null without
@@ -218,7 +220,7 @@ def totals(
         .sort("series", "x", maintain_order=True)
         .with_columns(mean_send=pl.when(pl.col("sends") > 0).then(pl.col("bytes") / pl.col("sends")))
     )
-    return View(told_against(frame, against), _totals_drawn(frame, against))
+    return EnsembleView(told_against(frame, against), _totals_drawn(frame, against))
 
 
 def _totals_drawn(frame: pl.DataFrame, against: str) -> Figure | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLOURS",
-    "View",
+    "EnsembleView",
     "axis_of",
     "column_of",
     "label_of",
@@ -41,7 +41,7 @@ _WIDE = 4.0
 
 
 @dataclass(frozen=True)
-class View:
+class EnsembleView:
     """What one figure shows: `frame` has the numbers; `drawn` is for our pages, None if it is empty."""
 
     frame: pl.DataFrame

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from haloscope.explain.export.exports import EXPORTS as EXPORTS
     from haloscope.explain.export.exports import Format as Format
     from haloscope.explain.export.traced import Profiles as Profiles
-    from haloscope.explain.export.traced import Traced as Traced
+    from haloscope.explain.export.traced import TracedProfile as TracedProfile
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

@@ -9,7 +9,7 @@ from pathlib import Path
 from haloscope.base.errors import UsageError
 from haloscope.explain.export.aliases import Aliases
 from haloscope.explain.export.exports import EXPORTS, Format
-from haloscope.explain.export.traced import Profiles, Traced
+from haloscope.explain.export.traced import Profiles, TracedProfile
 from haloscope.profile import Profile
 
 __all__ = ["export", "exported"]
@@ -68,5 +68,5 @@ def _write(form: Format, profiles: Profiles, target: Path) -> Sequence[str]:
         return profile.data.guarded(lambda: write(_source(form, profile), target))
 
 
-def _source(form: Format, profile: Profile) -> Profile | Traced:
-    return Traced.of(profile) if form.about == "trace" else profile
+def _source(form: Format, profile: Profile) -> Profile | TracedProfile:
+    return TracedProfile.of(profile) if form.about == "trace" else profile
