@@ -161,14 +161,14 @@ def collective(
     gatherv, reduce, reduce_scatter, reduce_scatter_block, scatter, scatterv, or all; with --from all that
     the program used need not be named. LAUNCHER starts the ranks instead of mpiexec.
     """
+    from haloscope.predict.bench import BenchGrid, read_workload, workload_text
     from haloscope.predict.bench import CollectiveMethod as Method
-    from haloscope.predict.bench import Grid, read_workload, workload_text
     from haloscope.predict.bench import collective as measured
 
     _check_asked(collectives, profile)
     names = [word.strip().lower() for text in collectives for word in text.split(",")]
     work = read_workload(profile) if profile else None
-    grid = Grid(
+    grid = BenchGrid(
         names,
         ranks or (),
         sizes,

@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from haloscope.base import units
 from haloscope.base.arrays import Floats
 from haloscope.base.errors import UsageError
-from haloscope.predict.schedule import Plan
+from haloscope.predict.schedule import CollectivePlan
 
 __all__ = [
     "FittedAlgorithm",
@@ -195,7 +195,7 @@ class Matrix(_Rules):
         return self
 
 
-def generic_rows(plans: Sequence[Plan]) -> Floats:
+def generic_rows(plans: Sequence[CollectivePlan]) -> Floats:
     """Return 1, log2 P, P, m, m log2 P, m P: what trees, rings and linear algorithms cost."""
     ranks = np.array([plan.ranks for plan in plans], np.float64)
     size = np.array([plan.bytes for plan in plans], np.float64)

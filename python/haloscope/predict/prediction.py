@@ -12,7 +12,7 @@ import polars as pl
 from haloscope.base.errors import UsageError
 from haloscope.predict.machine import FittedAlgorithm, Machine, generic_rows
 from haloscope.predict.observation import Observation, Theta
-from haloscope.predict.schedule import Plan
+from haloscope.predict.schedule import CollectivePlan
 from haloscope.predict.sweep_fitting import measured
 
 __all__ = ["Chosen", "choose", "error_summary", "error_table", "errors", "losses", "predict"]
@@ -45,7 +45,7 @@ def predict(
     Raises `UsageError` if nothing was fitted to it.
     """
     model = _of(machine, collective, algorithm)
-    return _time(machine, model, Plan(ranks, size, segment, fanout), mapping)
+    return _time(machine, model, CollectivePlan(ranks, size, segment, fanout), mapping)
 
 
 def choose(
@@ -73,7 +73,7 @@ def choose(
             (model := _of(machine, collective, algorithm)).number,
             segment,
             fanout,
-            _time(machine, model, Plan(ranks, size, segment, fanout), mapping),
+            _time(machine, model, CollectivePlan(ranks, size, segment, fanout), mapping),
         )
         for algorithm, segment, fanout in options
     ]
@@ -102,7 +102,7 @@ def _of(machine: Machine, collective: str, algorithm: str) -> FittedAlgorithm:
     )
 
 
-def _time(machine: Machine, model: FittedAlgorithm, plan: Plan, mapping: str) -> float:
+def _time(machine: Machine, model: FittedAlgorithm, plan: CollectivePlan, mapping: str) -> float:
     if model.generic:
         return float((generic_rows([plan]) @ np.array(model.generic))[0])
     observation = Observation.of(machine, model.collective, model.algorithm, plan, mapping)

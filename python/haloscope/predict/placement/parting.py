@@ -9,7 +9,7 @@ import numpy as np
 from haloscope.base.arrays import Floats, Integers
 from haloscope.predict.placement.scotch import mapped
 from haloscope.predict.placement.traffic import Links
-from haloscope.predict.simulate.rank_grids import Grid, detect
+from haloscope.predict.simulate.rank_grids import RankGrid, detect
 
 __all__ = ["parted"]
 
@@ -109,7 +109,7 @@ def boxes(links: Links, sizes: Sequence[int]) -> Iterator[Integers]:
         yield min(ways, key=links.cut)
 
 
-def _boxed(grid: Grid, sides: tuple[int, int, int]) -> Integers:
+def _boxed(grid: RankGrid, sides: tuple[int, int, int]) -> Integers:
     place = grid.coordinates(np.arange(np.prod(grid.dims))) // np.array(sides)
     counts = np.array(grid.dims) // np.array(sides)
     number: Integers = place[:, 0] + counts[0] * (place[:, 1] + counts[1] * place[:, 2])

@@ -22,15 +22,15 @@ from haloscope.predict.simulate.profile_patterns import (
     require_pattern,
     sends_of,
 )
-from haloscope.predict.simulate.rank_grids import Grid
+from haloscope.predict.simulate.rank_grids import RankGrid
 
-__all__ = ["Measured", "RegionLaws"]
+__all__ = ["RegionLaws", "RegionWork"]
 
 _COUNTS = ("sends", "bytes", "calls", "call_bytes")
 
 
 @dataclass(frozen=True)
-class Measured:
+class RegionWork:
     """A profile: what an average rank did in each region itself, by path.
 
     `own` has seconds of `computing` and in `mpi`, and counts: `sends`, `bytes`, `calls` of collectives, and
@@ -46,7 +46,7 @@ class Measured:
     own: pl.DataFrame
 
     @classmethod
-    def of(cls, profile: Path) -> Measured:
+    def of(cls, profile: Path) -> RegionWork:
         """Read a profile. Raises `UsageError` if it has no pattern."""
         with explain.open(profile) as opened:
             require_pattern(opened)
@@ -83,7 +83,7 @@ class RegionLaws:
 
     def __init__(self, profiles: Sequence[Path], scale: str) -> None:
         """Read the profiles. Raises `UsageError` if laws cannot be had of them."""
-        read = [Measured.of(profile) for profile in profiles]
+        read = [RegionWork.of(profile) for profile in profiles]
         _require_one_program(read)
         self.points = sorted({one.ranks for one in read})
         if len(self.points) < FEWEST_POINTS:
@@ -103,7 +103,7 @@ class RegionLaws:
         return None not in self._grids
 
     def values(self, column: str) -> Floats:
-        """Return a column of `Measured.own`, mean over the runs of a point, shape (regions, points)."""
+        """Return a column of `RegionWork.own`, mean over the runs of a point, shape (regions, points)."""
         means = [
             np.mean([one.along(self.largest.names, column) for one in runs], axis=0) for runs in self.runs
         ]
@@ -151,7 +151,7 @@ class RegionLaws:
         return np.asarray(times)
 
 
-def _require_one_program(read: Sequence[Measured]) -> None:
+def _require_one_program(read: Sequence[RegionWork]) -> None:
     first = read[0]
     for one in read:
         if one.info.get("program") != first.info.get("program"):
@@ -161,11 +161,11 @@ def _require_one_program(read: Sequence[Measured]) -> None:
             )
 
 
-def _grid(one: Measured) -> Grid | None:
+def _grid(one: RegionWork) -> RankGrid | None:
     with explain.open(one.profile) as opened:
         return grid_of(opened)
 
 
-def _length(grid: Grid | None, ranks: int) -> float:
+def _length(grid: RankGrid | None, ranks: int) -> float:
     """Return how many ranks a cube has through which the way is as long as through the grid of so many."""
     return float(ranks) if grid is None else grid.grown(ranks).cube

@@ -15,10 +15,17 @@ from haloscope.predict.kinds import kind_of
 from haloscope.predict.progress import Progress, silent
 from haloscope.predict.simulate.description import Change, host_names
 from haloscope.predict.simulate.platform import Platform, load_platform
-from haloscope.predict.simulate.running import Options
+from haloscope.predict.simulate.running import SimulationOptions
 from haloscope.predict.simulate.scaled_work import ScaledWork
 from haloscope.predict.simulate.simgrid import smpirun
-from haloscope.predict.simulate.works import ProfileWork, ProgramWork, TraceWork, Work, sensitivity, what_if
+from haloscope.predict.simulate.works import (
+    ProfileWork,
+    ProgramWork,
+    SimulationWork,
+    TraceWork,
+    sensitivity,
+    what_if,
+)
 from haloscope.profile.importing import kind_of_foreign
 from haloscope.watch import Output, expand
 
@@ -115,7 +122,7 @@ class Simulation:
         return network
 
     @cached_property
-    def _work(self) -> Work:
+    def _work(self) -> SimulationWork:
         words = [str(self.what)] if isinstance(self.what, (str, Path)) else [str(one) for one in self.what]
         if not words:
             raise UsageError("name what to simulate: cg --nx 16, or ./app, or a profile")
@@ -135,11 +142,11 @@ class Simulation:
         return ProgramWork(words)
 
     @cached_property
-    def _options(self) -> Options:
+    def _options(self) -> SimulationOptions:
         network, work = self._network, self._work
         ranks = work.ranks if isinstance(work, (ProfileWork, TraceWork)) else self.ranks or 0
         host_names(network, ranks)
-        return Options(
+        return SimulationOptions(
             network,
             ranks,
             self.collectives,

@@ -17,7 +17,7 @@ BYTE = 6  # SimGrid's number of MPI_BYTE
 MOST_TAGS = 1_000_000  # SMPI's MPI_TAG_UB
 
 
-class Traced(Protocol):
+class ActionTrace(Protocol):
     """What has actions for each of its ranks."""
 
     @property
@@ -55,7 +55,7 @@ def trace_list(place: Path) -> list[Path]:
     return files
 
 
-def write_traces(pattern: Traced, directory: Path) -> Path:
+def write_traces(pattern: ActionTrace, directory: Path) -> Path:
     """Write the traces of all ranks; returns their list."""
     names = []
     for rank in range(pattern.ranks):

@@ -17,7 +17,7 @@ from haloscope.predict.mpi_library import Algorithm
 from haloscope.predict.progress import Progress, silent
 from haloscope.predict.tune.choice import Candidate, rules_of
 from haloscope.predict.tune.formats import check_output, render, settings
-from haloscope.predict.tune.sources import Choice, chosen_from, kind_of_source
+from haloscope.predict.tune.sources import RuleChoice, chosen_from, kind_of_source
 from haloscope.predict.tune.trial import (
     Trial,
     gain_interval,
@@ -27,10 +27,10 @@ from haloscope.predict.tune.trial import (
     runs_of,
     slower,
 )
-from haloscope.predict.tune.tuning_rules import Rule
-from haloscope.predict.tune.verification import Bench, Verdict, said, verify, what_ran
+from haloscope.predict.tune.tuning_rules import TuningRule
+from haloscope.predict.tune.verification import Bench, TuneVerdict, said, verify, what_ran
 
-__all__ = ["Plan", "Tuning", "tune", "write_rules"]
+__all__ = ["ComparisonPlan", "Tuning", "tune", "write_rules"]
 
 _OWN = Candidate()
 _MOST_PASSES = 4
@@ -42,7 +42,7 @@ Measure = Callable[
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """How default and tuned are compared: in so many rounds of launches of both, at `level`."""
 
     method: CollectiveMethod = field(default_factory=CollectiveMethod)
@@ -56,12 +56,12 @@ class Tuning:
 
     bench: Bench
     output: Path
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[TuningRule] = field(default_factory=list)
     chosen: dict[CollectivePoint, Candidate] = field(default_factory=dict)
     """All points of the grid; `Candidate()` where the library decides."""
     trials: dict[CollectivePoint, Trial] = field(default_factory=dict)
     """Of the last pass, in which nothing was dropped: of all points of collectives with rules."""
-    verdicts: dict[CollectivePoint, Verdict] = field(default_factory=dict)
+    verdicts: dict[CollectivePoint, TuneVerdict] = field(default_factory=dict)
     defaults: dict[CollectivePoint, str] = field(default_factory=dict)
     """What the library does by itself, where that can be seen."""
     tried: int = 0
@@ -91,8 +91,8 @@ def tune(
     source: str | Path,
     output: str | Path | None = None,
     *,
-    choice: Choice | None = None,
-    plan: Plan | None = None,
+    choice: RuleChoice | None = None,
+    plan: ComparisonPlan | None = None,
     verified: bool = True,
     launcher: Sequence[str] = (),
     mapping: str | None = None,
@@ -113,7 +113,7 @@ def tune(
         made = haloscope.tune("sweep.jsonl", "rules.conf")
         print(haloscope.predict.tune.table(made))
     """
-    choice, plan = choice or Choice(), plan or Plan()
+    choice, plan = choice or RuleChoice(), plan or ComparisonPlan()
     bench = Bench.here(launcher_of(launcher), mapping)
     place = Path(output or "rules" + (".conf" if bench.form == "openmpi-text" else ".json"))
     check_output(place, bench.form)
@@ -141,7 +141,7 @@ def write_rules(
     bench: Bench,
     chosen: Mapping[CollectivePoint, Candidate],
     output: Path,
-    plan: Plan | None,
+    plan: ComparisonPlan | None,
     step: Callable[[str], None] = lambda what: None,
     *,
     measure: Measure = measure_both,
@@ -218,7 +218,7 @@ def _defaults(made: Tuning) -> dict[CollectivePoint, str]:
 
 
 def _drop(
-    made: Tuning, aside: Path, plan: Plan, step: Callable[[str], None], measure: Measure
+    made: Tuning, aside: Path, plan: ComparisonPlan, step: Callable[[str], None], measure: Measure
 ) -> set[CollectivePoint]:
     """Measure default against tuned; what does not hold is left to the library again."""
     environment = _write(made, aside)

@@ -32,7 +32,7 @@ from haloscope.predict.tune.tuning_rules import counted_bytes
 __all__ = [
     "Bench",
     "Seen",
-    "Verdict",
+    "TuneVerdict",
     "algorithms_header",
     "build_exercise",
     "read_seen",
@@ -64,7 +64,7 @@ Ran = frozenset[Seen]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TuneVerdict:
     """What became of a rule in a real run; `problem` is None if it took effect."""
 
     problem: str | None
@@ -126,12 +126,12 @@ class Bench:
 
 def verify(
     bench: Bench, rules_file: Path, chosen: Mapping[CollectivePoint, Algorithm]
-) -> dict[CollectivePoint, Verdict]:
+) -> dict[CollectivePoint, TuneVerdict]:
     """Return for each point whether the file makes the library use the algorithm that was chosen."""
     by_ranks: dict[int, list[CollectivePoint]] = {}
     for point in sorted(chosen):
         by_ranks.setdefault(point.ranks, []).append(point)
-    verdicts: dict[CollectivePoint, Verdict] = {}
+    verdicts: dict[CollectivePoint, TuneVerdict] = {}
     collectives = sorted({point.collective for point in chosen})
     environment = settings(bench.form, rules_file, collectives)
     for points in by_ranks.values():
@@ -160,13 +160,13 @@ def _key(point: CollectivePoint) -> tuple[str, int, int]:
 
 def _witnessed(
     bench: Bench, environment: Mapping[str, str], chosen: Mapping[CollectivePoint, Algorithm]
-) -> dict[CollectivePoint, Verdict]:
+) -> dict[CollectivePoint, TuneVerdict]:
     points = list(chosen)
     default = what_ran(bench, points, {})
     tuned = what_ran(bench, points, environment)
     asked = when_asked(bench, chosen)
     return {
-        one: Verdict(
+        one: TuneVerdict(
             _problem(one, default[one], tuned[one], asked[one]), said(default[one]), said(tuned[one])
         )
         for one in points
@@ -213,21 +213,21 @@ def said(ran: Ran) -> str:
 
 def _stopped(
     bench: Bench, rules_file: Path, environment: Mapping[str, str], points: Sequence[CollectivePoint]
-) -> dict[CollectivePoint, Verdict]:
+) -> dict[CollectivePoint, TuneVerdict]:
     """MPICH: it goes on with the rules as they are, and stops where they are broken on purpose."""
     done = bench.run(points, environment)
     if done.returncode:
         refused = f"the library refuses the rules: {_reason(done)}"
-        return {one: Verdict(f"{one}: {refused}") for one in points}
+        return {one: TuneVerdict(f"{one}: {refused}") for one in points}
     text = rules_file.read_text()
     return {one: _stops(bench, json.loads(text), environment, one) for one in points}
 
 
-def _stops(bench: Bench, rules: Tree, environment: Mapping[str, str], point: CollectivePoint) -> Verdict:
+def _stops(bench: Bench, rules: Tree, environment: Mapping[str, str], point: CollectivePoint) -> TuneVerdict:
     try:
         tree = canary(rules, point.collective, point.ranks, point.bytes)
     except UsageError as error:
-        return Verdict(str(error))
+        return TuneVerdict(str(error))
     with tempfile.TemporaryDirectory(prefix="haloscope-witness-") as directory:
         broken = Path(directory) / "rules.json"
         broken.write_text(json.dumps(tree))
@@ -236,8 +236,8 @@ def _stops(bench: Bench, rules: Tree, environment: Mapping[str, str], point: Col
         }
         done = bench.run([point], changed)
     if done.returncode and "mpir_coll" in done.stdout + done.stderr:
-        return Verdict(None)
-    return Verdict(f"{point}: the call does not meet the rule")
+        return TuneVerdict(None)
+    return TuneVerdict(f"{point}: the call does not meet the rule")
 
 
 def _reason(done: subprocess.CompletedProcess[str]) -> str:
