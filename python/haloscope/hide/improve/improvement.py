@@ -16,10 +16,10 @@ from haloscope.base.errors import LaunchError
 from haloscope.base.preloading import Choice, Target, find_target
 from haloscope.base.units import percent_text, time_text
 from haloscope.hide.improve.remedy import Remedy, remedies
-from haloscope.hide.improve.trial_runs import Run, Runner
+from haloscope.hide.improve.trial_runs import Runner, TrialRun
 from haloscope.profile import Profile
 
-__all__ = ["AS_IT_IS", "Improvement", "Plan", "Proof", "improve"]
+__all__ = ["AS_IT_IS", "Improvement", "Proof", "TrialPlan", "improve"]
 
 AS_IT_IS = "as it is"
 
@@ -33,7 +33,7 @@ Step = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrialPlan:
     """How many runs in all, and the seed of their order."""
 
     runs: int = 20
@@ -72,7 +72,7 @@ class Improvement:
 
     command: tuple[str, ...]
     tried: tuple[Remedy, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[TrialRun, ...]
     proofs: tuple[Proof, ...]
     kept: tuple[Remedy, ...]
 
@@ -123,7 +123,9 @@ class Improvement:
         return [*lines, f"{time_text(before)} became {time_text(after)}: {saved} less"]
 
 
-def improve(command: Sequence[str], *, plan: Plan = Plan(), progress: Step | None = None) -> Improvement:
+def improve(
+    command: Sequence[str], *, plan: TrialPlan = TrialPlan(), progress: Step | None = None
+) -> Improvement:
     """Profile a launch command, try what may make it faster, and return what does for certain.
 
     At most `plan.runs` runs. Each remedy is tried once; the two that seem best are proved in fresh runs
@@ -150,7 +152,7 @@ def improve(command: Sequence[str], *, plan: Plan = Plan(), progress: Step | Non
     )
 
 
-def _found(profile: Profile, target: Target, plan: Plan) -> list[Remedy]:
+def _found(profile: Profile, target: Target, plan: TrialPlan) -> list[Remedy]:
     """Return as many remedies as leave half of the runs for proofs."""
     return remedies(profile, target.launch, target.mpi.abi, os.environ)[: max(1, plan.runs // 2 - 2)]
 
@@ -169,7 +171,7 @@ def _promising(runner: Runner, found: Sequence[Remedy], step: Step) -> list[Reme
     return sorted(seeming, key=lambda one: times[one.name])[:_MOST_PROMISING]
 
 
-def _proved(runner: Runner, promising: Sequence[Remedy], plan: Plan, step: Step) -> list[Proof]:
+def _proved(runner: Runner, promising: Sequence[Remedy], plan: TrialPlan, step: Step) -> list[Proof]:
     """Run as it was, with the best, and with both, in turn; each round in random order."""
     if not promising:
         return []
