@@ -16,7 +16,14 @@ from typing import Any
 from haloscope.base.errors import UsageError
 from haloscope.reproduce.lab.expressions import Value, evaluated, names_in, substituted, text_of
 from haloscope.reproduce.lab.grids import Grid
-from haloscope.reproduce.lab.specification import GRID, Experiment, Program, Specification, System, Variant
+from haloscope.reproduce.lab.specification import (
+    GRID,
+    CampaignProgram,
+    CampaignSystem,
+    Experiment,
+    Specification,
+    Variant,
+)
 
 __all__ = ["Point", "ordered", "points"]
 
@@ -109,7 +116,11 @@ def _of_experiment(
 
 
 def _sized(
-    system: System, program: Program, ranks: int, given: Mapping[str, Value], names: Mapping[str, Value]
+    system: CampaignSystem,
+    program: CampaignProgram,
+    ranks: int,
+    given: Mapping[str, Value],
+    names: Mapping[str, Value],
 ) -> tuple[dict[str, Value], dict[str, Any]]:
     """Return all names with their values, and what points of one size have in common."""
     # What a rank needs may be a parameter, and a parameter may need the nodes.
@@ -197,8 +208,8 @@ def _number(expression: str | None, values: Mapping[str, Value]) -> float | None
 
 
 def _impossible(
-    system: System,
-    program: Program,
+    system: CampaignSystem,
+    program: CampaignProgram,
     size: tuple[int, int, int],
     seconds: float | None,
     values: Mapping[str, Value],
@@ -225,7 +236,11 @@ def _impossible(
 
 
 def _words(
-    system: System, program: Program, variant: Variant, values: Mapping[str, Value], directory: Path
+    system: CampaignSystem,
+    program: CampaignProgram,
+    variant: Variant,
+    values: Mapping[str, Value],
+    directory: Path,
 ) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
     """Return the launcher, the program and its arguments.
 

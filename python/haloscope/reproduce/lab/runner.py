@@ -16,7 +16,7 @@ from haloscope.base.errors import HaloscopeError, LaunchError
 from haloscope.reproduce.lab.attempts import Ending, abandoned, end, ending_of, is_held, prepare
 from haloscope.reproduce.lab.campaign import Campaign
 from haloscope.reproduce.lab.jobs import ARRAY_FROM, Jobs
-from haloscope.reproduce.lab.journal import Journal
+from haloscope.reproduce.lab.journal import CampaignJournal
 from haloscope.reproduce.lab.points import Point
 from haloscope.reproduce.lab.programs import prepared
 
@@ -58,12 +58,14 @@ def run_campaign(
     the campaign, or the disk is full; `UsageError` for a program that is not there, `LaunchError` if it can't
     be built.
     """
-    with Journal.opened(campaign.directory) as journal:
+    with CampaignJournal.opened(campaign.directory) as journal:
         _Runner(campaign, journal, told).run(again=again)
 
 
 class _Runner:
-    def __init__(self, campaign: Campaign, journal: Journal, told: Callable[[Happened], None]) -> None:
+    def __init__(
+        self, campaign: Campaign, journal: CampaignJournal, told: Callable[[Happened], None]
+    ) -> None:
         self.campaign, self.journal, self.told = campaign, journal, told
         self.woken = Event()
         self.active: dict[str, list[_Active]] = {}

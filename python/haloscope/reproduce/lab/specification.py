@@ -30,10 +30,10 @@ __all__ = [
     "GRID",
     "SPECIFIED",
     "WITH_FEM",
+    "CampaignProgram",
+    "CampaignSystem",
     "Experiment",
-    "Program",
     "Specification",
-    "System",
     "Variant",
 ]
 
@@ -109,7 +109,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
 
-class System(_Strict):
+class CampaignSystem(_Strict):
     """Where programs run."""
 
     launch: str = _said("mpiexec -n {ranks}", "The launcher's words, before those of the program.")
@@ -134,7 +134,7 @@ class System(_Strict):
     longest: Duration | None = _said(None, "How long the batch system lets a run be.")
 
 
-class Program(_Strict):
+class CampaignProgram(_Strict):
     """What runs."""
 
     command: str | None = _said(None, "The program and its arguments; `{…}` holds arithmetic of parameters.")
@@ -181,7 +181,7 @@ class Program(_Strict):
         return value
 
     @model_validator(mode="after")
-    def _what(self) -> Program:
+    def _what(self) -> CampaignProgram:
         if (self.command is None) == (self.application is None):
             raise ValueError("needs either command or application")
         if self.command is not None and self.arguments:
@@ -255,8 +255,8 @@ class Specification(_Strict):
 
     campaign: Name = Field(description="Its name.")
     description: str = _said("", "What it is for.")
-    systems: Annotated[dict[Name, System], Field(min_length=1)] = Field(description="By name.")
-    programs: Annotated[dict[Name, Program], Field(min_length=1)] = Field(description="By name.")
+    systems: Annotated[dict[Name, CampaignSystem], Field(min_length=1)] = Field(description="By name.")
+    programs: Annotated[dict[Name, CampaignProgram], Field(min_length=1)] = Field(description="By name.")
     experiments: dict[Name, Experiment] = _said({}, "By name; at least one, unless there is `ramble`.")
     ramble: str | None = _said(None, "A `ramble.yaml` whose experiments run, too.")
     variants: Annotated[dict[Name, Variant], Field(min_length=1)] = _said(
@@ -287,5 +287,5 @@ class Specification(_Strict):
 
 
 SPECIFIED: dict[str, type[BaseModel]] = {
-    kind.__name__: kind for kind in (Specification, System, Program, Experiment, Variant)
+    kind.__name__: kind for kind in (Specification, CampaignSystem, CampaignProgram, Experiment, Variant)
 }
