@@ -25,7 +25,7 @@ from typing import Protocol
 
 from haloscope.base.headers import Headers, find_headers, library_version
 from haloscope.base.objects import MpiLibrary, abi_of, is_elf
-from haloscope.base.prebuilt import DESCRIPTION, SOURCES, functions, wrapped
+from haloscope.base.prebuilt import DESCRIPTION, SOURCES, functions, list_wrapped_functions
 from haloscope.hide import build_injector, build_placer, build_protocols
 from haloscope.watch import build_recorder
 
@@ -96,7 +96,7 @@ def make(target: Path, mpi: MpiLibrary, builds: Sequence[Build] = BUILDS) -> Pat
                 require_loadable(shared)
             if kind == "recorder":
                 # Headers may declare what is in another library, such as that of Fortran.
-                wraps &= wrapped(folder / "libhaloscope-watch.so")
+                wraps &= list_wrapped_functions(folder / "libhaloscope-watch.so")
             pack(folder, place / f"{kind}.tar.xz")
     description = {
         "product": product,

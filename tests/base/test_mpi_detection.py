@@ -12,7 +12,7 @@ import pytest
 from haloscope.base.errors import RecorderError
 from haloscope.base.headers import Headers, find_headers, library_version, read_headers
 from haloscope.base.launch import parse
-from haloscope.base.mpi import detect, installed, statically_linked
+from haloscope.base.mpi import detect, find_installed_library, statically_linked
 from haloscope.base.objects import MpiLibrary, abi_of, interpreter, linked_mpi
 from support.missing import impossible
 from support.mpi import Mpi
@@ -176,7 +176,7 @@ def test_mpi_inside_a_program_is_static(any_mpi: Mpi, compiler: Compiler, tmp_pa
 
 def test_installation_of_a_launcher(mpi: Mpi) -> None:
     for tool in (mpi.mpiexec, mpi.mpicc):
-        library = installed(tool)
+        library = find_installed_library(tool)
         assert library is not None
         assert library.abi == mpi.abi
         assert same(library.path, mpi.library)

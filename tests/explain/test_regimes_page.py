@@ -257,7 +257,7 @@ def test_the_whole_machine(tmp_path: Path, show: Callable[[Path], Page]) -> None
     np.save(tmp_path / "x.npy", x)
     page, model = tmp_path / "page.html", tmp_path / "model.json"
     options = RegimeOptions(states=2, machine_states=2)
-    told = find(tmp_path / "x.npy", options, output=page, model=model).told()
+    told = find(tmp_path / "x.npy", options, output=page, model=model).describe()
     assert any(
         line.startswith("machine: in state 2 20 % of the instances, 10 stretches of 10 on average")
         for line in told
@@ -329,7 +329,7 @@ def test_the_command_has_the_defaults_of_the_function() -> None:
 
 def test_a_criterion_chooses_the_number(methods: list[Path]) -> None:
     found = find(methods[0], RegimeOptions(states="bic", starts=1))
-    assert any("chosen by BIC" in line for line in found.told())
+    assert any("chosen by BIC" in line for line in found.describe())
 
 
 def test_methods_need_runs(methods: list[Path]) -> None:

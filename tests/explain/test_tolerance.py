@@ -18,10 +18,10 @@ from haloscope.profile.waiting import (
     Timeline,
     Unit,
     WaitAnalysis,
+    find_length_without_waiting,
+    find_tolerance,
     pieces,
     tape,
-    tolerated,
-    without,
 )
 from support.random_runs import Step, run_of, steps
 from support.traces import Script, cg_trace
@@ -123,8 +123,8 @@ def test_what_is_tolerated_makes_the_run_so_much_longer(program: list[Step], ran
     masks = [np.arange(timeline.paths) == path for path in range(timeline.paths)]
     masks.append(np.ones(timeline.paths, dtype=np.bool_))
     longer = (0.01, 0.05, 0.5)
-    most, slopes = tolerated(made, masks, longer)
-    shorter = without(made, masks)
+    most, slopes = find_tolerance(made, masks, longer)
+    shorter = find_length_without_waiting(made, masks)
     for mask, latencies, slope, time in zip(masks, most, slopes, shorter, strict=True):
         roles = np.where(mask, COUNTED, 0).astype(np.uint8)
         assert np.isinf(latencies).all() or (np.diff(latencies) >= 0).all()

@@ -23,7 +23,7 @@ from haloscope.hide.improve import (
     remedies,
     write_improve_page,
 )
-from haloscope.hide.improve.improvement import _kept, _promising, _proved
+from haloscope.hide.improve.improvement import _promising, _proved, _select_proven
 from haloscope.hide.improve.remedy import _placement
 from support.injected import PROGRAMS
 from support.mpi import Mpi
@@ -57,7 +57,7 @@ def _improved(seconds: dict[tuple[str, ...], float], noise: float, seed: int = 0
     plan = TrialPlan(20, seed)
     promising = _promising(runner, found, lambda what: None)  # type: ignore[arg-type]
     proofs = _proved(runner, promising, plan, lambda what: None)  # type: ignore[arg-type]
-    return Improvement((), tuple(found), tuple(runner.runs), tuple(proofs), _kept(promising, proofs))
+    return Improvement((), tuple(found), tuple(runner.runs), tuple(proofs), _select_proven(promising, proofs))
 
 
 def test_what_helps_is_kept_alone_and_together() -> None:
@@ -68,7 +68,7 @@ def test_what_helps_is_kept_alone_and_together() -> None:
     assert found.proof.low < 1 / 0.3 < found.proof.high
     assert any(one.over == ("a",) and one.holds for one in found.proofs)
     assert len(found.runs) <= 20
-    assert any("crashes: status 1" in line for line in found.told())
+    assert any("crashes: status 1" in line for line in found.describe())
 
 
 def test_what_adds_nothing_is_not_kept() -> None:
@@ -111,12 +111,12 @@ def test_what_does_not_come_to_its_end_has_no_gain(which: str, last: int, proved
     found = [Remedy("a", "because"), Remedy("b", "because")]
     promising = _promising(runner, found, lambda what: None)  # type: ignore[arg-type]
     proofs = _proved(runner, promising, TrialPlan(), lambda what: None)  # type: ignore[arg-type]
-    told = Improvement((), tuple(found), tuple(runner.runs), tuple(proofs), _kept(promising, proofs))
+    told = Improvement((), tuple(found), tuple(runner.runs), tuple(proofs), _select_proven(promising, proofs))
     assert len(proofs) == proved
     assert not (told.kept and proved < 3)
     json.dumps(told.figures(), allow_nan=False)
-    assert not any("nan" in line or " inf" in line for line in told.told())
-    assert any("killed" in line for line in told.told())
+    assert not any("nan" in line or " inf" in line for line in told.describe())
+    assert any("killed" in line for line in told.describe())
 
 
 @pytest.mark.parametrize("duration", [0, 0.0, None, "long", 2.5])

@@ -8,7 +8,7 @@ import pytest
 
 from haloscope.base.errors import MachineError, UsageError
 from haloscope.predict.simulate import Change, host_names, load_platform, platforms
-from haloscope.predict.simulate.collectives import lowered
+from haloscope.predict.simulate.collectives import lower_collective
 from haloscope.predict.simulate.description import capacity, platform_xml
 from haloscope.predict.simulate.rank_grids import RankGrid, detect
 
@@ -119,7 +119,7 @@ def test_lowered_collectives_reach_all(size: int) -> None:
 
     def known(operation: str) -> list[set[int]]:
         sets = [{place} for place in range(size)]
-        for one in lowered(operation, size, 8):
+        for one in lower_collective(operation, size, 8):
             before = [set(heard) for heard in sets]
             for source, to, _ in one:
                 sets[to] |= before[source]

@@ -18,7 +18,7 @@ import pytest
 import prebuild
 from haloscope.base.headers import Headers, find_headers
 from haloscope.base.objects import MpiLibrary
-from haloscope.base.prebuilt import SOURCES, find_prebuilt, source_mark, unpacked
+from haloscope.base.prebuilt import SOURCES, find_prebuilt, source_mark, unpack_prebuilt
 from haloscope.hide import build_injector, build_placer
 from haloscope.watch import build_recorder
 from support.missing import missing
@@ -63,7 +63,7 @@ def test_what_is_made_ready_is_found_and_unpacked(tmp_path: Path, monkeypatch: p
     ready = find_prebuilt("recorder", mpi, [source])
     assert ready is not None
     assert (ready.archive, ready.product, ready.unseen) == (made / "recorder.tar.xz", "Open MPI 4.1.4", ())
-    assert (unpacked("recorder", ready) / "libhaloscope-watch.so").is_file()
+    assert (unpack_prebuilt("recorder", ready) / "libhaloscope-watch.so").is_file()
     other = MpiLibrary("openmpi", tmp_path / "libmpi.so.40")
     shared_library(other.path or Path(), [f"P{name}" for name in FUNCTIONS[1:]])
     assert find_prebuilt("recorder", other, [source]) is None

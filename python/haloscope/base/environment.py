@@ -14,7 +14,14 @@ from haloscope.base.errors import RecorderError
 from haloscope.base.launch import LaunchCommand, script_text
 from haloscope.base.mpi import Mpi
 
-__all__ = ["Preloaded", "earlier_preload", "forwarded", "launched", "outer_settings", "recorder_environment"]
+__all__ = [
+    "Preloaded",
+    "earlier_preload",
+    "forward_variables",
+    "outer_settings",
+    "prepare_launch",
+    "recorder_environment",
+]
 
 _ENV_LIST = "OMPI_MCA_mca_base_env_list"
 _SLURM_LIST = "SLURM_EXPORT_ENV"
@@ -66,7 +73,7 @@ def outer_settings(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name.startswith(outer)}
 
 
-def forwarded(
+def forward_variables(
     variables: Mapping[str, str], environment: Mapping[str, str], openmpi: bool = True
 ) -> dict[str, str]:
     """Return `variables`, and what makes launchers pass them on to other nodes.
@@ -85,7 +92,7 @@ def forwarded(
     return result
 
 
-def launched(
+def prepare_launch(
     launch: LaunchCommand, mpi: Mpi, variables: Mapping[str, str], environment: Mapping[str, str]
 ) -> tuple[LaunchCommand, dict[str, str]]:
     """Return the command and the environment to start it with."""
@@ -93,7 +100,7 @@ def launched(
     if launch.programs and _needs_command(launch, variables, environment):
         return launch.with_environment(variables), complete
     openmpi = mpi.abi == "openmpi" and not _script_uses_x(launch)
-    return launch, complete | forwarded(variables, environment, openmpi)
+    return launch, complete | forward_variables(variables, environment, openmpi)
 
 
 def earlier_preload(launch: LaunchCommand | None, environment: Mapping[str, str]) -> str:

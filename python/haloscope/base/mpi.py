@@ -16,7 +16,7 @@ from haloscope.base.launch import PYTHON, Executable, LaunchCommand, launchers, 
 from haloscope.base.objects import Abi, MpiLibrary, abi_of, contains, interpreter, is_elf, linked_mpi, pick
 from haloscope.base.tools import environment_tool, find_tool
 
-__all__ = ["Mpi", "Origin", "detect", "installed", "on_path", "statically_linked"]
+__all__ = ["Mpi", "Origin", "detect", "find_installed_library", "on_path", "statically_linked"]
 
 Origin = Literal["linked", "mpi4py", "launcher", "mpicc", "chosen"]
 
@@ -89,7 +89,7 @@ def detect(
         found = _located(found, launch)
     include = include or _named_directories()
     if include:
-        return Mpi(found, _given(include, found.abi), origin)
+        return Mpi(found, _read_given_headers(include, found.abi), origin)
     return Mpi(found, find_headers(found, _compilers(launch)), origin)
 
 
@@ -105,7 +105,7 @@ def statically_linked(program: Path) -> bool:
     return is_elf(program) and linked_mpi(program) is None and contains(program, b"MPI_Init")
 
 
-def installed(tool: Path) -> MpiLibrary | None:
+def find_installed_library(tool: Path) -> MpiLibrary | None:
     """Return the MPI library of the installation that a launcher or compiler wrapper belongs to."""
     real = tool.resolve()
     found = [
@@ -122,7 +122,7 @@ def installed(tool: Path) -> MpiLibrary | None:
 
 def _located(library: MpiLibrary, launch: LaunchCommand | None) -> MpiLibrary:
     """Return the file of a library that a program does not say: the launcher's, if the interface fits."""
-    own = installed(launch.launcher) if launch and launch.launcher else None
+    own = find_installed_library(launch.launcher) if launch and launch.launcher else None
     return own if own is not None and own.abi == library.abi else library
 
 
@@ -183,7 +183,7 @@ def _from_surroundings(launch: LaunchCommand | None, abi: Abi | None) -> tuple[M
     places = [(path, origin) for path in (launchers(launch) if launch else [])]
     places += [(wrapper, "mpicc") for wrapper in _wrappers()]
     for place, origin in places:
-        library = installed(place) or _behind_wrapper(place)
+        library = find_installed_library(place) or _behind_wrapper(place)
         if library is not None and (abi is None or abi == library.abi):
             return library, origin
     return (MpiLibrary(abi, None), "chosen") if abi is not None else None
@@ -217,7 +217,7 @@ def _compilers(launch: LaunchCommand | None) -> tuple[Path, ...]:
     return tuple(p / "mpicc" for p in dict.fromkeys(places) if (p / "mpicc").is_file())
 
 
-def _given(include: tuple[Path, ...], abi: Abi) -> Headers:
+def _read_given_headers(include: tuple[Path, ...], abi: Abi) -> Headers:
     for directory in include:
         headers = read_headers(directory, abi)
         if headers is not None:

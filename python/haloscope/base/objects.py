@@ -18,11 +18,11 @@ __all__ = [
     "MpiLibrary",
     "abi_of",
     "contains",
-    "defined",
     "interpreter",
     "is_elf",
     "linked_mpi",
     "pick",
+    "read_defined_names",
 ]
 
 Abi = Literal["openmpi", "mpich", "standard", "simgrid"]
@@ -63,7 +63,7 @@ def contains(path: Path, text: bytes) -> bool:
         return False
 
 
-def defined(path: Path, pattern: bytes) -> frozenset[str]:
+def read_defined_names(path: Path, pattern: bytes) -> frozenset[str]:
     """Return the names that a library defines and that `pattern` matches; none if it can't be read."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:

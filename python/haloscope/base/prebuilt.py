@@ -18,7 +18,7 @@ from typing import Any
 from haloscope.base import paths
 from haloscope.base.cache import build_once, fingerprint
 from haloscope.base.errors import RecorderError
-from haloscope.base.objects import Abi, MpiLibrary, defined
+from haloscope.base.objects import Abi, MpiLibrary, read_defined_names
 from haloscope.base.version import own_version
 
 __all__ = [
@@ -28,9 +28,9 @@ __all__ = [
     "find_prebuilt",
     "fits_one",
     "functions",
+    "list_wrapped_functions",
     "source_mark",
-    "unpacked",
-    "wrapped",
+    "unpack_prebuilt",
 ]
 
 DESCRIPTION, SOURCES = "interface.json", "SOURCES"
@@ -50,12 +50,12 @@ class Prebuilt:
 
 def functions(library: Path) -> frozenset[str]:
     """Return the functions of an MPI library that tools can stand before, by their names in C."""
-    return frozenset(name[1:] for name in defined(library, b"P" + _FUNCTION))
+    return frozenset(name[1:] for name in read_defined_names(library, b"P" + _FUNCTION))
 
 
-def wrapped(recorder: Path) -> frozenset[str]:
+def list_wrapped_functions(recorder: Path) -> frozenset[str]:
     """Return the functions that a recorder stands before."""
-    return defined(recorder, _FUNCTION)
+    return read_defined_names(recorder, _FUNCTION)
 
 
 def source_mark(kind: str, sources: Iterable[Path]) -> str:
@@ -79,7 +79,7 @@ def fits_one(library: MpiLibrary) -> bool:
     return any(True for _ in _fitting(library))
 
 
-def unpacked(kind: str, ready: Prebuilt) -> Path:
+def unpack_prebuilt(kind: str, ready: Prebuilt) -> Path:
     """Return the directory of the cache with the files of what is ready-made.
 
     It is of a kind of its own there: how long unpacking took says nothing of how long a build takes.

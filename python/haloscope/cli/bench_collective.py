@@ -215,9 +215,9 @@ def _check_asked(collectives: Sequence[str], profile: Path | None) -> None:
 @_printed
 def read(files: Sequence[Path], ranks: int | None, full: bool, tails: list[float], form: str) -> None:
     """Read measurements of collectives: sweeps, output of the OSU benchmarks or of IMB-MPI1."""
-    from haloscope.predict.bench import joined, read_any
+    from haloscope.predict.bench import join_sweeps, read_any
 
-    _print(joined([read_any(path, ranks) for path in files]), form, full, tails)
+    _print(join_sweeps([read_any(path, ranks) for path in files]), form, full, tails)
 
 
 def _print(sweep: Sweep, form: str, full: bool, tails: Sequence[float]) -> None:

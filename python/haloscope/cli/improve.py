@@ -62,7 +62,7 @@ def improve(
     if form == "json":
         click.echo(json.dumps(found.figures()))
         return
-    click.echo("\n".join(found.told()))
+    click.echo("\n".join(found.describe()))
     for line in found.script():
         click.echo(f"  {line}")
     if output is not None:

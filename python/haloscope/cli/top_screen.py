@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from haloscope.base.errors import printable, shortened
+from haloscope.base.errors import printable, shorten_text
 from haloscope.base.units import bytes_text, count_text, percent_text, time_text
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _screen(programs: Sequence[RunningProgram]) -> Group:
 
 
 def _name(text: str) -> Text:
-    return Text(printable(shortened(text, _MOST_NAME)))
+    return Text(printable(shorten_text(text, _MOST_NAME)))
 
 
 def _table(*titles: str) -> Table:

@@ -15,7 +15,7 @@ from haloscope.base.errors import UsageError
 from haloscope.markov.fitting.chains import Sequences
 from haloscope.markov.fitting.regime_model import Criterion, RegimeModel, select
 from haloscope.markov.fitting.whole_machine import MachineModel, WholeMachine, whole_machine
-from haloscope.markov.statistics.added_time import Added, added
+from haloscope.markov.statistics.added_time import Added, measure_added_time
 from haloscope.markov.statistics.distributions import rank_medians
 from haloscope.markov.statistics.fit_quality import Goodness, goodness
 from haloscope.markov.statistics.samples import Sample
@@ -294,7 +294,7 @@ class RegimeAnalysis:
         last = regimes.model.n_regimes
         is_slow = (states >= last - slow) & (states < last)
         found = self.episodes if slow else self.episodes.clear()
-        return added(timings.durations, is_slow, found, timings.ranks.tolist(), timings.hosts)
+        return measure_added_time(timings.durations, is_slow, found, timings.ranks.tolist(), timings.hosts)
 
     @cached_property
     def view(self) -> RunTimings:

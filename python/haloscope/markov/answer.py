@@ -44,7 +44,7 @@ def _machine(found: Added, analysis: RegimeAnalysis) -> str:
     interval = f"[{100 * found.share_low:.1f}, {100 * found.share_high:.1f}]"
     return printable(
         f"The machine adds {time_text(found.added)} on average, {percent_text(found.share, 1)} of all time"
-        f" {interval}{surely}: {_where(found)}{_when(analysis)}."
+        f" {interval}{surely}: {_where(found)}{_describe_episode(analysis)}."
     )
 
 
@@ -60,7 +60,7 @@ def _where(found: Added) -> str:
     return ", ".join(told) or "in no place more than elsewhere"
 
 
-def _when(analysis: RegimeAnalysis) -> str:
+def _describe_episode(analysis: RegimeAnalysis) -> str:
     """Return the episode of the whole machine that cost most, if there was one."""
     machine = analysis.episodes.filter(pl.col("kind") == "machine")
     if not len(machine):

@@ -44,7 +44,7 @@ def regimes(
 
     >>> results = haloscope.regimes(["fixed.halo", "dynamic.halo"], region="matvec", output="both.html")
     >>> results.frame.select("file", "regime", "mean", "share")
-    >>> print(results.told()[-1])
+    >>> print(results.describe()[-1])
     """
     step = progress or _nothing
     methods = [[files]] if isinstance(files, (str, PathLike)) else [_runs(one) for one in files]

@@ -28,10 +28,10 @@ __all__ = [
     "ClaimMethod",
     "Results",
     "claims",
+    "describe_fit",
     "fits",
     "regime_frame",
     "results_of",
-    "told",
 ]
 
 _WRONG = 0.05  # the share of commands in which any sentence may be wrong that is called sure
@@ -200,13 +200,13 @@ class Results:
     tests: pl.DataFrame
     analyses: Sequence[RegimeAnalysis]
 
-    def told(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Return the sentences for people: how each model was fitted, and what differs."""
         several = len(self.analyses) > 1
         fitted = [
             f"{printable(analysis.name)}: {line}" if several else line
             for analysis in self.analyses
-            for line in (*answer(analysis), *told(analysis))
+            for line in (*answer(analysis), *describe_fit(analysis))
         ]
         alone = _ONE_RUN in self.lines  # tests speak of runs, not of methods
         tests = self.tests.filter(self.tests["regime"].is_null() & alone)
@@ -313,7 +313,7 @@ def _fit(found: Fit) -> dict[str, Any]:
     }
 
 
-def told(analysis: RegimeAnalysis) -> list[str]:
+def describe_fit(analysis: RegimeAnalysis) -> list[str]:
     """Return what a person has to know of a fit: how it was done, and what went wrong."""
     ranks = analysis.series[0][1]
     lines = [_fit_told({"starts": analysis.options.starts, **_fit(ranks)}, analysis)]
@@ -322,7 +322,7 @@ def told(analysis: RegimeAnalysis) -> list[str]:
         if found.at_ceiling and found.curves is not None:
             lines.append(f"warning: {name}: {_CEILING.format(len(found.curves))}")
     if analysis.machine is not None:
-        lines += analysis.machine.told()
+        lines += analysis.machine.describe()
     verdicts = analysis.goodness.verdicts
     lines += [f"warning: {line}" for line in verdicts]
     if any("bad model" in line for line in verdicts):

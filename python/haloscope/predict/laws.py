@@ -165,8 +165,8 @@ class CollectiveLaws:
     def _stand_ins(self, way: Way, ranks: int, size: int) -> Iterator[Way | None]:
         """Yield the algorithms that were the choice around a point; None for an unknown one."""
         law, times = self._laws[way], self._times[way]
-        for count in _around(law.ranks.tolist(), ranks):
-            for near in _around(law.sizes.tolist(), size):
+        for count in _find_neighbours(law.ranks.tolist(), ranks):
+            for near in _find_neighbours(law.sizes.tolist(), size):
                 time = times.get((count, near))
                 if time is None:
                     continue
@@ -208,7 +208,7 @@ class CollectiveLaws:
 _UNKNOWN = Estimate(float("nan"), 0.0, float("inf"))
 
 
-def _around(values: list[int], value: int) -> list[int]:
+def _find_neighbours(values: list[int], value: int) -> list[int]:
     """Return the value if it is there, else those next to it."""
     if value in values:
         return [value]

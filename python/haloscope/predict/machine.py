@@ -137,7 +137,7 @@ class Link(_Rules):
         return [one.first for one in pieces], costs
 
 
-def placed(levels: Sequence[Level], mapping: str, ranks: int) -> list[int]:
+def place_ranks(levels: Sequence[Level], mapping: str, ranks: int) -> list[int]:
     """Return the core of each rank. Raises `UsageError` for what does not exist or has no room."""
     cores, node = levels[-1].cores, _node(levels)
     if not 0 < ranks <= cores:
@@ -315,7 +315,7 @@ class Machine(_Rules):
         As the launchers' --map-by: `node` deals to the nodes, another level's name (or `socket`,
         `numa` …: the first word, in any case) to its units in a node, one node after the other.
         """
-        return placed(self.levels, mapping, self.cores if ranks is None else ranks)
+        return place_ranks(self.levels, mapping, self.cores if ranks is None else ranks)
 
     def changes(self, ranks: int) -> list[Level]:
         """Return the levels that fewer than `ranks` processes fill: beyond each, messages go farther."""

@@ -15,7 +15,7 @@ from haloscope.predict.machine import FittedAlgorithm, Machine, Range, generic_r
 from haloscope.predict.observation import EVERYTHING, Observation, Path, Theta
 from haloscope.predict.schedule import CollectivePlan
 
-__all__ = ["bootstrap", "fit", "fit_points", "measured", "spread"]
+__all__ = ["bootstrap", "fit", "fit_points", "select_fittable_points", "spread"]
 
 _ROUNDS = 3
 _MOST_RANGES = 3
@@ -23,7 +23,7 @@ _MOST_POINTS = 120
 _MEASURED = ("ranks", "bytes", "segment", "fanout", "time")
 
 
-def measured(points: pl.DataFrame) -> pl.DataFrame:
+def select_fittable_points(points: pl.DataFrame) -> pl.DataFrame:
     """Return the points that can be fitted: done, with a time, of at least two ranks."""
     done = points.filter((pl.col("status") == "ok") & (pl.col("time") > 0) & (pl.col("ranks") >= 2))
     if done.is_empty():
@@ -40,7 +40,7 @@ def fit_points(
 ) -> tuple[FittedAlgorithm, ...]:
     """Fit every algorithm of a sweep's points."""
     fitted = []
-    groups = measured(points).group_by("collective", "algorithm", maintain_order=True)
+    groups = select_fittable_points(points).group_by("collective", "algorithm", maintain_order=True)
     for (collective, algorithm), group in groups:
         step(f"{collective} {algorithm}")
         fitted.append(_fit_group(str(collective), str(algorithm), group, machine, library))

@@ -21,7 +21,7 @@ from haloscope.base.cache import cache
 from haloscope.base.errors import ComponentError, RecorderError
 from haloscope.base.extras import extras
 from haloscope.base.headers import find_headers, library_version
-from haloscope.base.mpi import installed
+from haloscope.base.mpi import find_installed_library
 from haloscope.base.objects import MpiLibrary
 from haloscope.base.toolchain import compiler, compiler_identity, find_hypre, find_p4est, find_petsc
 from haloscope.base.tools import environment_tool, find_tool
@@ -128,7 +128,7 @@ def _mpis() -> Iterator[tuple[DoctorCheck, bool]]:
     """Yield each MPI whose launcher is on PATH or beside this Python, and whether its recorder is ready."""
     libraries: dict[Path, MpiLibrary] = {}
     for launcher in _launchers():
-        library = installed(launcher)
+        library = find_installed_library(launcher)
         if library is not None and library.path is not None:
             libraries.setdefault(library.path.resolve(), library)
     for library in libraries.values():

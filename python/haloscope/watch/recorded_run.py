@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, cast
 
 from haloscope.base.environment import (
     earlier_preload,
-    forwarded,
-    launched,
+    forward_variables,
     outer_settings,
+    prepare_launch,
     recorder_environment,
 )
 from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
@@ -82,7 +82,7 @@ def run(
     earlier = earlier_preload(launch, os.environ)
     complete = recorder_environment(found, recorder, variables, earlier)
     complete |= tool_variables(complete, os.environ)
-    watched, environment = launched(launch, found, complete, os.environ)
+    watched, environment = prepare_launch(launch, found, complete, os.environ)
     places = partial(directories, identity, variables.get("HALOSCOPE_LIVE"))
     meanwhile = None
     if hang_after is not None:
@@ -127,7 +127,7 @@ def env(
     complete = recorder_environment(found, recorder, variables, earlier)
     complete |= tool_variables(complete, os.environ)
     uses_x = launch is not None and {"-x", "--x"} & set(launch.options)
-    return forwarded(complete, os.environ, found.abi == "openmpi" and not uses_x)
+    return forward_variables(complete, os.environ, found.abi == "openmpi" and not uses_x)
 
 
 def _values(settings: Recording) -> dict[str, Value | None]:
@@ -163,7 +163,7 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
     from haloscope.watch import recovery
 
     outcome.profiles = output.written()
-    worlds, unread = recovery.read([recorder], records)
+    worlds, unread = recovery.read_worlds([recorder], records)
     for world in worlds:
         try:
             target, remarks = recovery.join_and_clear(

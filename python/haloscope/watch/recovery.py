@@ -25,7 +25,7 @@ __all__ = [
     "clear_empty",
     "join",
     "join_and_clear",
-    "read",
+    "read_worlds",
     "recover",
 ]
 
@@ -74,7 +74,7 @@ def recover(
             "the run's nodes, until its profile is written"
         )
     recovery = Recovery(failures=_refused(places))
-    worlds, unread = read(built_recorders(), places)
+    worlds, unread = read_worlds(built_recorders(), places)
     if unread:
         more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
         recovery.failures.append(
@@ -196,7 +196,9 @@ class RecordedWorld:
         return [record.pid for record in self.records if has_mapped(record.path, record.pid)]
 
 
-def read(recorders: Iterable[Recorder], places: Sequence[Path]) -> tuple[list[RecordedWorld], list[Path]]:
+def read_worlds(
+    recorders: Iterable[Recorder], places: Sequence[Path]
+) -> tuple[list[RecordedWorld], list[Path]]:
     """Return the worlds of this user's records in these directories, and the files that no build reads."""
     clear_unbegun(places)
     found = {path for place in places for path in place.glob("*.live")}
@@ -234,10 +236,10 @@ def join(
             )
             said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
             if done.returncode or not whole.is_file():
-                raise _kept(world, said[-1] if said else f"exit status {done.returncode}")
+                raise _join_error(world, said[-1] if said else f"exit status {done.returncode}")
             target = place(whole, wanted, replaceable)
     except OSError as error:
-        raise _kept(world, f"{wanted}: {error.strerror}") from None
+        raise _join_error(world, f"{wanted}: {error.strerror}") from None
     return target, [line.removeprefix("haloscope: ") for line in said]
 
 
@@ -277,7 +279,7 @@ def _listed(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record
         )
 
 
-def _kept(world: RecordedWorld, why: str) -> RecorderError:
+def _join_error(world: RecordedWorld, why: str) -> RecorderError:
     places = ", ".join(map(str, world.directories))
     return RecorderError(
         f"{places}: could not be joined ({why}); the records stay there, for haloscope recover"

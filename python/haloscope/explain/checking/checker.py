@@ -28,7 +28,7 @@ from haloscope.watch import run
 File = str | PathLike[str]
 
 
-__all__ = ["Again", "Checked", "check", "measured"]
+__all__ = ["Again", "Checked", "check", "make_repeater"]
 
 # Runs the program once more and leaves the profile at the path that it gets.
 Again = Callable[[Path], None]
@@ -65,7 +65,7 @@ class Checked:
         """A row a rule: `region`, `rule`, `status`, `expected`, `found`, `sentence`."""
         return verdict_frame(self.verdicts)
 
-    def told(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Return the sentences for people: failures, then suspects, remarks, and how many rules there are."""
         failed = [f"failed: {verdict.text}" for verdict in self.failures]
         more = len(failed) - _MOST_SAID
@@ -87,7 +87,7 @@ class Checked:
     def raise_for_failures(self) -> None:
         """Raise `AssertionError` with the failures, for tests. Nothing happens if there are none."""
         if self.failures:
-            raise AssertionError("\n".join(self.told()))
+            raise AssertionError("\n".join(self.describe()))
 
 
 def check(profile: File, rules: File | CheckRules, *, again: Again | Sequence[str] | None = None) -> Checked:
@@ -107,7 +107,7 @@ def check(profile: File, rules: File | CheckRules, *, again: Again | Sequence[st
     _same_program(known, run)
     repeated: list[ComparedRun] = []
     if again is not None and slow_ones(known, run):
-        repeated = _repeated(known, run, measured(again) if isinstance(again, Sequence) else again)
+        repeated = _repeated(known, run, make_repeater(again) if isinstance(again, Sequence) else again)
     verdicts = [*count_verdicts(known, run), *time_verdicts(known, run, repeated)]
     return Checked(run, known, verdicts, len(repeated), _remarks(known, run))
 
@@ -135,7 +135,7 @@ def _repeated(rules: CheckRules, run: ComparedRun, again: Again) -> list[Compare
     return runs
 
 
-def measured(command: Sequence[str]) -> Again:
+def make_repeater(command: Sequence[str]) -> Again:
     """Return what runs `command` once, watched. It raises `LaunchError` if the command fails."""
     words = list(command)
     if not words:

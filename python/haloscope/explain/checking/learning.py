@@ -19,7 +19,7 @@ from haloscope.profile.store import PROGRAM
 File = str | PathLike[str]
 
 
-__all__ = ["FEWEST_TIMES", "learn_rules", "learned_from", "noticed"]
+__all__ = ["FEWEST_TIMES", "find_detectable_share", "learn_rules", "learned_from"]
 
 FEWEST_TIMES = 3  # runs that times are learned from: of fewer, nobody knows how they scatter
 _LEAST_AGAIN, _MOST_AGAIN = 5, 20  # runs that confirm a slow one
@@ -72,7 +72,7 @@ def learned_from(runs: Sequence[ComparedRun]) -> CheckRules:
     )
 
 
-def noticed(rules: CheckRules) -> float | None:
+def find_detectable_share(rules: CheckRules) -> float | None:
     """Return the share by which the program must be slower to fail in about nine checks of ten, if known."""
     program = rules.regions.get(PROGRAM)
     if program is None or program.time is None or isinstance(program.time, TimeRule):

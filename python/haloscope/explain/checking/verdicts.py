@@ -180,11 +180,11 @@ def _time(
         text = f"{head}; not measured again (--again), so no failure"
         return CheckVerdict(region, what, "suspect", expected, found, text)
     others = [value for value in _times(again, region, what) if not np.isnan(value)]
-    status, told = _again(time, others, rules.slower, every)
+    status, told = _judge_again(time, others, rules.slower, every)
     return CheckVerdict(region, what, status, expected, found, f"{head}; {told}")
 
 
-def _again(time: Time, others: Sequence[float], slower: float, every: int) -> tuple[Status, str]:
+def _judge_again(time: Time, others: Sequence[float], slower: float, every: int) -> tuple[Status, str]:
     if isinstance(time, TimeRule):
         middle = float(np.median(others)) if others else float("inf")
         told = f"{time_text(middle)} in the middle of {len(others)} runs again"

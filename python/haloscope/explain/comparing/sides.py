@@ -12,7 +12,7 @@ import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.base.units import ranks_text
-from haloscope.explain.comparing.facts import counted, knows_memory, own_times, pairs
+from haloscope.explain.comparing.facts import count_facts, knows_memory, own_times, pairs
 from haloscope.markov import series_of
 from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
@@ -82,7 +82,7 @@ def read_run(path: str | os.PathLike[str]) -> ComparedRun:
             lambda: ComparedRun(
                 Path(path),
                 told,
-                counted(profile),
+                count_facts(profile),
                 own_times(profile),
                 pairs(profile),
                 _series(profile),

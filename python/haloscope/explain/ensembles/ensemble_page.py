@@ -26,7 +26,7 @@ from haloscope.explain.ensembles.message_sizes import Speeds, size_classes, spee
 from haloscope.explain.ensembles.oddities import remarks
 from haloscope.explain.ensembles.region_families import families, levels
 from haloscope.explain.ensembles.scaling import efficiency, over, shares, totals
-from haloscope.explain.ensembles.view import EnsembleView, placed
+from haloscope.explain.ensembles.view import EnsembleView, add_axis_columns
 from haloscope.markov.figures import Section
 from haloscope.profile.page import page, write_page
 from haloscope.profile.store import PROGRAM, region_text
@@ -67,7 +67,7 @@ def write_ensemble_page(
 
     Raises `ProfileError` if no profile can be read, `UsageError` for a column that no run has, `OutputError`.
     """
-    rows = placed(ensemble, ensemble.with_paths("regions"), against, by)
+    rows = add_axis_columns(ensemble, ensemble.with_paths("regions"), against, by)
     if not len(rows):
         raise UsageError(f"no whole run says what its {against} is; name another column of the runs")
     paths = _paths(rows)
@@ -77,7 +77,7 @@ def write_ensemble_page(
         {"name": region_text(path), "sections": _of_region(ensemble, path, paths, machine, chosen)}
         for path in paths
     ]
-    whole = [*_whole(ensemble, growth, machine, chosen)]
+    whole = [*_program_sections(ensemble, growth, machine, chosen)]
     runs = ensemble.runs
     programs = [printable(name or "unknown program") for name in runs["program"].unique(maintain_order=True)]
     title = f"{', '.join(programs)} ({len(runs)} runs)"
@@ -143,7 +143,7 @@ def _mean(values: pl.Series) -> float | None:
     return float(mean) if isinstance(mean, int | float) else None
 
 
-def _whole(
+def _program_sections(
     ensemble: Ensemble, growth: EnsembleView, machine: Speeds | None, chosen: _Chosen
 ) -> Iterator[Section]:
     grown, sent = laws(ensemble, **chosen), totals(ensemble, **chosen)

@@ -10,7 +10,7 @@ import numpy as np
 from haloscope.base.arrays import Floats
 from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, ScalingLaws, fit
 
-__all__ = ["FEWEST_POINTS", "Beyond", "beyond"]
+__all__ = ["FEWEST_POINTS", "Beyond", "extrapolate_laws"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Beyond:
     left_out: Floats
 
 
-def beyond(points: Sequence[float], values: Floats, ranks: float) -> Beyond:
+def extrapolate_laws(points: Sequence[float], values: Floats, ranks: float) -> Beyond:
     """Return what laws of rows of values at `points`, shape (rows, points), say of `ranks`.
 
     There are `FEWEST_POINTS` or more. The term is chosen anew without each point, so that how much the

@@ -12,9 +12,9 @@ from haloscope.base.arrays import Floats
 from haloscope.base.errors import UsageError
 from haloscope.base.units import time_text
 from haloscope.explain.ensembles.ensemble import Ensemble
-from haloscope.explain.ensembles.view import EnsembleView, placed
+from haloscope.explain.ensembles.view import EnsembleView, add_axis_columns
 from haloscope.markov.figures import Figure, Panel, Trace, axis, panels
-from haloscope.profile import Profile, labelled
+from haloscope.profile import Profile, label_table
 from haloscope.profile.store import PROGRAM
 
 __all__ = ["time_maps"]
@@ -33,7 +33,7 @@ def time_maps(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program")
     left out.
     """
     known = ensemble.runs.select("profile", "run_ranks")
-    runs = placed(ensemble, known, "run_ranks", by).filter(pl.col("x") > 1)
+    runs = add_axis_columns(ensemble, known, "run_ranks", by).filter(pl.col("x") > 1)
     first = runs.unique(["series", "x"], keep="first", maintain_order=True).sort("x", maintain_order=True)
     chosen = first.tail(_MOST_MAPS).select("profile", "series", "run_ranks")
     paths = [Path(profile) for profile in chosen["profile"]]
@@ -50,7 +50,7 @@ def time_maps(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program")
 def _partners(profiles: Sequence[Profile], region: str) -> Iterator[pl.DataFrame]:
     for profile in profiles:
         try:
-            yield labelled(profile, "partners", region=region)
+            yield label_table(profile, "partners", region=region)
         except UsageError:  # this run has no such region
             continue
 

@@ -12,7 +12,14 @@ import polars as pl
 from haloscope.base.errors import UsageError
 from haloscope.base.units import bytes_text
 from haloscope.explain.ensembles.ensemble import Ensemble
-from haloscope.explain.ensembles.view import EnsembleView, axis_of, line, one_region, placed, told_against
+from haloscope.explain.ensembles.view import (
+    EnsembleView,
+    add_axis_columns,
+    axis_of,
+    line,
+    one_region,
+    told_against,
+)
 from haloscope.markov.figures import Figure, Panel, axis, margin, panels
 from haloscope.profile.store import PROGRAM
 
@@ -53,9 +60,9 @@ def size_classes(
     for edges that do not rise.
     """
     _check_edges(edges)
-    rows = placed(ensemble, one_region(ensemble, "sizes", region), against, by)
+    rows = add_axis_columns(ensemble, one_region(ensemble, "sizes", region), against, by)
     # Those without messages count, too.
-    entered = placed(ensemble, one_region(ensemble, "regions", region), against, by)
+    entered = add_axis_columns(ensemble, one_region(ensemble, "regions", region), against, by)
     runs = entered.group_by("series", "x").agg(pl.len().cast(pl.Int64).alias("runs"))
     sums = _summed(rows.filter(kind="p2p"), edges, machine).join(runs, on=["series", "x"])
     carried = pl.when(pl.col("time") > 0).then(2 * pl.col("bytes") / pl.col("time"))

@@ -9,7 +9,7 @@ import polars as pl
 from haloscope.base.errors import UsageError
 from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.quantities import QUANTITIES, quantity_of
-from haloscope.explain.ensembles.view import EnsembleView, axis_of, line, placed, told_against
+from haloscope.explain.ensembles.view import EnsembleView, add_axis_columns, axis_of, line, told_against
 from haloscope.markov.figures import Figure, Panel, Trace, axis, panels, regime_colours
 from haloscope.profile.store import region_text
 
@@ -56,7 +56,7 @@ def levels(
     if not len(members):
         names = ", ".join(known["family"].unique().sort().head(8).to_list()) or "none"
         raise UsageError(f"there is no family {family!r}; there is {names}")
-    rows = placed(ensemble, ensemble.with_paths("regions"), against, by)
+    rows = add_axis_columns(ensemble, ensemble.with_paths("regions"), against, by)
     value, keys = pl.col("value"), ["series", "level", "path", "x"]
     frame = (
         rows.join(members, on="path", how="inner")

@@ -10,13 +10,13 @@ from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.quantities import quantity_of
 from haloscope.explain.ensembles.view import (
     EnsembleView,
+    add_axis_columns,
     axis_of,
     label_of,
     layout_of,
     line,
     mean_of,
     one_region,
-    placed,
     told_against,
 )
 from haloscope.markov.figures import Figure, Panel, Trace, axis, panels, plain
@@ -50,7 +50,7 @@ def over(
     >>> over(runs, "time", ["solve", "sweep_comm"]).figure().show()
     """
     drawn = quantity_of(quantity)
-    rows = placed(ensemble, ensemble.with_paths("regions"), against, by)
+    rows = add_axis_columns(ensemble, ensemble.with_paths("regions"), against, by)
     rows = longest(rows) if regions is None else named_regions(ensemble, rows, regions)
     keys = ["series", "path", "x"]
     value = pl.col("value")
@@ -114,7 +114,7 @@ def shares(
 
     These are shares of its time, mean over ranks and runs; those of a point sum to 1.
     """
-    rows = placed(ensemble, one_region(ensemble, "regions", region), against, by)
+    rows = add_axis_columns(ensemble, one_region(ensemble, "regions", region), against, by)
     times = rows.select(
         "series",
         "x",
@@ -161,7 +161,7 @@ def efficiency(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program"
     the same work, speedup over how many times as many ranks there are; `weak` is that if the work grew with
     the ranks, the speedup alone. Which of them is meant only those who ran the program know.
     """
-    rows = placed(ensemble, one_region(ensemble, "regions", region), "run_ranks", by)
+    rows = add_axis_columns(ensemble, one_region(ensemble, "regions", region), "run_ranks", by)
     means = mean_of(rows.rename({"time_mean": "time"}), ["series", "x"], ["time"])
     first = [pl.col(name).first().over("series") for name in ("time", "x")]
     frame = (
@@ -208,7 +208,7 @@ def totals(
     Means over the runs of a point, but for the largest send. `mean_send` is `bytes` / `sends`, null without
     sends.
     """
-    rows = placed(ensemble, one_region(ensemble, "regions", region), against, by)
+    rows = add_axis_columns(ensemble, one_region(ensemble, "regions", region), against, by)
     frame = (
         rows.group_by("series", "x", maintain_order=True)
         .agg(

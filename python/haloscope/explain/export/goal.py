@@ -82,10 +82,10 @@ def _with_whole_collectives(trace: Trace) -> Trace:
         (pl.col("parts") == pl.col("size")) & (pl.col("len") == pl.col("size"))
     )
     kept = trace.collectives.join(whole.select(keys), on=keys, how="semi", maintain_order="left")
-    return replace(trace, collectives=_even(kept))
+    return replace(trace, collectives=_even_out_parts(kept))
 
 
-def _even(collectives: pl.DataFrame) -> pl.DataFrame:
+def _even_out_parts(collectives: pl.DataFrame) -> pl.DataFrame:
     """Return collectives in which each rank has as much, where parts differ: a message has one size at both
     ends, and no rank knows all parts.
     """

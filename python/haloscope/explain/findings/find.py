@@ -149,11 +149,11 @@ def findings(
         with Profile(profile) as opened:
             return findings(opened, measured, most_events=most_events, repeats=repeats)
     return profile.data.guarded(
-        lambda: _found(profile, measured or MachineMeasurements(), most_events, repeats)
+        lambda: _find_problems(profile, measured or MachineMeasurements(), most_events, repeats)
     )
 
 
-def _found(
+def _find_problems(
     profile: Profile,
     measured: MachineMeasurements,
     most_events: int | None,
@@ -164,11 +164,11 @@ def _found(
     ground = Ground(profile, measured, most_events)
     if not ground.is_sound:
         return []
-    ground.again = [_again(ground, path) for path in repeats]
+    ground.again = [_read_computing(ground, path) for path in repeats]
     found = [finding for rule in RULES for finding in rule.find(ground) if finding.is_finite]
     return sorted(found, key=lambda one: one.gain, reverse=True)
 
 
-def _again(ground: Ground, path: str | os.PathLike[str]) -> Floats:
+def _read_computing(ground: Ground, path: str | os.PathLike[str]) -> Floats:
     with Profile(path) as other:
         return other.data.guarded(lambda: ground.computing_in(Ground(other)))

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from haloscope.base.errors import printable, shortened
+from haloscope.base.errors import printable, shorten_text
 from haloscope.profile import Profile
 from haloscope.profile.sites import SourceLocation, site_of, site_rows, site_text, without_arguments
 from haloscope.profile.store import Scope
@@ -137,4 +137,4 @@ def _labels(place: SourceLocation) -> tuple[str, str]:
 
 
 def _text(text: str) -> str:
-    return printable(shortened(text, _LONGEST))
+    return printable(shorten_text(text, _LONGEST))

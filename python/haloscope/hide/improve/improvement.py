@@ -104,7 +104,7 @@ class Improvement:
         failed = {run.remedies: run.problem for run in self.runs if run.seconds is None}
         return [f"dropped: {' and '.join(names) or AS_IT_IS}: {problem}" for names, problem in failed.items()]
 
-    def told(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Return what people want to know, in lines."""
         why = {one.name: one.why for one in self.tried}
         lines = [f"{len(self.runs)} runs, {len(self.tried)} remedies tried"]
@@ -144,15 +144,15 @@ def improve(
         if first.seconds is None:
             raise LaunchError(f"{' '.join(command)}: {first.problem}")
         with Profile(runner.profile) as profile:
-            found = _found(profile, target, plan)
+            found = _choose_remedies(profile, target, plan)
         promising = _promising(runner, found, step)
         proofs = _proved(runner, promising, plan, step)
     return Improvement(
-        tuple(command), tuple(found), tuple(runner.runs), tuple(proofs), _kept(promising, proofs)
+        tuple(command), tuple(found), tuple(runner.runs), tuple(proofs), _select_proven(promising, proofs)
     )
 
 
-def _found(profile: Profile, target: Target, plan: TrialPlan) -> list[Remedy]:
+def _choose_remedies(profile: Profile, target: Target, plan: TrialPlan) -> list[Remedy]:
     """Return as many remedies as leave half of the runs for proofs."""
     return remedies(profile, target.launch, target.mpi.abi, os.environ)[: max(1, plan.runs // 2 - 2)]
 
@@ -195,7 +195,7 @@ def _proved(runner: Runner, promising: Sequence[Remedy], plan: TrialPlan, step: 
     return _consistent([proof for proof in proofs if len(proof.after) > 1])
 
 
-def _kept(promising: Sequence[Remedy], proofs: Sequence[Proof]) -> tuple[Remedy, ...]:
+def _select_proven(promising: Sequence[Remedy], proofs: Sequence[Proof]) -> tuple[Remedy, ...]:
     """Return the most remedies that are faster for certain than the run as it was."""
     holding = [one.remedies for one in proofs if one.holds and not one.over]
     names = max(holding, key=len, default=())

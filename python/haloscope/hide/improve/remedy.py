@@ -76,14 +76,14 @@ def remedies(
     profile: Profile, launch: LaunchCommand, abi: Abi, environment: Mapping[str, str]
 ) -> list[Remedy]:
     """Return what to try: what the launch has been given first, then what the profile suggests."""
-    found = [*_given(launch, environment), *_crowded(profile, abi, environment)]
+    found = [*_drop_settings(launch, environment), *_crowded(profile, abi, environment)]
     waits = _share_of_messages(profile)
     if waits >= _SHARE:
         found += [*_eager(profile, abi, environment), *_layer(profile), *_placement(profile)]
     return found
 
 
-def _given(launch: LaunchCommand, environment: Mapping[str, str]) -> Iterator[Remedy]:
+def _drop_settings(launch: LaunchCommand, environment: Mapping[str, str]) -> Iterator[Remedy]:
     """Yield the run without each of the settings that somebody has given it."""
     for name in sorted(environment):
         if _ENVIRONMENT.match(name) and _SETTING.fullmatch(name):

@@ -26,7 +26,7 @@ from haloscope.markov.figures.page_tables import (
 )
 from haloscope.markov.figures.spread import boxes, functional_boxes, median_densities, sums, values
 from haloscope.markov.reading import series_of, timings_of
-from haloscope.markov.results import Results, fits, regime_frame, told
+from haloscope.markov.results import Results, describe_fit, fits, regime_frame
 from haloscope.markov.timings import Timings
 from haloscope.profile import Profile
 from haloscope.profile.page import page, write_page
@@ -72,7 +72,7 @@ def _notes(analyses: Sequence[RegimeAnalysis]) -> list[str]:
     return [
         f"{analysis.name}: {line}" if several else line
         for analysis in analyses
-        for line in told(analysis)
+        for line in describe_fit(analysis)
         if line.startswith(("warning:", "note:"))
     ]
 

@@ -18,9 +18,9 @@ __all__ = [
     "Expectation",
     "evidence",
     "expectation",
-    "fitted",
-    "settled",
-    "started",
+    "fit_chains",
+    "infer_states",
+    "start_from_machine",
     "survivors",
     "viterbi",
 ]
@@ -239,7 +239,7 @@ class CoupledFit:
     converged: bool = False
 
 
-def fitted(place: CoupledFit, grid: DurationGrid, max_iter: int, tol: float) -> CoupledFit:
+def fit_chains(place: CoupledFit, grid: DurationGrid, max_iter: int, tol: float) -> CoupledFit:
     """Return the best place that climbs and leaps from `place` lead to.
 
     A climb is variational EM. Its belief in the machine's path confirms itself: at the end of a
@@ -247,20 +247,20 @@ def fitted(place: CoupledFit, grid: DurationGrid, max_iter: int, tol: float) -> 
     ranks without such a belief is looked for with the parameters found, and another climb begins
     there, until that gains nothing.
     """
-    best = climbed(place, grid, max_iter, tol)
+    best = climb_bound(place, grid, max_iter, tol)
     for _ in range(_LEAPS):
         density = grid.log_density(best.emission)
         belief = _path(best.chains, density, grid.lengths)
         believed = _about(evidence(best.chains, density, grid.lengths, belief), belief)
         leap = replace(best, chains=likelier(believed), belief=belief)
-        leap = climbed(leap, grid, max_iter, tol)
+        leap = climb_bound(leap, grid, max_iter, tol)
         if leap.bounds[-1] - best.bounds[-1] < tol * abs(best.bounds[-1]):
             break
         best = leap
     return best
 
 
-def climbed(place: CoupledFit, grid: DurationGrid, max_iter: int, tol: float) -> CoupledFit:
+def climb_bound(place: CoupledFit, grid: DurationGrid, max_iter: int, tol: float) -> CoupledFit:
     """Return where variational EM comes to rest; the bound does not fall on the way."""
     chains, emission, belief = place.chains, place.emission, place.belief
     bounds: list[float] = []
@@ -275,7 +275,7 @@ def climbed(place: CoupledFit, grid: DurationGrid, max_iter: int, tol: float) ->
     return CoupledFit(chains, emission, belief, tuple(bounds))
 
 
-def settled(chains: Chains, density: Floats, lengths: Integers, rounds: int = 20) -> ChainBelief:
+def infer_states(chains: Chains, density: Floats, lengths: Integers, rounds: int = 20) -> ChainBelief:
     """Return what is believed of the chains when their parameters stay."""
     belief = _path(chains, density, lengths)
     for _ in range(rounds):
@@ -287,7 +287,7 @@ def settled(chains: Chains, density: Floats, lengths: Integers, rounds: int = 20
     return believed
 
 
-def started(chains: Chains, grid: DurationGrid, emission: Emission, belief: Floats) -> CoupledFit:
+def start_from_machine(chains: Chains, grid: DurationGrid, emission: Emission, belief: Floats) -> CoupledFit:
     """Return where to begin with a belief in the machine's states."""
     believed = evidence(chains, grid.log_density(emission), grid.lengths, belief)
     return CoupledFit(likelier(_about(believed, belief)), emission, belief)

@@ -15,9 +15,9 @@ from haloscope.markov.fitting.coupled import (
     CoupledFit,
     DurationGrid,
     evidence,
-    fitted,
-    settled,
-    started,
+    fit_chains,
+    infer_states,
+    start_from_machine,
     viterbi,
 )
 from haloscope.markov.fitting.intervals import shares
@@ -80,7 +80,7 @@ class MachineModel:
         alone = RegimeModel(
             self.n_regimes, self.emission, n_init=self.n_init, random_state=self.random_state
         ).fit(grid.rows())
-        place = fitted(self._first(alone, grid), grid, self.max_iter, self.tol)
+        place = fit_chains(self._first(alone, grid), grid, self.max_iter, self.tol)
         self.bounds_, self.n_iter_ = place.bounds, len(place.bounds)
         self.converged_ = place.converged
         self._keep(place, grid.means())
@@ -90,7 +90,7 @@ class MachineModel:
         """Return the likeliest machine states, and given them the regimes of (ranks, instances)."""
         grid = DurationGrid.of(durations)
         density = grid.log_density(self.emission_)
-        believed = settled(self._chains, density, grid.lengths)
+        believed = infer_states(self._chains, density, grid.lengths)
         states = viterbi(density, self.start_, self._chains.transitions(believed.machine)).T
         steps = np.broadcast_to(self.machine_transition_, (len(density), *self.machine_transition_.shape))
         machine = viterbi(believed.support[:, None, :], self.machine_start_, steps)[:, 0]
@@ -151,7 +151,7 @@ class MachineModel:
         level /= grid.active.sum(axis=1)
         shared = RegimeModel(count, random_state=self.random_state).fit(level[None])
         belief = _blurred(shared.predict_proba(level[None])[0])
-        return started(chains, grid, alone.emission_, belief)
+        return start_from_machine(chains, grid, alone.emission_, belief)
 
     def _keep(self, place: CoupledFit, level: Floats) -> None:
         """Keep the parameters: regimes in the order of their means, machine states of durations."""
@@ -221,7 +221,7 @@ class WholeMachine:
             int(there.sum()),
         )
 
-    def told(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Return a line for each state in which the machine was slower."""
         first, *others = self.stays()
         lines = [_slower(stay, first) for stay in others if stay.stretches]

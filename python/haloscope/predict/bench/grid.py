@@ -12,7 +12,7 @@ from haloscope.predict.bench.surroundings import free_memory
 from haloscope.predict.bench.workload import CollectivePoint
 from haloscope.predict.mpi_library import DEFAULT, Algorithm, Library
 
-__all__ = ["BenchGrid", "LaunchPoints", "lines_of", "shuffled", "units"]
+__all__ = ["BenchGrid", "LaunchPoints", "lines_of", "shuffle_launches", "units"]
 
 _MOST = (1 << 31) - 1  # counts and displacements are C's int
 _COLLECTING = frozenset({"allgather", "allgatherv", "gather", "gatherv"})
@@ -143,11 +143,11 @@ def units(
     rounds = [[replace(unit, launch=launch) for unit in made] for launch in range(launches)]
     if seed is not None:
         order = random.Random(seed)
-        rounds = [shuffled(units, order) for units in rounds]
+        rounds = [shuffle_launches(units, order) for units in rounds]
     return [unit for units in rounds for unit in units]
 
 
-def shuffled(units: Sequence[LaunchPoints], order: random.Random) -> list[LaunchPoints]:
+def shuffle_launches(units: Sequence[LaunchPoints], order: random.Random) -> list[LaunchPoints]:
     """Return launches in random order, and the sizes in each as well."""
     made = order.sample(units, len(units))
     return [replace(unit, sizes=tuple(order.sample(unit.sizes, len(unit.sizes)))) for unit in made]

@@ -157,7 +157,7 @@ class Launches:
     def _heard(self, unit: LaunchPoints, record: Mapping[str, Any], start: Mapping[str, Any]) -> int:
         """Keep what a record says; return 1 for the end of a point."""
         if record["record"] == "begin":
-            self._step(_said(unit, record["bytes"]))
+            self._step(_describe_point(unit, record["bytes"]))
         elif record["record"] == "point":
             self._kept.add(_point(unit, record, start))
             return 1
@@ -176,7 +176,7 @@ class Launches:
     def _give_up(self, unit: LaunchPoints, left: Sequence[int]) -> None:
         last = list(self._kept.points.values())[-1]
         for size in left:
-            self._step(_said(unit, size))
+            self._step(_describe_point(unit, size))
             reason = f"not tried after {_PATIENCE} failures in a row: {last['reason']}"
             self._kept.add(_point(unit, {"bytes": size, "status": last["status"], "reason": reason}, {}))
 
@@ -221,7 +221,7 @@ def _point(unit: LaunchPoints, record: Mapping[str, Any], start: Mapping[str, An
     }
 
 
-def _said(unit: LaunchPoints, size: int) -> str:
+def _describe_point(unit: LaunchPoints, size: int) -> str:
     return f"{unit.collective} {unit.algorithm.name}, {unit.ranks} ranks, {size} B"
 
 

@@ -197,25 +197,25 @@ def measure_p2p(
 ) -> Iterator[P2pPoint | Failure]:
     """Yield points as they come: one launch a pair; `mbw_mr` has all pairs at once in one."""
     if test == "mbw_mr" and len(pairs) > 1:
-        yield from _kept(_together(system, pairs, method), test, pairs[0])
+        yield from _catch_failure(_measure_pairs(system, pairs, method), test, pairs[0])
         return
     for pair in pairs:
-        yield from _kept(_alone(system, test, pair, method), test, pair)
+        yield from _catch_failure(_measure_pair(system, test, pair, method), test, pair)
 
 
-def _kept(points: Iterator[P2pPoint], test: str, pair: Pair) -> Iterator[P2pPoint | Failure]:
+def _catch_failure(points: Iterator[P2pPoint], test: str, pair: Pair) -> Iterator[P2pPoint | Failure]:
     try:
         yield from points
     except Stopped as stopped:
         yield Failure(test, pair, stopped.reason)
 
 
-def _alone(system: BenchSystem, test: str, pair: Pair, method: P2pMethod) -> Iterator[P2pPoint]:
+def _measure_pair(system: BenchSystem, test: str, pair: Pair, method: P2pMethod) -> Iterator[P2pPoint]:
     for record in _points(system.command_of_pair(pair, method.words(test)), method):
         yield _point(record, pair)
 
 
-def _together(system: BenchSystem, pairs: Sequence[Pair], method: P2pMethod) -> Iterator[P2pPoint]:
+def _measure_pairs(system: BenchSystem, pairs: Sequence[Pair], method: P2pMethod) -> Iterator[P2pPoint]:
     cores = [core for pair in pairs for core in (pair.first, pair.second)]
     if len(set(cores)) < len(cores):
         raise UsageError("pairs that send at the same time must not share a core; see --pair")
@@ -237,7 +237,7 @@ def refined(
         known = {one.bytes: one.median for one in own}
         for piece in pieces(list(known), list(known.values()))[1:]:
             ends = (piece.before, piece.first)
-            more = sorted({*_between(*ends), *ends})
+            more = sorted({*_divide_gap(*ends), *ends})
             again = list(measure_p2p(system, "latency", [pair], replace(method, sizes=tuple(more))))
             now = {one.bytes: one.median for one in again if isinstance(one, P2pPoint)}
             if all(size in now and _alike(now[size], known[size]) for size in ends):
@@ -251,7 +251,7 @@ def _alike(one: float, other: float) -> bool:
     return max(one, other) <= _ALIKE * min(one, other)
 
 
-def _between(low: int, high: int) -> list[int]:
+def _divide_gap(low: int, high: int) -> list[int]:
     """Return sizes that divide a gap into eighths; multiples of 8 where there is room for them."""
     steps = [low + (high - low) * part // 8 for part in range(1, 8)]
     return [size // 8 * 8 if high - low >= 128 else size for size in steps]
@@ -268,7 +268,7 @@ def all_pairs(system: BenchSystem, method: P2pMethod) -> Iterator[P2pPoint | Fai
             first, second = record["pair"]
             yield _point(record, pairs[first, second])
 
-    yield from _kept(points(), "latency", next(iter(pairs.values())))
+    yield from _catch_failure(points(), "latency", next(iter(pairs.values())))
 
 
 def with_switches(system: BenchSystem, limit: float) -> BenchSystem:

@@ -25,7 +25,7 @@ __all__ = [
     "SweepJournal",
     "frame",
     "identity",
-    "joined",
+    "join_sweeps",
     "journal",
     "measured_points",
     "median_interval",
@@ -118,7 +118,7 @@ class Sweep:
         return np.array(self._records[row].get("samples_ns") or [[]], dtype=np.int64)
 
 
-def joined(sweeps: Sequence[Sweep]) -> Sweep:
+def join_sweeps(sweeps: Sequence[Sweep]) -> Sweep:
     """Return several sweeps as one; the environment is the first one's."""
     import polars as pl
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from haloscope.predict.simulate.collectives import Round, lowered, of_all
+from haloscope.predict.simulate.collectives import Round, lower_collective, of_all
 from haloscope.predict.simulate.description import SPEED
 from haloscope.predict.simulate.rank_grids import Offset, RankGrid
 from haloscope.predict.simulate.traces import BYTE, region_begin, region_end
@@ -118,7 +118,7 @@ class Pattern:
             return
         first = rank - rank % collective.size
         size = min(collective.size, self.ranks - first)
-        for one in lowered(collective.operation, size, collective.bytes):
+        for one in lower_collective(collective.operation, size, collective.bytes):
             yield from _round(one, rank - first, first)
 
 

@@ -13,7 +13,7 @@ import polars as pl
 from haloscope import explain
 from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import UsageError
-from haloscope.explain.ensembles import FEWEST_POINTS, Beyond, beyond
+from haloscope.explain.ensembles import FEWEST_POINTS, Beyond, extrapolate_laws
 from haloscope.predict.simulate.profile_patterns import (
     IN_MPI,
     Grown,
@@ -116,7 +116,7 @@ class RegionLaws:
         """
         points = np.array(self.points, np.float64)
         one, here = (points, float(ranks)) if self._strong else (np.ones(len(points)), 1.0)
-        found = beyond(self.points, self.values("computing") * one, ranks)
+        found = extrapolate_laws(self.points, self.values("computing") * one, ranks)
         value, without = (np.clip(part / here, 0, None) for part in (found.value, found.without))
         return Beyond(found.laws, value, without, found.left_out / one)
 
@@ -126,7 +126,7 @@ class RegionLaws:
         On a grid they go by how long the way through it is: what a wave of messages has to wait for.
         """
         lengths = [_length(*place) for place in zip(self._grids, self.points, strict=True)]
-        return beyond(lengths, took, _length(self._grids[-1], ranks))
+        return extrapolate_laws(lengths, took, _length(self._grids[-1], ranks))
 
     def grown(self, ranks: int) -> Grown:
         """Return what an average rank does at a number of ranks, in the regions of the largest profile."""
@@ -145,7 +145,7 @@ class RegionLaws:
     def _times(self, column: str, ranks: int) -> Floats:
         """Return how many times as much as in the largest profile it is; 1 where nothing is."""
         there = self.largest.along(self.largest.names, column)
-        here = beyond(self.points, self.values(column), ranks).value
+        here = extrapolate_laws(self.points, self.values(column), ranks).value
         with np.errstate(divide="ignore", invalid="ignore"):
             times = np.where((there > 0) & (here > 0), here / there, 1.0)
         return np.asarray(times)

@@ -25,7 +25,7 @@ from haloscope.predict.simulate.description import Change, host_names, platform_
 from haloscope.predict.simulate.platform import Platform
 from haloscope.predict.simulate.simgrid import SimulationBuild, build_simulation, smpirun
 
-__all__ = ["SimulationOptions", "command", "scratch", "simulated"]
+__all__ = ["SimulationOptions", "command", "run_simulation", "scratch"]
 
 _NOISE = ("Execution failed with code", "Segmentation fault", "Aborted", "Backtrace (", "  ->  ")
 _ABORT = re.compile(r"haloscope: rank \d+ called MPI_Abort, code")
@@ -120,7 +120,7 @@ def command(options: SimulationOptions, directory: Path, *more: str) -> list[str
     return [*words, *more, "--log=root.thresh:critical", *settings(options)]
 
 
-def simulated(
+def run_simulation(
     options: SimulationOptions,
     output: Path,
     about: Mapping[str, str | float],
@@ -272,10 +272,10 @@ def _judge(status: int, said: list[str], what: str) -> None:
         name = known.get(number, f"signal {number}")
         reason = next((line for line in said if "/CRITICAL]" in line), "")
         reason = reason.partition("/CRITICAL] ")[2][:200]
-        raise SimulationError(f"{what}: died of {name} in the simulation{_told(reason)}")
+        raise SimulationError(f"{what}: died of {name} in the simulation{_append_reason(reason)}")
     if status:
         raise SimulationError(f"{what}: left the simulation with exit status {status}")
 
 
-def _told(reason: str) -> str:
+def _append_reason(reason: str) -> str:
     return f": {reason}" if reason else ""

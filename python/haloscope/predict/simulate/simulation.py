@@ -132,9 +132,9 @@ class Simulation:
             host_names(self._network, self.ranks)
             return ScaledWork([Path(word) for word in words], self.ranks, self.scale, self.compute_factor)
         if is_profile(words[0]):
-            return ProfileWork(_alone(words), self.ranks, self.scale, self.compute_factor)
+            return ProfileWork(_only_word(words), self.ranks, self.scale, self.compute_factor)
         if _is_trace(Path(words[0])):
-            return TraceWork(_alone(words), self.ranks)
+            return TraceWork(_only_word(words), self.ranks)
         if self.ranks is None:
             raise UsageError("a program needs a number of ranks: -n N")
         # Too many ranks are said now, not after a compilation.
@@ -205,7 +205,7 @@ def _is_trace(place: Path) -> bool:
         return not file.read(4).startswith((b"\x7fELF", b"#!"))
 
 
-def _alone(words: Sequence[str]) -> Path:
+def _only_word(words: Sequence[str]) -> Path:
     if len(words) > 1:
         raise UsageError(f"{words[1]}: a profile or trace is replayed, and has no arguments")
     return Path(words[0])

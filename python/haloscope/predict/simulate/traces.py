@@ -45,7 +45,7 @@ def trace_list(place: Path) -> list[Path]:
             files = sorted((path for path in place.iterdir() if path.is_file()), key=_natural)
         else:
             lines = place.read_text(encoding="utf-8").splitlines()
-            files = [_found(place, line.strip()) for line in lines if line.strip()]
+            files = [_find_trace(place, line.strip()) for line in lines if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise SimulationError(f"{place}: cannot be read as a list of traces: {error}") from None
     if not files:
@@ -79,7 +79,7 @@ def _natural(path: Path) -> list[int | str]:
     return [int(part) if part.isdigit() else part for part in _NUMBER.split(path.name)]
 
 
-def _found(place: Path, name: str) -> Path:
+def _find_trace(place: Path, name: str) -> Path:
     """SimGrid writes names as seen from where it ran; beside the list is as good."""
     given = Path(name)
     return given.absolute() if given.exists() else (place.parent / name).absolute()

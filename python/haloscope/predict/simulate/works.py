@@ -20,7 +20,7 @@ from haloscope.predict.simulate import simgrid
 from haloscope.predict.simulate.pattern import Pattern
 from haloscope.predict.simulate.profile_patterns import pattern_of
 from haloscope.predict.simulate.recorded import Recorded
-from haloscope.predict.simulate.running import SimulationOptions, scratch, simulated
+from haloscope.predict.simulate.running import SimulationOptions, run_simulation, scratch
 from haloscope.predict.simulate.traces import trace_list, write_traces
 
 __all__ = ["ProfileWork", "ProgramWork", "SimulationWork", "TraceWork", "replay", "sensitivity", "what_if"]
@@ -52,7 +52,7 @@ class ProgramWork:
 
     def simulate(self, options: SimulationOptions, output: Path, about: Mapping[str, str | float]) -> None:
         named = {"program": self.name, "command": self.text}
-        simulated(options, output, {**named, **about}, program=self.command)
+        run_simulation(options, output, {**named, **about}, program=self.command)
 
 
 class TraceWork:
@@ -73,7 +73,7 @@ class TraceWork:
             listing = Path(name) / "list"
             listing.write_text("".join(f"{file}\n" for file in self.files), encoding="utf-8")
             named = {"program": self.name, "command": f"trace {self.place}"}
-            simulated(replace(options, privatize=False), output, {**named, **about}, traces=listing)
+            run_simulation(replace(options, privatize=False), output, {**named, **about}, traces=listing)
 
 
 class ProfileWork:
@@ -103,7 +103,7 @@ def replay(
     with scratch() as name:
         listing = write_traces(pattern, Path(name))
         named = {"program": pattern.program, "command": f"{pattern.what} of {profile}, {pattern.how}"}
-        simulated(replace(options, privatize=False), output, {**named, **about}, traces=listing)
+        run_simulation(replace(options, privatize=False), output, {**named, **about}, traces=listing)
 
 
 def _recorded(profile: Path, ranks: int | None, compute: float) -> Recorded | None:

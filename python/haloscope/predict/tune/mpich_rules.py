@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import RecorderError, UsageError
-from haloscope.predict.tune.tuning_rules import TuningRule, closed, counted_bytes
+from haloscope.predict.tune.tuning_rules import TuningRule, close_rules, counted_bytes
 
 __all__ = ["Tree", "canary", "embedded_tree", "write_tree"]
 
@@ -63,7 +63,7 @@ def _function(collective: str, algorithm: str) -> str:
 def write_tree(rules: Iterable[TuningRule], complete: Tree) -> Tree:
     """Return the tree with the rules in it: outside of their sizes it decides as before."""
     made: Tree = json.loads(json.dumps(complete))
-    complete_rules = closed(list(rules))
+    complete_rules = close_rules(list(rules))
     for collective in dict.fromkeys(one.collective for one in complete_rules if not one.default):
         key = f"collective={collective}"
         if key not in made:

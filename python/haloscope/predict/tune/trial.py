@@ -13,7 +13,7 @@ import numpy as np
 
 from haloscope.base.arrays import Floats
 from haloscope.base.errors import RecorderError
-from haloscope.predict.bench.grid import LaunchPoints, lines_of, shuffled
+from haloscope.predict.bench.grid import LaunchPoints, lines_of, shuffle_launches
 from haloscope.predict.bench.launches import Launches, measure
 from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.surroundings import surroundings
@@ -27,8 +27,8 @@ from haloscope.predict.tune.verification import Bench
 
 __all__ = [
     "Trial",
+    "find_algorithm",
     "gain_interval",
-    "known",
     "mean_gain",
     "measure_all",
     "measure_best",
@@ -76,7 +76,7 @@ def measure_all(
     units = [
         replace(unit, launch=launch)
         for launch in range(method.launches)
-        for unit in shuffled(_units(bench, points, segments), order)
+        for unit in shuffle_launches(_units(bench, points, segments), order)
     ]
     kept = _journal(bench, method)
     measure(units, bench.library, method, kept, step)
@@ -170,7 +170,7 @@ def _journal(bench: Bench, method: CollectiveMethod) -> SweepJournal:
     return SweepJournal(about, None)
 
 
-def known(bench: Bench, collective: str, name: str, segment: int, fanout: int) -> Algorithm:
+def find_algorithm(bench: Bench, collective: str, name: str, segment: int, fanout: int) -> Algorithm:
     """Return the library's algorithm of that name. Raises `RecorderError` if it has none."""
     for one in bench.library.algorithms(collective):
         if one.name == name and name != DEFAULT:

@@ -20,15 +20,15 @@ from haloscope.predict.tune.formats import check_output, render, settings
 from haloscope.predict.tune.sources import RuleChoice, chosen_from, kind_of_source
 from haloscope.predict.tune.trial import (
     Trial,
+    find_algorithm,
     gain_interval,
-    known,
     measure_both,
     not_holding,
     runs_of,
     slower,
 )
 from haloscope.predict.tune.tuning_rules import TuningRule
-from haloscope.predict.tune.verification import Bench, TuneVerdict, said, verify, what_ran
+from haloscope.predict.tune.verification import Bench, TuneVerdict, describe_ran, verify, what_ran
 
 __all__ = ["ComparisonPlan", "Tuning", "tune", "write_rules"]
 
@@ -154,7 +154,7 @@ def write_rules(
     made = Tuning(bench, output, chosen=dict(chosen))
     algorithms = {point: _algorithm(bench, point, one) for point, one in made.tuned.items()}
     if plan is not None and made.tuned:
-        with _aside(output) as aside:
+        with _open_trial_file(output) as aside:
             _verify(made, algorithms, aside)
             made.defaults = _defaults(made)
             made.tried = len(runs_of(made.chosen))
@@ -172,11 +172,11 @@ def write_rules(
 
 
 def _algorithm(bench: Bench, point: CollectivePoint, one: Candidate) -> Algorithm:
-    return known(bench, point.collective, one.name, one.segment, one.fanout)
+    return find_algorithm(bench, point.collective, one.name, one.segment, one.fanout)
 
 
 @contextmanager
-def _aside(output: Path) -> Iterator[Path]:
+def _open_trial_file(output: Path) -> Iterator[Path]:
     """Yield a place for rules on trial, where all nodes see it that will see the output."""
     aside = output.absolute().with_name(f".{output.name}.{os.getpid()}.trial{output.suffix}")
     try:
@@ -213,7 +213,7 @@ def _defaults(made: Tuning) -> dict[CollectivePoint, str]:
     seen: dict[CollectivePoint, str] = {}
     for ranks in {point.ranks for point in made.chosen}:
         points = [point for point in made.chosen if point.ranks == ranks]
-        seen |= {point: said(ran) for point, ran in what_ran(made.bench, points, {}).items()}
+        seen |= {point: describe_ran(ran) for point, ran in what_ran(made.bench, points, {}).items()}
     return seen
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-__all__ = ["DEFAULT", "TuningRule", "closed", "counted_bytes", "write_json", "write_text"]
+__all__ = ["DEFAULT", "TuningRule", "close_rules", "counted_bytes", "write_json", "write_text"]
 
 DEFAULT = "default"
 # Collectives whose size the library takes for all ranks together; users and OSU say it a rank.
@@ -52,7 +52,7 @@ def counted_bytes(collective: str, ranks: int, size: int) -> int:
     return size * ranks if collective in _TIMES_RANKS else size
 
 
-def closed(rules: Sequence[TuningRule]) -> list[TuningRule]:
+def close_rules(rules: Sequence[TuningRule]) -> list[TuningRule]:
     """Return the rules, and default where none is: at size 0, and for the communicator sizes between.
 
     Without these the first rule of a size would hold for all larger communicators too, and a list
@@ -108,7 +108,7 @@ _FANOUTS = {("bcast", "chain"): 4, ("bcast", "knomial"): 4, ("reduce", "chain"):
 
 def write_text(rules: Iterable[TuningRule]) -> str:
     """Return the file's text. Where the rules leave a gap the library's own decision is written."""
-    complete = closed(list(rules))
+    complete = close_rules(list(rules))
     by_collective = {name: list(group) for name, group in groupby(complete, lambda rule: rule.collective)}
     lines = [f"{len(by_collective)}  # collectives"]
     for name, ones in by_collective.items():
@@ -127,7 +127,7 @@ def _line(rule: TuningRule) -> str:
 
 def write_json(rules: Iterable[TuningRule]) -> str:
     """Return the file's text: ranges with both ends, where the first match wins; gaps are the default."""
-    complete = closed(list(rules))
+    complete = close_rules(list(rules))
     collectives: dict[str, list[dict[str, Any]]] = {}
     for collective in dict.fromkeys(rule.collective for rule in complete):
         mine = [rule for rule in complete if rule.collective == collective]

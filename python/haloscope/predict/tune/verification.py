@@ -35,8 +35,8 @@ __all__ = [
     "TuneVerdict",
     "algorithms_header",
     "build_exercise",
+    "describe_ran",
     "read_seen",
-    "said",
     "verify",
     "what_ran",
     "when_asked",
@@ -167,7 +167,9 @@ def _witnessed(
     asked = when_asked(bench, chosen)
     return {
         one: TuneVerdict(
-            _problem(one, default[one], tuned[one], asked[one]), said(default[one]), said(tuned[one])
+            _problem(one, default[one], tuned[one], asked[one]),
+            describe_ran(default[one]),
+            describe_ran(tuned[one]),
         )
         for one in points
     }
@@ -194,7 +196,7 @@ def _problem(point: CollectivePoint, default: Ran, tuned: Ran, asked: Ran) -> st
         return f"{point}: no algorithm of the component tuned is seen even where it is asked for"
     if asked == default:
         return (
-            f"{point}: {said(default)} runs with the rule and without: the component tuned is not "
+            f"{point}: {describe_ran(default)} runs with the rule and without: the component tuned is not "
             "in use, or takes it anyway"
         )
     if tuned == asked:
@@ -202,11 +204,11 @@ def _problem(point: CollectivePoint, default: Ran, tuned: Ran, asked: Ran) -> st
     if unknown in tuned or not tuned:
         return f"{point}: another component does it (han, sm …): coll_tuned_priority has no effect"
     if tuned == default:
-        return f"{point}: the rule has no effect, {said(default)} runs as without it"
-    return f"{point}: {said(tuned)} runs instead of {said(asked)}"
+        return f"{point}: the rule has no effect, {describe_ran(default)} runs as without it"
+    return f"{point}: {describe_ran(tuned)} runs instead of {describe_ran(asked)}"
 
 
-def said(ran: Ran) -> str:
+def describe_ran(ran: Ran) -> str:
     """Return what ran, in a word."""
     return " + ".join(sorted(map(str, ran))) or "nothing seen"
 

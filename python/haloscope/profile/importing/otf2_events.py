@@ -79,7 +79,7 @@ def read_events(archive: Archive, world: ArchiveWorld) -> ArchiveEvents:
     return ArchiveEvents(
         paths.names,
         paths.parents,
-        _within(visits.filter(pl.Series(paths.is_region)), spans),
+        _clip_visits(visits.filter(pl.Series(paths.is_region)), spans),
         calls,
         moments,
         spans,
@@ -324,7 +324,7 @@ def _spans(every: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     ).sort("rank")
 
 
-def _within(visits: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
+def _clip_visits(visits: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     """Return what of visits is within the span of their rank; those before and after it are left out."""
     span = spans.select("rank", pl.col("begin").alias("first"), pl.col("end").alias("last"))
     return (

@@ -21,7 +21,7 @@ from zlib_ng import zlib_ng
 
 from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.base.errors import ProfileError
-from haloscope.profile.store.columns import LAYOUT, NEWER, typed
+from haloscope.profile.store.columns import LAYOUT, NEWER, type_columns
 from haloscope.profile.store.directory import PLAIN, Chunk, Directory, StoredColumn, most_memory, parse
 from haloscope.profile.store.framing import (
     HEADER_BYTES,
@@ -103,10 +103,10 @@ class ProfileFile:
         than the file are null. Raises `ProfileError`.
         """
         if table not in self.tables:
-            return typed(table, columns)
+            return type_columns(table, columns)
         known = [name for name in columns if name in self.tables[table] or name not in NEWER]
         arrays = self.columns(table, known)
-        return typed(table, columns, {name: self._series(table, name, arrays[name]) for name in known})
+        return type_columns(table, columns, {name: self._series(table, name, arrays[name]) for name in known})
 
     def _series(self, table: str, name: str, array: Integers | Floats) -> pl.Series:
         kind = LAYOUT[table][name]
@@ -252,7 +252,7 @@ class ProfileFile:
         values = _joined(parts)
         if column.type == "real":
             return values.view(np.float64)
-        if column.type == "string" and not _within(values, len(self.strings)):
+        if column.type == "string" and not _are_within(values, len(self.strings)):
             raise DamageError(f"column {column.name} names a string that is not there")
         return values
 
@@ -266,7 +266,7 @@ def _joined(parts: list[Integers]) -> Integers:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def _within(indices: Integers, length: int) -> bool:
+def _are_within(indices: Integers, length: int) -> bool:
     return not len(indices) or bool(indices.min() >= 0 and indices.max() < length)
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from haloscope.base.arrays import Floats, Integers
 from haloscope.profile.trace.events import Kind, TraceEvents
 
-__all__ = ["MOVED", "Aligned", "aligned"]
+__all__ = ["MOVED", "Aligned", "align_events"]
 
 _CHANNEL = ["source", "dest", "tag", "communicator"]
 _WINDOWS = 64
@@ -36,7 +36,7 @@ class Aligned:
     moved: pl.DataFrame
 
 
-def aligned(
+def align_events(
     events: TraceEvents, machines: Integers, sends: pl.DataFrame, receives: pl.DataFrame, lost: pl.Series
 ) -> Aligned:
     """Return the events so that no message arrives before it was sent.
@@ -106,11 +106,11 @@ def _shifts(times: Integers, machine: Integers, sent: Integers, arrived: Integer
         into, out = (there == of) & np.isin(here, known), (here == of) & np.isin(there, known)
         np.maximum.at(least, window[into], other[into] - room[into])
         np.minimum.at(most, window[out], other[out] + room[out])
-        shifts[of] = _within(least, most)
+        shifts[of] = _choose_shifts(least, most)
     return shifts
 
 
-def _within(least: Floats, most: Floats) -> Floats:
+def _choose_shifts(least: Floats, most: Floats) -> Floats:
     """Return a shift for each window: the nearest to 0 that messages of both directions allow.
 
     Between such windows it is what lies between, as far as messages of one direction allow.

@@ -9,7 +9,7 @@ from haloscope.base.arrays import Integers
 from haloscope.base.errors import UsageError
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.trace_tables import CALLS, REGIONS, Trace
-from haloscope.profile.trace.alignment import aligned
+from haloscope.profile.trace.alignment import align_events
 from haloscope.profile.trace.clock_rows import clock_rows
 from haloscope.profile.trace.communicators import Communicators
 from haloscope.profile.trace.events import Action, Kind, TraceEvents, read_events
@@ -34,7 +34,7 @@ def _recorded(profile: ProfileData) -> Trace:
     requests = Requests(events)
     lost = clocks.frame.select("rank", "lost").filter(pl.col("lost") > 0)
     sent, received = (of(events, requests, communicators) for of in (sends, receives))
-    found = aligned(events, clocks.machines(events.ranks), sent, received, lost["rank"].cast(pl.Int32))
+    found = align_events(events, clocks.machines(events.ranks), sent, received, lost["rank"].cast(pl.Int32))
     return Trace(
         calls=_calls(found.events, requests),
         regions=_regions(found.events),

@@ -23,7 +23,7 @@ from haloscope.reproduce.lab.points import Point
 from haloscope.reproduce.lab.specification import CampaignProgram, Specification, Variant
 from haloscope.watch import SETTINGS
 
-__all__ = ["PROFILE", "RESULT", "Ending", "abandoned", "end", "ending_of", "is_held", "prepare"]
+__all__ = ["PROFILE", "RESULT", "Ending", "abandon_attempt", "end", "ending_of", "is_held", "prepare"]
 
 PROFILE = "profile.halo"
 RESULT = "result.json"
@@ -230,7 +230,7 @@ def end(attempt: Path) -> None:
             os.kill(int((attempt / "lock").read_text("ascii")), signal.SIGTERM)
 
 
-def abandoned(attempt: Path) -> bool:
+def abandon_attempt(attempt: Path) -> bool:
     """Give up an attempt, so that it does not begin any more; return False if it lives, or has ended."""
     try:
         with _locked(attempt) as is_free:

@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import UsageError
-from haloscope.reproduce.lab.expressions import Value, evaluated, names_in, substituted, text_of
+from haloscope.reproduce.lab.expressions import (
+    Value,
+    evaluate_expression,
+    names_in,
+    substitute_expressions,
+    text_of,
+)
 from haloscope.reproduce.lab.grids import Grid
 from haloscope.reproduce.lab.specification import (
     GRID,
@@ -25,7 +31,7 @@ from haloscope.reproduce.lab.specification import (
     Variant,
 )
 
-__all__ = ["Point", "ordered", "points"]
+__all__ = ["Point", "order_points", "points"]
 
 _MOST_POINTS = 1_000_000
 
@@ -82,7 +88,7 @@ def points(specification: Specification, directory: Path) -> list[Point]:
     return list({point.identity: point for point in found}.values())  # a value may be in a list twice
 
 
-def ordered(found: list[Point], specification: Specification) -> list[Point]:
+def order_points(found: list[Point], specification: Specification) -> list[Point]:
     """Return points in the order in which they run; what is added later leaves the order of others alone."""
     if specification.order == "written":
         return found
@@ -152,7 +158,9 @@ def _point(
     experiment = specification.experiments[common["experiment"]]
     kinds = (system, program, experiment, variant)
     environment = {
-        key: text_of(substituted(text, values)) for kind in kinds for key, text in kind.environment.items()
+        key: text_of(substitute_expressions(text, values))
+        for kind in kinds
+        for key, text in kind.environment.items()
     }
     named = ("experiment", "system", "program", "variant", "ranks", "nodes")
     chosen = {name: values[name] for name in (*experiment.parameters, *experiment.vary)}
@@ -189,7 +197,7 @@ def _resolved(given: Mapping[str, Value], built_in: Mapping[str, Value]) -> dict
             raise ValueError(f"{' and '.join(sorted(waiting))} need each other")
         for key in ready:
             value = waiting.pop(key)
-            values[key] = substituted(value, values) if isinstance(value, str) else value
+            values[key] = substitute_expressions(value, values) if isinstance(value, str) else value
     return values
 
 
@@ -201,7 +209,7 @@ def _needs(text: str) -> frozenset[str]:
 def _number(expression: str | None, values: Mapping[str, Value]) -> float | None:
     if expression is None:
         return None
-    value = evaluated(expression, values)
+    value = evaluate_expression(expression, values)
     if isinstance(value, str) or not math.isfinite(value):
         raise ValueError(f"{expression}: {value!r} is no number")
     return float(value)
@@ -230,7 +238,7 @@ def _impossible(
         takes = "takes" if seconds else "may take"
         return f"{takes} {seconds or program.limit:g} s; {system.longest:g} s are allowed"
     for condition in program.requires:
-        if not evaluated(condition, values):
+        if not evaluate_expression(condition, values):
             return f"{condition} does not hold"
     return None
 
@@ -251,7 +259,7 @@ def _words(
         executable, arguments = f"application:{program.application}", list(_split(program.arguments))
     else:
         first, *arguments = _split(program.command)
-        executable = text_of(substituted(first, values))
+        executable = text_of(substitute_expressions(first, values))
         # Runs have directories of their own, so that a path would lead elsewhere.
         executable = str((directory / executable).absolute()) if "/" in executable else executable
     return tuple(_filled(launcher, values)), executable, tuple(_filled(arguments, values))
@@ -266,7 +274,10 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def _filled(words: tuple[str, ...] | list[str], values: Mapping[str, Value]) -> Iterator[str]:
-    return (text_of(substituted(word, values)) if "{" in word or "}" in word else word for word in words)
+    return (
+        text_of(substitute_expressions(word, values)) if "{" in word or "}" in word else word
+        for word in words
+    )
 
 
 def _identity(names: Sequence[object], makes: Sequence[object], repetition: int) -> str:
