@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Protocol
 
 from haloscope.base.headers import Headers, find_headers, library_version
-from haloscope.base.objects import Library, abi_of, is_elf
-from haloscope.base.prebuilt import DESCRIPTION, SOURCES, functions, wrapped
+from haloscope.base.objects import MpiLibrary, abi_of, is_elf
+from haloscope.base.prebuilt import DESCRIPTION, SOURCES, functions, list_wrapped_functions
 from haloscope.hide import build_injector, build_placer, build_shm_library
 from haloscope.watch import build_recorder
 
@@ -51,19 +51,19 @@ BUILDS: tuple[Build, ...] = (build_recorder, build_injector, build_placer, build
 _GLIBC = re.compile(rb"GLIBC_(\d+)\.(\d+)")
 
 
-def libraries() -> Iterator[Library]:
+def libraries() -> Iterator[MpiLibrary]:
     """Yield the MPI libraries that are there."""
     for pattern in _PLACES:
         for path in sorted(Path("/").glob(pattern[1:]) if pattern[0] == "/" else CHECKOUT.glob(pattern)):
             yield library(path)
 
 
-def library(path: Path) -> Library:
+def library(path: Path) -> MpiLibrary:
     """Return the MPI library in a file. Raises `SystemExit` for another file."""
     abi = abi_of(path.name, path)
     if abi is None:
         sys.exit(f"{path}: no MPI library")
-    return Library(abi, path)
+    return MpiLibrary(abi, path)
 
 
 def fill(target: Path, words: Sequence[str] = ()) -> None:
@@ -74,7 +74,7 @@ def fill(target: Path, words: Sequence[str] = ()) -> None:
     add_script(target)
 
 
-def make(target: Path, mpi: Library, builds: Sequence[Build] = BUILDS) -> Path:
+def make(target: Path, mpi: MpiLibrary, builds: Sequence[Build] = BUILDS) -> Path:
     """Make what stands before one library. Return its folder in `target`."""
     headers = find_headers(mpi)
     assert mpi.path is not None
@@ -96,7 +96,7 @@ def make(target: Path, mpi: Library, builds: Sequence[Build] = BUILDS) -> Path:
                 require_loadable(shared)
             if kind == "recorder":
                 # Headers may declare what is in another library, such as that of Fortran.
-                wraps &= wrapped(folder / "libhaloscope-watch.so")
+                wraps &= list_wrapped_functions(folder / "libhaloscope-watch.so")
             pack(folder, place / f"{kind}.tar.xz")
     description = {
         "product": product,

@@ -3,7 +3,7 @@
     python tools/structure.py       prints all, and fails on what docs/design.md forbids
 
 It fails on an import against the order of packages, on circles of files or folders, on an import from below
-the public front of another package, and on a file name that two folders of the Python packages have.
+the public front of another package, and on a file name or class name that two Python modules have.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ SOURCE_ORDER = ("interpose", "watch", "explain", "predict", "hide", "fem")
 _OPEN = "base"
 # Tests may import from below a front where they test a part that has no public name.
 _MOST_TESTS = 25
+# Class names that several modules may define, each with its own meaning.
+_SHARED_CLASSES = frozenset[str]()
 _OUTSIDE = ("tests", "benchmarks", "studies", "tools")
 _SUFFIXES = {".cpp", ".hpp", ".h", ".c", ".py", ".f90"}
 
@@ -278,7 +280,9 @@ def _name_faults() -> list[str]:
     print(f"{len(several)} class names with several meanings: {' '.join(several)}")
     # A verb's file in the command line is called as the file that does its work.
     names = Counter(file.name for file in modules().values() if file.parent.name != "cli")
-    return [f"in several folders: {name}" for name, count in names.items() if count > 1 and name[0] != "_"]
+    bad = [f"in several folders: {name}" for name, count in names.items() if count > 1 and name[0] != "_"]
+    bad += [f"class of several modules: {name}" for name in several if name not in _SHARED_CLASSES]
+    return bad
 
 
 def main() -> int:

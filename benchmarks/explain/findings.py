@@ -29,7 +29,7 @@ from scipy.stats import binomtest
 
 import haloscope
 from haloscope.base.paths import include
-from haloscope.explain.findings import Finding, Measured, findings
+from haloscope.explain.findings import Finding, MachineMeasurements, findings
 
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 SOURCES = Path(__file__).parent
@@ -142,7 +142,7 @@ class Programs:
         return found.stdout.strip() if self.mpi == "openmpi" else None
 
 
-def measured_of(problem: Problem, paths: dict[str, Path]) -> Measured | None:
+def measured_of(problem: Problem, paths: dict[str, Path]) -> MachineMeasurements | None:
     """Return what a sweep would have measured of a collective, from runs with and without the algorithm."""
     if not problem.algorithm:
         return None
@@ -156,7 +156,7 @@ def measured_of(problem: Problem, paths: dict[str, Path]) -> Measured | None:
     points = on.join(off.rename({"time": "best_time"}), on=keys).with_columns(
         pl.lit("default").alias("algorithm")
     )
-    return Measured(collectives=points)
+    return MachineMeasurements(collectives=points)
 
 
 def trial(programs: Programs, problem: Problem, turns: int) -> dict[str, object]:

@@ -29,7 +29,7 @@ from common import MPI_ENVIRONMENT
 
 import haloscope
 from haloscope.base.launcher import report_toolchain
-from haloscope.profile.waiting import Analysis, Question, tape
+from haloscope.profile.waiting import Question, WaitAnalysis, tape
 
 PROGRAM = Path(__file__).resolve().parents[2] / "tests" / "explain" / "programs" / "latencies.c"
 IN_ORDER = Path(__file__).with_name("in_order.c")
@@ -47,7 +47,7 @@ class Case:
     command: list[str]
     directory: Path
 
-    def traced(self, profile: Path, latency: float) -> Analysis:
+    def traced(self, profile: Path, latency: float) -> WaitAnalysis:
         """Return the analysis of a run with `latency` (s) injected."""
         inject = [*HALOSCOPE, "inject", "--quiet", "--latency", f"constant:{latency * 1e9:.0f}ns", "--"]
         command = [*inject, *HALOSCOPE, "run", "--trace", "--output", str(profile), "--", *self.command]
@@ -57,7 +57,7 @@ class Case:
         if done.returncode:
             raise SystemExit(f"{shlex.join(command)}: {done.stderr.strip()}")
         with haloscope.open(profile) as opened:
-            return Analysis(opened.trace(), is_injected=True)
+            return WaitAnalysis(opened.trace(), is_injected=True)
 
     def run(self, rounds: int) -> None:
         """Record, predict, inject; the first run says which latencies are worth it."""
@@ -96,7 +96,7 @@ class Case:
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
-def _with_computing_of(base: Analysis, injected: Analysis, latency: float) -> float:
+def _with_computing_of(base: WaitAnalysis, injected: WaitAnalysis, latency: float) -> float:
     """Return what `base` says of `latency` (s), if ranks compute as in the other run; NaN if calls differ."""
     ours, theirs = base.timeline, injected.timeline
     if ours.names.to_list() != theirs.names.to_list() or (ours.location != theirs.location).any():

@@ -16,7 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from haloscope.profile.waiting import Edges, Question, Timeline, pieces, tape, tolerated, without
+from haloscope.profile.waiting import (
+    Edges,
+    Question,
+    Timeline,
+    find_length_without_waiting,
+    find_tolerance,
+    pieces,
+    tape,
+)
 
 REGIONS = 8
 _NEIGHBOURS = (-2, -1, 1, 2)
@@ -113,10 +121,10 @@ def run(ranks: int, iterations: int) -> None:
     timed("one replay", begin)
     masks = [np.arange(REGIONS) == region for region in range(REGIONS)]
     begin = (time.perf_counter(), time.process_time())
-    most, _ = tolerated(made, masks, (0.01, 0.02, 0.05))
+    most, _ = find_tolerance(made, masks, (0.01, 0.02, 0.05))
     timed("tolerance of 8 regions", begin)
     begin = (time.perf_counter(), time.process_time())
-    without(made, masks)
+    find_length_without_waiting(made, masks)
     timed("8 regions without waiting", begin)
     begin = (time.perf_counter(), time.process_time())
     found = pieces(made, made.every, float(most.min()))

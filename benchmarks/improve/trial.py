@@ -27,7 +27,7 @@ def main() -> None:
     told: dict[str, Any] = {
         "runs": len(found.runs),
         "kept": [one.name for one in found.kept],
-        "told": found.told(),
+        "told": found.describe(),
     }
     if found.proof is not None:
         told["gain"] = [found.proof.gain, found.proof.low, found.proof.high]

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common import emit_allowed
 
-from haloscope.predict import Launch, Measuring, Way, few_calls, measure_within
+from haloscope.predict import Measuring, TrialLaunch, Way, few_calls, measure_within
 
 __all__ = ["CASES", "measure"]
 
@@ -69,7 +69,7 @@ class Clock:
         self._open: tuple[object, int] | None = None
         self.opened = False
 
-    def seconds(self, known: Mapping[tuple[int, int], float], launch: Launch) -> float:
+    def seconds(self, known: Mapping[tuple[int, int], float], launch: TrialLaunch) -> float:
         """The time of a launch; `opened` says whether it is a new one."""
         place = self._kinds.get(launch.way), launch.ranks
         self.opened = launch.way not in self._kinds or place != self._open
@@ -87,7 +87,7 @@ def losses(collective: str, times: Times, calls: int, seed: int, shared: bool) -
     full, clock, between = Clock(kinds, CALLS), Clock(kinds, calls), 0.0
     whole = sum(
         full.seconds(
-            times[way], Launch(way, ranks, tuple(size for count, size in times[way] if count == ranks))
+            times[way], TrialLaunch(way, ranks, tuple(size for count, size in times[way] if count == ranks))
         )
         for ranks in sorted({count for known in times.values() for count, _ in known})
         for way in times
@@ -95,7 +95,7 @@ def losses(collective: str, times: Times, calls: int, seed: int, shared: bool) -
     )
     measuring = Measuring(times, {place: 1 / own[place[1:]] for place in places}, calls, kinds=kinds)
 
-    def measured(launch: Launch) -> tuple[dict[int, float], float]:
+    def measured(launch: TrialLaunch) -> tuple[dict[int, float], float]:
         nonlocal between
         known = times[launch.way]
         taken = clock.seconds(known, launch)

@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import Estimate, emit, emit_allowed, put_between
 
 from haloscope import predict
-from haloscope.predict import ALGORITHMS, Laws, Way
+from haloscope.predict import ALGORITHMS, CollectiveLaws, Way
 
 __all__ = ["CASES", "measure"]
 
@@ -150,10 +150,10 @@ def judge(platform: str, results: Results) -> None:
     points = points_of(platform)
     for split in SPLITS:
         seen, unseen = parted(points, split)
-        judge_split(split, Laws.of(seen, machine), Nearest(seen), machine, unseen, results)
+        judge_split(split, CollectiveLaws.of(seen, machine), Nearest(seen), machine, unseen, results)
     for split, file in FRESH.items():
         seen, unseen = fresh(points, points_of(platform, file), split)
-        judge_split(split, Laws.of(seen, machine), Nearest(seen), machine, unseen, results)
+        judge_split(split, CollectiveLaws.of(seen, machine), Nearest(seen), machine, unseen, results)
     judge_collectives(points, machine, results)
 
 
@@ -202,7 +202,7 @@ class Nearest:
 
 def judge_split(
     split: str,
-    laws: Laws,
+    laws: CollectiveLaws,
     nearest: Nearest,
     machine: predict.Machine,
     unseen: pl.DataFrame,

@@ -20,9 +20,9 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.launcher import report_toolchain
-from haloscope.predict.bench import CollectiveMethod, Grid, collective, library
+from haloscope.predict.bench import BenchGrid, CollectiveMethod, collective, library
 
-GRID = Grid(["bcast", "allreduce"], ranks=[2], sizes=[8, 4096, 65536])
+GRID = BenchGrid(["bcast", "allreduce"], ranks=[2], sizes=[8, 4096, 65536])
 METHOD = CollectiveMethod(iterations=200, warmup=20, time_limit=20)
 POINT = ("collective", "algorithm", "bytes")
 

@@ -33,7 +33,7 @@ from common import put_between
 from extrapolation import HERE, SPLITS, Nearest, Results, as_measured, judge_split, lines, parted
 
 from haloscope import predict
-from haloscope.predict import Laws, schedule
+from haloscope.predict import CollectiveLaws, schedule
 
 DATA, MACHINE = HERE / "kept" / "nodes.parquet", HERE / "kept" / "nodes.yaml"
 MOST_SEEN = 16
@@ -63,7 +63,7 @@ def results() -> Results:
         measured = points(library)
         for split in SPLITS:
             seen, unseen = parted(measured, split, MOST_SEEN)
-            laws, named = Laws.of(seen, machine), f"{library}: {split}"
+            laws, named = CollectiveLaws.of(seen, machine), f"{library}: {split}"
             judge_split(named, laws, Nearest(seen), machine, unseen, found, schedules=SCHEDULES)
     return found
 

@@ -15,9 +15,9 @@ import common
 import numpy as np
 
 from haloscope.base.launcher import report_toolchain
+from haloscope.predict.bench import BenchSystem, Pair, library, topology
 from haloscope.predict.bench import P2pMethod as Method
 from haloscope.predict.bench import P2pPoint as Point
-from haloscope.predict.bench import Pair, System, library, topology
 from haloscope.predict.bench import measure_p2p as measured
 
 __all__ = ["CASES", "measure"]
@@ -55,7 +55,7 @@ CASES = (*(case.name for case in POINTS), CLOCK)
 def measure() -> None:
     """Print a row for each case."""
     os.environ.update(common.MPI_ENVIRONMENT)
-    system = System(topology(), library())
+    system = BenchSystem(topology(), library())
     pair = system.pair(0, 1)
     with tempfile.TemporaryDirectory() as directory:
         plain = Path(directory) / "pingpong"
@@ -77,7 +77,7 @@ def measure() -> None:
     )
 
 
-def _compare(case: Case, system: System, pair: Pair, plain: Path) -> list[Point]:
+def _compare(case: Case, system: BenchSystem, pair: Pair, plain: Path) -> list[Point]:
     ours, theirs = [], []
     for turn in range(ROUNDS):
         for side in (0, 1) if turn % 2 else (1, 0):
@@ -105,7 +105,7 @@ def _typical(point: Point) -> float:
     return 1e9 * float(np.median([part.mean() for part in np.array_split(point.samples, 10)]))
 
 
-def _harness(case: Case, system: System, pair: Pair) -> Point:
+def _harness(case: Case, system: BenchSystem, pair: Pair) -> Point:
     method = Method((case.bytes,), case.iterations, case.warmup)
     (point,) = measured(system, case.test, [pair], method)
     if not isinstance(point, Point):
@@ -113,7 +113,7 @@ def _harness(case: Case, system: System, pair: Pair) -> Point:
     return point
 
 
-def _plain(case: Case, system: System, program: Path) -> float:
+def _plain(case: Case, system: BenchSystem, program: Path) -> float:
     words = [str(program), case.test, *map(str, (case.bytes, case.iterations, case.warmup))]
     done = subprocess.run(
         system.library.launch(words, 2, {}),

@@ -21,7 +21,7 @@ from common import emit_allowed
 from extrapolation import HERE, points_of
 
 from haloscope import predict
-from haloscope.predict import Laws, schedule
+from haloscope.predict import CollectiveLaws, schedule
 
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 CG = ("cg", "--nx", "16", "--ny", "16", "--nz", "16", "--iterations", "1")
@@ -72,7 +72,7 @@ def formulas() -> None:
             took[collective, name] = time.perf_counter() - begin
     emit_allowed("predict", FORMULA, took["bcast", "binomial"], 1, "s")
     emit_allowed("predict", SLOWEST, max(took.values()), 1, "s")
-    laws = Laws.of(points_of("torus"), predict.load_machine(HERE / "kept" / "torus.yaml"))
+    laws = CollectiveLaws.of(points_of("torus"), predict.load_machine(HERE / "kept" / "torus.yaml"))
     begin = time.perf_counter()
     for collective in laws.collectives:
         for way in laws.ways(collective):

@@ -23,7 +23,7 @@ from common import Estimate, emit
 from haloscope.predict.bench import CollectiveMethod as Method
 from haloscope.predict.tune import (
     Bench,
-    Plan,
+    ComparisonPlan,
     Point,
     Trial,
     Tuning,
@@ -52,7 +52,7 @@ def measure() -> None:
     sweep = measure_all(bench, points, [0], METHOD, lambda what: None)
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "rules"
-        made = write_rules(bench, choose_from(sweep), file, Plan(METHOD, ROUNDS))
+        made = write_rules(bench, choose_from(sweep), file, ComparisonPlan(METHOD, ROUNDS))
         trials = measured_once_more(bench, made, file)
     mean_row(made, trials)
     worst_row(made, trials)

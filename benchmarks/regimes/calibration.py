@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from haloscope.markov import ClaimMethod as Method
-from haloscope.markov import Options, RegimeModel, Timings, analyse, claims
+from haloscope.markov import RegimeModel, RegimeOptions, Timings, analyse, claims
 from haloscope.markov.statistics import episodes
 
 __all__ = ["measure_comparisons", "measure_episodes", "measure_starts", "report_rate"]
@@ -58,7 +58,10 @@ def _said(first: list[Floats], second: list[Floats]) -> bool:
     methods = [
         Method(
             name,
-            [analyse(Timings.of(times, f"{name}{number}"), Options()) for number, times in enumerate(runs)],
+            [
+                analyse(Timings.of(times, f"{name}{number}"), RegimeOptions())
+                for number, times in enumerate(runs)
+            ],
         )
         for name, runs in (("A", first), ("B", second))
     ]

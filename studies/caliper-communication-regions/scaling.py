@@ -18,7 +18,7 @@ import polars as pl
 from common import grid, into, simulated, watched
 
 from haloscope.explain import Ensemble, ensembles, open_all
-from haloscope.explain.ensembles import View
+from haloscope.explain.ensembles import EnsembleView
 from haloscope.reproduce.study import write_figures
 
 RUN, SIMULATED = (8, 16, 32, 64), (8, 16, 32, 64, 128, 256)
@@ -95,7 +95,7 @@ def of(runs: Ensemble, column: str, *values: str) -> Ensemble:
     return open_all(chosen["profile"].to_list())
 
 
-def figures(runs: Ensemble) -> Iterator[tuple[int, Sequence[View]]]:
+def figures(runs: Ensemble) -> Iterator[tuple[int, Sequence[EnsembleView]]]:
     """Yield the number of each figure, and what it shows."""
     amg = of(runs, "program", "amg")
     # As in the paper, a figure of its own for each system: their times are far apart.

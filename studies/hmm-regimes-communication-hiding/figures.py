@@ -20,7 +20,7 @@ from study import Method, cells
 from haloscope.explain import page, write_page
 from haloscope.markov.figures import (
     Section,
-    Unit,
+    TimeUnit,
     boxes,
     functional_boxes,
     heat_maps,
@@ -32,7 +32,7 @@ from haloscope.markov.figures import (
 )
 
 SCRIPTS = ("sections.js", "regimes.js")
-MS = Unit(1e-3, "ms")
+MS = TimeUnit(1e-3, "ms")
 PAPERS = ("fixed", "dynamic", "test")  # the three methods of the paper
 NAMES = {"cg": "CG", "gmg": "GMG-CG"}
 PICTURES = {
@@ -103,7 +103,7 @@ def sections(todo: Sequence[cells.Cell], results: Path) -> tuple[list[Section], 
                     f" blue: excess, black: ε, red: mean ({said})."
                     " Paper: Figure 5."
                 )
-                section = own_figures.waits(method, Unit(1e-6, "µs"), caption)
+                section = own_figures.waits(method, TimeUnit(1e-6, "µs"), caption)
                 made.append(replace(section, name=f"waits-{method.name}"))
     for solver, value in table1.items():
         made += of_solver(solver, value, f"scenario table1, {said}")

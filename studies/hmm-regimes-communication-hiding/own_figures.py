@@ -13,8 +13,8 @@ from haloscope.markov.figures import (
     Figure,
     Panel,
     Section,
+    TimeUnit,
     Trace,
-    Unit,
     array,
     axis,
     margin,
@@ -52,7 +52,7 @@ def final_alphas(by_solver: dict[str, Sequence[Method]], caption: str) -> Sectio
     return Section("alpha", "Where each rank splits", [Figure(caption, traces, layout)])
 
 
-def waits(method: Method, unit: Unit, caption: str) -> Section:
+def waits(method: Method, unit: TimeUnit, caption: str) -> Section:
     """Figure 5 for one method: waits of the median rank, ε, mean, what is excess; α."""
     run, row = method.fastest, method.view.median_row
     count = run["t_in"].shape[1]
@@ -101,7 +101,7 @@ def waits(method: Method, unit: Unit, caption: str) -> Section:
     )
 
 
-def histogram(found: Sequence[Method], unit: Unit, title: str, caption: str) -> Section:
+def histogram(found: Sequence[Method], unit: TimeUnit, title: str, caption: str) -> Section:
     """The lower row of Figure 7: sums of T_in and T_out of ten MatVecs a rank."""
     times = [method.fastest["samples"].astype(float).sum(axis=2).ravel() for method in found]
     every = np.concatenate(times)

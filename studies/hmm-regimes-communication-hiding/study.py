@@ -10,7 +10,7 @@ import cells
 import numpy as np
 from numpy.typing import NDArray
 
-from haloscope.markov import Decoded, RegimeModel, Regimes, Timings, View, find_regimes
+from haloscope.markov import Decoded, RegimeModel, Regimes, RunTimings, Timings, find_regimes
 
 Floats = NDArray[np.float64]
 
@@ -34,13 +34,13 @@ class Method:
         return self.runs[0]
 
     @property
-    def view(self) -> View:
+    def view(self) -> RunTimings:
         """What figures draw."""
         whole, slowest = (
             Decoded(found.timings, found.states, found.model.n_regimes)
             for found in (self.ranks, self.slowest)
         )
-        return View(whole, slowest, self.ranks.training)
+        return RunTimings(whole, slowest, self.ranks.training)
 
 
 def methods(

@@ -20,7 +20,7 @@ from common import into, simulated, watched
 
 from haloscope import explain
 from haloscope.explain import Ensemble, ensembles, open_all
-from haloscope.explain.ensembles import Speeds, View
+from haloscope.explain.ensembles import EnsembleView, Speeds
 from haloscope.reproduce.study import write_figures
 
 ORAC = Path(__file__).with_name("orac.yaml")
@@ -117,7 +117,7 @@ def partners(profiles: Sequence[Path], edge: int) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def figure(number: int, view: View, said: str = "") -> None:
+def figure(number: int, view: EnsembleView, said: str = "") -> None:
     """Write a figure, with its place in the paper."""
     drawn = view.drawn
     if drawn is None:

@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.environment import earlier_preload, forwarded, launched, recorder_environment
+from haloscope.base.environment import (
+    earlier_preload,
+    forward_variables,
+    prepare_launch,
+    recorder_environment,
+)
 from haloscope.base.errors import UsageError
 from haloscope.base.headers import Headers
 from haloscope.base.launch import parse
 from haloscope.base.mpi import Mpi, Origin
-from haloscope.base.objects import Abi, Library
+from haloscope.base.objects import Abi, MpiLibrary
 from haloscope.base.settings import Value, to_environment
 from haloscope.watch import SETTINGS, Recorder
 
@@ -24,7 +29,7 @@ VARIABLES = {"LD_PRELOAD": "/cache/recorder/lib.so", "HALOSCOPE_OUTPUT": "/my da
 
 def mpi(abi: Abi = "openmpi", origin: Origin = "linked") -> Mpi:
     headers = Headers(abi, (Path("/mpi/include"),), "Open MPI 4.1.4", (3, 1))
-    return Mpi(Library(abi, Path("/mpi/lib/libmpi.so.40")), headers, origin)
+    return Mpi(MpiLibrary(abi, Path("/mpi/lib/libmpi.so.40")), headers, origin)
 
 
 @pytest.fixture(autouse=True)
@@ -76,20 +81,20 @@ def test_paths_that_preload_cannot_hold(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("variable", ["LD_PRELOAD", "HALOSCOPE_OUTPUT"])
 def test_open_mpi_list_names_every_variable(variable: str) -> None:
-    assert variable in forwarded(VARIABLES, {})[LIST].split(";")
+    assert variable in forward_variables(VARIABLES, {})[LIST].split(";")
 
 
 def test_open_mpi_list_is_merged() -> None:
     given = {LIST: "OMP_NUM_THREADS;LD_PRELOAD=/a.so;X=1 2"}
-    names = forwarded(VARIABLES, given)[LIST].split(";")
+    names = forward_variables(VARIABLES, given)[LIST].split(";")
     assert names == ["OMP_NUM_THREADS", "X=1 2", "LD_PRELOAD", "HALOSCOPE_OUTPUT"]
 
 
 def test_slurm_list_is_extended() -> None:
-    assert forwarded(VARIABLES, {"SLURM_EXPORT_ENV": "PATH,HOME"})["SLURM_EXPORT_ENV"] == (
+    assert forward_variables(VARIABLES, {"SLURM_EXPORT_ENV": "PATH,HOME"})["SLURM_EXPORT_ENV"] == (
         "PATH,HOME,LD_PRELOAD,HALOSCOPE_OUTPUT"
     )
-    assert "SLURM_EXPORT_ENV" not in forwarded(VARIABLES, {"SLURM_EXPORT_ENV": "ALL"})
+    assert "SLURM_EXPORT_ENV" not in forward_variables(VARIABLES, {"SLURM_EXPORT_ENV": "ALL"})
 
 
 @pytest.mark.parametrize(
@@ -105,21 +110,21 @@ def test_slurm_list_is_extended() -> None:
     ],
 )
 def test_command_carries_what_the_environment_cannot(command: str, environment: dict[str, str]) -> None:
-    launch, complete = launched(parse(command.split()), mpi(), VARIABLES, environment)
+    launch, complete = prepare_launch(parse(command.split()), mpi(), VARIABLES, environment)
     assert launch.command[-2:] == ("HALOSCOPE_OUTPUT=/my data/a,b.halo", "app")
     assert LIST not in complete
 
 
 @pytest.mark.parametrize("command", ["mpiexec -n 2 app -x A", "srun --export=ALL -n 2 app"])
 def test_command_is_left_alone_otherwise(command: str) -> None:
-    launch, complete = launched(parse(command.split()), mpi(), VARIABLES, {"A": "b"})
+    launch, complete = prepare_launch(parse(command.split()), mpi(), VARIABLES, {"A": "b"})
     assert launch.command == tuple(command.split())
     assert complete.items() >= (VARIABLES | {"A": "b"}).items()
 
 
 def test_values_with_semicolons_go_into_the_command() -> None:
     values = {"HALOSCOPE_OUTPUT": "/a;b.halo"}
-    launch, _ = launched(parse(["mpiexec", "app"]), mpi(), values, {})
+    launch, _ = prepare_launch(parse(["mpiexec", "app"]), mpi(), values, {})
     assert launch.command == ("mpiexec", "/usr/bin/env", "HALOSCOPE_OUTPUT=/a;b.halo", "app")
 
 
@@ -127,7 +132,7 @@ def test_scripts_that_use_x_are_not_given_the_list(tmp_path: Path) -> None:
     script = tmp_path / "job.sh"
     script.write_text("#!/bin/sh\nmpirun -n 2 -x OMP_NUM_THREADS ./app\n")
     script.chmod(0o755)
-    _, complete = launched(parse([str(script)]), mpi(), VARIABLES, {})
+    _, complete = prepare_launch(parse([str(script)]), mpi(), VARIABLES, {})
     assert LIST not in complete
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from haloscope.base.errors import RecorderError
 from haloscope.base.launch import parse
-from haloscope.base.mpi import detect, installed, on_path
+from haloscope.base.mpi import detect, find_installed_library, on_path
 
 NAMES = {"openmpi": "libmpi.so.40", "mpich": "libmpi.so.12"}
 HEADERS = {
@@ -131,5 +131,5 @@ def test_of_two_in_one_prefix_the_launcher_tells(
     (tmp_path / "lib").mkdir()
     for library in NAMES.values():
         (tmp_path / "lib" / library).touch()
-    found = installed(executable(tmp_path / "bin" / name, f"echo '{version}'"))
+    found = find_installed_library(executable(tmp_path / "bin" / name, f"echo '{version}'"))
     assert (found and found.abi) == abi

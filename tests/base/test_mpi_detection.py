@@ -12,8 +12,8 @@ import pytest
 from haloscope.base.errors import RecorderError
 from haloscope.base.headers import Headers, find_headers, library_version, read_headers
 from haloscope.base.launch import parse
-from haloscope.base.mpi import detect, installed, statically_linked
-from haloscope.base.objects import Library, abi_of, interpreter, linked_mpi
+from haloscope.base.mpi import detect, find_installed_library, statically_linked
+from haloscope.base.objects import MpiLibrary, abi_of, interpreter, linked_mpi
 from support.missing import impossible
 from support.mpi import Mpi
 from support.programs import Compiler
@@ -142,10 +142,12 @@ def test_site_library_is_recognised_by_interface(tmp_path: Path) -> None:
         ["cc", f"{program}.c", f"./{second}", "-o", program, f"-Wl,-rpath-link,{tmp_path}"],
     ):
         subprocess.run(command, cwd=tmp_path, check=True)
-    assert linked_mpi(tmp_path / program) is None or linked_mpi(tmp_path / program) == Library("mpich", None)
+    assert linked_mpi(tmp_path / program) is None or linked_mpi(tmp_path / program) == MpiLibrary(
+        "mpich", None
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LD_LIBRARY_PATH", str(tmp_path))
-        assert linked_mpi(tmp_path / program) == Library("mpich", tmp_path / first)
+        assert linked_mpi(tmp_path / program) == MpiLibrary("mpich", tmp_path / first)
 
 
 @pytest.mark.parametrize(("name", "abi"), [("libmpi.so.12", "mpich"), ("libmpi.so.40", "openmpi")])
@@ -174,7 +176,7 @@ def test_mpi_inside_a_program_is_static(any_mpi: Mpi, compiler: Compiler, tmp_pa
 
 def test_installation_of_a_launcher(mpi: Mpi) -> None:
     for tool in (mpi.mpiexec, mpi.mpicc):
-        library = installed(tool)
+        library = find_installed_library(tool)
         assert library is not None
         assert library.abi == mpi.abi
         assert same(library.path, mpi.library)
@@ -191,7 +193,7 @@ def test_library_without_headers_takes_others_that_are_not_newer(
         wrapper.write_text(f"#!/bin/sh\necho cc -I{include}\n")
         wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "tools"))
-    headers = find_headers(Library("openmpi", library))
+    headers = find_headers(MpiLibrary("openmpi", library))
     assert (headers.directories, headers.product) == ((tmp_path / "4.1.1",), "Open MPI 4.1.1")
 
 
@@ -200,7 +202,7 @@ def test_no_headers_at_all_names_library_and_remedy(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("PATH", str(tmp_path))
     told = r"no headers found for /site/lib/libmpi.so.40: .*HALOSCOPE_MPI_INCLUDE"
     with pytest.raises(RecorderError, match=told):
-        find_headers(Library("openmpi", Path("/site/lib/libmpi.so.40")))
+        find_headers(MpiLibrary("openmpi", Path("/site/lib/libmpi.so.40")))
 
 
 @pytest.mark.parametrize(
@@ -270,4 +272,4 @@ def test_interpreter_of_a_script(tmp_path: Path, line: str, words: tuple[str, ..
 
 
 def read_headers_of(mpi: Mpi) -> Headers:
-    return find_headers(Library(mpi.abi, mpi.library))  # type: ignore[arg-type]
+    return find_headers(MpiLibrary(mpi.abi, mpi.library))  # type: ignore[arg-type]

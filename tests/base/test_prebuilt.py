@@ -15,7 +15,7 @@ from haloscope.base.building import build_preload, is_ready
 from haloscope.base.cache import is_whole
 from haloscope.base.errors import RecorderError
 from haloscope.base.headers import Headers, find_headers
-from haloscope.base.objects import Abi, Library
+from haloscope.base.objects import Abi, MpiLibrary
 from haloscope.base.prebuilt import DESCRIPTION, find_prebuilt, functions, source_mark
 from support.mpi import Mpi
 from support.small_mpi import FUNCTIONS, small_open_mpi
@@ -35,9 +35,9 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def library(mpi: Mpi) -> Library:
+def library(mpi: Mpi) -> MpiLibrary:
     abi: Abi = "openmpi" if mpi.abi == "openmpi" else "mpich"
-    return Library(abi, mpi.library)
+    return MpiLibrary(abi, mpi.library)
 
 
 def make(
@@ -149,7 +149,7 @@ def test_one_line_where_nothing_fits_and_nothing_can_be_built(
 def test_no_headers_are_needed_for_what_is_ready(
     place: Path, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = Library("openmpi", small_open_mpi(tmp_path / "site" / "lib", "4.1.4"))
+    found = MpiLibrary("openmpi", small_open_mpi(tmp_path / "site" / "lib", "4.1.4"))
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("sys.prefix", str(tmp_path))
     with pytest.raises(RecorderError, match="no headers found"):

@@ -12,7 +12,15 @@ import pytest
 
 import haloscope
 from haloscope.base.errors import LaunchError, ProfileError, UsageError
-from haloscope.explain.checking import CHECKED, Again, Checked, as_junit, as_markdown, noticed, read_rules
+from haloscope.explain.checking import (
+    CHECKED,
+    Again,
+    Checked,
+    as_junit,
+    as_markdown,
+    find_detectable_share,
+    read_rules,
+)
 from support.command import Command
 from support.profiles import draft, path_rows, process_rows
 from support.repeated_runs import repeated_run
@@ -135,7 +143,7 @@ def test_a_slow_time_without_measuring_again_is_suspect(rules: Path, write: Writ
     checked = haloscope.check(write("slow", slower=1.3), rules)
     assert checked.exit_status == 0
     assert {verdict.rule for verdict in checked.suspects} == {"time", "own_time"}
-    assert "not measured again (--again), so no failure" in checked.told()[0]
+    assert "not measured again (--again), so no failure" in checked.describe()[0]
 
 
 def test_a_slow_time_fails_only_if_it_is_slow_again(rules: Path, write: Write) -> None:
@@ -230,7 +238,7 @@ def test_a_slowdown_that_is_said_to_be_noticed_is_noticed(tmp_path: Path, runs: 
     for _ in range(4):
         times = np.exp(random.normal(0, spread, runs)).tolist()
         learned = haloscope.learn_rules([timed(tmp_path / f"{i}.halo", time) for i, time in enumerate(times)])
-        slower = noticed(learned)
+        slower = find_detectable_share(learned)
         assert slower is not None
         first, *again = ((1 + slower) * np.exp(random.normal(0, spread, learned.again + 1))).tolist()
         run = timed(tmp_path / "run.halo", first)
@@ -262,7 +270,7 @@ def test_names_of_regions_are_text_everywhere(tmp_path: Path, write: Write) -> N
     assert haloscope.check(first, rules).exit_status == 0
     checked = haloscope.check(write("plain"), rules)
     ElementTree.fromstring(as_junit(checked))
-    text = as_markdown(checked) + "\n".join(checked.told())
+    text = as_markdown(checked) + "\n".join(checked.describe())
     assert "\x1b" not in text
     assert "<script>" not in as_markdown(checked)
     assert "@all" not in as_markdown(checked)

@@ -43,7 +43,7 @@ def runs(tmp_path: Path) -> Runs:
 
 
 def lines(compared: Comparison, begin: str) -> list[str]:
-    return [line for line in compared.told() if line.startswith(begin)]
+    return [line for line in compared.describe() if line.startswith(begin)]
 
 
 def test_runs_that_are_alike(runs: Runs) -> None:
@@ -100,8 +100,8 @@ def test_buffers_that_have_moved_to_a_gpu_are_a_change(runs: Runs) -> None:
     # Files of before recorders knew memory do not tell; two of them have nothing to tell.
     older = haloscope.compare(runs("c", 2), runs("d", 2, on_device=300))
     assert lines(older, "counts: ") == ["counts: all alike"]
-    assert any("does not know it: memory" in line for line in older.told())
-    assert not any("memory" in line for line in haloscope.compare(runs("e", 2), runs("f", 2)).told())
+    assert any("does not know it: memory" in line for line in older.describe())
+    assert not any("memory" in line for line in haloscope.compare(runs("e", 2), runs("f", 2)).describe())
 
 
 def test_other_partners_of_equal_sums(runs: Runs) -> None:

@@ -13,7 +13,7 @@ from haloscope.base.errors import OutputError, ProfileError, UsageError
 from haloscope.base.files import whole_directory
 from haloscope.base.schema import STORED
 from haloscope.cli import haloscope as command
-from haloscope.explain.export import EXPORTS, Aliases, AnonymousProfile, Traced
+from haloscope.explain.export import EXPORTS, Aliases, AnonymousProfile, TracedProfile
 from support.otf2_tools import need_otf2
 from support.profiles import draft, path_rows, process_rows
 from support.traces import Script
@@ -82,14 +82,14 @@ def test_every_text_of_a_profile_is_an_alias_unless_it_is_known_to_be_harmless(t
         assert hidden.table("regions").select(numbers).equals(profile.table("regions").select(numbers))
 
 
-def secret_trace() -> Traced:
+def secret_trace() -> TracedProfile:
     """A trace whose every name has `hidden` in it."""
     script = Script(2, hosts=["hidden-host", "hidden-host-2"])
     script.region(0, 0, 50, script.path("hidden-region"))
     part = script.communicator([1, 0], "hidden-comm")
     script.send(script.call(0, "MPI_Send", 10, 20), 1, 8, communicator=part)
     script.receive(script.call(1, "MPI_Recv", 10, 30), 0, 8, communicator=part)
-    return Traced(script.trace(), INFO)
+    return TracedProfile(script.trace(), INFO)
 
 
 def texts_of(place: Path) -> str:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from haloscope.explain.export import EXPORTS, Traced
+from haloscope.explain.export import EXPORTS, TracedProfile
 from haloscope.profile.trace import Trace
 from support.full_disk import check_full_disk
 from support.goal import Operation, finish_times, messages, read_goal
@@ -26,7 +26,7 @@ write = EXPORTS["goal"].load()
 
 
 def written(trace: Trace, place: Path) -> list[list[Operation]]:
-    write(Traced(trace), place)
+    write(TracedProfile(trace), place)
     return read_goal(place)
 
 
@@ -132,7 +132,7 @@ def test_what_would_wait_for_ever_is_left_out_and_told(tmp_path: Path) -> None:
     script.receive(script.call(1, "MPI_Recv", 10, 20), 2, 8)
     for rank in (0, 1):  # rank 2 was killed before
         script.collective(script.call(rank, "MPI_Barrier", 30, 40), "MPI_Barrier", 0)
-    told = write(Traced(script.trace()), tmp_path / "goal")
+    told = write(TracedProfile(script.trace()), tmp_path / "goal")
     assert [line.split(":")[0] for line in told] == [
         "2 parts in collectives are left out",
         "2 sends and receives are left out",

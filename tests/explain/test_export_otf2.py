@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from haloscope.base.errors import OutputError
-from haloscope.explain.export import EXPORTS, Aliases, Traced
+from haloscope.explain.export import EXPORTS, Aliases, TracedProfile
 from haloscope.profile.trace import Trace
 from support.full_disk import check_full_disk
 from support.otf2_tools import check_order, matrix, need_otf2, read_archive
@@ -29,7 +29,7 @@ def _otf2() -> None:
 
 
 def written(trace: Trace, place: Path, **info: Any) -> dict[str, Any]:
-    write(Traced(trace, info), place)
+    write(TracedProfile(trace, info), place)
     return read_archive(place)
 
 
@@ -146,7 +146,7 @@ def test_what_has_no_place_is_left_out_and_told(tmp_path: Path) -> None:
     script.collective(script.call(1, "MPI_Neighbor_alltoall", 30, 40), "MPI_Neighbor_alltoall", 0)
     script.drop(1, 17)
     trace = script.trace()
-    told = write(Traced(trace), tmp_path / "again")
+    told = write(TracedProfile(trace), tmp_path / "again")
     assert [line.split(":")[0] for line in told] == [
         "2 messages are left out",
         "1 collectives are left out",
@@ -178,7 +178,7 @@ def test_no_name_is_left_when_it_is_anonymous(tmp_path: Path) -> None:
     script = Script(2, hosts=["hidden-host", "hidden-host"])
     script.region(0, 0, 5, script.path("hidden-region"))
     script.communicator([0, 1], "hidden-comm")
-    traced = Traced(script.trace(), {"program": "hidden", "command": "./hidden", "start": 1.7e9})
+    traced = TracedProfile(script.trace(), {"program": "hidden", "command": "./hidden", "start": 1.7e9})
     write(traced, tmp_path / "told")
     write(traced.anonymous(Aliases()), tmp_path / "run")
     for place, is_there in (("told", True), ("run", False)):
@@ -188,7 +188,7 @@ def test_no_name_is_left_when_it_is_anonymous(tmp_path: Path) -> None:
 
 def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
-        write(Traced(halo_trace(2)), tmp_path / "no-directory" / "run")
+        write(TracedProfile(halo_trace(2)), tmp_path / "no-directory" / "run")
     check_full_disk(write, tmp_path, r"OTF2 cannot write it: .*; is there room")
 
 

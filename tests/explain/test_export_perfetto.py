@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from haloscope.explain.export import EXPORTS, Aliases, Traced
+from haloscope.explain.export import EXPORTS, Aliases, TracedProfile
 from haloscope.profile.trace import Trace
 from support.full_disk import check_full_disk
 from support.perfetto import Track, read_perfetto
@@ -20,7 +20,7 @@ write = EXPORTS["perfetto"].load()
 
 
 def written(trace: Trace, place: Path) -> list[Track]:
-    write(Traced(trace), place)
+    write(TracedProfile(trace), place)
     return read_perfetto(place)
 
 
@@ -130,7 +130,7 @@ def test_packets_are_valid_whatever_the_trace_says(trace: Trace, tmp_path: Path)
 def test_no_name_is_left_when_it_is_anonymous(tmp_path: Path) -> None:
     script = Script(1, hosts=["hidden-host"])
     script.region(0, 0, 5, script.path("hidden-region"))
-    traced = Traced(script.trace(), {"program": "hidden"})
+    traced = TracedProfile(script.trace(), {"program": "hidden"})
     write(traced, tmp_path / "told")
     write(traced.anonymous(Aliases()), tmp_path / "trace")
     assert (tmp_path / "told").read_bytes().count(b"hidden") == 2

@@ -18,7 +18,7 @@ import haloscope
 from haloscope.base.errors import ProfileError
 from haloscope.base.shown import SHOWN
 from haloscope.explain import Profile
-from haloscope.explain.findings import RULES, Finding, Measured
+from haloscope.explain.findings import RULES, Finding, MachineMeasurements
 from support.command import Command
 from support.mpi import CHECKOUT
 from support.profiles import Draft, draft, path_rows, process_rows
@@ -243,12 +243,12 @@ def test_a_sweep_knows_a_faster_algorithm(read: Read) -> None:
     slow = run([{"a": 8.0}] * 2, [2.0] * 2, collectives=[{**calls, "time_total": 4.0}])
     known = {"operation": ["bcast"], "comm_size": [2], "bytes": [4096], "algorithm": ["binomial"]}
     times = pl.DataFrame({**known, "time": [2e-3], "best_time": [0.5e-3]})
-    (finding,) = haloscope.findings(read(slow), Measured(collectives=times))
+    (finding,) = haloscope.findings(read(slow), MachineMeasurements(collectives=times))
     assert finding.rule == "slow_algorithm"
     assert finding.gain == pytest.approx(1.5)
     # The run may have rules that make it as fast already.
     quick = run([{"a": 8.0}] * 2, [0.5] * 2, collectives=[{**calls, "time_total": 1.0}])
-    assert haloscope.findings(read(quick), Measured(collectives=times)) == []
+    assert haloscope.findings(read(quick), MachineMeasurements(collectives=times)) == []
 
 
 @settings(max_examples=25)

@@ -12,7 +12,7 @@ import pytest
 import haloscope
 from haloscope import explain
 from haloscope.base.errors import HaloscopeError, ProfileError
-from haloscope.explain.export import Traced
+from haloscope.explain.export import TracedProfile
 from haloscope.explain.export.otf2 import _Definitions, write_otf2
 from support.missing import missing
 from support.mpi import CHECKOUT, find
@@ -36,7 +36,7 @@ def _otf2() -> None:
 
 
 def opened(trace: Trace, place: Path) -> Profile:
-    write_otf2(Traced(trace), place)
+    write_otf2(TracedProfile(trace), place)
     return explain.open(place)
 
 
@@ -168,7 +168,7 @@ def damaged(place: Path, to: Path) -> Path:
 
 
 def test_damaged_archives_are_read_or_refused(tmp_path: Path) -> None:
-    write_otf2(Traced(cg_trace(3, 30)), tmp_path / "whole")
+    write_otf2(TracedProfile(cg_trace(3, 30)), tmp_path / "whole")
     files = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*.*"))
     names = [name for name in files if (tmp_path / "whole" / name).is_file()]
     assert {name.suffix for name in names} >= {".otf2", ".def", ".evt"}
@@ -189,7 +189,7 @@ def test_damaged_archives_are_read_or_refused(tmp_path: Path) -> None:
 
 
 def test_an_archive_of_a_rank_that_was_lost_says_so(tmp_path: Path) -> None:
-    write_otf2(Traced(halo_trace(3, 5)), tmp_path / "run")
+    write_otf2(TracedProfile(halo_trace(3, 5)), tmp_path / "run")
     (tmp_path / "run" / "traces" / "1.evt").unlink()
     profile = explain.open(tmp_path / "run")
     assert "that is damaged (location 1: " in profile.info["source"]
@@ -205,7 +205,7 @@ def write_without(kind: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> No
             say(self, what, *rest)
 
     monkeypatch.setattr(_Definitions, "_say", without)
-    write_otf2(Traced(halo_trace(3, 5)), place)
+    write_otf2(TracedProfile(halo_trace(3, 5)), place)
 
 
 def test_an_archive_without_locations_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

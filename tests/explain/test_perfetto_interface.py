@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from haloscope.explain.export import EXPORTS, Traced
+from haloscope.explain.export import EXPORTS, TracedProfile
 from support.limits import HANG
 from support.missing import missing
 from support.traces import cg_trace
@@ -94,7 +94,7 @@ def test_the_real_user_interface_finds_the_trace(browser: Browser, tmp_path: Pat
     trace = cg_trace(4, 3)
     strange = trace.paths.with_columns(pl.col("name").replace({"dot": 'do"t,\n<b>ö'}))
     trace.paths.replace_column(trace.paths.columns.index("name"), strange["name"])
-    EXPORTS["perfetto"].load()(Traced(trace), tmp_path / "trace")
+    EXPORTS["perfetto"].load()(TracedProfile(trace), tmp_path / "trace")
     found = ask_perfetto(browser, tmp_path / "trace", tmp_path, QUERIES)
     names = dict(trace.paths.select("path", "name").iter_rows())
     expected = Counter(

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from haloscope.markov import Options, regimes
-from haloscope.markov.statistics import added, episodes
+from haloscope.markov import RegimeOptions, regimes
+from haloscope.markov.statistics import episodes, measure_added_time
 
 RANKS, INSTANCES, USUAL = 16, 600, 1e-3
 HOSTS = tuple(f"node{rank // 4}" for rank in range(RANKS))
@@ -32,7 +32,7 @@ def planted(random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[n
 def test_what_was_planted_is_found_by_place(tmp_path: Path) -> None:
     times, extra = planted(np.random.default_rng(1))
     np.savez(tmp_path / "run.npz", duration=times, rank=np.arange(RANKS), host=np.array(HOSTS))
-    results = regimes([tmp_path / "run.npz"], Options(starts=4))
+    results = regimes([tmp_path / "run.npz"], RegimeOptions(starts=4))
     found = results.analyses[0].added
     assert found is not None
     truth = extra.sum() / times.sum()
@@ -48,7 +48,7 @@ def test_what_was_planted_is_found_by_place(tmp_path: Path) -> None:
         assert found.parts[kind] == pytest.approx(extra[place].sum() / times.sum(), rel=0.1), kind
     assert [who for who, _ in found.most.values()] == ["node2", "5"]
     assert found.program == pytest.approx((times - extra).mean(), rel=0.01)
-    first, second, *_ = results.told()
+    first, second, *_ = results.describe()
     assert first.startswith("The program itself takes 1.")
     assert "while one host was (the most host node2" in second
     assert "while one rank was (the most rank 5" in second
@@ -57,12 +57,12 @@ def test_what_was_planted_is_found_by_place(tmp_path: Path) -> None:
 
 def test_a_program_alone_has_a_machine_that_adds_nothing(tmp_path: Path) -> None:
     np.save(tmp_path / "calm.npy", np.random.default_rng(2).normal(1e-3, 1e-5, (8, 400)))
-    results = regimes([tmp_path / "calm.npy"], Options(starts=3))
+    results = regimes([tmp_path / "calm.npy"], RegimeOptions(starts=3))
     found = results.analyses[0].added
     assert found is not None
     assert found.slow == 0
     assert found.share == pytest.approx(0, abs=1e-12)
-    assert results.told()[1].startswith("The machine adds nothing that stands out")
+    assert results.describe()[1].startswith("The machine adds nothing that stands out")
 
 
 def test_intervals_hold_where_instances_depend_on_each_other() -> None:
@@ -78,7 +78,7 @@ def test_intervals_hold_where_instances_depend_on_each_other() -> None:
         for index in range(1, 3000):
             slow[index] = draws[index] < (1 - ends if slow[index - 1] else begins)
         times = random.normal(USUAL, 2e-5, (4, 3000)) + 1e-3 * slow
-        found = added(times, np.tile(slow, (4, 1)), NONE, range(4), ("a",) * 4)
+        found = measure_added_time(times, np.tile(slow, (4, 1)), NONE, range(4), ("a",) * 4)
         assert found is not None
         inside += found.share_low < truth < found.share_high
     assert inside >= 176
@@ -90,8 +90,8 @@ def test_missing_instances_and_nothing_calm() -> None:
     slow = np.zeros(times.shape, dtype=bool)
     slow[0, 8:] = True
     times[0, 8:] = 3e-3
-    found = added(times, slow, NONE, [0, 1], [None, None])
+    found = measure_added_time(times, slow, NONE, [0, 1], [None, None])
     assert found is not None
     assert found.added * 15 == pytest.approx(4e-3)
     assert found.slow == pytest.approx(2 / 15)
-    assert added(times, ~np.isnan(times), NONE, [0, 1], [None, None]) is None
+    assert measure_added_time(times, ~np.isnan(times), NONE, [0, 1], [None, None]) is None

@@ -174,7 +174,7 @@ def test_the_number_of_regimes_is_found_and_its_curves_given() -> None:
         assert row["aic"] == pytest.approx(model.aic(x))
         paths = model.predict(x)
         assert isinstance(paths, np.ndarray)
-        complete = norm.logpdf(x, model.means_[paths], model.stds_[paths]).sum()
+        complete = float(np.sum(norm.logpdf(x, model.means_[paths], model.stds_[paths])))
         with np.errstate(divide="ignore"):
             complete += np.log(model.start_)[paths[:, 0]].sum()
             complete += np.log(model.transition_)[paths[:, :-1], paths[:, 1:]].sum()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from haloscope.profile import kernels
-from haloscope.profile.kernels import Chain, Places
+from haloscope.profile.kernels import Chain, SequenceBounds
 from support.chains import Truth, hmmlearn_model, staying
 
 Floats = NDArray[np.float64]
@@ -24,9 +24,9 @@ def chain_of(truth: Truth) -> Chain:
     return Chain(truth.start, truth.transition)
 
 
-def places_of(lengths: NDArray[np.int64]) -> Places:
+def places_of(lengths: NDArray[np.int64]) -> SequenceBounds:
     """Return the places of sequences of these lengths, one after the other."""
-    return Places(np.cumsum(lengths) - lengths, lengths)
+    return SequenceBounds(np.cumsum(lengths) - lengths, lengths)
 
 
 @pytest.fixture(params=range(len(kernels.instruction_sets())), ids=kernels.instruction_sets())
@@ -185,7 +185,7 @@ def test_what_is_no_batch_is_refused() -> None:
     truth, values, sizes = ragged(2, [10])
     rest = (chain_of(truth), truth.means, truth.stds)
     with pytest.raises(ValueError, match="not within the points"):
-        kernels.gaussian_viterbi(values, Places(np.array([1]), sizes), *rest)
+        kernels.gaussian_viterbi(values, SequenceBounds(np.array([1]), sizes), *rest)
     with pytest.raises(ValueError, match="contiguous array of float64"):
         kernels.gaussian_viterbi(values[::2], places_of(sizes), *rest)
     with pytest.raises(ValueError, match="33 states"):

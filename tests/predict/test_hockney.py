@@ -10,7 +10,7 @@ import pytest
 
 from haloscope import predict
 from haloscope.base.errors import MachineError, UsageError
-from haloscope.predict.schedule import Durations, Plan, execute, schedule
+from haloscope.predict.schedule import CollectivePlan, Durations, execute, schedule
 from support.collectives import Job, executed, met, open_mpi_children, rabenseifner_program
 
 # Latency and bandwidth out of proportion, so that every path is the critical one for some size.
@@ -124,7 +124,7 @@ def test_rabenseifner_of_few_elements_is_linear() -> None:
 
 def edges(collective: str, algorithm: str, ranks: int) -> list[tuple[int, int]]:
     """Return parents and children in the order of the schedule's messages."""
-    made = schedule(collective, algorithm, Plan(ranks, 1000))
+    made = schedule(collective, algorithm, CollectivePlan(ranks, 1000))
     assert made is not None
     pairs = [(int(m["source"]), int(m["target"])) for m in made.messages if m["source"] != m["target"]]
     return pairs if collective == "bcast" else [(parent, child) for child, parent in pairs]
@@ -225,7 +225,7 @@ def test_messages_take_turns_on_what_their_nodes_share(collective: str, algorith
     ranges = [{"from": 0, "overhead": nothing, "alpha": once, "beta": once}]
     fitted = {"collective": collective, "algorithm": algorithm, "call": nothing, "gamma": nothing}
     described = machine(levels=levels, fitted=[{**fitted, "ranges": ranges}])
-    made = schedule(collective, algorithm, Plan(ranks, 100_000))
+    made = schedule(collective, algorithm, CollectivePlan(ranks, 100_000))
     assert made is not None
     source, target, size = (made.messages[name].astype(np.int64) for name in ("source", "target", "bytes"))
     same_node, same_island = source // 2 == target // 2, source // 8 == target // 8

@@ -14,7 +14,7 @@ import pytest
 
 from haloscope import predict
 from haloscope.base.errors import UsageError
-from haloscope.predict import Estimate, Laws, Way
+from haloscope.predict import CollectiveLaws, Estimate, Way
 from haloscope.predict.tune import Candidate, Point, choose_by_model
 
 KEPT = Path(__file__).resolve().parents[2] / "benchmarks" / "predict" / "kept"
@@ -64,7 +64,7 @@ class Law:
     """The law of the times of one algorithm."""
 
     def __init__(self, points: dict[tuple[int, int], float], machine: predict.Machine) -> None:
-        self.laws = Laws({TREE: points}, machine)
+        self.laws = CollectiveLaws({TREE: points}, machine)
 
     def estimate(self, ranks: int, size: int) -> Estimate:
         return self.laws.estimate(TREE, ranks, size)
@@ -74,10 +74,10 @@ def times(law: object, ranks: tuple[int, ...] = RANKS) -> dict[tuple[int, int], 
     return {(count, size): law(count, size) for count, size in itertools.product(ranks, SIZES)}  # type: ignore[operator]
 
 
-def laws(slow: float = 4.0) -> Laws:
+def laws(slow: float = 4.0) -> CollectiveLaws:
     """A ring, a tree, and a choice of the library's own that is worse than the tree."""
     own = {place: slow * time for place, time in times(tree).items()}
-    return Laws({RING: times(ring), TREE: times(tree), OWN: own}, machine())
+    return CollectiveLaws({RING: times(ring), TREE: times(tree), OWN: own}, machine())
 
 
 # Seconds by the textbooks on one level of 1 µs and 1 GB/s, of ranks, their logarithm and bytes.
@@ -186,7 +186,7 @@ def test_a_choice_of_known_algorithms_grows_as_they_do() -> None:
         (ranks, size): (tree if size < 8192 else ring)(ranks, size)
         for ranks, size in itertools.product(RANKS, SIZES)
     }
-    made = Laws({RING: times(ring), TREE: times(tree), OWN: own}, machine())
+    made = CollectiveLaws({RING: times(ring), TREE: times(tree), OWN: own}, machine())
     for size in SIZES:
         true = tree if size < 8192 else ring
         assert made.estimate(OWN, 1024, size).time == pytest.approx(true(1024, size), rel=0.05)
@@ -199,7 +199,7 @@ def test_what_was_not_measured_is_refused() -> None:
     with pytest.raises(UsageError, match="bcast chain: was not measured"):
         laws().estimate(Way("bcast", "chain"), 4, 8)
     with pytest.raises(UsageError, match="no measured points"):
-        Laws.of_machine(machine())
+        CollectiveLaws.of_machine(machine())
 
 
 def sweep() -> pl.DataFrame:
@@ -243,7 +243,7 @@ def test_kept_data_that_no_law_has_seen(platform: str, script: Callable[..., Any
     kept = script("extrapolation", "benchmarks/predict", "benchmarks")
     points = kept.points_of(platform).filter(pl.col("collective") == "reduce")
     seen, unseen = kept.parted(points, "ranks and sizes")
-    made = Laws.of(seen, predict.load_machine(KEPT / f"{platform}.yaml"))
+    made = CollectiveLaws.of(seen, predict.load_machine(KEPT / f"{platform}.yaml"))
     held, chosen, fastest, default = [], [], [], []
     for (ranks, size), group in unseen.group_by("ranks", "bytes"):
         truth = {Way("reduce", name): time for name, time in group.select("algorithm", "time").iter_rows()}

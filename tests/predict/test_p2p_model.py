@@ -17,7 +17,7 @@ import pytest
 from haloscope import predict
 from haloscope.base.errors import MachineError, OutputError
 from haloscope.predict import bench
-from haloscope.predict.bench import P2pMeasured, P2pMethod, Pair, Shared, System, Topology
+from haloscope.predict.bench import BenchSystem, P2pMeasured, P2pMethod, Pair, Shared, Topology
 from haloscope.predict.bench import P2pPoint as Point
 from support.emulated_mpi import emulated_mpi
 from support.missing import missing
@@ -27,7 +27,7 @@ SIZES = [1 << power for power in range(21)]
 HOSTILE = "<b>L3</b></script>{{data}}"
 # Two nodes of eight cores with two threads each: seconds of a small message at each level.
 NODE = Topology(tuple((2 * i, 2 * i + 1) for i in range(8)), (Shared(HOSTILE, 4), Shared("all", 8)))
-SYSTEM = System(NODE, cast(bench.Library, SimpleNamespace(name="none")), nodes=2)
+SYSTEM = BenchSystem(NODE, cast(bench.Library, SimpleNamespace(name="none")), nodes=2)
 LATENCY = {"SMT": 1e-7, HOSTILE: 2e-7, "node": 5e-7, "network": 2e-6}
 
 

@@ -80,7 +80,7 @@ def test_nothing_is_proposed_where_the_order_is_right(tmp_path: Path) -> None:
     found = _halo(tmp_path, (8, 8, 8), (16, 32, 64), 16)
     assert found.bytes_before / found.traffic.total == pytest.approx(0.184, abs=0.001)
     assert not found.is_worth_it
-    assert "nothing is proposed" in found.told()[-1]
+    assert "nothing is proposed" in found.describe()[-1]
 
 
 _EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11), st.integers(1, 1000)), min_size=1)
@@ -233,7 +233,7 @@ def test_what_cannot_be_placed_is_one_line(
         done = command("place", *words)
         assert done.returncode in {1, 2}, (words, done.stdout)
         assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert "nothing is proposed" in propose(tmp_path / "self.halo").told()[-1]
+    assert "nothing is proposed" in propose(tmp_path / "self.halo").describe()[-1]
     told = json.loads(command("place", "good.halo", "--format", "json").stdout)
     assert told["proposed"]
     assert told["bytes_offnode_proposed"] == 0

@@ -8,9 +8,9 @@ import pytest
 
 from haloscope.base.errors import MachineError, UsageError
 from haloscope.predict.simulate import Change, host_names, load_platform, platforms
-from haloscope.predict.simulate.collectives import lowered
+from haloscope.predict.simulate.collectives import lower_collective
 from haloscope.predict.simulate.description import capacity, platform_xml
-from haloscope.predict.simulate.rank_grids import Grid, detect
+from haloscope.predict.simulate.rank_grids import RankGrid, detect
 
 LINKS = "bandwidth: 10 GB/s\nlatency: 1 us\n"
 
@@ -93,7 +93,7 @@ def test_a_machine_model_is_a_platform(tmp_path: Path) -> None:
 def test_grids_are_found() -> None:
     import numpy as np
 
-    grid = Grid((3, 2, 2), (False, False, False))
+    grid = RankGrid((3, 2, 2), (False, False, False))
     pairs = [
         (rank, to)
         for rank in range(12)
@@ -105,10 +105,10 @@ def test_grids_are_found() -> None:
     senders, partners = np.array(pairs).T
     found = detect(12, senders, partners)
     assert found == grid
-    assert found.grown(96) == Grid((6, 4, 4), (False, False, False))
+    assert found.grown(96) == RankGrid((6, 4, 4), (False, False, False))
     ring = np.arange(8)
     closed = detect(8, ring, (ring + 1) % 8)
-    assert closed == Grid((8, 1, 1), (True, False, False))
+    assert closed == RankGrid((8, 1, 1), (True, False, False))
     assert closed.grown(32).dims == (32, 1, 1)
     assert detect(7, np.array([0]), np.array([2])) is None
 
@@ -119,7 +119,7 @@ def test_lowered_collectives_reach_all(size: int) -> None:
 
     def known(operation: str) -> list[set[int]]:
         sets = [{place} for place in range(size)]
-        for one in lowered(operation, size, 8):
+        for one in lower_collective(operation, size, 8):
             before = [set(heard) for heard in sets]
             for source, to, _ in one:
                 sets[to] |= before[source]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from haloscope.base.errors import UsageError
 from haloscope.predict import schedule as schedules
-from haloscope.predict.schedule import Durations, Plan, Schedule
+from haloscope.predict.schedule import CollectivePlan, Durations, Schedule
 from support.missing import missing
 from support.mpi import REMEDY, Mpi, find
 
@@ -32,7 +32,7 @@ PROGRAM = Path(__file__).with_name("programs") / "once.c"
 
 
 def made(collective: str, algorithm: str, *plan: int) -> Schedule:
-    found = schedules.schedule(collective, algorithm, Plan(*plan))
+    found = schedules.schedule(collective, algorithm, CollectivePlan(*plan))
     assert found is not None
     return found
 
@@ -211,7 +211,7 @@ Counts = Counter[tuple[int, int, str]]
 
 
 def sent_by_open_mpi(
-    once: tuple[Mpi, Path], directory: Path, number: int, plan: Plan, collectives: list[str]
+    once: tuple[Mpi, Path], directory: Path, number: int, plan: CollectivePlan, collectives: list[str]
 ) -> Counts:
     """Messages and bytes from rank to rank, as Open MPI's monitoring counts them.
 
@@ -244,7 +244,7 @@ def sent_by_open_mpi(
     return counted
 
 
-def scheduled(collective: str, name: str, plan: Plan) -> Counts:
+def scheduled(collective: str, name: str, plan: CollectivePlan) -> Counts:
     counted: Counts = Counter()
     block = collective == "reduce_scatter_block"  # all blocks are of one size
     size = plan.bytes // plan.ranks * plan.ranks if block else plan.bytes
@@ -274,7 +274,7 @@ def test_open_mpi_sends_these_messages(once: tuple[Mpi, Path], tmp_path: Path) -
         and (collective, name) not in _BY_DEFAULT
     ]
     assert len(known) > 35
-    plan = Plan(6, 1003, 128)  # odd, and blocks of two sizes
+    plan = CollectivePlan(6, 1003, 128)  # odd, and blocks of two sizes
     for number in sorted({number for _, number, _ in known}):
         chosen = [(collective, name) for collective, its, name in known if its == number]
         expected = sum((scheduled(*one, plan) for one in chosen), Counter())
@@ -289,5 +289,5 @@ def test_too_many_messages_are_refused() -> None:
 
 
 def test_what_nobody_knows_has_no_schedule() -> None:
-    assert schedules.schedule("bcast", "of_tomorrow", Plan(4, 8)) is None
-    assert schedules.schedule("scan", "linear", Plan(4, 8)) is None
+    assert schedules.schedule("bcast", "of_tomorrow", CollectivePlan(4, 8)) is None
+    assert schedules.schedule("scan", "linear", CollectivePlan(4, 8)) is None

@@ -16,7 +16,7 @@ import pytest
 
 from haloscope import explain
 from haloscope.base.errors import SimulationError
-from haloscope.predict.bench import CollectiveMethod, Grid, collective
+from haloscope.predict.bench import BenchGrid, CollectiveMethod, collective
 from haloscope.predict.simulate import Simulation, SmpiLibrary, load_platform
 from support.applications import Application
 from support.command import run_command
@@ -463,7 +463,7 @@ def test_a_pattern_without_grid_is_not_scaled(simulate: Simulate, program: Path,
 
 def test_measuring_on_a_simulated_machine() -> None:
     """A chain of 2-byte messages is as long as its hops, or less by what ranks are late."""
-    grid = Grid(["bcast"], [5], [2], ["default", "chain", "binomial_tree"], fanouts=[1])
+    grid = BenchGrid(["bcast"], [5], [2], ["default", "chain", "binomial_tree"], fanouts=[1])
     sweep = collective(grid, CollectiveMethod(warmup=1, iterations=2), platform="orfeo")
     rows = {row["algorithm"]: row for row in sweep.points.to_dicts()}
     assert set(rows) == {"default", "chain", "binomial_tree"}

@@ -12,7 +12,7 @@ import pytest
 
 import haloscope
 from haloscope.base.errors import UsageError
-from haloscope.explain.ensembles import beyond
+from haloscope.explain.ensembles import extrapolate_laws
 from haloscope.predict.simulate import Simulation
 from support.profiles import Draft, draft, path_rows, process_rows
 
@@ -166,7 +166,7 @@ def test_a_pattern_without_grid_is_set_side_by_side(tmp_path: Path) -> None:
 
 def test_what_rises_to_a_bound_stays_below_it() -> None:
     points = (8, 18, 27, 36, 64)
-    found = beyond(points, np.array([[2 - 3 / ranks for ranks in points]]), 4096)
+    found = extrapolate_laws(points, np.array([[2 - 3 / ranks for ranks in points]]), 4096)
     assert found.value[0] == pytest.approx(2 - 3 / 4096)
     assert found.without[0] == pytest.approx([2 - 3 / 4096] * 5)
     assert found.left_out[0] == pytest.approx([2 - 3 / ranks for ranks in points])

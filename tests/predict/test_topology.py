@@ -13,7 +13,7 @@ import pytest
 
 from haloscope.base.errors import MachineError, UsageError
 from haloscope.predict import bench
-from haloscope.predict.bench import Library, Shared, System, Topology, topology
+from haloscope.predict.bench import BenchSystem, Library, Shared, Topology, topology
 from support.emulated_mpi import emulated_mpi
 from support.missing import missing
 
@@ -49,8 +49,8 @@ def synthetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Synthetic:
     return made
 
 
-def system(nodes: int, found: Topology, switches: tuple[str, ...] = ()) -> System:
-    return System(found, cast(Library, None), nodes, (), switches)
+def system(nodes: int, found: Topology, switches: tuple[str, ...] = ()) -> BenchSystem:
+    return BenchSystem(found, cast(Library, None), nodes, (), switches)
 
 
 def test_the_papers_nodes(synthetic: Synthetic) -> None:

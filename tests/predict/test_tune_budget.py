@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from haloscope.predict import Launch, Measuring, Way, few_calls, measure_within
+from haloscope.predict import Measuring, TrialLaunch, Way, few_calls, measure_within
 from support.mpi import CHECKOUT
 
 KEPT = CHECKOUT / "benchmarks" / "predict" / "kept" / "simulated.parquet"
@@ -31,7 +31,7 @@ def kept(platform: str, collective: str) -> dict[Way, dict[tuple[int, int], floa
     return times
 
 
-def seconds(times: Mapping[tuple[int, int], float], launch: Launch) -> float:
+def seconds(times: Mapping[tuple[int, int], float], launch: TrialLaunch) -> float:
     """What a launch takes."""
     return LAUNCH + CALLS * sum(times.get((launch.ranks, size), 0.0) for size in launch.sizes)
 
@@ -92,7 +92,7 @@ def test_a_tenth_of_the_time_gains_most_of_it(collective: str) -> None:
     own = times[Way(collective, "default")]
     places = [(collective, *place) for place in own]
     whole = sum(
-        seconds(known, Launch(way, ranks, tuple(size for count, size in known if count == ranks)))
+        seconds(known, TrialLaunch(way, ranks, tuple(size for count, size in known if count == ranks)))
         for way, known in times.items()
         for ranks in {count for count, _ in known}
     )
@@ -100,7 +100,7 @@ def test_a_tenth_of_the_time_gains_most_of_it(collective: str) -> None:
     measuring = Measuring(times, {place: 1 / own[place[1:]] for place in places}, CALLS)
     first = sum(LAUNCH + CALLS * sum(own[p] for p in own if p[0] == ranks) for ranks in {p[0] for p in own})
 
-    def measured(launch: Launch) -> tuple[dict[int, float], float]:
+    def measured(launch: TrialLaunch) -> tuple[dict[int, float], float]:
         known = times[launch.way]
         found = {size: known[launch.ranks, size] for size in launch.sizes if (launch.ranks, size) in known}
         return found, seconds(known, launch)

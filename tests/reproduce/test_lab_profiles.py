@@ -12,7 +12,7 @@ import pytest
 
 from haloscope import explain
 from haloscope.base.errors import ProfileError
-from haloscope.reproduce.lab import Campaign, unbundled
+from haloscope.reproduce.lab import Campaign, open_bundle
 from support.campaigns import RING
 from support.command import run_command
 from support.mpi import Mpi
@@ -122,12 +122,12 @@ def test_a_bundle_is_not_trusted(tmp_path: Path) -> None:
         archive.writestr("ro-crate-metadata.json", "{}")
         archive.writestr("runs/../../../../etc/1/profile.halo", "x")
         archive.writestr("runs/large/1/profile.halo", bytes(1 << 24))
-    with pytest.raises(ProfileError, match="far larger than it is"), unbundled(bundle):
+    with pytest.raises(ProfileError, match="far larger than it is"), open_bundle(bundle):
         pass
     with zipfile.ZipFile(bundle, "w") as archive:
         archive.writestr("ro-crate-metadata.json", "{}")
         archive.writestr("runs/../1/profile.halo", "x")
-    with pytest.raises(ProfileError, match="has no profiles"), unbundled(bundle):
+    with pytest.raises(ProfileError, match="has no profiles"), open_bundle(bundle):
         pass
     assert sorted(path.name for path in tmp_path.iterdir()) == ["all.zip"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from haloscope.explain import Profile
 from haloscope.profile.trace import Trace
-from haloscope.profile.waiting import Analysis
+from haloscope.profile.waiting import WaitAnalysis
 
 __all__ = ["check_sums", "check_tables"]
 
@@ -15,9 +15,9 @@ _NO_WAITING = ("other", "barrier_completion", "nxn_completion")
 _REPLAY = ("parallel", "load_balance", "serialisation", "transfer")
 
 
-def check_sums(trace: Trace) -> Analysis:
+def check_sums(trace: Trace) -> WaitAnalysis:
     """Check all that holds for any trace, and return its analysis."""
-    analysis = Analysis(trace)
+    analysis = WaitAnalysis(trace)
     waits = analysis.waits
     waited = waits.filter(~pl.col("kind").is_in(list(_NO_WAITING)))["time"].sum()
     assert waits["time"].min() is None or float(waits["time"].min()) >= 0  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from haloscope.base.errors import ComponentError
-from haloscope.explain.export import EXPORTS, Traced
+from haloscope.explain.export import EXPORTS, TracedProfile
 from support import read_otf2
 from support.missing import missing
 from support.traces import Script
@@ -28,7 +28,7 @@ _INSTALL = "apt-get install libopen-trace-format2-dev otf2-tools python3-otf2"
 def _has_library() -> bool:
     with TemporaryDirectory() as folder:
         try:
-            EXPORTS["otf2"].load()(Traced(Script(1).trace()), Path(folder, "archive"))
+            EXPORTS["otf2"].load()(TracedProfile(Script(1).trace()), Path(folder, "archive"))
         except ComponentError:
             return False
     return True

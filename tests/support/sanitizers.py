@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from haloscope.base.headers import find_headers
-from haloscope.base.objects import Library
+from haloscope.base.objects import MpiLibrary
 from haloscope.watch import Recorder
 from support.mpi import CHECKOUT, Mpi
 
@@ -102,7 +102,7 @@ def reports(directory: Path) -> list[str]:
 def build(mpi: Mpi, sanitizers: str) -> Sanitized:
     """The recorder for an MPI, below build/, where only what has changed is built again."""
     runtime = _runtime(sanitizers)
-    library = Library("openmpi" if mpi.abi == "openmpi" else "mpich", mpi.library)
+    library = MpiLibrary("openmpi" if mpi.abi == "openmpi" else "mpich", mpi.library)
     headers = find_headers(library, (mpi.mpicc,))
     options = {
         "Python3_EXECUTABLE": sys.executable,

@@ -55,7 +55,7 @@ def runs(any_mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFact
 def assert_changes_are_found(runs: Runs) -> None:
     first, second = runs.alike
     compared = package.compare(first, second)
-    assert len(compared.structure) == 0, compared.told()
+    assert len(compared.structure) == 0, compared.describe()
     compared = package.compare(runs.alike, [runs.other])
     assert not compared.structure["varies"].any()
     changed = compared.structure.filter(quantity="sends_total")

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import haloscope.watch
 from haloscope.cli import haloscope as command
-from haloscope.watch import Finding
+from haloscope.watch import DoctorCheck
 
 VERBS = command.list_commands(click.Context(command))
 
@@ -26,10 +26,10 @@ def named(lines: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("missing", [(), ("simulate",), ("simulate", "run", "shm")])
 def test_each_verb_is_named_once(missing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    def doctor() -> Iterator[Finding]:
-        yield Finding(True, "compiler", "there", verbs=("run",))
-        yield Finding(False, "SimGrid (optional)", "not there", "install it", verbs=missing[:1])
-        yield Finding(False, "MPI", "not there", "install it", verbs=missing)
+    def doctor() -> Iterator[DoctorCheck]:
+        yield DoctorCheck(True, "compiler", "there", verbs=("run",))
+        yield DoctorCheck(False, "SimGrid (optional)", "not there", "install it", verbs=missing[:1])
+        yield DoctorCheck(False, "MPI", "not there", "install it", verbs=missing)
 
     monkeypatch.setattr(haloscope.watch, "doctor", doctor)
     lines = CliRunner().invoke(command, ["doctor"]).output.splitlines()[3:]

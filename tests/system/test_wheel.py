@@ -17,8 +17,8 @@ import pytest
 
 import prebuild
 from haloscope.base.headers import Headers, find_headers
-from haloscope.base.objects import Library
-from haloscope.base.prebuilt import SOURCES, find_prebuilt, source_mark, unpacked
+from haloscope.base.objects import MpiLibrary
+from haloscope.base.prebuilt import SOURCES, find_prebuilt, source_mark, unpack_prebuilt
 from haloscope.hide import build_injector, build_placer
 from haloscope.watch import build_recorder
 from support.missing import missing
@@ -43,7 +43,7 @@ def shared_library(file: Path, functions: Sequence[str]) -> None:
 
 def test_what_is_made_ready_is_found_and_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A recorder of three functions, for an MPI of four."""
-    mpi = Library("openmpi", small_open_mpi(tmp_path / "site" / "lib", "4.1.4"))
+    mpi = MpiLibrary("openmpi", small_open_mpi(tmp_path / "site" / "lib", "4.1.4"))
     small_header(tmp_path / "site" / "include", "4.1.4")
     source = tmp_path / "source.cpp"
     source.write_text("int zero;\n")
@@ -63,8 +63,8 @@ def test_what_is_made_ready_is_found_and_unpacked(tmp_path: Path, monkeypatch: p
     ready = find_prebuilt("recorder", mpi, [source])
     assert ready is not None
     assert (ready.archive, ready.product, ready.unseen) == (made / "recorder.tar.xz", "Open MPI 4.1.4", ())
-    assert (unpacked("recorder", ready) / "libhaloscope-watch.so").is_file()
-    other = Library("openmpi", tmp_path / "libmpi.so.40")
+    assert (unpack_prebuilt("recorder", ready) / "libhaloscope-watch.so").is_file()
+    other = MpiLibrary("openmpi", tmp_path / "libmpi.so.40")
     shared_library(other.path or Path(), [f"P{name}" for name in FUNCTIONS[1:]])
     assert find_prebuilt("recorder", other, [source]) is None
 

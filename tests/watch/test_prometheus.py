@@ -14,10 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import haloscope
 from haloscope.base.errors import OutputError
-from haloscope.watch import Running, exposition, write_exposition
+from haloscope.watch import RunningProgram, exposition, write_exposition
 from support.mpi import CHECKOUT
 
-Program = Callable[..., Running]
+Program = Callable[..., RunningProgram]
 SUMS = {
     **dict.fromkeys(("rma_time", "io_time", "other_time", "coll_bytes", "polls"), 0),
     "p2p_time": 1.5,
@@ -50,7 +50,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     """`program(NAME, ranks, states)` is what `haloscope top` prints of ranks in MPI_Recv."""
     file = tmp_path_factory.mktemp("top") / "top.json"
 
-    def made(name: str, ranks: int = 2, states: Sequence[str] = ("running", "running")) -> Running:
+    def made(name: str, ranks: int = 2, states: Sequence[str] = ("running", "running")) -> RunningProgram:
         thread = {"region": ["solve"], "call": CALL, "idle": None, "mark": 0, "tid": 1, "sums": SUMS}
         processes = [
             {

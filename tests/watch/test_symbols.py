@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from haloscope.base.headers import Headers, find_headers
-from haloscope.base.objects import Library
+from haloscope.base.objects import MpiLibrary
 from haloscope.watch import build_recorder
 from support.mpi import Mpi
 
@@ -27,7 +27,7 @@ ANNOTATIONS = re.compile(
 
 
 def headers(mpi: Mpi) -> Headers:
-    library = Library("openmpi" if mpi.abi == "openmpi" else "mpich", mpi.library)
+    library = MpiLibrary("openmpi" if mpi.abi == "openmpi" else "mpich", mpi.library)
     return find_headers(library, (mpi.mpicc,))
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haloscope.watch import Running, dump
+from haloscope.watch import RunningProgram, dump
 from haloscope.watch.hanging import has_progress
 from haloscope.watch.live import ANY, Call, Communicator, Process, Snapshot, Sums, Thread, parse
 from haloscope.watch.rates import running
@@ -36,7 +36,7 @@ def process(rank: int, elapsed: float, sums: Sums, call: Call | None = None, thr
     )
 
 
-def looks(*pairs: tuple[Process, Process]) -> Running:
+def looks(*pairs: tuple[Process, Process]) -> RunningProgram:
     before, after = (Snapshot(tuple(look)) for look in zip(*pairs, strict=True))
     (program,) = running(before, after)
     return program

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from haloscope.base.headers import find_headers
-from haloscope.base.objects import Abi, Library
+from haloscope.base.objects import Abi, MpiLibrary
 from haloscope.base.toolchain import build_tool
 from support.mpi import CHECKOUT, Mpi
 
@@ -21,7 +21,7 @@ def kept(any_mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recorder's own encoder as a program, with the headers that its build makes."""
     place, source = tmp_path_factory.mktemp("stamps"), CHECKOUT / "src"
     abi: Abi = "openmpi" if any_mpi.abi == "openmpi" else "mpich"
-    headers = find_headers(Library(abi, any_mpi.library)).directories
+    headers = find_headers(MpiLibrary(abi, any_mpi.library)).directories
     settings = {
         "CMAKE_MAKE_PROGRAM": build_tool("ninja"),
         "HALOSCOPE_ABI": abi,

@@ -12,9 +12,9 @@ from haloscope.base import paths
 from haloscope.base.cache import build_once, cache, fingerprint, is_whole, tell
 from haloscope.base.errors import ComponentError, RecorderError
 from haloscope.base.headers import Headers
-from haloscope.base.mpi import installed
-from haloscope.base.objects import Library
-from haloscope.base.prebuilt import SOURCES, Prebuilt, find_prebuilt, source_mark, unpacked
+from haloscope.base.mpi import find_installed_library
+from haloscope.base.objects import MpiLibrary
+from haloscope.base.prebuilt import SOURCES, Prebuilt, find_prebuilt, source_mark, unpack_prebuilt
 from haloscope.base.toolchain import (
     build_environment,
     build_tool,
@@ -72,7 +72,7 @@ def hypre_options(compiler: Path) -> list[str]:
 
     Raises `ComponentError` if hypre is missing, or is made for another MPI.
     """
-    hypre, mpi = find_hypre(), installed(compiler)
+    hypre, mpi = find_hypre(), find_installed_library(compiler)
     if mpi is not None and hypre.abi is not None and mpi.abi != hypre.abi:
         raise ComponentError(
             f"{hypre.library}: this hypre was built with {hypre.abi}, and {compiler} is {mpi.abi}'s: "
@@ -136,7 +136,7 @@ def build_preload(
     """
     ready = _ready(kind, headers, sources)
     if ready is not None and not ready.unseen:
-        return unpacked(kind, ready)
+        return unpack_prebuilt(kind, ready)
     called = _NAMES.get(kind, kind)
     what = f"building the {called} for {headers.product}"
     log = cache() / f"{kind}-build.log"
@@ -156,7 +156,7 @@ def build_preload(
                 f"the {called} is the one for {ready.product}: of this MPI, {len(ready.unseen)} functions "
                 f"pass it by, such as {ready.unseen[0]}; its own can't be built: {error}"
             )
-        return unpacked(kind, ready)
+        return unpack_prebuilt(kind, ready)
 
 
 def is_ready(kind: str, headers: Headers, sources: Sequence[Path]) -> bool:
@@ -171,7 +171,7 @@ def _ready(kind: str, headers: Headers, sources: Sequence[Path]) -> Prebuilt | N
     # Headers that somebody named are built for: no library says what it has.
     if headers.library is None:
         return None
-    return find_prebuilt(kind, Library(headers.abi, headers.library), _files(sources))
+    return find_prebuilt(kind, MpiLibrary(headers.abi, headers.library), _files(sources))
 
 
 def build_with_cmake(

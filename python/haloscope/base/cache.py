@@ -58,7 +58,7 @@ def build_once(name: str, build: Callable[[Path], None], what: str = "", quiet: 
     say = _mute if quiet else tell
     try:
         cache().mkdir(parents=True, exist_ok=True)
-        with _alone(kind, say):
+        with _lock_building(kind, say):
             if not is_whole(target):
                 say(f"{what}, once: {_how_long(kind)}")
                 _build_aside(target, kind, build)
@@ -89,7 +89,7 @@ def _sums(directory: Path) -> list[str]:
 
 
 @contextmanager
-def _alone(kind: str, say: Callable[[str], None]) -> Iterator[None]:
+def _lock_building(kind: str, say: Callable[[str], None]) -> Iterator[None]:
     """Keep other processes from building something of this kind in this cache meanwhile."""
     with (cache() / f".{kind}.lock").open("w") as lock:
         try:

@@ -11,10 +11,17 @@ from pathlib import Path
 from typing import Protocol
 
 from haloscope.base.errors import RecorderError
-from haloscope.base.launch import Launch, script_text
+from haloscope.base.launch import LaunchCommand, script_text
 from haloscope.base.mpi import Mpi
 
-__all__ = ["Preloaded", "earlier_preload", "forwarded", "launched", "outer_settings", "recorder_environment"]
+__all__ = [
+    "Preloaded",
+    "earlier_preload",
+    "forward_variables",
+    "outer_settings",
+    "prepare_launch",
+    "recorder_environment",
+]
 
 _ENV_LIST = "OMPI_MCA_mca_base_env_list"
 _SLURM_LIST = "SLURM_EXPORT_ENV"
@@ -61,7 +68,7 @@ def outer_settings(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name.startswith(outer)}
 
 
-def forwarded(
+def forward_variables(
     variables: Mapping[str, str], environment: Mapping[str, str], openmpi: bool = True
 ) -> dict[str, str]:
     """Return `variables`, and what makes launchers pass them on to other nodes.
@@ -80,18 +87,18 @@ def forwarded(
     return result
 
 
-def launched(
-    launch: Launch, mpi: Mpi, variables: Mapping[str, str], environment: Mapping[str, str]
-) -> tuple[Launch, dict[str, str]]:
+def prepare_launch(
+    launch: LaunchCommand, mpi: Mpi, variables: Mapping[str, str], environment: Mapping[str, str]
+) -> tuple[LaunchCommand, dict[str, str]]:
     """Return the command and the environment to start it with."""
     complete = dict(environment) | dict(variables)
     if launch.programs and _needs_command(launch, variables, environment):
         return launch.with_environment(variables), complete
     openmpi = mpi.abi == "openmpi" and not _script_uses_x(launch)
-    return launch, complete | forwarded(variables, environment, openmpi)
+    return launch, complete | forward_variables(variables, environment, openmpi)
 
 
-def earlier_preload(launch: Launch | None, environment: Mapping[str, str]) -> str:
+def earlier_preload(launch: LaunchCommand | None, environment: Mapping[str, str]) -> str:
     """Return what the user preloads already, by the environment or by the launcher's options."""
     words = launch.options if launch else ()
     for index, word in enumerate(words):
@@ -102,7 +109,9 @@ def earlier_preload(launch: Launch | None, environment: Mapping[str, str]) -> st
     return environment.get("LD_PRELOAD", "")
 
 
-def _needs_command(launch: Launch, variables: Mapping[str, str], environment: Mapping[str, str]) -> bool:
+def _needs_command(
+    launch: LaunchCommand, variables: Mapping[str, str], environment: Mapping[str, str]
+) -> bool:
     """Return whether the environment alone would not arrive, so that the command must carry it.
 
     Open MPI 4 refuses `-x` beside its list, and splits the list's values at semicolons; hydra and
@@ -117,7 +126,7 @@ def _needs_command(launch: Launch, variables: Mapping[str, str], environment: Ma
     return launch.launcher is not None and any(";" in value for value in variables.values())
 
 
-def _script_uses_x(launch: Launch) -> bool:
+def _script_uses_x(launch: LaunchCommand) -> bool:
     """Return whether a script calls mpirun with `-x`: Open MPI 4 would refuse our list beside it."""
     texts = (script_text(program.path) for program in launch.programs)
     return any(re.search(r"(mpirun|mpiexec|orterun)\b.*\s--?x\s", text) for text in texts)

@@ -32,7 +32,7 @@ __all__ = [
     "TimingsError",
     "UsageError",
     "printable",
-    "shortened",
+    "shorten_text",
 ]
 
 
@@ -49,7 +49,7 @@ def printable(text: str) -> str:
     return "".join(_visible(character) for character in text)
 
 
-def shortened(text: str, most: int) -> str:
+def shorten_text(text: str, most: int) -> str:
     """Return `text`, or of one with more than `most` characters its two ends."""
     return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most - most // 2 - 1) :]}"
 
@@ -66,7 +66,7 @@ class HaloscopeError(Exception):
     exit_status: ClassVar[int] = 1
 
     def __init__(self, message: str) -> None:
-        super().__init__(printable(shortened(message, _LONGEST_LINE)))
+        super().__init__(printable(shorten_text(message, _LONGEST_LINE)))
 
 
 class UsageError(HaloscopeError):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from haloscope.base.errors import RecorderError
-from haloscope.base.objects import Abi, Library
+from haloscope.base.objects import Abi, MpiLibrary
 from haloscope.base.prebuilt import fits_one
 from haloscope.base.tools import find_tool
 
@@ -57,7 +57,7 @@ class Headers:
         return same and _numbers(self.product) > _numbers(product)
 
 
-def find_headers(library: Library, compilers: tuple[Path, ...] = ()) -> Headers:
+def find_headers(library: MpiLibrary, compilers: tuple[Path, ...] = ()) -> Headers:
     """Return the headers nearest to a library: its own installation's first, then any that fit.
 
     There need not be any for a library that something is ready-made for.
@@ -178,7 +178,7 @@ def _numbers(product: str) -> tuple[int, ...]:
     return tuple(int(part) for part in match.group().split(".")) if match else ()
 
 
-def _missing(library: Library) -> str:
+def _missing(library: MpiLibrary) -> str:
     packages = {"openmpi": "libopenmpi-dev", "mpich": "libmpich-dev", "standard": "MPICH 5 or newer"}
     what = str(library.path) if library.path else f"a library of {_NAMES[library.abi]}"
     return (

@@ -14,8 +14,8 @@ __all__ = [
     "LAUNCHER",
     "PYTHON",
     "WRAPPERS",
-    "Launch",
-    "Program",
+    "Executable",
+    "LaunchCommand",
     "launchers",
     "name_of",
     "parse",
@@ -126,7 +126,7 @@ _ONE_VALUE = frozenset(
 
 
 @dataclass(frozen=True)
-class Program:
+class Executable:
     """One executable in a launch command; `end` is where its arguments stop."""
 
     index: int
@@ -135,20 +135,20 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Launch:
+class LaunchCommand:
     """A command, taken apart. `launcher` is None for a program that is started directly."""
 
     command: tuple[str, ...]
     launcher: Path | None
     options: tuple[str, ...]
-    programs: tuple[Program, ...]
+    programs: tuple[Executable, ...]
 
     @property
     def kind(self) -> str:
         """The launcher's base name, or an empty string."""
         return self.launcher.name if self.launcher else ""
 
-    def with_environment(self, variables: Mapping[str, str]) -> Launch:
+    def with_environment(self, variables: Mapping[str, str]) -> LaunchCommand:
         """Return the same command with `env NAME=VALUE…` before each program."""
         command = list(self.command)
         words = ["/usr/bin/env", *(f"{name}={value}" for name, value in variables.items())]
@@ -157,7 +157,7 @@ class Launch:
         return replace(self, command=tuple(command))
 
 
-def name_of(launch: Launch) -> str:
+def name_of(launch: LaunchCommand) -> str:
     """Return what a person calls the first program: of a Python program, its script or module."""
     if not launch.programs:
         return launch.command[0]
@@ -170,7 +170,7 @@ def name_of(launch: Launch) -> str:
     return next(iter([*scripts, *modules[-1:]]), first.path.name)
 
 
-def launchers(launch: Launch) -> list[Path]:
+def launchers(launch: LaunchCommand) -> list[Path]:
     """Return the launcher, or those that a script which is started names with their path."""
     if launch.launcher is not None:
         return [launch.launcher]
@@ -195,18 +195,18 @@ def resolve(word: str) -> Path | None:
     return Path(found).absolute() if found and os.path.isfile(found) else None
 
 
-def parse(command: Sequence[str]) -> Launch:
+def parse(command: Sequence[str]) -> LaunchCommand:
     """Find the launcher and the programs of a command."""
     words = tuple(command)
     first = resolve(words[0])
     if first is None:
-        return Launch(words, None, (), ())
+        return LaunchCommand(words, None, (), ())
     launcher = _launcher_at(words)
     if launcher is None:
-        return Launch(words, None, (), (Program(0, len(words), first),))
+        return LaunchCommand(words, None, (), (Executable(0, len(words), first),))
     programs = tuple(_programs(words, launcher + 1))
     end = programs[0].index if programs else len(words)
-    return Launch(words, resolve(words[launcher]), words[launcher + 1 : end], programs)
+    return LaunchCommand(words, resolve(words[launcher]), words[launcher + 1 : end], programs)
 
 
 def _launcher_at(words: Sequence[str]) -> int | None:
@@ -221,7 +221,7 @@ def _launcher_at(words: Sequence[str]) -> int | None:
     return None
 
 
-def _programs(words: Sequence[str], start: int) -> Iterator[Program]:
+def _programs(words: Sequence[str], start: int) -> Iterator[Executable]:
     """Yield the program of each part of an MPMD command, whose parts are separated by `:`."""
     if Path(words[start - 1]).name == "flux" and start < len(words):
         start += 1  # flux run, flux submit
@@ -233,7 +233,7 @@ def _programs(words: Sequence[str], start: int) -> Iterator[Program]:
         start = end + 1
 
 
-def _first_program(words: Sequence[str], start: int, end: int) -> Program | None:
+def _first_program(words: Sequence[str], start: int, end: int) -> Executable | None:
     index = start
     while index < end:
         word = words[index]
@@ -244,7 +244,7 @@ def _first_program(words: Sequence[str], start: int, end: int) -> Program | None
         else:
             path = None if word.replace(".", "").isdigit() else resolve(word)
             if path is not None:
-                return Program(index, end, path)
+                return Executable(index, end, path)
             index += 1
     return None
 

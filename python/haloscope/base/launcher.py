@@ -10,7 +10,7 @@ from pathlib import Path
 from haloscope.base.cache import tell
 from haloscope.base.headers import library_version
 from haloscope.base.launch import LAUNCHER, WRAPPERS, resolve
-from haloscope.base.mpi import installed
+from haloscope.base.mpi import find_installed_library
 from haloscope.base.toolchain import Toolchain, toolchain
 from haloscope.base.tools import environment_tool
 
@@ -35,7 +35,7 @@ def complete_command(command: Sequence[str], quiet: bool = False) -> list[str]:
 @cache
 def print_launcher(launcher: Path) -> None:
     """Print the launcher that starts ranks and the MPI that it belongs to, once per process."""
-    library = installed(launcher)
+    library = find_installed_library(launcher)
     version = library_version(library.path) if library and library.path else None
     path = Path(os.path.relpath(launcher)) if launcher.is_relative_to(Path.cwd()) else launcher
     tell(f"launcher: {path}" + (f" ({version[1]})" if version else ""))

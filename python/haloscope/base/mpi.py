@@ -12,11 +12,11 @@ from typing import Literal
 
 from haloscope.base.errors import RecorderError
 from haloscope.base.headers import Headers, find_headers, read_headers, wrapper_directories
-from haloscope.base.launch import PYTHON, Launch, Program, launchers, resolve
-from haloscope.base.objects import Abi, Library, abi_of, contains, interpreter, is_elf, linked_mpi, pick
+from haloscope.base.launch import PYTHON, Executable, LaunchCommand, launchers, resolve
+from haloscope.base.objects import Abi, MpiLibrary, abi_of, contains, interpreter, is_elf, linked_mpi, pick
 from haloscope.base.tools import environment_tool, find_tool
 
-__all__ = ["Mpi", "Origin", "detect", "installed", "on_path", "statically_linked"]
+__all__ = ["Mpi", "Origin", "detect", "find_installed_library", "on_path", "statically_linked"]
 
 Origin = Literal["linked", "mpi4py", "launcher", "mpicc", "chosen"]
 
@@ -48,7 +48,7 @@ for line in open("/proc/self/maps"):
 class Mpi:
     """An MPI library, its headers, and how it was found."""
 
-    library: Library
+    library: MpiLibrary
     headers: Headers
     origin: Origin
 
@@ -66,7 +66,9 @@ class Mpi:
         return self.library.path if self.origin in ("mpi4py", "launcher") else None
 
 
-def detect(launch: Launch | None, abi: Abi | None = None, include: tuple[Path, ...] = ()) -> Mpi | None:
+def detect(
+    launch: LaunchCommand | None, abi: Abi | None = None, include: tuple[Path, ...] = ()
+) -> Mpi | None:
     """Return the MPI of a command, or of this environment if there is no command.
 
     `abi` and `include` are the user's word and go before what is found; so does HALOSCOPE_MPI_INCLUDE. None
@@ -82,12 +84,12 @@ def detect(launch: Launch | None, abi: Abi | None = None, include: tuple[Path, .
         raise RecorderError(_NO_MPI)
     found, origin = source
     if abi is not None and abi != found.abi:
-        found, origin = Library(abi, None), "chosen"
+        found, origin = MpiLibrary(abi, None), "chosen"
     if found.path is None:
         found = _located(found, launch)
     include = include or _named_directories()
     if include:
-        return Mpi(found, _given(include, found.abi), origin)
+        return Mpi(found, _read_given_headers(include, found.abi), origin)
     return Mpi(found, find_headers(found, _compilers(launch)), origin)
 
 
@@ -103,7 +105,7 @@ def statically_linked(program: Path) -> bool:
     return is_elf(program) and linked_mpi(program) is None and contains(program, b"MPI_Init")
 
 
-def installed(tool: Path) -> Library | None:
+def find_installed_library(tool: Path) -> MpiLibrary | None:
     """Return the MPI library of the installation that a launcher or compiler wrapper belongs to."""
     real = tool.resolve()
     found = [
@@ -118,13 +120,13 @@ def installed(tool: Path) -> Library | None:
     return found[0] if found else None
 
 
-def _located(library: Library, launch: Launch | None) -> Library:
+def _located(library: MpiLibrary, launch: LaunchCommand | None) -> MpiLibrary:
     """Return the file of a library that a program does not say: the launcher's, if the interface fits."""
-    own = installed(launch.launcher) if launch and launch.launcher else None
+    own = find_installed_library(launch.launcher) if launch and launch.launcher else None
     return own if own is not None and own.abi == library.abi else library
 
 
-def _from_programs(launch: Launch) -> tuple[Library, Origin] | None:
+def _from_programs(launch: LaunchCommand) -> tuple[MpiLibrary, Origin] | None:
     for program in launch.programs:
         found = _from_program(launch, program)
         if found is not None:
@@ -132,7 +134,7 @@ def _from_programs(launch: Launch) -> tuple[Library, Origin] | None:
     return None
 
 
-def _from_program(launch: Launch, program: Program) -> tuple[Library, Origin] | None:
+def _from_program(launch: LaunchCommand, program: Executable) -> tuple[MpiLibrary, Origin] | None:
     """Return what the program links; behind wrappers such as `numactl`, what a later word links."""
     for path in _executables(launch, program):
         if is_elf(path):
@@ -147,7 +149,7 @@ def _from_program(launch: Launch, program: Program) -> tuple[Library, Origin] | 
     return None
 
 
-def _executables(launch: Launch, program: Program) -> Iterator[Path]:
+def _executables(launch: LaunchCommand, program: Executable) -> Iterator[Path]:
     yield program.path
     for word in launch.command[program.index + 1 : min(program.end, program.index + 30)]:
         path = None if word.startswith("-") else resolve(word)
@@ -155,7 +157,7 @@ def _executables(launch: Launch, program: Program) -> Iterator[Path]:
             yield path
 
 
-def _from_mpi4py(python: str) -> Library | None:
+def _from_mpi4py(python: str) -> MpiLibrary | None:
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     try:
         answer = subprocess.run(
@@ -167,7 +169,7 @@ def _from_mpi4py(python: str) -> Library | None:
     return pick((path.name, path) for path in paths)
 
 
-def _may_watch(launch: Launch) -> bool:
+def _may_watch(launch: LaunchCommand) -> bool:
     """Return whether a program that links no MPI may still load one, or start other programs."""
     return any(
         not is_elf(program.path) or any(contains(program.path, word) for word in _LOADS_OR_STARTS)
@@ -175,16 +177,16 @@ def _may_watch(launch: Launch) -> bool:
     )
 
 
-def _from_surroundings(launch: Launch | None, abi: Abi | None) -> tuple[Library, Origin] | None:
+def _from_surroundings(launch: LaunchCommand | None, abi: Abi | None) -> tuple[MpiLibrary, Origin] | None:
     """Return the launcher's MPI, else that of the first compiler wrapper, else what the user says."""
     origin: Origin = "launcher" if launch and launch.launcher else "mpicc"  # in a script: a guess
     places = [(path, origin) for path in (launchers(launch) if launch else [])]
     places += [(wrapper, "mpicc") for wrapper in _wrappers()]
     for place, origin in places:
-        library = installed(place) or _behind_wrapper(place)
+        library = find_installed_library(place) or _behind_wrapper(place)
         if library is not None and (abi is None or abi == library.abi):
             return library, origin
-    return (Library(abi, None), "chosen") if abi is not None else None
+    return (MpiLibrary(abi, None), "chosen") if abi is not None else None
 
 
 def _wrappers() -> list[Path]:
@@ -192,7 +194,7 @@ def _wrappers() -> list[Path]:
     return list(dict.fromkeys(path for path in found if path))
 
 
-def _behind_wrapper(wrapper: Path) -> Library | None:
+def _behind_wrapper(wrapper: Path) -> MpiLibrary | None:
     """Return the library in the directories that a compiler wrapper names."""
     for directory in wrapper_directories(wrapper, "-L"):
         for library in _libraries(directory):
@@ -200,22 +202,22 @@ def _behind_wrapper(wrapper: Path) -> Library | None:
     return None
 
 
-def _libraries(directory: Path) -> Iterator[Library]:
+def _libraries(directory: Path) -> Iterator[MpiLibrary]:
     for name in _NAMES:
         path = directory / name
         abi = abi_of(path.resolve().name) if path.is_file() else None
         if abi is not None:
-            yield Library(abi, path)
+            yield MpiLibrary(abi, path)
 
 
-def _compilers(launch: Launch | None) -> tuple[Path, ...]:
+def _compilers(launch: LaunchCommand | None) -> tuple[Path, ...]:
     """Compiler wrappers that stand beside the launcher."""
     found = launchers(launch) if launch else []
     places = [place for path in found for place in (path.parent, path.resolve().parent)]
     return tuple(p / "mpicc" for p in dict.fromkeys(places) if (p / "mpicc").is_file())
 
 
-def _given(include: tuple[Path, ...], abi: Abi) -> Headers:
+def _read_given_headers(include: tuple[Path, ...], abi: Abi) -> Headers:
     for directory in include:
         headers = read_headers(directory, abi)
         if headers is not None:

@@ -15,14 +15,14 @@ from typing import Literal, get_args
 __all__ = [
     "ABIS",
     "Abi",
-    "Library",
+    "MpiLibrary",
     "abi_of",
     "contains",
-    "defined",
     "interpreter",
     "is_elf",
     "linked_mpi",
     "pick",
+    "read_defined_names",
 ]
 
 Abi = Literal["openmpi", "mpich", "standard", "simgrid"]
@@ -43,7 +43,7 @@ _LDD_LINE = re.compile(r"^\s*(\S+)(?: => (.+?))?(?: \(0x[0-9a-f]+\))?$")
 
 
 @dataclass(frozen=True)
-class Library:
+class MpiLibrary:
     """An MPI library: its interface, and its file if that is known."""
 
     abi: Abi
@@ -63,7 +63,7 @@ def contains(path: Path, text: bytes) -> bool:
         return False
 
 
-def defined(path: Path, pattern: bytes) -> frozenset[str]:
+def read_defined_names(path: Path, pattern: bytes) -> frozenset[str]:
     """Return the names that a library defines and that `pattern` matches; none if it can't be read."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
@@ -114,7 +114,7 @@ def abi_of(name: str, path: Path | None = None) -> Abi | None:
     return None
 
 
-def linked_mpi(path: Path) -> Library | None:
+def linked_mpi(path: Path) -> MpiLibrary | None:
     """Return the MPI library that an executable or a library needs, directly or through others."""
     listing = b""
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | {"LC_ALL": "C"}
@@ -142,15 +142,15 @@ def _listers(path: Path) -> Iterator[tuple[str, ...]]:
     yield ("ldd",)
 
 
-def pick(libraries: Iterable[tuple[str, Path | None]]) -> Library | None:
+def pick(libraries: Iterable[tuple[str, Path | None]]) -> MpiLibrary | None:
     """Return the first MPI library among names and files; the C library before its bindings."""
     found = [
-        (name, Library(abi, path)) for name, path in libraries if (abi := abi_of(name, path)) is not None
+        (name, MpiLibrary(abi, path)) for name, path in libraries if (abi := abi_of(name, path)) is not None
     ]
     main = [library for name, library in found if not _BINDINGS.match(name)]
     if main:
         return main[0]
-    return Library(found[0][1].abi, None) if found else None
+    return MpiLibrary(found[0][1].abi, None) if found else None
 
 
 def _dependencies(listing: str) -> Iterable[tuple[str, Path | None]]:

@@ -18,7 +18,7 @@ from typing import Any
 from haloscope.base import paths
 from haloscope.base.cache import build_once, fingerprint
 from haloscope.base.errors import RecorderError
-from haloscope.base.objects import Abi, Library, defined
+from haloscope.base.objects import Abi, MpiLibrary, read_defined_names
 from haloscope.base.version import own_version
 
 __all__ = [
@@ -28,9 +28,9 @@ __all__ = [
     "find_prebuilt",
     "fits_one",
     "functions",
+    "list_wrapped_functions",
     "source_mark",
-    "unpacked",
-    "wrapped",
+    "unpack_prebuilt",
 ]
 
 DESCRIPTION, SOURCES = "interface.json", "SOURCES"
@@ -50,12 +50,12 @@ class Prebuilt:
 
 def functions(library: Path) -> frozenset[str]:
     """Return the functions of an MPI library that tools can stand before, by their names in C."""
-    return frozenset(name[1:] for name in defined(library, b"P" + _FUNCTION))
+    return frozenset(name[1:] for name in read_defined_names(library, b"P" + _FUNCTION))
 
 
-def wrapped(recorder: Path) -> frozenset[str]:
+def list_wrapped_functions(recorder: Path) -> frozenset[str]:
     """Return the functions that a recorder stands before."""
-    return defined(recorder, _FUNCTION)
+    return read_defined_names(recorder, _FUNCTION)
 
 
 def source_mark(kind: str, sources: Iterable[Path]) -> str:
@@ -63,7 +63,7 @@ def source_mark(kind: str, sources: Iterable[Path]) -> str:
     return fingerprint(sources, kind, own_version())
 
 
-def find_prebuilt(kind: str, library: Library, sources: Iterable[Path]) -> Prebuilt | None:
+def find_prebuilt(kind: str, library: MpiLibrary, sources: Iterable[Path]) -> Prebuilt | None:
     """Return what fits a library best: made of these very sources, of no function that the library lacks."""
     found = list(_fitting(library))
     mark = source_mark(kind, sources) if found else ""
@@ -74,12 +74,12 @@ def find_prebuilt(kind: str, library: Library, sources: Iterable[Path]) -> Prebu
     return None
 
 
-def fits_one(library: Library) -> bool:
+def fits_one(library: MpiLibrary) -> bool:
     """Return whether there is anything ready-made for a library."""
     return any(True for _ in _fitting(library))
 
 
-def unpacked(kind: str, ready: Prebuilt) -> Path:
+def unpack_prebuilt(kind: str, ready: Prebuilt) -> Path:
     """Return the directory of the cache with the files of what is ready-made.
 
     It is of a kind of its own there: how long unpacking took says nothing of how long a build takes.
@@ -97,7 +97,7 @@ def _unpack(archive: Path, directory: Path) -> None:
         raise RecorderError(f"{archive}: is damaged; install Haloscope again") from None
 
 
-def _fitting(library: Library) -> Iterator[tuple[frozenset[str], dict[str, Any], Path]]:
+def _fitting(library: MpiLibrary) -> Iterator[tuple[frozenset[str], dict[str, Any], Path]]:
     """Yield each interface whose functions a library all has, and which of the library's it does not know."""
     described = [(found, path.parent) for path, found in _descriptions(library.abi)]
     known = functions(library.path) if described and library.path else frozenset()

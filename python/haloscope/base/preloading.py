@@ -14,12 +14,12 @@ from pathlib import Path
 from haloscope.base.environment import (
     Preloaded,
     earlier_preload,
-    launched,
     outer_settings,
+    prepare_launch,
     recorder_environment,
 )
 from haloscope.base.errors import LaunchError, UsageError
-from haloscope.base.launch import Launch, parse, resolve
+from haloscope.base.launch import LaunchCommand, parse, resolve
 from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import Mpi, detect
 from haloscope.base.objects import Abi
@@ -72,7 +72,7 @@ class Target:
     """A command, the launch command in it, and that one's MPI."""
 
     command: Sequence[str]
-    launch: Launch
+    launch: LaunchCommand
     mpi: Mpi
 
 
@@ -102,7 +102,7 @@ def run_preloaded(
     variables = recorder_environment(target.mpi, library, settings, earlier, behind)
     if len(target.launch.command) < len(target.command):  # the verb inside passes on what we set
         return run_child(target.command, {**os.environ, **variables})
-    changed, environment = launched(target.launch, target.mpi, variables, os.environ)
+    changed, environment = prepare_launch(target.launch, target.mpi, variables, os.environ)
     return run_child(changed.command, environment)
 
 

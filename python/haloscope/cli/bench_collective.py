@@ -161,14 +161,14 @@ def collective(
     gatherv, reduce, reduce_scatter, reduce_scatter_block, scatter, scatterv, or all; with --from all that
     the program used need not be named. LAUNCHER starts the ranks instead of mpiexec.
     """
+    from haloscope.predict.bench import BenchGrid, read_workload, workload_text
     from haloscope.predict.bench import CollectiveMethod as Method
-    from haloscope.predict.bench import Grid, read_workload, workload_text
     from haloscope.predict.bench import collective as measured
 
     _check_asked(collectives, profile)
     names = [word.strip().lower() for text in collectives for word in text.split(",")]
     work = read_workload(profile) if profile else None
-    grid = Grid(
+    grid = BenchGrid(
         names,
         ranks or (),
         sizes,
@@ -215,9 +215,9 @@ def _check_asked(collectives: Sequence[str], profile: Path | None) -> None:
 @_printed
 def read(files: Sequence[Path], ranks: int | None, full: bool, tails: list[float], form: str) -> None:
     """Read measurements of collectives: sweeps, output of the OSU benchmarks or of IMB-MPI1."""
-    from haloscope.predict.bench import joined, read_any
+    from haloscope.predict.bench import join_sweeps, read_any
 
-    _print(joined([read_any(path, ranks) for path in files]), form, full, tails)
+    _print(join_sweeps([read_any(path, ranks) for path in files]), form, full, tails)
 
 
 def _print(sweep: Sweep, form: str, full: bool, tails: Sequence[float]) -> None:

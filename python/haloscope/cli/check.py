@@ -71,19 +71,19 @@ def check(
     from haloscope import explain
     from haloscope.explain.checking import check as checked
 
-    found = checked(profiles[0], rules, again=None if again is None else _aside(_words(again)))
+    found = checked(profiles[0], rules, again=None if again is None else _make_repeater(_words(again)))
     _notices(found, junit, markdown)
     if form != "table":
         explain.render(found.frame, form, "check", sys.stdout)
     else:
-        click.echo("\n".join(found.told()))
+        click.echo("\n".join(found.describe()))
     return found.exit_status
 
 
 def _write(profiles: list[Path], rules: Path, others: tuple[object, ...]) -> None:
     if any(other is not None for other in others):
         raise UsageError("--write-rules writes rules and nothing else; leave the other options out")
-    from haloscope.explain.checking import learn_rules, noticed
+    from haloscope.explain.checking import find_detectable_share, learn_rules
 
     learned = learn_rules(profiles, rules)
     regions = learned.regions.values()
@@ -93,7 +93,7 @@ def _write(profiles: list[Path], rules: Path, others: tuple[object, ...]) -> Non
         f"{printable(shlex.quote(str(rules)))}: {len(regions)} regions of {printable(learned.program)} on "
         f"{learned.ranks} ranks, {times} rules about time, {varying} counts that vary"
     )
-    if (least := noticed(learned)) is not None:
+    if (least := find_detectable_share(learned)) is not None:
         click.echo(
             f"a program that is {100 * least:.0f} % slower fails in about nine checks of ten with --again; "
             "rules from more runs notice less"
@@ -109,11 +109,11 @@ def _words(command: str) -> list[str]:
         raise UsageError(f"--again {command}: {error}; quote it as for a shell") from None
 
 
-def _aside(words: list[str]) -> Again:
+def _make_repeater(words: list[str]) -> Again:
     """Return what runs a command once, with its output on our standard error: ours is the verdict's."""
-    from haloscope.explain.checking import measured
+    from haloscope.explain.checking import make_repeater
 
-    once = measured(words)
+    once = make_repeater(words)
 
     def again(path: Path) -> None:
         with _output_on_error():

@@ -95,17 +95,17 @@ def _run(arguments: list[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.UsageError as error:
-        return _left(_usage(error), 2)
+        return _print_and_return(_usage(error), 2)
     except click.ClickException as error:
-        return _left(error.format_message(), error.exit_code)
+        return _print_and_return(error.format_message(), error.exit_code)
     except HaloscopeError as error:
-        return _left(str(error), error.exit_status)
+        return _print_and_return(str(error), error.exit_status)
     except BrokenPipeError:
         return _silenced()
     except (KeyboardInterrupt, click.Abort):
         return 128 + signal.SIGINT
     except (OSError, ModuleNotFoundError) as error:
-        return _left(_system(error), 1)
+        return _print_and_return(_system(error), 1)
 
 
 def _usage(error: click.UsageError) -> str:
@@ -126,7 +126,7 @@ def _system(error: OSError | ModuleNotFoundError) -> str:
     return f"{name}{error.strerror or error}"
 
 
-def _left(text: str, status: int) -> int:
+def _print_and_return(text: str, status: int) -> int:
     say(text)
     return status
 

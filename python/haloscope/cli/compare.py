@@ -11,7 +11,7 @@ import click
 from haloscope.base.errors import UsageError, printable
 from haloscope.cli.console import progress
 from haloscope.cli.options import format_option
-from haloscope.cli.parted import PartedCommand, parted
+from haloscope.cli.parted import PartedCommand, split_groups
 
 __all__ = ["compare"]
 
@@ -40,7 +40,7 @@ def compare(files: tuple[Path, ...], output: Path | None, form: str) -> None:
     Counts come first: messages, sizes, partners, calls and collectives of each region are exact. Then times,
     with intervals from repeated runs or from series of instances, and where the time went.
     """
-    sides = parted(files, "side")
+    sides = split_groups(files, "side")
     if len(sides) != 2:
         raise UsageError("compare takes two sides: haloscope compare A... -- B...")
     with progress(3 if output else 2) as step:
@@ -51,7 +51,7 @@ def compare(files: tuple[Path, ...], output: Path | None, form: str) -> None:
     if form != "table":
         explain.render(found.frame, form, "compare", sys.stdout)
         return
-    for line in found.told():
+    for line in found.describe():
         click.echo(line)
     if output is not None:
         click.echo(f"page: {printable(shlex.quote(str(output)))}")

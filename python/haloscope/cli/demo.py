@@ -13,7 +13,7 @@ import click
 from haloscope.base.building import build_application
 from haloscope.base.errors import LaunchError
 from haloscope.base.launcher import report_toolchain
-from haloscope.base.mpi import installed
+from haloscope.base.mpi import find_installed_library
 from haloscope.base.objects import Abi
 from haloscope.base.toolchain import Toolchain
 from haloscope.base.tools import environment_tool
@@ -91,7 +91,7 @@ def _program() -> list[str]:
 def _options(tools: Toolchain) -> list[str]:
     """Return what this MPI's launcher needs for two ranks on a small machine, and for root."""
 
-    library = installed(tools.launcher)
+    library = find_installed_library(tools.launcher)
     abi = library.abi if library else "openmpi"
     os.environ.update({k: v for k, v in _POLITE.get(abi, {}).items() if k not in os.environ})
     if abi != "openmpi":

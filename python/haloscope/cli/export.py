@@ -37,7 +37,7 @@ Examples:
 )
 def export(files: tuple[Path, ...], to: str, output: Path | None, anonymous: bool) -> None:
     """Write a profile in a format that other programs read."""
-    from haloscope.explain.export import exported
+    from haloscope.explain.export import export_with_remarks
 
-    target, remarks = exported(files, to, output, anonymous)
+    target, remarks = export_with_remarks(files, to, output, anonymous)
     say_remarks([*remarks, f"{target} is written"])

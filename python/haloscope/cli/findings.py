@@ -14,7 +14,7 @@ from haloscope.cli.console import say_remarks
 from haloscope.cli.options import format_option
 
 if TYPE_CHECKING:
-    from haloscope.explain.findings import Measured
+    from haloscope.explain.findings import MachineMeasurements
 
 __all__ = ["findings"]
 
@@ -64,12 +64,12 @@ def findings(profile: Path, again: tuple[Path, ...], bench: tuple[Path, ...], fo
         say_remarks(["the profile is partial: findings are about the ranks that it has"])
 
 
-def _known(files: Sequence[Path]) -> Measured:
+def _known(files: Sequence[Path]) -> MachineMeasurements:
     """Return what files say of the machine. Raises `UsageError` for files of another kind."""
-    from haloscope.explain.findings import Measured
+    from haloscope.explain.findings import MachineMeasurements
     from haloscope.predict import kind_of
 
-    known = Measured()
+    known = MachineMeasurements()
     for file in files:
         kind = kind_of(file)
         if kind == "machine":
@@ -81,7 +81,7 @@ def _known(files: Sequence[Path]) -> Measured:
     return known
 
 
-def _with_machine(known: Measured, file: Path) -> Measured:
+def _with_machine(known: MachineMeasurements, file: Path) -> MachineMeasurements:
     from dataclasses import replace
 
     from haloscope.predict import load_machine
@@ -96,7 +96,7 @@ def _with_machine(known: Measured, file: Path) -> Measured:
     return replace(known, message_time=message_time, limits=tuple(limits))
 
 
-def _with_sweep(known: Measured, file: Path) -> Measured:
+def _with_sweep(known: MachineMeasurements, file: Path) -> MachineMeasurements:
     from dataclasses import replace
 
     import polars as pl

@@ -49,20 +49,20 @@ def improve(
     times with the settings that it was given left out, idle ranks that yield, other limits for messages, the
     shm library, and another placement, as its profile suggests; all of them leave its results as they are.
     """
-    from haloscope.hide.improve import Plan, write_improve_page
+    from haloscope.hide.improve import TrialPlan, write_improve_page
     from haloscope.hide.improve import improve as improved
 
     if not launcher:
         raise click.UsageError("the command to run is missing: -- mpiexec -n 8 ./app")
     check_place(output)
     with interruptible(), progress(runs) as step:
-        found = improved(launcher, plan=Plan(runs), progress=step)
+        found = improved(launcher, plan=TrialPlan(runs), progress=step)
     if output is not None:
         write_improve_page(found, output)
     if form == "json":
         click.echo(json.dumps(found.figures()))
         return
-    click.echo("\n".join(found.told()))
+    click.echo("\n".join(found.describe()))
     for line in found.script():
         click.echo(f"  {line}")
     if output is not None:

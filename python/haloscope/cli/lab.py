@@ -44,11 +44,11 @@ _specification = click.argument("specification", type=click.Path(path_type=Path)
 @format_option("Print for people, or for programs.")
 def plan(specification: Path, form: str) -> None:
     """Say what would run, what that costs, and what can't run and why; nothing is started."""
-    from haloscope.reproduce.lab import planned
+    from haloscope.reproduce.lab import list_experiments
 
     campaign = _opened(specification)
     table = campaign.table()
-    _print(table if form != "table" else planned(table), form, "plan")
+    _print(table if form != "table" else list_experiments(table), form, "plan")
     if form == "table":
         _print_summary(campaign, table)
         for note in campaign.notes():

@@ -9,7 +9,7 @@ import click
 
 from haloscope.base.errors import UsageError
 
-__all__ = ["PARTED", "PartedCommand", "parted"]
+__all__ = ["PARTED", "PartedCommand", "split_groups"]
 
 PARTED = Path("/--/")  # what no file is called
 
@@ -21,7 +21,7 @@ class PartedCommand(click.Command):
         return super().parse_args(ctx, [str(PARTED) if arg == "--" else arg for arg in args])
 
 
-def parted(files: Sequence[Path], what: str) -> list[list[Path]]:
+def split_groups(files: Sequence[Path], what: str) -> list[list[Path]]:
     """Return the files of each group. Raises `UsageError` if a group, such as `what` is one, has none."""
     groups: list[list[Path]] = [[]]
     for path in files:

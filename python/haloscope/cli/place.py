@@ -87,7 +87,7 @@ def _proposal(profile: Path, hosts: str | None, machine: str | None) -> Proposal
 
 def _tell(proposal: Proposal, form: str, is_run: bool) -> None:
     """Print what was found: the result, but beside a program's output a remark."""
-    lines = [json.dumps(proposal.figures())] if form == "json" else proposal.told()
+    lines = [json.dumps(proposal.figures())] if form == "json" else proposal.describe()
     if is_run:
         say_remarks(lines)
     else:

@@ -12,7 +12,7 @@ import click
 from haloscope.base.errors import printable
 from haloscope.cli.console import progress
 from haloscope.cli.options import format_option
-from haloscope.cli.parted import PartedCommand, parted
+from haloscope.cli.parted import PartedCommand, split_groups
 
 if TYPE_CHECKING:
     from haloscope.markov import Criterion, Reduction
@@ -140,17 +140,17 @@ def regimes(
     Files between two -- are runs of one method; methods of several runs are compared with what
     differs from run to run.
     """
-    groups = parted(files, "method")
+    groups = split_groups(files, "method")
     methods = groups if len(groups) > 1 else groups[0]
     count = sum(map(len, groups))
     if output is None and form == "table":
         output = Path(f"{files[0].stem}-regimes.html" if count == 1 else "regimes.html")
     with progress(_STEPS_OF_A_FILE * count + 1 + (_STEPS_OF_A_PAGE if output else 0)) as step:
         from haloscope import explain
-        from haloscope.markov import Options
+        from haloscope.markov import RegimeOptions
         from haloscope.markov import regimes as find
 
-        options = Options(
+        options = RegimeOptions(
             states=states,
             emission=emission,
             reduce=None if reduce == "none" else reduce,
@@ -163,6 +163,6 @@ def regimes(
     explain.render(results.frame, form, "regimes", sys.stdout)
     if form != "table":
         return
-    for line in results.told():
+    for line in results.describe():
         click.echo(line)
     click.echo(f"page: {printable(shlex.quote(str(output)))}")

@@ -100,9 +100,9 @@ def _is_zip(file: Path) -> bool:
 
 
 def _bundle(file: Path, output: Path, against: str, by: str) -> None:
-    from haloscope.reproduce.lab import unbundled
+    from haloscope.reproduce.lab import open_bundle
 
-    with unbundled(file) as profiles:
+    with open_bundle(file) as profiles:
         if len(profiles) > 1:
             _ensemble(profiles, output, against, by, [])
         else:
@@ -126,9 +126,9 @@ def _profiles(files: Sequence[Path], output: Path) -> None:
 
 
 def _sweeps(files: Sequence[Path], output: Path) -> None:
-    from haloscope.predict.bench import joined, read_any, write_page
+    from haloscope.predict.bench import join_sweeps, read_any, write_page
 
-    write_page(joined([read_any(file) for file in files]).sorted(), output)
+    write_page(join_sweeps([read_any(file) for file in files]).sorted(), output)
 
 
 def _machine(files: Sequence[Path], output: Path) -> None:

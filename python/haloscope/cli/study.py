@@ -14,7 +14,7 @@ from haloscope.base.launcher import report_toolchain
 from haloscope.cli.console import progress, say
 
 if TYPE_CHECKING:
-    from haloscope.reproduce.study import Outcome, Study
+    from haloscope.reproduce.study import PartOutcome, Study
 
 __all__ = ["study"]
 
@@ -92,6 +92,6 @@ def _run(one: Study, directory: Path, *, large: bool) -> bool:
     return all(_is_fine(outcome, large=large) for outcome in ended)
 
 
-def _is_fine(outcome: Outcome, *, large: bool) -> bool:
+def _is_fine(outcome: PartOutcome, *, large: bool) -> bool:
     left = outcome.state == "not run" and (bool(outcome.why) or (outcome.part.large and not large))
     return outcome.state == "done" or left

@@ -16,7 +16,7 @@ from haloscope.cli.console import say
 from haloscope.cli.options import format_option
 
 if TYPE_CHECKING:
-    from haloscope.watch import Frame, Looking
+    from haloscope.watch import Looking, StackFrame
 
 __all__ = ["top"]
 
@@ -130,7 +130,7 @@ def _print_hangs(looking: Looking, form: str) -> int:
     return 0
 
 
-def _named(frames: Sequence[Frame]) -> list[str]:
+def _named(frames: Sequence[StackFrame]) -> list[str]:
     """Return the lines of a stack: functions, files and lines, as far as they can be found."""
     from haloscope.profile.sites import name_places
 

@@ -13,11 +13,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from haloscope.base.errors import printable, shortened
+from haloscope.base.errors import printable, shorten_text
 from haloscope.base.units import bytes_text, count_text, percent_text, time_text
 
 if TYPE_CHECKING:
-    from haloscope.watch import Looking, RankNow, Running
+    from haloscope.watch import Looking, RankNow, RunningProgram
 
 __all__ = ["print_tables", "refresh"]
 
@@ -25,7 +25,7 @@ _MOST_RANKS = 24
 _MOST_NAME = 60
 
 
-def print_tables(programs: Sequence[Running]) -> None:
+def print_tables(programs: Sequence[RunningProgram]) -> None:
     """Print what runs, and the ranks if it is one program."""
     console = Console(highlight=False)
     if not console.is_terminal:
@@ -45,7 +45,7 @@ def refresh(looking: Looking, interval: float) -> None:
             live.update(_screen(programs), refresh=True)
 
 
-def _screen(programs: Sequence[Running]) -> Group:
+def _screen(programs: Sequence[RunningProgram]) -> Group:
     if len(programs) > 1:
         return Group(_list(programs))
     (program,) = programs
@@ -53,7 +53,7 @@ def _screen(programs: Sequence[Running]) -> Group:
 
 
 def _name(text: str) -> Text:
-    return Text(printable(shortened(text, _MOST_NAME)))
+    return Text(printable(shorten_text(text, _MOST_NAME)))
 
 
 def _table(*titles: str) -> Table:
@@ -64,7 +64,7 @@ def _table(*titles: str) -> Table:
     return table
 
 
-def _list(programs: Sequence[Running]) -> Table:
+def _list(programs: Sequence[RunningProgram]) -> Table:
     table = _table("run", "program", "ranks", "here", "time", "MPI", "sent/s", "messages/s", "regions")
     for program in programs:
         table.add_row(
@@ -81,13 +81,13 @@ def _list(programs: Sequence[Running]) -> Table:
     return table
 
 
-def _regions(program: Running) -> Text:
+def _regions(program: RunningProgram) -> Text:
     counts = Counter("/".join(process.main.region) or "<program>" for process in program.after)
     parts = [f"{name} {count}" for name, count in counts.most_common(3)]
     return Text(printable(", ".join(parts)) + (", …" if len(counts) > len(parts) else ""))
 
 
-def _head(program: Running) -> Text:
+def _head(program: RunningProgram) -> Text:
     here = len(program.after)
     ranks = f"{program.any.size} ranks" + ("" if here == program.any.size else f", {here} of them here")
     return Text(
@@ -99,7 +99,7 @@ def _head(program: Running) -> Text:
     )
 
 
-def _ranks(program: Running) -> Table:
+def _ranks(program: RunningProgram) -> Table:
     table = _table("rank", "host", "state", "MPI", "wait", "sent/s", "messages/s", "region", "call", "since")
     shown = program.slowest[:_MOST_RANKS] if len(program.after) > _MOST_RANKS else program.ranks
     for rank in shown:

@@ -116,7 +116,7 @@ def tune(
     """
     from haloscope import explain
     from haloscope.predict.bench import CollectiveMethod as Method
-    from haloscope.predict.tune import Choice, Gains, Plan, table
+    from haloscope.predict.tune import ComparisonPlan, Gains, RuleChoice, table
     from haloscope.predict.tune import tune as tuned
 
     method = Method(warmup=warmup, iterations=iterations, time_limit=time_limit())
@@ -124,8 +124,8 @@ def tune(
         made = tuned(
             source,
             output,
-            choice=Choice(collectives, ranks, sizes, budget=budget),
-            plan=Plan(method, rounds),
+            choice=RuleChoice(collectives, ranks, sizes, budget=budget),
+            plan=ComparisonPlan(method, rounds),
             verified=not no_run,
             launcher=launcher,
             mapping=mapping,

@@ -9,7 +9,7 @@ from pathlib import Path
 from haloscope.base import paths
 from haloscope.base.cache import build_once, cache, fingerprint
 from haloscope.base.errors import ComponentError
-from haloscope.base.mpi import installed
+from haloscope.base.mpi import find_installed_library
 from haloscope.base.toolchain import (
     P4est,
     Petsc,
@@ -76,7 +76,7 @@ def build_fem(quiet: bool = False) -> Fem:
 
 
 def _require_same_mpi(compiler: Path, petsc: Petsc) -> None:
-    library = installed(compiler)
+    library = find_installed_library(compiler)
     if library is not None and petsc.abi is not None and library.abi != petsc.abi:
         raise ComponentError(
             f"{petsc.configured}: this PETSc was built with {petsc.abi}, and {compiler} is "

@@ -15,7 +15,7 @@ from haloscope.hide.latency import LatencyModel, read_latencies, seconds
 from haloscope.hide.libraries import build_injector
 from haloscope.hide.records import joined_injected, remark, totals, writable_injected
 
-__all__ = ["Event", "Plan", "inject", "read_event", "read_every"]
+__all__ = ["Event", "InjectionPlan", "inject", "read_event", "read_every"]
 
 # The kernel's limit for one variable is 128 KiB.
 _LONGEST = 120_000
@@ -36,7 +36,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Plan:
+class InjectionPlan:
     """All that decides what is injected, the seed included."""
 
     intra: LatencyModel | None = None
@@ -104,13 +104,15 @@ def inject(  # noqa: PLR0913 - one for each option
     intra, inter = read_latencies(texts, excess)
     messages, duration = read_every(str(every))
     events = [read_event(event) if isinstance(event, str) else event for event in once]
-    plan = Plan(intra, inter, events, seed, messages, duration, collectives)
+    plan = InjectionPlan(intra, inter, events, seed, messages, duration, collectives)
     return _run(
         command, plan, None if output is None else Path(output), Choice(mpi, tuple(mpi_include)), quiet
     )
 
 
-def _run(command: Sequence[str], plan: Plan, record: Path | None, choice: Choice, quiet: bool) -> Outcome:
+def _run(
+    command: Sequence[str], plan: InjectionPlan, record: Path | None, choice: Choice, quiet: bool
+) -> Outcome:
     settings = {"HALOSCOPE_INJECT": plan.text()}
     target = find_target(command, choice, "there is nothing to inject into", quiet)
     if record is not None:

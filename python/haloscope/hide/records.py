@@ -131,13 +131,13 @@ def _worlds(record: Path) -> dict[Path, dict[int, Path]]:
     stem, ending = (record.stem, ".csv") if record.suffix == ".csv" else (record.name, "")
     name = re.compile(rf"({re.escape(stem)}(?:-spawned-\d+)?{re.escape(ending)})\.part-(\d+)-of-\d+")
     found: dict[Path, dict[int, Path]] = {}
-    for path in _beside(record):
+    for path in _list_neighbours(record):
         if match := name.fullmatch(path.name):
             found.setdefault(record.with_name(match[1]), {})[int(match[2])] = path
     return found
 
 
-def _beside(record: Path) -> Iterator[Path]:
+def _list_neighbours(record: Path) -> Iterator[Path]:
     return record.parent.iterdir() if record.parent.is_dir() else iter(())
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.markov.analysis import Analysis as Analysis
     from haloscope.markov.analysis import Decoded as Decoded
-    from haloscope.markov.analysis import Options as Options
+    from haloscope.markov.analysis import RegimeAnalysis as RegimeAnalysis
+    from haloscope.markov.analysis import RegimeOptions as RegimeOptions
     from haloscope.markov.analysis import Regimes as Regimes
-    from haloscope.markov.analysis import View as View
+    from haloscope.markov.analysis import RunTimings as RunTimings
     from haloscope.markov.analysis import analyse as analyse
     from haloscope.markov.analysis import find_regimes as find_regimes
     from haloscope.markov.analysis import representative as representative

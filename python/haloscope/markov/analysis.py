@@ -15,7 +15,7 @@ from haloscope.base.errors import UsageError
 from haloscope.markov.fitting.chains import Sequences
 from haloscope.markov.fitting.regime_model import Criterion, RegimeModel, select
 from haloscope.markov.fitting.whole_machine import MachineModel, WholeMachine, whole_machine
-from haloscope.markov.statistics.added_time import Added, added
+from haloscope.markov.statistics.added_time import Added, measure_added_time
 from haloscope.markov.statistics.distributions import rank_medians
 from haloscope.markov.statistics.fit_quality import Goodness, goodness
 from haloscope.markov.statistics.samples import Sample
@@ -24,12 +24,12 @@ from haloscope.markov.timings import Reduction, Timings
 from haloscope.profile import kernels
 
 __all__ = [
-    "Analysis",
     "Decoded",
     "Fit",
-    "Options",
+    "RegimeAnalysis",
+    "RegimeOptions",
     "Regimes",
-    "View",
+    "RunTimings",
     "analyse",
     "decode_all",
     "find_regimes",
@@ -138,7 +138,7 @@ class Decoded:
 
 
 @dataclass(frozen=True)
-class View:
+class RunTimings:
     """A run: every rank's times in `whole`, T_k^max in `slowest`; `training` are rows of `whole`.
 
     `slowest` is `whole` itself if that is one series already.
@@ -176,7 +176,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Options:
+class RegimeOptions:
     """How regimes are found; docs/reference/regimes.md has the method.
 
     `states` is the number of regimes, 1 to 32, or what chooses it: `elbow`, `bic`, `aic` or `icl`.
@@ -222,12 +222,12 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Analysis:
+class RegimeAnalysis:
     """The regimes of every rank's times, and of T^max; the same object if there is one series."""
 
     ranks: Fit
     slowest: Fit
-    options: Options
+    options: RegimeOptions
     machine: WholeMachine | None = None
 
     @property
@@ -294,17 +294,17 @@ class Analysis:
         last = regimes.model.n_regimes
         is_slow = (states >= last - slow) & (states < last)
         found = self.episodes if slow else self.episodes.clear()
-        return added(timings.durations, is_slow, found, timings.ranks.tolist(), timings.hosts)
+        return measure_added_time(timings.durations, is_slow, found, timings.ranks.tolist(), timings.hosts)
 
     @cached_property
-    def view(self) -> View:
+    def view(self) -> RunTimings:
         """The times and regimes as the figures take them."""
         whole = Decoded.of(self.ranks.regimes)
         slowest = Decoded.of(self.slowest.regimes) if self.several else whole
-        return View(whole, slowest, self.ranks.regimes.training)
+        return RunTimings(whole, slowest, self.ranks.regimes.training)
 
 
-def analyse(timings: Timings, options: Options) -> Analysis:
+def analyse(timings: Timings, options: RegimeOptions) -> RegimeAnalysis:
     """Fit and decode the times of all ranks, or the series that `options.reduce` asks for, and T^max.
 
     Raises `UsageError` for too few times for so many regimes.
@@ -314,10 +314,10 @@ def analyse(timings: Timings, options: Options) -> Analysis:
     ranks = fit_and_decode(timings, options)
     slowest = ranks if len(timings.ranks) == 1 else fit_and_decode(timings.reduced("max"), options)
     machine = _machine(timings, ranks.regimes, options) if options.machine_states else None
-    return Analysis(ranks, slowest, options, machine)
+    return RegimeAnalysis(ranks, slowest, options, machine)
 
 
-def _machine(timings: Timings, regimes: Regimes, options: Options) -> WholeMachine:
+def _machine(timings: Timings, regimes: Regimes, options: RegimeOptions) -> WholeMachine:
     model = MachineModel(
         regimes.model.n_regimes,
         options.machine_states,
@@ -328,7 +328,7 @@ def _machine(timings: Timings, regimes: Regimes, options: Options) -> WholeMachi
     return whole_machine(timings, regimes.training, slice(*options.instances), model)
 
 
-def fit_and_decode(timings: Timings, options: Options) -> Fit:
+def fit_and_decode(timings: Timings, options: RegimeOptions) -> Fit:
     """Fit and decode the rows of `timings`. Raises `UsageError`, `TimingsError`."""
     training = representative(timings, options.ranks_fitted)
     fitted = series_of(timings, training, slice(*options.instances))

@@ -10,7 +10,7 @@ from haloscope.base.errors import printable
 from haloscope.base.units import count_text, percent_text, time_text
 
 if TYPE_CHECKING:
-    from haloscope.markov.analysis import Analysis
+    from haloscope.markov.analysis import RegimeAnalysis
     from haloscope.markov.statistics.added_time import Added
 
 __all__ = ["answer"]
@@ -24,7 +24,7 @@ _NAMES = {
 _LEAST = 0.0005  # a share that would be shown as 0.0 %
 
 
-def answer(analysis: Analysis) -> list[str]:
+def answer(analysis: RegimeAnalysis) -> list[str]:
     """Return the two sentences, and a third one where the regimes themselves are in doubt."""
     found = analysis.added
     if found is None:
@@ -37,14 +37,14 @@ def answer(analysis: Analysis) -> list[str]:
     return [program, _machine(found, analysis), *_doubts(analysis)]
 
 
-def _machine(found: Added, analysis: Analysis) -> str:
+def _machine(found: Added, analysis: RegimeAnalysis) -> str:
     if not found.slow:
         return "The machine adds nothing that stands out: no regime is 1.25 times as slow as the fastest one."
     surely = "" if found.sure else " (which may be chance)"
     interval = f"[{100 * found.share_low:.1f}, {100 * found.share_high:.1f}]"
     return printable(
         f"The machine adds {time_text(found.added)} on average, {percent_text(found.share, 1)} of all time"
-        f" {interval}{surely}: {_where(found)}{_when(analysis)}."
+        f" {interval}{surely}: {_where(found)}{_describe_episode(analysis)}."
     )
 
 
@@ -60,7 +60,7 @@ def _where(found: Added) -> str:
     return ", ".join(told) or "in no place more than elsewhere"
 
 
-def _when(analysis: Analysis) -> str:
+def _describe_episode(analysis: RegimeAnalysis) -> str:
     """Return the episode of the whole machine that cost most, if there was one."""
     machine = analysis.episodes.filter(pl.col("kind") == "machine")
     if not len(machine):
@@ -70,7 +70,7 @@ def _when(analysis: Analysis) -> str:
     return f"; worst in the instances {count_text(row['first'])} to {count_text(row['last'])}{start}"
 
 
-def _doubts(analysis: Analysis) -> list[str]:
+def _doubts(analysis: RegimeAnalysis) -> list[str]:
     verdicts = analysis.goodness.verdicts
     if not verdicts:
         return []

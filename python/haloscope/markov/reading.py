@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from haloscope.base.arrays import Floats, Indices, Integers
 from haloscope.base.errors import HaloscopeError, ProfileError, UsageError, printable
 from haloscope.base.units import ranks_text
-from haloscope.markov.timings import Timings, checked
+from haloscope.markov.timings import Timings, check_timings
 from haloscope.profile import Profile
 from haloscope.profile.importing import kind_of_foreign
-from haloscope.profile.tables import QUANTITIES, Series
+from haloscope.profile.tables import QUANTITIES, InstanceSeries
 
 __all__ = ["read_timings", "series_of", "timings_of"]
 
@@ -61,7 +61,7 @@ def of_matrix(path: Path, region: str | None, arrays: dict[str, NDArray[np.gener
     }
     numbers = np.arange(len(durations)) if ranks is None else ranks.astype(np.int64)
     names = [None] * len(durations) if hosts is None else [str(host) for host in hosts]
-    return checked(path.stem, region, durations, numbers, names, others)
+    return check_timings(path.stem, region, durations, numbers, names, others)
 
 
 def _numbers(path: Path, name: str, array: NDArray[np.generic]) -> Floats:
@@ -136,7 +136,7 @@ def _of_rows(path: Path, region: str | None, frame: pl.DataFrame) -> Timings:
             matrices[column.name][rows, columns] = column.cast(pl.Float64).to_numpy()
     durations = matrices.pop("duration")
     hosts = _hosts(frame, rows, len(ranks))
-    return checked(path.stem, region, durations, ranks.astype(np.int64), hosts, matrices)
+    return check_timings(path.stem, region, durations, ranks.astype(np.int64), hosts, matrices)
 
 
 def _with_keys(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
@@ -221,7 +221,7 @@ def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Tim
 
 def series_of(profile: Profile) -> list[str]:
     """Return the full names of the regions whose instances the profile keeps."""
-    paths = np.unique(profile.data.guarded(lambda: Series.of(profile.data)).paths)
+    paths = np.unique(profile.data.guarded(lambda: InstanceSeries.of(profile.data)).paths)
     return [profile.regions.full_names[path] for path in paths.tolist()]
 
 
@@ -245,7 +245,7 @@ def timings_of(profile: Profile, region: str | None = None) -> Timings:
     hosts = [profile.hosts.names[code] if code >= 0 else None for code in codes.tolist()]
     name = profile.path.stem
     others = _Recorded(profile, instances.path, ranks, instances.duration.shape)
-    timings = checked(name, instances.path, instances.duration, ranks, hosts, others)
+    timings = check_timings(name, instances.path, instances.duration, ranks, hosts, others)
     silent = np.setdiff1d(np.arange(int(profile.info.get("ranks") or 0)), ranks)
     if not len(silent):
         return timings

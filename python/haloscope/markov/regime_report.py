@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from haloscope.base.errors import TimingsError, UsageError
-from haloscope.markov.analysis import Analysis, Options, analyse
+from haloscope.markov.analysis import RegimeAnalysis, RegimeOptions, analyse
 from haloscope.markov.figures.regimes_page import write_regimes_page
 from haloscope.markov.reading import read_timings
 from haloscope.markov.results import Results, results_of
@@ -22,7 +22,7 @@ __all__ = ["regimes"]
 
 def regimes(
     files: File | Sequence[File | Sequence[File]],
-    options: Options | None = None,
+    options: RegimeOptions | None = None,
     *,
     region: str | None = None,
     output: File | None = None,
@@ -44,14 +44,14 @@ def regimes(
 
     >>> results = haloscope.regimes(["fixed.halo", "dynamic.halo"], region="matvec", output="both.html")
     >>> results.frame.select("file", "regime", "mean", "share")
-    >>> print(results.told()[-1])
+    >>> print(results.describe()[-1])
     """
     step = progress or _nothing
     methods = [[files]] if isinstance(files, (str, PathLike)) else [_runs(one) for one in files]
     _check(methods, model)
     paths = [Path(path) for path in chain(*methods)]
     analyses = [
-        _analysed(path, name, region, options or Options(), step)
+        _analysed(path, name, region, options or RegimeOptions(), step)
         for path, name in zip(paths, _names(paths), strict=True)
     ]
     if model is not None:
@@ -96,8 +96,8 @@ def _names(files: Sequence[Path]) -> list[str]:
 
 
 def _analysed(
-    path: Path, name: str, region: str | None, options: Options, progress: Callable[[str], None]
-) -> Analysis:
+    path: Path, name: str, region: str | None, options: RegimeOptions, progress: Callable[[str], None]
+) -> RegimeAnalysis:
     progress(f"reading {name}")
     timings = replace(read_timings(path, region), name=name)
     progress(f"fitting {name}")

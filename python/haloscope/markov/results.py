@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import printable
-from haloscope.markov.analysis import Analysis, Fit
+from haloscope.markov.analysis import Fit, RegimeAnalysis
 from haloscope.markov.answer import answer
 from haloscope.markov.statistics.comparison import compare_distributions, regime_means, regime_table, sentence
 from haloscope.markov.statistics.repeated import FASTER, faster_by_runs
@@ -28,10 +28,10 @@ __all__ = [
     "ClaimMethod",
     "Results",
     "claims",
+    "describe_fit",
     "fits",
     "regime_frame",
     "results_of",
-    "told",
 ]
 
 _WRONG = 0.05  # the share of commands in which any sentence may be wrong that is called sure
@@ -46,7 +46,7 @@ class ClaimMethod:
     """A method: its name and its runs."""
 
     name: str
-    runs: Sequence[Analysis]
+    runs: Sequence[RegimeAnalysis]
 
 
 @dataclass(frozen=True)
@@ -198,22 +198,22 @@ class Results:
     slowest: pl.DataFrame | None
     lines: list[str]
     tests: pl.DataFrame
-    analyses: Sequence[Analysis]
+    analyses: Sequence[RegimeAnalysis]
 
-    def told(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Return the sentences for people: how each model was fitted, and what differs."""
         several = len(self.analyses) > 1
         fitted = [
             f"{printable(analysis.name)}: {line}" if several else line
             for analysis in self.analyses
-            for line in (*answer(analysis), *told(analysis))
+            for line in (*answer(analysis), *describe_fit(analysis))
         ]
         alone = _ONE_RUN in self.lines  # tests speak of runs, not of methods
         tests = self.tests.filter(self.tests["regime"].is_null() & alone)
         return [*fitted, *self.lines, *(printable(_test_told(row)) for row in tests.to_dicts())]
 
 
-def results_of(analyses: Sequence[Analysis], methods: Sequence[int] | None = None) -> Results:
+def results_of(analyses: Sequence[RegimeAnalysis], methods: Sequence[int] | None = None) -> Results:
     """Return what is printed of the analyses, and stands on the page.
 
     `methods` says of each analysis which method it is a run of, from 0; by default each is a
@@ -237,7 +237,7 @@ def results_of(analyses: Sequence[Analysis], methods: Sequence[int] | None = Non
     return Results(kept, other, lines, tests, tuple(analyses))
 
 
-def _grouped(analyses: Sequence[Analysis], methods: Sequence[int]) -> list[ClaimMethod]:
+def _grouped(analyses: Sequence[RegimeAnalysis], methods: Sequence[int]) -> list[ClaimMethod]:
     """Return the methods with their runs, called as their runs are as far as these agree."""
     runs = [
         [one for one, of in zip(analyses, methods, strict=True) if of == index]
@@ -290,7 +290,7 @@ def regime_frame(samples: Sequence[Sample], regions: Sequence[str | None], n: in
     return pl.concat(frames)
 
 
-def fits(analyses: Sequence[Analysis]) -> list[dict[str, Any]]:
+def fits(analyses: Sequence[RegimeAnalysis]) -> list[dict[str, Any]]:
     """Return how each model was fitted, a record each."""
     return [
         {"file": analysis.name, "series": name, "starts": analysis.options.starts, **_fit(found)}
@@ -313,7 +313,7 @@ def _fit(found: Fit) -> dict[str, Any]:
     }
 
 
-def told(analysis: Analysis) -> list[str]:
+def describe_fit(analysis: RegimeAnalysis) -> list[str]:
     """Return what a person has to know of a fit: how it was done, and what went wrong."""
     ranks = analysis.series[0][1]
     lines = [_fit_told({"starts": analysis.options.starts, **_fit(ranks)}, analysis)]
@@ -322,7 +322,7 @@ def told(analysis: Analysis) -> list[str]:
         if found.at_ceiling and found.curves is not None:
             lines.append(f"warning: {name}: {_CEILING.format(len(found.curves))}")
     if analysis.machine is not None:
-        lines += analysis.machine.told()
+        lines += analysis.machine.describe()
     verdicts = analysis.goodness.verdicts
     lines += [f"warning: {line}" for line in verdicts]
     if any("bad model" in line for line in verdicts):
@@ -332,7 +332,7 @@ def told(analysis: Analysis) -> list[str]:
     return [printable(line) for line in lines]
 
 
-def _fit_told(row: dict[str, Any], analysis: Analysis) -> str:
+def _fit_told(row: dict[str, Any], analysis: RegimeAnalysis) -> str:
     chosen, criterion = "", analysis.options.states
     if isinstance(criterion, str):
         chosen = f", chosen by {'the elbow' if criterion == 'elbow' else criterion.upper()}"

@@ -12,7 +12,7 @@ from haloscope.base.arrays import Flags, Floats, Indices, Integers
 from haloscope.base.errors import ProfileError
 from haloscope.base.units import ranks_text
 
-__all__ = ["REDUCED", "Reduction", "Timings", "checked"]
+__all__ = ["REDUCED", "Reduction", "Timings", "check_timings"]
 
 Reduction = Literal["max", "median", "mean"]
 REDUCED = -1  # the rank of a series that stands for all ranks
@@ -152,7 +152,7 @@ _MOST_WRONG = 0.1  # the largest share of a rank's instances, and of all, that m
 _ROWS_AT_A_TIME = 16  # a megabyte of 8192 instances: the second reading finds them in the cache
 
 
-def checked(
+def check_timings(
     name: str,
     region: str | None,
     durations: Floats,

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from haloscope.predict.bench.foreign import read_osu as read_osu
     from haloscope.predict.bench.surroundings import noise as noise
     from haloscope.predict.bench.sweep import Sweep as Sweep
-    from haloscope.predict.budget import Launch as Launch
     from haloscope.predict.budget import Measuring as Measuring
+    from haloscope.predict.budget import TrialLaunch as TrialLaunch
     from haloscope.predict.budget import few_calls as few_calls
     from haloscope.predict.budget import measure_within as measure_within
     from haloscope.predict.collective_model import ALGORITHMS as ALGORITHMS
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from haloscope.predict.kinds import Kind as Kind
     from haloscope.predict.kinds import kind_of as kind_of
     from haloscope.predict.law import Estimate as Estimate
+    from haloscope.predict.laws import CollectiveLaws as CollectiveLaws
     from haloscope.predict.laws import Decision as Decision
-    from haloscope.predict.laws import Laws as Laws
     from haloscope.predict.laws import Way as Way
     from haloscope.predict.machine import Level as Level
     from haloscope.predict.machine import Machine as Machine

@@ -24,7 +24,7 @@ from haloscope.predict.laws import DEFAULT, Way
 if TYPE_CHECKING:
     from haloscope.predict.machine import Machine
 
-__all__ = ["Launch", "Measuring", "expected_saving", "few_calls", "measure_within"]
+__all__ = ["Measuring", "TrialLaunch", "expected_saving", "few_calls", "measure_within"]
 
 _UNKNOWN = 0.7  # deviation of the logarithm of a time of which nothing is known but the library's own choice
 _SLOWER = 0.2  # by which an algorithm is slower than that, in the mean
@@ -38,7 +38,7 @@ Place = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class Launch:
+class TrialLaunch:
     """One launch: a way on so many ranks, at these sizes."""
 
     way: Way
@@ -88,7 +88,7 @@ class Measuring:
         self._gone: set[tuple[Way, int, int]] = set()
         self._launch = _LAUNCH
 
-    def add(self, launch: Launch, times: Mapping[int, float], seconds: float) -> None:
+    def add(self, launch: TrialLaunch, times: Mapping[int, float], seconds: float) -> None:
         """Note what a launch brought, by size, and its seconds; a size that is missing is not tried again."""
         self._gone |= {(launch.way, launch.ranks, size) for size in launch.sizes}
         spent = sum(times.values()) * self._calls
@@ -100,7 +100,7 @@ class Measuring:
             known.update({(launch.ranks, size): time for size, time in times.items()})
             self._laws[launch.way], self._said[launch.way] = Law(self._growths, known), {}
 
-    def next(self) -> Launch | None:
+    def next(self) -> TrialLaunch | None:
         """Return what should save the most for each second of measuring; None where nothing is worth it.
 
         The library's own choice comes first, at all points: that is what the others are compared with.
@@ -108,11 +108,11 @@ class Measuring:
         own = [launch for launch in self._launches() if launch.way.algorithm == DEFAULT]
         if own:
             return own[0]
-        best: tuple[float, Launch | None] = (0.0, None)
+        best: tuple[float, TrialLaunch | None] = (0.0, None)
         least = _WORTH * sum(
             weight * min(self._there(place).values(), default=0.0) for place, weight in self._weights.items()
         )
-        places: dict[Hashable, list[Launch]] = {}
+        places: dict[Hashable, list[TrialLaunch]] = {}
         for launch in self._launches():
             places.setdefault(self._place(launch), []).append(launch)
         for place, launches in places.items():
@@ -130,20 +130,22 @@ class Measuring:
                 found[place] = min(there, key=lambda way: there[way])
         return found
 
-    def _launches(self) -> Iterable[Launch]:
+    def _launches(self) -> Iterable[TrialLaunch]:
         for way in self._ways:
             lines: dict[int, list[int]] = {}
             for collective, ranks, size in self._weights:
                 if collective == way.collective and (way, ranks, size) not in self._gone:
                     lines.setdefault(ranks, []).append(size)
             for ranks, sizes in lines.items():
-                yield Launch(way, ranks, tuple(sorted(sizes)))
+                yield TrialLaunch(way, ranks, tuple(sorted(sizes)))
 
-    def _place(self, launch: Launch) -> Hashable:
+    def _place(self, launch: TrialLaunch) -> Hashable:
         """What launches have in common that can be one."""
         return self._kinds.get(launch.way, launch.way), launch.way in self._kinds, launch.ranks
 
-    def _worth(self, launches: Sequence[Launch], least: float, cost: float) -> tuple[float, Launch] | None:
+    def _worth(
+        self, launches: Sequence[TrialLaunch], least: float, cost: float
+    ) -> tuple[float, TrialLaunch] | None:
         """Return the most that launches at one place save a second, with which to begin and at which sizes.
 
         They cost so many seconds besides their calls. None if what they save is below `least`.
@@ -160,9 +162,9 @@ class Measuring:
             return None
         first = taken[0][2]
         sizes = tuple(sorted(size for _, _, launch, size in taken if launch is first))
-        return best_ratio, Launch(first.way, first.ranks, sizes)
+        return best_ratio, TrialLaunch(first.way, first.ranks, sizes)
 
-    def _savings(self, launch: Launch) -> Iterable[tuple[float, float, Launch, int]]:
+    def _savings(self, launch: TrialLaunch) -> Iterable[tuple[float, float, TrialLaunch, int]]:
         """Yield what each size of a launch is expected to save, and the seconds of its calls."""
         for size in launch.sizes:
             place = launch.way.collective, launch.ranks, size
@@ -197,7 +199,7 @@ class Measuring:
 
 
 def measure_within(
-    measuring: Measuring, measure: Callable[[Launch], tuple[Mapping[int, float], float]], budget: float
+    measuring: Measuring, measure: Callable[[TrialLaunch], tuple[Mapping[int, float], float]], budget: float
 ) -> float:
     """Measure until `budget` seconds are over, or nothing is worth it; return the seconds taken.
 

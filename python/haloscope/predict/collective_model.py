@@ -26,18 +26,18 @@ import polars as pl
 from haloscope.base.errors import MachineError, UsageError
 from haloscope.predict import paper
 from haloscope.predict import schedule as schedules
-from haloscope.predict.laws import Laws
+from haloscope.predict.laws import CollectiveLaws
 from haloscope.predict.machine import Machine
 from haloscope.predict.machine_files import load_machine
 from haloscope.predict.observation import Observation, Theta
 from haloscope.predict.prediction import predict
-from haloscope.predict.schedule import Plan, uses
+from haloscope.predict.schedule import CollectivePlan, uses
 
 __all__ = ["ALGORITHMS", "FORMULAS", "algorithms_of", "hockney", "model", "time_of"]
 
 _MOST_SEGMENTS = 1 << 14
 _ADDING = ("reduce", "allreduce", "reduce_scatter", "reduce_scatter_block")
-Time = Callable[["Machine", "Plan"], float]
+Time = Callable[["Machine", "CollectivePlan"], float]
 _PAPER: Mapping[tuple[str, str], Callable[..., Decimal]] = {
     ("bcast", "pipeline"): paper.broadcast_pipeline,
     ("bcast", "binomial"): paper.broadcast_binomial,
@@ -61,7 +61,7 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
 """Those of Derin's paper; `algorithms_of` has those of the other formulas."""
 
 
-def hockney(machine: Machine, collective: str, algorithm: str, plan: Plan) -> float:
+def hockney(machine: Machine, collective: str, algorithm: str, plan: CollectivePlan) -> float:
     """Return seconds until the last rank is done.
 
     Raises `MachineError` for what the machine does not state, `UsageError` for an algorithm that
@@ -140,16 +140,16 @@ def time_of(formula: str, collective: str, algorithm: str, machine: Machine) -> 
     return partial(_by_hockney if formula == "hockney" else _by_fit, collective, algorithm)
 
 
-def _by_paper(formula: Callable[..., Decimal], machine: Machine, plan: Plan) -> float:
+def _by_paper(formula: Callable[..., Decimal], machine: Machine, plan: CollectivePlan) -> float:
     chains = [plan.fanout] if formula is paper.broadcast_chain else []
     return float(formula(machine.latency, plan.ranks, *chains))
 
 
-def _by_hockney(collective: str, algorithm: str, machine: Machine, plan: Plan) -> float:
+def _by_hockney(collective: str, algorithm: str, machine: Machine, plan: CollectivePlan) -> float:
     return hockney(machine, collective, algorithm, plan)
 
 
-def _by_fit(collective: str, algorithm: str, machine: Machine, plan: Plan) -> float:
+def _by_fit(collective: str, algorithm: str, machine: Machine, plan: CollectivePlan) -> float:
     return predict(
         machine, collective, algorithm, plan.ranks, plan.bytes, segment=plan.segment, fanout=plan.fanout
     )
@@ -196,7 +196,7 @@ def model(
     if formula == "law":
         return _by_laws(machine, known, ranks, sizes, segment)
     rows = [
-        (*place, count, size, time(machine, Plan(count, size, segment, chains)))
+        (*place, count, size, time(machine, CollectivePlan(count, size, segment, chains)))
         for place, time in formulas.items()
         for count in ranks
         for size in sizes
@@ -212,7 +212,7 @@ def _by_laws(
     segment: int,
 ) -> pl.DataFrame:
     """Return rows with the bounds of their intervals, for all that was measured with such segments."""
-    laws = Laws.of_machine(machine)
+    laws = CollectiveLaws.of_machine(machine)
     ways = [
         way
         for name, ones in known.items()

@@ -140,7 +140,7 @@ class Law:
         exact = np.flatnonzero(sizes == size)
         if len(exact):
             return float(middles[exact[0]]), float(widths[exact[0]]), 0.0
-        return _between(sizes.astype(np.float64), middles, widths, float(size))
+        return _interpolate(sizes.astype(np.float64), middles, widths, float(size))
 
     def _design(self, ranks: int) -> Floats:
         """Return seconds of each pair of patterns at so many ranks: pairs × (1, latencies, of a byte)."""
@@ -276,7 +276,7 @@ def _not_negative(left: Floats, right: Floats, expected: Floats) -> Floats:
     return found
 
 
-def _between(sizes: Floats, middles: Floats, widths: Floats, size: float) -> tuple[float, float, float]:
+def _interpolate(sizes: Floats, middles: Floats, widths: Floats, size: float) -> tuple[float, float, float]:
     """Return what a line between two sizes says, and how far lines from either side are off it."""
     if len(sizes) == 1:
         return float(middles[0]), float(widths[0]), float("inf")

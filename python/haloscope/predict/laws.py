@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from haloscope.predict.machine import Machine
 
-__all__ = ["Decision", "Laws", "Way"]
+__all__ = ["CollectiveLaws", "Decision", "Way"]
 
 DEFAULT = "default"
 _HELD = 0.95  # the share of points that an interval should hold
@@ -62,7 +62,7 @@ class Decision:
 Times = Mapping[tuple[int, int], float]
 
 
-class Laws:
+class CollectiveLaws:
     """What was measured of every algorithm, as laws that go beyond it."""
 
     def __init__(self, times: Mapping[Way, Times], machine: Machine | None = None) -> None:
@@ -72,7 +72,7 @@ class Laws:
         self._laws = {way: Law(self._growths, points, widths=self._widths) for way, points in times.items()}
 
     @classmethod
-    def of(cls, points: pl.DataFrame, machine: Machine | None = None) -> Laws:
+    def of(cls, points: pl.DataFrame, machine: Machine | None = None) -> CollectiveLaws:
         """Return the laws of the points of a sweep that were measured, on a machine if it is described.
 
         A machine's levels tell what messages cost that cross more of them than any that was measured.
@@ -88,7 +88,7 @@ class Laws:
         return cls(times, machine)
 
     @classmethod
-    def of_machine(cls, machine: Machine) -> Laws:
+    def of_machine(cls, machine: Machine) -> CollectiveLaws:
         """Return the laws of its measured points. Raises `UsageError` if it has none."""
         times: dict[Way, dict[tuple[int, int], float]] = {}
         for model in machine.fitted:
@@ -165,8 +165,8 @@ class Laws:
     def _stand_ins(self, way: Way, ranks: int, size: int) -> Iterator[Way | None]:
         """Yield the algorithms that were the choice around a point; None for an unknown one."""
         law, times = self._laws[way], self._times[way]
-        for count in _around(law.ranks.tolist(), ranks):
-            for near in _around(law.sizes.tolist(), size):
+        for count in _find_neighbours(law.ranks.tolist(), ranks):
+            for near in _find_neighbours(law.sizes.tolist(), size):
                 time = times.get((count, near))
                 if time is None:
                     continue
@@ -208,7 +208,7 @@ class Laws:
 _UNKNOWN = Estimate(float("nan"), 0.0, float("inf"))
 
 
-def _around(values: list[int], value: int) -> list[int]:
+def _find_neighbours(values: list[int], value: int) -> list[int]:
     """Return the value if it is there, else those next to it."""
     if value in values:
         return [value]

@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from haloscope.base import units
 from haloscope.base.arrays import Floats
 from haloscope.base.errors import UsageError
-from haloscope.predict.schedule import Plan
+from haloscope.predict.schedule import CollectivePlan
 
 __all__ = [
     "FittedAlgorithm",
@@ -137,7 +137,7 @@ class Link(_Rules):
         return [one.first for one in pieces], costs
 
 
-def placed(levels: Sequence[Level], mapping: str, ranks: int) -> list[int]:
+def place_ranks(levels: Sequence[Level], mapping: str, ranks: int) -> list[int]:
     """Return the core of each rank. Raises `UsageError` for what does not exist or has no room."""
     cores, node = levels[-1].cores, _node(levels)
     if not 0 < ranks <= cores:
@@ -195,7 +195,7 @@ class Matrix(_Rules):
         return self
 
 
-def generic_rows(plans: Sequence[Plan]) -> Floats:
+def generic_rows(plans: Sequence[CollectivePlan]) -> Floats:
     """Return 1, log2 P, P, m, m log2 P, m P: what trees, rings and linear algorithms cost."""
     ranks = np.array([plan.ranks for plan in plans], np.float64)
     size = np.array([plan.bytes for plan in plans], np.float64)
@@ -315,7 +315,7 @@ class Machine(_Rules):
         As the launchers' --map-by: `node` deals to the nodes, another level's name (or `socket`,
         `numa` …: the first word, in any case) to its units in a node, one node after the other.
         """
-        return placed(self.levels, mapping, self.cores if ranks is None else ranks)
+        return place_ranks(self.levels, mapping, self.cores if ranks is None else ranks)
 
     def changes(self, ranks: int) -> list[Level]:
         """Return the levels that fewer than `ranks` processes fill: beyond each, messages go farther."""

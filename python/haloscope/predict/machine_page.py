@@ -9,7 +9,7 @@ from haloscope.base.errors import printable
 from haloscope.base.units import bytes_text, time_text
 from haloscope.predict.machine import Link, Machine
 from haloscope.predict.machine_files import machine_text
-from haloscope.predict.model_page import escaped
+from haloscope.predict.model_page import escape_markup
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
 
@@ -31,7 +31,7 @@ def write_machine_page(machine: Machine, output: str | Path) -> None:
     about = [
         ["Machine", printable(machine.description)],
         ["Measured with", printable(machine.source)],
-        *([printable(name), _said(link)] for name, link in links.items()),
+        *([printable(name), _describe_link(link)] for name, link in links.items()),
     ]
     figures = [_levels(links), _times(links), _gaps(links), _matrix(machine)]
     data = {
@@ -44,7 +44,7 @@ def write_machine_page(machine: Machine, output: str | Path) -> None:
     write(page("p2p.html", title, ["p2p.js"], data, "predict"), Path(output))
 
 
-def _said(link: Link) -> str:
+def _describe_link(link: Link) -> str:
     words = [f"latency {time_text(float(link.latency))}"]
     if link.bandwidth:
         words.append(f"bandwidth {float(link.bandwidth) * 1e-9:.4g} GB/s")
@@ -62,7 +62,7 @@ def _levels(links: dict[str, Link]) -> dict[str, Any]:
     bounds = [link.latency_interval or (link.latency,) * 2 for link in links.values()]
     trace = {
         "type": "bar",
-        "x": [escaped(name) for name in links],
+        "x": [escape_markup(name) for name in links],
         "y": times,
         "marker": {"color": _COLOURS[0]},
         "text": [time_text(time) for time in times],
@@ -131,7 +131,7 @@ def _gaps(links: dict[str, Link]) -> dict[str, Any] | None:
                 {
                     "type": "scatter",
                     "mode": "lines+markers",
-                    "name": escaped(name),
+                    "name": escape_markup(name),
                     "x": list(apart),
                     "y": speeds,
                     "line": {"color": _COLOURS[index % len(_COLOURS)], "width": 2},
@@ -183,7 +183,7 @@ def _dots(name: str, link: Link, colour: str) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": escaped(name),
+        "name": escape_markup(name),
         "x": [one.bytes for one in points],
         "y": middle,
         "marker": {"color": colour, "size": 6},
@@ -213,7 +213,7 @@ def _fitted(name: str, link: Link, colour: str) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": f"{escaped(name)}, fitted",
+        "name": f"{escape_markup(name)}, fitted",
         "x": x,
         "y": y,
         "line": {"color": colour, "width": 1.5},

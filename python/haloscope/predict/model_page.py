@@ -72,11 +72,11 @@ def topology(machine: Machine, ranks: Sequence[int]) -> dict[str, Any]:
         }
         for at in (level.cores + 0.5 for level in changes)
     ]
-    labels = [{"x": level.cores + 0.5, "text": escaped(level.name)} for level in changes]
+    labels = [{"x": level.cores + 0.5, "text": escape_markup(level.name)} for level in changes]
     return {"shapes": lines, "labels": labels}
 
 
-def escaped(name: str) -> str:
+def escape_markup(name: str) -> str:
     """Return a name as Plotly shows it: < and & would be markup."""
     return printable(name).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 

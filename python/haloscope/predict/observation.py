@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from haloscope.base.arrays import Floats, Integers, Integers32
-from haloscope.predict.schedule import Durations, Plan, Schedule, execute, schedule
+from haloscope.predict.schedule import CollectivePlan, Durations, Schedule, execute, schedule
 
 if TYPE_CHECKING:
     from haloscope.predict.machine import Level, Machine
@@ -72,7 +72,7 @@ class Observation:
 
     @classmethod
     def of(
-        cls, machine: Machine, collective: str, algorithm: str, plan: Plan, mapping: str = "core"
+        cls, machine: Machine, collective: str, algorithm: str, plan: CollectivePlan, mapping: str = "core"
     ) -> Observation | None:
         """Return the observation, or None if the algorithm's messages are not known."""
         made = schedule(collective, algorithm, plan)

@@ -12,8 +12,8 @@ import polars as pl
 from haloscope.base.errors import UsageError
 from haloscope.predict.machine import FittedAlgorithm, Machine, generic_rows
 from haloscope.predict.observation import Observation, Theta
-from haloscope.predict.schedule import Plan
-from haloscope.predict.sweep_fitting import measured
+from haloscope.predict.schedule import CollectivePlan
+from haloscope.predict.sweep_fitting import select_fittable_points
 
 __all__ = ["Chosen", "choose", "error_summary", "error_table", "errors", "losses", "predict"]
 
@@ -45,7 +45,7 @@ def predict(
     Raises `UsageError` if nothing was fitted to it.
     """
     model = _of(machine, collective, algorithm)
-    return _time(machine, model, Plan(ranks, size, segment, fanout), mapping)
+    return _time(machine, model, CollectivePlan(ranks, size, segment, fanout), mapping)
 
 
 def choose(
@@ -73,7 +73,7 @@ def choose(
             (model := _of(machine, collective, algorithm)).number,
             segment,
             fanout,
-            _time(machine, model, Plan(ranks, size, segment, fanout), mapping),
+            _time(machine, model, CollectivePlan(ranks, size, segment, fanout), mapping),
         )
         for algorithm, segment, fanout in options
     ]
@@ -102,7 +102,7 @@ def _of(machine: Machine, collective: str, algorithm: str) -> FittedAlgorithm:
     )
 
 
-def _time(machine: Machine, model: FittedAlgorithm, plan: Plan, mapping: str) -> float:
+def _time(machine: Machine, model: FittedAlgorithm, plan: CollectivePlan, mapping: str) -> float:
     if model.generic:
         return float((generic_rows([plan]) @ np.array(model.generic))[0])
     observation = Observation.of(machine, model.collective, model.algorithm, plan, mapping)
@@ -140,7 +140,7 @@ def errors(machine: Machine, points: pl.DataFrame) -> pl.DataFrame:
     Points of algorithms to which nothing was fitted are left out.
     """
     known = {(model.collective, model.algorithm) for model in machine.fitted}
-    done = measured(points)
+    done = select_fittable_points(points)
     keep = [pair in known for pair in done.select("collective", "algorithm").iter_rows()]
     done = done.filter(pl.Series(keep, dtype=pl.Boolean))
     modelled = [
@@ -185,7 +185,7 @@ def losses(machine: Machine, points: pl.DataFrame) -> pl.DataFrame:
     own choice; where there is only one there is nothing to choose. `loss` is relative; it is
     `significant` if the two intervals of the median do not overlap.
     """
-    done = measured(points).filter(pl.col("algorithm") != "default")
+    done = select_fittable_points(points).filter(pl.col("algorithm") != "default")
     keys = ["collective", "ranks", "bytes", "mapping"]
     rows = [_loss(machine, group) for _, group in done.group_by(keys, maintain_order=True) if len(group) > 1]
     if not rows:

@@ -13,9 +13,9 @@ from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import UsageError
 from haloscope.predict.machine import FittedAlgorithm, Machine, Range, generic_rows
 from haloscope.predict.observation import EVERYTHING, Observation, Path, Theta
-from haloscope.predict.schedule import Plan
+from haloscope.predict.schedule import CollectivePlan
 
-__all__ = ["bootstrap", "fit", "fit_points", "measured", "spread"]
+__all__ = ["bootstrap", "fit", "fit_points", "select_fittable_points", "spread"]
 
 _ROUNDS = 3
 _MOST_RANGES = 3
@@ -23,7 +23,7 @@ _MOST_POINTS = 120
 _MEASURED = ("ranks", "bytes", "segment", "fanout", "time")
 
 
-def measured(points: pl.DataFrame) -> pl.DataFrame:
+def select_fittable_points(points: pl.DataFrame) -> pl.DataFrame:
     """Return the points that can be fitted: done, with a time, of at least two ranks."""
     done = points.filter((pl.col("status") == "ok") & (pl.col("time") > 0) & (pl.col("ranks") >= 2))
     if done.is_empty():
@@ -40,7 +40,7 @@ def fit_points(
 ) -> tuple[FittedAlgorithm, ...]:
     """Fit every algorithm of a sweep's points."""
     fitted = []
-    groups = measured(points).group_by("collective", "algorithm", maintain_order=True)
+    groups = select_fittable_points(points).group_by("collective", "algorithm", maintain_order=True)
     for (collective, algorithm), group in groups:
         step(f"{collective} {algorithm}")
         fitted.append(_fit_group(str(collective), str(algorithm), group, machine, library))
@@ -65,7 +65,7 @@ def _fit_group(
     if len(group) > _MOST_POINTS:  # spread over all sizes and numbers of ranks
         group = group.sort("ranks", "bytes", "segment", "fanout").gather_every(-(-len(group) // _MOST_POINTS))
     times = group["time"].to_numpy()
-    plans = [Plan(*row) for row in group.select("ranks", "bytes", "segment", "fanout").iter_rows()]
+    plans = [CollectivePlan(*row) for row in group.select("ranks", "bytes", "segment", "fanout").iter_rows()]
     observations = [
         Observation.of(machine, collective, algorithm, plan, mapping or "core")
         for plan, mapping in zip(plans, group["mapping"], strict=True)
@@ -186,7 +186,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _generic(about: dict[str, Any], plans: Iterable[Plan], times: Floats) -> FittedAlgorithm:
+def _generic(about: dict[str, Any], plans: Iterable[CollectivePlan], times: Floats) -> FittedAlgorithm:
     rows = generic_rows(list(plans))
     found = fit(rows, times, np.full(rows.shape[1], np.nan))
     error = float(np.median(np.abs(rows @ found / times - 1)))

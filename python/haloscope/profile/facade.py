@@ -28,7 +28,7 @@ from haloscope.profile.tables.table_builders import build
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["RUN_COLUMNS", "Profile", "labelled", "open", "run_columns", "run_row"]
+__all__ = ["RUN_COLUMNS", "Profile", "label_table", "open", "run_columns", "run_row"]
 
 _NO_TRACE = "the run was recorded without a trace: record it with `haloscope run --trace`"
 
@@ -133,7 +133,7 @@ class Profile:
         return traces.read_trace(self.data)
 
     @property
-    def waiting(self) -> waits.Analysis:
+    def waiting(self) -> waits.WaitAnalysis:
         """What the trace tells about waiting: who waited for whom, why, and what matters.
 
         Raises `UsageError` if the run was recorded without a trace, `ProfileError` for damage.
@@ -191,7 +191,9 @@ def run_columns(profile: Profile) -> pl.DataFrame:
     return pl.DataFrame([run_row(profile)], schema=RUN_COLUMNS)
 
 
-def labelled(profile: Profile, name: str, exclusive: bool = False, region: str | None = None) -> pl.DataFrame:
+def label_table(
+    profile: Profile, name: str, exclusive: bool = False, region: str | None = None
+) -> pl.DataFrame:
     """Return a table of a profile with `RUN_COLUMNS` before it."""
     table = profile.table(name, exclusive=exclusive, region=region)
     return run_columns(profile).join(table, how="cross")

@@ -11,7 +11,7 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.watch.always_on import always as always
-    from haloscope.watch.diagnosis import Finding as Finding
+    from haloscope.watch.diagnosis import DoctorCheck as DoctorCheck
     from haloscope.watch.diagnosis import doctor as doctor
     from haloscope.watch.hangs import Told as Told
     from haloscope.watch.hangs import roll_calls as roll_calls
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from haloscope.watch.prometheus import exposition as exposition
     from haloscope.watch.prometheus import write_exposition as write_exposition
     from haloscope.watch.rates import RankNow as RankNow
-    from haloscope.watch.rates import Running as Running
+    from haloscope.watch.rates import RunningProgram as RunningProgram
     from haloscope.watch.recorded_run import env as env
     from haloscope.watch.recorded_run import run as run
     from haloscope.watch.recorder import Recorder as Recorder
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from haloscope.watch.recorder_settings import Recording as Recording
     from haloscope.watch.recovery import Recovery as Recovery
     from haloscope.watch.recovery import recover as recover
-    from haloscope.watch.thread_stacks import Frame as Frame
+    from haloscope.watch.thread_stacks import StackFrame as StackFrame
     from haloscope.watch.thread_stacks import plain as plain
 
 if not TYPE_CHECKING:

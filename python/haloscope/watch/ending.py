@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from haloscope.base.errors import shortened
+from haloscope.base.errors import shorten_text
 from haloscope.watch.live import Process, snapshot
 from haloscope.watch.recorder import Builds, Recorder
 from haloscope.watch.roll_call import roll_call
@@ -27,7 +27,7 @@ def ended_in(places: Sequence[Path], recorder: Recorder, world: str) -> str:
         return ""
     called = roll_call((), left)
     first = f"{called.verdict.text}: " if called.verdict.is_hang else ""
-    return shortened(first + "; ".join(called.groups), _LONGEST)
+    return shorten_text(first + "; ".join(called.groups), _LONGEST)
 
 
 def _as_it_was(process: Process) -> Process:

@@ -10,7 +10,7 @@ from typing import Any
 from haloscope.base.units import ranks_text
 from haloscope.watch.live import Process
 from haloscope.watch.monitor import Looking
-from haloscope.watch.rates import Running
+from haloscope.watch.rates import RunningProgram
 from haloscope.watch.recorder import Builds
 from haloscope.watch.roll_call import RollCall
 from haloscope.watch.thread_stacks import Resolver, Stack, ask, plain
@@ -25,7 +25,7 @@ _MOST_FRAMES = 24
 class Told:
     """The roll-call of one program."""
 
-    program: Running
+    program: RunningProgram
     roll: RollCall
     builds: Builds | None = None  # None: its ranks are on other nodes
 

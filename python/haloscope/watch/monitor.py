@@ -13,7 +13,7 @@ from typing import Any
 from haloscope.base.errors import RecorderError, UsageError
 from haloscope.watch.live import ANY, Process, Snapshot, Thread, parse, snapshot
 from haloscope.watch.places import holders, places_of_user
-from haloscope.watch.rates import Running, running
+from haloscope.watch.rates import RunningProgram, running
 from haloscope.watch.recorder import Builds
 
 __all__ = ["Looking", "dump", "top", "unread_text"]
@@ -21,7 +21,7 @@ __all__ = ["Looking", "dump", "top", "unread_text"]
 
 def top(
     run: str | Path | None = None, *, interval: float = 1.0, files: Sequence[Path | str] = ()
-) -> list[Running]:
+) -> list[RunningProgram]:
     """Return the programs that run under the recorder on this node, with rates over `interval` seconds.
 
     `run` is a run's identity, a program's name, a process or a directory of live records; without it, all
@@ -72,7 +72,7 @@ class Looking:
         """Whether what is looked at runs on this node, as far as it runs."""
         return not self._files
 
-    def programs(self, needed: bool = True) -> list[Running]:
+    def programs(self, needed: bool = True) -> list[RunningProgram]:
         """Return what runs. Raises `RecorderError` if it is `needed` and nothing that was asked for runs."""
         found = [program for program in running(self._before, self._after) if self._is_wanted(program)]
         if found or not needed:
@@ -84,7 +84,7 @@ class Looking:
             "haloscope run, or say in HALOSCOPE_LIVE where its live records are"
         )
 
-    def _is_wanted(self, program: Running) -> bool:
+    def _is_wanted(self, program: RunningProgram) -> bool:
         if self._run is None:
             return program.is_alive or bool(self._files)
         if Path(self._run).is_dir():
@@ -105,7 +105,7 @@ def _places(run: str | None) -> list[Path]:
     return places_of_user()
 
 
-def dump(programs: Sequence[Running], moment: float) -> dict[str, Any]:
+def dump(programs: Sequence[RunningProgram], moment: float) -> dict[str, Any]:
     """Return what `--format json` prints: both looks, and what follows from them."""
     return {
         "haloscope_top": 1,

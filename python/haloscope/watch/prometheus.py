@@ -8,7 +8,7 @@ from pathlib import Path
 
 from haloscope.base.files import write_whole
 from haloscope.watch.live import Process
-from haloscope.watch.rates import Running
+from haloscope.watch.rates import RunningProgram
 
 __all__ = ["exposition", "write_exposition"]
 
@@ -92,7 +92,7 @@ _METRICS = (
 )
 
 
-def exposition(programs: Sequence[Running]) -> str:
+def exposition(programs: Sequence[RunningProgram]) -> str:
     """Return the text: each metric with its help and type, then a sample a rank."""
     lines: list[str] = []
     for metric in _METRICS:
@@ -106,12 +106,12 @@ def exposition(programs: Sequence[Running]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_exposition(programs: Sequence[Running], output: Path) -> None:
+def write_exposition(programs: Sequence[RunningProgram], output: Path) -> None:
     """Replace a file by the text at once, as the exporter may read it at any time. Raises `OutputError`."""
     write_whole(output, exposition(programs), "metrics")
 
 
-def _labels(program: Running, process: Process) -> dict[str, str]:
+def _labels(program: RunningProgram, process: Process) -> dict[str, str]:
     return {"run": program.run, "program": process.program, "host": process.host, "rank": str(process.rank)}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from haloscope.watch.live import Process, Snapshot
 from haloscope.watch.roll_call import RollCall, roll_call
 
-__all__ = ["RankNow", "Running", "running"]
+__all__ = ["RankNow", "RunningProgram", "running"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class RankNow:
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningProgram:
     """A program that runs, or hangs: one MPI_COMM_WORLD."""
 
     run: str
@@ -97,13 +97,15 @@ def _rank(before: Process | None, process: Process, seconds: float) -> RankNow:
     )
 
 
-def running(before: Snapshot, after: Snapshot) -> list[Running]:
+def running(before: Snapshot, after: Snapshot) -> list[RunningProgram]:
     """Return the programs that both looks, or the later one, have seen; the oldest first."""
     earlier = before.worlds()
     found = []
     for world, processes in after.worlds().items():
         past = earlier.get(world, [])
-        found.append(Running(_run_of(processes), tuple(past), tuple(processes), _seconds(past, processes)))
+        found.append(
+            RunningProgram(_run_of(processes), tuple(past), tuple(processes), _seconds(past, processes))
+        )
     return found
 
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, cast
 
 from haloscope.base.environment import (
     earlier_preload,
-    forwarded,
-    launched,
+    forward_variables,
     outer_settings,
+    prepare_launch,
     recorder_environment,
 )
 from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
-from haloscope.base.launch import Launch, name_of, parse, resolve
+from haloscope.base.launch import LaunchCommand, name_of, parse, resolve
 from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import detect, statically_linked
 from haloscope.base.objects import Abi, is_elf
@@ -82,7 +82,7 @@ def run(
     earlier = earlier_preload(launch, os.environ)
     complete = recorder_environment(found, recorder, variables, earlier)
     complete |= tool_variables(complete, os.environ)
-    watched, environment = launched(launch, found, complete, os.environ)
+    watched, environment = prepare_launch(launch, found, complete, os.environ)
     places = partial(directories, identity, variables.get("HALOSCOPE_LIVE"))
     meanwhile = None
     if hang_after is not None:
@@ -127,7 +127,7 @@ def env(
     complete = recorder_environment(found, recorder, variables, earlier)
     complete |= tool_variables(complete, os.environ)
     uses_x = launch is not None and {"-x", "--x"} & set(launch.options)
-    return forwarded(complete, os.environ, found.abi == "openmpi" and not uses_x)
+    return forward_variables(complete, os.environ, found.abi == "openmpi" and not uses_x)
 
 
 def _values(settings: Recording) -> dict[str, Value | None]:
@@ -163,7 +163,7 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
     from haloscope.watch import recovery
 
     outcome.profiles = output.written()
-    worlds, unread = recovery.read([recorder], records)
+    worlds, unread = recovery.read_worlds([recorder], records)
     for world in worlds:
         try:
             target, remarks = recovery.join_and_clear(
@@ -186,12 +186,12 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
         outcome.remarks.append("no profile: it could not be written, see above")
 
 
-def _no_mpi(launch: Launch) -> str:
+def _no_mpi(launch: LaunchCommand) -> str:
     program = launch.programs[0].path if launch.programs else Path(launch.command[0])
     return _static(program) or f"{name_of(launch)} links no MPI: it ran, and there was nothing to watch"
 
 
-def _no_profile(launch: Launch, status: int) -> str:
+def _no_profile(launch: LaunchCommand, status: int) -> str:
     name = name_of(launch)
     for program in launch.programs:
         static = _static(program.path)

@@ -17,7 +17,17 @@ from haloscope.watch.outputs import Output, expand, is_other, place
 from haloscope.watch.places import foreign, has_mapped, holders, mains_of_user, places_of_user
 from haloscope.watch.recorder import Recorder, built_recorders
 
-__all__ = ["Record", "Recovery", "World", "clear", "clear_empty", "join", "join_and_clear", "read", "recover"]
+__all__ = [
+    "Record",
+    "RecordedWorld",
+    "Recovery",
+    "clear",
+    "clear_empty",
+    "join",
+    "join_and_clear",
+    "read_worlds",
+    "recover",
+]
 
 
 @dataclass
@@ -64,7 +74,7 @@ def recover(
             "the run's nodes, until its profile is written"
         )
     recovery = Recovery(failures=_refused(places))
-    worlds, unread = read(built_recorders(), places)
+    worlds, unread = read_worlds(built_recorders(), places)
     if unread:
         more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
         recovery.failures.append(
@@ -103,7 +113,7 @@ def _owner(path: Path) -> str:
         return f"user {path.stat().st_uid}"
 
 
-def _recover(recovery: Recovery, world: World, output: Path | None, keep: bool, force: bool) -> None:
+def _recover(recovery: Recovery, world: RecordedWorld, output: Path | None, keep: bool, force: bool) -> None:
     running = world.running()
     if running and not force:
         raise RecorderError(
@@ -121,7 +131,7 @@ def _recover(recovery: Recovery, world: World, output: Path | None, keep: bool, 
 
 
 def join_and_clear(
-    world: World,
+    world: RecordedWorld,
     wanted: Path,
     replaceable: Callable[[Path], bool],
     keep: bool = False,
@@ -160,7 +170,7 @@ class Record:
 
 
 @dataclass
-class World:
+class RecordedWorld:
     """The records of the processes that shared an MPI_COMM_WORLD, and the build that reads them."""
 
     identity: str
@@ -186,12 +196,14 @@ class World:
         return [record.pid for record in self.records if has_mapped(record.path, record.pid)]
 
 
-def read(recorders: Iterable[Recorder], places: Sequence[Path]) -> tuple[list[World], list[Path]]:
+def read_worlds(
+    recorders: Iterable[Recorder], places: Sequence[Path]
+) -> tuple[list[RecordedWorld], list[Path]]:
     """Return the worlds of this user's records in these directories, and the files that no build reads."""
     clear_unbegun(places)
     found = {path for place in places for path in place.glob("*.live")}
     unread = {path for path in found if not foreign(path)}
-    worlds: dict[str, World] = {}
+    worlds: dict[str, RecordedWorld] = {}
     for recorder in recorders:
         if not unread:
             break
@@ -205,7 +217,7 @@ def read(recorders: Iterable[Recorder], places: Sequence[Path]) -> tuple[list[Wo
 
 
 def join(
-    world: World, wanted: Path, replaceable: Callable[[Path], bool], just_ended: bool = False
+    world: RecordedWorld, wanted: Path, replaceable: Callable[[Path], bool], just_ended: bool = False
 ) -> tuple[Path, list[str]]:
     """Make a profile of what is there; returns its path and what the joiner had to say."""
     places = [str(directory) for directory in world.directories]
@@ -224,14 +236,14 @@ def join(
             )
             said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
             if done.returncode or not whole.is_file():
-                raise _kept(world, said[-1] if said else f"exit status {done.returncode}")
+                raise _join_error(world, said[-1] if said else f"exit status {done.returncode}")
             target = place(whole, wanted, replaceable)
     except OSError as error:
-        raise _kept(world, f"{wanted}: {error.strerror}") from None
+        raise _join_error(world, f"{wanted}: {error.strerror}") from None
     return target, [line.removeprefix("haloscope: ") for line in said]
 
 
-def clear(world: World) -> None:
+def clear(world: RecordedWorld) -> None:
     """Remove the records of a world that has been joined."""
     for record in world.records:
         if record.rank == 0:
@@ -249,7 +261,7 @@ def clear_empty(directories: Iterable[Path]) -> None:
                 directory.rmdir()
 
 
-def _listed(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record, World]]:
+def _listed(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record, RecordedWorld]]:
     """Yield what a build's joiner says; nothing, if it is of a time when it was not asked this."""
     command = [str(recorder.join), "--list", *map(str, places)]
     try:
@@ -263,11 +275,11 @@ def _listed(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record
         ranks, _, nodes = size.partition("/")
         yield (
             Record(Path(path), int(rank), int(pid)),
-            World(world, int(ranks), program, Path(output), nodes == "1", recorder),
+            RecordedWorld(world, int(ranks), program, Path(output), nodes == "1", recorder),
         )
 
 
-def _kept(world: World, why: str) -> RecorderError:
+def _join_error(world: RecordedWorld, why: str) -> RecorderError:
     places = ", ".join(map(str, world.directories))
     return RecorderError(
         f"{places}: could not be joined ({why}); the records stay there, for haloscope recover"

@@ -9,7 +9,7 @@ from haloscope.base.units import ranks_text, time_text
 from haloscope.watch.calls import call_text, state_text
 from haloscope.watch.live import ANY, Call, Process
 from haloscope.watch.standing import Ranks, Standing, operation, standings
-from haloscope.watch.verdict import Verdict, judge
+from haloscope.watch.verdict import HangVerdict, judge
 from haloscope.watch.wait_cycles import Waits
 
 __all__ = ["RollCall", "roll_call"]
@@ -29,7 +29,7 @@ _PLACES = {
 class RollCall:
     """`verdict` is what keeps the program from going on; `groups` are lines, each of ranks in the same."""
 
-    verdict: Verdict
+    verdict: HangVerdict
     groups: tuple[str, ...]
 
     @property

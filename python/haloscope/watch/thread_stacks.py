@@ -13,21 +13,21 @@ from pathlib import Path
 from haloscope.watch.live import Process
 from haloscope.watch.recorder import Builds, Recorder
 
-__all__ = ["Frame", "Resolver", "Stack", "ask", "plain"]
+__all__ = ["Resolver", "Stack", "StackFrame", "ask", "plain"]
 
 _SECONDS = 30
 _ET_EXEC = 2
 
 
 @dataclass(frozen=True)
-class Frame:
+class StackFrame:
     """A place in a file of code: `offset` is as the file's own addresses are; '' and 0 are unknown."""
 
     module: str
     offset: int
 
 
-Resolver = Callable[[Sequence[Frame]], Sequence[str]]  # a line or more for each frame
+Resolver = Callable[[Sequence[StackFrame]], Sequence[str]]  # a line or more for each frame
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Stack:
     rank: int
     pid: int
     tid: int
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[StackFrame, ...] = ()
     silent: str = ""
     requests: int = 0
     waiting: tuple[str, ...] = ()
@@ -116,13 +116,13 @@ def _request_text(request: Sequence[object]) -> str:
     return f"{words} {'?' if partner is None else partner}" + (f", tag {tag}" if tag is not None else "")
 
 
-def _without_ours(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+def _without_ours(frames: tuple[StackFrame, ...]) -> tuple[StackFrame, ...]:
     """Leave out the handler, and the frame by which the system calls it."""
     first = next((i for i, frame in enumerate(frames) if not _is_ours(frame)), 0)
     return frames[first + 1 :] if 0 < first < len(frames) - 1 else frames
 
 
-def _is_ours(frame: Frame) -> bool:
+def _is_ours(frame: StackFrame) -> bool:
     return Path(frame.module).name.startswith("libhaloscope-watch")
 
 
@@ -145,13 +145,13 @@ class _Modules:
                 self._rows.append((int(last, 16), words[5]))
                 self._bases.setdefault(words[5], int(first, 16))
 
-    def place(self, address: int) -> Frame:
+    def place(self, address: int) -> StackFrame:
         """Return the file and the address in it."""
         at = bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._rows[at][0]:
-            return Frame("", address)
+            return StackFrame("", address)
         path = self._rows[at][1]
-        return Frame(path, address - (0 if _is_fixed(path) else self._bases[path]))
+        return StackFrame(path, address - (0 if _is_fixed(path) else self._bases[path]))
 
 
 def _is_fixed(path: str) -> bool:
@@ -164,6 +164,6 @@ def _is_fixed(path: str) -> bool:
     return len(head) == 18 and struct.unpack_from("<H", head, 16)[0] == _ET_EXEC
 
 
-def plain(frames: Sequence[Frame]) -> list[str]:
+def plain(frames: Sequence[StackFrame]) -> list[str]:
     """Return frames without names: `libmpi.so.40+0x1f2e`."""
     return [f"{Path(frame.module).name or '?'}+{frame.offset:#x}" for frame in frames]

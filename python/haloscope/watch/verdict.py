@@ -11,13 +11,13 @@ from haloscope.watch.live import ANY, Call
 from haloscope.watch.standing import Standing, compatible, operation
 from haloscope.watch.wait_cycles import Waits
 
-__all__ = ["Verdict", "judge"]
+__all__ = ["HangVerdict", "judge"]
 
 _MOST_STEPS = 4  # of a cycle that are told
 
 
 @dataclass(frozen=True)
-class Verdict:
+class HangVerdict:
     """What was found.
 
     `kind` is `deadlock of sends`, `deadlock of receives`, `deadlock`, `wrong tag`, `self`,
@@ -35,7 +35,7 @@ class Verdict:
         return self.kind not in ("none", "late", "unseen", "unknown")
 
 
-def judge(waits: Waits) -> Verdict:
+def judge(waits: Waits) -> HangVerdict:
     """Return what the ranks that make no progress wait for in the end."""
     dead = waits.roots("dead")
     if dead:
@@ -49,29 +49,31 @@ def judge(waits: Waits) -> Verdict:
     return _late(waits)
 
 
-def _dead(waits: Waits, dead: Sequence[int]) -> Verdict:
+def _dead(waits: Waits, dead: Sequence[int]) -> HangVerdict:
     others = waits.waiting_for(dead[0])
     standing = waits.ranks[dead[0]]
     process = (
         f"process {standing.process.pid} on {standing.process.host}" if standing.process else "its process"
     )
     what = f"{ranks_text(dead)} {_is(dead)} dead ({process} is gone)"
-    return Verdict("dead", f"{what}: {_wait_text(waits, others)} for {_it(dead)}", tuple(dead))
+    return HangVerdict("dead", f"{what}: {_wait_text(waits, others)} for {_it(dead)}", tuple(dead))
 
 
-def _finished(waits: Waits, finished: Sequence[int]) -> Verdict:
+def _finished(waits: Waits, finished: Sequence[int]) -> HangVerdict:
     others = waits.waiting_for(finished[0])
     first = waits.ranks.inside[others[0]]
     ended = f"{ranks_text(finished)} {_has(finished)} come to MPI_Finalize"
     told = f"{_wait_text(waits, others)} for {_it(finished)}"
     if first.gathers:
-        return Verdict("missing collective", f"{ended} without {operation(first)}: {told}", tuple(finished))
+        return HangVerdict(
+            "missing collective", f"{ended} without {operation(first)}: {told}", tuple(finished)
+        )
     if first.sends:
-        return Verdict("never received", f"{ended} and will not receive: {told}", tuple(finished))
+        return HangVerdict("never received", f"{ended} and will not receive: {told}", tuple(finished))
     unread = _unreceived(waits, finished[0], others[0])
     if unread:
-        return Verdict("wrong tag", f"{ended}: {told}; {unread}", tuple(finished))
-    return Verdict("never sent", f"{ended} and will not send: {told}", tuple(finished))
+        return HangVerdict("wrong tag", f"{ended}: {told}; {unread}", tuple(finished))
+    return HangVerdict("never sent", f"{ended} and will not send: {told}", tuple(finished))
 
 
 def _unreceived(waits: Waits, sender: int, receiver: int) -> str:
@@ -86,7 +88,7 @@ def _unreceived(waits: Waits, sender: int, receiver: int) -> str:
     return f"{messages} of {sender} to {receiver} came with another tag or communicator"
 
 
-def _mismatch(waits: Waits, cycle: Sequence[int]) -> Verdict | None:
+def _mismatch(waits: Waits, cycle: Sequence[int]) -> HangVerdict | None:
     """Return what two neighbours of a cycle do that would be right with one argument another."""
     inside = waits.ranks.inside
     by_communicator: dict[tuple[str, str], dict[str, int]] = {}
@@ -100,7 +102,7 @@ def _mismatch(waits: Waits, cycle: Sequence[int]) -> Verdict | None:
         if rank != after:
             pair = _wrong_pair(rank, call, after, other)
             if pair:
-                return Verdict("wrong tag", pair, (min(rank, after), max(rank, after)))
+                return HangVerdict("wrong tag", pair, (min(rank, after), max(rank, after)))
     for operations in by_communicator.values():
         if len(operations) > 1:
             return _different(waits, operations)
@@ -124,7 +126,7 @@ def _wrong_pair(rank: int, call: Call, after: int, other: Call) -> str:
     return f"rank {receiver} receives from {sender} {wrong} ({receive.function}, {send.function})"
 
 
-def _different(waits: Waits, operations: dict[str, int]) -> Verdict:
+def _different(waits: Waits, operations: dict[str, int]) -> HangVerdict:
     texts, all_ranks, name = [], [], ""
     for function, rank in sorted(operations.items(), key=lambda item: item[1]):
         communicator = waits.ranks.inside[rank].communicator
@@ -133,33 +135,33 @@ def _different(waits: Waits, operations: dict[str, int]) -> Verdict:
         texts.append(f"{ranks_text(members)} in {function}")
         all_ranks += members
         name = communicator.name
-    return Verdict(
+    return HangVerdict(
         "different collectives",
         f"different collectives on {name}: {', '.join(texts)}",
         tuple(sorted(all_ranks)),
     )
 
 
-def _in_cycle(waits: Waits, cycle: Sequence[int]) -> Verdict:
+def _in_cycle(waits: Waits, cycle: Sequence[int]) -> HangVerdict:
     calls = [waits.ranks.inside[rank] for rank in cycle]
     ranks = tuple(sorted(cycle))
     sends, receives = all(call.sends for call in calls), all(call.receives for call in calls)
     if len(cycle) == 1:
-        return Verdict("self", f"{ranks_text(ranks)} waits for itself {call_text(calls[0])}", ranks)
+        return HangVerdict("self", f"{ranks_text(ranks)} waits for itself {call_text(calls[0])}", ranks)
     way = _way(cycle)
     if sends and not receives:
-        return Verdict(
+        return HangVerdict(
             "deadlock of sends", f"deadlock of sends that nobody receives: {ranks_text(ranks)} {way}", ranks
         )
     if receives and not sends:
-        return Verdict(
+        return HangVerdict(
             "deadlock of receives",
             f"deadlock: {ranks_text(ranks)} all wait to receive, and nobody sends: {way}",
             ranks,
         )
     steps = "; ".join(_step(waits, rank, after) for rank, after in _pairs(cycle)[:_MOST_STEPS])
     more = "; …" if len(cycle) > _MOST_STEPS else ""
-    return Verdict("deadlock", f"deadlock of {ranks_text(ranks)}: {steps}{more}", ranks)
+    return HangVerdict("deadlock", f"deadlock of {ranks_text(ranks)}: {steps}{more}", ranks)
 
 
 def _pairs(cycle: Sequence[int]) -> list[tuple[int, int]]:
@@ -178,7 +180,7 @@ def _step(waits: Waits, rank: int, after: int | None = None) -> str:
     return text if after is None else f"{text} waits for {after}"
 
 
-def _late(waits: Waits) -> Verdict:
+def _late(waits: Waits) -> HangVerdict:
     """Return who is waited for, where all could go on: those outside MPI, or without a record here."""
     outside = waits.roots("outside", "polling")
     if outside:
@@ -186,35 +188,35 @@ def _late(waits: Waits) -> Verdict:
     unseen = waits.roots("unseen")
     if unseen:
         told = _wait_text(waits, waits.waiting_for(unseen[0]))
-        return Verdict(
+        return HangVerdict(
             "unseen",
             f"{told} for {ranks_text(unseen)}, without a record here: ask on their nodes",
             tuple(unseen),
         )
     moving = waits.roots("moving")
     if moving or not waits.needs:
-        return Verdict("none", "no hang: what is waited for goes on", tuple(moving))
+        return HangVerdict("none", "no hang: what is waited for goes on", tuple(moving))
     matched = sorted(rank for rank, need in waits.needs.items() if need.matched)
     if matched:
-        return Verdict(
+        return HangVerdict(
             "unknown",
             f"{ranks_text(matched)} wait in calls that fit each other: the MPI library or the network is at "
             "work, or stuck",
             tuple(matched),
         )
     waiting = sorted(waits.needs)
-    return Verdict(
+    return HangVerdict(
         "unknown", f"{_wait_text(waits, waiting)} for what the records do not tell", tuple(waiting)
     )
 
 
-def _outside(waits: Waits, outside: Sequence[int]) -> Verdict:
+def _outside(waits: Waits, outside: Sequence[int]) -> HangVerdict:
     first = waits.ranks[outside[0]]
     others = waits.waiting_for(outside[0])
     names = ", ".join(dict.fromkeys(_doing(waits.ranks[rank]) for rank in outside[: 2 * _MOST_STEPS]))
     told = f"{_wait_text(waits, others)} for {ranks_text(outside)}, {names}"
     since = f" for {time_text(first.since)}" if first.since is not None and first.place == "outside" else ""
-    return Verdict("late", f"{told}{since}", tuple(outside))
+    return HangVerdict("late", f"{told}{since}", tuple(outside))
 
 
 def _doing(standing: Standing) -> str:

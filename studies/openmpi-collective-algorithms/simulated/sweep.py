@@ -141,7 +141,7 @@ def points(ranks: int) -> list[dict[str, object]]:
 
 def made(row: dict[str, object]) -> schedules.Schedule:
     """The messages of a point."""
-    plan = schedules.Plan(row["ranks"], row["bytes"], row["segment"])  # type: ignore[arg-type]
+    plan = schedules.CollectivePlan(row["ranks"], row["bytes"], row["segment"])  # type: ignore[arg-type]
     found = schedules.schedule(str(row["collective"]), str(row["algorithm"]), plan)
     assert found is not None
     return found

@@ -11,9 +11,9 @@ import polars as pl
 
 from haloscope.markov import MachineModel
 from haloscope.profile import kernels
-from haloscope.profile.kernels import Chain, Places
+from haloscope.profile.kernels import Chain, SequenceBounds
 from haloscope.profile.tables.instances import STRETCH, unpack
-from haloscope.profile.waiting import Analysis
+from haloscope.profile.waiting import WaitAnalysis
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from support.kernels import use_kernels
@@ -27,7 +27,7 @@ LENGTHS = [[0], [1], [2, 0, 1], [17, 16, 15, 1, 8, 33, 7], [300] * 11, [16385, 3
 def chains(states: int, lengths: list[int]) -> None:
     rng = np.random.default_rng(states)
     counts = np.array(lengths, dtype=np.int64)
-    places = Places(np.cumsum(counts) - counts, counts)
+    places = SequenceBounds(np.cumsum(counts) - counts, counts)
     chain = Chain(np.full(states, 1 / states), rng.dirichlet(np.ones(states), states))
     means = np.arange(1.0, states + 1)
     values = rng.normal(size=counts.sum())
@@ -40,7 +40,7 @@ def chains(states: int, lengths: list[int]) -> None:
         kernels.gaussian_viterbi(*gaussian)
         kernels.expectation(density, places, chain, threads)
         kernels.viterbi(density, places, chain, threads)
-        kernels.medians(values, Places(places.begins[counts > 0], counts[counts > 0]), threads)
+        kernels.medians(values, SequenceBounds(places.begins[counts > 0], counts[counts > 0]), threads)
 
 
 def curves(shape: tuple[int, int]) -> None:
@@ -69,7 +69,7 @@ def waiting(seed: int) -> None:
         trace,
         replace(trace, calls=trace.calls.with_columns(pl.col("begin", "end") + pl.Series(jumps))),
     ):
-        analysis = Analysis(one)
+        analysis = WaitAnalysis(one)
         paths = [np.arange(len(trace.paths)) == path for path in range(len(trace.paths))]
         analysis.tolerance(paths, unit="byte")
         analysis.without_waiting(paths)

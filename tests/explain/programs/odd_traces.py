@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from haloscope.explain.export import EXPORTS, Traced
+from haloscope.explain.export import EXPORTS, TracedProfile
 from haloscope.profile.trace import Trace
 from support.kernels import use_kernels
 from support.traces import Script, cg_trace, halo_trace
@@ -56,4 +56,4 @@ with tempfile.TemporaryDirectory() as place:
         *map(odd, range(200 if WHOLE else 20)),
     ]:
         for name in ("perfetto", "goal"):
-            EXPORTS[name].load()(Traced(trace), Path(place, name))
+            EXPORTS[name].load()(TracedProfile(trace), Path(place, name))

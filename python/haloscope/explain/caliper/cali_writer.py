@@ -171,7 +171,7 @@ class _Lines:
     def node(self, attribute: int, value: object, parent: int | None) -> int:
         """Return the number of a new node."""
         below = "" if parent is None else f",parent={parent}"
-        self.lines.append(f"__rec=node,id={self.next},attr={attribute},data={escaped(value)}{below}\n")
+        self.lines.append(f"__rec=node,id={self.next},attr={attribute},data={escape_value(value)}{below}\n")
         self.next += 1
         return self.next - 1
 
@@ -188,11 +188,11 @@ class _Lines:
         words = ["__rec=ctx", "ref=" + "=".join(map(str, references))]
         if values:
             words.append("attr=" + "=".join(map(str, values)))
-            words.append("data=" + "=".join(map(escaped, values.values())))
+            words.append("data=" + "=".join(map(escape_value, values.values())))
         self.lines.append(",".join(words) + "\n")
 
 
-def escaped(value: object) -> str:
+def escape_value(value: object) -> str:
     """Return a value as it stands in a line."""
     text = f"{value:.17g}" if isinstance(value, float) else str(value)
     return re.sub(r"([\\,=])", r"\\\1", text).replace("\n", r"\n").replace("\r", " ")
@@ -261,7 +261,7 @@ def _function_records(
 def _describe(lines: _Lines, profile: Profile) -> None:
     """Add the run's description, which becomes a row of Thicket's metadata."""
     last: int | None = None
-    for key, value in described(profile).items():
+    for key, value in describe_profile(profile).items():
         kind = _UINT if isinstance(value, int) and value >= 0 else _INT if isinstance(value, int) else _STRING
         kind = _DOUBLE if isinstance(value, float) else kind
         last = lines.node(lines.attribute(key, kind, _GLOBAL), value, last)
@@ -269,7 +269,7 @@ def _describe(lines: _Lines, profile: Profile) -> None:
         lines.lines.append(f"__rec=globals,ref={last}\n")
 
 
-def described(profile: Profile) -> dict[str, int | float | str]:
+def describe_profile(profile: Profile) -> dict[str, int | float | str]:
     """Return what the file says of the run: what the program said, and what the recorder knows."""
     told = run_information(profile.data)
     said = told.get("metadata") or {}

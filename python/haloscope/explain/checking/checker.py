@@ -14,21 +14,21 @@ import polars as pl
 
 from haloscope.base.errors import LaunchError, ProfileError, UsageError, printable
 from haloscope.base.units import count_text
-from haloscope.explain.checking.rules import Rules, read_rules
+from haloscope.explain.checking.rules import CheckRules, read_rules
 from haloscope.explain.checking.verdicts import (
-    Verdict,
+    CheckVerdict,
     count_verdicts,
     slow_ones,
     time_verdicts,
     verdict_frame,
 )
-from haloscope.explain.comparing import Run, read_run
+from haloscope.explain.comparing import ComparedRun, read_run
 from haloscope.watch import run
 
 File = str | PathLike[str]
 
 
-__all__ = ["Again", "Checked", "check", "measured"]
+__all__ = ["Again", "Checked", "check", "make_repeater"]
 
 # Runs the program once more and leaves the profile at the path that it gets.
 Again = Callable[[Path], None]
@@ -39,19 +39,19 @@ _MOST_SAID = 50  # verdicts
 class Checked:
     """What all rules say of a run. `again` is how many runs were measured again, 0 if none had to be."""
 
-    run: Run
-    rules: Rules
-    verdicts: Sequence[Verdict]
+    run: ComparedRun
+    rules: CheckRules
+    verdicts: Sequence[CheckVerdict]
     again: int
     remarks: Sequence[str]
 
     @property
-    def failures(self) -> list[Verdict]:
+    def failures(self) -> list[CheckVerdict]:
         """The rules that the run broke."""
         return [verdict for verdict in self.verdicts if verdict.status == "failed"]
 
     @property
-    def suspects(self) -> list[Verdict]:
+    def suspects(self) -> list[CheckVerdict]:
         """Times that looked slow, and were not measured again."""
         return [verdict for verdict in self.verdicts if verdict.status == "suspect"]
 
@@ -65,7 +65,7 @@ class Checked:
         """A row a rule: `region`, `rule`, `status`, `expected`, `found`, `sentence`."""
         return verdict_frame(self.verdicts)
 
-    def told(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Return the sentences for people: failures, then suspects, remarks, and how many rules there are."""
         failed = [f"failed: {verdict.text}" for verdict in self.failures]
         more = len(failed) - _MOST_SAID
@@ -87,10 +87,10 @@ class Checked:
     def raise_for_failures(self) -> None:
         """Raise `AssertionError` with the failures, for tests. Nothing happens if there are none."""
         if self.failures:
-            raise AssertionError("\n".join(self.told()))
+            raise AssertionError("\n".join(self.describe()))
 
 
-def check(profile: File, rules: File | Rules, *, again: Again | Sequence[str] | None = None) -> Checked:
+def check(profile: File, rules: File | CheckRules, *, again: Again | Sequence[str] | None = None) -> Checked:
     """Check a profile against rules: counts exactly, times with what noise allows.
 
     `again` is a launch command, as a list of words, that is run several times if a time looks slow; or a
@@ -102,24 +102,24 @@ def check(profile: File, rules: File | Rules, *, again: Again | Sequence[str] | 
     >>> haloscope.check("app.halo", "rules.toml", again=["mpiexec", "-n", "8", "./app"]).exit_status
     0
     """
-    known = rules if isinstance(rules, Rules) else read_rules(Path(rules))
+    known = rules if isinstance(rules, CheckRules) else read_rules(Path(rules))
     run = read_run(profile)
     _same_program(known, run)
-    repeated: list[Run] = []
+    repeated: list[ComparedRun] = []
     if again is not None and slow_ones(known, run):
-        repeated = _repeated(known, run, measured(again) if isinstance(again, Sequence) else again)
+        repeated = _repeated(known, run, make_repeater(again) if isinstance(again, Sequence) else again)
     verdicts = [*count_verdicts(known, run), *time_verdicts(known, run, repeated)]
     return Checked(run, known, verdicts, len(repeated), _remarks(known, run))
 
 
-def _same_program(rules: Rules, run: Run) -> None:
+def _same_program(rules: CheckRules, run: ComparedRun) -> None:
     if run.program != rules.program:
         raise ProfileError(f"{run.path}: is of {run.program}, and the rules are of {rules.program}")
     if run.ranks != rules.ranks:
         raise ProfileError(f"{run.path}: ran on {run.ranks} ranks, and the rules are of {rules.ranks}")
 
 
-def _repeated(rules: Rules, run: Run, again: Again) -> list[Run]:
+def _repeated(rules: CheckRules, run: ComparedRun, again: Again) -> list[ComparedRun]:
     runs = []
     with tempfile.TemporaryDirectory(prefix="haloscope-check-") as directory:
         for number in range(rules.again):
@@ -135,7 +135,7 @@ def _repeated(rules: Rules, run: Run, again: Again) -> list[Run]:
     return runs
 
 
-def measured(command: Sequence[str]) -> Again:
+def make_repeater(command: Sequence[str]) -> Again:
     """Return what runs `command` once, watched. It raises `LaunchError` if the command fails."""
     words = list(command)
     if not words:
@@ -157,7 +157,7 @@ def _why(remarks: Sequence[str]) -> str:
     return f": {remarks[0]}" if remarks else "; is it an MPI program?"
 
 
-def _remarks(rules: Rules, run: Run) -> list[str]:
+def _remarks(rules: CheckRules, run: ComparedRun) -> list[str]:
     lines = []
     library, own = rules.learned.mpi_library, str(run.told.get("mpi_library") or "")
     if library and own and library != own:

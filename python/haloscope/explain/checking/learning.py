@@ -11,22 +11,22 @@ from typing import Any
 import polars as pl
 
 from haloscope.base.errors import UsageError
-from haloscope.explain.checking.rules import Learned, RegionRules, Rules, TimeRule, write_rules
+from haloscope.explain.checking.rules import CheckRules, Learned, RegionRules, TimeRule, write_rules
 from haloscope.explain.checking.slowness import noticed_slowdown
-from haloscope.explain.comparing import Run, read_run, times_of_runs, why_apart
+from haloscope.explain.comparing import ComparedRun, read_run, times_of_runs, why_apart
 from haloscope.profile.store import PROGRAM
 
 File = str | PathLike[str]
 
 
-__all__ = ["FEWEST_TIMES", "learn_rules", "learned_from", "noticed"]
+__all__ = ["FEWEST_TIMES", "find_detectable_share", "learn_rules", "learned_from"]
 
 FEWEST_TIMES = 3  # runs that times are learned from: of fewer, nobody knows how they scatter
 _LEAST_AGAIN, _MOST_AGAIN = 5, 20  # runs that confirm a slow one
 _MATTERS = 0.1  # of the time of the program: regions with less get no time rule
 
 
-def learn_rules(profiles: File | Sequence[File], output: File | None = None) -> Rules:
+def learn_rules(profiles: File | Sequence[File], output: File | None = None) -> CheckRules:
     """Return rules that all these runs keep, and write them to `output`, if that is given.
 
     Counts in which the runs agree become exact rules; the others are named as varying. From three runs on
@@ -50,7 +50,7 @@ def learn_rules(profiles: File | Sequence[File], output: File | None = None) -> 
     return rules
 
 
-def learned_from(runs: Sequence[Run]) -> Rules:
+def learned_from(runs: Sequence[ComparedRun]) -> CheckRules:
     """Return rules that these runs keep."""
     tables: dict[str, dict[str, Any]] = defaultdict(lambda: defaultdict(dict))
     for region, table, quantity, count, varies in _counts(runs).iter_rows():
@@ -61,7 +61,7 @@ def learned_from(runs: Sequence[Run]) -> Rules:
     for region, what, times in _times(runs):
         tables[region][what] = times
     first = runs[0].told
-    return Rules(
+    return CheckRules(
         program=runs[0].program,
         ranks=runs[0].ranks,
         again=min(max(len(runs), _LEAST_AGAIN), _MOST_AGAIN),
@@ -72,7 +72,7 @@ def learned_from(runs: Sequence[Run]) -> Rules:
     )
 
 
-def noticed(rules: Rules) -> float | None:
+def find_detectable_share(rules: CheckRules) -> float | None:
     """Return the share by which the program must be slower to fail in about nine checks of ten, if known."""
     program = rules.regions.get(PROGRAM)
     if program is None or program.time is None or isinstance(program.time, TimeRule):
@@ -81,7 +81,7 @@ def noticed(rules: Rules) -> float | None:
     return noticed_slowdown(program.time, rules.again, rules.slower, times)
 
 
-def _in_order(runs: Sequence[Run], tables: dict[str, Any]) -> list[str]:
+def _in_order(runs: Sequence[ComparedRun], tables: dict[str, Any]) -> list[str]:
     every = dict.fromkeys(region for run in runs for region in run.times["region"].to_list())
     return [
         *(region for region in every if region in tables),
@@ -89,7 +89,7 @@ def _in_order(runs: Sequence[Run], tables: dict[str, Any]) -> list[str]:
     ]
 
 
-def _counts(runs: Sequence[Run]) -> pl.DataFrame:
+def _counts(runs: Sequence[ComparedRun]) -> pl.DataFrame:
     """Return `region`, `table`, `quantity`, `count`, and whether the runs differ in it."""
     rows = pl.concat([run.facts for run in runs]).filter(pl.col("table") != "spread")
     keys = ["region", "table", "quantity"]
@@ -97,7 +97,7 @@ def _counts(runs: Sequence[Run]) -> pl.DataFrame:
     return rows.group_by(keys).agg(pl.col("count").first(), differs.alias("varies")).sort(keys)
 
 
-def _times(runs: Sequence[Run]) -> list[tuple[str, str, list[float]]]:
+def _times(runs: Sequence[ComparedRun]) -> list[tuple[str, str, list[float]]]:
     if len(runs) < FEWEST_TIMES:
         return []
     whole = times_of_runs(runs, PROGRAM, "inclusive")

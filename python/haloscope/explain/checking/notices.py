@@ -11,7 +11,7 @@ from haloscope.base.errors import printable
 
 if TYPE_CHECKING:
     from haloscope.explain.checking.checker import Checked
-    from haloscope.explain.checking.verdicts import Verdict
+    from haloscope.explain.checking.verdicts import CheckVerdict
 
 __all__ = ["as_junit", "as_markdown"]
 
@@ -40,15 +40,15 @@ def as_junit(checked: Checked) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, "unicode") + "\n"
 
 
-def _cases(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], list[Verdict]]:
-    cases: dict[tuple[str, str], list[Verdict]] = {}
+def _cases(verdicts: Sequence[CheckVerdict]) -> dict[tuple[str, str], list[CheckVerdict]]:
+    cases: dict[tuple[str, str], list[CheckVerdict]] = {}
     for verdict in verdicts:
         what = verdict.rule if verdict.rule in _TIMES else "counts"
         cases.setdefault((verdict.region, what), []).append(verdict)
     return cases
 
 
-def _result(case: ElementTree.Element, verdicts: Sequence[Verdict]) -> None:
+def _result(case: ElementTree.Element, verdicts: Sequence[CheckVerdict]) -> None:
     for status, name in (("failed", "failure"), ("suspect", "skipped")):
         lines = [_xml(verdict.text) for verdict in verdicts if verdict.status == status]
         if lines:
@@ -77,7 +77,7 @@ def as_markdown(checked: Checked) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _row(verdict: Verdict) -> str:
+def _row(verdict: CheckVerdict) -> str:
     found = (
         "–"
         if verdict.found is None

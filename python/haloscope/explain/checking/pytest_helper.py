@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.explain.checking import Checked, check, learn_rules, measured
+from haloscope.explain.checking import Checked, check, learn_rules, make_repeater
 
 __all__ = ["haloscope_check", "pytest_addoption"]
 
@@ -43,7 +43,7 @@ def haloscope_check(request: pytest.FixtureRequest, tmp_path: Path) -> Check:
     learn: int | None = request.config.getoption("--haloscope-write-rules")
 
     def run_and_check(command: Sequence[str], rules: str | PathLike[str]) -> Checked | None:
-        again = measured(command)
+        again = make_repeater(command)
         path = Path(request.path).parent / rules
         if learn:
             profiles = [tmp_path / f"rules-{number}.halo" for number in range(learn)]

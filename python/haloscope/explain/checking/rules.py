@@ -18,7 +18,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Count", "Learned", "Limits", "RegionRules", "Rules", "TimeRule", "read_rules", "write_rules"]
+__all__ = ["CheckRules", "Count", "Learned", "Limits", "RegionRules", "TimeRule", "read_rules", "write_rules"]
 
 _COMMENT = """\
 # Rules for `haloscope check`. Counts are exact and without nested regions, as `haloscope show --exclusive`
@@ -89,7 +89,7 @@ class Learned(_Strict):
     hosts: list[str] = Field(default_factory=list)
 
 
-class Rules(_Strict):
+class CheckRules(_Strict):
     """A whole file. `slower` is the share that a time may be more, `again` how many runs confirm a slow one.
 
     With `complete`, a count or region that has no rule must not be there.
@@ -105,7 +105,7 @@ class Rules(_Strict):
     regions: dict[str, RegionRules] = Field(default_factory=dict)
 
 
-def read_rules(path: Path) -> Rules:
+def read_rules(path: Path) -> CheckRules:
     """Return the rules in a file. Raises `UsageError` for one that cannot be read, or has other keys."""
     try:
         text = path.read_bytes().decode()
@@ -114,7 +114,7 @@ def read_rules(path: Path) -> Rules:
     except UnicodeDecodeError:
         raise UsageError(f"{path}: is no text; name the rules last, after the profile") from None
     try:
-        return Rules.model_validate(tomllib.loads(text))
+        return CheckRules.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: is not TOML: {error}") from None
     except ValidationError as error:
@@ -124,7 +124,7 @@ def read_rules(path: Path) -> Rules:
         raise UsageError(f"{path}: {where or 'rules'}: {first['msg']}") from None
 
 
-def write_rules(rules: Rules, path: Path) -> None:
+def write_rules(rules: CheckRules, path: Path) -> None:
     """Replace `path` by these rules. Raises `OutputError`."""
     told: dict[str, Any] = rules.model_dump(exclude_defaults=True)
     told = {"version": rules.version, "program": rules.program, "ranks": rules.ranks, **told}

@@ -10,12 +10,20 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.units import time_text
-from haloscope.explain.checking.rules import Count, Limits, RegionRules, Rules, Time, TimeRule
+from haloscope.explain.checking.rules import CheckRules, Count, Limits, RegionRules, Time, TimeRule
 from haloscope.explain.checking.slowness import looks_slow, quick_half, surely_slower
-from haloscope.explain.comparing import Run, times_of_runs
+from haloscope.explain.comparing import ComparedRun, times_of_runs
 from haloscope.profile.store import PROGRAM, region_text
 
-__all__ = ["CHECKED", "Status", "Verdict", "count_verdicts", "slow_ones", "time_verdicts", "verdict_frame"]
+__all__ = [
+    "CHECKED",
+    "CheckVerdict",
+    "Status",
+    "count_verdicts",
+    "slow_ones",
+    "time_verdicts",
+    "verdict_frame",
+]
 
 Status = Literal["passed", "failed", "suspect"]
 _TABLES = ("regions", "calls", "sizes", "memory", "collectives", "communicators")
@@ -31,7 +39,7 @@ CHECKED = {
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CheckVerdict:
     """What became of a rule: `status` is `suspect` for a slow time that nobody measured again."""
 
     region: str
@@ -42,7 +50,7 @@ class Verdict:
     text: str
 
 
-def count_verdicts(rules: Rules, run: Run) -> list[Verdict]:
+def count_verdicts(rules: CheckRules, run: ComparedRun) -> list[CheckVerdict]:
     """Return a verdict for each rule about counts; if they are complete, for counts without a rule, too."""
     facts: dict[str, dict[str, int]] = {}
     known = set()
@@ -64,28 +72,30 @@ def count_verdicts(rules: Rules, run: Run) -> list[Verdict]:
     return verdicts
 
 
-def _is_new(region: str, rules: Rules, facts: Mapping[str, Mapping[str, int]]) -> bool:
+def _is_new(region: str, rules: CheckRules, facts: Mapping[str, Mapping[str, int]]) -> bool:
     return region not in rules.regions and any(facts.get(region, {}).values())
 
 
-def _new_region(region: str) -> Verdict:
-    return Verdict(region, "region", "failed", "not there", None, f"{region_text(region)}: is a new region")
+def _new_region(region: str) -> CheckVerdict:
+    return CheckVerdict(
+        region, "region", "failed", "not there", None, f"{region_text(region)}: is a new region"
+    )
 
 
 def _of_region(
     region: str, rule: RegionRules, facts: Mapping[str, int], known: set[str], complete: bool
-) -> Iterator[Verdict]:
+) -> Iterator[CheckVerdict]:
     ruled: dict[str, Count] = {
         f"{table} {name}": count for table in _TABLES for name, count in getattr(rule, table).items()
     }
     if not facts and any(ruled.values()):
-        yield Verdict(region, "region", "failed", "there", None, f"{region_text(region)}: is not there")
+        yield CheckVerdict(region, "region", "failed", "there", None, f"{region_text(region)}: is not there")
         return
     for name, count in ruled.items():
         table = name.partition(" ")[0]
         if (name if table == "regions" else table) not in known:
             text = f"{region_text(region)}: {_plain(name)} is not known of this run"
-            yield Verdict(region, name, "failed", _expected(count), None, text)
+            yield CheckVerdict(region, name, "failed", _expected(count), None, text)
         else:
             yield _count(region, name, count, facts.get(name, 0))
     for name, found in facts.items() if complete else ():
@@ -93,14 +103,14 @@ def _of_region(
             yield _count(region, name, 0, found)
 
 
-def _count(region: str, name: str, count: Count, found: int) -> Verdict:
+def _count(region: str, name: str, count: Count, found: int) -> CheckVerdict:
     expected = _expected(count)
     if isinstance(count, Limits):
         passed = (count.at_least or 0) <= found <= (2**63 if count.at_most is None else count.at_most)
     else:
         passed = found == count
     text = f"{region_text(region)}: {_plain(name)} is {found}, not {expected}" if not passed else ""
-    return Verdict(region, name, "passed" if passed else "failed", expected, float(found), text)
+    return CheckVerdict(region, name, "passed" if passed else "failed", expected, float(found), text)
 
 
 def _plain(name: str) -> str:
@@ -114,14 +124,14 @@ def _expected(count: Count) -> str:
     return " and ".join(f"{word} {number}" for word, number in ends if number is not None)
 
 
-def _time_rules(rules: Rules) -> Iterator[tuple[str, str, Time]]:
+def _time_rules(rules: CheckRules) -> Iterator[tuple[str, str, Time]]:
     for region, rule in rules.regions.items():
         for what, time in (("time", rule.time), ("own_time", rule.own_time)):
             if time is not None:
                 yield region, what, time
 
 
-def slow_ones(rules: Rules, run: Run) -> list[tuple[str, str]]:
+def slow_ones(rules: CheckRules, run: ComparedRun) -> list[tuple[str, str]]:
     """Return region and rule of the times that look slow in this one run, so have to be measured again."""
     return [
         (region, what)
@@ -130,7 +140,7 @@ def slow_ones(rules: Rules, run: Run) -> list[tuple[str, str]]:
     ]
 
 
-def _times(runs: Sequence[Run], region: str, what: str) -> list[float]:
+def _times(runs: Sequence[ComparedRun], region: str, what: str) -> list[float]:
     return times_of_runs(runs, region, "inclusive" if what == "time" else "time")
 
 
@@ -138,7 +148,7 @@ def _looks_slow(time: Time, found: float, slower: float) -> bool:
     return found > time.at_most if isinstance(time, TimeRule) else looks_slow(time, found, slower)
 
 
-def time_verdicts(rules: Rules, run: Run, again: Sequence[Run]) -> list[Verdict]:
+def time_verdicts(rules: CheckRules, run: ComparedRun, again: Sequence[ComparedRun]) -> list[CheckVerdict]:
     """Return a verdict for each rule about times.
 
     A time fails that looks slow in `run` and, measured in the runs `again` alone, is surely longer than in
@@ -149,7 +159,9 @@ def time_verdicts(rules: Rules, run: Run, again: Sequence[Run]) -> list[Verdict]
     return [_time(rules, item, run, again, len(every)) for item in every]
 
 
-def _time(rules: Rules, item: tuple[str, str, Time], run: Run, again: Sequence[Run], every: int) -> Verdict:
+def _time(
+    rules: CheckRules, item: tuple[str, str, Time], run: ComparedRun, again: Sequence[ComparedRun], every: int
+) -> CheckVerdict:
     region, what, time = item
     found = _times([run], region, what)[0]
     limit = isinstance(time, TimeRule)
@@ -158,19 +170,21 @@ def _time(rules: Rules, item: tuple[str, str, Time], run: Run, again: Sequence[R
     )
     name = "the program" if region == PROGRAM and what == "time" else region_text(region)
     if np.isnan(found):
-        return Verdict(region, what, "failed", expected, None, f"{name}: {what} is not known of this run")
+        return CheckVerdict(
+            region, what, "failed", expected, None, f"{name}: {what} is not known of this run"
+        )
     if not _looks_slow(time, found, rules.slower):
-        return Verdict(region, what, "passed", expected, found, "")
+        return CheckVerdict(region, what, "passed", expected, found, "")
     head = f"{name}: {what.replace('_', ' ')} {time_text(found)}, {'' if limit else 'learned '}{expected}"
     if not again:
         text = f"{head}; not measured again (--again), so no failure"
-        return Verdict(region, what, "suspect", expected, found, text)
+        return CheckVerdict(region, what, "suspect", expected, found, text)
     others = [value for value in _times(again, region, what) if not np.isnan(value)]
-    status, told = _again(time, others, rules.slower, every)
-    return Verdict(region, what, status, expected, found, f"{head}; {told}")
+    status, told = _judge_again(time, others, rules.slower, every)
+    return CheckVerdict(region, what, status, expected, found, f"{head}; {told}")
 
 
-def _again(time: Time, others: Sequence[float], slower: float, every: int) -> tuple[Status, str]:
+def _judge_again(time: Time, others: Sequence[float], slower: float, every: int) -> tuple[Status, str]:
     if isinstance(time, TimeRule):
         middle = float(np.median(others)) if others else float("inf")
         told = f"{time_text(middle)} in the middle of {len(others)} runs again"
@@ -183,7 +197,7 @@ def _status(failed: bool) -> Status:
     return "failed" if failed else "passed"
 
 
-def verdict_frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
+def verdict_frame(verdicts: Sequence[CheckVerdict]) -> pl.DataFrame:
     """Return a row a verdict, with the columns `CHECKED`."""
     rows = [(v.region, v.rule, v.status, v.expected, v.found, v.text) for v in verdicts]
     return pl.DataFrame(rows, schema=CHECKED, orient="row")

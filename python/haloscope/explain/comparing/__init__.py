@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from haloscope.explain.comparing.facts import COUNTS as COUNTS
     from haloscope.explain.comparing.run_comparison import COMPARED as COMPARED
     from haloscope.explain.comparing.run_comparison import Comparison as Comparison
-    from haloscope.explain.comparing.sides import Run as Run
+    from haloscope.explain.comparing.sides import ComparedRun as ComparedRun
     from haloscope.explain.comparing.sides import Side as Side
     from haloscope.explain.comparing.sides import read_run as read_run
     from haloscope.explain.comparing.sides import times_of_runs as times_of_runs

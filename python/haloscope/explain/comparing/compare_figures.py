@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from haloscope.markov.figures import METHOD_COLOURS, Figure, Trace, Unit, axis, margin, plain, unit_of
+from haloscope.markov.figures import METHOD_COLOURS, Figure, TimeUnit, Trace, axis, margin, plain, unit_of
 from haloscope.profile.store import PROGRAM, region_text
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def changes_drawn(parts: pl.DataFrame) -> Figure | None:
     return Figure(caption, traces, layout)
 
 
-def _bar(own: pl.DataFrame, part: str, labels: dict[str, str], unit: Unit) -> Trace:
+def _bar(own: pl.DataFrame, part: str, labels: dict[str, str], unit: TimeUnit) -> Trace:
     name, colour = _PARTS[part]
     changes = {row["region"]: row["change"] for row in own.filter(pl.col("part") == part).to_dicts()}
     return {

@@ -27,7 +27,7 @@ def write_compare_page(compared: Comparison, output: Path) -> None:
     """Write the page to `output`, which is replaced when it is whole. Raises `OutputError`."""
     programs = dict.fromkeys(printable(side.first.program) for side in (compared.first, compared.second))
     title = f"What changed in {' and '.join(programs)}"
-    told = [line for line in compared.told() if line.startswith(("A: ", "B: "))]
+    told = [line for line in compared.describe() if line.startswith(("A: ", "B: "))]
     data = {
         "verb": "compare",
         "title": title,
@@ -71,7 +71,7 @@ def _sections(compared: Comparison) -> Iterator[Section]:
 
 def _answer(compared: Comparison) -> Section:
     """Return what a person has to know first, in sentences."""
-    lines = [line for line in compared.told() if not line.startswith(("A: ", "B: ", "note: "))]
+    lines = [line for line in compared.describe() if not line.startswith(("A: ", "B: ", "note: "))]
     return Section("answer", "What changed", text=lines)
 
 

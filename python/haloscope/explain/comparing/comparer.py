@@ -41,7 +41,7 @@ def compare(
     `OutputError` if the page cannot be written.
 
     >>> compared = haloscope.compare(["old-1.halo", "old-2.halo"], ["new-1.halo", "new-2.halo"])
-    >>> print(*compared.told(), sep="\\n")
+    >>> print(*compared.describe(), sep="\\n")
     >>> compared.frame.filter(kind="time", sure=True)
     """
     step = progress or _nothing

@@ -11,7 +11,7 @@ from haloscope.profile import Profile
 from haloscope.profile.store import ProfileData, Scope
 from haloscope.profile.tables import rank_rows, region_rows
 
-__all__ = ["COUNTS", "FACTS", "OWN_TIMES", "PAIRS", "counted", "knows_memory", "own_times", "pairs"]
+__all__ = ["COUNTS", "FACTS", "OWN_TIMES", "PAIRS", "count_facts", "knows_memory", "own_times", "pairs"]
 
 # Columns of the table `regions` that a program decides, not its machine.
 COUNTS = (
@@ -50,7 +50,7 @@ OWN_TIMES = {
 PAIRS = {"region": pl.String, "rank": pl.Int64, "partner": pl.Int64}
 
 
-def counted(profile: Profile) -> pl.DataFrame:
+def count_facts(profile: Profile) -> pl.DataFrame:
     """Return all counts of a run: `region` (its path), `table`, `quantity`, `count`; without nested regions.
 
     Phases that were found, and not marked, belong to the program: how many iterations pass before they are
@@ -73,10 +73,10 @@ def _has_phases(profile: Profile) -> bool:
 
 def _frame(profile: Profile, table: str, columns: list[str]) -> pl.DataFrame:
     """Return columns of a stored table, what is in found phases as the program's."""
-    return _whole(profile, profile.frame(table, columns))
+    return _add_program_path(profile, profile.frame(table, columns))
 
 
-def _whole(profile: Profile, frame: pl.DataFrame) -> pl.DataFrame:
+def _add_program_path(profile: Profile, frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(path=pl.lit(0, pl.Int64)) if _has_phases(profile) else frame
 
 
@@ -156,7 +156,11 @@ def _communicators(profile: Profile) -> pl.DataFrame:
 def _spread(profile: Profile) -> pl.DataFrame:
     """Return numbers that differ if ranks have other shares of equal sums, or other partners."""
     keys = ["path", "rank", "partner", "sends", "bytes_sent"]
-    between = _whole(profile, profile.data.exchanges(keys)).group_by(keys[:3]).agg(pl.col(keys[3:]).sum())
+    between = (
+        _add_program_path(profile, profile.data.exchanges(keys))
+        .group_by(keys[:3])
+        .agg(pl.col(keys[3:]).sum())
+    )
     sent = between.filter(pl.col("sends") > 0)
     parts = [_hashed(sent, keys[:3], "partners"), _hashed(sent, keys, "messages of each pair")]
     if profile.data.source.over_ranks(True) is None:
@@ -176,7 +180,7 @@ def _hashed(rows: pl.DataFrame, columns: list[str], quantity: str) -> pl.DataFra
 
 def pairs(profile: Profile) -> pl.DataFrame:
     """Return who sends to whom: `region`, `rank`, `partner`, without nested regions."""
-    rows = _whole(profile, profile.data.exchanges(["path", "rank", "partner", "sends"])).filter(
+    rows = _add_program_path(profile, profile.data.exchanges(["path", "rank", "partner", "sends"])).filter(
         pl.col("sends") > 0
     )
     return _named(profile, rows.select("path", "rank", "partner").unique()).select(list(PAIRS))
@@ -211,8 +215,10 @@ def _waited(profile: Profile, ranks: int) -> pl.DataFrame:
     if not profile.has_trace:
         empty = {"path": pl.Int64, "waiting": pl.Float64, "caused": pl.Float64}
         return pl.DataFrame(schema=empty)
-    waits = _whole(profile, profile.waiting.waits.filter(pl.col("kind") != "other")).group_by("path")
-    delays = _whole(profile, profile.waiting.delays).group_by("path")
+    waits = _add_program_path(profile, profile.waiting.waits.filter(pl.col("kind") != "other")).group_by(
+        "path"
+    )
+    delays = _add_program_path(profile, profile.waiting.delays).group_by("path")
     found = waits.agg((pl.col("time").sum() / ranks).alias("waiting"))
     costs = delays.agg((pl.col("cost").sum() / ranks).alias("caused"))
     every = pl.DataFrame({"path": range(len(profile.regions))}, schema={"path": pl.Int64})

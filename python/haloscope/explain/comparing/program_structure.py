@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from haloscope.base.errors import printable, shortened
+from haloscope.base.errors import printable, shorten_text
 from haloscope.base.units import bytes_text, count_text
-from haloscope.explain.comparing.sides import Run, Side
+from haloscope.explain.comparing.sides import ComparedRun, Side
 from haloscope.profile.store import region_text
 
 __all__ = ["STRUCTURE", "changes", "settings_changed", "structure_lines"]
@@ -112,7 +112,7 @@ def structure_lines(rows: pl.DataFrame, first: Side, second: Side) -> list[str]:
     for (region,), part in certain.group_by("region", maintain_order=True):
         name = str(region)
         if name in here and name in there:
-            lines.append(f"{region_text(name)}: {_told(name, part, first, second)}")
+            lines.append(f"{region_text(name)}: {_describe_part(name, part, first, second)}")
     varying = rows.filter(pl.col("varies"))
     if len(varying):
         where = varying["region"].unique(maintain_order=True).to_list()
@@ -137,7 +137,7 @@ def _one_sided(rows: pl.DataFrame, first: Side, second: Side) -> list[str]:
     return lines
 
 
-def _told(region: str, part: pl.DataFrame, first: Side, second: Side) -> str:
+def _describe_part(region: str, part: pl.DataFrame, first: Side, second: Side) -> str:
     said = [_quantity(row) for row in part.filter(pl.col("table") != "spread").to_dicts()]
     if len(part.filter(pl.col("table") == "spread")):
         pairs = _other_pairs(region, first, second)
@@ -184,7 +184,7 @@ def settings_changed(first: Side, second: Side) -> list[str]:
     return [f"{printable(name)}: {_value(one.get(name))} → {_value(other.get(name))}" for name in names]
 
 
-def _settings(run: Run) -> dict[str, str]:
+def _settings(run: ComparedRun) -> dict[str, str]:
     told = {name: str(run.told[name]) for name in _SETTINGS if run.told.get(name)}
     told["hosts"] = ", ".join(run.told["hosts"] or ())
     around: Mapping[str, str] = run.told.get("environment") or {}
@@ -192,4 +192,4 @@ def _settings(run: Run) -> dict[str, str]:
 
 
 def _value(value: str | None) -> str:
-    return "unknown" if value is None else printable(shortened(value, _LONGEST))
+    return "unknown" if value is None else printable(shorten_text(value, _LONGEST))

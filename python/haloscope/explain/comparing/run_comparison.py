@@ -87,7 +87,7 @@ class Comparison:
         """Whether a count changed for certain, or a time surely differs."""
         return bool((~self.structure["varies"]).any()) or any(claim.sure for claim in self.claims)
 
-    def told(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Return the sentences for people, structure first."""
         lines = [_who(side) for side in (self.first, self.second)]
         lines += [f"settings: {line}" for line in self.settings]

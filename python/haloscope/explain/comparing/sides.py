@@ -12,12 +12,12 @@ import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.base.units import ranks_text
-from haloscope.explain.comparing.facts import counted, knows_memory, own_times, pairs
+from haloscope.explain.comparing.facts import count_facts, knows_memory, own_times, pairs
 from haloscope.markov import series_of
 from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
 
-__all__ = ["RECORDED", "Run", "Side", "read_run", "read_sides", "times_of_runs", "why_apart"]
+__all__ = ["RECORDED", "ComparedRun", "Side", "read_run", "read_sides", "times_of_runs", "why_apart"]
 
 # A run that was recorded in another way counts other things, or takes another time.
 RECORDED = ("only", "from", "until", "trace", "exact_times", "sync_collectives", "unwatched_ranks")
@@ -25,7 +25,7 @@ _TABLES = ("calls", "sizes", "partners", "collectives", "communicators")
 
 
 @dataclass(frozen=True)
-class Run:
+class ComparedRun:
     """One profile: `told` is its run information; the frames are those of `facts`, `series` have paths."""
 
     path: Path
@@ -57,16 +57,16 @@ class Side:
     """Runs that are taken for alike; `name` is A or B, `skipped` lines say which could not be read."""
 
     name: str
-    runs: Sequence[Run]
+    runs: Sequence[ComparedRun]
     skipped: Sequence[str] = field(default=())
 
     @property
-    def first(self) -> Run:
+    def first(self) -> ComparedRun:
         """The first run."""
         return self.runs[0]
 
 
-def read_run(path: str | os.PathLike[str]) -> Run:
+def read_run(path: str | os.PathLike[str]) -> ComparedRun:
     """Return what the profile at `path` brings to a comparison.
 
     Every byte of it is checked. Raises `ProfileError` if it is damaged, or if ranks are missing in it.
@@ -79,10 +79,10 @@ def read_run(path: str | os.PathLike[str]) -> Run:
             who = ranks_text(lost) if lost else "a part"
             raise ProfileError(f"{profile.path}: the run is not whole: {who} is missing; run it again")
         return profile.data.guarded(
-            lambda: Run(
+            lambda: ComparedRun(
                 Path(path),
                 told,
-                counted(profile),
+                count_facts(profile),
                 own_times(profile),
                 pairs(profile),
                 _series(profile),
@@ -135,7 +135,7 @@ def read_sides(first: Sequence[Path], second: Sequence[Path]) -> tuple[Side, Sid
     return sides
 
 
-def why_apart(one: Run, other: Run) -> str | None:
+def why_apart(one: ComparedRun, other: ComparedRun) -> str | None:
     """Return why two runs are no repetitions of each other, None if they may be."""
     if one.program != other.program:
         return f"is of {other.program}, and {one.path} of {one.program}"
@@ -149,7 +149,7 @@ def why_apart(one: Run, other: Run) -> str | None:
     return None
 
 
-def times_of_runs(runs: Sequence[Run], region: str, column: str) -> list[float]:
+def times_of_runs(runs: Sequence[ComparedRun], region: str, column: str) -> list[float]:
     """Return a time of each run (a column of `times`, s), NaN where the run has none."""
     found = []
     for run in runs:

@@ -11,7 +11,7 @@ import polars as pl
 
 from haloscope.base.errors import TimingsError, UsageError
 from haloscope.explain.comparing.sides import Side, times_of_runs
-from haloscope.markov import Claim, ClaimMethod, Options, analyse, claims, read_timings
+from haloscope.markov import Claim, ClaimMethod, RegimeOptions, analyse, claims, read_timings
 from haloscope.markov.statistics import faster_by_runs, sentence
 from haloscope.profile.store import PROGRAM, region_text
 
@@ -140,7 +140,9 @@ def _of_series(first: Side, second: Side, region: str, wrong: float) -> list[Tim
     name = f"{region_text(region)}, an instance"
     try:
         methods = [
-            ClaimMethod(side.name, [analyse(read_timings(run.path, region), Options()) for run in side.runs])
+            ClaimMethod(
+                side.name, [analyse(read_timings(run.path, region), RegimeOptions()) for run in side.runs]
+            )
             for side in (first, second)
         ]
         found = claims(methods, wrong)

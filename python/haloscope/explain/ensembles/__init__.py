@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from haloscope.explain.ensembles.ensemble import open_all as open_all
     from haloscope.explain.ensembles.ensemble_page import write_ensemble_page as write_ensemble_page
     from haloscope.explain.ensembles.extrapolation import Beyond as Beyond
-    from haloscope.explain.ensembles.extrapolation import beyond as beyond
+    from haloscope.explain.ensembles.extrapolation import extrapolate_laws as extrapolate_laws
     from haloscope.explain.ensembles.growth import laws as laws
     from haloscope.explain.ensembles.message_maps import time_maps as time_maps
     from haloscope.explain.ensembles.message_sizes import Speeds as Speeds
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from haloscope.explain.ensembles.scaling import shares as shares
     from haloscope.explain.ensembles.scaling import totals as totals
     from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS as FEWEST_POINTS
-    from haloscope.explain.ensembles.view import View as View
+    from haloscope.explain.ensembles.view import EnsembleView as EnsembleView
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from haloscope.explain.ensembles.ensemble import Ensemble
-from haloscope.explain.ensembles.growth import FACTORS, SURE, Growth, measured
+from haloscope.explain.ensembles.growth import FACTORS, SURE, Growth, select_law_points
 from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS
-from haloscope.explain.ensembles.view import COLOURS, View, layout_of, placed
+from haloscope.explain.ensembles.view import COLOURS, EnsembleView, add_axis_columns, layout_of
 from haloscope.markov.figures import Figure, axis, plain
 from haloscope.profile.store import region_text
 
@@ -32,7 +32,7 @@ _MOST_BARS = 10
 _NOTHING = 1e-300  # seconds
 
 
-def dominance(ensemble: Ensemble, *, by: str = "program") -> View:
+def dominance(ensemble: Ensemble, *, by: str = "program") -> EnsembleView:
     """Return the time that each region itself would take with 1, 10 and 100 `times` the most ranks.
 
     Times are of an average rank, by the regions' laws, without nested regions: they add up to the time of the
@@ -41,10 +41,10 @@ def dominance(ensemble: Ensemble, *, by: str = "program") -> View:
     and `probability` is that of the region being the one with most time: they are null where no number of
     ranks has two runs. A value of `by` with fewer than five numbers of ranks has no rows.
     """
-    rows = placed(ensemble, ensemble.with_paths("regions", exclusive=True), "run_ranks", by)
+    rows = add_axis_columns(ensemble, ensemble.with_paths("regions", exclusive=True), "run_ranks", by)
     parts = [_shares(series, part) for (series,), part in rows.group_by(["series"], maintain_order=True)]
     frame = pl.concat([pl.DataFrame(schema=_COLUMNS), *parts])
-    return View(frame, _drawn(frame))
+    return EnsembleView(frame, _drawn(frame))
 
 
 def _shares(series: object, rows: pl.DataFrame) -> pl.DataFrame:
@@ -57,7 +57,7 @@ def _shares(series: object, rows: pl.DataFrame) -> pl.DataFrame:
     every = runs.join(pl.DataFrame({"path": paths}), how="cross")
     known = rows.select("profile", "path", value=value)
     times = every.join(known, on=["profile", "path"], how="left").with_columns(pl.col("value").fill_null(0.0))
-    grown = [Growth.of(*measured(times.filter(path=path))) for path in paths]
+    grown = [Growth.of(*select_law_points(times.filter(path=path))) for path in paths]
     most = float(grown[0].points.max())
     return pl.concat([_at(str(series), paths, grown, factor, most) for factor in (1, *FACTORS)])
 

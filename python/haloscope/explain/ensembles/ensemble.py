@@ -14,7 +14,7 @@ import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain.ensembles.stacked import Stacked
-from haloscope.profile import RUN_COLUMNS, Profile, labelled, run_row
+from haloscope.profile import RUN_COLUMNS, Profile, label_table, run_row
 from haloscope.profile.store import PROGRAM, ProfileFile, checked_info, no_region, parts
 from haloscope.profile.tables import said_texts
 
@@ -118,7 +118,7 @@ class Ensemble:
         def made(profiles: Sequence[Profile]) -> Iterator[pl.DataFrame]:
             for profile in profiles:
                 try:
-                    yield profile.data.guarded(lambda: labelled(profile, name, exclusive, region))  # noqa: B023
+                    yield profile.data.guarded(lambda: label_table(profile, name, exclusive, region))  # noqa: B023
                 except UsageError as error:
                     if region is None:
                         raise

@@ -26,7 +26,7 @@ from haloscope.explain.ensembles.message_sizes import Speeds, size_classes, spee
 from haloscope.explain.ensembles.oddities import remarks
 from haloscope.explain.ensembles.region_families import families, levels
 from haloscope.explain.ensembles.scaling import efficiency, over, shares, totals
-from haloscope.explain.ensembles.view import View, placed
+from haloscope.explain.ensembles.view import EnsembleView, add_axis_columns
 from haloscope.markov.figures import Section
 from haloscope.profile.page import page, write_page
 from haloscope.profile.store import PROGRAM, region_text
@@ -67,7 +67,7 @@ def write_ensemble_page(
 
     Raises `ProfileError` if no profile can be read, `UsageError` for a column that no run has, `OutputError`.
     """
-    rows = placed(ensemble, ensemble.with_paths("regions"), against, by)
+    rows = add_axis_columns(ensemble, ensemble.with_paths("regions"), against, by)
     if not len(rows):
         raise UsageError(f"no whole run says what its {against} is; name another column of the runs")
     paths = _paths(rows)
@@ -77,7 +77,7 @@ def write_ensemble_page(
         {"name": region_text(path), "sections": _of_region(ensemble, path, paths, machine, chosen)}
         for path in paths
     ]
-    whole = [*_whole(ensemble, growth, machine, chosen)]
+    whole = [*_program_sections(ensemble, growth, machine, chosen)]
     runs = ensemble.runs
     programs = [printable(name or "unknown program") for name in runs["program"].unique(maintain_order=True)]
     title = f"{', '.join(programs)} ({len(runs)} runs)"
@@ -114,7 +114,7 @@ def _span(ranks: pl.Series) -> str:
     return "–" if not known else f"{known[0]} to {known[-1]}" if len(known) > 1 else f"{known[0]}"
 
 
-def _key_figures(rows: pl.DataFrame, growth: View, by: str) -> list[tuple[str, str, str]]:
+def _key_figures(rows: pl.DataFrame, growth: EnsembleView, by: str) -> list[tuple[str, str, str]]:
     whole = rows.filter(path=PROGRAM)
     ranks = whole["run_ranks"]
     largest = _span(ranks.filter(ranks == ranks.max()))
@@ -143,7 +143,9 @@ def _mean(values: pl.Series) -> float | None:
     return float(mean) if isinstance(mean, int | float) else None
 
 
-def _whole(ensemble: Ensemble, growth: View, machine: Speeds | None, chosen: _Chosen) -> Iterator[Section]:
+def _program_sections(
+    ensemble: Ensemble, growth: EnsembleView, machine: Speeds | None, chosen: _Chosen
+) -> Iterator[Section]:
     grown, sent = laws(ensemble, **chosen), totals(ensemble, **chosen)
     yield Section("answer", "What grows", figures=_drawn(growth), text=list(_answer(growth, grown)))
     yield Section("laws", "Laws of growth", figures=_drawn(grown), tables=[laws_table(grown.frame)])
@@ -166,11 +168,11 @@ def _largest_families(ensemble: Ensemble) -> list[str]:
     return names[:_MOST_FAMILIES]
 
 
-def _drawn(*views: View) -> list[Any]:
+def _drawn(*views: EnsembleView) -> list[Any]:
     return [view.drawn for view in views if view.drawn is not None]
 
 
-def _answer(growth: View, grown: View) -> Iterator[str]:
+def _answer(growth: EnsembleView, grown: EnsembleView) -> Iterator[str]:
     """Return what a person has to know first, in sentences."""
     beyond = growth.frame.filter(pl.col("times") > 1)
     for (series, times), rows in beyond.group_by(["series", "times"], maintain_order=True):

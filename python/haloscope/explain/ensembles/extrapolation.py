@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from haloscope.base.arrays import Floats
-from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, Laws, fit
+from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, ScalingLaws, fit
 
-__all__ = ["FEWEST_POINTS", "Beyond", "beyond"]
+__all__ = ["FEWEST_POINTS", "Beyond", "extrapolate_laws"]
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,13 @@ class Beyond:
     point: `without` is what they say of so many ranks, `left_out` what they say of the point itself.
     """
 
-    laws: Laws
+    laws: ScalingLaws
     value: Floats
     without: Floats
     left_out: Floats
 
 
-def beyond(points: Sequence[float], values: Floats, ranks: float) -> Beyond:
+def extrapolate_laws(points: Sequence[float], values: Floats, ranks: float) -> Beyond:
     """Return what laws of rows of values at `points`, shape (rows, points), say of `ranks`.
 
     There are `FEWEST_POINTS` or more. The term is chosen anew without each point, so that how much the

@@ -13,12 +13,19 @@ from haloscope.base.arrays import Floats
 from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.quantities import quantity_of
 from haloscope.explain.ensembles.scaling import longest, named_regions
-from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, TERMS, Laws, draws_of, fit
-from haloscope.explain.ensembles.view import View, axis_of, label_of, layout_of, line, placed
+from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, TERMS, ScalingLaws, draws_of, fit
+from haloscope.explain.ensembles.view import (
+    EnsembleView,
+    add_axis_columns,
+    axis_of,
+    label_of,
+    layout_of,
+    line,
+)
 from haloscope.markov.figures import Figure, Trace
 from haloscope.profile.store import region_text
 
-__all__ = ["FACTORS", "SURE", "Growth", "laws", "measured"]
+__all__ = ["FACTORS", "SURE", "Growth", "laws", "select_law_points"]
 
 FACTORS = (10, 100)
 DRAWS = 400
@@ -32,8 +39,8 @@ class Growth:
 
     points: Floats
     means: Floats
-    law: Laws
-    drawn: Laws | None
+    law: ScalingLaws
+    drawn: ScalingLaws | None
 
     @classmethod
     def of(cls, points: Sequence[float], repetitions: Sequence[Sequence[float]]) -> Growth:
@@ -82,7 +89,7 @@ def laws(
     *,
     against: str = "run_ranks",
     by: str = "program",
-) -> View:
+) -> EnsembleView:
     """Return the law by which one of `QUANTITIES` grows in each region of five points or more.
 
     A law is `constant` + `factor` · `term`, in Extra-P's normal form; `error` is how far off it is, in
@@ -92,24 +99,24 @@ def laws(
     `law` is null where there are fewer than five points.
     """
     drawn = quantity_of(quantity)
-    rows = placed(ensemble, ensemble.with_paths("regions"), against, by)
+    rows = add_axis_columns(ensemble, ensemble.with_paths("regions"), against, by)
     rows = longest(rows) if regions is None else named_regions(ensemble, rows, regions)
     rows = rows.with_columns(value=drawn.value.cast(pl.Float64)).filter(pl.col("value").is_not_null())
     found, told = [], []
     for (series, path), part in rows.group_by(["series", "path"], maintain_order=True):
-        points, repetitions = measured(part)
+        points, repetitions = select_law_points(part)
         row: dict[str, Any] = {"series": series, "path": path, "points": len(points), "runs": len(part)}
         if len(points) >= FEWEST_POINTS:
             growth = Growth.of(points, repetitions)
-            row |= _told(growth, drawn.unit)
+            row |= _law_row(growth, drawn.unit)
             found.append((str(series), str(path), part, growth))
         told.append(row)
     frame = pl.DataFrame(told, schema=_LAWS)
     title = f"{drawn.title}, {drawn.unit}" if drawn.unit else drawn.title
-    return View(frame, _laws_drawn(found, against, title))
+    return EnsembleView(frame, _laws_drawn(found, against, title))
 
 
-def measured(rows: pl.DataFrame) -> tuple[list[float], list[list[float]]]:
+def select_law_points(rows: pl.DataFrame) -> tuple[list[float], list[list[float]]]:
     """Return points that a law can go by, in order, and the values of the runs of each."""
     if not rows["x"].dtype.is_numeric():
         return [], []
@@ -118,7 +125,7 @@ def measured(rows: pl.DataFrame) -> tuple[list[float], list[list[float]]]:
     return groups["x"].to_list(), groups["value"].to_list()
 
 
-def _told(growth: Growth, unit: str) -> dict[str, Any]:
+def _law_row(growth: Growth, unit: str) -> dict[str, Any]:
     law, most = growth.law, growth.points.max()
     said = {
         "law": law.text(0, unit),
@@ -144,7 +151,7 @@ def _laws_drawn(
     for number, (series, path, rows, growth) in enumerate(found):
         label = label_of(series, region_text(path), *many)
         seen = line(rows, label, number, "value", "%{y:.4s}", mode="markers", legendgroup=label)
-        traces += [seen, _curve(growth, seen), _beyond(growth, seen)]
+        traces += [seen, _curve(growth, seen), _trace_extrapolation(growth, seen)]
     xaxis = axis_of(against, pl.Series([1.0, 1e6])) | {"type": "log"}
     xaxis = {key: value for key, value in xaxis.items() if key not in ("tickvals", "ticktext")}
     layout = layout_of(xaxis, title, 420, showlegend=any(many))
@@ -160,7 +167,7 @@ def _curve(growth: Growth, seen: Trace) -> Trace:
     return {**seen, **hidden, "x": x.tolist(), "y": y, "line": {**seen["line"], "width": 1}}
 
 
-def _beyond(growth: Growth, seen: Trace) -> Trace:
+def _trace_extrapolation(growth: Growth, seen: Trace) -> Trace:
     """Return what a law says of more ranks, with its intervals."""
     x = [growth.points.max() * factor for factor in FACTORS]
     values = [growth.at(ranks) for ranks in x]

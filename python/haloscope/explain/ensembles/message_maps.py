@@ -12,9 +12,9 @@ from haloscope.base.arrays import Floats
 from haloscope.base.errors import UsageError
 from haloscope.base.units import time_text
 from haloscope.explain.ensembles.ensemble import Ensemble
-from haloscope.explain.ensembles.view import View, placed
+from haloscope.explain.ensembles.view import EnsembleView, add_axis_columns
 from haloscope.markov.figures import Figure, Panel, Trace, axis, panels
-from haloscope.profile import Profile, labelled
+from haloscope.profile import Profile, label_table
 from haloscope.profile.store import PROGRAM
 
 __all__ = ["time_maps"]
@@ -25,7 +25,7 @@ _MOST_TICKS = 8
 _SCALE = [[0, "#eaf3f9"], [0.25, "#a9cfe5"], [0.5, "#5a9fc9"], [0.75, "#1f6a9f"], [1, "#0a2f51"]]
 
 
-def time_maps(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program") -> View:
+def time_maps(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program") -> EnsembleView:
     """Return the seconds that each `rank` spent in point-to-point calls for messages with each `partner`.
 
     There is one run for each number of ranks and value of `by`, the first one, and of many such the six with
@@ -33,24 +33,24 @@ def time_maps(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program")
     left out.
     """
     known = ensemble.runs.select("profile", "run_ranks")
-    runs = placed(ensemble, known, "run_ranks", by).filter(pl.col("x") > 1)
+    runs = add_axis_columns(ensemble, known, "run_ranks", by).filter(pl.col("x") > 1)
     first = runs.unique(["series", "x"], keep="first", maintain_order=True).sort("x", maintain_order=True)
     chosen = first.tail(_MOST_MAPS).select("profile", "series", "run_ranks")
     paths = [Path(profile) for profile in chosen["profile"]]
     parts = list(ensemble.each(paths, lambda profiles: _partners(profiles, region)))
     columns = ["profile", "series", "run_ranks", "rank", "partner", "time"]
     if not parts:
-        return View(chosen.with_columns(pl.lit(None).alias(name) for name in columns[3:]).clear())
+        return EnsembleView(chosen.with_columns(pl.lit(None).alias(name) for name in columns[3:]).clear())
     rows = pl.concat(parts, how="diagonal").drop("run_ranks").filter(pl.col("partner").is_not_null())
     sums = rows.group_by("profile", "rank", "partner", maintain_order=True).agg(pl.col("time").sum())
     frame = chosen.join(sums, on="profile", maintain_order="left_right").select(columns)
-    return View(frame, _drawn(frame))
+    return EnsembleView(frame, _drawn(frame))
 
 
 def _partners(profiles: Sequence[Profile], region: str) -> Iterator[pl.DataFrame]:
     for profile in profiles:
         try:
-            yield labelled(profile, "partners", region=region)
+            yield label_table(profile, "partners", region=region)
         except UsageError:  # this run has no such region
             continue
 

@@ -12,7 +12,14 @@ import polars as pl
 from haloscope.base.errors import UsageError
 from haloscope.base.units import bytes_text
 from haloscope.explain.ensembles.ensemble import Ensemble
-from haloscope.explain.ensembles.view import View, axis_of, line, one_region, placed, told_against
+from haloscope.explain.ensembles.view import (
+    EnsembleView,
+    add_axis_columns,
+    axis_of,
+    line,
+    one_region,
+    told_against,
+)
 from haloscope.markov.figures import Figure, Panel, axis, margin, panels
 from haloscope.profile.store import PROGRAM
 
@@ -43,7 +50,7 @@ def size_classes(
     machine: Speeds | None = None,
     against: str = "run_ranks",
     by: str = "program",
-) -> View:
+) -> EnsembleView:
     """Return point-to-point messages of a region by classes of size, a row a point and class that has any.
 
     `messages`, `bytes` and `time` (seconds in the calls of both sides, over all ranks) are means over the
@@ -53,9 +60,9 @@ def size_classes(
     for edges that do not rise.
     """
     _check_edges(edges)
-    rows = placed(ensemble, one_region(ensemble, "sizes", region), against, by)
+    rows = add_axis_columns(ensemble, one_region(ensemble, "sizes", region), against, by)
     # Those without messages count, too.
-    entered = placed(ensemble, one_region(ensemble, "regions", region), against, by)
+    entered = add_axis_columns(ensemble, one_region(ensemble, "regions", region), against, by)
     runs = entered.group_by("series", "x").agg(pl.len().cast(pl.Int64).alias("runs"))
     sums = _summed(rows.filter(kind="p2p"), edges, machine).join(runs, on=["series", "x"])
     carried = pl.when(pl.col("time") > 0).then(2 * pl.col("bytes") / pl.col("time"))
@@ -69,10 +76,10 @@ def size_classes(
     names = pl.Series("size", class_names(edges), dtype=pl.String).gather(frame["class"])
     values = ["messages", "bytes", "time", "speed", "machine_speed"]
     shown = told_against(frame.select("series", "x", "runs", names, *values), against)
-    return View(shown, drawn)
+    return EnsembleView(shown, drawn)
 
 
-def speed_classes(machine: Speeds, edges: Sequence[int] = EDGES) -> View:
+def speed_classes(machine: Speeds, edges: Sequence[int] = EDGES) -> EnsembleView:
     """Return how many bytes a second a machine carries in messages of each class of size, one by one.
 
     A class stands for messages of 1, 2, 4, … bytes, one of each size in it, up to 4 MiB: `smallest` to
@@ -94,7 +101,9 @@ def speed_classes(machine: Speeds, edges: Sequence[int] = EDGES) -> View:
         "hovertemplate": "%{y:.4s}B/s<extra></extra>",
     }
     layout = {"height": 300, "margin": margin(60), "yaxis": axis("speed, B/s", type="log")}
-    return View(frame, Figure(f"{machine.name}, messages one by one.", [bars], layout, "The machine's speed"))
+    return EnsembleView(
+        frame, Figure(f"{machine.name}, messages one by one.", [bars], layout, "The machine's speed")
+    )
 
 
 def _check_edges(edges: Sequence[int]) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 from haloscope.base.errors import UsageError
 from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.quantities import QUANTITIES, quantity_of
-from haloscope.explain.ensembles.view import View, axis_of, line, placed, told_against
+from haloscope.explain.ensembles.view import EnsembleView, add_axis_columns, axis_of, line, told_against
 from haloscope.markov.figures import Figure, Panel, Trace, axis, panels, regime_colours
 from haloscope.profile.store import region_text
 
@@ -44,7 +44,7 @@ def levels(
     *,
     against: str = "run_ranks",
     by: str = "program",
-) -> View:
+) -> EnsembleView:
     """Return one of `QUANTITIES` of the regions of a family, a line a level.
 
     `mean`, `least` and `largest` are over the runs of one point. Raises `UsageError` if there is no such
@@ -56,7 +56,7 @@ def levels(
     if not len(members):
         names = ", ".join(known["family"].unique().sort().head(8).to_list()) or "none"
         raise UsageError(f"there is no family {family!r}; there is {names}")
-    rows = placed(ensemble, ensemble.with_paths("regions"), against, by)
+    rows = add_axis_columns(ensemble, ensemble.with_paths("regions"), against, by)
     value, keys = pl.col("value"), ["series", "level", "path", "x"]
     frame = (
         rows.join(members, on="path", how="inner")
@@ -66,7 +66,7 @@ def levels(
         .agg(pl.len().cast(pl.Int64).alias("runs"), mean=value.mean(), least=value.min(), largest=value.max())
         .sort(keys)
     )
-    return View(told_against(frame, against), _drawn(frame, family, quantity, against))
+    return EnsembleView(told_against(frame, against), _drawn(frame, family, quantity, against))
 
 
 def _drawn(frame: pl.DataFrame, family: str, quantity: str, against: str) -> Figure | None:

@@ -9,14 +9,14 @@ import polars as pl
 from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.quantities import quantity_of
 from haloscope.explain.ensembles.view import (
-    View,
+    EnsembleView,
+    add_axis_columns,
     axis_of,
     label_of,
     layout_of,
     line,
     mean_of,
     one_region,
-    placed,
     told_against,
 )
 from haloscope.markov.figures import Figure, Panel, Trace, axis, panels, plain
@@ -40,7 +40,7 @@ def over(
     *,
     against: str = "run_ranks",
     by: str = "program",
-) -> View:
+) -> EnsembleView:
     """Return one of `QUANTITIES` against a column of `Ensemble.runs`, a line a region and value of `by`.
 
     Without `regions` they are the program and the seven that take most time. `mean`, `least` and `largest`
@@ -50,7 +50,7 @@ def over(
     >>> over(runs, "time", ["solve", "sweep_comm"]).figure().show()
     """
     drawn = quantity_of(quantity)
-    rows = placed(ensemble, ensemble.with_paths("regions"), against, by)
+    rows = add_axis_columns(ensemble, ensemble.with_paths("regions"), against, by)
     rows = longest(rows) if regions is None else named_regions(ensemble, rows, regions)
     keys = ["series", "path", "x"]
     value = pl.col("value")
@@ -62,7 +62,9 @@ def over(
         .sort(keys, maintain_order=True)
     )
     every = rows.select("series", "path").unique().sort("series", "path")
-    return View(told_against(frame, against), _lines_drawn(frame, every, against, drawn.title, drawn.unit))
+    return EnsembleView(
+        told_against(frame, against), _lines_drawn(frame, every, against, drawn.title, drawn.unit)
+    )
 
 
 def named_regions(ensemble: Ensemble, rows: pl.DataFrame, regions: Sequence[str]) -> pl.DataFrame:
@@ -107,12 +109,12 @@ def _lines_drawn(
 
 def shares(
     ensemble: Ensemble, region: str = PROGRAM, *, against: str = "run_ranks", by: str = "program"
-) -> View:
+) -> EnsembleView:
     """Return where the time of a region went: computing, point-to-point, collectives, other MPI.
 
     These are shares of its time, mean over ranks and runs; those of a point sum to 1.
     """
-    rows = placed(ensemble, one_region(ensemble, "regions", region), against, by)
+    rows = add_axis_columns(ensemble, one_region(ensemble, "regions", region), against, by)
     times = rows.select(
         "series",
         "x",
@@ -124,7 +126,7 @@ def shares(
     ).drop_nulls()
     means = mean_of(times, ["series", "x"], [*_PARTS, "time"]).filter(pl.col("time") > 0)
     frame = means.with_columns(pl.col(name) / pl.col("time") for name in _PARTS)
-    return View(told_against(frame, against), _shares_drawn(frame, against))
+    return EnsembleView(told_against(frame, against), _shares_drawn(frame, against))
 
 
 def _shares_drawn(frame: pl.DataFrame, against: str) -> Figure | None:
@@ -152,14 +154,14 @@ def _shares_drawn(frame: pl.DataFrame, against: str) -> Figure | None:
     return Figure("Mean over ranks and runs.", traces, layout, "Where the time went")
 
 
-def efficiency(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program") -> View:
+def efficiency(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program") -> EnsembleView:
     """Return how the time of a region scales with the number of ranks.
 
     `speedup` is the time of the fewest ranks over that of so many. `strong` is the efficiency if all runs did
     the same work, speedup over how many times as many ranks there are; `weak` is that if the work grew with
     the ranks, the speedup alone. Which of them is meant only those who ran the program know.
     """
-    rows = placed(ensemble, one_region(ensemble, "regions", region), "run_ranks", by)
+    rows = add_axis_columns(ensemble, one_region(ensemble, "regions", region), "run_ranks", by)
     means = mean_of(rows.rename({"time_mean": "time"}), ["series", "x"], ["time"])
     first = [pl.col(name).first().over("series") for name in ("time", "x")]
     frame = (
@@ -168,7 +170,7 @@ def efficiency(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program"
         .with_columns(strong=pl.col("speedup") / pl.col("more"), weak=pl.col("speedup"))
         .drop("more")
     )
-    return View(told_against(frame, "run_ranks"), _efficiency_drawn(frame))
+    return EnsembleView(told_against(frame, "run_ranks"), _efficiency_drawn(frame))
 
 
 def _efficiency_drawn(frame: pl.DataFrame) -> Figure | None:
@@ -200,13 +202,13 @@ def _efficiency_drawn(frame: pl.DataFrame) -> Figure | None:
 
 def totals(
     ensemble: Ensemble, region: str = PROGRAM, *, against: str = "run_ranks", by: str = "program"
-) -> View:
+) -> EnsembleView:
     """Return what was sent in a region by all ranks, a row a point: bytes, sends, largest and mean send.
 
     Means over the runs of a point, but for the largest send. `mean_send` is `bytes` / `sends`, null without
     sends.
     """
-    rows = placed(ensemble, one_region(ensemble, "regions", region), against, by)
+    rows = add_axis_columns(ensemble, one_region(ensemble, "regions", region), against, by)
     frame = (
         rows.group_by("series", "x", maintain_order=True)
         .agg(
@@ -218,7 +220,7 @@ def totals(
         .sort("series", "x", maintain_order=True)
         .with_columns(mean_send=pl.when(pl.col("sends") > 0).then(pl.col("bytes") / pl.col("sends")))
     )
-    return View(told_against(frame, against), _totals_drawn(frame, against))
+    return EnsembleView(told_against(frame, against), _totals_drawn(frame, against))
 
 
 def _totals_drawn(frame: pl.DataFrame, against: str) -> Figure | None:

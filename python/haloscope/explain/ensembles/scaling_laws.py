@@ -17,7 +17,7 @@ import numpy as np
 
 from haloscope.base.arrays import Floats, Integers
 
-__all__ = ["FEWEST_POINTS", "Laws", "Term", "draws_of", "fit"]
+__all__ = ["FEWEST_POINTS", "ScalingLaws", "Term", "draws_of", "fit"]
 
 FEWEST_POINTS = 5
 # A term that adds less than this share to every value says nothing.
@@ -67,7 +67,7 @@ NATURAL = np.array(
 
 
 @dataclass(frozen=True)
-class Laws:
+class ScalingLaws:
     """A law for each row of values: `chosen` is its place in `TERMS`, −1 for a constant.
 
     `constant` and `factor` are c₀ and c₁, `error` the mean relative error of points that were left out,
@@ -95,7 +95,7 @@ class Laws:
         return f"({text}) {unit}" if unit else text
 
 
-def fit(points: Sequence[float] | Floats, values: Floats, *, bounded: bool = False) -> Laws:
+def fit(points: Sequence[float] | Floats, values: Floats, *, bounded: bool = False) -> ScalingLaws:
     """Return the laws of rows of values at `points`, each greater than or equal to 1, shape (rows, points).
 
     A constant is judged by all points, as Extra-P does it, a term by predicting each point from the others.
@@ -118,7 +118,7 @@ def fit(points: Sequence[float] | Floats, values: Floats, *, bounded: bool = Fal
     best = errors.argmin(axis=1)
     rows = np.arange(len(y))
     is_constant = (np.ptp(y, axis=1) <= _EQUAL * np.abs(mean)) | ~(errors[rows, best] < flat)
-    return Laws(
+    return ScalingLaws(
         np.where(is_constant, -1, best),
         np.where(is_constant, mean, constant[rows, best]),
         np.where(is_constant, 0.0, factor[rows, best] / scale[best, 0]),

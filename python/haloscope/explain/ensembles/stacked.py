@@ -21,8 +21,8 @@ from haloscope.profile.store import (
     Scope,
     keys,
     reductions,
-    said,
-    typed,
+    replace_empty_text,
+    type_columns,
 )
 from haloscope.profile.tables import region_rows
 
@@ -95,7 +95,7 @@ class Stacked(ProfileData):
             name: _finite(pl.Series(name, np.concatenate([part[name] for part in parts])))
             for name in parts[0]
         }
-        return typed(table, names, series), [file.rows(table) for file in files]
+        return type_columns(table, names, series), [file.rows(table) for file in files]
 
     def region_table(self, exclusive: bool) -> pl.DataFrame:
         """Return `number` of the profile and the columns of `regions`, depth first. Raises `DamageError`."""
@@ -115,7 +115,7 @@ class Stacked(ProfileData):
             "path": self.forest.full_names,
             "distinct_name": self.forest.distinct_names,
         }
-        placed = self._placed(rows.with_columns(said("memory")), names, keys("sizes"))
+        placed = self._placed(rows.with_columns(replace_empty_text("memory")), names, keys("sizes"))
         return placed.select(pl.exclude("bytes_upper"), "bytes_upper")
 
     def _placed(

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLOURS",
-    "View",
+    "EnsembleView",
+    "add_axis_columns",
     "axis_of",
     "column_of",
     "label_of",
@@ -27,7 +28,6 @@ __all__ = [
     "line",
     "mean_of",
     "one_region",
-    "placed",
     "told_against",
 ]
 
@@ -41,7 +41,7 @@ _WIDE = 4.0
 
 
 @dataclass(frozen=True)
-class View:
+class EnsembleView:
     """What one figure shows: `frame` has the numbers; `drawn` is for our pages, None if it is empty."""
 
     frame: pl.DataFrame
@@ -56,7 +56,7 @@ class View:
         return PlotlyFigure(data=list(self.drawn.traces), layout=dict(self.drawn.layout))
 
 
-def placed(ensemble: Ensemble, rows: pl.DataFrame, against: str, by: str) -> pl.DataFrame:
+def add_axis_columns(ensemble: Ensemble, rows: pl.DataFrame, against: str, by: str) -> pl.DataFrame:
     """Return rows of a table with `x`, what its run has in the column `against`, and `series`, what in `by`.
 
     Both are columns of `Ensemble.runs`. `x` is a number if all of them are. Runs that lack ranks, or that say

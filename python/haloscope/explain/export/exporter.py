@@ -9,10 +9,10 @@ from pathlib import Path
 from haloscope.base.errors import UsageError
 from haloscope.explain.export.aliases import Aliases
 from haloscope.explain.export.exports import EXPORTS, Format
-from haloscope.explain.export.traced import Profiles, Traced
+from haloscope.explain.export.traced import Profiles, TracedProfile
 from haloscope.profile import Profile
 
-__all__ = ["export", "exported"]
+__all__ = ["export", "export_with_remarks"]
 
 Paths = str | os.PathLike[str]
 
@@ -28,10 +28,10 @@ def export(
     unknown format or for several profiles where one is asked for, `ProfileError`, `OutputError`, and
     `ComponentError` where a format's library is missing.
     """
-    return exported(profiles, to, output, anonymous)[0]
+    return export_with_remarks(profiles, to, output, anonymous)[0]
 
 
-def exported(
+def export_with_remarks(
     profiles: Paths | Iterable[Paths], to: str, output: Paths | None = None, anonymous: bool = False
 ) -> tuple[Path, Sequence[str]]:
     """Do as `export`; return also lines about what was left out."""
@@ -68,5 +68,5 @@ def _write(form: Format, profiles: Profiles, target: Path) -> Sequence[str]:
         return profile.data.guarded(lambda: write(_source(form, profile), target))
 
 
-def _source(form: Format, profile: Profile) -> Profile | Traced:
-    return Traced.of(profile) if form.about == "trace" else profile
+def _source(form: Format, profile: Profile) -> Profile | TracedProfile:
+    return TracedProfile.of(profile) if form.about == "trace" else profile

@@ -19,7 +19,7 @@ class Format:
     """A format: what it is, and the function that writes it.
 
     `writer` names a module beside this one and a function in it, which gets what it is `about` (a
-    `Profile`, `Profiles` or a `Traced`) and where to write, writes it whole or not at all, and returns
+    `Profile`, `Profiles` or a `TracedProfile`) and where to write, writes it whole or not at all, and returns
     lines about what it had to leave out.
     """
 

@@ -15,7 +15,7 @@ from haloscope.base.files import scratch_file, whole_file
 from haloscope.explain.export.otf2_words import FILE, FUNCTION, operations_of, role_of
 from haloscope.explain.export.remarks import remarks_on
 from haloscope.explain.export.trace_columns import TraceColumns
-from haloscope.explain.export.traced import Traced
+from haloscope.explain.export.traced import TracedProfile
 from haloscope.profile.kernels import native_library
 from haloscope.profile.trace import Trace
 
@@ -45,7 +45,7 @@ class _World(ctypes.Structure):
     )
 
 
-def write_goal(traced: Traced, output: Path) -> list[str]:
+def write_goal(traced: TracedProfile, output: Path) -> list[str]:
     """Write a trace as GOAL text; return what was left out.
 
     Computation is in nanoseconds, what passed between calls of MPI. Messages are those that have both ends in
@@ -82,10 +82,10 @@ def _with_whole_collectives(trace: Trace) -> Trace:
         (pl.col("parts") == pl.col("size")) & (pl.col("len") == pl.col("size"))
     )
     kept = trace.collectives.join(whole.select(keys), on=keys, how="semi", maintain_order="left")
-    return replace(trace, collectives=_even(kept))
+    return replace(trace, collectives=_even_out_parts(kept))
 
 
-def _even(collectives: pl.DataFrame) -> pl.DataFrame:
+def _even_out_parts(collectives: pl.DataFrame) -> pl.DataFrame:
     """Return collectives in which each rank has as much, where parts differ: a message has one size at both
     ends, and no rank knows all parts.
     """

@@ -19,7 +19,7 @@ from haloscope.base.files import whole_directory
 from haloscope.explain.export.otf2_words import operations_of, role_of
 from haloscope.explain.export.remarks import remarks_on
 from haloscope.explain.export.trace_columns import TraceColumns, c_text
-from haloscope.explain.export.traced import Traced
+from haloscope.explain.export.traced import TracedProfile
 from haloscope.profile.importing import otf2_library
 
 __all__ = ["write_otf2"]
@@ -29,7 +29,7 @@ _ANCHOR = "traces.otf2"
 _CODE, _UNDEFINED = 4, 2**64 - 1
 
 
-def write_otf2(traced: Traced, output: Path) -> list[str]:
+def write_otf2(traced: TracedProfile, output: Path) -> list[str]:
     """Write a trace as the OTF2 archive `output`/traces.otf2; return what was left out.
 
     A region is what has a name, be it in several paths; functions of MPI are regions of paradigm MPI.
@@ -65,7 +65,7 @@ class _Definitions:
     """What the events refer to, by number."""
 
     library: ctypes.CDLL
-    traced: Traced
+    traced: TracedProfile
     columns: TraceColumns
     writer: Any = None
     texts: dict[str, int] = field(default_factory=dict)

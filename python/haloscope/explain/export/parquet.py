@@ -12,7 +12,7 @@ import polars as pl
 from haloscope.base.errors import OutputError
 from haloscope.base.files import whole_file
 from haloscope.explain.export.traced import Profiles
-from haloscope.profile import Profile, labelled, run_columns
+from haloscope.profile import Profile, label_table, run_columns
 from haloscope.profile.tables import TABLES
 
 __all__ = ["RUNS", "write_parquet"]
@@ -41,7 +41,7 @@ def _write_run(profile: Profile, output: Path) -> None:
     runs.unlink(missing_ok=True)  # until all of its tables are there
     for name in TABLES:
         place = output / name / run
-        table = labelled(profile, name)
+        table = label_table(profile, name)
         if table.height:
             _write(table, place / _FILE)
         else:

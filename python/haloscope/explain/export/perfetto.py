@@ -14,7 +14,7 @@ from haloscope.base.errors import OutputError
 from haloscope.base.files import scratch_file, whole_file
 from haloscope.explain.export.remarks import remarks_on
 from haloscope.explain.export.trace_columns import TraceColumns, c_text
-from haloscope.explain.export.traced import Traced
+from haloscope.explain.export.traced import TracedProfile
 from haloscope.profile.kernels import native_library
 
 __all__ = ["write_perfetto"]
@@ -32,7 +32,7 @@ class _Names(ctypes.Structure):
     )
 
 
-def write_perfetto(traced: Traced, output: Path) -> list[str]:
+def write_perfetto(traced: TracedProfile, output: Path) -> list[str]:
     """Write a trace for Perfetto; return what was left out.
 
     A rank is a process, called by rank and host; calls and regions are slices of its threads. An arrow goes
@@ -50,7 +50,7 @@ def write_perfetto(traced: Traced, output: Path) -> list[str]:
     return remarks_on(traced.trace, columns)
 
 
-def _names(traced: Traced, columns: TraceColumns) -> tuple[_Names, object]:
+def _names(traced: TracedProfile, columns: TraceColumns) -> tuple[_Names, object]:
     """Return the names, and what must be kept as long as they are used."""
     told = {rank: (host, pid) for rank, host, pid in _processes(traced)}
     locations = list(columns.locations.iter_rows())
@@ -74,7 +74,7 @@ def _names(traced: Traced, columns: TraceColumns) -> tuple[_Names, object]:
     return _Names(*pointers, len(columns.functions)), (texts, arrays)
 
 
-def _processes(traced: Traced) -> list[tuple[int, str, int]]:
+def _processes(traced: TracedProfile) -> list[tuple[int, str, int]]:
     frame = traced.trace.processes
     if "pid" not in frame.columns:
         return [(rank, host or "", 0) for rank, host in frame.select("rank", "host").iter_rows()]

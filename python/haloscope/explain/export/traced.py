@@ -14,7 +14,7 @@ from haloscope.profile import Profile
 from haloscope.profile import open as open_profile
 from haloscope.profile.trace import Trace
 
-__all__ = ["Profiles", "Traced"]
+__all__ = ["Profiles", "TracedProfile"]
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,19 @@ class Profiles:
 
 
 @dataclass(frozen=True)
-class Traced:
+class TracedProfile:
     """A trace and what its profile says of the run."""
 
     trace: Trace
     info: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, profile: Profile) -> Traced:
+    def of(cls, profile: Profile) -> TracedProfile:
         """Return the trace of a profile. Raises `ProfileError` if none was recorded."""
         if not profile.has_trace:
             raise ProfileError(f"{profile.path}: has no trace: record one with haloscope run --trace")
         return cls(profile.trace(), profile.info)
 
-    def anonymous(self, aliases: Aliases) -> Traced:
+    def anonymous(self, aliases: Aliases) -> TracedProfile:
         """Return the same without names of people's."""
-        return Traced(anonymous_trace(self.trace, aliases), aliases.info(self.info))
+        return TracedProfile(anonymous_trace(self.trace, aliases), aliases.info(self.info))

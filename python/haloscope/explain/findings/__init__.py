@@ -8,11 +8,11 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.explain.findings.find import RULES as RULES
-    from haloscope.explain.findings.find import Rule as Rule
+    from haloscope.explain.findings.find import FindingRule as FindingRule
     from haloscope.explain.findings.find import findings as findings
     from haloscope.explain.findings.finding import Evidence as Evidence
     from haloscope.explain.findings.finding import Finding as Finding
-    from haloscope.explain.findings.ground import Measured as Measured
+    from haloscope.explain.findings.ground import MachineMeasurements as MachineMeasurements
     from haloscope.explain.findings.ground import is_crowded as is_crowded
     from haloscope.explain.findings.telling import finding_line as finding_line
     from haloscope.explain.findings.telling import finding_lines as finding_lines

@@ -10,7 +10,7 @@ import polars as pl
 from haloscope.base.arrays import Flags, Floats
 from haloscope.explain.findings.ground import Ground
 
-__all__ = ["doubt", "repeated", "student", "unsteadiness"]
+__all__ = ["doubt", "find_repeated_excess", "student", "unsteadiness"]
 
 _LEAST_SLICES = 5
 # Batches of slices: ranks that are slow for a while are slow in slices that follow each other.
@@ -49,7 +49,7 @@ def _share(computing: Floats) -> float:
     return float(np.clip(_SPREADS * spread, _LEAST, _MOST))
 
 
-def repeated(ground: Ground, rows: Flags, regions: Flags) -> float | None:
+def find_repeated_excess(ground: Ground, rows: Flags, regions: Flags) -> float | None:
     """Return how much longer (s) than a mean rank these ranks compute for certain, by repetitions of the run.
 
     It is the low end of a 95 % interval over these runs: what a process is slow by for its life is drawn anew

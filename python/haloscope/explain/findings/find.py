@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from haloscope.base.arrays import Floats
 from haloscope.explain.findings.calling import communicators_made, outside_regions, polling, slow_algorithm
 from haloscope.explain.findings.finding import Finding
-from haloscope.explain.findings.ground import Ground, Measured
+from haloscope.explain.findings.ground import Ground, MachineMeasurements
 from haloscope.explain.findings.lateness import late_messages
 from haloscope.explain.findings.messaging import blocking_transfer, small_messages
 from haloscope.explain.findings.offnode import scattered_partners
@@ -17,11 +17,11 @@ from haloscope.explain.findings.staging import host_staging
 from haloscope.explain.findings.unevenness import imbalance, shared_cpu, slow_place
 from haloscope.profile import Profile
 
-__all__ = ["RULES", "Rule", "findings"]
+__all__ = ["RULES", "FindingRule", "findings"]
 
 
 @dataclass(frozen=True)
-class Rule:
+class FindingRule:
     """What finds things that go wrong in one way.
 
     `names` are those of its findings, `finds` says what, `threshold` when, `tables` are where it looks.
@@ -36,14 +36,14 @@ class Rule:
 
 # In the order of causes: what one has explained, the next ones do not count again.
 RULES = (
-    Rule(
+    FindingRule(
         shared_cpu,
         ("shared_cpu",),
         "ranks are bound to fewer CPUs than they are",
         "more ranks than CPUs in one set of CPUs, and the host has others or it is one CPU",
         ("binding", "ranks"),
     ),
-    Rule(
+    FindingRule(
         slow_place,
         ("slow_place",),
         "one host, or one rank, computes longer by the same factor everywhere",
@@ -51,7 +51,7 @@ RULES = (
         " or a host of two ranks or more",
         ("ranks",),
     ),
-    Rule(
+    FindingRule(
         imbalance,
         ("imbalance",),
         "some ranks compute longer in a region, and others wait for them",
@@ -60,14 +60,14 @@ RULES = (
         " bounds the gain",
         ("ranks", "slices"),
     ),
-    Rule(
+    FindingRule(
         communicators_made,
         ("communicators_made",),
         "communicators are made again and again",
         "10 or more on each rank",
         ("calls",),
     ),
-    Rule(
+    FindingRule(
         small_messages,
         ("small_messages",),
         "many small messages go to one partner, where one would do",
@@ -75,7 +75,7 @@ RULES = (
         " region ends",
         ("sizes", "calls", "ranks"),
     ),
-    Rule(
+    FindingRule(
         late_messages,
         ("late_sender", "late_receiver", "protocol_limit", "serial_chain"),
         "ranks wait for messages, or to be rid of them, though all compute equally long",
@@ -83,7 +83,7 @@ RULES = (
         " calls, the longest of 30 means or less, and no more ranks than CPUs",
         ("waits", "calls", "sizes", "binding"),
     ),
-    Rule(
+    FindingRule(
         slow_algorithm,
         ("slow_algorithm",),
         "collectives that another algorithm makes faster",
@@ -91,14 +91,14 @@ RULES = (
         " within a factor of 1.5",
         ("collectives",),
     ),
-    Rule(
+    FindingRule(
         scattered_partners,
         ("scattered_partners",),
         "partners are on other nodes, although a renumbering brings them together",
         "a simple placement keeps 15 % of the bytes that leave nodes, or more, within them",
         ("partners", "regions"),
     ),
-    Rule(
+    FindingRule(
         blocking_transfer,
         ("blocking_transfer",),
         "ranks wait for messages on their way, and compute nothing meanwhile",
@@ -106,7 +106,7 @@ RULES = (
         " that of copying them (5 GB/s) or more, the longest wait 30 means or less",
         ("calls", "sizes", "regions"),
     ),
-    Rule(
+    FindingRule(
         host_staging,
         ("host_staging",),
         "a GPU's data are copied to the host, and sent from there",
@@ -114,14 +114,14 @@ RULES = (
         " more",
         ("regions",),
     ),
-    Rule(
+    FindingRule(
         polling,
         ("polling",),
         "looking for messages takes time from computing",
         "20 ns, 60 ns and 150 ns a look that finds nothing; not where a rank does nothing but look",
         ("ranks",),
     ),
-    Rule(
+    FindingRule(
         outside_regions,
         ("outside_regions",),
         "most communication is in no marked region",
@@ -133,7 +133,7 @@ RULES = (
 
 def findings(
     profile: Profile | str | os.PathLike[str],
-    measured: Measured | None = None,
+    measured: MachineMeasurements | None = None,
     *,
     most_events: int | None = None,
     repeats: Sequence[str | os.PathLike[str]] = (),
@@ -148,22 +148,27 @@ def findings(
     if not isinstance(profile, Profile):
         with Profile(profile) as opened:
             return findings(opened, measured, most_events=most_events, repeats=repeats)
-    return profile.data.guarded(lambda: _found(profile, measured or Measured(), most_events, repeats))
+    return profile.data.guarded(
+        lambda: _find_problems(profile, measured or MachineMeasurements(), most_events, repeats)
+    )
 
 
-def _found(
-    profile: Profile, measured: Measured, most_events: int | None, repeats: Sequence[str | os.PathLike[str]]
+def _find_problems(
+    profile: Profile,
+    measured: MachineMeasurements,
+    most_events: int | None,
+    repeats: Sequence[str | os.PathLike[str]],
 ) -> list[Finding]:
     if not profile.data.source.rows("ranks"):
         return []
     ground = Ground(profile, measured, most_events)
     if not ground.is_sound:
         return []
-    ground.again = [_again(ground, path) for path in repeats]
+    ground.again = [_read_computing(ground, path) for path in repeats]
     found = [finding for rule in RULES for finding in rule.find(ground) if finding.is_finite]
     return sorted(found, key=lambda one: one.gain, reverse=True)
 
 
-def _again(ground: Ground, path: str | os.PathLike[str]) -> Floats:
+def _read_computing(ground: Ground, path: str | os.PathLike[str]) -> Floats:
     with Profile(path) as other:
         return other.data.guarded(lambda: ground.computing_in(Ground(other)))

@@ -24,7 +24,7 @@ __all__ = [
     "WAITING",
     "Family",
     "Ground",
-    "Measured",
+    "MachineMeasurements",
     "is_crowded",
     "place_text",
 ]
@@ -43,7 +43,7 @@ WAITING = r"^MPI_(Recv|Mrecv|Probe|Mprobe|Wait|Sendrecv|Send$|Ssend$|Rsend$)"
 
 
 @dataclass(frozen=True)
-class Measured:
+class MachineMeasurements:
     """What was measured on the machine beforehand, for rules that go by its speed.
 
     `message_time(bytes, same_node)` are seconds from a send to its receive. `limits` are sizes from which on
@@ -67,7 +67,7 @@ class Ground:
     """
 
     profile: Profile
-    measured: Measured = field(default_factory=Measured)
+    measured: MachineMeasurements = field(default_factory=MachineMeasurements)
     most_events: int | None = None
     again: Sequence[Floats] = ()
 

@@ -12,7 +12,7 @@ import polars as pl
 from haloscope.base.arrays import Flags, Floats
 from haloscope.base.errors import printable
 from haloscope.base.units import percent_text, ranks_text, time_text
-from haloscope.explain.findings.alike import doubt, repeated, unsteadiness
+from haloscope.explain.findings.alike import doubt, find_repeated_excess, unsteadiness
 from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import FAMILIES, Ground, place_text
 from haloscope.profile.tables import numbers_of
@@ -70,7 +70,7 @@ def slow_place(ground: Ground) -> list[Finding]:
     others = float(np.median(totals[~slow.rows]))
     as_work = float(totals.max() - totals.mean())
     gain = min(float(totals[slow.rows].max()) - others, float(_waits(ground)[~slow.rows].mean()))
-    sure = repeated(ground, slow.rows, np.ones(len(ground.regions), dtype=np.bool_))
+    sure = find_repeated_excess(ground, slow.rows, np.ones(len(ground.regions), dtype=np.bool_))
     low = min(as_work, gain)
     low = low - doubt(ground, totals, len(ranks)) if sure is None else min(low, sure)
     what = f"host {printable(slow.host)} ({ranks_text(ranks)})" if slow.host else ranks_text(ranks)
@@ -114,7 +114,7 @@ def imbalance(ground: Ground) -> list[Finding]:
         mine = counts & (slowest == place)
         gain = float(scale * excess[mine].sum())
         most = max(float((computing.max(axis=0) - computing.min(axis=0))[mine].sum()) * scale, gain)
-        sure = repeated(ground, np.arange(len(computing)) == place, mine)
+        sure = find_repeated_excess(ground, np.arange(len(computing)) == place, mine)
         if sure is None:
             chance = doubt(ground, computing[:, mine].sum(axis=1))
             low = gain - max(0.2 * gain, math.hypot(unsteadiness(ground, place) * gain, chance))

@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from haloscope.base.errors import printable, shortened
+from haloscope.base.errors import printable, shorten_text
 from haloscope.profile import Profile
-from haloscope.profile.sites import Place, site_of, site_rows, site_text, without_arguments
+from haloscope.profile.sites import SourceLocation, site_of, site_rows, site_text, without_arguments
 from haloscope.profile.store import Scope
 
 __all__ = ["flames", "site_data"]
@@ -128,7 +128,7 @@ def _cut(roots: dict[int, _Flame], least: float) -> list[tuple[Any, ...]]:
 
 
 @lru_cache(maxsize=1 << 16)
-def _labels(place: Place) -> tuple[str, str]:
+def _labels(place: SourceLocation) -> tuple[str, str]:
     """Return the name of a place, and where it is."""
     if place.function is None:
         return place.code, ""
@@ -137,4 +137,4 @@ def _labels(place: Place) -> tuple[str, str]:
 
 
 def _text(text: str) -> str:
-    return printable(shortened(text, _LONGEST))
+    return printable(shorten_text(text, _LONGEST))

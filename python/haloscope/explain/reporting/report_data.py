@@ -11,7 +11,13 @@ from haloscope.base.errors import printable
 from haloscope.explain.findings import findings, is_crowded
 from haloscope.explain.reporting.flame import site_data
 from haloscope.explain.reporting.report_history import history
-from haloscope.explain.reporting.report_packing import binned, packed, placed, rows_by_region, world
+from haloscope.explain.reporting.report_packing import (
+    bin_ranks,
+    number_regions,
+    pack_rows,
+    rows_by_region,
+    world,
+)
 from haloscope.explain.reporting.report_timeline import timeline
 from haloscope.explain.reporting.report_waiting import waiting
 from haloscope.explain.reporting.text_summary import warnings
@@ -104,7 +110,7 @@ def _columns(profile: Profile, scope: Scope, of_ranks: pl.DataFrame) -> dict[str
     every = pl.DataFrame({"path": range(len(tree))}, schema={"path": pl.Int64})
     floats = pl.col(pl.Float64)
     return (
-        every.join(placed(tree, rows), on="path", how="left", maintain_order="left")
+        every.join(number_regions(tree, rows), on="path", how="left", maintain_order="left")
         .drop("path")
         # A sum may overflow, and JSON has no infinity.
         .with_columns(pl.when(floats.is_finite()).then(floats).name.keep())
@@ -128,7 +134,7 @@ def _split(profile: Profile, own: pl.DataFrame, most_rows: int) -> dict[str, Any
         (pl.col("mpi_time") - pl.col("p2p_time") - pl.col("coll_time")).alias("other"),
     )
     ranks = world(profile, parts["rank"])
-    bin_size, joined = binned(parts, ["rank"], ranks, most_rows)
+    bin_size, joined = bin_ranks(parts, ["rank"], ranks, most_rows)
     joined = joined.rename({"rank": "bin"})
     # A mean over the ranks of a bin, those that did not enter with nothing; the last bin may be
     # smaller than the others.
@@ -136,7 +142,7 @@ def _split(profile: Profile, own: pl.DataFrame, most_rows: int) -> dict[str, Any
     values = ("compute", "p2p", "coll", "other")
     means = joined.with_columns(pl.col(name) / members for name in values)
     types = {"bin": "u2", **dict.fromkeys(values, "f8")}
-    return packed(profile.regions, means, types, ranks, bin_size)
+    return pack_rows(profile.regions, means, types, ranks, bin_size)
 
 
 def _matrix(profile: Profile, most_rows: int) -> dict[str, Any]:
@@ -145,10 +151,10 @@ def _matrix(profile: Profile, most_rows: int) -> dict[str, Any]:
     known = (pl.col("rank") >= 0) & (pl.col("partner") >= 0)
     pairs = profile.data.exchanges(names).filter(known)
     ranks = world(profile, pl.concat([pairs["rank"], pairs["partner"]]))
-    bin_size, joined = binned(pairs, ["rank", "partner"], ranks, most_rows)
+    bin_size, joined = bin_ranks(pairs, ["rank", "partner"], ranks, most_rows)
     columns = {"rank": "row", "partner": "column", "sends": "messages", "bytes_sent": "bytes"}
     types = {"row": "u2", "column": "u2", "messages": "f8", "bytes": "f8", "time": "f8"}
-    return packed(profile.regions, joined.rename(columns), types, ranks, bin_size)
+    return pack_rows(profile.regions, joined.rename(columns), types, ranks, bin_size)
 
 
 def _regimes(profile: Profile) -> list[dict[str, Any]]:

@@ -12,7 +12,15 @@ import polars as pl
 from haloscope.profile import Profile
 from haloscope.profile.store import RegionTree
 
-__all__ = ["binned", "by_region", "packed", "packed_columns", "placed", "rows_by_region", "world"]
+__all__ = [
+    "bin_ranks",
+    "by_region",
+    "number_regions",
+    "pack_rows",
+    "packed_columns",
+    "rows_by_region",
+    "world",
+]
 
 # More ranks than this are put into bins, at most half as many, which a browser still draws quickly.
 _MOST_RANKS = 1024
@@ -25,7 +33,9 @@ def world(profile: Profile, ranks: pl.Series) -> int:
     return max(profile.info.get("ranks") or 0, 1 + highest if isinstance(highest, int) else 0, 1)
 
 
-def binned(frame: pl.DataFrame, axes: Sequence[str], ranks: int, most_rows: int) -> tuple[int, pl.DataFrame]:
+def bin_ranks(
+    frame: pl.DataFrame, axes: Sequence[str], ranks: int, most_rows: int
+) -> tuple[int, pl.DataFrame]:
     """Return how many ranks a bin has, and `frame` summed over bins along `axes`."""
     bin_size = 1 if ranks <= _MOST_RANKS else -(-ranks // _BINS)
     joined = _summed(frame, axes, bin_size)
@@ -41,14 +51,14 @@ def _summed(frame: pl.DataFrame, axes: Sequence[str], factor: int) -> pl.DataFra
     return frame.group_by(pl.col("path"), *numbers).agg(pl.exclude(keys).sum()).sort(keys)
 
 
-def placed(tree: RegionTree, frame: pl.DataFrame) -> pl.DataFrame:
+def number_regions(tree: RegionTree, frame: pl.DataFrame) -> pl.DataFrame:
     """Return `frame` with the region's place in a depth-first walk as `path`."""
     return frame.with_columns(pl.Series(tree.order).gather(frame["path"]).alias("path"))
 
 
 def by_region(tree: RegionTree, frame: pl.DataFrame) -> tuple[list[int], pl.DataFrame]:
     """Return where the rows of each region begin, and the rows in that order."""
-    rows = placed(tree, frame).sort("path", maintain_order=True)
+    rows = number_regions(tree, frame).sort("path", maintain_order=True)
     return np.searchsorted(rows["path"].to_numpy(), np.arange(len(tree) + 1)).tolist(), rows
 
 
@@ -58,7 +68,7 @@ def rows_by_region(tree: RegionTree, frame: pl.DataFrame) -> dict[str, Any]:
     return {"offsets": offsets, "rows": [list(row) for row in rows.drop("path").iter_rows()]}
 
 
-def packed(
+def pack_rows(
     tree: RegionTree, frame: pl.DataFrame, types: Mapping[str, str], ranks: int, bin_size: int
 ) -> dict[str, Any]:
     """Return many rows as the page takes them: the columns of `types`, and how ranks were put into bins."""

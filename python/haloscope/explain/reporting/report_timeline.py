@@ -11,7 +11,7 @@ from haloscope.base.arrays import Integers
 from haloscope.explain.reporting.report_packing import by_region, packed_columns
 from haloscope.profile import Profile
 from haloscope.profile.importing import family_of
-from haloscope.profile.waiting import Analysis, Timeline
+from haloscope.profile.waiting import Timeline, WaitAnalysis
 
 __all__ = ["timeline"]
 
@@ -82,7 +82,7 @@ def _location_names(of_run: Timeline) -> list[str]:
     ]
 
 
-def _calls(analysis: Analysis) -> pl.DataFrame:
+def _calls(analysis: WaitAnalysis) -> pl.DataFrame:
     """Return the calls of the timeline: where, when (ns), and how long each waited at its begin."""
     of_run, states = analysis.timeline, analysis.states
     waited = np.zeros(len(of_run.begin), dtype=np.int64)
@@ -97,7 +97,7 @@ def _visits(of_run: Timeline) -> pl.DataFrame:
     return visits.sort("path", "location", "begin", maintain_order=True)
 
 
-def _causes(analysis: Analysis) -> Integers:
+def _causes(analysis: WaitAnalysis) -> Integers:
     """Return for each call the rank that it waited for, -1 where it did not wait."""
     of_run, states = analysis.timeline, analysis.states.filter(pl.col("cause") >= 0)
     causes = np.full(len(of_run.begin), -1, dtype=np.int64)
@@ -155,7 +155,7 @@ def _boxes(rows: pl.DataFrame, shortest: int) -> pl.DataFrame:
     )
 
 
-def _messages(analysis: Analysis, most: int) -> tuple[pl.DataFrame, int]:
+def _messages(analysis: WaitAnalysis, most: int) -> tuple[pl.DataFrame, int]:
     """Return the messages that were longest under way, and how many others there are."""
     of_run = analysis.timeline
     matched = analysis.matches.messages.filter(pl.col("receive_completed") >= 0, pl.col("send_started") >= 0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from haloscope.explain.reporting.report_packing import binned, packed, rows_by_region, world
+from haloscope.explain.reporting.report_packing import bin_ranks, pack_rows, rows_by_region, world
 from haloscope.profile import Profile
 
 __all__ = ["waiting"]
@@ -43,11 +43,11 @@ def waiting(profile: Profile, most_rows: int) -> dict[str, Any]:
 def _by_ranks(profile: Profile, rows: pl.DataFrame, axes: tuple[str, ...], most_rows: int) -> dict[str, Any]:
     """Return sums over bins of ranks: of what is not a mean, all that ranks of a bin did."""
     ranks = max(world(profile, rows[axis]) for axis in axes)
-    bin_size, joined = binned(rows, axes, ranks, most_rows)
+    bin_size, joined = bin_ranks(rows, axes, ranks, most_rows)
     values: Mapping[str, str] = dict.fromkeys(
         (name for name in rows.columns if name not in ("path", *axes)), "f8"
     )
-    return packed(profile.regions, joined, {**dict.fromkeys(axes, "u2"), **values}, ranks, bin_size)
+    return pack_rows(profile.regions, joined, {**dict.fromkeys(axes, "u2"), **values}, ranks, bin_size)
 
 
 def _latency(profile: Profile) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from haloscope.base.errors import printable, shortened
+from haloscope.base.errors import printable, shorten_text
 from haloscope.base.units import bytes_text, count_text, percent_text, ranks_text, time_text
 from haloscope.explain.findings import finding_line, findings
 from haloscope.profile import Profile
@@ -189,7 +189,7 @@ def warnings(told: dict[str, Any]) -> list[str]:
         ]
         line = "partial: " + ("; ".join(lost) or "not every rank came to MPI_Finalize")
         if told["ended_in"]:
-            line += f"; at the end {printable(shortened(told['ended_in'], _LONGEST_END))}"
+            line += f"; at the end {printable(shorten_text(told['ended_in'], _LONGEST_END))}"
         lines.append(line)
     if told["dropped"]:
         lines.append(

@@ -123,17 +123,20 @@ def _cells(frame: pl.DataFrame) -> pl.DataFrame:
             (pl.col("start") / _WINDOW).floor().alias("window"),
         )
     )
-    parts = [_alone(each.filter(pl.col("hosts") == 1)), _together(each.filter(pl.col("hosts") > 1))]
+    parts = [
+        _compare_days(each.filter(pl.col("hosts") == 1)),
+        _compare_hosts(each.filter(pl.col("hosts") > 1)),
+    ]
     return pl.concat(parts).with_columns(pl.len().over("block").alias("size")).filter(pl.col("size") > 1)
 
 
-def _alone(each: pl.DataFrame) -> pl.DataFrame:
+def _compare_days(each: pl.DataFrame) -> pl.DataFrame:
     """Return runs on one host: a block is one command in one window, a cell a host's day in it."""
     block = pl.struct(*_LIKE, "window").rank("dense").alias("block")
     return _medians(each.with_columns(block.cast(pl.Int64)))
 
 
-def _together(each: pl.DataFrame) -> pl.DataFrame:
+def _compare_hosts(each: pl.DataFrame) -> pl.DataFrame:
     """Return runs on several hosts: a block is a day of the same hosts, and the places' part is gone."""
     own = pl.col("value") - pl.col("value").mean().over("run")
     placed = each.with_columns(own).with_columns(

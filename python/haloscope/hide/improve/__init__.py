@@ -9,12 +9,12 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.hide.improve.improve_page import write_improve_page as write_improve_page
     from haloscope.hide.improve.improvement import Improvement as Improvement
-    from haloscope.hide.improve.improvement import Plan as Plan
+    from haloscope.hide.improve.improvement import TrialPlan as TrialPlan
     from haloscope.hide.improve.improvement import improve as improve
     from haloscope.hide.improve.remedy import Remedy as Remedy
     from haloscope.hide.improve.remedy import remedies as remedies
-    from haloscope.hide.improve.trial_runs import Run as Run
     from haloscope.hide.improve.trial_runs import Runner as Runner
+    from haloscope.hide.improve.trial_runs import TrialRun as TrialRun
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

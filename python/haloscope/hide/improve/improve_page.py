@@ -46,7 +46,7 @@ def _key_figures(found: Improvement) -> list[tuple[str, str, str]]:
 
 
 def _sections(found: Improvement) -> Iterator[Section]:
-    yield Section("answer", "What came of it", text=[printable(line) for line in found.told()])
+    yield Section("answer", "What came of it", text=[printable(line) for line in found.describe()])
     if found.kept:
         yield Section("script", "For the job script", text=[printable(line) for line in found.script()])
     if found.proofs:

@@ -16,10 +16,10 @@ from haloscope.base.errors import LaunchError
 from haloscope.base.preloading import Choice, Target, find_target
 from haloscope.base.units import percent_text, time_text
 from haloscope.hide.improve.remedy import Remedy, remedies
-from haloscope.hide.improve.trial_runs import Run, Runner
+from haloscope.hide.improve.trial_runs import Runner, TrialRun
 from haloscope.profile import Profile
 
-__all__ = ["AS_IT_IS", "Improvement", "Plan", "Proof", "improve"]
+__all__ = ["AS_IT_IS", "Improvement", "Proof", "TrialPlan", "improve"]
 
 AS_IT_IS = "as it is"
 
@@ -33,7 +33,7 @@ Step = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrialPlan:
     """How many runs in all, and the seed of their order."""
 
     runs: int = 20
@@ -72,7 +72,7 @@ class Improvement:
 
     command: tuple[str, ...]
     tried: tuple[Remedy, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[TrialRun, ...]
     proofs: tuple[Proof, ...]
     kept: tuple[Remedy, ...]
 
@@ -104,7 +104,7 @@ class Improvement:
         failed = {run.remedies: run.problem for run in self.runs if run.seconds is None}
         return [f"dropped: {' and '.join(names) or AS_IT_IS}: {problem}" for names, problem in failed.items()]
 
-    def told(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Return what people want to know, in lines."""
         why = {one.name: one.why for one in self.tried}
         lines = [f"{len(self.runs)} runs, {len(self.tried)} remedies tried"]
@@ -123,7 +123,9 @@ class Improvement:
         return [*lines, f"{time_text(before)} became {time_text(after)}: {saved} less"]
 
 
-def improve(command: Sequence[str], *, plan: Plan = Plan(), progress: Step | None = None) -> Improvement:
+def improve(
+    command: Sequence[str], *, plan: TrialPlan = TrialPlan(), progress: Step | None = None
+) -> Improvement:
     """Profile a launch command, try what may make it faster, and return what does for certain.
 
     At most `plan.runs` runs. Each remedy is tried once; the two that seem best are proved in fresh runs
@@ -142,15 +144,15 @@ def improve(command: Sequence[str], *, plan: Plan = Plan(), progress: Step | Non
         if first.seconds is None:
             raise LaunchError(f"{' '.join(command)}: {first.problem}")
         with Profile(runner.profile) as profile:
-            found = _found(profile, target, plan)
+            found = _choose_remedies(profile, target, plan)
         promising = _promising(runner, found, step)
         proofs = _proved(runner, promising, plan, step)
     return Improvement(
-        tuple(command), tuple(found), tuple(runner.runs), tuple(proofs), _kept(promising, proofs)
+        tuple(command), tuple(found), tuple(runner.runs), tuple(proofs), _select_proven(promising, proofs)
     )
 
 
-def _found(profile: Profile, target: Target, plan: Plan) -> list[Remedy]:
+def _choose_remedies(profile: Profile, target: Target, plan: TrialPlan) -> list[Remedy]:
     """Return as many remedies as leave half of the runs for proofs."""
     return remedies(profile, target.launch, target.mpi.abi, os.environ)[: max(1, plan.runs // 2 - 2)]
 
@@ -169,7 +171,7 @@ def _promising(runner: Runner, found: Sequence[Remedy], step: Step) -> list[Reme
     return sorted(seeming, key=lambda one: times[one.name])[:_MOST_PROMISING]
 
 
-def _proved(runner: Runner, promising: Sequence[Remedy], plan: Plan, step: Step) -> list[Proof]:
+def _proved(runner: Runner, promising: Sequence[Remedy], plan: TrialPlan, step: Step) -> list[Proof]:
     """Run as it was, with the best, and with both, in turn; each round in random order."""
     if not promising:
         return []
@@ -193,7 +195,7 @@ def _proved(runner: Runner, promising: Sequence[Remedy], plan: Plan, step: Step)
     return _consistent([proof for proof in proofs if len(proof.after) > 1])
 
 
-def _kept(promising: Sequence[Remedy], proofs: Sequence[Proof]) -> tuple[Remedy, ...]:
+def _select_proven(promising: Sequence[Remedy], proofs: Sequence[Proof]) -> tuple[Remedy, ...]:
     """Return the most remedies that are faster for certain than the run as it was."""
     holding = [one.remedies for one in proofs if one.holds and not one.over]
     names = max(holding, key=len, default=())

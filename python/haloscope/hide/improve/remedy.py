@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from haloscope.base.errors import HaloscopeError
-from haloscope.base.launch import Launch
+from haloscope.base.launch import LaunchCommand
 from haloscope.base.objects import Abi
 from haloscope.base.units import bytes_text, percent_text
 
@@ -72,16 +72,18 @@ class Remedy:
         return [*lines, f"# before the launch command: haloscope {' '.join(self.around)}{whence}"]
 
 
-def remedies(profile: Profile, launch: Launch, abi: Abi, environment: Mapping[str, str]) -> list[Remedy]:
+def remedies(
+    profile: Profile, launch: LaunchCommand, abi: Abi, environment: Mapping[str, str]
+) -> list[Remedy]:
     """Return what to try: what the launch has been given first, then what the profile suggests."""
-    found = [*_given(launch, environment), *_crowded(profile, abi, environment)]
+    found = [*_drop_settings(launch, environment), *_crowded(profile, abi, environment)]
     waits = _share_of_messages(profile)
     if waits >= _SHARE:
         found += [*_eager(profile, abi, environment), *_shm_library(profile), *_placement(profile)]
     return found
 
 
-def _given(launch: Launch, environment: Mapping[str, str]) -> Iterator[Remedy]:
+def _drop_settings(launch: LaunchCommand, environment: Mapping[str, str]) -> Iterator[Remedy]:
     """Yield the run without each of the settings that somebody has given it."""
     for name in sorted(environment):
         if _ENVIRONMENT.match(name) and _SETTING.fullmatch(name):

@@ -16,7 +16,7 @@ from haloscope.base.tools import environment_tool, find_tool
 from haloscope.hide.improve.remedy import PROFILE, Remedy
 from haloscope.profile import Profile
 
-__all__ = ["Run", "Runner"]
+__all__ = ["Runner", "TrialRun"]
 
 # A run that takes so many times longer than the first one is no remedy, and may hang.
 _PATIENCE = 5.0
@@ -25,7 +25,7 @@ _GRACE = 10.0
 
 
 @dataclass(frozen=True)
-class Run:
+class TrialRun:
     """One run: `remedies` are names; `seconds` from MPI_Init to MPI_Finalize, or None and what went wrong."""
 
     remedies: tuple[str, ...]
@@ -40,14 +40,14 @@ class Runner:
         self.command = list(command)
         self._directory = directory
         self._limit: float | None = None
-        self.runs: list[Run] = []
+        self.runs: list[TrialRun] = []
 
     @property
     def profile(self) -> Path:
         """The profile of the first run."""
         return self._directory / "run-1.halo"
 
-    def __call__(self, *remedies: Remedy) -> Run:
+    def __call__(self, *remedies: Remedy) -> TrialRun:
         """Run it once. What the program prints goes to a file in the directory."""
         number = len(self.runs) + 1
         profile = self._directory / f"run-{number}.halo"
@@ -59,7 +59,7 @@ class Runner:
             profile.unlink(missing_ok=True)
         return run
 
-    def _run(self, remedies: Sequence[Remedy], profile: Path, log: Path) -> Run:
+    def _run(self, remedies: Sequence[Remedy], profile: Path, log: Path) -> TrialRun:
         names = tuple(remedy.name for remedy in remedies)
         command, environment = self.command, dict(os.environ)
         for remedy in remedies:
@@ -76,12 +76,12 @@ class Runner:
         try:
             status = _ended(watched, environment, log, self._limit)
         except subprocess.TimeoutExpired:
-            return Run(names, None, f"was ended after {self._limit:.0f} s")
+            return TrialRun(names, None, f"was ended after {self._limit:.0f} s")
         if status or not profile.exists():
-            return Run(names, None, f"status {status}: {last_line(log) or 'nothing was said'}")
+            return TrialRun(names, None, f"status {status}: {last_line(log) or 'nothing was said'}")
         seconds = _duration(profile)
         # A ratio of what is no time would be no number.
-        return Run(names, seconds, "" if seconds else "its profile does not say how long it took")
+        return TrialRun(names, seconds, "" if seconds else "its profile does not say how long it took")
 
 
 def _ended(command: Sequence[str], environment: Mapping[str, str], log: Path, limit: float | None) -> int:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from haloscope.markov.figures.elements import Panel as Panel
     from haloscope.markov.figures.elements import Section as Section
     from haloscope.markov.figures.elements import Table as Table
+    from haloscope.markov.figures.elements import TimeUnit as TimeUnit
     from haloscope.markov.figures.elements import Trace as Trace
-    from haloscope.markov.figures.elements import Unit as Unit
     from haloscope.markov.figures.elements import array as array
     from haloscope.markov.figures.elements import axis as axis
     from haloscope.markov.figures.elements import margin as margin

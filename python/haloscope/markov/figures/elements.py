@@ -21,8 +21,8 @@ __all__ = [
     "Panel",
     "Section",
     "Table",
+    "TimeUnit",
     "Trace",
-    "Unit",
     "array",
     "axis",
     "margin",
@@ -44,7 +44,7 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 @dataclass(frozen=True)
-class Unit:
+class TimeUnit:
     """A unit of time: `scale` seconds."""
 
     scale: float
@@ -208,10 +208,10 @@ def plain(text: str) -> str:
     return html.escape(printable(text), quote=False)
 
 
-def unit_of(seconds: float) -> Unit:
+def unit_of(seconds: float) -> TimeUnit:
     """Return the unit in which a time has one to three digits before the point."""
     found = next((pair for pair in _UNITS if seconds >= pair[0]), _UNITS[-1])
-    return Unit(*found)
+    return TimeUnit(*found)
 
 
 def regime_name(state: int, regimes: int) -> str:

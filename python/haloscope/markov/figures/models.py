@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import printable
-from haloscope.markov.analysis import Analysis, Fit
+from haloscope.markov.analysis import Fit, RegimeAnalysis
 from haloscope.markov.figures.elements import (
     METHOD_COLOURS,
     Figure,
     Section,
+    TimeUnit,
     Trace,
-    Unit,
     array,
     axis,
     margin,
@@ -29,7 +29,7 @@ from haloscope.markov.statistics.fit_quality import Goodness
 __all__ = ["criteria", "goodness_figures", "whole_machines"]
 
 
-def criteria(analyses: Sequence[Analysis]) -> Section | None:
+def criteria(analyses: Sequence[RegimeAnalysis]) -> Section | None:
     """Return the curves by which the number of regimes was chosen; None where it was given."""
     figures = []
     for analysis in analyses:
@@ -68,7 +68,7 @@ def _curves(found: Fit, curves: pl.DataFrame, criterion: str, title: str) -> Fig
     return Figure(caption, traces, layout, title)
 
 
-def goodness_figures(found: Goodness, name: str, unit: Unit) -> list[Figure]:
+def goodness_figures(found: Goodness, name: str, unit: TimeUnit) -> list[Figure]:
     """Return QQ plots of times and of pseudo-residuals, and the residuals' autocorrelation."""
     return [
         _quantiles(found.quantiles, name, unit),
@@ -93,7 +93,7 @@ def _diagonal(low: float, high: float) -> Trace:
     }
 
 
-def _quantiles(table: pl.DataFrame, name: str, unit: Unit) -> Figure:
+def _quantiles(table: pl.DataFrame, name: str, unit: TimeUnit) -> Figure:
     regimes = int(table["regime"].max() or 0)  # type: ignore[arg-type]
     traces: list[Trace] = []
     seen = unit.of(table["observed"].to_numpy())
@@ -187,7 +187,7 @@ def _correlation(table: pl.DataFrame, name: str) -> Figure:
     return Figure(caption, traces, layout, _title(name, "what is left"))
 
 
-def whole_machines(analyses: Sequence[Analysis]) -> Section | None:
+def whole_machines(analyses: Sequence[RegimeAnalysis]) -> Section | None:
     """Show what each run's whole-machine model found; None if none was asked for."""
     found = [(one.name, one.machine) for one in analyses if one.machine is not None]
     if not found:

@@ -10,13 +10,13 @@ import numpy as np
 
 from haloscope.base.arrays import Bytes, Flags, Floats, Integers
 from haloscope.base.units import time_text
-from haloscope.markov.analysis import Decoded, View
+from haloscope.markov.analysis import Decoded, RunTimings
 from haloscope.markov.figures.elements import (
     Figure,
     Panel,
     Section,
+    TimeUnit,
     Trace,
-    Unit,
     array,
     axis,
     margin,
@@ -35,7 +35,7 @@ MOST_ROWS, MOST_COLUMNS = 256, 1024
 
 
 def heat_maps(
-    views: Sequence[View], most_rows: int = MOST_ROWS, most_columns: int = MOST_COLUMNS
+    views: Sequence[RunTimings], most_rows: int = MOST_ROWS, most_columns: int = MOST_COLUMNS
 ) -> Section | None:
     """Return maps of times and regimes, ranks × instances; None where no run has several ranks.
 
@@ -143,7 +143,7 @@ def regime_map(small: Cells, regimes: int) -> Trace:
     }
 
 
-def median_ranks(views: Sequence[View], unit: Unit) -> Section | None:
+def median_ranks(views: Sequence[RunTimings], unit: TimeUnit) -> Section | None:
     """Return times of the median training rank, coloured by regime; None where there is one series."""
     drawn = []
     for view in views:
@@ -159,7 +159,7 @@ def median_ranks(views: Sequence[View], unit: Unit) -> Section | None:
     return Section("median-rank", "One rank over the instances", [figure])
 
 
-def slowest_ranks(views: Sequence[View], unit: Unit) -> Section:
+def slowest_ranks(views: Sequence[RunTimings], unit: TimeUnit) -> Section:
     """Return T^max over the instances, coloured by the regimes that were fitted to it."""
     if all(view.reduced for view in views):
         caption, title = "Each dot is an instance", "The series over the instances"
@@ -171,7 +171,7 @@ def slowest_ranks(views: Sequence[View], unit: Unit) -> Section:
     return Section("slowest", title, [figure])
 
 
-def _scattered(drawn: Sequence[tuple[str, Decoded, int]], unit: Unit, caption: str, paper: str) -> Figure:
+def _scattered(drawn: Sequence[tuple[str, Decoded, int]], unit: TimeUnit, caption: str, paper: str) -> Figure:
     most = max(2048, _MOST_POINTS // len(drawn))
     step = max(-(-decoded.timings.durations.shape[1] // most) for _, decoded, _ in drawn)
     regimes = max(decoded.regimes for _, decoded, _ in drawn)
@@ -195,7 +195,7 @@ def _scattered(drawn: Sequence[tuple[str, Decoded, int]], unit: Unit, caption: s
     return Figure(f"{caption}{thinned}, {kinds}. {paper}", traces, layout)
 
 
-def _log_range(drawn: Sequence[tuple[str, Decoded, int]], unit: Unit) -> dict[str, list[float]]:
+def _log_range(drawn: Sequence[tuple[str, Decoded, int]], unit: TimeUnit) -> dict[str, list[float]]:
     """Return the range of a logarithmic axis that shows these rows; nothing if no time is positive."""
     times = unit.of(np.concatenate([decoded.timings.durations[row] for _, decoded, row in drawn]))
     positive = times[times > 0]
@@ -206,7 +206,7 @@ def _log_range(drawn: Sequence[tuple[str, Decoded, int]], unit: Unit) -> dict[st
     return {"range": [low - margin, high + margin]}
 
 
-def _dots(decoded: Decoded, row: int, step: int, unit: Unit, legend: bool) -> list[Trace]:
+def _dots(decoded: Decoded, row: int, step: int, unit: TimeUnit, legend: bool) -> list[Trace]:
     times = unit.of(decoded.timings.durations[row, ::step])
     states = decoded.states[row, ::step]
     traces = []

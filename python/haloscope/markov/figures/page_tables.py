@@ -150,7 +150,7 @@ def test_table(frame: pl.DataFrame) -> Table:
         [
             _text(row["first"]),
             _text(row["second"]),
-            _text(_within(row["regime"])),
+            _text(_label_regime(row["regime"])),
             _number(row["statistic"]),
             _number(row["p_plain"]),
             _number(row["p_corrected"]),
@@ -166,7 +166,7 @@ def test_table(frame: pl.DataFrame) -> Table:
     return Table(caption, columns, rows)
 
 
-def _within(regime: int | None) -> str:
+def _label_regime(regime: int | None) -> str:
     return "all" if regime is None else f"regime {regime}"
 
 

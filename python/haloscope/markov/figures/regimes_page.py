@@ -12,9 +12,9 @@ import polars as pl
 
 from haloscope.base.errors import HaloscopeError, printable
 from haloscope.base.units import count_text, percent_text, time_text
-from haloscope.markov.analysis import Analysis, Decoded, Options, View, fit_and_decode
+from haloscope.markov.analysis import Decoded, RegimeAnalysis, RegimeOptions, RunTimings, fit_and_decode
 from haloscope.markov.answer import answer
-from haloscope.markov.figures.elements import Figure, Section, Unit, unit_of
+from haloscope.markov.figures.elements import Figure, Section, TimeUnit, unit_of
 from haloscope.markov.figures.models import criteria, goodness_figures, whole_machines
 from haloscope.markov.figures.over_time import heat_maps, median_ranks, slowest_ranks
 from haloscope.markov.figures.page_tables import (
@@ -26,7 +26,7 @@ from haloscope.markov.figures.page_tables import (
 )
 from haloscope.markov.figures.spread import boxes, functional_boxes, median_densities, sums, values
 from haloscope.markov.reading import series_of, timings_of
-from haloscope.markov.results import Results, fits, regime_frame, told
+from haloscope.markov.results import Results, describe_fit, fits, regime_frame
 from haloscope.markov.timings import Timings
 from haloscope.profile import Profile
 from haloscope.profile.page import page, write_page
@@ -67,17 +67,17 @@ def write_regimes_page(
     write_page(page("regimes.html", f"{title} – Haloscope", _SCRIPTS, data), output)
 
 
-def _notes(analyses: Sequence[Analysis]) -> list[str]:
+def _notes(analyses: Sequence[RegimeAnalysis]) -> list[str]:
     several = len(analyses) > 1
     return [
         f"{analysis.name}: {line}" if several else line
         for analysis in analyses
-        for line in told(analysis)
+        for line in describe_fit(analysis)
         if line.startswith(("warning:", "note:"))
     ]
 
 
-def _key_figures(analyses: Sequence[Analysis]) -> list[tuple[str, str, str]]:
+def _key_figures(analyses: Sequence[RegimeAnalysis]) -> list[tuple[str, str, str]]:
     """Return title, figure and remark of what comes first: of the runs, or of the only one."""
     if len(analyses) > 1:
         return [_fast(analysis, f"{analysis.name}: fast regime") for analysis in analyses]
@@ -93,7 +93,7 @@ def _key_figures(analyses: Sequence[Analysis]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _fast(analysis: Analysis, title: str) -> tuple[str, str, str]:
+def _fast(analysis: RegimeAnalysis, title: str) -> tuple[str, str, str]:
     timings, states = analysis.ranks.regimes.timings, analysis.ranks.regimes.states
     fast = states == 0
     count = int(timings.counts.sum())
@@ -132,7 +132,7 @@ def _sections(results: Results, recorded: Sequence[str], step: Callable[[str], N
     return sections
 
 
-def _answer(analyses: Sequence[Analysis]) -> Section:
+def _answer(analyses: Sequence[RegimeAnalysis]) -> Section:
     several = len(analyses) > 1
     lines = [
         f"{analysis.name}: {line}" if several else line for analysis in analyses for line in answer(analysis)
@@ -140,7 +140,7 @@ def _answer(analyses: Sequence[Analysis]) -> Section:
     return Section("answer", "What the program takes, and what the machine adds", text=lines)
 
 
-def _tables(analyses: Sequence[Analysis], results: Results) -> Section:
+def _tables(analyses: Sequence[RegimeAnalysis], results: Results) -> Section:
     several = len(analyses) > 1
     what = "the series" if results.slowest is None else "all ranks"
     tables = [regime_tables(results.frame, several, f"Times of {what} by regime. Paper: Table 1.")]
@@ -150,7 +150,7 @@ def _tables(analyses: Sequence[Analysis], results: Results) -> Section:
     return Section("tables", "Regimes", tables=tables)
 
 
-def _goodness(analyses: Sequence[Analysis], unit: Unit) -> Section:
+def _goodness(analyses: Sequence[RegimeAnalysis], unit: TimeUnit) -> Section:
     figures: list[Figure] = []
     lines = []
     several = len(analyses) > 1
@@ -163,7 +163,7 @@ def _goodness(analyses: Sequence[Analysis], unit: Unit) -> Section:
     return Section("goodness", "Does the model fit?", figures, [table], told, columns=3)
 
 
-def _fits(analyses: Sequence[Analysis]) -> Section:
+def _fits(analyses: Sequence[RegimeAnalysis]) -> Section:
     table = fit_table(fits(analyses), len(analyses) > 1)
     return Section("fits", "How the models were fitted", tables=[table])
 
@@ -172,7 +172,7 @@ def _comparison(results: Results) -> Section:
     return Section("comparison", "What differs", text=results.lines, tables=[test_table(results.tests)])
 
 
-def _episodes(analyses: Sequence[Analysis]) -> Section | None:
+def _episodes(analyses: Sequence[RegimeAnalysis]) -> Section | None:
     frame = pl.concat(analysis.episodes.with_columns(file=pl.lit(analysis.name)) for analysis in analyses)
     if not len(frame):
         return None
@@ -202,9 +202,9 @@ def report_sections(profile: Profile) -> list[dict[str, Any]]:
 
 def _series_sections(timings: Timings, name: str, title: str) -> list[Section]:
 
-    fit = fit_and_decode(timings, Options())
+    fit = fit_and_decode(timings, RegimeOptions())
     whole = Decoded.of(fit.regimes)
-    view = View(whole, whole, fit.regimes.training)
+    view = RunTimings(whole, whole, fit.regimes.training)
     unit = unit_of(float(np.nanmedian(view.medians)))
     frame = regime_frame([whole.sample], [timings.region], view.regimes)
     table = regime_tables(frame, False, "Times of all ranks by regime.")

@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.base.errors import UsageError, printable
 from haloscope.base.units import ranks_text
-from haloscope.markov.analysis import View
+from haloscope.markov.analysis import RunTimings
 from haloscope.markov.figures.elements import (
     METHOD_COLOURS,
     Figure,
     Panel,
     Section,
+    TimeUnit,
     Trace,
-    Unit,
     array,
     axis,
     margin,
@@ -46,7 +46,7 @@ _POINTS = 512
 _MOST_OF_A_CURVE = 1024
 
 
-def functional_boxes(views: Sequence[View], unit: Unit) -> list[Section]:
+def functional_boxes(views: Sequence[RunTimings], unit: TimeUnit) -> list[Section]:
     """Return functional boxplots of the ranks' distributions, whole and within each regime."""
     several = [view for view in views if len(view.whole.timings.ranks) > 1]
     if not several:
@@ -76,7 +76,7 @@ def functional_boxes(views: Sequence[View], unit: Unit) -> list[Section]:
     return sections
 
 
-def _grid(drawn: Sequence[Panel], columns: int, unit: Unit, caption: str) -> Figure:
+def _grid(drawn: Sequence[Panel], columns: int, unit: TimeUnit, caption: str) -> Figure:
     traces, layout = panels(
         drawn,
         axis(f"time, {unit.name}", type="log"),
@@ -88,7 +88,9 @@ def _grid(drawn: Sequence[Panel], columns: int, unit: Unit, caption: str) -> Fig
     return Figure(caption, traces, layout)
 
 
-def _boxplots(views: Sequence[View], regime: int | None, unit: Unit) -> tuple[list[Panel], list[str]]:
+def _boxplots(
+    views: Sequence[RunTimings], regime: int | None, unit: TimeUnit
+) -> tuple[list[Panel], list[str]]:
     samples = [view.whole.sample for view in views]
     times = common_times(samples, regime, _POINTS)
     drawn, told = [], []
@@ -108,7 +110,7 @@ def _boxplots(views: Sequence[View], regime: int | None, unit: Unit) -> tuple[li
     return drawn, told
 
 
-def _functional(found: FunctionalBoxplot, cdfs: Cdfs, unit: Unit) -> list[Trace]:
+def _functional(found: FunctionalBoxplot, cdfs: Cdfs, unit: TimeUnit) -> list[Trace]:
     times = unit.of(cdfs.times)
     plain_line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "x": array(times)}
     thin = {"color": "#7b6fa8", "width": 1}
@@ -152,7 +154,7 @@ def _colour(number: int) -> str:
     return METHOD_COLOURS[number % len(METHOD_COLOURS)]
 
 
-def median_densities(views: Sequence[View], unit: Unit) -> Section | None:
+def median_densities(views: Sequence[RunTimings], unit: TimeUnit) -> Section | None:
     """Return the density of the ranks' medians; None where no run has ranks that differ."""
     traces = []
     for number, view in enumerate(views):
@@ -175,7 +177,7 @@ def median_densities(views: Sequence[View], unit: Unit) -> Section | None:
     return Section("medians", "How the ranks differ", [Figure(caption, traces, layout)])
 
 
-def sums(views: Sequence[View]) -> Section:
+def sums(views: Sequence[RunTimings]) -> Section:
     """Return S_K of all times, and of those in the fast regime, with percentage differences."""
     samples = [view.slowest.sample for view in views]
     times = "T^max" if not all(view.reduced for view in views) else "times"
@@ -220,7 +222,7 @@ def _spread(size: int) -> Integers:
     return np.unique(np.linspace(0, size - 1, min(size, _MOST_OF_A_CURVE)).astype(np.int64))
 
 
-def boxes(views: Sequence[View], unit: Unit) -> Section:
+def boxes(views: Sequence[RunTimings], unit: TimeUnit) -> Section:
     """Return box plots of T^max by regime."""
     regimes = max(view.slowest.regimes for view in views)
     traces = []
@@ -256,7 +258,7 @@ def boxes(views: Sequence[View], unit: Unit) -> Section:
     return Section("boxes", "How slow the regimes are", [Figure(caption, traces, layout)])
 
 
-def _dots(table: pl.DataFrame, unit: Unit) -> list[list[float]]:
+def _dots(table: pl.DataFrame, unit: TimeUnit) -> list[list[float]]:
     """Return the outliers of each box; where there are none the median, which isn't drawn."""
     rows = zip(table["points"].to_list(), table["median"].to_list(), strict=True)
     return [unit.of(points or [median]).tolist() for points, median in rows]
@@ -290,7 +292,7 @@ class _Points:
         return _Points(self.name, self.colour, self.x[chosen], self.y[chosen], self.states[chosen])
 
 
-def values(views: Sequence[View], names: Sequence[str], unit: Unit) -> Section:
+def values(views: Sequence[RunTimings], names: Sequence[str], unit: TimeUnit) -> Section:
     """Scatter the values called `names` (two), with marginals, whole and regime by regime.
 
     Raises `UsageError` if a run has not recorded them in any instance.
@@ -311,7 +313,7 @@ def values(views: Sequence[View], names: Sequence[str], unit: Unit) -> Section:
     return Section("values", title, figures, columns=2)
 
 
-def _sample(view: View, names: Sequence[str], colour: str, most: int) -> _Points:
+def _sample(view: RunTimings, names: Sequence[str], colour: str, most: int) -> _Points:
     timings = view.whole.timings
     missing = [name for name in names if name not in timings.others]
     if missing:
@@ -328,7 +330,7 @@ def _sample(view: View, names: Sequence[str], colour: str, most: int) -> _Points
 
 
 def _scattered_values(
-    points: Sequence[_Points], names: Sequence[str], regime: int | None, unit: Unit, paper: str
+    points: Sequence[_Points], names: Sequence[str], regime: int | None, unit: TimeUnit, paper: str
 ) -> Figure:
     spans = [_span(unit.of(np.concatenate([getattr(part, at) for part in points]))) for at in "xy"]
     traces: list[Trace] = []

@@ -18,12 +18,12 @@ from haloscope.base.errors import TimingsError
 from haloscope.markov.emissions.emission import Emission, Gaussian, LogNormal
 from haloscope.markov.timings import Timings
 from haloscope.profile import kernels
-from haloscope.profile.kernels import Chain, Places
+from haloscope.profile.kernels import Chain, SequenceBounds
 
 Series = ArrayLike | Sequence[ArrayLike]
 
 
-__all__ = ["NATIVE", "NONE", "Expected", "Parameters", "Sequences", "Work"]
+__all__ = ["NATIVE", "NONE", "Expected", "Parameters", "PreparedSequences", "Sequences"]
 
 _LARGEST = 1e150  # so that its square is finite, too
 NONE = 255  # the state where there is no instance
@@ -77,9 +77,9 @@ class Sequences:
         return cls(timings.durations.reshape(-1), begins, timings.counts, (ranks, width))
 
     @property
-    def places(self) -> Places:
+    def places(self) -> SequenceBounds:
         """Where the sequences are."""
-        return Places(self.begins, self.lengths)
+        return SequenceBounds(self.begins, self.lengths)
 
     def packed(self) -> Sequences:
         """Return the same sequences with nothing between them."""
@@ -181,7 +181,7 @@ class Expected:
     emission: Emission
 
 
-class Work:
+class PreparedSequences:
     """Sequences made ready for a family once, to be looked at with many parameters of it."""
 
     def __init__(self, sequences: Sequences, emission: type[Emission], threads: int) -> None:
@@ -252,11 +252,15 @@ class Work:
             parameters.emission.updated(values, posterior),
         )
 
-    def _arguments(self, chain: Chain, normal: Gaussian) -> tuple[Floats, Places, Chain, Floats, Floats, int]:
+    def _arguments(
+        self, chain: Chain, normal: Gaussian
+    ) -> tuple[Floats, SequenceBounds, Chain, Floats, Floats, int]:
         s = self.sequences
         return s.values, s.places, chain, normal.mean, normal.std, self.threads
 
-    def _densities(self, part: Sequences, parameters: Parameters) -> tuple[Floats, Places, Chain, int]:
+    def _densities(
+        self, part: Sequences, parameters: Parameters
+    ) -> tuple[Floats, SequenceBounds, Chain, int]:
         density = np.ascontiguousarray(parameters.emission.log_density(part.values))
         return density, part.places, parameters.chain, self.threads
 

@@ -13,14 +13,14 @@ from haloscope.profile.kernels import native_library
 
 __all__ = [
     "Chains",
+    "CoupledFit",
+    "DurationGrid",
     "Expectation",
-    "Grid",
-    "Place",
     "evidence",
     "expectation",
-    "fitted",
-    "settled",
-    "started",
+    "fit_chains",
+    "infer_states",
+    "start_from_machine",
     "survivors",
     "viterbi",
 ]
@@ -114,7 +114,7 @@ _SURE = 0.98  # the belief in a path that was found; other paths keep the rest
 
 
 @dataclass(frozen=True)
-class Grid:
+class DurationGrid:
     """Durations in the order of instances, all ranks of one after the other."""
 
     values: Floats  # the durations of all instances that exist
@@ -122,7 +122,7 @@ class Grid:
     lengths: Integers
 
     @classmethod
-    def of(cls, durations: Floats) -> Grid:
+    def of(cls, durations: Floats) -> DurationGrid:
         """Return (ranks, instances) as a grid. Raises `UsageError`."""
         matrix = np.asarray(durations, np.float64)
         if matrix.ndim != 2 or not matrix.size:
@@ -180,7 +180,7 @@ class Chains:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ChainBelief:
     """What is believed of the hidden chains, and the lower bound of the log-likelihood."""
 
     machine: Floats  # (instances, machine states)
@@ -190,7 +190,7 @@ class Evidence:
     bound: float
 
 
-def evidence(chains: Chains, log_density: Floats, lengths: Integers, machine: Floats) -> Evidence:
+def evidence(chains: Chains, log_density: Floats, lengths: Integers, machine: Floats) -> ChainBelief:
     """Return one round of structured variational inference from the belief `machine`.
 
     Belief factorises into the machine's chain and the ranks' chains, each kept whole (Saul & Jordan
@@ -204,10 +204,10 @@ def evidence(chains: Chains, log_density: Floats, lengths: Integers, machine: Fl
     one = np.full(1, len(support))
     believed = expectation(support[:, None, :], one, chains.machine_start, repeated)
     bound = believed.log_likelihood + ranks.log_likelihood - float((machine * support).sum())
-    return Evidence(believed.posterior[:, 0], believed.pairs.sum(axis=0), ranks, support, bound)
+    return ChainBelief(believed.posterior[:, 0], believed.pairs.sum(axis=0), ranks, support, bound)
 
 
-def likelier(believed: Evidence) -> Chains:
+def likelier(believed: ChainBelief) -> Chains:
     """Return the chains that make what is believed likeliest."""
     pairs = np.tensordot(believed.machine, believed.ranks.pairs, ((0,), (0,)))
     return Chains(
@@ -229,7 +229,7 @@ def _probabilities(counts: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Place:
+class CoupledFit:
     """Parameters, what is believed with them, and the bounds on the way there."""
 
     chains: Chains
@@ -239,7 +239,7 @@ class Place:
     converged: bool = False
 
 
-def fitted(place: Place, grid: Grid, max_iter: int, tol: float) -> Place:
+def fit_chains(place: CoupledFit, grid: DurationGrid, max_iter: int, tol: float) -> CoupledFit:
     """Return the best place that climbs and leaps from `place` lead to.
 
     A climb is variational EM. Its belief in the machine's path confirms itself: at the end of a
@@ -247,20 +247,20 @@ def fitted(place: Place, grid: Grid, max_iter: int, tol: float) -> Place:
     ranks without such a belief is looked for with the parameters found, and another climb begins
     there, until that gains nothing.
     """
-    best = climbed(place, grid, max_iter, tol)
+    best = climb_bound(place, grid, max_iter, tol)
     for _ in range(_LEAPS):
         density = grid.log_density(best.emission)
         belief = _path(best.chains, density, grid.lengths)
         believed = _about(evidence(best.chains, density, grid.lengths, belief), belief)
         leap = replace(best, chains=likelier(believed), belief=belief)
-        leap = climbed(leap, grid, max_iter, tol)
+        leap = climb_bound(leap, grid, max_iter, tol)
         if leap.bounds[-1] - best.bounds[-1] < tol * abs(best.bounds[-1]):
             break
         best = leap
     return best
 
 
-def climbed(place: Place, grid: Grid, max_iter: int, tol: float) -> Place:
+def climb_bound(place: CoupledFit, grid: DurationGrid, max_iter: int, tol: float) -> CoupledFit:
     """Return where variational EM comes to rest; the bound does not fall on the way."""
     chains, emission, belief = place.chains, place.emission, place.belief
     bounds: list[float] = []
@@ -269,13 +269,13 @@ def climbed(place: Place, grid: Grid, max_iter: int, tol: float) -> Place:
         belief = believed.machine
         bounds.append(believed.bound)
         if len(bounds) > 1 and bounds[-1] - bounds[-2] < tol * abs(bounds[-1]):
-            return Place(chains, emission, belief, tuple(bounds), converged=True)
+            return CoupledFit(chains, emission, belief, tuple(bounds), converged=True)
         chains = likelier(believed)
         emission = emission.updated(grid.values, believed.ranks.posterior[grid.active])
-    return Place(chains, emission, belief, tuple(bounds))
+    return CoupledFit(chains, emission, belief, tuple(bounds))
 
 
-def settled(chains: Chains, density: Floats, lengths: Integers, rounds: int = 20) -> Evidence:
+def infer_states(chains: Chains, density: Floats, lengths: Integers, rounds: int = 20) -> ChainBelief:
     """Return what is believed of the chains when their parameters stay."""
     belief = _path(chains, density, lengths)
     for _ in range(rounds):
@@ -287,10 +287,10 @@ def settled(chains: Chains, density: Floats, lengths: Integers, rounds: int = 20
     return believed
 
 
-def started(chains: Chains, grid: Grid, emission: Emission, belief: Floats) -> Place:
+def start_from_machine(chains: Chains, grid: DurationGrid, emission: Emission, belief: Floats) -> CoupledFit:
     """Return where to begin with a belief in the machine's states."""
     believed = evidence(chains, grid.log_density(emission), grid.lengths, belief)
-    return Place(likelier(_about(believed, belief)), emission, belief)
+    return CoupledFit(likelier(_about(believed, belief)), emission, belief)
 
 
 def _path(chains: Chains, density: Floats, lengths: Integers) -> Floats:
@@ -301,6 +301,6 @@ def _path(chains: Chains, density: Floats, lengths: Integers) -> Floats:
     return belief
 
 
-def _about(believed: Evidence, belief: Floats) -> Evidence:
+def _about(believed: ChainBelief, belief: Floats) -> ChainBelief:
     """Return the evidence with another belief in the machine's states."""
     return replace(believed, machine=belief, machine_pairs=belief[:-1].T @ belief[1:])

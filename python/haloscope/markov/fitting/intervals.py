@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from haloscope.base.arrays import Flags, Floats
 from haloscope.markov.emissions.emission import Emission
 from haloscope.profile import kernels
-from haloscope.profile.kernels import Chain, Places
+from haloscope.profile.kernels import Chain, SequenceBounds
 
 __all__ = ["Intervals", "Likelihood", "shares"]
 
@@ -44,7 +44,7 @@ class Likelihood:
     """
 
     values: Floats
-    places: Places
+    places: SequenceBounds
     emission: Emission
     chain: Chain
     memory: bool

@@ -14,10 +14,10 @@ from haloscope.base.arrays import AnyArray, Bytes, Floats, Indices
 from haloscope.base.errors import HaloscopeError, TimingsError, UsageError
 from haloscope.markov.emissions import family
 from haloscope.markov.emissions.emission import Emission
-from haloscope.markov.fitting.chains import NONE, Parameters, Sequences, Series, Work
+from haloscope.markov.fitting.chains import NONE, Parameters, PreparedSequences, Sequences, Series
 from haloscope.markov.fitting.intervals import Intervals, Likelihood, shares
 from haloscope.markov.fitting.saved import Saved, emission_of, read_model, write
-from haloscope.markov.fitting.searching import Climb, Rules, Search, Searched, disagreement, doubts
+from haloscope.markov.fitting.searching import Climb, Search, Searched, SearchLimits, disagreement, doubts
 from haloscope.profile.kernels import MOST_STATES, Chain, available_threads
 
 __all__ = ["CRITERIA", "Criterion", "RegimeModel", "Selection", "select"]
@@ -103,7 +103,7 @@ class RegimeModel:
         if sequences.points < self.n_regimes:
             raise TimingsError(f"{sequences.points} instances are too few for {self.n_regimes} regimes")
         kind = family(self.emission)
-        rules = Rules(self.max_iter, self.tol, self.memory, self.stickiness)
+        rules = SearchLimits(self.max_iter, self.tol, self.memory, self.stickiness)
         search = Search(kind, self.n_regimes, self.n_init, self.random_state, rules, self._threads)
         found = search.of(sequences, None if fewer is None else fewer._parameters)
         best = found.best
@@ -239,8 +239,8 @@ class RegimeModel:
             raise UsageError("this RegimeModel is not fitted yet; call fit first")
         return Parameters(Chain(self.start_, self.transition_), self.emission_)
 
-    def _work(self, sequences: Sequences) -> Work:
-        return Work(sequences, type(self._parameters.emission), self._threads)
+    def _work(self, sequences: Sequences) -> PreparedSequences:
+        return PreparedSequences(sequences, type(self._parameters.emission), self._threads)
 
     def _keep(self, best: Climb, found: Searched, sequences: Sequences) -> None:
         chain, self.emission_ = best.parameters.chain, best.parameters.emission

@@ -10,10 +10,10 @@ import numpy as np
 
 from haloscope.base.arrays import Floats, Indices
 from haloscope.markov.emissions.emission import Emission
-from haloscope.markov.fitting.chains import NATIVE, Expected, Parameters, Sequences, Work
+from haloscope.markov.fitting.chains import NATIVE, Expected, Parameters, PreparedSequences, Sequences
 from haloscope.profile.kernels import Chain
 
-__all__ = ["Climb", "Rules", "Search", "Searched", "disagreement", "doubts", "splits", "starts"]
+__all__ = ["Climb", "Search", "SearchLimits", "Searched", "disagreement", "doubts", "splits", "starts"]
 
 _MOST_VALUES = 1 << 14
 _STAYING = 0.9
@@ -132,7 +132,7 @@ _ALIKE = 1e-3  # part of the larger deviation: means that are nearer count as th
 
 
 @dataclass(frozen=True)
-class Rules:
+class SearchLimits:
     """When to stop, and what the chain may be.
 
     Without `memory` each instance's regime is drawn anew (a mixture). `stickiness` is the number of
@@ -160,7 +160,7 @@ class Climb:
         return replace(self, parameters=self.parameters.ordered(order), weight=self.weight[order])
 
 
-def climb(work: Work, parameters: Parameters, rules: Rules) -> Climb:
+def climb(work: PreparedSequences, parameters: Parameters, rules: SearchLimits) -> Climb:
     """Take steps until what is still to be gained, per instance, is below `rules.tol`.
 
     What is to be gained is extrapolated from the last two gains as a geometric series (Aitken; see
@@ -186,7 +186,7 @@ def climb(work: Work, parameters: Parameters, rules: Rules) -> Climb:
     return Climb(parameters, likelihood, weight, steps, converged)
 
 
-def _prior(chain: Chain, rules: Rules) -> float:
+def _prior(chain: Chain, rules: SearchLimits) -> float:
     """Return the log density of the Dirichlet prior that stickiness means, up to a constant."""
     if not rules.stickiness or not rules.memory:
         return 0.0
@@ -202,7 +202,7 @@ def _remaining(before: float, gain: float, log_likelihood: float) -> float:
     return gain * gain / (before - gain) if before > gain else np.inf
 
 
-def _chain(expected: Expected, old: Chain, rules: Rules) -> Chain:
+def _chain(expected: Expected, old: Chain, rules: SearchLimits) -> Chain:
     if not rules.memory:
         return _mixture(expected.weight / expected.weight.sum())
     counts = expected.transition + rules.stickiness * np.eye(len(expected.start))
@@ -238,7 +238,7 @@ class Search:
     regimes: int
     number: int
     seed: int | None
-    rules: Rules
+    rules: SearchLimits
     threads: int
 
     def of(self, sequences: Sequences, fewer: Parameters | None) -> Searched:
@@ -291,11 +291,11 @@ class Search:
     def _top(self, sequences: Sequences, start: Parameters) -> Climb:
         return climb(self._work(sequences), start, self.rules)
 
-    def _work(self, sequences: Sequences) -> Work:
-        return Work(sequences, self.kind, self.threads)
+    def _work(self, sequences: Sequences) -> PreparedSequences:
+        return PreparedSequences(sequences, self.kind, self.threads)
 
     @property
-    def _short(self) -> Rules:
+    def _short(self) -> SearchLimits:
         return replace(self.rules, max_iter=min(_STEPS, self.rules.max_iter))
 
 

@@ -10,7 +10,16 @@ import numpy as np
 from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.markov.fitting.chains import NONE
-from haloscope.markov.fitting.coupled import Chains, Grid, Place, evidence, fitted, settled, started, viterbi
+from haloscope.markov.fitting.coupled import (
+    Chains,
+    CoupledFit,
+    DurationGrid,
+    evidence,
+    fit_chains,
+    infer_states,
+    start_from_machine,
+    viterbi,
+)
 from haloscope.markov.fitting.intervals import shares
 from haloscope.markov.fitting.regime_model import RegimeModel
 from haloscope.markov.fitting.saved import Saved, emission_of, read_model, write
@@ -67,11 +76,11 @@ class MachineModel:
 
         Raises `UsageError` if there are too few ranks or instances.
         """
-        grid = Grid.of(durations)
+        grid = DurationGrid.of(durations)
         alone = RegimeModel(
             self.n_regimes, self.emission, n_init=self.n_init, random_state=self.random_state
         ).fit(grid.rows())
-        place = fitted(self._first(alone, grid), grid, self.max_iter, self.tol)
+        place = fit_chains(self._first(alone, grid), grid, self.max_iter, self.tol)
         self.bounds_, self.n_iter_ = place.bounds, len(place.bounds)
         self.converged_ = place.converged
         self._keep(place, grid.means())
@@ -79,9 +88,9 @@ class MachineModel:
 
     def decode(self, durations: Floats) -> MachineStates:
         """Return the likeliest machine states, and given them the regimes of (ranks, instances)."""
-        grid = Grid.of(durations)
+        grid = DurationGrid.of(durations)
         density = grid.log_density(self.emission_)
-        believed = settled(self._chains, density, grid.lengths)
+        believed = infer_states(self._chains, density, grid.lengths)
         states = viterbi(density, self.start_, self._chains.transitions(believed.machine)).T
         steps = np.broadcast_to(self.machine_transition_, (len(density), *self.machine_transition_.shape))
         machine = viterbi(believed.support[:, None, :], self.machine_start_, steps)[:, 0]
@@ -123,7 +132,7 @@ class MachineModel:
         model.converged_ = saved.fit.get("converged") is True
         return model
 
-    def _first(self, alone: RegimeModel, grid: Grid) -> Place:
+    def _first(self, alone: RegimeModel, grid: DurationGrid) -> CoupledFit:
         """Return where to begin, from regimes of each rank on its own.
 
         How slow the ranks are on average at an instance, by their regimes' numbers, is a series
@@ -142,9 +151,9 @@ class MachineModel:
         level /= grid.active.sum(axis=1)
         shared = RegimeModel(count, random_state=self.random_state).fit(level[None])
         belief = _blurred(shared.predict_proba(level[None])[0])
-        return started(chains, grid, alone.emission_, belief)
+        return start_from_machine(chains, grid, alone.emission_, belief)
 
-    def _keep(self, place: Place, level: Floats) -> None:
+    def _keep(self, place: CoupledFit, level: Floats) -> None:
         """Keep the parameters: regimes in the order of their means, machine states of durations."""
         with np.errstate(invalid="ignore", divide="ignore"):
             slowness = place.belief.T @ level / place.belief.sum(axis=0)
@@ -212,7 +221,7 @@ class WholeMachine:
             int(there.sum()),
         )
 
-    def told(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Return a line for each state in which the machine was slower."""
         first, *others = self.stays()
         lines = [_slower(stay, first) for stay in others if stay.stretches]

@@ -8,7 +8,7 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.markov.statistics.added_time import Added as Added
-    from haloscope.markov.statistics.added_time import added as added
+    from haloscope.markov.statistics.added_time import measure_added_time as measure_added_time
     from haloscope.markov.statistics.comparison import compare_distributions as compare_distributions
     from haloscope.markov.statistics.comparison import regime_means as regime_means
     from haloscope.markov.statistics.comparison import regime_table as regime_table

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-__all__ = ["Added", "added"]
+__all__ = ["Added", "measure_added_time"]
 
 # Instances in a row that are drawn together, so that what lasts for a while is not taken for many cases.
 _BLOCKS = 20
@@ -51,7 +51,7 @@ class Added:
         return self.share_low > 0
 
 
-def added(
+def measure_added_time(
     durations: Floats, is_slow: Flags, found: pl.DataFrame, ranks: Sequence[int], hosts: Sequence[str | None]
 ) -> Added | None:
     """Return what slow instances took more than others; None if there is no instance that was not slow.

@@ -16,7 +16,7 @@ from haloscope.markov.statistics.samples import autocorrelation, largest_distanc
 Decoder = Callable[[Floats], Bytes]
 
 
-__all__ = ["Family", "Goodness", "checks", "drawn", "goodness", "pseudo_residuals", "regime_fits"]
+__all__ = ["Family", "Goodness", "checks", "draw_sequences", "goodness", "pseudo_residuals", "regime_fits"]
 
 _NEAREST = 1e-12  # the least distance of a probability from 0 and 1: 7 standard deviations
 _QUANTILES = 4096  # where distributions are compared; a smaller distance does not matter
@@ -73,7 +73,7 @@ def pseudo_residuals(durations: Floats, start: Floats, transition: Floats, emiss
     return residuals
 
 
-def drawn(
+def draw_sequences(
     like: Floats, start: Floats, transition: Floats, emission: Family, rng: np.random.Generator
 ) -> Floats:
     """Return sequences drawn from the model, each as long as its counterpart in `like`."""
@@ -259,7 +259,7 @@ def goodness(
     """
     windows = _windows(np.atleast_2d(durations))
     rng = np.random.default_rng(seed)
-    series = [drawn(windows, start, transition, emission, rng) for _ in range(draws)]
+    series = [draw_sequences(windows, start, transition, emission, rng) for _ in range(draws)]
     seen = decode(windows)
     decoded = [decode(one) for one in series]
     count = len(start)

@@ -15,7 +15,7 @@ from haloscope.markov.statistics.samples import ROWS
 Stretches = list[tuple[int, int]]
 
 
-__all__ = ["Slow", "bar", "covered", "episodes", "scores", "stretches", "stretches_of_row"]
+__all__ = ["Slow", "bar", "episodes", "find_covered", "scores", "stretches", "stretches_of_row"]
 
 # So many stretches of one instance are added, so that a few long ones do not seem usual.
 _FEW_RUNS = np.ones(10, dtype=np.int64)
@@ -160,7 +160,7 @@ def stretches_of_row(
     return [(int(begins[first]), ends[last]) for first, last in found]
 
 
-def covered(found: Sequence[tuple[int, int]], instances: int) -> Flags:
+def find_covered(found: Sequence[tuple[int, int]], instances: int) -> Flags:
     """Return which instances are in one of the stretches."""
     inside = np.zeros(instances, dtype=bool)
     for first, last in found:
@@ -216,15 +216,15 @@ def episodes(
     seen = Slow.of(durations, states, range(n_regimes - slow, n_regimes), hosts)
     instances = durations.shape[1]
     machine, base = _of_machine(seen)
-    report = Report(durations, seen, starts)
+    report = EpisodeCollector(durations, seen, starts)
     report.add("machine", None, np.arange(len(durations)), machine)
-    calm = ~covered(machine, instances)
+    calm = ~find_covered(machine, instances)
     quiet = np.tile(calm, (len(seen.names), 1))
     if len(seen.names) > 1:
         for index, name in enumerate(seen.names):
             if name is not None:
                 found = _of_host(seen, index, base, calm)
-                quiet[index] &= ~covered(found, instances)
+                quiet[index] &= ~find_covered(found, instances)
                 report.add("host", name, np.flatnonzero(seen.group == index), found)
     if len(durations) > 1 and seen.stretches >= _KNOWN:
         for row, rank in enumerate(ranks.tolist()):
@@ -248,7 +248,7 @@ def _of_machine(seen: Slow) -> tuple[Stretches, float]:
         found = stretches(_steps(seen, base, seen.stays if alone else 0).tolist(), height)
         if not found:
             break
-        base = _rate(seen, ~covered(found, seen.there.shape[1]))
+        base = _rate(seen, ~find_covered(found, seen.there.shape[1]))
     return found, base
 
 
@@ -278,7 +278,7 @@ def _of_rank(seen: Slow, row: int, base: float, counted: Flags) -> Stretches:
     return stretches_of_row(events, there, scores(max(base, own), seen.stays), bar(seen.events.size))
 
 
-class Report:
+class EpisodeCollector:
     """Collects episodes as they are found."""
 
     def __init__(self, durations: Floats, seen: Slow, starts: Floats | None) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from haloscope.predict.bench.exchanges import write_stencil as write_stencil
     from haloscope.predict.bench.foreign import read_any as read_any
     from haloscope.predict.bench.foreign import write_osu as write_osu
-    from haloscope.predict.bench.grid import Grid as Grid
+    from haloscope.predict.bench.grid import BenchGrid as BenchGrid
     from haloscope.predict.bench.library_in_use import library as library
     from haloscope.predict.bench.method import CollectiveMethod as CollectiveMethod
     from haloscope.predict.bench.output_stream import stream as stream
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from haloscope.predict.bench.surroundings import noise as noise
     from haloscope.predict.bench.sweep import Sweep as Sweep
     from haloscope.predict.bench.sweep import frame as frame
-    from haloscope.predict.bench.sweep import joined as joined
+    from haloscope.predict.bench.sweep import join_sweeps as join_sweeps
     from haloscope.predict.bench.sweep import measured_points as measured_points
     from haloscope.predict.bench.sweep_page import write_page as write_page
+    from haloscope.predict.bench.system import BenchSystem as BenchSystem
     from haloscope.predict.bench.system import Pair as Pair
     from haloscope.predict.bench.system import Shared as Shared
-    from haloscope.predict.bench.system import System as System
     from haloscope.predict.bench.system import Topology as Topology
     from haloscope.predict.bench.system import topology as topology
     from haloscope.predict.bench.workload import CollectivePoint as CollectivePoint

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from haloscope.predict.bench.grid import Grid, units
+from haloscope.predict.bench.grid import BenchGrid, units
 from haloscope.predict.bench.launches import measure
 from haloscope.predict.bench.library_in_use import library
 from haloscope.predict.bench.method import CollectiveMethod
@@ -23,7 +23,7 @@ __all__ = ["bench_collective", "collective"]
 
 
 def collective(
-    grid: Grid,
+    grid: BenchGrid,
     method: CollectiveMethod | None = None,
     *,
     launcher: Sequence[str] = (),
@@ -44,7 +44,7 @@ def collective(
     of them. Ctrl-C ends the sweep early: `interrupted` is true then. Raises `UsageError` for a grid
     that cannot be measured, `OutputError` for a file of another library, host or method.
 
-        sweep = haloscope.bench_collective(Grid(["allreduce"], ranks=[2, 4], sizes=[8, 1024]))
+        sweep = haloscope.bench_collective(BenchGrid(["allreduce"], ranks=[2, 4], sizes=[8, 1024]))
         print(sweep.points.select("algorithm", "ranks", "bytes", "median"))
     """
     method, launcher = method or CollectiveMethod(), launcher_of(launcher)
@@ -82,7 +82,7 @@ def _offered(launcher: Sequence[str], platform: str | Path | None) -> Iterator[L
         yield simulated
 
 
-def _remark_on(grid: Grid, offered: Library, cores: int, remark: Remark) -> None:
+def _remark_on(grid: BenchGrid, offered: Library, cores: int, remark: Remark) -> None:
     if all(len(offered.algorithms(name)) == 1 for name in offered.collectives()):
         remark(f"{offered.name} cannot be asked for its algorithms: only its own choice is measured")
     else:

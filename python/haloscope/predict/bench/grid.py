@@ -12,7 +12,7 @@ from haloscope.predict.bench.surroundings import free_memory
 from haloscope.predict.bench.workload import CollectivePoint
 from haloscope.predict.mpi_library import DEFAULT, Algorithm, Library
 
-__all__ = ["Grid", "Unit", "lines_of", "shuffled", "units"]
+__all__ = ["BenchGrid", "LaunchPoints", "lines_of", "shuffle_launches", "units"]
 
 _MOST = (1 << 31) - 1  # counts and displacements are C's int
 _COLLECTING = frozenset({"allgather", "allgatherv", "gather", "gatherv"})
@@ -21,7 +21,7 @@ _EXCHANGING = frozenset({"alltoall", "alltoallv"})
 
 
 @dataclass(frozen=True)
-class Grid:
+class BenchGrid:
     """The axes. `sizes` are bytes as the OSU benchmarks count them.
 
     Empty `collectives` or the word `all`, and empty `algorithms`, mean all that the library offers;
@@ -41,7 +41,7 @@ class Grid:
     mappings: Sequence[str | None] = (None,)
     iterations: Mapping[CollectivePoint, int] = field(default_factory=dict)
 
-    def completed(self, library: Library, ranks: int) -> Grid:
+    def completed(self, library: Library, ranks: int) -> BenchGrid:
         """Return the same grid with what is empty filled in."""
         every = not self.collectives or "all" in self.collectives
         used = sorted({point.collective for point in self.iterations}) or library.collectives()
@@ -75,7 +75,7 @@ def lines_of(points: Iterable[CollectivePoint]) -> dict[tuple[str, int], tuple[i
 
 
 @dataclass(frozen=True)
-class Unit:
+class LaunchPoints:
     """What one launch measures: one algorithm on so many ranks, at many sizes."""
 
     algorithm: Algorithm
@@ -109,8 +109,8 @@ class Unit:
 
 
 def units(
-    grid: Grid, library: Library, seed: int | None, remote: bool = False, launches: int = 1
-) -> list[Unit]:
+    grid: BenchGrid, library: Library, seed: int | None, remote: bool = False, launches: int = 1
+) -> list[LaunchPoints]:
     """Return all launches, in random order unless `seed` is None. Raises `UsageError`.
 
     With several launches of each, all are launched once before any is launched again.
@@ -125,7 +125,7 @@ def units(
     _check_sizes(lines, None if remote else free_memory())
     often = grid.iterations
     made = [
-        Unit(
+        LaunchPoints(
             chosen,
             segment,
             fanout,
@@ -143,17 +143,17 @@ def units(
     rounds = [[replace(unit, launch=launch) for unit in made] for launch in range(launches)]
     if seed is not None:
         order = random.Random(seed)
-        rounds = [shuffled(units, order) for units in rounds]
+        rounds = [shuffle_launches(units, order) for units in rounds]
     return [unit for units in rounds for unit in units]
 
 
-def shuffled(units: Sequence[Unit], order: random.Random) -> list[Unit]:
+def shuffle_launches(units: Sequence[LaunchPoints], order: random.Random) -> list[LaunchPoints]:
     """Return launches in random order, and the sizes in each as well."""
     made = order.sample(units, len(units))
     return [replace(unit, sizes=tuple(order.sample(unit.sizes, len(unit.sizes)))) for unit in made]
 
 
-def _algorithms(grid: Grid, library: Library, collective: str) -> Iterator[tuple[Algorithm, int, int]]:
+def _algorithms(grid: BenchGrid, library: Library, collective: str) -> Iterator[tuple[Algorithm, int, int]]:
     for one in library.algorithms(collective):
         if grid.algorithms and one.name not in grid.algorithms:
             continue
@@ -162,7 +162,7 @@ def _algorithms(grid: Grid, library: Library, collective: str) -> Iterator[tuple
                 yield one.with_segment(segment).with_fanout(fanout), segment, fanout
 
 
-def _check_names(grid: Grid, library: Library) -> None:
+def _check_names(grid: BenchGrid, library: Library) -> None:
     known = library.collectives()
     for collective in grid.collectives:
         if collective not in known:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from haloscope.base.errors import LaunchError
-from haloscope.predict.bench.grid import Unit
+from haloscope.predict.bench.grid import LaunchPoints
 from haloscope.predict.bench.method import CollectiveMethod
-from haloscope.predict.bench.output_stream import Running, Stopped, stream
-from haloscope.predict.bench.sweep import Journal
+from haloscope.predict.bench.output_stream import MeasuringProcess, Stopped, stream
+from haloscope.predict.bench.sweep import SweepJournal
 from haloscope.predict.mpi_library import Asked, Library
 
 __all__ = ["Launches", "launch_environment", "measure"]
@@ -23,17 +23,17 @@ _Place = tuple[int, int, str | None, tuple[tuple[str, str], ...]]
 
 
 def measure(
-    units: Sequence[Unit],
+    units: Sequence[LaunchPoints],
     library: Library,
     method: CollectiveMethod,
-    kept: Journal,
+    kept: SweepJournal,
     step: Callable[[str], None] = lambda what: None,
 ) -> None:
     """Measure what the journal does not have yet; failures are points too, and the rest goes on.
 
     Units that can share a launch follow on the first of them.
     """
-    groups: dict[_Place | int, list[Unit]] = {}
+    groups: dict[_Place | int, list[LaunchPoints]] = {}
     for number, unit in enumerate(units):
         asked = library.asked(unit.algorithm)
         groups.setdefault(number if asked is None else _place(unit, asked), []).append(unit)
@@ -50,7 +50,7 @@ class Launches:
         self,
         library: Library,
         method: CollectiveMethod,
-        kept: Journal,
+        kept: SweepJournal,
         step: Callable[[str], None] = lambda what: None,
     ) -> None:
         self._library, self._method, self._kept, self._step = library, method, kept, step
@@ -64,7 +64,7 @@ class Launches:
     def __exit__(self, kind: object, *_: object) -> None:
         self._close(kind is None)
 
-    def measure(self, unit: Unit) -> None:
+    def measure(self, unit: LaunchPoints) -> None:
         """Measure what the journal does not have of a unit.
 
         What fails in a launch that others shared may be their fault: it is measured again, alone.
@@ -86,7 +86,7 @@ class Launches:
                 self._give_up(unit, left)
                 left = ()
 
-    def _together(self, unit: Unit, asked: Asked) -> int:
+    def _together(self, unit: LaunchPoints, asked: Asked) -> int:
         """Ask the open launch, or a new one; return how many points came to an end."""
         done, running = 0, None
         try:
@@ -104,7 +104,7 @@ class Launches:
             self._shares = running is not None and running.answers
         return done
 
-    def _opened(self, unit: Unit, asked: Asked) -> _Open:
+    def _opened(self, unit: LaunchPoints, asked: Asked) -> _Open:
         place = _place(unit, asked)
         if self._open is not None and self._open.place == place:
             return self._open
@@ -112,7 +112,7 @@ class Launches:
         settings = dict(asked.settings)
         command = self._command(unit, self._method.options(), settings)
         environment = launch_environment(unit.ranks, settings)
-        program = Running(command, environment, self._method.time_limit, told=True)
+        program = MeasuringProcess(command, environment, self._method.time_limit, told=True)
         self._open = _Open(place, program, program.records(), {})
         self._open.start = next(self._open.records, {})
         if not self._open.start:
@@ -127,7 +127,7 @@ class Launches:
                 if well:
                     opened.program.finish()
 
-    def _alone(self, unit: Unit) -> tuple[int, int]:
+    def _alone(self, unit: LaunchPoints) -> tuple[int, int]:
         """Launch once; return how many points came to an end, and 1 if the one after them failed."""
         settings = dict(unit.algorithm.settings)
         words = [*self._method.options(), *self._words(unit)]
@@ -154,29 +154,29 @@ class Launches:
             return done, 1
         return done, 0
 
-    def _heard(self, unit: Unit, record: Mapping[str, Any], start: Mapping[str, Any]) -> int:
+    def _heard(self, unit: LaunchPoints, record: Mapping[str, Any], start: Mapping[str, Any]) -> int:
         """Keep what a record says; return 1 for the end of a point."""
         if record["record"] == "begin":
-            self._step(_said(unit, record["bytes"]))
+            self._step(_describe_point(unit, record["bytes"]))
         elif record["record"] == "point":
             self._kept.add(_point(unit, record, start))
             return 1
         return 0
 
-    def _command(self, unit: Unit, words: Sequence[str], settings: Mapping[str, str]) -> list[str]:
+    def _command(self, unit: LaunchPoints, words: Sequence[str], settings: Mapping[str, str]) -> list[str]:
         return self._library.launch([str(self._executable), *words], unit.ranks, settings, unit.mapping)
 
-    def _words(self, unit: Unit) -> list[str]:
+    def _words(self, unit: LaunchPoints) -> list[str]:
         """What the program is asked for, besides what the method says for all."""
         words = ["--collective", unit.collective, "--sizes", ",".join(map(str, unit.sizes))]
         if unit.iterations:
             words += self._method.calls([unit.iterations[size] for size in unit.sizes])
         return words
 
-    def _give_up(self, unit: Unit, left: Sequence[int]) -> None:
+    def _give_up(self, unit: LaunchPoints, left: Sequence[int]) -> None:
         last = list(self._kept.points.values())[-1]
         for size in left:
-            self._step(_said(unit, size))
+            self._step(_describe_point(unit, size))
             reason = f"not tried after {_PATIENCE} failures in a row: {last['reason']}"
             self._kept.add(_point(unit, {"bytes": size, "status": last["status"], "reason": reason}, {}))
 
@@ -186,17 +186,17 @@ class _Open:
     """A launch that waits to be asked."""
 
     place: _Place
-    program: Running
+    program: MeasuringProcess
     records: Iterator[dict[str, Any]]
     start: Mapping[str, Any]
     answers: bool = False
 
 
-def _place(unit: Unit, asked: Asked) -> _Place:
+def _place(unit: LaunchPoints, asked: Asked) -> _Place:
     return unit.launch, unit.ranks, unit.mapping, asked.settings
 
 
-def _check_ranks(start: Mapping[str, Any], unit: Unit, command: Sequence[str]) -> None:
+def _check_ranks(start: Mapping[str, Any], unit: LaunchPoints, command: Sequence[str]) -> None:
     if start["ranks"] != unit.ranks:
         raise LaunchError(
             f"{command[0]} started {unit.ranks} processes, but each sees {start['ranks']}: it "
@@ -204,7 +204,7 @@ def _check_ranks(start: Mapping[str, Any], unit: Unit, command: Sequence[str]) -
         )
 
 
-def _point(unit: Unit, record: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
+def _point(unit: LaunchPoints, record: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
     samples = record.get("samples_ns") or []
     return {
         "record": "point",
@@ -221,7 +221,7 @@ def _point(unit: Unit, record: Mapping[str, Any], start: Mapping[str, Any]) -> d
     }
 
 
-def _said(unit: Unit, size: int) -> str:
+def _describe_point(unit: LaunchPoints, size: int) -> str:
     return f"{unit.collective} {unit.algorithm.name}, {unit.ranks} ranks, {size} B"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from haloscope.base.errors import RecorderError
 from haloscope.base.launcher import print_launcher
-from haloscope.base.mpi import installed
+from haloscope.base.mpi import find_installed_library
 from haloscope.base.toolchain import Toolchain, toolchain
 from haloscope.predict.bench.algorithms import Mpich, OpenMpi
 from haloscope.predict.mpi_library import Library, OtherLibrary, describe, program
@@ -30,7 +30,7 @@ def library(launcher: Sequence[str] = ()) -> Library:
 
 def _check_same(tools: Toolchain) -> None:
     """A launcher of another MPI starts every rank as a world of its own: say so before."""
-    ours, theirs = installed(tools.compiler), installed(tools.launcher)
+    ours, theirs = find_installed_library(tools.compiler), find_installed_library(tools.launcher)
     if ours and theirs and ours.abi != theirs.abi:
         raise RecorderError(
             f"{tools.compiler} compiles for {ours.abi}, but {tools.launcher} starts programs of "

@@ -11,7 +11,7 @@ import numpy as np
 from haloscope.base.errors import MachineError
 from haloscope.predict.bench.p2p_points import P2pPoint
 from haloscope.predict.bench.sweep import median_interval
-from haloscope.predict.bench.system import SMT, System
+from haloscope.predict.bench.system import SMT, BenchSystem
 from haloscope.predict.lines import line, pieces
 from haloscope.predict.machine import (
     Hockney,
@@ -32,7 +32,7 @@ _OPERANDS = (1 << 10, 1 << 20)
 
 
 def machine(
-    name: str, system: System, points: Sequence[P2pPoint], description: str = "", source: str = ""
+    name: str, system: BenchSystem, points: Sequence[P2pPoint], description: str = "", source: str = ""
 ) -> Machine:
     """Return the model of what was measured. Raises `MachineError` if no level was."""
     levels = []

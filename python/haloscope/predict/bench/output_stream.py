@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from haloscope.base.errors import LaunchError
 
-__all__ = ["Running", "Stopped", "stream"]
+__all__ = ["MeasuringProcess", "Stopped", "stream"]
 
 _GRACE = 5.0  # seconds that a launcher has for ending its ranks
 _REFUSED = re.compile(r"not (usable|supported)|unsupported", re.IGNORECASE)
@@ -33,7 +33,7 @@ class Stopped(Exception):
         self.reason = reason
 
 
-class Running:
+class MeasuringProcess:
     """A measuring program that runs, in a session of its own; whatever happens, no process is left.
 
     `limit` is how many seconds may pass between two records. With `told` it reads lines (`tell`). Raises
@@ -95,7 +95,7 @@ def stream(
 
     `limit` is how many seconds may pass between two records. Whatever happens, no process is left.
     """
-    with contextlib.closing(Running(command, environment, limit)) as running:
+    with contextlib.closing(MeasuringProcess(command, environment, limit)) as running:
         yield from running.records()
 
 

@@ -15,7 +15,7 @@ from haloscope.predict.bench.measured import machine
 from haloscope.predict.bench.output_stream import Stopped, stream
 from haloscope.predict.bench.p2p_points import Failure, P2pPoint
 from haloscope.predict.bench.surroundings import free_memory, surroundings
-from haloscope.predict.bench.system import Pair, System, launcher_of, leaf_switches, topology
+from haloscope.predict.bench.system import BenchSystem, Pair, launcher_of, leaf_switches, topology
 from haloscope.predict.lines import pieces
 from haloscope.predict.machine import Machine
 from haloscope.predict.progress import Remark, unheard
@@ -103,7 +103,7 @@ class P2pMethod:
 class P2pMeasured:
     """What `p2p` measured, and on what."""
 
-    system: System
+    system: BenchSystem
     points: list[P2pPoint] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     interrupted: bool = False
@@ -167,16 +167,16 @@ def p2p(
     return made
 
 
-def _system(nodes: int, launcher: Sequence[str], method: P2pMethod, remark: Remark) -> System:
+def _system(nodes: int, launcher: Sequence[str], method: P2pMethod, remark: Remark) -> BenchSystem:
     launcher = launcher_of(launcher)
     found = topology()
     for line in found.remarks:
         remark(line)
-    return with_switches(System(found, library(launcher), nodes, launcher), method.time_limit)
+    return with_switches(BenchSystem(found, library(launcher), nodes, launcher), method.time_limit)
 
 
 def _points_of_all(
-    system: System, tests: Sequence[str], pairs: Sequence[Pair], method: P2pMethod, matrix: bool
+    system: BenchSystem, tests: Sequence[str], pairs: Sequence[Pair], method: P2pMethod, matrix: bool
 ) -> Iterator[P2pPoint | Failure]:
     for test in tests:
         # What one core does alone is measured once.
@@ -193,29 +193,29 @@ def _points_of_all(
 
 
 def measure_p2p(
-    system: System, test: str, pairs: Sequence[Pair], method: P2pMethod
+    system: BenchSystem, test: str, pairs: Sequence[Pair], method: P2pMethod
 ) -> Iterator[P2pPoint | Failure]:
     """Yield points as they come: one launch a pair; `mbw_mr` has all pairs at once in one."""
     if test == "mbw_mr" and len(pairs) > 1:
-        yield from _kept(_together(system, pairs, method), test, pairs[0])
+        yield from _catch_failure(_measure_pairs(system, pairs, method), test, pairs[0])
         return
     for pair in pairs:
-        yield from _kept(_alone(system, test, pair, method), test, pair)
+        yield from _catch_failure(_measure_pair(system, test, pair, method), test, pair)
 
 
-def _kept(points: Iterator[P2pPoint], test: str, pair: Pair) -> Iterator[P2pPoint | Failure]:
+def _catch_failure(points: Iterator[P2pPoint], test: str, pair: Pair) -> Iterator[P2pPoint | Failure]:
     try:
         yield from points
     except Stopped as stopped:
         yield Failure(test, pair, stopped.reason)
 
 
-def _alone(system: System, test: str, pair: Pair, method: P2pMethod) -> Iterator[P2pPoint]:
+def _measure_pair(system: BenchSystem, test: str, pair: Pair, method: P2pMethod) -> Iterator[P2pPoint]:
     for record in _points(system.command_of_pair(pair, method.words(test)), method):
         yield _point(record, pair)
 
 
-def _together(system: System, pairs: Sequence[Pair], method: P2pMethod) -> Iterator[P2pPoint]:
+def _measure_pairs(system: BenchSystem, pairs: Sequence[Pair], method: P2pMethod) -> Iterator[P2pPoint]:
     cores = [core for pair in pairs for core in (pair.first, pair.second)]
     if len(set(cores)) < len(cores):
         raise UsageError("pairs that send at the same time must not share a core; see --pair")
@@ -224,7 +224,9 @@ def _together(system: System, pairs: Sequence[Pair], method: P2pMethod) -> Itera
         yield replace(_point(record, pairs[0]), pairs=len(pairs))
 
 
-def refined(system: System, points: Sequence[P2pPoint], method: P2pMethod) -> Iterator[P2pPoint | Failure]:
+def refined(
+    system: BenchSystem, points: Sequence[P2pPoint], method: P2pMethod
+) -> Iterator[P2pPoint | Failure]:
     """Yield latencies between the sizes where the lines through `points` change, for each pair.
 
     The sizes on both sides of a change are measured once more with them: if these come out
@@ -235,7 +237,7 @@ def refined(system: System, points: Sequence[P2pPoint], method: P2pMethod) -> It
         known = {one.bytes: one.median for one in own}
         for piece in pieces(list(known), list(known.values()))[1:]:
             ends = (piece.before, piece.first)
-            more = sorted({*_between(*ends), *ends})
+            more = sorted({*_divide_gap(*ends), *ends})
             again = list(measure_p2p(system, "latency", [pair], replace(method, sizes=tuple(more))))
             now = {one.bytes: one.median for one in again if isinstance(one, P2pPoint)}
             if all(size in now and _alike(now[size], known[size]) for size in ends):
@@ -249,13 +251,13 @@ def _alike(one: float, other: float) -> bool:
     return max(one, other) <= _ALIKE * min(one, other)
 
 
-def _between(low: int, high: int) -> list[int]:
+def _divide_gap(low: int, high: int) -> list[int]:
     """Return sizes that divide a gap into eighths; multiples of 8 where there is room for them."""
     steps = [low + (high - low) * part // 8 for part in range(1, 8)]
     return [size // 8 * 8 if high - low >= 128 else size for size in steps]
 
 
-def all_pairs(system: System, method: P2pMethod) -> Iterator[P2pPoint | Failure]:
+def all_pairs(system: BenchSystem, method: P2pMethod) -> Iterator[P2pPoint | Failure]:
     """Yield the latency between all pairs of cores, in one launch with a rank on each."""
     smallest = replace(method, sizes=(min(method.sizes),))
     pairs = {(pair.first, pair.second): pair for pair in system.all_pairs()}
@@ -266,10 +268,10 @@ def all_pairs(system: System, method: P2pMethod) -> Iterator[P2pPoint | Failure]
             first, second = record["pair"]
             yield _point(record, pairs[first, second])
 
-    yield from _kept(points(), "latency", next(iter(pairs.values())))
+    yield from _catch_failure(points(), "latency", next(iter(pairs.values())))
 
 
-def with_switches(system: System, limit: float) -> System:
+def with_switches(system: BenchSystem, limit: float) -> BenchSystem:
     """Return the system with what its nodes say of their place. Raises if they are not nodes."""
     if system.nodes == 1:
         return system

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-__all__ = ["Journal", "Sweep", "frame", "identity", "joined", "journal", "measured_points", "median_interval"]
+__all__ = [
+    "Sweep",
+    "SweepJournal",
+    "frame",
+    "identity",
+    "join_sweeps",
+    "journal",
+    "measured_points",
+    "median_interval",
+]
 
 _KEYS = (
     "collective",
@@ -109,7 +118,7 @@ class Sweep:
         return np.array(self._records[row].get("samples_ns") or [[]], dtype=np.int64)
 
 
-def joined(sweeps: Sequence[Sweep]) -> Sweep:
+def join_sweeps(sweeps: Sequence[Sweep]) -> Sweep:
     """Return several sweeps as one; the environment is the first one's."""
     import polars as pl
 
@@ -211,7 +220,7 @@ def _place(record: Mapping[str, Any]) -> tuple[Any, ...]:
     return name, ranks, str(mapping), other, number, algorithm, segment, fanout, launch, size
 
 
-class Journal:
+class SweepJournal:
     """The points so far, and the file that they go to, if there is one."""
 
     def __init__(self, environment: Mapping[str, Any], file: int | None) -> None:
@@ -241,10 +250,10 @@ class Journal:
 
 
 @contextlib.contextmanager
-def journal(path: Path | None, environment: Mapping[str, Any]) -> Iterator[Journal]:
+def journal(path: Path | None, environment: Mapping[str, Any]) -> Iterator[SweepJournal]:
     """Open a journal; a file that exists is continued if it was measured in the same way."""
     if path is None:
-        yield Journal(environment, None)
+        yield SweepJournal(environment, None)
         return
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
@@ -266,16 +275,16 @@ def _lock(file: int, path: Path) -> None:
         pass  # a file system without locks
 
 
-def _continued(file: int, path: Path, environment: Mapping[str, Any]) -> Journal:
+def _continued(file: int, path: Path, environment: Mapping[str, Any]) -> SweepJournal:
     if os.fstat(file).st_size == 0:
-        made = Journal(environment, file)
+        made = SweepJournal(environment, file)
         made.write(environment)
         return made
     records = read_records(path)
     earlier = records[0]
     _check_same(path, earlier, environment)
     _cut_torn_line(file, path)
-    made = Journal(earlier, file)
+    made = SweepJournal(earlier, file)
     points = (record for record in records[1:] if record.get("record") == "point")
     made.points = {identity(point): point for point in points}
     return made

@@ -16,7 +16,7 @@ from haloscope.base.errors import UsageError
 if TYPE_CHECKING:
     from haloscope.profile import Profile
 
-__all__ = ["Nodes", "read_nodes", "recorded"]
+__all__ = ["Nodes", "read_nodes", "read_recorded_nodes"]
 
 # host, host:4, host slots=4 max_slots=8, as Open MPI and MPICH write them.
 _HOST = re.compile(r"([A-Za-z0-9][\w.-]*)(?::([0-9]{1,6})|(?:\s+\S+)*?\s+slots\s*=\s*([0-9]{1,6}))?(?:\s.*)?")
@@ -45,7 +45,7 @@ class Nodes:
         return " and ".join(f"{self.ranks.count(size)} nodes of {size}" for size in sizes)
 
 
-def recorded(profile: Profile) -> tuple[Nodes, Integers]:
+def read_recorded_nodes(profile: Profile) -> tuple[Nodes, Integers]:
     """Return the nodes of a run, and that of each rank. Raises `UsageError` where they are not known."""
     ranks = np.arange(int(profile.info["ranks"]))
     hosts = profile.hosts

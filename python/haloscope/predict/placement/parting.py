@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from haloscope.base.arrays import Floats, Integers
-from haloscope.predict.placement.scotch import mapped
+from haloscope.predict.placement.scotch import map_vertices
 from haloscope.predict.placement.traffic import Links
-from haloscope.predict.simulate.rank_grids import Grid, detect
+from haloscope.predict.simulate.rank_grids import RankGrid, detect
 
-__all__ = ["parted"]
+__all__ = ["partition_graph"]
 
 _MOST_SWEEPS = 10
 # Vertices times parts: what one table of bytes to each part may take.
 _MOST_REFINED = 1 << 25
 
 
-def parted(links: Links, sizes: Sequence[int], given: Integers) -> Integers:
+def partition_graph(links: Links, sizes: Sequence[int], given: Integers) -> Integers:
     """Return the part of each vertex, so many vertices in each: the best that was found.
 
     `given` is one way to do it, which stays where nothing is better.
@@ -26,8 +26,8 @@ def parted(links: Links, sizes: Sequence[int], given: Integers) -> Integers:
     if len(sizes) < 2:
         return np.zeros(links.vertices, dtype=np.int64)
     best, least = given, links.cut(given)
-    scotch = filled(links, mapped(links, sizes), sizes)
-    swapped = (refined(links, begin, len(sizes)) for begin in (given, scotch))
+    scotch = fill_parts(links, map_vertices(links, sizes), sizes)
+    swapped = (refine_parts(links, begin, len(sizes)) for begin in (given, scotch))
     for part in [*boxes(links, sizes), *swapped]:
         cost = links.cut(part)
         if cost < least:
@@ -35,7 +35,7 @@ def parted(links: Links, sizes: Sequence[int], given: Integers) -> Integers:
     return best
 
 
-def filled(links: Links, part: Integers, sizes: Sequence[int]) -> Integers:
+def fill_parts(links: Links, part: Integers, sizes: Sequence[int]) -> Integers:
     """Return parts of exactly these sizes: what a part has too many of goes where it is missed least."""
     part = part.copy()
     room = np.array(sizes) - np.bincount(part, minlength=len(sizes))
@@ -54,7 +54,7 @@ def filled(links: Links, part: Integers, sizes: Sequence[int]) -> Integers:
     return part
 
 
-def refined(links: Links, part: Integers, parts: int) -> Integers:
+def refine_parts(links: Links, part: Integers, parts: int) -> Integers:
     """Return the parts after vertices have changed places, two at a time, as long as that helps."""
     part = part.copy()
     if links.vertices * parts > _MOST_REFINED:
@@ -109,7 +109,7 @@ def boxes(links: Links, sizes: Sequence[int]) -> Iterator[Integers]:
         yield min(ways, key=links.cut)
 
 
-def _boxed(grid: Grid, sides: tuple[int, int, int]) -> Integers:
+def _boxed(grid: RankGrid, sides: tuple[int, int, int]) -> Integers:
     place = grid.coordinates(np.arange(np.prod(grid.dims))) // np.array(sides)
     counts = np.array(grid.dims) // np.array(sides)
     number: Integers = place[:, 0] + counts[0] * (place[:, 1] + counts[1] * place[:, 2])

@@ -13,8 +13,8 @@ from haloscope.base.units import bytes_text, percent_text, time_text
 from haloscope.predict.machine import Machine
 from haloscope.predict.machine_files import load_machine
 from haloscope.predict.placement.levels import Sections, message_times, sections
-from haloscope.predict.placement.nodes import Nodes, read_nodes, recorded
-from haloscope.predict.placement.parting import parted
+from haloscope.predict.placement.nodes import Nodes, read_nodes, read_recorded_nodes
+from haloscope.predict.placement.parting import partition_graph
 from haloscope.predict.placement.traffic import Traffic
 from haloscope.profile import Profile
 
@@ -91,7 +91,7 @@ class Proposal:
             "message_time_proposed": times and times[1],
         }
 
-    def told(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Return what people want to know, in lines."""
         total, before, after = self.traffic.total, self.bytes_before, self.bytes_after
         lines = [
@@ -127,7 +127,7 @@ def propose(
     with Profile(profile) as opened:
         traffic = Traffic.of(opened)
         if hosts is None:
-            nodes, node = recorded(opened)
+            nodes, node = read_recorded_nodes(opened)
         else:
             nodes = read_nodes(hosts, traffic.ranks)
             node = nodes.by_slot
@@ -156,7 +156,7 @@ def _arranged(traffic: Traffic, nodes: Nodes, before: Integers, levels: list[Sec
             given = np.repeat(np.arange(len(widths)), widths)
             order = np.argsort(ranks, kind="stable")  # ranks rise within a part
             members = ranks[order]
-            part = parted(traffic.links.within(members), widths, given[order])
+            part = partition_graph(traffic.links.within(members), widths, given[order])
             after[members[np.argsort(part, kind="stable")]] = np.arange(first, last)
     return after
 

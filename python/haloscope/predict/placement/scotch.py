@@ -14,14 +14,14 @@ from haloscope.base.arrays import Integers
 from haloscope.base.errors import ComponentError
 from haloscope.predict.placement.traffic import Links
 
-__all__ = ["mapped"]
+__all__ = ["map_vertices"]
 
 _SECONDS = 300.0
 # Scotch's numbers may have 32 bits, and it adds weights up.
 _MOST_WEIGHT = 1 << 29
 
 
-def mapped(links: Links, sizes: Sequence[int]) -> Integers:
+def map_vertices(links: Links, sizes: Sequence[int]) -> Integers:
     """Return the part of each vertex: parts of about these sizes, with few bytes between them.
 
     Raises `ComponentError` where Scotch is missing or fails.

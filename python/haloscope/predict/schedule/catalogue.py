@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from haloscope.predict.schedule import rooted, rootless, trees
-from haloscope.predict.schedule.message_schedule import Plan, Schedule
+from haloscope.predict.schedule.message_schedule import CollectivePlan, Schedule
 from haloscope.predict.schedule.trees import Tree
 
 __all__ = ["algorithms", "collectives", "schedule", "uses"]
 
-Build = Callable[[Schedule, Plan], None]
+Build = Callable[[Schedule, CollectivePlan], None]
 
 
 def _one(build: Callable[[int], Tree]) -> Callable[[int, int], Tree]:
@@ -143,14 +143,14 @@ def algorithms(collective: str) -> tuple[str, ...]:
     return tuple(_CATALOGUE.get(collective, {}))
 
 
-def schedule(collective: str, algorithm: str, plan: Plan) -> Schedule | None:
+def schedule(collective: str, algorithm: str, plan: CollectivePlan) -> Schedule | None:
     """Return the messages of an algorithm; None if nobody has written them down here."""
     build = _CATALOGUE.get(collective, {}).get(_name(algorithm))
     if build is None:
         return None
     made = Schedule(plan.ranks)
     if plan.ranks > 1:
-        build(made, Plan(plan.ranks, plan.bytes, plan.segment, plan.fanout or 4))
+        build(made, CollectivePlan(plan.ranks, plan.bytes, plan.segment, plan.fanout or 4))
     return made
 
 

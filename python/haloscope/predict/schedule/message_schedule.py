@@ -14,7 +14,7 @@ from haloscope.base.arrays import AnyArray, Floats, Integers32
 from haloscope.base.errors import UsageError
 from haloscope.profile.kernels import native_library as library
 
-__all__ = ["MESSAGE", "Durations", "Executed", "Plan", "Schedule", "execute"]
+__all__ = ["MESSAGE", "CollectivePlan", "Durations", "Executed", "Schedule", "execute"]
 
 MESSAGE = np.dtype(
     [
@@ -31,7 +31,7 @@ _MOST_MESSAGES = 1 << 23
 
 
 @dataclass(frozen=True)
-class Plan:
+class CollectivePlan:
     """So many ranks and bytes, as OSU counts them; bytes a segment (0: all in one) and fan-out."""
 
     ranks: int

@@ -8,7 +8,7 @@ import numpy as np
 
 from haloscope.base.arrays import Integers
 from haloscope.predict.schedule import trees
-from haloscope.predict.schedule.message_schedule import Plan, Schedule
+from haloscope.predict.schedule.message_schedule import CollectivePlan, Schedule
 from haloscope.predict.schedule.rounds import (
     blocks_of,
     doubling,
@@ -50,30 +50,30 @@ __all__ = [
 _CHUNK = 1024  # bytes of the first part of gather's linear_sync
 
 
-def down(build: Callable[[int, int], trees.Tree]) -> Callable[[Schedule, Plan], None]:
+def down(build: Callable[[int, int], trees.Tree]) -> Callable[[Schedule, CollectivePlan], None]:
     """Return a broadcast along a tree of so many ranks and such a fan-out."""
 
-    def add(schedule: Schedule, plan: Plan) -> None:
+    def add(schedule: Schedule, plan: CollectivePlan) -> None:
         flow_down(schedule, build(plan.ranks, plan.fanout), parts(plan.bytes, plan.segment))
 
     return add
 
 
-def up(build: Callable[[int, int], trees.Tree]) -> Callable[[Schedule, Plan], None]:
+def up(build: Callable[[int, int], trees.Tree]) -> Callable[[Schedule, CollectivePlan], None]:
     """Return a reduction along a tree."""
 
-    def add(schedule: Schedule, plan: Plan) -> None:
+    def add(schedule: Schedule, plan: CollectivePlan) -> None:
         flow_up(schedule, build(plan.ranks, plan.fanout), parts(plan.bytes, plan.segment))
 
     return add
 
 
-def broadcast_linear(schedule: Schedule, plan: Plan) -> None:
+def broadcast_linear(schedule: Schedule, plan: CollectivePlan) -> None:
     """The root sends to all at once."""
     schedule.send(0, np.arange(1, plan.ranks), plan.bytes)
 
 
-def broadcast_split(schedule: Schedule, plan: Plan) -> None:
+def broadcast_split(schedule: Schedule, plan: CollectivePlan) -> None:
     """Halves flow down the two sides of a binary tree; then pairs exchange them."""
     ranks, size = plan.ranks, plan.bytes
     halves = (size + 1) // 2, size // 2
@@ -90,7 +90,7 @@ def broadcast_split(schedule: Schedule, plan: Plan) -> None:
     schedule.send(np.concatenate([left, right]), np.concatenate([right, left]), np.repeat(halves, len(left)))
 
 
-def _scatter_blocks(schedule: Schedule, plan: Plan) -> Integers:
+def _scatter_blocks(schedule: Schedule, plan: CollectivePlan) -> Integers:
     """Binomial scatter of a broadcast's buffer; return the bytes of each rank's block."""
     block = -(-plan.bytes // plan.ranks)
     starts = np.minimum(block * np.arange(plan.ranks + 1), plan.bytes)
@@ -105,7 +105,7 @@ def _scatter_blocks(schedule: Schedule, plan: Plan) -> Integers:
     return np.diff(starts)
 
 
-def broadcast_scatter_doubling(schedule: Schedule, plan: Plan) -> None:
+def broadcast_scatter_doubling(schedule: Schedule, plan: CollectivePlan) -> None:
     """Scatter along a binomial tree, then allgather by recursive doubling."""
     if plan.bytes < plan.ranks:
         broadcast_linear(schedule, plan)
@@ -113,7 +113,7 @@ def broadcast_scatter_doubling(schedule: Schedule, plan: Plan) -> None:
     doubling(schedule, _scatter_blocks(schedule, plan))
 
 
-def broadcast_scatter_ring(schedule: Schedule, plan: Plan) -> None:
+def broadcast_scatter_ring(schedule: Schedule, plan: CollectivePlan) -> None:
     """Scatter along a binomial tree, then pass blocks around a ring."""
     if plan.bytes < plan.ranks:
         broadcast_linear(schedule, plan)
@@ -121,7 +121,7 @@ def broadcast_scatter_ring(schedule: Schedule, plan: Plan) -> None:
     ring(schedule, _scatter_blocks(schedule, plan))
 
 
-def reduce_linear(schedule: Schedule, plan: Plan) -> None:
+def reduce_linear(schedule: Schedule, plan: CollectivePlan) -> None:
     """The root receives from P-1, P-2 … 1, and adds each before it turns to the next."""
     others = np.arange(plan.ranks - 1, 0, -1)
     # One is received, then in turns the next one is received and one is added.
@@ -136,14 +136,14 @@ def reduce_linear(schedule: Schedule, plan: Plan) -> None:
     schedule.send(source, 0, size, source_step=source_step, target_step=step, added=plan.bytes - size)
 
 
-def reduce_in_order(schedule: Schedule, plan: Plan) -> None:
+def reduce_in_order(schedule: Schedule, plan: CollectivePlan) -> None:
     """Up a binary tree to the last rank, which sends the sum to rank 0."""
     tree = trees.in_order_binary(plan.ranks)
     flow_up(schedule, tree, parts(plan.bytes, plan.segment))
     schedule.send(plan.ranks - 1, 0, plan.bytes)
 
 
-def reduce_rabenseifner(schedule: Schedule, plan: Plan) -> None:
+def reduce_rabenseifner(schedule: Schedule, plan: CollectivePlan) -> None:
     """Halves are exchanged and added at growing distances, and gathered up a binomial tree."""
     left = 1 << (plan.ranks.bit_length() - 1)
     if plan.bytes < left:
@@ -152,7 +152,7 @@ def reduce_rabenseifner(schedule: Schedule, plan: Plan) -> None:
     _scatter_and_gather(schedule, plan, fold(schedule, plan.ranks, plan.bytes))
 
 
-def reduce_scatter_gather(schedule: Schedule, plan: Plan) -> None:
+def reduce_scatter_gather(schedule: Schedule, plan: CollectivePlan) -> None:
     """The same of MPICH, where even neighbours leave with all they have."""
     left = 1 << (plan.ranks.bit_length() - 1)
     if plan.bytes < left:
@@ -161,7 +161,7 @@ def reduce_scatter_gather(schedule: Schedule, plan: Plan) -> None:
     _scatter_and_gather(schedule, plan, fold_whole(schedule, plan.ranks, plan.bytes))
 
 
-def _scatter_and_gather(schedule: Schedule, plan: Plan, ranks: Integers) -> None:
+def _scatter_and_gather(schedule: Schedule, plan: CollectivePlan, ranks: Integers) -> None:
     left = len(ranks)
     held = np.full(left, plan.bytes)
     strides = [1 << i for i in range(left.bit_length() - 1)]
@@ -173,12 +173,12 @@ def _scatter_and_gather(schedule: Schedule, plan: Plan, ranks: Integers) -> None
         held[low] += held[low + stride]
 
 
-def gather_linear(schedule: Schedule, plan: Plan) -> None:
+def gather_linear(schedule: Schedule, plan: CollectivePlan) -> None:
     """The root receives from all, one after the other."""
     schedule.send(np.arange(1, plan.ranks), 0, plan.bytes, target_step=np.arange(1, plan.ranks))
 
 
-def gather_linear_sync(schedule: Schedule, plan: Plan) -> None:
+def gather_linear_sync(schedule: Schedule, plan: CollectivePlan) -> None:
     """The root asks each rank in turn for a first part; the rest comes meanwhile."""
     first = min(plan.segment or _CHUNK, plan.bytes)
     others = np.arange(1, plan.ranks)[:, None]
@@ -193,7 +193,7 @@ def gather_linear_sync(schedule: Schedule, plan: Plan) -> None:
     )
 
 
-def gather_tree(schedule: Schedule, plan: Plan) -> None:
+def gather_tree(schedule: Schedule, plan: CollectivePlan) -> None:
     """Up a binomial tree; a rank sends all of its subtree."""
     stride = 1
     while stride < plan.ranks:
@@ -203,17 +203,17 @@ def gather_tree(schedule: Schedule, plan: Plan) -> None:
         stride *= 2
 
 
-def scatter_linear(schedule: Schedule, plan: Plan) -> None:
+def scatter_linear(schedule: Schedule, plan: CollectivePlan) -> None:
     """The root sends to all, one after the other."""
     schedule.send(0, np.arange(1, plan.ranks), plan.bytes, source_step=np.arange(1, plan.ranks))
 
 
-def scatter_linear_nb(schedule: Schedule, plan: Plan) -> None:
+def scatter_linear_nb(schedule: Schedule, plan: CollectivePlan) -> None:
     """The root sends to all at once."""
     schedule.send(0, np.arange(1, plan.ranks), plan.bytes)
 
 
-def scatter_tree(schedule: Schedule, plan: Plan) -> None:
+def scatter_tree(schedule: Schedule, plan: CollectivePlan) -> None:
     """Down a binomial tree, the largest subtree first."""
     stride = 1 << ((plan.ranks - 1).bit_length() - 1)
     while stride:
@@ -223,25 +223,25 @@ def scatter_tree(schedule: Schedule, plan: Plan) -> None:
         stride //= 2
 
 
-def reduce_then_scatter(schedule: Schedule, plan: Plan) -> None:
+def reduce_then_scatter(schedule: Schedule, plan: CollectivePlan) -> None:
     """Reduction to rank 0, taken as binomial, and linear scatter."""
     flow_up(schedule, trees.in_order_binomial(plan.ranks), parts(plan.bytes, 0))
     blocks, others = blocks_of(plan.bytes, plan.ranks), np.arange(1, plan.ranks)
     schedule.send(0, others, blocks[1:], source_step=others)
 
 
-def reduce_then_scatter_tree(schedule: Schedule, plan: Plan) -> None:
+def reduce_then_scatter_tree(schedule: Schedule, plan: CollectivePlan) -> None:
     """Reduction to rank 0 and scatter, both taken as binomial."""
     flow_up(schedule, trees.in_order_binomial(plan.ranks), parts(plan.bytes, 0))
-    scatter_tree(schedule, Plan(plan.ranks, plan.bytes // plan.ranks))
+    scatter_tree(schedule, CollectivePlan(plan.ranks, plan.bytes // plan.ranks))
 
 
-def ring_of_sums(schedule: Schedule, plan: Plan) -> None:
+def ring_of_sums(schedule: Schedule, plan: CollectivePlan) -> None:
     """Blocks are added up around a ring."""
     ring(schedule, blocks_of(plan.bytes, plan.ranks), shift=-1, added=True, ahead=True)
 
 
-def pairwise(schedule: Schedule, plan: Plan) -> None:
+def pairwise(schedule: Schedule, plan: CollectivePlan) -> None:
     """In round k everyone sends rank + k its block."""
     everyone, distance = np.arange(plan.ranks), np.arange(1, plan.ranks)[:, None]
     target = (everyone + distance) % plan.ranks
@@ -249,7 +249,7 @@ def pairwise(schedule: Schedule, plan: Plan) -> None:
     rounds(schedule, np.broadcast_to(everyone, target.shape), target, blocks[target], added=True)
 
 
-def recursive_halving(schedule: Schedule, plan: Plan) -> None:
+def recursive_halving(schedule: Schedule, plan: CollectivePlan) -> None:
     """Pairs at shrinking distances exchange halves of what they hold, and add."""
     ranks = fold_whole(schedule, plan.ranks, plan.bytes)
     left, blocks = len(ranks), blocks_of(plan.bytes, plan.ranks)
@@ -279,7 +279,7 @@ def _exchange_blocks(schedule: Schedule, ranks: Integers, stride: int, ends: Int
     schedule.add(ranks, sizes[partner])
 
 
-def butterfly(schedule: Schedule, plan: Plan) -> None:
+def butterfly(schedule: Schedule, plan: CollectivePlan) -> None:
     """Pairs at growing distances, so that blocks end at mirrored ranks, which send them home."""
     ranks = fold_whole(schedule, plan.ranks, plan.bytes)
     left, blocks = len(ranks), blocks_of(plan.bytes, plan.ranks)
@@ -302,7 +302,7 @@ def butterfly(schedule: Schedule, plan: Plan) -> None:
         schedule.send(ranks[sends], home[sends], blocks[home[sends]])
 
 
-def recursive_doubling(schedule: Schedule, plan: Plan) -> None:
+def recursive_doubling(schedule: Schedule, plan: CollectivePlan) -> None:
     """Pairs exchange all that is not their own subtree's, and add."""
     count = plan.ranks
     blocks = blocks_of(plan.bytes, count)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from haloscope.predict.simulate.traces import BYTE
 
-__all__ = ["Round", "blocking_name", "lowered", "of_all"]
+__all__ = ["Round", "blocking_name", "lower_collective", "of_all"]
 
 # What is sent at a time: from, to and how many bytes.
 Round = list[tuple[int, int, int]]
@@ -43,7 +43,7 @@ def of_all(name: str, size: int, ranks: int, root: int = 0) -> Iterator[str]:
         yield f"allreduce {size} {size} {BYTE}"
 
 
-def lowered(operation: str, size: int, data: int) -> list[Round]:
+def lower_collective(operation: str, size: int, data: int) -> list[Round]:
     """Return the rounds of a collective whose argument on each rank has `data` bytes."""
     return _RULES.get(operation, _allreduce)(size, data)
 

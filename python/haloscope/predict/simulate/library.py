@@ -13,7 +13,7 @@ from haloscope.base.errors import SimulationError
 from haloscope.predict.mpi_library import COLLECTIVES, Algorithm, program
 from haloscope.predict.simulate import simgrid
 from haloscope.predict.simulate.platform import Platform
-from haloscope.predict.simulate.running import Options, command
+from haloscope.predict.simulate.running import SimulationOptions, command
 
 __all__ = ["SmpiLibrary"]
 
@@ -69,7 +69,7 @@ class SmpiLibrary:
             for name, value in environment.items()
             if name.startswith("smpi/")
         }
-        options = Options(self.platform, ranks, self.selector, chosen, eager=self.eager)
+        options = SimulationOptions(self.platform, ranks, self.selector, chosen, eager=self.eager)
         place = Path(self.directory.name) / str(ranks)
         place.mkdir(exist_ok=True)
         # The chain is no algorithm of SMPI's.

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from haloscope.predict.simulate.collectives import Round, lowered, of_all
+from haloscope.predict.simulate.collectives import Round, lower_collective, of_all
 from haloscope.predict.simulate.description import SPEED
-from haloscope.predict.simulate.rank_grids import Grid, Offset
+from haloscope.predict.simulate.rank_grids import Offset, RankGrid
 from haloscope.predict.simulate.traces import BYTE, region_begin, region_end
 
 __all__ = ["Collective", "Node", "Partners", "Pattern"]
@@ -52,7 +52,7 @@ class Node:
         entry = _added(self.sends.setdefault(source, {}), to, number, size)
         self.recvs.setdefault(to, {})[source] = entry
 
-    def messages(self, rank: int, grid: Grid | None) -> tuple[Partners, Partners]:
+    def messages(self, rank: int, grid: RankGrid | None) -> tuple[Partners, Partners]:
         """Return what a rank receives and what it sends."""
         if grid is None:
             return self.recvs.get(rank, {}), self.sends.get(rank, {})
@@ -81,7 +81,7 @@ class Pattern:
     program: str
     how: str
     root: Node
-    grid: Grid | None = None
+    grid: RankGrid | None = None
 
     def actions(self, rank: int) -> Iterator[str]:
         """Yield SimGrid's actions of a rank, region by region."""
@@ -118,7 +118,7 @@ class Pattern:
             return
         first = rank - rank % collective.size
         size = min(collective.size, self.ranks - first)
-        for one in lowered(collective.operation, size, collective.bytes):
+        for one in lower_collective(collective.operation, size, collective.bytes):
             yield from _round(one, rank - first, first)
 
 

@@ -15,7 +15,7 @@ from haloscope.base.arrays import Floats
 from haloscope.base.errors import UsageError
 from haloscope.predict.simulate.collectives import blocking_name
 from haloscope.predict.simulate.pattern import Collective, Node, Pattern
-from haloscope.predict.simulate.rank_grids import Grid, Offset, detect
+from haloscope.predict.simulate.rank_grids import Offset, RankGrid, detect
 
 __all__ = ["IN_MPI", "Grown", "computing_of", "grid_of", "pattern_of", "require_pattern", "sends_of"]
 
@@ -69,7 +69,7 @@ def pattern_of(
         return _Reading(opened, compute).pattern(ranks, scale, grown)
 
 
-def grid_of(opened: explain.Profile) -> Grid | None:
+def grid_of(opened: explain.Profile) -> RankGrid | None:
     """Return the grid of ranks that explains who sends to whom, None if there is none."""
     partners = sends_of(opened)
     return detect(int(opened.info["ranks"]), partners["rank"].to_numpy(), partners["partner"].to_numpy())
@@ -143,7 +143,7 @@ class _Reading:
     def _messages(self) -> pl.DataFrame:
         return self.partners.select("path", "rank", "partner", "sends", "bytes_sent")
 
-    def _fill_scaled(self, nodes: Sequence[Node], count: int, scale: str) -> Grid:
+    def _fill_scaled(self, nodes: Sequence[Node], count: int, scale: str) -> RankGrid:
         grid = grid_of(self.profile)
         if grid is None:
             raise UsageError(
@@ -160,7 +160,7 @@ class _Reading:
     def _grow(self, count: int, scale: str) -> float:
         return self.ranks / count if scale == "strong" else 1.0
 
-    def _fill_grown(self, nodes: Sequence[Node], count: int, scale: str, grown: Grown) -> Grid | None:
+    def _fill_grown(self, nodes: Sequence[Node], count: int, scale: str, grown: Grown) -> RankGrid | None:
         if not grown.is_grid:
             self._fill_tiles(nodes, count, grown)
             return None
@@ -192,7 +192,7 @@ class _Reading:
                     large = round(size / sends * number * grown.message_bytes[path])
                     nodes[path].add_message(first + rank, first + partner, number, large)
 
-    def _fill_offsets(self, nodes: Sequence[Node], grid: Grid, grow: float) -> None:
+    def _fill_offsets(self, nodes: Sequence[Node], grid: RankGrid, grow: float) -> None:
         """Give each region the mean number of messages and of bytes of the ranks that have that neighbour."""
         offsets = grid.offsets(self.partners["rank"].to_numpy(), self.partners["partner"].to_numpy())
         frame = self.partners.with_columns(

@@ -11,13 +11,13 @@ import numpy as np
 from haloscope.base.arrays import Integers
 from haloscope.predict.simulate.platform import near_cube
 
-__all__ = ["Grid", "detect"]
+__all__ = ["RankGrid", "detect"]
 
 Offset = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Grid:
+class RankGrid:
     """Ranks in three dimensions, the first one fastest; `wraps` where an axis is a ring."""
 
     dims: tuple[int, int, int]
@@ -53,7 +53,7 @@ class Grid:
         used = [size for size in self.dims if size > 1] or [1]
         return float((sum(used) / len(used)) ** len(used))
 
-    def grown(self, ranks: int) -> Grid:
+    def grown(self, ranks: int) -> RankGrid:
         """Return the grid of so many ranks with the same kinds of axes: as near to a cube as it can be.
 
         Axes of one rank stay so where others can grow.
@@ -66,10 +66,10 @@ class Grid:
         order = sorted(used, key=lambda axis: (-self.dims[axis], axis))
         for axis, size in zip(order, sizes, strict=True):
             dims[axis] = size
-        return Grid((dims[0], dims[1], dims[2]), self.wraps)
+        return RankGrid((dims[0], dims[1], dims[2]), self.wraps)
 
 
-def detect(ranks: int, senders: Integers, partners: Integers) -> Grid | None:
+def detect(ranks: int, senders: Integers, partners: Integers) -> RankGrid | None:
     """Return the grid on which all partners are next to each other, in the fewest directions.
 
     Of several, it is the nearest to a cube.
@@ -77,7 +77,7 @@ def detect(ranks: int, senders: Integers, partners: Integers) -> Grid | None:
     best, fewest = None, 28
     for dims in _shapes(ranks):
         for wraps in _wrappings(dims):
-            grid = Grid(dims, wraps)
+            grid = RankGrid(dims, wraps)
             offsets = grid.offsets(senders, partners)
             if senders.size and np.abs(offsets).max() > 1:
                 continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from haloscope.predict.simulate.collectives import blocking_name, lowered, of_all
+from haloscope.predict.simulate.collectives import blocking_name, lower_collective, of_all
 from haloscope.predict.simulate.traces import BYTE, MOST_TAGS
 from haloscope.profile.trace import Trace
 
@@ -76,7 +76,7 @@ def _as_messages(whole: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     rounds = [
         {"operation": name, "bytes": size, "size": ranks, "round": i, "from": a, "to": b, "part": part}
         for name, size, ranks in forms.iter_rows()
-        for i, one in enumerate(lowered(name, ranks, size))
+        for i, one in enumerate(lower_collective(name, ranks, size))
         for a, b, part in one
     ]
     numbers = ("round", "from", "to", "part")

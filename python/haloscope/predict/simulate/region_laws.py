@@ -13,7 +13,7 @@ import polars as pl
 from haloscope import explain
 from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import UsageError
-from haloscope.explain.ensembles import FEWEST_POINTS, Beyond, beyond
+from haloscope.explain.ensembles import FEWEST_POINTS, Beyond, extrapolate_laws
 from haloscope.predict.simulate.profile_patterns import (
     IN_MPI,
     Grown,
@@ -22,15 +22,15 @@ from haloscope.predict.simulate.profile_patterns import (
     require_pattern,
     sends_of,
 )
-from haloscope.predict.simulate.rank_grids import Grid
+from haloscope.predict.simulate.rank_grids import RankGrid
 
-__all__ = ["Measured", "RegionLaws"]
+__all__ = ["RegionLaws", "RegionWork"]
 
 _COUNTS = ("sends", "bytes", "calls", "call_bytes")
 
 
 @dataclass(frozen=True)
-class Measured:
+class RegionWork:
     """A profile: what an average rank did in each region itself, by path.
 
     `own` has seconds of `computing` and in `mpi`, and counts: `sends`, `bytes`, `calls` of collectives, and
@@ -46,7 +46,7 @@ class Measured:
     own: pl.DataFrame
 
     @classmethod
-    def of(cls, profile: Path) -> Measured:
+    def of(cls, profile: Path) -> RegionWork:
         """Read a profile. Raises `UsageError` if it has no pattern."""
         with explain.open(profile) as opened:
             require_pattern(opened)
@@ -83,7 +83,7 @@ class RegionLaws:
 
     def __init__(self, profiles: Sequence[Path], scale: str) -> None:
         """Read the profiles. Raises `UsageError` if laws cannot be had of them."""
-        read = [Measured.of(profile) for profile in profiles]
+        read = [RegionWork.of(profile) for profile in profiles]
         _require_one_program(read)
         self.points = sorted({one.ranks for one in read})
         if len(self.points) < FEWEST_POINTS:
@@ -103,7 +103,7 @@ class RegionLaws:
         return None not in self._grids
 
     def values(self, column: str) -> Floats:
-        """Return a column of `Measured.own`, mean over the runs of a point, shape (regions, points)."""
+        """Return a column of `RegionWork.own`, mean over the runs of a point, shape (regions, points)."""
         means = [
             np.mean([one.along(self.largest.names, column) for one in runs], axis=0) for runs in self.runs
         ]
@@ -116,7 +116,7 @@ class RegionLaws:
         """
         points = np.array(self.points, np.float64)
         one, here = (points, float(ranks)) if self._strong else (np.ones(len(points)), 1.0)
-        found = beyond(self.points, self.values("computing") * one, ranks)
+        found = extrapolate_laws(self.points, self.values("computing") * one, ranks)
         value, without = (np.clip(part / here, 0, None) for part in (found.value, found.without))
         return Beyond(found.laws, value, without, found.left_out / one)
 
@@ -126,7 +126,7 @@ class RegionLaws:
         On a grid they go by how long the way through it is: what a wave of messages has to wait for.
         """
         lengths = [_length(*place) for place in zip(self._grids, self.points, strict=True)]
-        return beyond(lengths, took, _length(self._grids[-1], ranks))
+        return extrapolate_laws(lengths, took, _length(self._grids[-1], ranks))
 
     def grown(self, ranks: int) -> Grown:
         """Return what an average rank does at a number of ranks, in the regions of the largest profile."""
@@ -145,13 +145,13 @@ class RegionLaws:
     def _times(self, column: str, ranks: int) -> Floats:
         """Return how many times as much as in the largest profile it is; 1 where nothing is."""
         there = self.largest.along(self.largest.names, column)
-        here = beyond(self.points, self.values(column), ranks).value
+        here = extrapolate_laws(self.points, self.values(column), ranks).value
         with np.errstate(divide="ignore", invalid="ignore"):
             times = np.where((there > 0) & (here > 0), here / there, 1.0)
         return np.asarray(times)
 
 
-def _require_one_program(read: Sequence[Measured]) -> None:
+def _require_one_program(read: Sequence[RegionWork]) -> None:
     first = read[0]
     for one in read:
         if one.info.get("program") != first.info.get("program"):
@@ -161,11 +161,11 @@ def _require_one_program(read: Sequence[Measured]) -> None:
             )
 
 
-def _grid(one: Measured) -> Grid | None:
+def _grid(one: RegionWork) -> RankGrid | None:
     with explain.open(one.profile) as opened:
         return grid_of(opened)
 
 
-def _length(grid: Grid | None, ranks: int) -> float:
+def _length(grid: RankGrid | None, ranks: int) -> float:
     """Return how many ranks a cube has through which the way is as long as through the grid of so many."""
     return float(ranks) if grid is None else grid.grown(ranks).cube

@@ -25,7 +25,7 @@ from haloscope.predict.simulate.description import Change, host_names, platform_
 from haloscope.predict.simulate.platform import Platform
 from haloscope.predict.simulate.simgrid import SimulationBuild, build_simulation, smpirun
 
-__all__ = ["Options", "command", "scratch", "simulated"]
+__all__ = ["SimulationOptions", "command", "run_simulation", "scratch"]
 
 _NOISE = ("Execution failed with code", "Segmentation fault", "Aborted", "Backtrace (", "  ->  ")
 _ABORT = re.compile(r"haloscope: rank \d+ called MPI_Abort, code")
@@ -33,7 +33,7 @@ _STACK = 1024  # KiB a rank; what is not touched takes no memory
 
 
 @dataclass(frozen=True)
-class Options:
+class SimulationOptions:
     """How to simulate, whatever it is."""
 
     platform: Platform
@@ -73,7 +73,7 @@ def _temporary() -> str:
     return "/tmp" if " " in usual else usual
 
 
-def settings(options: Options) -> list[str]:
+def settings(options: SimulationOptions) -> list[str]:
     """SimGrid's options. Its factors for latency and bandwidth are off: a platform means itself."""
     if options.selector not in _SELECTORS:
         known = ", ".join(_SELECTORS)
@@ -100,7 +100,7 @@ def settings(options: Options) -> list[str]:
     return [f"--cfg={name}:{value}" for name, value in values.items()]
 
 
-def write_platform(options: Options, directory: Path) -> tuple[Path, Path]:
+def write_platform(options: SimulationOptions, directory: Path) -> tuple[Path, Path]:
     """SimGrid's description of the platform, and its list of hosts, a line a rank."""
     hosts = host_names(options.platform, options.ranks)
     platform, places = directory / "platform.xml", directory / "hosts"
@@ -110,7 +110,7 @@ def write_platform(options: Options, directory: Path) -> tuple[Path, Path]:
     return platform, places
 
 
-def command(options: Options, directory: Path, *more: str) -> list[str]:
+def command(options: SimulationOptions, directory: Path, *more: str) -> list[str]:
     """The words of smpirun before its program."""
     platform, hosts = write_platform(options, directory)
     words = [str(smpirun()), "-np", str(options.ranks)]
@@ -120,8 +120,8 @@ def command(options: Options, directory: Path, *more: str) -> list[str]:
     return [*words, *more, "--log=root.thresh:critical", *settings(options)]
 
 
-def simulated(
-    options: Options,
+def run_simulation(
+    options: SimulationOptions,
     output: Path,
     about: Mapping[str, str | float],
     program: Sequence[str] = (),
@@ -180,7 +180,7 @@ def _wrapper(directory: Path, simulation: SimulationBuild, arguments: Sequence[s
     return script
 
 
-def _run(words: list[str], environment: Mapping[str, str], what: str, options: Options) -> None:
+def _run(words: list[str], environment: Mapping[str, str], what: str, options: SimulationOptions) -> None:
     child = subprocess.Popen(
         words,
         env=environment,
@@ -272,10 +272,10 @@ def _judge(status: int, said: list[str], what: str) -> None:
         name = known.get(number, f"signal {number}")
         reason = next((line for line in said if "/CRITICAL]" in line), "")
         reason = reason.partition("/CRITICAL] ")[2][:200]
-        raise SimulationError(f"{what}: died of {name} in the simulation{_told(reason)}")
+        raise SimulationError(f"{what}: died of {name} in the simulation{_append_reason(reason)}")
     if status:
         raise SimulationError(f"{what}: left the simulation with exit status {status}")
 
 
-def _told(reason: str) -> str:
+def _append_reason(reason: str) -> str:
     return f": {reason}" if reason else ""

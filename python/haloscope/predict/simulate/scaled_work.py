@@ -21,8 +21,8 @@ from haloscope.predict.simulate.description import Change
 from haloscope.predict.simulate.pattern import Pattern
 from haloscope.predict.simulate.platform import Platform, load_platform, platforms
 from haloscope.predict.simulate.profile_patterns import Grown, pattern_of
-from haloscope.predict.simulate.region_laws import Measured, RegionLaws
-from haloscope.predict.simulate.running import Options
+from haloscope.predict.simulate.region_laws import RegionLaws, RegionWork
+from haloscope.predict.simulate.running import SimulationOptions
 from haloscope.predict.simulate.works import replay, what_if
 
 __all__ = ["ScaledWork"]
@@ -40,23 +40,25 @@ class ScaledWork:
         self.pattern = pattern_of(largest, ranks, scale, compute, self.laws.grown(ranks))
         self.name = self.pattern.program
 
-    def simulations(self, options: Options) -> int:
+    def simulations(self, options: SimulationOptions) -> int:
         """Return how many a prediction makes at most."""
         return 1 + len(self.laws.points) + (self._where_recorded(options) is not None)
 
-    def simulate(self, options: Options, output: Path, about: Mapping[str, str | float]) -> None:
+    def simulate(self, options: SimulationOptions, output: Path, about: Mapping[str, str | float]) -> None:
         replay(self.pattern, self.laws.largest.profile, options, output, about)
 
-    def prediction(self, options: Options, output: Path, step: Callable[[str], None]) -> pl.DataFrame:
+    def prediction(
+        self, options: SimulationOptions, output: Path, step: Callable[[str], None]
+    ) -> pl.DataFrame:
         """Simulate, write the profile to `output`, and return a row for each region."""
         step(f"{self.ranks} ranks on {options.platform.name}")
         what_if(self, options, output)
-        messages = Measured.of(output).along(self.laws.largest.names, "mpi")
+        messages = RegionWork.of(output).along(self.laws.largest.names, "mpi")
         recorded = self._patterns_of_profiles(options, step)
         stretch = self._stretch(options, messages, step)
         return _Prediction(self.laws, self.ranks, self.compute, messages, recorded, stretch).table()
 
-    def _where_recorded(self, options: Options) -> Options | None:
+    def _where_recorded(self, options: SimulationOptions) -> SimulationOptions | None:
         """Return the options of the profiles' network; None if it is unknown, or the one asked for."""
         largest = self.laws.largest
         network = _network_of(largest, options.platform)
@@ -67,7 +69,7 @@ class ScaledWork:
         as_well = there.selector == options.selector and not options.algorithms
         return None if is_same and as_well else there
 
-    def _stretch(self, options: Options, messages: Floats, step: Callable[[str], None]) -> Floats:
+    def _stretch(self, options: SimulationOptions, messages: Floats, step: Callable[[str], None]) -> Floats:
         """Return how many times as long messages of each region take as on the profiles' network."""
         there = self._where_recorded(options)
         if there is None:
@@ -78,7 +80,7 @@ class ScaledWork:
             times = np.where((before > 0) & (messages > 0), messages / before, 1.0)
         return np.asarray(times)
 
-    def _patterns_of_profiles(self, options: Options, step: Callable[[str], None]) -> Floats | None:
+    def _patterns_of_profiles(self, options: SimulationOptions, step: Callable[[str], None]) -> Floats | None:
         """Return what the messages of one profile a number of ranks take on the network that it ran on.
 
         None if one did not run on a network that is known.
@@ -93,19 +95,19 @@ class ScaledWork:
             columns.append(self._pattern_of(one, _as_recorded(one, network, options)))
         return np.asarray(np.array(columns).T)
 
-    def _pattern_of(self, one: Measured, options: Options) -> Floats:
+    def _pattern_of(self, one: RegionWork, options: SimulationOptions) -> Floats:
         alike = Grown.same(self.laws.is_grid, one.own["computing"].to_numpy())
         return self._in_mpi(pattern_of(one.profile, one.ranks, "weak", 1.0, alike), options)
 
-    def _in_mpi(self, pattern: Pattern, options: Options) -> Floats:
+    def _in_mpi(self, pattern: Pattern, options: SimulationOptions) -> Floats:
         """Return the seconds that a simulated pattern is in MPI, by regions of the largest profile."""
         with tempfile.TemporaryDirectory(prefix="haloscope-predict-") as name:
             output = Path(name) / "pattern.halo"
             replay(pattern, self.laws.largest.profile, options, output, {})
-            return Measured.of(output).along(self.laws.largest.names, "mpi")
+            return RegionWork.of(output).along(self.laws.largest.names, "mpi")
 
 
-def _network_of(one: Measured, asked: Platform) -> Platform | None:
+def _network_of(one: RegionWork, asked: Platform) -> Platform | None:
     """Return the network that a profile was simulated on, None for one that ran elsewhere."""
     name = one.info.get("platform")
     if name == asked.name:
@@ -113,7 +115,7 @@ def _network_of(one: Measured, asked: Platform) -> Platform | None:
     return load_platform(name) if name in platforms() else None
 
 
-def _as_recorded(one: Measured, network: Platform, options: Options) -> Options:
+def _as_recorded(one: RegionWork, network: Platform, options: SimulationOptions) -> SimulationOptions:
     latency, bandwidth = (float(one.info.get(f"{name}_factor", 1)) for name in ("latency", "bandwidth"))
     change = Change(latency, bandwidth if bandwidth < 1e300 else float("inf"))
     return replace(

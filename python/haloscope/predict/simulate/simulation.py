@@ -15,10 +15,17 @@ from haloscope.predict.kinds import kind_of
 from haloscope.predict.progress import Progress, silent
 from haloscope.predict.simulate.description import Change, host_names
 from haloscope.predict.simulate.platform import Platform, load_platform
-from haloscope.predict.simulate.running import Options
+from haloscope.predict.simulate.running import SimulationOptions
 from haloscope.predict.simulate.scaled_work import ScaledWork
 from haloscope.predict.simulate.simgrid import smpirun
-from haloscope.predict.simulate.works import ProfileWork, ProgramWork, TraceWork, Work, sensitivity, what_if
+from haloscope.predict.simulate.works import (
+    ProfileWork,
+    ProgramWork,
+    SimulationWork,
+    TraceWork,
+    sensitivity,
+    what_if,
+)
 from haloscope.profile.importing import kind_of_foreign
 from haloscope.watch import Output, expand
 
@@ -115,7 +122,7 @@ class Simulation:
         return network
 
     @cached_property
-    def _work(self) -> Work:
+    def _work(self) -> SimulationWork:
         words = [str(self.what)] if isinstance(self.what, (str, Path)) else [str(one) for one in self.what]
         if not words:
             raise UsageError("name what to simulate: cg --nx 16, or ./app, or a profile")
@@ -125,9 +132,9 @@ class Simulation:
             host_names(self._network, self.ranks)
             return ScaledWork([Path(word) for word in words], self.ranks, self.scale, self.compute_factor)
         if is_profile(words[0]):
-            return ProfileWork(_alone(words), self.ranks, self.scale, self.compute_factor)
+            return ProfileWork(_only_word(words), self.ranks, self.scale, self.compute_factor)
         if _is_trace(Path(words[0])):
-            return TraceWork(_alone(words), self.ranks)
+            return TraceWork(_only_word(words), self.ranks)
         if self.ranks is None:
             raise UsageError("a program needs a number of ranks: -n N")
         # Too many ranks are said now, not after a compilation.
@@ -135,11 +142,11 @@ class Simulation:
         return ProgramWork(words)
 
     @cached_property
-    def _options(self) -> Options:
+    def _options(self) -> SimulationOptions:
         network, work = self._network, self._work
         ranks = work.ranks if isinstance(work, (ProfileWork, TraceWork)) else self.ranks or 0
         host_names(network, ranks)
-        return Options(
+        return SimulationOptions(
             network,
             ranks,
             self.collectives,
@@ -198,7 +205,7 @@ def _is_trace(place: Path) -> bool:
         return not file.read(4).startswith((b"\x7fELF", b"#!"))
 
 
-def _alone(words: Sequence[str]) -> Path:
+def _only_word(words: Sequence[str]) -> Path:
     if len(words) > 1:
         raise UsageError(f"{words[1]}: a profile or trace is replayed, and has no arguments")
     return Path(words[0])

@@ -17,7 +17,7 @@ BYTE = 6  # SimGrid's number of MPI_BYTE
 MOST_TAGS = 1_000_000  # SMPI's MPI_TAG_UB
 
 
-class Traced(Protocol):
+class ActionTrace(Protocol):
     """What has actions for each of its ranks."""
 
     @property
@@ -45,7 +45,7 @@ def trace_list(place: Path) -> list[Path]:
             files = sorted((path for path in place.iterdir() if path.is_file()), key=_natural)
         else:
             lines = place.read_text(encoding="utf-8").splitlines()
-            files = [_found(place, line.strip()) for line in lines if line.strip()]
+            files = [_find_trace(place, line.strip()) for line in lines if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise SimulationError(f"{place}: cannot be read as a list of traces: {error}") from None
     if not files:
@@ -55,7 +55,7 @@ def trace_list(place: Path) -> list[Path]:
     return files
 
 
-def write_traces(pattern: Traced, directory: Path) -> Path:
+def write_traces(pattern: ActionTrace, directory: Path) -> Path:
     """Write the traces of all ranks; returns their list."""
     names = []
     for rank in range(pattern.ranks):
@@ -79,7 +79,7 @@ def _natural(path: Path) -> list[int | str]:
     return [int(part) if part.isdigit() else part for part in _NUMBER.split(path.name)]
 
 
-def _found(place: Path, name: str) -> Path:
+def _find_trace(place: Path, name: str) -> Path:
     """SimGrid writes names as seen from where it ran; beside the list is as good."""
     given = Path(name)
     return given.absolute() if given.exists() else (place.parent / name).absolute()

@@ -20,20 +20,20 @@ from haloscope.predict.simulate import simgrid
 from haloscope.predict.simulate.pattern import Pattern
 from haloscope.predict.simulate.profile_patterns import pattern_of
 from haloscope.predict.simulate.recorded import Recorded
-from haloscope.predict.simulate.running import Options, scratch, simulated
+from haloscope.predict.simulate.running import SimulationOptions, run_simulation, scratch
 from haloscope.predict.simulate.traces import trace_list, write_traces
 
-__all__ = ["ProfileWork", "ProgramWork", "TraceWork", "Work", "replay", "sensitivity", "what_if"]
+__all__ = ["ProfileWork", "ProgramWork", "SimulationWork", "TraceWork", "replay", "sensitivity", "what_if"]
 
 
-class Work(Protocol):
+class SimulationWork(Protocol):
     """Something that can be simulated again and again, on this network and on others."""
 
     name: str
     eager: int
     """Messages under so many bytes do not wait for their receiver, unless asked for."""
 
-    def simulate(self, options: Options, output: Path, about: Mapping[str, str | float]) -> None:
+    def simulate(self, options: SimulationOptions, output: Path, about: Mapping[str, str | float]) -> None:
         """Simulate, and write the profile; `about` is for its `info`."""
 
 
@@ -50,9 +50,9 @@ class ProgramWork:
         self.eager = 0 if bundled else 65536
         self.text = shlex.join(command)
 
-    def simulate(self, options: Options, output: Path, about: Mapping[str, str | float]) -> None:
+    def simulate(self, options: SimulationOptions, output: Path, about: Mapping[str, str | float]) -> None:
         named = {"program": self.name, "command": self.text}
-        simulated(options, output, {**named, **about}, program=self.command)
+        run_simulation(options, output, {**named, **about}, program=self.command)
 
 
 class TraceWork:
@@ -68,12 +68,12 @@ class TraceWork:
         self.name = place.name.partition(".")[0] or "trace"
         self.place = place
 
-    def simulate(self, options: Options, output: Path, about: Mapping[str, str | float]) -> None:
+    def simulate(self, options: SimulationOptions, output: Path, about: Mapping[str, str | float]) -> None:
         with scratch() as name:
             listing = Path(name) / "list"
             listing.write_text("".join(f"{file}\n" for file in self.files), encoding="utf-8")
             named = {"program": self.name, "command": f"trace {self.place}"}
-            simulated(replace(options, privatize=False), output, {**named, **about}, traces=listing)
+            run_simulation(replace(options, privatize=False), output, {**named, **about}, traces=listing)
 
 
 class ProfileWork:
@@ -88,14 +88,14 @@ class ProfileWork:
         self.name = self.pattern.program
         self.profile = profile
 
-    def simulate(self, options: Options, output: Path, about: Mapping[str, str | float]) -> None:
+    def simulate(self, options: SimulationOptions, output: Path, about: Mapping[str, str | float]) -> None:
         replay(self.pattern, self.profile, options, output, about)
 
 
 def replay(
     pattern: Recorded | Pattern,
     profile: Path,
-    options: Options,
+    options: SimulationOptions,
     output: Path,
     about: Mapping[str, str | float],
 ) -> None:
@@ -103,7 +103,7 @@ def replay(
     with scratch() as name:
         listing = write_traces(pattern, Path(name))
         named = {"program": pattern.program, "command": f"{pattern.what} of {profile}, {pattern.how}"}
-        simulated(replace(options, privatize=False), output, {**named, **about}, traces=listing)
+        run_simulation(replace(options, privatize=False), output, {**named, **about}, traces=listing)
 
 
 def _recorded(profile: Path, ranks: int | None, compute: float) -> Recorded | None:
@@ -113,7 +113,7 @@ def _recorded(profile: Path, ranks: int | None, compute: float) -> Recorded | No
     return Recorded.of(profile, compute) if is_there else None
 
 
-def what_if(work: Work, options: Options, output: Path) -> None:
+def what_if(work: SimulationWork, options: SimulationOptions, output: Path) -> None:
     """Simulate once and write the profile."""
     about: dict[str, str | float] = {
         "mpi_library": f"SimGrid SMPI {simgrid.version()}",
@@ -128,7 +128,10 @@ def what_if(work: Work, options: Options, output: Path) -> None:
 
 
 def sensitivity(
-    work: Work, options: Options, factors: Sequence[float], step: Callable[[str], None] = lambda _: None
+    work: SimulationWork,
+    options: SimulationOptions,
+    factors: Sequence[float],
+    step: Callable[[str], None] = lambda _: None,
 ) -> pl.DataFrame:
     """Return a row for each region: its mean time with latencies times each factor, and the slope.
 

@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from haloscope.predict.tune.gains import summary as summary
     from haloscope.predict.tune.gains import table as table
     from haloscope.predict.tune.gains import write_page as write_page
-    from haloscope.predict.tune.sources import Choice as Choice
+    from haloscope.predict.tune.sources import RuleChoice as RuleChoice
     from haloscope.predict.tune.trial import Trial as Trial
     from haloscope.predict.tune.trial import gain_interval as gain_interval
     from haloscope.predict.tune.trial import measure_all as measure_all
     from haloscope.predict.tune.trial import measure_both as measure_both
     from haloscope.predict.tune.trial import steps_of_all as steps_of_all
-    from haloscope.predict.tune.tuner import Plan as Plan
+    from haloscope.predict.tune.tuner import ComparisonPlan as ComparisonPlan
     from haloscope.predict.tune.tuner import Tuning as Tuning
     from haloscope.predict.tune.tuner import tune as tune
     from haloscope.predict.tune.tuner import write_rules as write_rules
     from haloscope.predict.tune.verification import Bench as Bench
-    from haloscope.predict.tune.verification import Verdict as Verdict
+    from haloscope.predict.tune.verification import TuneVerdict as TuneVerdict
     from haloscope.predict.tune.verification import verify as verify
 
 if not TYPE_CHECKING:

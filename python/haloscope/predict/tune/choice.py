@@ -20,10 +20,10 @@ from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import TimingsError, UsageError
 from haloscope.predict.bench.sweep import Sweep
 from haloscope.predict.bench.workload import CollectivePoint
-from haloscope.predict.laws import Laws
+from haloscope.predict.laws import CollectiveLaws
 from haloscope.predict.machine import Machine
 from haloscope.predict.prediction import choose, predict
-from haloscope.predict.tune.tuning_rules import DEFAULT, Rule, counted_bytes
+from haloscope.predict.tune.tuning_rules import DEFAULT, TuningRule, counted_bytes
 
 __all__ = ["Candidate", "Point", "choose_by_model", "choose_from", "holm", "model_points", "rules_of"]
 
@@ -182,13 +182,13 @@ def _path(options: Sequence[Mapping[Candidate, float]], penalty: float) -> list[
     return path[::-1]
 
 
-def rules_of(chosen: Mapping[CollectivePoint, Candidate]) -> list[Rule]:
+def rules_of(chosen: Mapping[CollectivePoint, Candidate]) -> list[TuningRule]:
     """Return rules for runs of sizes with one choice; between and beyond them the library decides.
 
     A run reaches from its first to its last measured size: what was not measured is not touched,
     except between two neighbours with the same choice.
     """
-    rules: list[Rule] = []
+    rules: list[TuningRule] = []
     last: tuple[CollectivePoint, Candidate] | None = None
     for point in sorted(chosen):
         choice = chosen[point]
@@ -210,17 +210,17 @@ def _line(point: CollectivePoint) -> tuple[str, int]:
     return point.collective, point.ranks
 
 
-def _rule(point: CollectivePoint, choice: Candidate) -> Rule:
+def _rule(point: CollectivePoint, choice: Candidate) -> TuningRule:
     size = counted_bytes(point.collective, point.ranks, point.bytes)
     rest = choice.name, choice.number, choice.segment, choice.fanout
-    return Rule(point.collective, point.ranks, size, *rest)
+    return TuningRule(point.collective, point.ranks, size, *rest)
 
 
-def _end(point: CollectivePoint, choice: Candidate) -> list[Rule]:
+def _end(point: CollectivePoint, choice: Candidate) -> list[TuningRule]:
     if choice == _OWN or point.collective in _UNSIZED:
         return []
     size = counted_bytes(point.collective, point.ranks, point.bytes)
-    return [Rule(point.collective, point.ranks, size + 1)]
+    return [TuningRule(point.collective, point.ranks, size + 1)]
 
 
 def model_points(
@@ -259,7 +259,7 @@ def choose_by_model(
     certain, and where no points are kept in the machine's file, the fastest of its models is taken.
     """
     kept = {one.collective for one in machine.fitted if one.times}
-    laws = Laws.of_machine(machine) if kept else None
+    laws = CollectiveLaws.of_machine(machine) if kept else None
     numbers = {(one.collective, one.algorithm): one.number or 0 for one in machine.fitted}
     chosen: dict[CollectivePoint, Candidate] = {}
     for point in points:

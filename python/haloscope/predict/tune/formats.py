@@ -13,7 +13,7 @@ from typing import Literal
 from haloscope.base.errors import OutputError, RecorderError, UsageError
 from haloscope.predict.mpi_library import Library
 from haloscope.predict.tune.mpich_rules import embedded_tree, write_tree
-from haloscope.predict.tune.tuning_rules import Rule, write_json, write_text
+from haloscope.predict.tune.tuning_rules import TuningRule, write_json, write_text
 
 __all__ = ["Format", "check_output", "format_of", "render", "settings", "usage"]
 
@@ -31,7 +31,7 @@ def format_of(library: Library) -> Format:
     raise RecorderError(f"{library.name} reads no file of rules that is known; there is no tuning it")
 
 
-def render(rules: Iterable[Rule], form: Format, library_file: Path | None) -> str:
+def render(rules: Iterable[TuningRule], form: Format, library_file: Path | None) -> str:
     """Return the text of a rules file."""
     if form == "openmpi-text":
         return write_text(rules)

@@ -16,7 +16,7 @@ from haloscope.base.errors import MachineError, printable
 from haloscope.base.files import write_whole
 from haloscope.base.units import time_text
 from haloscope.predict.bench.workload import Workload
-from haloscope.predict.model_page import escaped
+from haloscope.predict.model_page import escape_markup
 from haloscope.predict.tune.choice import Candidate
 from haloscope.predict.tune.formats import usage
 from haloscope.predict.tune.trial import gain_interval, mean_gain
@@ -24,7 +24,16 @@ from haloscope.predict.tune.tuner import Tuning
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
 
-__all__ = ["Gains", "percent", "program_gain", "program_text", "said", "summary", "table", "write_page"]
+__all__ = [
+    "Gains",
+    "name_algorithm",
+    "percent",
+    "program_gain",
+    "program_text",
+    "summary",
+    "table",
+    "write_page",
+]
 
 _SCHEMA = (
     "collective",
@@ -61,7 +70,7 @@ def _row(made: Tuning, point: Any) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(_SCHEMA)
     row.update(collective=point.collective, ranks=point.ranks, bytes=point.bytes)
     row["default_algorithm"] = made.defaults.get(point, "default")
-    row["algorithm"] = said(one)
+    row["algorithm"] = name_algorithm(one)
     if one != Candidate():
         row["verified"] = bool(verdict and verdict.verified)
     if trial is not None:
@@ -76,7 +85,7 @@ def _row(made: Tuning, point: Any) -> dict[str, Any]:
     return row
 
 
-def said(one: Candidate) -> str:
+def name_algorithm(one: Candidate) -> str:
     """Return an algorithm's name with its segment size and fan-out."""
     segment = f" {one.segment} B" if one.segment else ""
     return f"{one.name}{segment}{f' ×{one.fanout}' if one.fanout else ''}"
@@ -262,7 +271,7 @@ def _hover(row: dict[str, Any] | None) -> str:
     names = f"{row['default_algorithm']} → {row['algorithm']}"
     times = f"{time_text(row['default_time'])} → {time_text(row['tuned_time'])}"
     gain = f"gain {row['gain']:.2f} ({row['gain_low']:.2f} to {row['gain_high']:.2f})"
-    return "<br>".join(escaped(text) for text in (names, times, gain))
+    return "<br>".join(escape_markup(text) for text in (names, times, gain))
 
 
 def _bytes(size: int) -> str:
@@ -284,7 +293,7 @@ def _curves(title: str, line: pl.DataFrame) -> dict[str, Any]:
             "x": sizes,
             "y": line[column].to_list(),
             "line": {"color": colour, "width": 2},
-            "text": [escaped(str(one)) for one in line[said]],
+            "text": [escape_markup(str(one)) for one in line[said]],
             "hovertemplate": "%{x} B: %{y:.4s}s, %{text}<extra></extra>",
         }
         for name, column, said, colour in (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import RecorderError, UsageError
-from haloscope.predict.tune.tuning_rules import Rule, closed, counted_bytes
+from haloscope.predict.tune.tuning_rules import TuningRule, close_rules, counted_bytes
 
 __all__ = ["Tree", "canary", "embedded_tree", "write_tree"]
 
@@ -60,10 +60,10 @@ def _function(collective: str, algorithm: str) -> str:
     return f"algorithm=MPIR_{collective.capitalize()}_intra_{algorithm}"
 
 
-def write_tree(rules: Iterable[Rule], complete: Tree) -> Tree:
+def write_tree(rules: Iterable[TuningRule], complete: Tree) -> Tree:
     """Return the tree with the rules in it: outside of their sizes it decides as before."""
     made: Tree = json.loads(json.dumps(complete))
-    complete_rules = closed(list(rules))
+    complete_rules = close_rules(list(rules))
     for collective in dict.fromkeys(one.collective for one in complete_rules if not one.default):
         key = f"collective={collective}"
         if key not in made:
@@ -74,7 +74,7 @@ def write_tree(rules: Iterable[Rule], complete: Tree) -> Tree:
     return made
 
 
-def _by_ranks(rules: list[Rule], own: Tree) -> Tree:
+def _by_ranks(rules: list[TuningRule], own: Tree) -> Tree:
     tree: Tree = {}
     for ranks in dict.fromkeys(rule.ranks for rule in rules if not rule.default):
         if f"comm_size<={ranks - 1}" not in tree:
@@ -83,7 +83,7 @@ def _by_ranks(rules: list[Rule], own: Tree) -> Tree:
     return {**tree, "comm_size=any": own}
 
 
-def _by_bytes(rules: list[Rule], own: Tree) -> Tree:
+def _by_bytes(rules: list[TuningRule], own: Tree) -> Tree:
     collective = rules[0].collective
     leaves = [own if rule.default else _leaf(rule) for rule in rules]
     if collective not in _SIZED:
@@ -94,7 +94,7 @@ def _by_bytes(rules: list[Rule], own: Tree) -> Tree:
     return dict(zip(keys, leaves, strict=True))
 
 
-def _compared(rule: Rule, counted: int) -> int:
+def _compared(rule: TuningRule, counted: int) -> int:
     """Return the last byte of a rule as MPICH compares it: alltoall's for one destination, allgatherv's
     of all ranks."""
     if rule.collective == "alltoall":
@@ -102,11 +102,11 @@ def _compared(rule: Rule, counted: int) -> int:
     return (counted + 1) * rule.ranks - 1 if rule.collective == "allgatherv" else counted
 
 
-def _leaf(rule: Rule) -> Tree:
+def _leaf(rule: TuningRule) -> Tree:
     return {_function(rule.collective, rule.algorithm): _extras(rule)}
 
 
-def _extras(rule: Rule) -> Tree:
+def _extras(rule: TuningRule) -> Tree:
     """Return the parameters that an algorithm must have in the tree: without k some never end."""
     names = ["tree_type=kary"] if rule.algorithm == "tree" else []
     if rule.fanout or rule.algorithm in _FANNED:

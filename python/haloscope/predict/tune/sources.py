@@ -17,13 +17,13 @@ from haloscope.predict.tune.choice import Candidate, choose_by_model, choose_fro
 from haloscope.predict.tune.trial import measure_all, measure_best, steps_of_all
 from haloscope.predict.tune.verification import Bench
 
-__all__ = ["Choice", "chosen_from", "kind_of_source"]
+__all__ = ["RuleChoice", "chosen_from", "kind_of_source"]
 
 _LAUNCHES = 3  # of each algorithm, where a profile's points are measured
 
 
 @dataclass(frozen=True)
-class Choice:
+class RuleChoice:
     """What rules may be, and how sure they must be.
 
     A rule must be faster by more than the share `margin`, and for certain at `level` after
@@ -44,7 +44,7 @@ class Choice:
 
 def chosen_from(
     source: str | Path,
-    choice: Choice,
+    choice: RuleChoice,
     bench: Bench,
     method: CollectiveMethod,
     progress: Progress,

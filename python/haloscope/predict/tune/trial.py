@@ -13,13 +13,13 @@ import numpy as np
 
 from haloscope.base.arrays import Floats
 from haloscope.base.errors import RecorderError
-from haloscope.predict.bench.grid import Unit, lines_of, shuffled
+from haloscope.predict.bench.grid import LaunchPoints, lines_of, shuffle_launches
 from haloscope.predict.bench.launches import Launches, measure
 from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.surroundings import surroundings
-from haloscope.predict.bench.sweep import Journal, Sweep, identity, row_of
+from haloscope.predict.bench.sweep import Sweep, SweepJournal, identity, row_of
 from haloscope.predict.bench.workload import CollectivePoint
-from haloscope.predict.budget import Launch, Measuring, few_calls, measure_within
+from haloscope.predict.budget import Measuring, TrialLaunch, few_calls, measure_within
 from haloscope.predict.laws import Way
 from haloscope.predict.mpi_library import DEFAULT, Algorithm
 from haloscope.predict.tune.choice import Candidate, holm
@@ -27,8 +27,8 @@ from haloscope.predict.tune.verification import Bench
 
 __all__ = [
     "Trial",
+    "find_algorithm",
     "gain_interval",
-    "known",
     "mean_gain",
     "measure_all",
     "measure_best",
@@ -76,7 +76,7 @@ def measure_all(
     units = [
         replace(unit, launch=launch)
         for launch in range(method.launches)
-        for unit in shuffled(_units(bench, points, segments), order)
+        for unit in shuffle_launches(_units(bench, points, segments), order)
     ]
     kept = _journal(bench, method)
     measure(units, bench.library, method, kept, step)
@@ -107,7 +107,7 @@ def measure_best(
     kinds = {way: one.settings for way, one in asked.items() if one is not None}
     measuring = Measuring(units, weights, method.iterations + method.warmup, kinds=kinds)
 
-    def measured(launch: Launch) -> tuple[dict[int, float], float]:
+    def measured(launch: TrialLaunch) -> tuple[dict[int, float], float]:
         begin = time.monotonic()
         unit = replace(units[launch.way], ranks=launch.ranks, sizes=launch.sizes)
         launches.measure(unit)
@@ -120,9 +120,9 @@ def measure_best(
     return Sweep.of(kept.environment, list(kept.points.values()))
 
 
-def _units(bench: Bench, points: Sequence[CollectivePoint], segments: Sequence[int]) -> list[Unit]:
+def _units(bench: Bench, points: Sequence[CollectivePoint], segments: Sequence[int]) -> list[LaunchPoints]:
     return [
-        Unit(one.with_segment(segment), segment, 0, ranks, bench.mapping, sizes)
+        LaunchPoints(one.with_segment(segment), segment, 0, ranks, bench.mapping, sizes)
         for (collective, ranks), sizes in lines_of(points).items()
         for one in bench.library.algorithms(collective)
         for segment in (segments if one.segments else (0,))
@@ -146,7 +146,7 @@ def measure_both(
             lot.shuffle(ways)
             order = tuple(lot.sample(sizes, len(sizes)))
             kept = _journal(bench, method)
-            units = [Unit(one, 0, 0, ranks, bench.mapping, order) for one in ways]
+            units = [LaunchPoints(one, 0, 0, ranks, bench.mapping, order) for one in ways]
             measure(units, bench.library, method, kept, step)
             _collect(Sweep.of(kept.environment, list(kept.points.values())), found)
     return {point: Trial(np.array(a), np.array(b)) for point, (a, b) in found.items()}
@@ -165,12 +165,12 @@ def _collect(sweep: Sweep, found: Mapping[CollectivePoint, tuple[list[float], li
         found[point][row["algorithm"] == _TUNED].append(row["median"])
 
 
-def _journal(bench: Bench, method: CollectiveMethod) -> Journal:
+def _journal(bench: Bench, method: CollectiveMethod) -> SweepJournal:
     about: dict[str, Any] = surroundings(bench.library.name, "", method.words())
-    return Journal(about, None)
+    return SweepJournal(about, None)
 
 
-def known(bench: Bench, collective: str, name: str, segment: int, fanout: int) -> Algorithm:
+def find_algorithm(bench: Bench, collective: str, name: str, segment: int, fanout: int) -> Algorithm:
     """Return the library's algorithm of that name. Raises `RecorderError` if it has none."""
     for one in bench.library.algorithms(collective):
         if one.name == name and name != DEFAULT:

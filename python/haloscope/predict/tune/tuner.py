@@ -17,20 +17,20 @@ from haloscope.predict.mpi_library import Algorithm
 from haloscope.predict.progress import Progress, silent
 from haloscope.predict.tune.choice import Candidate, rules_of
 from haloscope.predict.tune.formats import check_output, render, settings
-from haloscope.predict.tune.sources import Choice, chosen_from, kind_of_source
+from haloscope.predict.tune.sources import RuleChoice, chosen_from, kind_of_source
 from haloscope.predict.tune.trial import (
     Trial,
+    find_algorithm,
     gain_interval,
-    known,
     measure_both,
     not_holding,
     runs_of,
     slower,
 )
-from haloscope.predict.tune.tuning_rules import Rule
-from haloscope.predict.tune.verification import Bench, Verdict, said, verify, what_ran
+from haloscope.predict.tune.tuning_rules import TuningRule
+from haloscope.predict.tune.verification import Bench, TuneVerdict, describe_ran, verify, what_ran
 
-__all__ = ["Plan", "Tuning", "tune", "write_rules"]
+__all__ = ["ComparisonPlan", "Tuning", "tune", "write_rules"]
 
 _OWN = Candidate()
 _MOST_PASSES = 4
@@ -42,7 +42,7 @@ Measure = Callable[
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """How default and tuned are compared: in so many rounds of launches of both, at `level`."""
 
     method: CollectiveMethod = field(default_factory=CollectiveMethod)
@@ -56,12 +56,12 @@ class Tuning:
 
     bench: Bench
     output: Path
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[TuningRule] = field(default_factory=list)
     chosen: dict[CollectivePoint, Candidate] = field(default_factory=dict)
     """All points of the grid; `Candidate()` where the library decides."""
     trials: dict[CollectivePoint, Trial] = field(default_factory=dict)
     """Of the last pass, in which nothing was dropped: of all points of collectives with rules."""
-    verdicts: dict[CollectivePoint, Verdict] = field(default_factory=dict)
+    verdicts: dict[CollectivePoint, TuneVerdict] = field(default_factory=dict)
     defaults: dict[CollectivePoint, str] = field(default_factory=dict)
     """What the library does by itself, where that can be seen."""
     tried: int = 0
@@ -91,8 +91,8 @@ def tune(
     source: str | Path,
     output: str | Path | None = None,
     *,
-    choice: Choice | None = None,
-    plan: Plan | None = None,
+    choice: RuleChoice | None = None,
+    plan: ComparisonPlan | None = None,
     verified: bool = True,
     launcher: Sequence[str] = (),
     mapping: str | None = None,
@@ -113,7 +113,7 @@ def tune(
         made = haloscope.tune("sweep.jsonl", "rules.conf")
         print(haloscope.predict.tune.table(made))
     """
-    choice, plan = choice or Choice(), plan or Plan()
+    choice, plan = choice or RuleChoice(), plan or ComparisonPlan()
     bench = Bench.here(launcher_of(launcher), mapping)
     place = Path(output or "rules" + (".conf" if bench.form == "openmpi-text" else ".json"))
     check_output(place, bench.form)
@@ -141,7 +141,7 @@ def write_rules(
     bench: Bench,
     chosen: Mapping[CollectivePoint, Candidate],
     output: Path,
-    plan: Plan | None,
+    plan: ComparisonPlan | None,
     step: Callable[[str], None] = lambda what: None,
     *,
     measure: Measure = measure_both,
@@ -154,7 +154,7 @@ def write_rules(
     made = Tuning(bench, output, chosen=dict(chosen))
     algorithms = {point: _algorithm(bench, point, one) for point, one in made.tuned.items()}
     if plan is not None and made.tuned:
-        with _aside(output) as aside:
+        with _open_trial_file(output) as aside:
             _verify(made, algorithms, aside)
             made.defaults = _defaults(made)
             made.tried = len(runs_of(made.chosen))
@@ -172,11 +172,11 @@ def write_rules(
 
 
 def _algorithm(bench: Bench, point: CollectivePoint, one: Candidate) -> Algorithm:
-    return known(bench, point.collective, one.name, one.segment, one.fanout)
+    return find_algorithm(bench, point.collective, one.name, one.segment, one.fanout)
 
 
 @contextmanager
-def _aside(output: Path) -> Iterator[Path]:
+def _open_trial_file(output: Path) -> Iterator[Path]:
     """Yield a place for rules on trial, where all nodes see it that will see the output."""
     aside = output.absolute().with_name(f".{output.name}.{os.getpid()}.trial{output.suffix}")
     try:
@@ -213,12 +213,12 @@ def _defaults(made: Tuning) -> dict[CollectivePoint, str]:
     seen: dict[CollectivePoint, str] = {}
     for ranks in {point.ranks for point in made.chosen}:
         points = [point for point in made.chosen if point.ranks == ranks]
-        seen |= {point: said(ran) for point, ran in what_ran(made.bench, points, {}).items()}
+        seen |= {point: describe_ran(ran) for point, ran in what_ran(made.bench, points, {}).items()}
     return seen
 
 
 def _drop(
-    made: Tuning, aside: Path, plan: Plan, step: Callable[[str], None], measure: Measure
+    made: Tuning, aside: Path, plan: ComparisonPlan, step: Callable[[str], None], measure: Measure
 ) -> set[CollectivePoint]:
     """Measure default against tuned; what does not hold is left to the library again."""
     environment = _write(made, aside)

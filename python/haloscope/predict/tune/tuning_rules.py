@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-__all__ = ["DEFAULT", "Rule", "closed", "counted_bytes", "write_json", "write_text"]
+__all__ = ["DEFAULT", "TuningRule", "close_rules", "counted_bytes", "write_json", "write_text"]
 
 DEFAULT = "default"
 # Collectives whose size the library takes for all ranks together; users and OSU say it a rank.
@@ -24,7 +24,7 @@ _UNSIZED = frozenset({"alltoallv", "barrier"})
 
 
 @dataclass(frozen=True, order=True)
-class Rule:
+class TuningRule:
     """From so many ranks and so many counted bytes on: this algorithm."""
 
     collective: str
@@ -40,7 +40,7 @@ class Rule:
         """True if the library is to decide itself."""
         return self.algorithm == DEFAULT
 
-    def same_choice(self, other: Rule) -> bool:
+    def same_choice(self, other: TuningRule) -> bool:
         """Return True if both say the same, for whatever ranks and bytes."""
         return replace(self, ranks=0, bytes=0) == replace(other, ranks=0, bytes=0)
 
@@ -52,7 +52,7 @@ def counted_bytes(collective: str, ranks: int, size: int) -> int:
     return size * ranks if collective in _TIMES_RANKS else size
 
 
-def closed(rules: Sequence[Rule]) -> list[Rule]:
+def close_rules(rules: Sequence[TuningRule]) -> list[TuningRule]:
     """Return the rules, and default where none is: at size 0, and for the communicator sizes between.
 
     Without these the first rule of a size would hold for all larger communicators too, and a list
@@ -62,18 +62,18 @@ def closed(rules: Sequence[Rule]) -> list[Rule]:
     listed = {(rule.collective, rule.ranks) for rule in rules}
     for collective, ranks in listed:
         if (collective, ranks + 1) not in listed:
-            complete.add(Rule(collective, ranks + 1, 0))
+            complete.add(TuningRule(collective, ranks + 1, 0))
         at_zero = any(
             rule.bytes == 0 for rule in rules if (rule.collective, rule.ranks) == (collective, ranks)
         )
         if not at_zero:
-            complete.add(Rule(collective, ranks, 0))
+            complete.add(TuningRule(collective, ranks, 0))
     return _simplified(complete)
 
 
-def _simplified(rules: Iterable[Rule]) -> list[Rule]:
+def _simplified(rules: Iterable[TuningRule]) -> list[TuningRule]:
     """Return the rules in order, without those that repeat the one before."""
-    kept: list[Rule] = []
+    kept: list[TuningRule] = []
     for rule in sorted(rules):
         last = kept[-1] if kept else None
         same_list = last and (last.collective, last.ranks) == (rule.collective, rule.ranks)
@@ -106,9 +106,9 @@ _IDENTIFIERS = {
 _FANOUTS = {("bcast", "chain"): 4, ("bcast", "knomial"): 4, ("reduce", "chain"): 4}
 
 
-def write_text(rules: Iterable[Rule]) -> str:
+def write_text(rules: Iterable[TuningRule]) -> str:
     """Return the file's text. Where the rules leave a gap the library's own decision is written."""
-    complete = closed(list(rules))
+    complete = close_rules(list(rules))
     by_collective = {name: list(group) for name, group in groupby(complete, lambda rule: rule.collective)}
     lines = [f"{len(by_collective)}  # collectives"]
     for name, ones in by_collective.items():
@@ -120,14 +120,14 @@ def write_text(rules: Iterable[Rule]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _line(rule: Rule) -> str:
+def _line(rule: TuningRule) -> str:
     fanout = rule.fanout or _FANOUTS.get((rule.collective, rule.algorithm), 0)
     return f"{rule.bytes} {rule.number} {fanout} {rule.segment}  # {rule.algorithm}"
 
 
-def write_json(rules: Iterable[Rule]) -> str:
+def write_json(rules: Iterable[TuningRule]) -> str:
     """Return the file's text: ranges with both ends, where the first match wins; gaps are the default."""
-    complete = closed(list(rules))
+    complete = close_rules(list(rules))
     collectives: dict[str, list[dict[str, Any]]] = {}
     for collective in dict.fromkeys(rule.collective for rule in complete):
         mine = [rule for rule in complete if rule.collective == collective]
@@ -143,7 +143,7 @@ def write_json(rules: Iterable[Rule]) -> str:
     return json.dumps(whole, indent=2) + "\n"
 
 
-def _messages(rules: Sequence[Rule]) -> list[dict[str, Any]]:
+def _messages(rules: Sequence[TuningRule]) -> list[dict[str, Any]]:
     ends = [rule.bytes - 1 for rule in rules[1:]]
     made = []
     for rule, end in zip(rules, [*ends, None], strict=True):

@@ -32,11 +32,11 @@ from haloscope.predict.tune.tuning_rules import counted_bytes
 __all__ = [
     "Bench",
     "Seen",
-    "Verdict",
+    "TuneVerdict",
     "algorithms_header",
     "build_exercise",
+    "describe_ran",
     "read_seen",
-    "said",
     "verify",
     "what_ran",
     "when_asked",
@@ -64,7 +64,7 @@ Ran = frozenset[Seen]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TuneVerdict:
     """What became of a rule in a real run; `problem` is None if it took effect."""
 
     problem: str | None
@@ -126,12 +126,12 @@ class Bench:
 
 def verify(
     bench: Bench, rules_file: Path, chosen: Mapping[CollectivePoint, Algorithm]
-) -> dict[CollectivePoint, Verdict]:
+) -> dict[CollectivePoint, TuneVerdict]:
     """Return for each point whether the file makes the library use the algorithm that was chosen."""
     by_ranks: dict[int, list[CollectivePoint]] = {}
     for point in sorted(chosen):
         by_ranks.setdefault(point.ranks, []).append(point)
-    verdicts: dict[CollectivePoint, Verdict] = {}
+    verdicts: dict[CollectivePoint, TuneVerdict] = {}
     collectives = sorted({point.collective for point in chosen})
     environment = settings(bench.form, rules_file, collectives)
     for points in by_ranks.values():
@@ -160,14 +160,16 @@ def _key(point: CollectivePoint) -> tuple[str, int, int]:
 
 def _witnessed(
     bench: Bench, environment: Mapping[str, str], chosen: Mapping[CollectivePoint, Algorithm]
-) -> dict[CollectivePoint, Verdict]:
+) -> dict[CollectivePoint, TuneVerdict]:
     points = list(chosen)
     default = what_ran(bench, points, {})
     tuned = what_ran(bench, points, environment)
     asked = when_asked(bench, chosen)
     return {
-        one: Verdict(
-            _problem(one, default[one], tuned[one], asked[one]), said(default[one]), said(tuned[one])
+        one: TuneVerdict(
+            _problem(one, default[one], tuned[one], asked[one]),
+            describe_ran(default[one]),
+            describe_ran(tuned[one]),
         )
         for one in points
     }
@@ -194,7 +196,7 @@ def _problem(point: CollectivePoint, default: Ran, tuned: Ran, asked: Ran) -> st
         return f"{point}: no algorithm of the component tuned is seen even where it is asked for"
     if asked == default:
         return (
-            f"{point}: {said(default)} runs with the rule and without: the component tuned is not "
+            f"{point}: {describe_ran(default)} runs with the rule and without: the component tuned is not "
             "in use, or takes it anyway"
         )
     if tuned == asked:
@@ -202,32 +204,32 @@ def _problem(point: CollectivePoint, default: Ran, tuned: Ran, asked: Ran) -> st
     if unknown in tuned or not tuned:
         return f"{point}: another component does it (han, sm …): coll_tuned_priority has no effect"
     if tuned == default:
-        return f"{point}: the rule has no effect, {said(default)} runs as without it"
-    return f"{point}: {said(tuned)} runs instead of {said(asked)}"
+        return f"{point}: the rule has no effect, {describe_ran(default)} runs as without it"
+    return f"{point}: {describe_ran(tuned)} runs instead of {describe_ran(asked)}"
 
 
-def said(ran: Ran) -> str:
+def describe_ran(ran: Ran) -> str:
     """Return what ran, in a word."""
     return " + ".join(sorted(map(str, ran))) or "nothing seen"
 
 
 def _stopped(
     bench: Bench, rules_file: Path, environment: Mapping[str, str], points: Sequence[CollectivePoint]
-) -> dict[CollectivePoint, Verdict]:
+) -> dict[CollectivePoint, TuneVerdict]:
     """MPICH: it goes on with the rules as they are, and stops where they are broken on purpose."""
     done = bench.run(points, environment)
     if done.returncode:
         refused = f"the library refuses the rules: {_reason(done)}"
-        return {one: Verdict(f"{one}: {refused}") for one in points}
+        return {one: TuneVerdict(f"{one}: {refused}") for one in points}
     text = rules_file.read_text()
     return {one: _stops(bench, json.loads(text), environment, one) for one in points}
 
 
-def _stops(bench: Bench, rules: Tree, environment: Mapping[str, str], point: CollectivePoint) -> Verdict:
+def _stops(bench: Bench, rules: Tree, environment: Mapping[str, str], point: CollectivePoint) -> TuneVerdict:
     try:
         tree = canary(rules, point.collective, point.ranks, point.bytes)
     except UsageError as error:
-        return Verdict(str(error))
+        return TuneVerdict(str(error))
     with tempfile.TemporaryDirectory(prefix="haloscope-witness-") as directory:
         broken = Path(directory) / "rules.json"
         broken.write_text(json.dumps(tree))
@@ -236,8 +238,8 @@ def _stops(bench: Bench, rules: Tree, environment: Mapping[str, str], point: Col
         }
         done = bench.run([point], changed)
     if done.returncode and "mpir_coll" in done.stdout + done.stderr:
-        return Verdict(None)
-    return Verdict(f"{point}: the call does not meet the rule")
+        return TuneVerdict(None)
+    return TuneVerdict(f"{point}: the call does not meet the rule")
 
 
 def _reason(done: subprocess.CompletedProcess[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from haloscope.base.errors import ProfileError
-from haloscope.profile.store.columns import typed
+from haloscope.profile.store.columns import type_columns
 from haloscope.profile.store.info_keys import TRACE_TABLES
 from haloscope.profile.trace import Trace
 
@@ -58,12 +58,14 @@ class Foreign:
         """Return columns of a table; what the tool does not know is null."""
         frame = self._table(table)
         if frame is None:
-            return typed(table, columns)
+            return type_columns(table, columns)
         known = {name: frame[name] for name in columns if name in frame.columns}
         if not known:  # a table of nulls, as long as the one that is known
-            return typed(table, columns, {columns[0]: pl.repeat(None, frame.height, eager=True)})
-        whole = typed(table, columns, known)
-        return whole.select(pl.col(name).cast(kind) for name, kind in typed(table, columns).schema.items())
+            return type_columns(table, columns, {columns[0]: pl.repeat(None, frame.height, eager=True)})
+        whole = type_columns(table, columns, known)
+        return whole.select(
+            pl.col(name).cast(kind) for name, kind in type_columns(table, columns).schema.items()
+        )
 
     def over_ranks(self, exclusive: bool) -> pl.DataFrame | None:
         """Return the columns of `regions` where single ranks are not known."""

@@ -11,7 +11,7 @@ import polars as pl
 from haloscope.profile.importing.mpi_functions import call_name
 from haloscope.profile.store.framing import DamageError
 
-__all__ = ["Frame", "Report", "parse_report"]
+__all__ = ["MpipFrame", "MpipReport", "parse_report"]
 
 _SECTION = re.compile(r"@--- (.*?)\s*-*$")
 _INTRODUCTION = re.compile(r"@ (\S.*?)\s*: ?(.*)$")
@@ -25,7 +25,7 @@ _STATISTICS = {
 
 
 @dataclass(frozen=True)
-class Frame:
+class MpipFrame:
     """One level of a call site; `line` and `file` are None where mpiP knew an address only."""
 
     function: str
@@ -35,7 +35,7 @@ class Frame:
 
 
 @dataclass
-class Report:
+class MpipReport:
     """What a report says.
 
     `said` is its introduction, `hosts` a name a rank. `ranks` has `rank`, `time` and `mpi_time` in seconds.
@@ -47,7 +47,7 @@ class Report:
     said: dict[str, str] = field(default_factory=dict)
     hosts: list[tuple[int, str]] = field(default_factory=list)
     ranks: pl.DataFrame = field(default_factory=pl.DataFrame)
-    sites: dict[int, list[Frame]] = field(default_factory=dict)
+    sites: dict[int, list[MpipFrame]] = field(default_factory=dict)
     times: pl.DataFrame | None = None
     sent: pl.DataFrame | None = None
     files: pl.DataFrame | None = None
@@ -55,12 +55,12 @@ class Report:
     is_whole: bool = False
 
 
-def parse_report(text: str) -> Report:
+def parse_report(text: str) -> MpipReport:
     """Return what a report says; a line that cannot be read is left out. Raises `DamageError`.
 
     What is missing at the end of a report that was cut short is not known.
     """
-    report = Report()
+    report = MpipReport()
     sections: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.splitlines():
@@ -81,7 +81,7 @@ def parse_report(text: str) -> Report:
     return report
 
 
-def _introduce(report: Report, key: str, value: str) -> None:
+def _introduce(report: MpipReport, key: str, value: str) -> None:
     if key == _TASK:
         rank, _, host = value.partition(" ")
         if rank.isascii() and rank.isdigit():
@@ -112,14 +112,14 @@ def _numbers(words: Iterable[str]) -> list[float] | None:
         return None
 
 
-def _sites(lines: Sequence[str]) -> dict[int, list[Frame]]:
+def _sites(lines: Sequence[str]) -> dict[int, list[MpipFrame]]:
     """Return the frames by site. Columns are as wide as the heading says: names may have blanks."""
     heading = next((line for line in lines if "Parent_Funct" in line and "File/Address" in line), None)
     if heading is None:
         return {}
     file, function = heading.index("File/Address"), heading.index("Parent_Funct")
     call = heading.find("MPI_Call", function)
-    found: dict[int, list[Frame]] = {}
+    found: dict[int, list[MpipFrame]] = {}
     for line in lines:
         numbers = re.match(r"\s*(\d+)\s+(\d+) ", line)
         if numbers is None:
@@ -129,9 +129,9 @@ def _sites(lines: Sequence[str]) -> dict[int, list[Frame]]:
         name = line[function + wider : call + wider if call >= 0 else None].strip()
         numbered = re.fullmatch(r"(.*\S)\s+(\d+)", place)
         frame = (
-            Frame(name, numbered[1], int(numbered[2]))
+            MpipFrame(name, numbered[1], int(numbered[2]))
             if numbered is not None
-            else Frame(name, None, None, place)
+            else MpipFrame(name, None, None, place)
         )
         found.setdefault(int(numbers[1]), []).append(frame)
     return found

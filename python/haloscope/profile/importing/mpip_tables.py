@@ -11,7 +11,7 @@ import polars as pl
 
 from haloscope.profile.importing.foreign_tables import Foreign, path_rows, unreadable
 from haloscope.profile.importing.mpi_functions import FAMILIES, kinds_of
-from haloscope.profile.importing.mpip_report import Frame, Report, parse_report
+from haloscope.profile.importing.mpip_report import MpipFrame, MpipReport, parse_report
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.tree import PROGRAM
 
@@ -43,12 +43,12 @@ def read_mpip(path: Path, text: str) -> Foreign:
     return foreign
 
 
-def _source(report: Report) -> str:
+def _source(report: MpipReport) -> str:
     words = ["an mpiP", report.said.get("Version", ""), "report"]
     return " ".join(word for word in words if word) + ("" if report.is_whole else " that was cut short")
 
 
-def _information(report: Report) -> dict[str, Any]:
+def _information(report: MpipReport) -> dict[str, Any]:
     command = report.said.get("Command", "")
     start = _moment(report.said.get("Start time", ""))
     told = {
@@ -84,14 +84,14 @@ def _moment(text: str) -> float | None:
         return None
 
 
-def _processes(report: Report) -> pl.DataFrame:
+def _processes(report: MpipReport) -> pl.DataFrame:
     hosts = pl.DataFrame(report.hosts, schema={"rank": pl.Int64, "host": pl.String}, orient="row")
     named = hosts.unique("rank", keep="first", maintain_order=True)
     rows = report.ranks.select("rank", pl.col("time").alias("duration"))
     return rows.join(named, on="rank", how="left", maintain_order="left")
 
 
-def _is_complete(report: Report) -> bool:
+def _is_complete(report: MpipReport) -> bool:
     """Return whether the call sites of each rank add up to its time in MPI: they may have been filtered."""
     if report.times is None:
         return False
@@ -105,7 +105,7 @@ def _total(what: str) -> pl.Expr:
     return (pl.col("mean") * pl.col("count")).sum().alias(what)
 
 
-def _ranks(report: Report) -> pl.DataFrame:
+def _ranks(report: MpipReport) -> pl.DataFrame:
     """Return the row of each rank; what mpiP does not know has no column."""
     rows = report.ranks.select(
         pl.lit(0, pl.Int64).alias("path"), "rank", "time", pl.lit(1, pl.Int64).alias("instances")
@@ -129,7 +129,7 @@ def _ranks(report: Report) -> pl.DataFrame:
     return joined.with_columns(pl.exclude("path", "rank", "time").fill_null(0))
 
 
-def _moved(report: Report) -> pl.DataFrame:
+def _moved(report: MpipReport) -> pl.DataFrame:
     """Return messages and bytes by rank; a report without such a section has none."""
     moved = pl.DataFrame(schema={"rank": pl.Int64})
     bytes_of = pl.col("mean") * pl.col("count")
@@ -152,7 +152,7 @@ def _moved(report: Report) -> pl.DataFrame:
     return moved
 
 
-def _calls(report: Report, times: pl.DataFrame) -> pl.DataFrame:
+def _calls(report: MpipReport, times: pl.DataFrame) -> pl.DataFrame:
     """Return the table `calls`: bytes of what the report has no bytes of are unknown."""
     rows = times.group_by("call", maintain_order=True).agg(
         pl.col("count").sum().alias("calls"), _total("time_total"), pl.col("most").max().alias("time_max")
@@ -162,7 +162,7 @@ def _calls(report: Report, times: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _bytes_by(report: Report, keys: list[str]) -> pl.DataFrame:
+def _bytes_by(report: MpipReport, keys: list[str]) -> pl.DataFrame:
     known = [frame for frame in (report.sent, report.files, report.one_sided) if frame is not None]
     if not known:
         kinds = {"call": pl.String, "site": pl.Int64}
@@ -170,7 +170,7 @@ def _bytes_by(report: Report, keys: list[str]) -> pl.DataFrame:
     return pl.concat(known).group_by(keys).agg(_total("bytes").round().cast(pl.Int64))
 
 
-def _site_rows(report: Report, times: pl.DataFrame) -> pl.DataFrame:
+def _site_rows(report: MpipReport, times: pl.DataFrame) -> pl.DataFrame:
     by_rank = times.group_by("site", "call", "rank", maintain_order=True).agg(
         pl.col("count").sum(), _total("time"), pl.col("most").max()
     )
@@ -192,7 +192,7 @@ def _site_rows(report: Report, times: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(pl.lit(0, pl.Int64).alias("path"), pl.col("stack").fill_null(unnamed))
 
 
-def _frame_text(frame: Frame) -> str:
+def _frame_text(frame: MpipFrame) -> str:
     """Return a frame as the table `sites` has it."""
     if frame.file is None:
         return frame.address if frame.function in ("", "[unknown]") else f"{frame.function} ({frame.address})"
@@ -200,7 +200,7 @@ def _frame_text(frame: Frame) -> str:
     return "\t".join(["source", *(word.replace("\t", " ") for word in words)])
 
 
-def _totals(report: Report) -> pl.DataFrame:
+def _totals(report: MpipReport) -> pl.DataFrame:
     """Return the row of `regions` for a report that has no call sites of single ranks, or not all."""
     times = report.ranks
     return times.select(

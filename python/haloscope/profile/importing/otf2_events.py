@@ -10,10 +10,10 @@ import polars as pl
 from haloscope.base.arrays import AnyArray, Integers
 from haloscope.profile.importing.mpi_functions import call_name
 from haloscope.profile.importing.otf2_archive import KINDS, Archive
-from haloscope.profile.importing.otf2_world import World
+from haloscope.profile.importing.otf2_world import ArchiveWorld
 from haloscope.profile.store.tree import PROGRAM
 
-__all__ = ["Events", "read_events"]
+__all__ = ["ArchiveEvents", "read_events"]
 
 _MPI = 4  # a paradigm
 _ENTER, _LEAVE = KINDS.index("enter"), KINDS.index("leave")
@@ -23,7 +23,7 @@ _ENDS = ("MPI_Finalize", "MPI_Session_finalize")
 
 
 @dataclass
-class Events:
+class ArchiveEvents:
     """What happened, in nanoseconds since the archive's clock began.
 
     `names`, `parents` are those of the regions by path, 0 the program. `visits` has `rank`, `thread`, `path`,
@@ -43,7 +43,7 @@ class Events:
     remarks: list[str] = field(default_factory=list)
 
 
-def read_events(archive: Archive, world: World) -> Events:
+def read_events(archive: Archive, world: ArchiveWorld) -> ArchiveEvents:
     """Return the events of all threads of ranks."""
     events, location = _of_ranks(archive, world)
     remarks = list(archive.damage)
@@ -76,10 +76,10 @@ def read_events(archive: Archive, world: World) -> Events:
     )
     every = pl.DataFrame({"rank": where.ranks, "time": time})
     spans = _spans(every, calls)
-    return Events(
+    return ArchiveEvents(
         paths.names,
         paths.parents,
-        _within(visits.filter(pl.Series(paths.is_region)), spans),
+        _clip_visits(visits.filter(pl.Series(paths.is_region)), spans),
         calls,
         moments,
         spans,
@@ -87,7 +87,7 @@ def read_events(archive: Archive, world: World) -> Events:
     )
 
 
-def _of_ranks(archive: Archive, world: World) -> tuple[AnyArray, AnyArray]:
+def _of_ranks(archive: Archive, world: ArchiveWorld) -> tuple[AnyArray, AnyArray]:
     """Return the events of threads of ranks, and the location of each."""
     locations = np.array([number for number, _ in archive.locations], dtype=np.uint64)
     counts = [count for _, count in archive.locations]
@@ -267,7 +267,7 @@ def _open_at(paired: _Pairs, location: AnyArray, events: AnyArray) -> Integers:
 class _Where:
     """Rank and thread of events."""
 
-    def __init__(self, world: World, location: AnyArray) -> None:
+    def __init__(self, world: ArchiveWorld, location: AnyArray) -> None:
         numbers, which = np.unique(location, return_inverse=True)
         places = np.array([world.ranks[int(number)] for number in numbers], dtype=np.int64).reshape(-1, 2)
         self.ranks, self.threads = places[which.reshape(-1), 0], places[which.reshape(-1), 1]
@@ -286,7 +286,7 @@ def _of_call(call_of: AnyArray, rows: AnyArray, visits: AnyArray) -> AnyArray:
     return np.where(call >= 0, rows[call], -1)
 
 
-def _messages(archive: Archive, world: World, values: AnyArray, ranks: AnyArray) -> list[pl.Series]:
+def _messages(archive: Archive, world: ArchiveWorld, values: AnyArray, ranks: AnyArray) -> list[pl.Series]:
     """Return what is said of messages and collectives, of events that have the row of one as their value."""
     is_there = values < len(archive.messages)
     if not len(archive.messages):
@@ -324,7 +324,7 @@ def _spans(every: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     ).sort("rank")
 
 
-def _within(visits: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
+def _clip_visits(visits: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     """Return what of visits is within the span of their rank; those before and after it are left out."""
     span = spans.select("rank", pl.col("begin").alias("first"), pl.col("end").alias("last"))
     return (

@@ -13,9 +13,9 @@ import polars as pl
 from haloscope.profile.importing.foreign_tables import Foreign, path_rows
 from haloscope.profile.importing.mpi_functions import FAMILIES, kinds_of
 from haloscope.profile.importing.otf2_archive import KINDS, Archive, take_apart
-from haloscope.profile.importing.otf2_events import Events, read_events
+from haloscope.profile.importing.otf2_events import ArchiveEvents, read_events
 from haloscope.profile.importing.otf2_trace import trace_of
-from haloscope.profile.importing.otf2_world import World
+from haloscope.profile.importing.otf2_world import ArchiveWorld
 from haloscope.profile.store.tree import RegionTree, roll_up
 from haloscope.profile.trace import Trace
 
@@ -37,7 +37,7 @@ _SECOND = 1e-9
 def read_otf2(path: Path, anchor: Path) -> Foreign:
     """Return the profile of the archive with the file `anchor`. Raises `ProfileError`, `ComponentError`."""
     archive = take_apart(path, anchor)
-    world = World(archive)
+    world = ArchiveWorld(archive)
     events = read_events(archive, world)
     source = "an OTF2 archive" + (f" that is damaged ({events.remarks[0]})" if events.remarks else "")
     unknown = _unknown(events)
@@ -58,7 +58,7 @@ def read_otf2(path: Path, anchor: Path) -> Foreign:
     return Foreign(path, source, told, load=lambda: tables().all(), own_trace=lambda: tables().trace())
 
 
-def _unknown(events: Events) -> str:
+def _unknown(events: ArchiveEvents) -> str:
     """Return what is left out as its other side is not known; nothing if nothing is."""
     of_messages = events.moments.filter(pl.col("kind").is_in([*_SENDS, *_RECEIVES]))
     count = int((of_messages["partner"] < 0).sum())
@@ -88,7 +88,7 @@ def _started(archive: Archive) -> float | None:
 class _Tables:
     """Makes the tables."""
 
-    def __init__(self, archive: Archive, world: World, events: Events) -> None:
+    def __init__(self, archive: Archive, world: ArchiveWorld, events: ArchiveEvents) -> None:
         self.world, self.events, self.archive = world, events, archive
         parents = pl.Series(events.parents, dtype=pl.Int64).to_numpy()
         self.tree = RegionTree(events.names, parents, parents * 0)

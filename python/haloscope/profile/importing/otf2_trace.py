@@ -9,8 +9,8 @@ import polars as pl
 
 from haloscope.profile.importing.foreign_tables import path_rows
 from haloscope.profile.importing.otf2_archive import KINDS
-from haloscope.profile.importing.otf2_events import Events
-from haloscope.profile.importing.otf2_world import World
+from haloscope.profile.importing.otf2_events import ArchiveEvents
+from haloscope.profile.importing.otf2_world import ArchiveWorld
 from haloscope.profile.trace import CALLS, COLLECTIVES, COMMUNICATORS, RECEIVES, REGIONS, SENDS, Trace
 
 __all__ = ["trace_of"]
@@ -21,7 +21,11 @@ _KEYS = ["rank", "request"]
 
 
 def trace_of(
-    events: Events, world: World, calls: pl.DataFrame, collectives: pl.DataFrame, processes: pl.DataFrame
+    events: ArchiveEvents,
+    world: ArchiveWorld,
+    calls: pl.DataFrame,
+    collectives: pl.DataFrame,
+    processes: pl.DataFrame,
 ) -> Trace:
     """Return the trace of what happened between MPI_Init and MPI_Finalize.
 
@@ -63,7 +67,7 @@ def _moved(frame: pl.DataFrame, first: object) -> pl.DataFrame:
     return frame.with_columns(pl.col("begin", "end") - pl.lit(first, pl.Int64))
 
 
-def _communicators(world: World, moments: pl.DataFrame) -> pl.DataFrame:
+def _communicators(world: ArchiveWorld, moments: pl.DataFrame) -> pl.DataFrame:
     """Return `communicator` (as the archive has it), `number`, `name` and `ranks`; the world is number 0."""
     used = moments.filter(pl.col("communicator") >= 0)["communicator"].unique().sort().to_list()
     known = [number for number in used if number in world.archive.communicators]

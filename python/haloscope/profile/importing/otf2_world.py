@@ -13,7 +13,7 @@ from haloscope.base.arrays import AnyArray, Integers
 if TYPE_CHECKING:
     from haloscope.profile.importing.otf2_archive import Archive
 
-__all__ = ["World"]
+__all__ = ["ArchiveWorld"]
 
 _MPI = 4  # a paradigm
 _CPU_THREADS = (0, 1)  # types of locations: unknown, and a thread
@@ -23,7 +23,7 @@ _UNKNOWN = -1
 
 
 @dataclass
-class World:
+class ArchiveWorld:
     """The ranks of an archive, from its definitions.
 
     `ranks` maps a location to its rank and thread. What is no thread of a process, such as a stream of an

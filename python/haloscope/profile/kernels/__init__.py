@@ -23,8 +23,8 @@ __all__ = [
     "MOST_STATES",
     "Chain",
     "Counts",
-    "Places",
     "Posterior",
+    "SequenceBounds",
     "available_threads",
     "band_depth",
     "envelope",
@@ -112,7 +112,7 @@ MOST_STATES = 32
 
 
 @dataclass(frozen=True)
-class Places:
+class SequenceBounds:
     """Sequence s is `[begins[s] : begins[s] + lengths[s]]` of an array."""
 
     begins: Integers
@@ -154,7 +154,7 @@ class Posterior:
 
 
 def gaussian_expectation(
-    values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
+    values: Floats, places: SequenceBounds, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> Counts:
     """Return the statistics of one step of expectation-maximisation."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
@@ -163,7 +163,7 @@ def gaussian_expectation(
 
 
 def gaussian_log_likelihood(
-    values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
+    values: Floats, places: SequenceBounds, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> Floats:
     """Return the natural log likelihood of each sequence, shape (sequences,)."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
@@ -171,7 +171,7 @@ def gaussian_log_likelihood(
 
 
 def gaussian_posterior(
-    values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
+    values: Floats, places: SequenceBounds, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> Floats:
     """Return the probability of each state at each point, (points, states); NaN outside all sequences."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
@@ -179,14 +179,14 @@ def gaussian_posterior(
 
 
 def gaussian_viterbi(
-    values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
+    values: Floats, places: SequenceBounds, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> Bytes:
     """Return the most likely states, laid out as `values`; 255 outside all sequences."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
     return batch.viterbi(threads)
 
 
-def expectation(log_density: Floats, places: Places, chain: Chain, threads: int = 1) -> Posterior:
+def expectation(log_density: Floats, places: SequenceBounds, chain: Chain, threads: int = 1) -> Posterior:
     """Return posterior and expected transitions from log densities, (points, states), of any family."""
     batch = _Batch.of(places, chain, log_density=log_density)
     likelihood, sums, posterior = batch.expectation(threads, counting=True, posterior=True)
@@ -194,18 +194,18 @@ def expectation(log_density: Floats, places: Places, chain: Chain, threads: int 
     return Posterior(likelihood, start, transition, posterior)
 
 
-def log_likelihood(log_density: Floats, places: Places, chain: Chain, threads: int = 1) -> Floats:
+def log_likelihood(log_density: Floats, places: SequenceBounds, chain: Chain, threads: int = 1) -> Floats:
     """Return the natural log likelihood of each sequence, shape (sequences,)."""
     batch = _Batch.of(places, chain, log_density=log_density)
     return batch.expectation(threads, counting=False, posterior=False)[0]
 
 
-def viterbi(log_density: Floats, places: Places, chain: Chain, threads: int = 1) -> Bytes:
+def viterbi(log_density: Floats, places: SequenceBounds, chain: Chain, threads: int = 1) -> Bytes:
     """Return the most likely state of each point, shape (points,); 255 outside all sequences."""
     return _Batch.of(places, chain, log_density=log_density).viterbi(threads)
 
 
-def medians(values: Floats, places: Places, threads: int = 1) -> Floats:
+def medians(values: Floats, places: SequenceBounds, threads: int = 1) -> Floats:
     """Return the median of each sequence, none of which may be empty or have NaN."""
     if len(places.lengths) and places.lengths.min() < 1:
         raise ValueError("a sequence is empty")
@@ -253,7 +253,7 @@ class _Batch:
     @classmethod
     def of(
         cls,
-        places: Places,
+        places: SequenceBounds,
         chain: Chain,
         *,
         values: Floats | None = None,

@@ -13,8 +13,8 @@ from haloscope.profile.store.info_keys import TEXT_KEYS
 from haloscope.profile.store.tree import region_text
 
 __all__ = [
+    "ColumnView",
     "Row",
-    "View",
     "bandwidth",
     "count",
     "exact",
@@ -36,7 +36,7 @@ _MOST_LISTED = 16
 
 
 @dataclass(frozen=True)
-class View:
+class ColumnView:
     """One column for people: `text` of the row's `sources`."""
 
     title: str
@@ -79,37 +79,37 @@ def yes_text(value: bool | None) -> str:
     return UNKNOWN if value is None else "yes" if value else "no"
 
 
-def text(title: str, source: str) -> View:
-    return View(title, (source,), _name, left=True)
+def text(title: str, source: str) -> ColumnView:
+    return ColumnView(title, (source,), _name, left=True)
 
 
-def count(title: str, source: str) -> View:
-    return View(title, (source,), count_text)
+def count(title: str, source: str) -> ColumnView:
+    return ColumnView(title, (source,), count_text)
 
 
-def size(title: str, source: str) -> View:
-    return View(title, (source,), bytes_text)
+def size(title: str, source: str) -> ColumnView:
+    return ColumnView(title, (source,), bytes_text)
 
 
-def exact(title: str, source: str) -> View:
-    return View(title, (source,), lambda value: UNKNOWN if value is None else str(value))
+def exact(title: str, source: str) -> ColumnView:
+    return ColumnView(title, (source,), lambda value: UNKNOWN if value is None else str(value))
 
 
-def time(title: str, source: str) -> View:
-    return View(title, (source,), time_text)
+def time(title: str, source: str) -> ColumnView:
+    return ColumnView(title, (source,), time_text)
 
 
-def bandwidth(title: str, source: str) -> View:
+def bandwidth(title: str, source: str) -> ColumnView:
     """What is so many seconds a byte."""
-    return View(title, (source,), lambda value: UNKNOWN if not value else f"{bytes_text(1 / value)}/s")
+    return ColumnView(title, (source,), lambda value: UNKNOWN if not value else f"{bytes_text(1 / value)}/s")
 
 
-def share(title: str, part: str, whole: str) -> View:
-    return View(title, (part, whole), percent_text)
+def share(title: str, part: str, whole: str) -> ColumnView:
+    return ColumnView(title, (part, whole), percent_text)
 
 
-def part(title: str, source: str) -> View:
-    return View(title, (source,), lambda part: percent_text(part, 1))
+def part(title: str, source: str) -> ColumnView:
+    return ColumnView(title, (source,), lambda part: percent_text(part, 1))
 
 
 def told_text(key: str, value: str | None) -> str:

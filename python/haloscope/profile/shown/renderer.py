@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from haloscope.base.errors import UsageError
-from haloscope.profile.shown.cells import Row, View
+from haloscope.profile.shown.cells import ColumnView, Row
 from haloscope.profile.shown.table_views import views
 from haloscope.profile.store.info_keys import TEXT_KEYS
 from haloscope.profile.store.tree import PROGRAM
@@ -90,7 +90,7 @@ def by_site(frame: pl.DataFrame) -> pl.DataFrame:
     return summed.sort(order, -pl.col("time_total"), maintain_order=True).select(frame.columns)
 
 
-def _rich_table(rows: Sequence[Row], shown: Sequence[View], table_name: str) -> Table:
+def _rich_table(rows: Sequence[Row], shown: Sequence[ColumnView], table_name: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1), show_edge=False)
     for view in shown:
         table.add_column(
@@ -123,7 +123,7 @@ def _holds(outer: str, path: str) -> bool:
     return outer == PROGRAM or path.startswith(outer + "/")
 
 
-def _notes(frame: pl.DataFrame, shown: Sequence[View], table_name: str) -> list[str]:
+def _notes(frame: pl.DataFrame, shown: Sequence[ColumnView], table_name: str) -> list[str]:
     notes = []
     hidden = len(frame.columns) - len({source for view in shown for source in view.sources})
     if not len(frame):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from haloscope.base.errors import printable
 from haloscope.base.units import UNKNOWN, moment_text, percent_text
 from haloscope.profile.shown.cells import (
-    View,
+    ColumnView,
     bandwidth,
     count,
     exact,
@@ -37,7 +37,7 @@ _CONFIGURATION = (
     count("ranks", "ranks"),
 )
 
-_VIEWS: Mapping[str, Sequence[View]] = {
+_VIEWS: Mapping[str, Sequence[ColumnView]] = {
     "regions": [
         text("region", "region"),
         count("ranks", "ranks"),
@@ -47,7 +47,7 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         count("sends", "sends_total"),
         size("sent", "bytes_sent_total"),
         size("message", "mean_message"),
-        View("partners", ("dest_ranks_min", "dest_ranks_max"), range_text),
+        ColumnView("partners", ("dest_ranks_min", "dest_ranks_max"), range_text),
         count("colls", "colls_total"),
     ],
     "phases": [
@@ -57,7 +57,7 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         count("found after", "found_after"),
         count("calls", "length"),
         count("forms", "forms"),
-        View("share", ("share",), lambda value: UNKNOWN if value is None else f"{100 * value:.0f} %"),
+        ColumnView("share", ("share",), lambda value: UNKNOWN if value is None else f"{100 * value:.0f} %"),
         time("start", "start"),
         time("end", "end"),
     ],
@@ -86,8 +86,8 @@ _VIEWS: Mapping[str, Sequence[View]] = {
     ],
     "sites": [
         _REGION,
-        View("site", ("site", "function"), site_text, left=True),
-        View("call", ("call",), printable, left=True, is_whole=True),
+        ColumnView("site", ("site", "function"), site_text, left=True),
+        ColumnView("call", ("call",), printable, left=True, is_whole=True),
         count("calls", "calls"),
         time("time", "time_total"),
         part("share", "share"),
@@ -157,7 +157,7 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _REGION,
         exact("rank", "rank"),
         exact("partner", "partner"),
-        View("same node", ("same_node",), yes_text),
+        ColumnView("same node", ("same_node",), yes_text),
         count("sends", "sends"),
         size("sent", "bytes_sent"),
         count("recvs", "recvs"),
@@ -232,7 +232,7 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         exact("ranks", "ranks"),
         exact("bytes", "bytes"),
         time("mean", "time"),
-        View("median ±", ("median", "ci_low", "ci_high"), within_text),
+        ColumnView("median ±", ("median", "ci_low", "ci_high"), within_text),
         text("status", "status"),
     ],
     "sensitivity": [text("region", "path"), time("slope", "slope"), part("share", "share")],
@@ -254,8 +254,8 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         time("time", "default_time"),
         text("tuned", "algorithm"),
         time("time", "tuned_time"),
-        View("gain", ("gain", "gain_low", "gain_high"), gain_text),
-        View("verified", ("verified",), yes_text),
+        ColumnView("gain", ("gain", "gain_low", "gain_high"), gain_text),
+        ColumnView("verified", ("verified",), yes_text),
     ],
     "regimes": [
         text("file", "file"),
@@ -265,7 +265,7 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         time("median", "median"),
         part("share", "share"),
         count("instances", "instances"),
-        View("mean ±", ("mean", "mean_low", "mean_high"), within_text),
+        ColumnView("mean ±", ("mean", "mean_low", "mean_high"), within_text),
     ],
     "clocks": [
         exact("rank", "rank"),
@@ -288,22 +288,22 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         text("program", "program"),
         text("host", "host"),
         text("MPI", "mpi_library"),
-        View("start", ("start",), moment_text),
+        ColumnView("start", ("start",), moment_text),
         count("runs", "runs"),
         count("ranks", "ranks"),
         time("ranks' time", "rank_time"),
         time("in MPI", "mpi_time"),
-        View("of all", ("share",), lambda of_all: percent_text(of_all, 1)),
+        ColumnView("of all", ("share",), lambda of_all: percent_text(of_all, 1)),
         size("sent", "bytes_sent"),
-        View("slower by", ("slowdown", "slowdown_low", "slowdown_high"), slower_text),
-        View("p", ("p_value",), lambda p: UNKNOWN if p is None else f"{p:.2g}"),
+        ColumnView("slower by", ("slowdown", "slowdown_low", "slowdown_high"), slower_text),
+        ColumnView("p", ("p_value",), lambda p: UNKNOWN if p is None else f"{p:.2g}"),
     ],
     "plan": [
         *_CONFIGURATION,
         count("nodes", "nodes"),
         count("runs", "runs"),
         time("time", "seconds"),
-        View("core-hours", ("core_hours",), lambda hours: UNKNOWN if hours is None else f"{hours:.3g}"),
+        ColumnView("core-hours", ("core_hours",), lambda hours: UNKNOWN if hours is None else f"{hours:.3g}"),
         text("by what", "seconds_from"),
         text("impossible, as", "why"),
     ],
@@ -321,11 +321,11 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         time("least", "seconds_min"),
         time("most", "seconds_max"),
     ],
-    "info": [text("about the run", "key"), View("", ("key", "value"), told_text, left=True)],
+    "info": [text("about the run", "key"), ColumnView("", ("key", "value"), told_text, left=True)],
 }
 
 
-def views(table: str, columns: Sequence[str]) -> list[View]:
+def views(table: str, columns: Sequence[str]) -> list[ColumnView]:
     """Return what to show of a frame that has `columns`; recorded values of `series` too."""
     known = [view for view in _VIEWS[table] if set(view.sources) <= set(columns)]
     if table in {"series", "results"}:  # values that users name
@@ -337,5 +337,5 @@ def views(table: str, columns: Sequence[str]) -> list[View]:
     return known
 
 
-def _value(name: str) -> View:
-    return View(region_text(name), (name,), lambda value: UNKNOWN if value is None else f"{value:.6g}")
+def _value(name: str) -> ColumnView:
+    return ColumnView(region_text(name), (name,), lambda value: UNKNOWN if value is None else f"{value:.6g}")

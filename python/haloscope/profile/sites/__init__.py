@@ -8,7 +8,7 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.profile.sites.book import SiteBook as SiteBook
-    from haloscope.profile.sites.call_stacks import Place as Place
+    from haloscope.profile.sites.call_stacks import SourceLocation as SourceLocation
     from haloscope.profile.sites.call_stacks import site_of as site_of
     from haloscope.profile.sites.naming import name_places as name_places
     from haloscope.profile.sites.readable import without_arguments as without_arguments

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import polars as pl
 
-from haloscope.profile.sites.call_stacks import Place, Places, addresses_in, site_of
+from haloscope.profile.sites.call_stacks import SourceLocation, StackLocations, addresses_in, site_of
 from haloscope.profile.sites.symbols import (
     Address,
     Functions,
@@ -14,7 +14,7 @@ from haloscope.profile.sites.symbols import (
     Symbols,
     kept_symbols,
     modules_of,
-    resolved,
+    resolve_addresses,
 )
 from haloscope.profile.sites.system_libraries import is_library
 from haloscope.profile.store.profile_data import ProfileData
@@ -49,7 +49,7 @@ class SiteBook:
         """What is known of all addresses; of a module that nothing was kept of, its file is asked."""
         known = {module for module, _ in self.kept}
         left = [address for address in sorted(self.addresses) if address[0] not in known]
-        found = resolved(self.modules, left, self._ended()) if left else Symbols()
+        found = resolve_addresses(self.modules, left, self._ended()) if left else Symbols()
         return Symbols({**self.kept, **found.functions}, found.remarks)
 
     @cached_property
@@ -69,10 +69,10 @@ class SiteBook:
         return addresses_in(self.rows["stack"].unique())
 
     @cached_property
-    def places(self) -> dict[str, list[Place]]:
+    def places(self) -> dict[str, list[SourceLocation]]:
         """The places of each stack, the innermost first."""
         stacks = self.rows["stack"].unique().to_list()
-        known = Places(self.modules, self.symbols)
+        known = StackLocations(self.modules, self.symbols)
         return {stack: known.of(stack) for stack in stacks}
 
     def _ended(self) -> float | None:

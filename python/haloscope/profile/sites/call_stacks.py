@@ -11,7 +11,7 @@ from pathlib import PurePath
 from haloscope.profile.sites.symbols import Address, Module, Symbols
 from haloscope.profile.sites.system_libraries import is_c_library, is_library, is_library_source
 
-__all__ = ["Place", "Places", "addresses_in", "site_of"]
+__all__ = ["SourceLocation", "StackLocations", "addresses_in", "site_of"]
 
 # Frames that say file, line and function: Python's, and those of tools that keep no addresses.
 _NAMED = re.compile(r"(?:python|source)\t")
@@ -21,7 +21,7 @@ _MUSL_THREAD = re.compile(r"start(_c11)?")
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLocation:
     """Where in the source, or if that is not known in which file of code, a stack leads through."""
 
     function: str | None
@@ -50,15 +50,15 @@ def addresses_in(stacks: Iterable[str]) -> set[Address]:
     return {address for frame in frames if (address := _address(frame)) is not None}
 
 
-class Places:
+class StackLocations:
     """Of stacks, each frame of which is looked at once, as most stand in many of them."""
 
     def __init__(self, modules: Mapping[str, Module], symbols: Symbols) -> None:
         """Take what the frames name."""
         self._modules, self._symbols = modules, symbols
-        self._known: dict[str, list[Place]] = {}
+        self._known: dict[str, list[SourceLocation]] = {}
 
-    def of(self, stack: str) -> list[Place]:
+    def of(self, stack: str) -> list[SourceLocation]:
         """Return the places of a stack, the innermost first, with those that the compiler put into others.
 
         What starts a program or a thread is left out: all stacks would have it.
@@ -68,7 +68,7 @@ class Places:
             found.pop()
         return found
 
-    def _is_start(self, outermost: Place, called: Place) -> bool:
+    def _is_start(self, outermost: SourceLocation, called: SourceLocation) -> bool:
         """Return whether the outermost place of a stack starts the program or the thread.
 
         A C library without symbols is recognised by its file. The name of a function that it exports still
@@ -81,23 +81,23 @@ class Places:
         inside = called if module is not None and module.is_program else outermost
         return self._is_in_c_library(inside) and (inside.function is None or self._has_start_name(inside))
 
-    def _has_start_name(self, place: Place) -> bool:
+    def _has_start_name(self, place: SourceLocation) -> bool:
         name = place.function or ""
         if _START.fullmatch(name):
             return True
         return _MUSL_THREAD.fullmatch(name) is not None and self._is_in_c_library(place)
 
-    def _is_in_c_library(self, place: Place) -> bool:
+    def _is_in_c_library(self, place: SourceLocation) -> bool:
         module = self._modules.get(place.module)
         return module is not None and not module.is_program and is_c_library(module.path)
 
-    def _at(self, frame: str) -> list[Place]:
+    def _at(self, frame: str) -> list[SourceLocation]:
         if frame not in self._known:
             self._known[frame] = list(_places(frame, self._modules, self._symbols))
         return self._known[frame]
 
 
-def site_of(stack: Sequence[Place]) -> int:
+def site_of(stack: Sequence[SourceLocation]) -> int:
     """Return which place of a stack is the program's: the first one outside the libraries, else the first."""
     return next((index for index, place in enumerate(stack) if not place.is_library), 0)
 
@@ -110,7 +110,7 @@ def _address(frame: str) -> Address | None:
         return None
 
 
-def _places(frame: str, modules: Mapping[str, Module], symbols: Symbols) -> Iterator[Place]:
+def _places(frame: str, modules: Mapping[str, Module], symbols: Symbols) -> Iterator[SourceLocation]:
     if named := _NAMED.match(frame):
         yield _named(frame[named.end() :])
         return
@@ -118,20 +118,24 @@ def _places(frame: str, modules: Mapping[str, Module], symbols: Symbols) -> Iter
     module = modules.get(address[0]) if address is not None else None
     if address is None or module is None:
         # Generated code, or of a library that was not loaded any more.
-        yield Place(None, None, None, f"?+{frame.partition('+')[2]}" if address is not None else frame)
+        yield SourceLocation(
+            None, None, None, f"?+{frame.partition('+')[2]}" if address is not None else frame
+        )
         return
     code = f"{module.name}+0x{address[1]:x}"
     outside = is_library(module.path, module.is_program)
     functions = symbols.functions.get(address, ())
     for function, file, line in functions:
         included = file is not None and is_library_source(file)
-        yield Place(function, file, line if file is not None else None, code, outside or included, address[0])
+        yield SourceLocation(
+            function, file, line if file is not None else None, code, outside or included, address[0]
+        )
     if not functions:
-        yield Place(None, None, None, code, outside, address[0])
+        yield SourceLocation(None, None, None, code, outside, address[0])
 
 
-def _named(frame: str) -> Place:
+def _named(frame: str) -> SourceLocation:
     file, _, rest = frame.partition("\t")
     line, _, function = rest.partition("\t")
     number = int(line) if line.isdecimal() else 0
-    return Place(function, file, number, f"{PurePath(file).name}:{number}", is_library_source(file))
+    return SourceLocation(function, file, number, f"{PurePath(file).name}:{number}", is_library_source(file))

@@ -8,12 +8,12 @@ import polars as pl
 
 from haloscope.base.shown import shown_columns
 from haloscope.profile.sites.book import SiteBook
-from haloscope.profile.sites.call_stacks import Place, site_of
+from haloscope.profile.sites.call_stacks import SourceLocation, site_of
 from haloscope.profile.sites.readable import without_arguments
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.tree import Reduction, Scope, region_text
 
-__all__ = ["folded", "site_rows", "site_text", "sites"]
+__all__ = ["fold_stack", "site_rows", "site_text", "sites"]
 
 _SUMS: dict[str, Reduction] = dict.fromkeys(
     ("calls", "bytes", "time_total", "ranks", "time_squares", "parts"), "sum"
@@ -44,7 +44,7 @@ def site_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     return summed.with_columns(time_cv=_variation())
 
 
-def folded(stack: Sequence[Place]) -> str:
+def fold_stack(stack: Sequence[SourceLocation]) -> str:
     """Return a stack as one line, the outermost place first, as tools that draw flame graphs read it."""
     return ";".join(place.text.replace(";", ",") for place in reversed(stack))
 
@@ -55,11 +55,11 @@ def site_text(site: str, function: str | None) -> str:
     return region_text(site if is_said else f"{site} {without_arguments(function or '')}")
 
 
-def _places(known: dict[str, list[Place]]) -> pl.DataFrame:
+def _places(known: dict[str, list[SourceLocation]]) -> pl.DataFrame:
     rows = []
     for frames, stack in known.items():
         site = stack[site_of(stack)]
-        rows.append((frames, site.at, site.file, site.line, site.function, folded(stack)))
+        rows.append((frames, site.at, site.file, site.line, site.function, fold_stack(stack)))
     return pl.DataFrame(rows, schema={"frames": pl.String, **_PLACE}, orient="row")
 
 

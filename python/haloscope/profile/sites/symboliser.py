@@ -51,14 +51,14 @@ def ask(requests: Sequence[Request]) -> list[Answer]:
     """Return an answer to each request; one that brings down the reader has only a remark."""
     answers: list[Answer] = []
     while len(answers) < len(requests):
-        told = list(_told(requests[len(answers) :]))
+        told = list(_ask_child(requests[len(answers) :]))
         answers += told
         if len(answers) < len(requests):
             answers.append(Answer({}, "has debug information that cannot be read"))
     return answers
 
 
-def _told(requests: Sequence[Request]) -> Iterable[Answer]:
+def _ask_child(requests: Sequence[Request]) -> Iterable[Answer]:
     """Yield what one process answers until it ends."""
     if not sys.executable:
         return

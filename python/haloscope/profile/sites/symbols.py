@@ -13,7 +13,7 @@ from haloscope.profile.sites.symboliser import Function, Request, ask
 if TYPE_CHECKING:
     from haloscope.profile.store.profile_data import ProfileData
 
-__all__ = ["Address", "Functions", "Module", "Symbols", "kept_symbols", "modules_of", "resolved"]
+__all__ = ["Address", "Functions", "Module", "Symbols", "kept_symbols", "modules_of", "resolve_addresses"]
 
 Address = tuple[str, int]
 Functions = Mapping[Address, tuple[Function, ...]]
@@ -59,7 +59,9 @@ def kept_symbols(profile: ProfileData) -> Functions:
     return {address: tuple(functions) for address, functions in found.items()}
 
 
-def resolved(modules: Mapping[str, Module], addresses: Iterable[Address], ended: float | None) -> Symbols:
+def resolve_addresses(
+    modules: Mapping[str, Module], addresses: Iterable[Address], ended: float | None
+) -> Symbols:
     """Return what the modules' files say of return addresses.
 
     `ended` is when the program did, in seconds since 1970.

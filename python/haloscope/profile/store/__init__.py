@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from haloscope.profile.store.columns import REGION_COLUMNS as REGION_COLUMNS
     from haloscope.profile.store.columns import keys as keys
     from haloscope.profile.store.columns import reductions as reductions
-    from haloscope.profile.store.columns import said as said
-    from haloscope.profile.store.columns import typed as typed
+    from haloscope.profile.store.columns import replace_empty_text as replace_empty_text
+    from haloscope.profile.store.columns import type_columns as type_columns
     from haloscope.profile.store.format import ProfileFile as ProfileFile
     from haloscope.profile.store.head import read_info as read_info
     from haloscope.profile.store.hosts import Hosts as Hosts

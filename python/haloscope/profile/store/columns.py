@@ -23,8 +23,8 @@ __all__ = [
     "instance_columns",
     "keys",
     "reductions",
-    "said",
-    "typed",
+    "replace_empty_text",
+    "type_columns",
 ]
 
 # Of each table of the file the columns with their types, and those that every file has.
@@ -43,7 +43,9 @@ RANK_COLUMNS, REGION_COLUMNS = shown_columns("ranks"), shown_columns("regions")
 _TYPES = {"integer": pl.Int64, "real": pl.Float64, "string": pl.String}
 
 
-def typed(table: str, columns: Sequence[str], known: Mapping[str, pl.Series] | None = None) -> pl.DataFrame:
+def type_columns(
+    table: str, columns: Sequence[str], known: Mapping[str, pl.Series] | None = None
+) -> pl.DataFrame:
     """Return columns of a table of the file, those that are not `known` null; without `known` no rows."""
     kinds = {name: _TYPES[LAYOUT[table][name]] for name in columns}
     if known is None:
@@ -70,7 +72,7 @@ def reductions(table: str) -> dict[str, Reduction]:
     return {c.name: "max" if c.merge == "most" else "sum" for c in STORED[table] if c.merge != "key"}
 
 
-def said(*names: str) -> list[pl.Expr]:
+def replace_empty_text(*names: str) -> list[pl.Expr]:
     """Return columns of text with null for what says nothing: the file has no null."""
     return [pl.when(pl.col(name) != "").then(pl.col(name)).alias(name) for name in names]
 

@@ -21,7 +21,7 @@ from haloscope.base.schema import OPTIONAL
 from haloscope.profile.store.columns import LAYOUT, NEEDED
 from haloscope.profile.store.framing import HEADER_BYTES, DamageError
 
-__all__ = ["Chunk", "Column", "Directory", "most_memory", "parse"]
+__all__ = ["Chunk", "Directory", "StoredColumn", "most_memory", "parse"]
 
 PLAIN, SHUFFLED_ZLIB = 0, 1
 # DEFLATE cannot do better than 1032:1. A file that claims more rows is refused before they cost memory.
@@ -47,7 +47,7 @@ class Chunk(NamedTuple):
     encoding: int
 
 
-class Column(NamedTuple):
+class StoredColumn(NamedTuple):
     """One column: its type (`integer`, `real`, `string`), unit, and chunks in order."""
 
     name: str
@@ -60,7 +60,7 @@ class Column(NamedTuple):
         return sum([chunk.rows for chunk in self.chunks])
 
 
-Table = Mapping[str, Column]
+Table = Mapping[str, StoredColumn]
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,8 @@ def _tables(drafts: Mapping[str, _Draft], start: int) -> dict[str, Table]:
         parts = list(islice(made, len(draft.chunks)))
         columns = zip(*parts, strict=True) if parts else repeat((), len(draft.heads))
         tables[draft.name] = {
-            head[0]: Column(*head, tuple(pieces)) for head, pieces in zip(draft.heads, columns, strict=True)
+            head[0]: StoredColumn(*head, tuple(pieces))
+            for head, pieces in zip(draft.heads, columns, strict=True)
         }
     return tables
 

@@ -21,8 +21,8 @@ from zlib_ng import zlib_ng
 
 from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.base.errors import ProfileError
-from haloscope.profile.store.columns import LAYOUT, NEWER, typed
-from haloscope.profile.store.directory import PLAIN, Chunk, Column, Directory, most_memory, parse
+from haloscope.profile.store.columns import LAYOUT, NEWER, type_columns
+from haloscope.profile.store.directory import PLAIN, Chunk, Directory, StoredColumn, most_memory, parse
 from haloscope.profile.store.framing import (
     HEADER_BYTES,
     TRAILER_BYTES,
@@ -71,7 +71,7 @@ class ProfileFile:
         return self._directory.strings
 
     @property
-    def tables(self) -> Mapping[str, Mapping[str, Column]]:
+    def tables(self) -> Mapping[str, Mapping[str, StoredColumn]]:
         """All tables and columns, by name."""
         return self._directory.tables
 
@@ -103,10 +103,10 @@ class ProfileFile:
         than the file are null. Raises `ProfileError`.
         """
         if table not in self.tables:
-            return typed(table, columns)
+            return type_columns(table, columns)
         known = [name for name in columns if name in self.tables[table] or name not in NEWER]
         arrays = self.columns(table, known)
-        return typed(table, columns, {name: self._series(table, name, arrays[name]) for name in known})
+        return type_columns(table, columns, {name: self._series(table, name, arrays[name]) for name in known})
 
     def _series(self, table: str, name: str, array: Integers | Floats) -> pl.Series:
         kind = LAYOUT[table][name]
@@ -228,7 +228,7 @@ class ProfileFile:
             raise DamageError("the checksum of its directory is wrong")
         return parse(content, start)
 
-    def _load_small(self, wanted: Sequence[Column]) -> list[Integers | Floats]:
+    def _load_small(self, wanted: Sequence[StoredColumn]) -> list[Integers | Floats]:
         """Return columns that lie side by side: read at once, and unpacked once where they are alike."""
         chunks = [chunk for column in wanted for chunk in column.chunks]
         first = min((chunk.offset for chunk in chunks), default=0)
@@ -245,14 +245,14 @@ class ProfileFile:
             loaded.append(self._typed(column, parts))
         return loaded
 
-    def _load(self, column: Column) -> Integers | Floats:
+    def _load(self, column: StoredColumn) -> Integers | Floats:
         return self._typed(column, [self._load_chunk(chunk, column.name) for chunk in column.chunks])
 
-    def _typed(self, column: Column, parts: list[Integers]) -> Integers | Floats:
+    def _typed(self, column: StoredColumn, parts: list[Integers]) -> Integers | Floats:
         values = _joined(parts)
         if column.type == "real":
             return values.view(np.float64)
-        if column.type == "string" and not _within(values, len(self.strings)):
+        if column.type == "string" and not _are_within(values, len(self.strings)):
             raise DamageError(f"column {column.name} names a string that is not there")
         return values
 
@@ -266,7 +266,7 @@ def _joined(parts: list[Integers]) -> Integers:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def _within(indices: Integers, length: int) -> bool:
+def _are_within(indices: Integers, length: int) -> bool:
     return not len(indices) or bool(indices.min() >= 0 and indices.max() < length)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.arrays import Flags, Integers
-from haloscope.base.errors import UsageError, printable, shortened
+from haloscope.base.errors import UsageError, printable, shorten_text
 from haloscope.profile.store.framing import DamageError
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "Reduction",
     "RegionTree",
     "Scope",
-    "joined",
+    "join_path",
     "no_region",
     "parts",
     "region_text",
@@ -39,18 +39,18 @@ _MOST_NAME_CHARACTERS = 1 << 27
 _MOST_KEPT = 1 << 10  # paths of a tree that is kept for the next profile
 
 
-def escaped(name: str) -> str:
+def escape_name(name: str) -> str:
     """Return a region's name as it stands in paths."""
     return rf"\{name}" if name == PROGRAM else re.sub(r"([/\\])", r"\\\1", name)
 
 
-def joined(names: Sequence[str]) -> str:
+def join_path(names: Sequence[str]) -> str:
     """Return the path of a region, given the names on the way to it below the program."""
-    return "/".join(map(escaped, names)) if names else PROGRAM
+    return "/".join(map(escape_name, names)) if names else PROGRAM
 
 
 def parts(path: str) -> list[str]:
-    """Return the names that `joined` made `path` of."""
+    """Return the names that `join_path` made `path` of."""
     if path == PROGRAM:
         return []
     found = re.findall(r"(?:^|/)((?:[^/\\]|\\.)*)", path, re.DOTALL)
@@ -59,7 +59,7 @@ def parts(path: str) -> list[str]:
 
 def region_text(name: str) -> str:
     """Return a name or path as people see it: on one line, the middle of a long one left out."""
-    return printable(shortened(name, _MOST_SHOWN))
+    return printable(shorten_text(name, _MOST_SHOWN))
 
 
 class RegionTree:
@@ -74,7 +74,7 @@ class RegionTree:
             raise DamageError("its table paths has a region before the one that holds it")
         self.names = list(names)
         # As they stand in paths.
-        self._steps = [names[0], *map(escaped, names[1:])]
+        self._steps = [names[0], *map(escape_name, names[1:])]
         self.parents = parents
         self.communication = communication.astype(bool)
         self.full_names = self._full_names()
@@ -162,11 +162,11 @@ def region_tree(names: Sequence[str], parents: Integers, communication: Integers
     """Return the tree of rows of paths. Many runs of one program have one. Raises `DamageError`."""
     if len(names) > _MOST_KEPT:
         return RegionTree(names, parents, communication)
-    return _kept(tuple(names), parents.tobytes(), communication.tobytes())
+    return _build_tree(tuple(names), parents.tobytes(), communication.tobytes())
 
 
 @lru_cache(maxsize=64)
-def _kept(names: tuple[str, ...], parents: bytes, communication: bytes) -> RegionTree:
+def _build_tree(names: tuple[str, ...], parents: bytes, communication: bytes) -> RegionTree:
     return RegionTree(
         names, np.frombuffer(parents, dtype=np.int64), np.frombuffer(communication, dtype=np.int64)
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from haloscope.profile.tables.information import said_texts as said_texts
     from haloscope.profile.tables.instances import QUANTITIES as QUANTITIES
     from haloscope.profile.tables.instances import Instances as Instances
-    from haloscope.profile.tables.instances import Series as Series
+    from haloscope.profile.tables.instances import InstanceSeries as InstanceSeries
     from haloscope.profile.tables.ranks import rank_rows as rank_rows
     from haloscope.profile.tables.ranks import region_rows as region_rows
     from haloscope.profile.tables.table_builders import TABLES as TABLES

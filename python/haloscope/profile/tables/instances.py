@@ -17,7 +17,7 @@ from haloscope.profile.kernels import native_library
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.profile_data import ProfileData
 
-__all__ = ["QUANTITIES", "Instances", "Series"]
+__all__ = ["QUANTITIES", "InstanceSeries", "Instances"]
 
 # How many bytes of an instance, from the lowest one on, are needed to compute a quantity:
 # three for the duration, three for the gap before it, two for the share of waiting.
@@ -68,7 +68,7 @@ class _Part:
 
 
 @dataclass(frozen=True)
-class Series:
+class InstanceSeries:
     """Rows of the table `series`: on which path, rank and thread how many instances follow."""
 
     profile: ProfileData
@@ -79,7 +79,7 @@ class Series:
     firsts: Integers  # rows of the table `instances`
 
     @classmethod
-    def of(cls, profile: ProfileData, chosen: Flags | None = None) -> Series:
+    def of(cls, profile: ProfileData, chosen: Flags | None = None) -> InstanceSeries:
         """Return all rows, or those of the paths `chosen`. Raises `DamageError`."""
         frame = profile.frame("series", ["path", "rank", "instance", "instances"])
         paths, ranks, numbers, counts = (column.to_numpy() for column in frame)
@@ -170,7 +170,7 @@ class Instances:
 
     def __init__(self, profile: ProfileData, region: str) -> None:
         """Take the instances of `region`. Raises `UsageError` if it has none, or names several paths."""
-        series = Series.of(profile, profile.regions.matching(region))
+        series = InstanceSeries.of(profile, profile.regions.matching(region))
         self.path = _only_path(profile, region, series)
         self.ranks, rows = np.unique(series.ranks, return_inverse=True)
         self.counts = np.zeros(len(self.ranks), dtype=np.int64)
@@ -217,7 +217,7 @@ class Instances:
         return matrix
 
 
-def _only_path(profile: ProfileData, region: str, series: Series) -> str:
+def _only_path(profile: ProfileData, region: str, series: InstanceSeries) -> str:
     names: list[str] = [profile.regions.full_names[path] for path in np.unique(series.paths).tolist()]
     if not names:
         raise UsageError(f"no instances of {region!r} were kept; run the program with --series {region!r}")

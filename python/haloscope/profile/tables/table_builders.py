@@ -9,7 +9,7 @@ import polars as pl
 from haloscope.base.errors import UsageError
 from haloscope.base.shown import shown_columns
 from haloscope.profile import sites, trace, waiting
-from haloscope.profile.store.columns import LAYOUT, keys, reductions, said
+from haloscope.profile.store.columns import LAYOUT, keys, reductions, replace_empty_text
 from haloscope.profile.store.info_keys import TRACE_TABLES
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.trace_tables import CLOCKS
@@ -17,7 +17,7 @@ from haloscope.profile.store.tree import Reduction, Scope
 from haloscope.profile.tables.binding import binding
 from haloscope.profile.tables.efficiencies import pop
 from haloscope.profile.tables.information import info
-from haloscope.profile.tables.instances import QUANTITIES, Series
+from haloscope.profile.tables.instances import QUANTITIES, InstanceSeries
 from haloscope.profile.tables.ranks import ranks, regions
 
 __all__ = ["TABLES", "build", "call_rows"]
@@ -32,20 +32,20 @@ def series(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
     A value called like a column of the table gets `_value` after its name.
     """
-    instances = _instances(Series.of(profile, scope.chosen))
+    instances = _instances(InstanceSeries.of(profile, scope.chosen))
     values = scope.wanted(profile.frame("values"))
     if len(values):
-        instances = instances.join(_wide(values), on=_KEYS, how="full", coalesce=True)
+        instances = instances.join(_pivot_values(values), on=_KEYS, how="full", coalesce=True)
     return scope.named(instances, ["rank", "instance"])
 
 
-def _instances(series: Series) -> pl.DataFrame:
+def _instances(series: InstanceSeries) -> pl.DataFrame:
     seconds = {name: series.seconds(name) for name in QUANTITIES}
     finite = [pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in QUANTITIES]
     return pl.DataFrame({**series.keys(), **seconds}).with_columns(finite)
 
 
-def _wide(values: pl.DataFrame) -> pl.DataFrame:
+def _pivot_values(values: pl.DataFrame) -> pl.DataFrame:
     names = values["name"].unique(maintain_order=True).to_list()
     renamed = values.with_columns(values["name"].replace(_free_names(names)))
     return renamed.pivot("name", index=_KEYS, values="value", aggregate_function="last")
@@ -98,7 +98,7 @@ def call_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
         more: dict[str, Reduction] = {"chunks": "sum", "helpers": "sum"}
         copied = scope.reduced(named, keys("calls"), reductions("calls") | more)
         rows = pl.concat([rows, copied], how="diagonal")
-    return rows.with_columns(said("memory"))
+    return rows.with_columns(replace_empty_text("memory"))
 
 
 def _sites(profile: ProfileData, scope: Scope) -> pl.DataFrame:
@@ -126,7 +126,7 @@ def sizes(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     There is a last column `bytes_upper` only if some row is a range and not one exact size.
     """
     rows = scope.reduced(profile.frame("sizes", list(LAYOUT["sizes"])), keys("sizes"), reductions("sizes"))
-    named = scope.named(rows.with_columns(said("memory")), keys("sizes"))
+    named = scope.named(rows.with_columns(replace_empty_text("memory")), keys("sizes"))
     if (named["bytes"] == named["bytes_upper"]).all():
         return named.drop("bytes_upper")
     return named.select(pl.exclude("bytes_upper"), "bytes_upper")
@@ -153,7 +153,7 @@ def collectives(profile: ProfileData, scope: Scope) -> pl.DataFrame:
         return scope.named(rows, keys("collectives"))
     theirs = scope.reduced(nccl, keys("nccl"), reductions("nccl"))
     more = ("algorithm", "protocol", "channels")
-    both = pl.concat([rows, theirs.with_columns(said("algorithm", "protocol"))], how="diagonal")
+    both = pl.concat([rows, theirs.with_columns(replace_empty_text("algorithm", "protocol"))], how="diagonal")
     return scope.named(both.select(*rows.columns, *more), [*keys("collectives"), *more])
 
 

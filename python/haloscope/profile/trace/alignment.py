@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.arrays import Floats, Integers
-from haloscope.profile.trace.events import Events, Kind
+from haloscope.profile.trace.events import Kind, TraceEvents
 
-__all__ = ["MOVED", "Aligned", "aligned"]
+__all__ = ["MOVED", "Aligned", "align_events"]
 
 _CHANNEL = ["source", "dest", "tag", "communicator"]
 _WINDOWS = 64
@@ -31,13 +31,13 @@ class Aligned:
     how many, and the longest way in nanoseconds.
     """
 
-    events: Events
+    events: TraceEvents
     shifts: dict[int, Floats]
     moved: pl.DataFrame
 
 
-def aligned(
-    events: Events, machines: Integers, sends: pl.DataFrame, receives: pl.DataFrame, lost: pl.Series
+def align_events(
+    events: TraceEvents, machines: Integers, sends: pl.DataFrame, receives: pl.DataFrame, lost: pl.Series
 ) -> Aligned:
     """Return the events so that no message arrives before it was sent.
 
@@ -62,7 +62,7 @@ def aligned(
 
 
 def _messages(
-    events: Events, sends: pl.DataFrame, receives: pl.DataFrame, lost: pl.Series
+    events: TraceEvents, sends: pl.DataFrame, receives: pl.DataFrame, lost: pl.Series
 ) -> tuple[Integers, Integers]:
     """Return the rows of `events` in which messages were sent, and those in which they had arrived."""
     number = pl.int_range(pl.len()).over(_CHANNEL).alias("number")
@@ -106,11 +106,11 @@ def _shifts(times: Integers, machine: Integers, sent: Integers, arrived: Integer
         into, out = (there == of) & np.isin(here, known), (here == of) & np.isin(there, known)
         np.maximum.at(least, window[into], other[into] - room[into])
         np.minimum.at(most, window[out], other[out] + room[out])
-        shifts[of] = _within(least, most)
+        shifts[of] = _choose_shifts(least, most)
     return shifts
 
 
-def _within(least: Floats, most: Floats) -> Floats:
+def _choose_shifts(least: Floats, most: Floats) -> Floats:
     """Return a shift for each window: the nearest to 0 that messages of both directions allow.
 
     Between such windows it is what lies between, as far as messages of one direction allow.
@@ -166,7 +166,7 @@ def _in_order(times: Integers, threads: Integers, sent: Integers, arrived: Integ
         times = _rising(times, threads)
 
 
-def _moved(events: Events, way: Integers) -> pl.DataFrame:
+def _moved(events: TraceEvents, way: Integers) -> pl.DataFrame:
     kinds = events.of("kind")
     own = np.flatnonzero((way > 0) & np.isin(kinds, (Kind.CALL, Kind.ENTER, Kind.LEAVE)))
     frame = pl.DataFrame({"rank": events.ranks[events.where[own]], "way": way[own]})

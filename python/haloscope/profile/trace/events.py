@@ -13,7 +13,7 @@ from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.trace.thread_structure import Structures, words_to_bytes
 from haloscope.profile.trace.trace_times import Clocks, read_times
 
-__all__ = ["BEGUN", "Action", "Events", "Kind", "read_events"]
+__all__ = ["BEGUN", "Action", "Kind", "TraceEvents", "read_events"]
 
 
 class Kind:
@@ -35,7 +35,7 @@ BEGUN = (Action.BEGUN_SEND, Action.POSTED, Action.BEGUN_COLLECTIVE)
 
 
 @dataclass(frozen=True)
-class Events:
+class TraceEvents:
     """All events by rank and thread, in the order in which they happened; arrays of one length.
 
     `symbol` are rows of `symbols`, `where` rows of `ranks` and `threads`: which thread it was. `begin` and
@@ -59,7 +59,7 @@ class Events:
         return values
 
 
-def read_events(profile: ProfileData, clocks: Clocks) -> Events:
+def read_events(profile: ProfileData, clocks: Clocks) -> TraceEvents:
     """Return the events of a profile with a trace, with the times of its `clocks`. Raises `DamageError`."""
     structures, times = Structures(profile), read_times(profile)
     kinds = structures.symbols["kind"].to_numpy()
@@ -90,7 +90,7 @@ def read_events(profile: ProfileData, clocks: Clocks) -> Events:
     where = np.repeat(np.arange(len(threads)), [len(symbol) for symbol in symbols])
     symbol = _joined(symbols)
     is_call = kinds[symbol] == Kind.CALL
-    return Events(
+    return TraceEvents(
         structures.symbols,
         symbol,
         where,

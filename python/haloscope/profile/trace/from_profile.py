@@ -9,10 +9,10 @@ from haloscope.base.arrays import Integers
 from haloscope.base.errors import UsageError
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.trace_tables import CALLS, REGIONS, Trace
-from haloscope.profile.trace.alignment import aligned
+from haloscope.profile.trace.alignment import align_events
 from haloscope.profile.trace.clock_rows import clock_rows
 from haloscope.profile.trace.communicators import Communicators
-from haloscope.profile.trace.events import Action, Events, Kind, read_events
+from haloscope.profile.trace.events import Action, Kind, TraceEvents, read_events
 from haloscope.profile.trace.messages import Requests, collectives, receives, sends
 from haloscope.profile.trace.trace_times import Clocks
 
@@ -34,7 +34,7 @@ def _recorded(profile: ProfileData) -> Trace:
     requests = Requests(events)
     lost = clocks.frame.select("rank", "lost").filter(pl.col("lost") > 0)
     sent, received = (of(events, requests, communicators) for of in (sends, receives))
-    found = aligned(events, clocks.machines(events.ranks), sent, received, lost["rank"].cast(pl.Int32))
+    found = align_events(events, clocks.machines(events.ranks), sent, received, lost["rank"].cast(pl.Int32))
     return Trace(
         calls=_calls(found.events, requests),
         regions=_regions(found.events),
@@ -49,7 +49,7 @@ def _recorded(profile: ProfileData) -> Trace:
     )
 
 
-def _calls(events: Events, requests: Requests) -> pl.DataFrame:
+def _calls(events: TraceEvents, requests: Requests) -> pl.DataFrame:
     is_call = events.of("kind") == Kind.CALL
     symbols, where = events.symbol[is_call], events.where[is_call]
     counted = events.symbols.select(pl.col("call").cast(pl.Categorical), pl.col("path").cast(pl.Int32))
@@ -68,7 +68,7 @@ def _calls(events: Events, requests: Requests) -> pl.DataFrame:
     )
 
 
-def _bytes(events: Events, requests: Requests, calls: Integers) -> Integers:
+def _bytes(events: TraceEvents, requests: Requests, calls: Integers) -> Integers:
     """Return the bytes of calls, whose symbols are given: their own and those of their parts, −1 for none."""
     has_none = events.symbols["action"].to_numpy()[calls] == 0
     parts = np.flatnonzero((events.of("action") == Action.COMPLETED_RECEIVE) & (events.call >= 0))
@@ -81,7 +81,7 @@ def _bytes(events: Events, requests: Requests, calls: Integers) -> Integers:
     return np.where(has_none & (total == 0), -1, total)
 
 
-def _regions(events: Events) -> pl.DataFrame:
+def _regions(events: TraceEvents) -> pl.DataFrame:
     """Return the visits of regions; one that was never left lasts until the last event of its thread."""
     kinds = events.of("kind")
     place = np.flatnonzero((kinds == Kind.ENTER) | (kinds == Kind.LEAVE))

@@ -11,7 +11,7 @@ import polars as pl
 from haloscope.base.arrays import Flags, Integers
 from haloscope.profile.store.trace_tables import COLLECTIVES, RECEIVES, SENDS
 from haloscope.profile.trace.communicators import Communicators
-from haloscope.profile.trace.events import BEGUN, Action, Events, Kind
+from haloscope.profile.trace.events import BEGUN, Action, Kind, TraceEvents
 
 __all__ = ["Requests", "collectives", "operation", "receives", "sends"]
 
@@ -25,7 +25,7 @@ class Requests:
     does, −1 where nothing did. `as_posted` are the receives that got what they asked for.
     """
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: TraceEvents) -> None:
         self.action = events.of("action")
         place = np.arange(len(self.action))
         is_begin = np.isin(self.action, BEGUN)
@@ -48,7 +48,7 @@ class Requests:
         self.cancelled[done] = self.action[self.completion[done]] == Action.CANCELLED
 
 
-def _numbers(events: Events, is_begin: Flags) -> Integers:
+def _numbers(events: TraceEvents, is_begin: Flags) -> Integers:
     """Return for each event how many requests its thread had begun by then."""
     steps = is_begin.astype(np.int64)
     lost = events.of("kind") == Kind.LOST
@@ -61,7 +61,7 @@ def _numbers(events: Events, is_begin: Flags) -> Integers:
     return counted
 
 
-def _named(events: Events, ended: Integers, numbers: Integers) -> Integers:
+def _named(events: TraceEvents, ended: Integers, numbers: Integers) -> Integers:
     """Return the keys of the requests that are completed, −1 if they are of a thread that is not there."""
     request, thread = events.of("request")[ended], events.of("thread")[ended]
     where = events.where[ended].copy()
@@ -75,14 +75,14 @@ def _named(events: Events, ended: Integers, numbers: Integers) -> Integers:
     return np.where((where >= 0) & (number > 0), where << _THREAD_BITS | number, -1)
 
 
-def sends(events: Events, requests: Requests, communicators: Communicators) -> pl.DataFrame:
+def sends(events: TraceEvents, requests: Requests, communicators: Communicators) -> pl.DataFrame:
     """Return the messages sent, in the order in which they were started."""
     is_send = (requests.action == Action.SENT) | (requests.action == Action.BEGUN_SEND)
     started = np.flatnonzero(is_send & ~requests.cancelled)
     return _messages(events, requests, communicators, started, started, SENDS)
 
 
-def receives(events: Events, requests: Requests, communicators: Communicators) -> pl.DataFrame:
+def receives(events: TraceEvents, requests: Requests, communicators: Communicators) -> pl.DataFrame:
     """Return the messages received, in the order in which the receives were posted."""
     is_receive = (requests.action == Action.RECEIVED) | (requests.action == Action.POSTED)
     came = requests.completion >= 0
@@ -97,7 +97,7 @@ def receives(events: Events, requests: Requests, communicators: Communicators) -
 
 
 def _messages(
-    events: Events,
+    events: TraceEvents,
     requests: Requests,
     communicators: Communicators,
     started: Integers,
@@ -130,7 +130,7 @@ def operation(call: str) -> str:
     return begun[1].upper() + begun[2] if begun else name
 
 
-def collectives(events: Events, requests: Requests, communicators: Communicators) -> pl.DataFrame:
+def collectives(events: TraceEvents, requests: Requests, communicators: Communicators) -> pl.DataFrame:
     """Return the parts that ranks took in collectives."""
     started = np.flatnonzero(
         (requests.action == Action.COLLECTIVE) | (requests.action == Action.BEGUN_COLLECTIVE)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from haloscope.profile.waiting.graph import tape as tape
     from haloscope.profile.waiting.timeline import Timeline as Timeline
     from haloscope.profile.waiting.tolerance import Pieces as Pieces
+    from haloscope.profile.waiting.tolerance import find_length_without_waiting as find_length_without_waiting
+    from haloscope.profile.waiting.tolerance import find_tolerance as find_tolerance
     from haloscope.profile.waiting.tolerance import pieces as pieces
-    from haloscope.profile.waiting.tolerance import tolerated as tolerated
-    from haloscope.profile.waiting.tolerance import without as without
-    from haloscope.profile.waiting.wait_analysis import Analysis as Analysis
+    from haloscope.profile.waiting.wait_analysis import WaitAnalysis as WaitAnalysis
     from haloscope.profile.waiting.wait_analysis import analyse_waiting as analyse_waiting
     from haloscope.profile.waiting.wait_tables import wait_table as wait_table
 

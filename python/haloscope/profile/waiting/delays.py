@@ -35,8 +35,8 @@ def delay_costs(timeline: Timeline, cut: Stretches, waits: pl.DataFrame, matches
     order = np.lexsort((-timeline.end[calls], -timeline.begin[causes]))
     calls, causes = np.ascontiguousarray(calls[order]), causes[order]
     since_here, since_there = _last_synchronised(timeline, matches, calls, causes)
-    here = _between(timeline, cut, since_here, calls)
-    there = _between(timeline, cut, since_there, causes)
+    here = _stretches_between(timeline, cut, since_here, calls)
+    there = _stretches_between(timeline, cut, since_there, causes)
     late, path = timeline.location[causes], timeline.path[causes]
     shape = (len(timeline.locations), timeline.paths)
     direct, indirect = np.zeros(shape), np.zeros(shape)
@@ -62,7 +62,7 @@ def delay_costs(timeline: Timeline, cut: Stretches, waits: pl.DataFrame, matches
     return rows.group_by("path", "rank").sum().sort("path", "rank")
 
 
-def _between(timeline: Timeline, cut: Stretches, since: Integers, until: Integers) -> Integers:
+def _stretches_between(timeline: Timeline, cut: Stretches, since: Integers, until: Integers) -> Integers:
     """Return the stretches after the call `since` (-1: all) and before the call `until`, (waits, 2)."""
     first = cut.first[timeline.location[until]]
     begin = np.where(since < 0, first, cut.after_call[np.maximum(since, 0)]) if len(cut.after_call) else first

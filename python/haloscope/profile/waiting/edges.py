@@ -11,7 +11,7 @@ from haloscope.base.arrays import Integers
 from haloscope.profile.trace import Trace
 from haloscope.profile.waiting.dependencies import Dependencies
 from haloscope.profile.waiting.graph import Edges
-from haloscope.profile.waiting.injected import injected
+from haloscope.profile.waiting.injected import place_injected_units
 from haloscope.profile.waiting.states import awaited_calls
 from haloscope.profile.waiting.timeline import Timeline
 
@@ -51,7 +51,7 @@ def as_recorded(
     units = gets["bytes" if unit == "byte" else "latencies"].to_numpy()
     own = timeline.end - last_arrival
     found = _edges(timeline, depends, gets, weight, units, own)
-    return injected(found, timeline, depends, gets) if is_injected else found
+    return place_injected_units(found, timeline, depends, gets) if is_injected else found
 
 
 def ideal(timeline: Timeline, depends: Dependencies) -> Edges:

@@ -11,10 +11,12 @@ from haloscope.profile.waiting.dependencies import Dependencies
 from haloscope.profile.waiting.graph import Edges
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["injected"]
+__all__ = ["place_injected_units"]
 
 
-def injected(edges: Edges, timeline: Timeline, depends: Dependencies, gets: pl.DataFrame) -> Edges:
+def place_injected_units(
+    edges: Edges, timeline: Timeline, depends: Dependencies, gets: pl.DataFrame
+) -> Edges:
     """Return `edges` with the units where the injector has them; `gets` is what those of `edges` are of.
 
     A message arrives a latency after it was sent, or when it did in the run, if that is later. Who gets data

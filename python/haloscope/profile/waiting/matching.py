@@ -8,7 +8,7 @@ import polars as pl
 
 from haloscope.profile.trace import Trace
 
-__all__ = ["Matches", "matched"]
+__all__ = ["Matches", "match_trace"]
 
 # Whose data goes to whom, by the collective's name without MPI_, I and v.
 _TO_ALL_FROM_ALL = "Allgather Allreduce Alltoall Alltoallw Reduce_scatter Reduce_scatter_block".split()
@@ -40,7 +40,7 @@ class Matches:
     unmatched: dict[str, int]
 
 
-def matched(trace: Trace) -> Matches:
+def match_trace(trace: Trace) -> Matches:
     """Return the messages and collectives of a trace."""
     messages, lost = _messages(trace)
     parts, lost_parts = _parts(trace)

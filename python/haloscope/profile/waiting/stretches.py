@@ -85,13 +85,15 @@ def stretches(timeline: Timeline, waits: pl.DataFrame) -> Stretches:
     waited = np.zeros(calls, dtype=np.int64)
     is_wait = waits["cause"].to_numpy() >= 0
     waited[waits["call"].to_numpy()[is_wait]] = waits["time"].to_numpy()[is_wait]
-    begin, end, path = (_whole(timeline.visits[name].to_numpy()) for name in ("begin", "end", "path"))
+    begin, end, path = (
+        _make_contiguous(timeline.visits[name].to_numpy()) for name in ("begin", "end", "path")
+    )
     given: Sequence[AnyArray] = [
         timeline.first_call,
-        _whole(timeline.begin),
-        _whole(timeline.end),
+        _make_contiguous(timeline.begin),
+        _make_contiguous(timeline.end),
         waited,
-        _whole(timeline.path),
+        _make_contiguous(timeline.path),
         timeline.first_visit,
         begin,
         end,
@@ -114,5 +116,5 @@ def stretches(timeline: Timeline, waits: pl.DataFrame) -> Stretches:
     return made.shortened(int(made.first[-1]))
 
 
-def _whole(array: AnyArray) -> AnyArray:
+def _make_contiguous(array: AnyArray) -> AnyArray:
     return np.ascontiguousarray(array)

@@ -16,7 +16,7 @@ import numpy as np
 from haloscope.base.arrays import Bytes, Flags, Floats
 from haloscope.profile.waiting.graph import ABSENT, COUNTED, Question, Tape
 
-__all__ = ["Pieces", "pieces", "tolerated", "without"]
+__all__ = ["Pieces", "find_length_without_waiting", "find_tolerance", "pieces"]
 
 # Of what a run takes: replays that differ by less are of one line.
 _SAME = 1e-12
@@ -107,7 +107,7 @@ def _joined(known: list[_Line], end: float, is_whole: bool) -> Pieces:
     return Pieces(np.array(begins), np.array(times), np.array(slopes), end, is_whole)
 
 
-def tolerated(tape: Tape, masks: Sequence[Flags], longer: Sequence[float]) -> tuple[Floats, Floats]:
+def find_tolerance(tape: Tape, masks: Sequence[Flags], longer: Sequence[float]) -> tuple[Floats, Floats]:
     """Return what can be added for each unit of edges in each mask until the run is longer by these shares.
 
     `masks` are (groups,) each. The first array, (masks, longer), is in ns, infinite where nothing matters;
@@ -135,7 +135,7 @@ def tolerated(tape: Tape, masks: Sequence[Flags], longer: Sequence[float]) -> tu
     return most, slopes
 
 
-def without(tape: Tape, masks: Sequence[Flags]) -> Floats:
+def find_length_without_waiting(tape: Tape, masks: Sequence[Flags]) -> Floats:
     """Return the run's length (ns) if in the groups of a mask nobody waited, (masks,)."""
     if not masks:
         return np.empty(0)

@@ -18,18 +18,18 @@ from haloscope.profile.waiting.dependencies import Dependencies, dependencies
 from haloscope.profile.waiting.edges import Unit, as_recorded, ideal
 from haloscope.profile.waiting.efficiency import Efficiency, efficiency
 from haloscope.profile.waiting.graph import Edges, Tape, tape
-from haloscope.profile.waiting.matching import Matches, matched
+from haloscope.profile.waiting.matching import Matches, match_trace
 from haloscope.profile.waiting.states import wait_states
 from haloscope.profile.waiting.stretches import Stretches, stretches
 from haloscope.profile.waiting.timeline import Timeline
-from haloscope.profile.waiting.tolerance import Pieces, pieces, tolerated, without
+from haloscope.profile.waiting.tolerance import Pieces, find_length_without_waiting, find_tolerance, pieces
 
-__all__ = ["Analysis", "analyse_waiting"]
+__all__ = ["WaitAnalysis", "analyse_waiting"]
 
 _NANOSECONDS = 1e9
 
 
-class Analysis:
+class WaitAnalysis:
     """Wait states, their causes, the critical path, efficiencies and the tolerance of latency of one trace.
 
     Times are seconds, `path` a row of the trace's `paths`, without the regions inside. Nothing is worked out
@@ -124,7 +124,7 @@ class Analysis:
         `units`: how many latencies, or bytes, of it are on the critical path; `most_0`, `most_1`, …: what can
         be added to each until the run takes longer by these shares (s; null: any).
         """
-        most, slopes = tolerated(self._tape(unit), regions, longer)
+        most, slopes = find_tolerance(self._tape(unit), regions, longer)
         columns = {
             f"most_{i}": [None if np.isinf(x) else x / _NANOSECONDS for x in most[:, i]]
             for i in range(len(longer))
@@ -133,7 +133,7 @@ class Analysis:
 
     def without_waiting(self, regions: Sequence[Flags]) -> Floats:
         """Return how long the run would take (s) if nobody waited in a region, for each of some masks."""
-        return without(self._tape("latency"), regions) / _NANOSECONDS
+        return find_length_without_waiting(self._tape("latency"), regions) / _NANOSECONDS
 
     def graph(self, unit: Unit = "latency") -> Edges:
         """Return the event graph, whose longest path takes as long as the run did."""
@@ -171,7 +171,7 @@ class Analysis:
     @cached_property
     def matches(self) -> Matches:
         """Which send belongs to which receive, and who took part in which collective."""
-        return matched(self.trace)
+        return match_trace(self.trace)
 
     @cached_property
     def _depends(self) -> Dependencies:
@@ -196,6 +196,6 @@ class Analysis:
         return tape(self.timeline, ideal(self.timeline, self._depends))
 
 
-def analyse_waiting(profile: ProfileData) -> Analysis:
+def analyse_waiting(profile: ProfileData) -> WaitAnalysis:
     """Return the analysis of the trace of a profile. Raises `UsageError` without one, `ProfileError`."""
-    return Analysis(read_trace(profile))
+    return WaitAnalysis(read_trace(profile))

@@ -11,7 +11,7 @@ from haloscope.base.arrays import Flags
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.tree import Scope
 from haloscope.profile.waiting.edges import Unit
-from haloscope.profile.waiting.wait_analysis import Analysis, analyse_waiting
+from haloscope.profile.waiting.wait_analysis import WaitAnalysis, analyse_waiting
 
 __all__ = ["wait_table"]
 
@@ -34,14 +34,14 @@ def wait_table(name: str, profile: ProfileData, scope: Scope) -> pl.DataFrame:
     )
 
 
-def _waits(analysis: Analysis, scope: Scope) -> pl.DataFrame:
+def _waits(analysis: WaitAnalysis, scope: Scope) -> pl.DataFrame:
     rows = scope.reduced(analysis.waits, ["kind"], {"waits": "sum", "time": "sum", "time_max": "max"})
     share = pl.col("time") / pl.col("time").sum().over("path")
     rows = rows.with_columns(share.fill_nan(None).alias("share")).rename({"time": "time_total"})
     return scope.named(rows, ["time_total", "kind"], [True, False])
 
 
-def _wait_pairs(analysis: Analysis, scope: Scope) -> pl.DataFrame:
+def _wait_pairs(analysis: WaitAnalysis, scope: Scope) -> pl.DataFrame:
     found = analysis.waits.filter(pl.col("partner").is_not_null())
     rows = scope.reduced(
         found, ["kind", "rank", "partner"], {"waits": "sum", "time": "sum", "time_max": "max"}
@@ -49,19 +49,19 @@ def _wait_pairs(analysis: Analysis, scope: Scope) -> pl.DataFrame:
     return scope.named(rows, ["time", "kind", "rank", "partner"], [True, False, False, False])
 
 
-def _delays(analysis: Analysis, scope: Scope) -> pl.DataFrame:
+def _delays(analysis: WaitAnalysis, scope: Scope) -> pl.DataFrame:
     rows = scope.reduced(analysis.delays, ["rank"], {"cost": "sum", "direct": "sum", "indirect": "sum"})
     share = pl.col("cost") / analysis.delays["cost"].sum()
     return scope.named(rows.with_columns(share.alias("share")), ["cost", "rank"], [True, False])
 
 
-def _critical_path(analysis: Analysis, scope: Scope) -> pl.DataFrame:
+def _critical_path(analysis: WaitAnalysis, scope: Scope) -> pl.DataFrame:
     found = analysis.critical_path
     rows = scope.reduced(found, ["rank"], {"time": "sum", "mpi_time": "sum", "share": "sum"})
     return scope.named(rows, ["time", "rank"], [True, False])
 
 
-def _tolerance(analysis: Analysis, scope: Scope) -> pl.DataFrame:
+def _tolerance(analysis: WaitAnalysis, scope: Scope) -> pl.DataFrame:
     tree = scope.tree
     chosen = np.ones(len(tree), dtype=np.bool_) if scope.chosen is None else scope.chosen
     paths = np.flatnonzero(chosen)
@@ -82,7 +82,7 @@ def _tolerance(analysis: Analysis, scope: Scope) -> pl.DataFrame:
 
 
 _TEXT, _COUNT, _TIME = pl.String, pl.Int64, pl.Float64
-_Build = Callable[["Analysis", "Scope"], pl.DataFrame]
+_Build = Callable[["WaitAnalysis", "Scope"], pl.DataFrame]
 _Types = Mapping[str, type[pl.DataType]]
 _TABLES: Mapping[str, tuple[_Build, _Types]] = {
     "waits": (

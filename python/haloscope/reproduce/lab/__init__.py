@@ -9,8 +9,8 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.reproduce.lab.campaign import Campaign as Campaign
     from haloscope.reproduce.lab.crate import bundle as bundle
-    from haloscope.reproduce.lab.crate import unbundled as unbundled
-    from haloscope.reproduce.lab.overview import planned as planned
+    from haloscope.reproduce.lab.crate import open_bundle as open_bundle
+    from haloscope.reproduce.lab.overview import list_experiments as list_experiments
     from haloscope.reproduce.lab.overview import results as results
     from haloscope.reproduce.lab.overview import standing as standing
     from haloscope.reproduce.lab.overview import summary as summary

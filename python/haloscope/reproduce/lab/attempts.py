@@ -20,10 +20,10 @@ from haloscope.base.files import end_of, last_line
 from haloscope.base.launcher import complete_command
 from haloscope.reproduce.lab.expressions import text_of
 from haloscope.reproduce.lab.points import Point
-from haloscope.reproduce.lab.specification import Program, Specification, Variant
+from haloscope.reproduce.lab.specification import CampaignProgram, Specification, Variant
 from haloscope.watch import SETTINGS
 
-__all__ = ["PROFILE", "RESULT", "Ending", "abandoned", "end", "ending_of", "is_held", "prepare"]
+__all__ = ["PROFILE", "RESULT", "Ending", "abandon_attempt", "end", "ending_of", "is_held", "prepare"]
 
 PROFILE = "profile.halo"
 RESULT = "result.json"
@@ -137,7 +137,7 @@ def _caliper(variant: Variant) -> dict[str, str]:
     return {} if variant.caliper is None else {"CALI_CONFIG": variant.caliper}
 
 
-def ending_of(attempt: Path, program: Program, variant: Variant) -> Ending | None:
+def ending_of(attempt: Path, program: CampaignProgram, variant: Variant) -> Ending | None:
     """Return how an attempt ended, or None if it has written nothing of that."""
     try:
         result = json.loads((attempt / RESULT).read_text("utf-8"))
@@ -164,7 +164,7 @@ def ending_of(attempt: Path, program: Program, variant: Variant) -> Ending | Non
     return Ending("failed" if lacks else "done", lacks, seconds, host, figures)
 
 
-def _figures(output: Path, program: Program) -> tuple[dict[str, float], str | None]:
+def _figures(output: Path, program: CampaignProgram) -> tuple[dict[str, float], str | None]:
     """Return the figures that are in the output, of each the last, and the name of one that is not."""
     text = end_of(output, _MOST_OUTPUT) if program.figures else ""
     found, missing = {}, None
@@ -230,7 +230,7 @@ def end(attempt: Path) -> None:
             os.kill(int((attempt / "lock").read_text("ascii")), signal.SIGTERM)
 
 
-def abandoned(attempt: Path) -> bool:
+def abandon_attempt(attempt: Path) -> bool:
     """Give up an attempt, so that it does not begin any more; return False if it lives, or has ended."""
     try:
         with _locked(attempt) as is_free:

@@ -16,7 +16,7 @@ from haloscope.reproduce.lab.attempts import PROFILE
 from haloscope.reproduce.lab.expressions import text_of
 from haloscope.reproduce.lab.journal import attempts_of
 from haloscope.reproduce.lab.loading import load_specification
-from haloscope.reproduce.lab.points import Point, ordered, points
+from haloscope.reproduce.lab.points import Point, order_points, points
 from haloscope.reproduce.lab.specification import Specification
 
 __all__ = ["Campaign", "State"]
@@ -47,7 +47,7 @@ class Campaign:
     @cached_property
     def points(self) -> list[Point]:
         """All runs that are specified, in the order in which they run."""
-        return ordered(points(self.specification, self.file.parent), self.specification)
+        return order_points(points(self.specification, self.file.parent), self.specification)
 
     def attempts(self) -> dict[str, list[dict[str, Any]]]:
         """Return what the journal says now, for each run by its name."""

@@ -20,7 +20,7 @@ from haloscope.reproduce.lab.attempts import PROFILE, RESULT
 from haloscope.reproduce.lab.campaign import Campaign
 from haloscope.reproduce.lab.overview import write_report
 
-__all__ = ["bundle", "unbundled"]
+__all__ = ["bundle", "open_bundle"]
 
 _METADATA = "ro-crate-metadata.json"
 _SPECIFICATION = "campaign.yaml"
@@ -142,7 +142,7 @@ def _action(run: str, inner: str, attempt: dict[str, Any], files: list[str]) -> 
 
 
 @contextmanager
-def unbundled(file: Path) -> Iterator[list[Path]]:
+def open_bundle(file: Path) -> Iterator[list[Path]]:
     """Yield the profiles of a bundle, for as long as they are needed. Raises `ProfileError`."""
     try:
         with zipfile.ZipFile(file) as archive, TemporaryDirectory(prefix="haloscope-bundle-") as aside:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["Value", "evaluated", "names_in", "substituted", "text_of"]
+__all__ = ["Value", "evaluate_expression", "names_in", "substitute_expressions", "text_of"]
 
 Value = int | float | str
 
@@ -54,7 +54,7 @@ def _parsed(text: str) -> ast.expr:
         raise ValueError(f"{text!r} is no arithmetic of names and numbers") from None
 
 
-def evaluated(text: str, names: Mapping[str, Value]) -> Value | bool:
+def evaluate_expression(text: str, names: Mapping[str, Value]) -> Value | bool:
     """Return the value of `text`, such as `nx*ny*ranks`. Raises `ValueError` for what it can't say."""
     try:
         value = _value(_parsed(text), names)
@@ -99,20 +99,20 @@ def _bounded(function: Callable[..., Any], left: Any, right: Any) -> Any:
     return value
 
 
-def substituted(text: str, names: Mapping[str, Value]) -> Value:
+def substitute_expressions(text: str, names: Mapping[str, Value]) -> Value:
     """Return `text` with each `{expression}` in it replaced by its value; `{{` is a brace.
 
     Text that is one expression alone keeps its kind. Raises `ValueError`.
     """
     whole = _BRACES.fullmatch(text)
     if whole and whole[1] is not None:
-        return evaluated(whole[1], names)
+        return evaluate_expression(whole[1], names)
     return _BRACES.sub(lambda found: _part(found, names), text)
 
 
 def _part(found: re.Match[str], names: Mapping[str, Value]) -> str:
     if found[1] is not None:
-        return text_of(evaluated(found[1], names))
+        return text_of(evaluate_expression(found[1], names))
     if len(found[0]) == 1:
         raise ValueError(f"a {found[0]} has no partner; write {found[0] * 2} for the character itself")
     return found[0][0]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from haloscope.base.errors import ComponentError, LaunchError
-from haloscope.reproduce.lab.specification import System
+from haloscope.reproduce.lab.specification import CampaignSystem
 
 if TYPE_CHECKING:
     from psij import Job, JobExecutor, JobStatus
@@ -30,7 +30,7 @@ _MARGIN = 60.0
 class Jobs:
     """What is started on one system. `woken` is called, by any thread, when a job has ended."""
 
-    def __init__(self, system: System, woken: Callable[[], None]) -> None:
+    def __init__(self, system: CampaignSystem, woken: Callable[[], None]) -> None:
         self.system = system
         self._woken = woken
         self._executor = _executor(system.executor)

@@ -12,7 +12,7 @@ from typing import Any
 
 from haloscope.base.errors import OutputError, UsageError
 
-__all__ = ["Journal", "attempts_of", "events"]
+__all__ = ["CampaignJournal", "attempts_of", "events"]
 
 _NAME = "journal.jsonl"
 _LOCK = "lock"
@@ -46,7 +46,7 @@ def attempts_of(directory: Path) -> dict[str, list[dict[str, Any]]]:
     return {run: [attempts[number] for number in sorted(attempts)] for run, attempts in found.items()}
 
 
-class Journal:
+class CampaignJournal:
     """The journal of a campaign, open for writing by one process alone."""
 
     def __init__(self, directory: Path, file: int) -> None:
@@ -55,7 +55,7 @@ class Journal:
 
     @classmethod
     @contextmanager
-    def opened(cls, directory: Path) -> Iterator[Journal]:
+    def opened(cls, directory: Path) -> Iterator[CampaignJournal]:
         """Open a campaign's journal.
 
         Raises `OutputError` if another process has it, or if it can't be written.

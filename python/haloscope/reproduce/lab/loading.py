@@ -7,14 +7,14 @@ from pathlib import Path
 from haloscope.reproduce.lab.expressions import names_in
 from haloscope.reproduce.lab.ramble import read_ramble
 from haloscope.reproduce.lab.specification import BUILT_IN, GRID, Specification
-from haloscope.reproduce.lab.yaml_text import read, wrong
+from haloscope.reproduce.lab.yaml_text import read_model, wrong
 
 __all__ = ["load_specification"]
 
 
 def load_specification(file: Path) -> Specification:
     """Return what a YAML file specifies. Raises `UsageError` with file and line for what is wrong."""
-    specification, lines = read(file, Specification)
+    specification, lines = read_model(file, Specification)
     if specification.ramble is not None:
         more = read_ramble(file.parent / specification.ramble, list(specification.programs))
         twice = sorted(more.keys() & specification.experiments.keys())

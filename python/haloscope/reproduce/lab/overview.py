@@ -11,12 +11,12 @@ from haloscope.base.errors import UsageError
 from haloscope.base.units import time_text
 from haloscope.reproduce.lab.campaign import Campaign
 
-__all__ = ["planned", "results", "standing", "summary", "write_report"]
+__all__ = ["list_experiments", "results", "standing", "summary", "write_report"]
 
 _GROUP = ["experiment", "system", "program", "variant", "ranks"]
 
 
-def planned(table: pl.DataFrame) -> pl.DataFrame:
+def list_experiments(table: pl.DataFrame) -> pl.DataFrame:
     """Return a row for each number of ranks of each experiment, of `Campaign.table()`: what it costs."""
     possible = pl.col("state") != "impossible"
     return (

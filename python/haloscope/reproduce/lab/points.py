@@ -14,11 +14,24 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import UsageError
-from haloscope.reproduce.lab.expressions import Value, evaluated, names_in, substituted, text_of
+from haloscope.reproduce.lab.expressions import (
+    Value,
+    evaluate_expression,
+    names_in,
+    substitute_expressions,
+    text_of,
+)
 from haloscope.reproduce.lab.grids import Grid
-from haloscope.reproduce.lab.specification import GRID, Experiment, Program, Specification, System, Variant
+from haloscope.reproduce.lab.specification import (
+    GRID,
+    CampaignProgram,
+    CampaignSystem,
+    Experiment,
+    Specification,
+    Variant,
+)
 
-__all__ = ["Point", "ordered", "points"]
+__all__ = ["Point", "order_points", "points"]
 
 _MOST_POINTS = 1_000_000
 
@@ -75,7 +88,7 @@ def points(specification: Specification, directory: Path) -> list[Point]:
     return list({point.identity: point for point in found}.values())  # a value may be in a list twice
 
 
-def ordered(found: list[Point], specification: Specification) -> list[Point]:
+def order_points(found: list[Point], specification: Specification) -> list[Point]:
     """Return points in the order in which they run; what is added later leaves the order of others alone."""
     if specification.order == "written":
         return found
@@ -109,7 +122,11 @@ def _of_experiment(
 
 
 def _sized(
-    system: System, program: Program, ranks: int, given: Mapping[str, Value], names: Mapping[str, Value]
+    system: CampaignSystem,
+    program: CampaignProgram,
+    ranks: int,
+    given: Mapping[str, Value],
+    names: Mapping[str, Value],
 ) -> tuple[dict[str, Value], dict[str, Any]]:
     """Return all names with their values, and what points of one size have in common."""
     # What a rank needs may be a parameter, and a parameter may need the nodes.
@@ -141,7 +158,9 @@ def _point(
     experiment = specification.experiments[common["experiment"]]
     kinds = (system, program, experiment, variant)
     environment = {
-        key: text_of(substituted(text, values)) for kind in kinds for key, text in kind.environment.items()
+        key: text_of(substitute_expressions(text, values))
+        for kind in kinds
+        for key, text in kind.environment.items()
     }
     named = ("experiment", "system", "program", "variant", "ranks", "nodes")
     chosen = {name: values[name] for name in (*experiment.parameters, *experiment.vary)}
@@ -178,7 +197,7 @@ def _resolved(given: Mapping[str, Value], built_in: Mapping[str, Value]) -> dict
             raise ValueError(f"{' and '.join(sorted(waiting))} need each other")
         for key in ready:
             value = waiting.pop(key)
-            values[key] = substituted(value, values) if isinstance(value, str) else value
+            values[key] = substitute_expressions(value, values) if isinstance(value, str) else value
     return values
 
 
@@ -190,15 +209,15 @@ def _needs(text: str) -> frozenset[str]:
 def _number(expression: str | None, values: Mapping[str, Value]) -> float | None:
     if expression is None:
         return None
-    value = evaluated(expression, values)
+    value = evaluate_expression(expression, values)
     if isinstance(value, str) or not math.isfinite(value):
         raise ValueError(f"{expression}: {value!r} is no number")
     return float(value)
 
 
 def _impossible(
-    system: System,
-    program: Program,
+    system: CampaignSystem,
+    program: CampaignProgram,
     size: tuple[int, int, int],
     seconds: float | None,
     values: Mapping[str, Value],
@@ -219,13 +238,17 @@ def _impossible(
         takes = "takes" if seconds else "may take"
         return f"{takes} {seconds or program.limit:g} s; {system.longest:g} s are allowed"
     for condition in program.requires:
-        if not evaluated(condition, values):
+        if not evaluate_expression(condition, values):
             return f"{condition} does not hold"
     return None
 
 
 def _words(
-    system: System, program: Program, variant: Variant, values: Mapping[str, Value], directory: Path
+    system: CampaignSystem,
+    program: CampaignProgram,
+    variant: Variant,
+    values: Mapping[str, Value],
+    directory: Path,
 ) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
     """Return the launcher, the program and its arguments.
 
@@ -236,7 +259,7 @@ def _words(
         executable, arguments = f"application:{program.application}", list(_split(program.arguments))
     else:
         first, *arguments = _split(program.command)
-        executable = text_of(substituted(first, values))
+        executable = text_of(substitute_expressions(first, values))
         # Runs have directories of their own, so that a path would lead elsewhere.
         executable = str((directory / executable).absolute()) if "/" in executable else executable
     return tuple(_filled(launcher, values)), executable, tuple(_filled(arguments, values))
@@ -251,7 +274,10 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def _filled(words: tuple[str, ...] | list[str], values: Mapping[str, Value]) -> Iterator[str]:
-    return (text_of(substituted(word, values)) if "{" in word or "}" in word else word for word in words)
+    return (
+        text_of(substitute_expressions(word, values)) if "{" in word or "}" in word else word
+        for word in words
+    )
 
 
 def _identity(names: Sequence[object], makes: Sequence[object], repetition: int) -> str:

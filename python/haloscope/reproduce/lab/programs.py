@@ -16,15 +16,15 @@ from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import detect
 from haloscope.hide import build_fem, build_injector, build_placer, build_shm_library
 from haloscope.reproduce.lab.campaign import Campaign
-from haloscope.reproduce.lab.expressions import substituted, text_of
+from haloscope.reproduce.lab.expressions import substitute_expressions, text_of
 from haloscope.reproduce.lab.points import Point
 from haloscope.reproduce.lab.specification import WITH_FEM
 from haloscope.watch import build_recorder
 
-__all__ = ["prepared"]
+__all__ = ["prepare_programs"]
 
 
-def prepared(campaign: Campaign, waiting: Sequence[Point]) -> dict[str, Path]:
+def prepare_programs(campaign: Campaign, waiting: Sequence[Point]) -> dict[str, Path]:
     """Build the programs of these runs, and what watches them; return where bundled applications are.
 
     Raises `UsageError` for a program that is not there, and `LaunchError` for one that cannot be built.
@@ -56,11 +56,11 @@ def _build(campaign: Campaign, name: str, system: str, command: str) -> None:
     log = campaign.directory / f"build-{name}-{system}.log"
     names = {"system": system}
     environment = {
-        key: text_of(substituted(text, names))
+        key: text_of(substitute_expressions(text, names))
         for key, text in campaign.specification.systems[system].environment.items()
         if "{" not in text
     }
-    words = [text_of(substituted(word, names)) for word in shlex.split(command)]
+    words = [text_of(substitute_expressions(word, names)) for word in shlex.split(command)]
     with log.open("ab") as output:
         try:
             status = subprocess.run(

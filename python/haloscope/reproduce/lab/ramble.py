@@ -11,9 +11,9 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from haloscope.base.errors import UsageError
-from haloscope.reproduce.lab.expressions import Value, evaluated, text_of
+from haloscope.reproduce.lab.expressions import Value, evaluate_expression, text_of
 from haloscope.reproduce.lab.specification import BUILT_IN, GRID, Experiment
-from haloscope.reproduce.lab.yaml_text import Lines, composed, wrong
+from haloscope.reproduce.lab.yaml_text import Lines, compose_yaml, wrong
 
 __all__ = ["read_ramble"]
 
@@ -37,7 +37,7 @@ def read_ramble(file: Path, programs: Sequence[str]) -> dict[str, Experiment]:
     That is APPLICATION.WORKLOAD, else APPLICATION. Lists are zipped, unless `zips` and `matrix` say
     otherwise. Raises `UsageError` with file and line for what is not understood.
     """
-    values, lines = composed(file)
+    values, lines = compose_yaml(file)
     if not isinstance(values, dict) or not isinstance(values.get("ramble"), dict):
         raise wrong(file, 1, "is no workspace of Ramble: ramble is missing")
     return _Workspace(file, lines, values["ramble"]).experiments(programs)
@@ -105,7 +105,7 @@ class _Workspace:
                 path = base / str(name)
                 path = path / "variables.yaml" if path.is_dir() else path
                 if path.is_file():
-                    values, _ = composed(path)
+                    values, _ = compose_yaml(path)
                     found.update((values or {}).get("variables") or {})
                     break
         return {"variables": found}
@@ -215,7 +215,7 @@ def _resolved(variables: Mapping[str, Any]) -> dict[str, Value]:
 
 def _counted(text: str) -> Value:
     try:
-        return evaluated(text, {})
+        return evaluate_expression(text, {})
     except ValueError:
         return text
 
@@ -224,7 +224,7 @@ def _holds(text: str, point: Mapping[str, Value]) -> bool:
     lacks = [name for name in _VARIABLE.findall(text) if name not in point]
     if lacks:
         raise ValueError(f"exclude.where: there is no {lacks[0]}")
-    return bool(evaluated(_VARIABLE.sub(lambda each: text_of(point[each[1]]), text), {}))
+    return bool(evaluate_expression(_VARIABLE.sub(lambda each: text_of(point[each[1]]), text), {}))
 
 
 def _ranks(point: Mapping[str, Value]) -> int:

@@ -13,12 +13,12 @@ from threading import Event
 from typing import Any
 
 from haloscope.base.errors import HaloscopeError, LaunchError
-from haloscope.reproduce.lab.attempts import Ending, abandoned, end, ending_of, is_held, prepare
+from haloscope.reproduce.lab.attempts import Ending, abandon_attempt, end, ending_of, is_held, prepare
 from haloscope.reproduce.lab.campaign import Campaign
 from haloscope.reproduce.lab.jobs import ARRAY_FROM, Jobs
-from haloscope.reproduce.lab.journal import Journal
+from haloscope.reproduce.lab.journal import CampaignJournal
 from haloscope.reproduce.lab.points import Point
-from haloscope.reproduce.lab.programs import prepared
+from haloscope.reproduce.lab.programs import prepare_programs
 
 __all__ = ["Happened", "run_campaign"]
 
@@ -58,12 +58,14 @@ def run_campaign(
     the campaign, or the disk is full; `UsageError` for a program that is not there, `LaunchError` if it can't
     be built.
     """
-    with Journal.opened(campaign.directory) as journal:
+    with CampaignJournal.opened(campaign.directory) as journal:
         _Runner(campaign, journal, told).run(again=again)
 
 
 class _Runner:
-    def __init__(self, campaign: Campaign, journal: Journal, told: Callable[[Happened], None]) -> None:
+    def __init__(
+        self, campaign: Campaign, journal: CampaignJournal, told: Callable[[Happened], None]
+    ) -> None:
         self.campaign, self.journal, self.told = campaign, journal, told
         self.woken = Event()
         self.active: dict[str, list[_Active]] = {}
@@ -81,7 +83,9 @@ class _Runner:
             state = self.campaign.state(point, self.attempts)
             if state == "waiting" or (state == "failed" and again):
                 waiting[point.system].append(point)
-        self.paths = prepared(self.campaign, [point for points in waiting.values() for point in points])
+        self.paths = prepare_programs(
+            self.campaign, [point for points in waiting.values() for point in points]
+        )
         with self._ended_if_interrupted():
             while any(waiting.values()) or any(self.active.values()):
                 self._start_what_may(waiting)
@@ -104,7 +108,7 @@ class _Runner:
                 self._jobs(point.system).attach(place, str(last["job"]))
                 self.accepting.add(point.system)
                 active.has_job = True
-            elif ending is None and not is_held(place) and abandoned(place):
+            elif ending is None and not is_held(place) and abandon_attempt(place):
                 ending = Ending("cut off", "it was killed with what had started it")
             if ending is None:
                 self.active.setdefault(point.system, []).append(active)
@@ -183,7 +187,7 @@ class _Runner:
         One that has taken none at all is not asked again: something else is wrong.
         """
         for run in reversed(runs):
-            if not abandoned(run.place):  # its answer was lost, not the job
+            if not abandon_attempt(run.place):  # its answer was lost, not the job
                 run.has_job = False
                 self.active[system].append(run)
                 continue
@@ -256,7 +260,7 @@ class _Runner:
                 return None
         elif is_held(run.place):
             return None
-        if not abandoned(run.place):
+        if not abandon_attempt(run.place):
             return self._ending(run)
         return Ending("lost", "its node or its launcher was lost, or the disk was full")
 

@@ -30,10 +30,10 @@ __all__ = [
     "GRID",
     "SPECIFIED",
     "WITH_FEM",
+    "CampaignProgram",
+    "CampaignSystem",
     "Experiment",
-    "Program",
     "Specification",
-    "System",
     "Variant",
 ]
 
@@ -100,7 +100,7 @@ Positive = Annotated[int, Field(ge=1, le=1 << 24)]
 Environment = dict[VariableName, str]
 
 
-def _said(value: Any, description: str) -> Any:
+def _field(value: Any, description: str) -> Any:
     """Return a field with a default."""
     return Field(default=value, description=description)
 
@@ -109,56 +109,56 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
 
-class System(_Strict):
+class CampaignSystem(_Strict):
     """Where programs run."""
 
-    launch: str = _said("mpiexec -n {ranks}", "The launcher's words, before those of the program.")
-    executor: Literal["local", "slurm", "flux", "pbs", "lsf"] = _said(
+    launch: str = _field("mpiexec -n {ranks}", "The launcher's words, before those of the program.")
+    executor: Literal["local", "slurm", "flux", "pbs", "lsf"] = _field(
         "local", "What starts runs: this machine, or its batch system."
     )
-    nodes: Positive = _said(1, "Nodes that a run may have.")
+    nodes: Positive = _field(1, "Nodes that a run may have.")
     cores: Positive = Field(description="Cores of a node.")
-    gpus: Annotated[int, Field(ge=0)] = _said(0, "GPUs of a node.")
-    memory: Size | None = _said(None, "Memory of a node, such as 256 GiB.")
-    network: str = _said("", "What connects the nodes; kept with each run.")
-    mpi: str = _said("", "Its MPI, in words; kept with each run.")
-    oversubscribe: bool = _said(
+    gpus: Annotated[int, Field(ge=0)] = _field(0, "GPUs of a node.")
+    memory: Size | None = _field(None, "Memory of a node, such as 256 GiB.")
+    network: str = _field("", "What connects the nodes; kept with each run.")
+    mpi: str = _field("", "Its MPI, in words; kept with each run.")
+    oversubscribe: bool = _field(
         False, "Let a node have more ranks than cores; counts stay true, times do not."
     )
-    at_once: Positive | None = _said(None, "Runs at a time; 1 on this machine, else 64.")
-    modules: list[SchedulerWord] = _said([], "Environment modules to load before each run.")
-    environment: Environment = _said({}, "Environment variables of each run.")
-    queue: SchedulerWord | None = _said(None, "The batch system's queue or partition.")
-    account: SchedulerWord | None = _said(None, "Who pays.")
-    attributes: dict[SchedulerWord, SchedulerWord] = _said({}, "Further options of the batch system.")
-    longest: Duration | None = _said(None, "How long the batch system lets a run be.")
+    at_once: Positive | None = _field(None, "Runs at a time; 1 on this machine, else 64.")
+    modules: list[SchedulerWord] = _field([], "Environment modules to load before each run.")
+    environment: Environment = _field({}, "Environment variables of each run.")
+    queue: SchedulerWord | None = _field(None, "The batch system's queue or partition.")
+    account: SchedulerWord | None = _field(None, "Who pays.")
+    attributes: dict[SchedulerWord, SchedulerWord] = _field({}, "Further options of the batch system.")
+    longest: Duration | None = _field(None, "How long the batch system lets a run be.")
 
 
-class Program(_Strict):
+class CampaignProgram(_Strict):
     """What runs."""
 
-    command: str | None = _said(None, "The program and its arguments; `{…}` holds arithmetic of parameters.")
-    application: str | None = _said(
+    command: str | None = _field(None, "The program and its arguments; `{…}` holds arithmetic of parameters.")
+    application: str | None = _field(
         None, "A bundled application, in place of the program's path: amg, amr, cg, hydro, poisson, sweep."
     )
-    arguments: str = _said("", "Arguments behind `application`.")
-    build: Annotated[list[str], BeforeValidator(_words)] = _said(
+    arguments: str = _field("", "Arguments behind `application`.")
+    build: Annotated[list[str], BeforeValidator(_words)] = _field(
         [], "Commands that build it for `{system}`, in the specification's directory, by no shell."
     )
-    inputs: list[str] = _said([], "Files that it needs where it runs; they are linked to.")
-    parameters: dict[ParameterName, Value] = _said({}, "Values for `{…}` where an experiment gives none.")
-    problem: str | None = _said(None, "The size of the whole problem, such as `nx*ny*nz*ranks`.")
-    memory: str | None = _said(None, "Bytes that a rank needs.")
-    seconds: str | None = _said(None, "About how long a run is.")
-    cores: str | None = _said(None, "Cores that a rank needs, such as its threads. [default: 1]")
-    gpus: str | None = _said(None, "GPUs that a rank needs.")
-    requires: list[str] = _said([], "What must hold, such as `zx % px == 0`.")
-    limit: Duration = _said(3600.0, "A run that takes longer is ended.")
-    figures: dict[ParameterName, Figure] = _said(
+    inputs: list[str] = _field([], "Files that it needs where it runs; they are linked to.")
+    parameters: dict[ParameterName, Value] = _field({}, "Values for `{…}` where an experiment gives none.")
+    problem: str | None = _field(None, "The size of the whole problem, such as `nx*ny*nz*ranks`.")
+    memory: str | None = _field(None, "Bytes that a rank needs.")
+    seconds: str | None = _field(None, "About how long a run is.")
+    cores: str | None = _field(None, "Cores that a rank needs, such as its threads. [default: 1]")
+    gpus: str | None = _field(None, "GPUs that a rank needs.")
+    requires: list[str] = _field([], "What must hold, such as `zx % px == 0`.")
+    limit: Duration = _field(3600.0, "A run that takes longer is ended.")
+    figures: dict[ParameterName, Figure] = _field(
         {}, "Figures of merit: regular expressions with one group, looked for in the output."
     )
-    regions: list[str] = _said([], "Regions that its profile must have.")
-    environment: Environment = _said({}, "Environment variables of each run.")
+    regions: list[str] = _field([], "Regions that its profile must have.")
+    environment: Environment = _field({}, "Environment variables of each run.")
 
     @field_validator("application")
     @classmethod
@@ -181,7 +181,7 @@ class Program(_Strict):
         return value
 
     @model_validator(mode="after")
-    def _what(self) -> Program:
+    def _what(self) -> CampaignProgram:
         if (self.command is None) == (self.application is None):
             raise ValueError("needs either command or application")
         if self.command is not None and self.arguments:
@@ -192,15 +192,15 @@ class Program(_Strict):
 class Variant(_Strict):
     """How it runs: what is watched, and what is changed."""
 
-    watch: bool | dict[str, Any] = _said(
+    watch: bool | dict[str, Any] = _field(
         True, "Record a profile; settings of `run`, such as `{callsites: 4}`."
     )
-    inject: Annotated[list[str], BeforeValidator(_words)] = _said([], "Latencies, as `inject --latency`.")
-    shm: bool = _said(False, "Run with the shm library (`haloscope shm`).")
-    place: bool = _said(False, "Let MPI's reordering place ranks (`haloscope place`).")
-    caliper: str | None = _said(None, "CALI_CONFIG, for programs that are linked to Caliper.")
-    launch: str | None = _said(None, "Another launcher, such as that of another MPI.")
-    environment: Environment = _said({}, "Environment variables of each run.")
+    inject: Annotated[list[str], BeforeValidator(_words)] = _field([], "Latencies, as `inject --latency`.")
+    shm: bool = _field(False, "Run with the shm library (`haloscope shm`).")
+    place: bool = _field(False, "Let MPI's reordering place ranks (`haloscope place`).")
+    caliper: str | None = _field(None, "CALI_CONFIG, for programs that are linked to Caliper.")
+    launch: str | None = _field(None, "Another launcher, such as that of another MPI.")
+    environment: Environment = _field({}, "Environment variables of each run.")
 
     @field_validator("watch")
     @classmethod
@@ -218,21 +218,21 @@ class Experiment(_Strict):
     """Which programs run how large on which systems."""
 
     program: str = Field(description="Its name.")
-    systems: list[str] | None = _said(None, "Names of systems. [default: all]")
-    scaling: Literal["weak", "strong", "throughput"] = _said(
+    systems: list[str] | None = _field(None, "Names of systems. [default: all]")
+    scaling: Literal["weak", "strong", "throughput"] = _field(
         "throughput", "Weak: a rank's problem stays the same; strong: the whole stays; throughput: as it is."
     )
-    ranks: Ranks | None = _said(None, "A number, a list, or `{from: 2, to: 64}`, doubled.")
-    grids: Grids | None = _said(
+    ranks: Ranks | None = _field(None, "A number, a list, or `{from: 2, to: 64}`, doubled.")
+    grids: Grids | None = _field(
         None, "Process grids: a list such as `[2x2x2, 4x2x2]`, or `{from: 4x4x4, to: 8x8x8}`."
     )
-    parameters: dict[ParameterName, Value | list[Value]] = _said(
+    parameters: dict[ParameterName, Value | list[Value]] = _field(
         {}, "A value, or a list with one for each number of ranks."
     )
-    vary: dict[ParameterName, list[Value]] = _said({}, "Lists of which every combination runs.")
-    variants: list[str] | None = _said(None, "Names of variants. [default: all]")
-    environment: Environment = _said({}, "Environment variables of each run.")
-    repetitions: Positive | None = _said(None, "How often. [default: that of the campaign]")
+    vary: dict[ParameterName, list[Value]] = _field({}, "Lists of which every combination runs.")
+    variants: list[str] | None = _field(None, "Names of variants. [default: all]")
+    environment: Environment = _field({}, "Environment variables of each run.")
+    repetitions: Positive | None = _field(None, "How often. [default: that of the campaign]")
 
     @model_validator(mode="after")
     def _lengths(self) -> Experiment:
@@ -254,21 +254,21 @@ class Specification(_Strict):
     """A campaign."""
 
     campaign: Name = Field(description="Its name.")
-    description: str = _said("", "What it is for.")
-    systems: Annotated[dict[Name, System], Field(min_length=1)] = Field(description="By name.")
-    programs: Annotated[dict[Name, Program], Field(min_length=1)] = Field(description="By name.")
-    experiments: dict[Name, Experiment] = _said({}, "By name; at least one, unless there is `ramble`.")
-    ramble: str | None = _said(None, "A `ramble.yaml` whose experiments run, too.")
-    variants: Annotated[dict[Name, Variant], Field(min_length=1)] = _said(
+    description: str = _field("", "What it is for.")
+    systems: Annotated[dict[Name, CampaignSystem], Field(min_length=1)] = Field(description="By name.")
+    programs: Annotated[dict[Name, CampaignProgram], Field(min_length=1)] = Field(description="By name.")
+    experiments: dict[Name, Experiment] = _field({}, "By name; at least one, unless there is `ramble`.")
+    ramble: str | None = _field(None, "A `ramble.yaml` whose experiments run, too.")
+    variants: Annotated[dict[Name, Variant], Field(min_length=1)] = _field(
         {"watched": Variant()}, "By name. [default: one, which is watched]"
     )
-    repetitions: Positive = _said(1, "How often each point runs.")
-    order: Literal["random", "interleaved", "written"] = _said(
+    repetitions: Positive = _field(1, "How often each point runs.")
+    order: Literal["random", "interleaved", "written"] = _field(
         "interleaved",
         "Interleaved: all once, in random order, before any runs again; random: no such rounds.",
     )
-    seed: int = _said(0, "Of the random order.")
-    retries: Annotated[int, Field(ge=0, le=100)] = _said(1, "How often a run that failed is tried again.")
+    seed: int = _field(0, "Of the random order.")
+    retries: Annotated[int, Field(ge=0, le=100)] = _field(1, "How often a run that failed is tried again.")
 
     @field_validator("ramble", mode="before")
     @classmethod
@@ -287,5 +287,5 @@ class Specification(_Strict):
 
 
 SPECIFIED: dict[str, type[BaseModel]] = {
-    kind.__name__: kind for kind in (Specification, System, Program, Experiment, Variant)
+    kind.__name__: kind for kind in (Specification, CampaignSystem, CampaignProgram, Experiment, Variant)
 }

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from haloscope.base.errors import UsageError
 
-__all__ = ["Lines", "composed", "read", "wrong"]
+__all__ = ["Lines", "compose_yaml", "read_model", "wrong"]
 
 _MOST_BYTES = 1 << 20
 _DEEPEST = 32
@@ -59,16 +59,16 @@ def wrong(file: Path | str, line: int | None, said: str) -> UsageError:
     return UsageError(f"{file}{'' if line is None else f':{line}'}: {said}")
 
 
-def read(file: Path, model: type[_T]) -> tuple[_T, Lines]:
+def read_model(file: Path, model: type[_T]) -> tuple[_T, Lines]:
     """Return what a YAML file says for a model, and the lines of it. Raises `UsageError`."""
-    values, lines = composed(file)
+    values, lines = compose_yaml(file)
     try:
         return model.model_validate(values), lines
     except ValidationError as error:
-        raise _told(file, lines, error, model, values) from None
+        raise _describe_fault(file, lines, error, model, values) from None
 
 
-def composed(file: Path) -> tuple[Any, Lines]:
+def compose_yaml(file: Path) -> tuple[Any, Lines]:
     """Return what a YAML file holds, and the lines of it. Raises `UsageError`."""
     try:
         with file.open("rb") as stream:
@@ -91,7 +91,7 @@ def composed(file: Path) -> tuple[Any, Lines]:
         raise wrong(file, None, "is not YAML text, or is too deep") from None
 
 
-def _told(
+def _describe_fault(
     file: Path, lines: Lines, error: ValidationError, model: type[BaseModel], values: Any
 ) -> UsageError:
     problems = error.errors()

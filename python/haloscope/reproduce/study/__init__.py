@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.reproduce.study.outcomes import Outcome as Outcome
+    from haloscope.reproduce.study.outcomes import PartOutcome as PartOutcome
     from haloscope.reproduce.study.outcomes import run_study as run_study
     from haloscope.reproduce.study.study_figures import write_figures as write_figures
     from haloscope.reproduce.study.study_folder import Part as Part

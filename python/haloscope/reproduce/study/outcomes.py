@@ -17,7 +17,7 @@ from haloscope.base.files import last_line, write_whole
 from haloscope.reproduce.study.script import NOT_HERE
 from haloscope.reproduce.study.study_folder import Part, Study
 
-__all__ = ["Outcome", "outcomes", "run_study"]
+__all__ = ["PartOutcome", "outcomes", "run_study"]
 
 _OUTCOMES = "outcomes.json"
 # The exit status of a script: as it should be, or with a value that should be exactly the paper's and is not.
@@ -27,7 +27,7 @@ State = Literal["done", "differs", "failed", "not run"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PartOutcome:
     """How a part has ended; `why` tells what it failed of, or why it cannot run here."""
 
     part: Part
@@ -37,7 +37,7 @@ class Outcome:
 
 def run_study(
     study: Study, directory: Path, *, large: bool = False, told: Callable[[str], None] = lambda _: None
-) -> list[Outcome]:
+) -> list[PartOutcome]:
     """Run the parts of a study that are not done yet, and return how all have ended.
 
     Results, a log of each part and how it ended are left in `directory`. `told` gets the title of each part
@@ -59,7 +59,7 @@ def run_study(
     return outcomes(study, directory)
 
 
-def outcomes(study: Study, directory: Path) -> list[Outcome]:
+def outcomes(study: Study, directory: Path) -> list[PartOutcome]:
     """Return how the parts of a study have ended, by what is in `directory`. Raises `UsageError`."""
     ended = _ended(study, directory)
     return [_outcome(part, directory, ended.get(part.name)) for part in study.parts]
@@ -81,20 +81,20 @@ def _ended(study: Study, directory: Path) -> dict[str, int]:
         raise UsageError(f"{place}: is no list of outcomes; remove it to run all again") from None
 
 
-def _outcome(part: Part, directory: Path, status: int | None) -> Outcome:
+def _outcome(part: Part, directory: Path, status: int | None) -> PartOutcome:
     if status is None:
-        return Outcome(part, "not run")
+        return PartOutcome(part, "not run")
     if status == NOT_HERE:
         why = last_line(directory / f"{part.name}.log").removeprefix("haloscope: ")
-        return Outcome(part, "not run", why or "it cannot run here")
+        return PartOutcome(part, "not run", why or "it cannot run here")
     if status not in (_DONE, _DIFFERS) or not _is_whole(part, directory):
         log = directory / f"{part.name}.log"
-        return Outcome(
+        return PartOutcome(
             part,
             "failed",
             f"{last_line(log) or 'it printed nothing'} (exit status {status}; see {shlex.quote(str(log))})",
         )
-    return Outcome(part, "done" if status == _DONE else "differs")
+    return PartOutcome(part, "done" if status == _DONE else "differs")
 
 
 def _is_whole(part: Part, directory: Path) -> bool:

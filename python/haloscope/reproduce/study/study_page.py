@@ -13,7 +13,7 @@ import polars as pl
 from haloscope.base.errors import OutputError, printable
 from haloscope.markov.figures import Cell, Section, Table
 from haloscope.profile.page import page, write_page
-from haloscope.reproduce.study.outcomes import Outcome, outcomes
+from haloscope.reproduce.study.outcomes import PartOutcome, outcomes
 from haloscope.reproduce.study.study_figures import read_figures
 from haloscope.reproduce.study.study_folder import Study
 
@@ -44,7 +44,7 @@ def write_study_page(study: Study, directory: Path, output: Path) -> None:
     write_page(page("sections.html", f"{study.title} – Haloscope", _SCRIPTS, data), output)
 
 
-def _overview(ended: list[Outcome]) -> Section:
+def _overview(ended: list[PartOutcome]) -> Section:
     rows: list[list[Cell]] = [
         [(one.part.title, one.part.title), (one.state, one.state), (None, _meaning(one))] for one in ended
     ]
@@ -52,12 +52,12 @@ def _overview(ended: list[Outcome]) -> Section:
     return Section("answer", "What came out", tables=[Table("", columns, rows)])
 
 
-def _meaning(one: Outcome) -> str:
+def _meaning(one: PartOutcome) -> str:
     """Return what a state means: for a part that cannot run here, why."""
     return f"was not run: {one.why}" if one.state == "not run" and one.why else _STATES[one.state]
 
 
-def _section(one: Outcome, directory: Path) -> Section:
+def _section(one: PartOutcome, directory: Path) -> Section:
     part = one.part
     name = f"part-{part.name}"  # the page has names of its own, such as figures
     if one.state not in ("done", "differs"):
