@@ -29,8 +29,6 @@ SOURCE_ORDER = ("interpose", "watch", "explain", "predict", "hide", "fem")
 _OPEN = "base"
 # Tests may import from below a front where they test a part that has no public name.
 _MOST_TESTS = 25
-# Class names that several modules may define, each with its own meaning.
-_SHARED_CLASSES = frozenset[str]()
 _OUTSIDE = ("tests", "benchmarks", "studies", "tools")
 _SUFFIXES = {".cpp", ".hpp", ".h", ".c", ".py", ".f90"}
 
@@ -281,7 +279,7 @@ def _name_faults() -> list[str]:
     # A verb's file in the command line is called as the file that does its work.
     names = Counter(file.name for file in modules().values() if file.parent.name != "cli")
     bad = [f"in several folders: {name}" for name, count in names.items() if count > 1 and name[0] != "_"]
-    bad += [f"class of several modules: {name}" for name in several if name not in _SHARED_CLASSES]
+    bad += [f"class of several modules: {name}" for name in several]
     return bad
 
 

@@ -1,7 +1,7 @@
 #include "watch/annotations/interfaces.hpp"
 
-#include "watch/records/declared.hpp"
 #include "watch/counting/metadata.hpp"
+#include "watch/records/declared.hpp"
 
 #include <algorithm>
 #include <atomic>
