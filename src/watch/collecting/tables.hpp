@@ -48,14 +48,16 @@ std::uint64_t word(double value) noexcept;
 
 // The values of a row (watch/rows.hpp). They have no default, and each converts from its own kind alone: a
 // row that misses a column, or has a value of another kind, does not compile.
+// Rows are written with the numbers themselves, so the constructors are implicit.
 struct Integer {
-  template <std::integral Number> // NOLINTNEXTLINE(misc-explicit-constructor): a row has the numbers
-                                  // themselves
+  template <std::integral Number>
+  // NOLINTNEXTLINE(misc-explicit-constructor)
   constexpr Integer(Number number) noexcept : value(static_cast<std::uint64_t>(number)) {}
   std::uint64_t value;
 };
 struct Real {
-  template <std::floating_point Number> // NOLINTNEXTLINE(misc-explicit-constructor): as above
+  template <std::floating_point Number>
+  // NOLINTNEXTLINE(misc-explicit-constructor)
   constexpr Real(Number number) noexcept : value(number) {}
   double value;
 };
