@@ -43,7 +43,7 @@ from dataclasses import fields
 from pathlib import Path
 import polars as pl
 sys.path.insert(0, sys.argv[1])
-from haloscope.explain.export import EXPORTS, Traced
+from haloscope.explain.export import EXPORTS, TracedProfile
 from haloscope.profile.trace import Trace
 from support.traces import halo_trace
 
@@ -53,8 +53,8 @@ def memory(which):
 
 to, tables, place = sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])
 write = EXPORTS[to].load()
-write(Traced(halo_trace(8)), place / "short")
-traced = Traced(Trace(**{field.name: pl.read_ipc(tables / field.name) for field in fields(Trace)}))
+write(TracedProfile(halo_trace(8)), place / "short")
+traced = TracedProfile(Trace(**{field.name: pl.read_ipc(tables / field.name) for field in fields(Trace)}))
 Path("/proc/self/clear_refs").write_text("5")  # the highest is what is in use now
 before, begin = memory("VmRSS:"), time.perf_counter()
 write(traced, place / "long")

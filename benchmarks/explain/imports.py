@@ -25,9 +25,9 @@ WRITE = """\
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from haloscope.explain.export import EXPORTS, Traced
+from haloscope.explain.export import EXPORTS, TracedProfile
 from support.traces import halo_trace
-EXPORTS["otf2"].load()(Traced(halo_trace(8, int(sys.argv[2]))), Path(sys.argv[3]))
+EXPORTS["otf2"].load()(TracedProfile(halo_trace(8, int(sys.argv[2]))), Path(sys.argv[3]))
 """
 READ = """\
 import json, resource, sys, time

@@ -41,7 +41,7 @@ import json, sys
 from dataclasses import fields
 from pathlib import Path
 import polars as pl
-from haloscope.explain.export import EXPORTS, Traced
+from haloscope.explain.export import EXPORTS, TracedProfile
 from haloscope.profile.trace import Trace
 
 def memory(which):
@@ -53,7 +53,7 @@ def taken(turns):
     trace = Trace(**{name: pl.read_ipc(place / f"{turns}.{name}") for name in names})
     Path("/proc/self/clear_refs").write_text("5")  # the highest is what is in use now
     before = memory("VmRSS:")
-    write(Traced(trace), place / f"{turns}.{sys.argv[1]}")
+    write(TracedProfile(trace), place / f"{turns}.{sys.argv[1]}")
     return memory("VmHWM:") - before
 
 write, place = EXPORTS[sys.argv[1]].load(), Path(sys.argv[2])

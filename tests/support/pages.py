@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pytest
 
+from support.limits import HANG
 from support.missing import missing
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class Look:
 
     def __call__(self, path: Path, width: int = 1400, scheme: Literal["light", "dark"] = "light") -> Page:
         page = self._browser.new_page(viewport={"width": width, "height": 1000}, color_scheme=scheme)
+        page.set_default_timeout(1000 * HANG)
         self._pages.append(page)
         page.on("console", lambda message: self._troubles.append(message.text))
         page.on("pageerror", lambda error: self._troubles.append(str(error)))
@@ -68,7 +71,8 @@ class Look:
 
 def wait_until(page: Page, condition: str) -> None:
     """Playwright's own wait_for_function needs eval, which the page forbids."""
-    for _ in range(400):
+    end = time.monotonic() + HANG
+    while time.monotonic() < end:
         if page.evaluate(condition):
             return
         page.wait_for_timeout(50)
