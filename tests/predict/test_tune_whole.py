@@ -189,6 +189,7 @@ def test_from_a_profile(used: Mpi, command: Command, tmp_path: Path, compiler: C
     found = [(row["collective"], row["ranks"], row["bytes"]) for row in rows]
     assert found in ([("alltoall", 2, 24), ("bcast", 2, 48)], [("alltoall", 2, 24)], [("bcast", 2, 48)])
     assert "the program" in done.stderr
+    assert re.search(rf"\d+ of {len(rows)} points have a rule", done.stderr)
     ruled = [row for row in rows if row["algorithm"] != "default"]
     assert file.exists() == bool(ruled)
     assert all(row["verified"] for row in ruled)
