@@ -76,7 +76,11 @@ def test_several_at_once(mpi: Mpi, sessions: Path, tmp_path: Path, how: str, pas
 def test_one_after_the_other(mpi: Mpi, sessions: Path, tmp_path: Path) -> None:
     if mpi.name != "mpich-wheel":
         impossible(f"{mpi.name} can't begin again, once its last session has ended")
-    watched = run(mpi, sessions, tmp_path, "again")
+    for _ in range(5):  # in one of 40 bare runs MPICH 5 itself aborts in MPI_Comm_create_from_group
+        watched = watch(mpi, RANKS, [sessions, "again"], tmp_path, status=None)
+        if "internal_Comm_create_from_group" not in watched.done.stderr:
+            break
+    assert watched.done.returncode == 0, watched.done.stderr
     check_times(watched, 2)
     assert watched.region("<program>")["instances"] == 2
 
