@@ -1,4 +1,4 @@
-"""What every room needs, and what needs none of them.
+"""Modules that all packages use, and that use no other package.
 
 Its modules are public, as they are: `haloscope.base.errors`, `haloscope.base.mpi`, ….
 """

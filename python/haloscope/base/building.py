@@ -98,7 +98,7 @@ def build_executable(
     `options` are more words for the compiler, such as libraries. Sources that are joined are compiled as one
     file, the last one of the list after the others, in half of the time.
     It is built anew when anything in `includes` has changed. They are the include path, too, but
-    what is in a room of `src` is included by its name from there on.
+    a header of a package of `src` is included by its path from there on.
     """
     compiler = compiler or toolchain().compiler
     depends = [p for f in includes for p in f.rglob("*") if p.suffix in _SOURCES and p.is_file()]
@@ -236,7 +236,7 @@ def _build(
 
 
 def _root_of(folder: Path) -> Path:
-    """Return where the includes of a folder begin: for a room of the sources, that is `src`."""
+    """Return where the includes of a folder begin: for a package of the sources, that is `src`."""
     sources = paths.source("src")
     return sources if folder.is_relative_to(sources) else folder
 

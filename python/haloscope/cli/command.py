@@ -16,8 +16,8 @@ from haloscope.cli.console import say
 
 __all__ = ["all_verbs", "haloscope"]
 
-# The verbs by room, each with the module of this package that has it, which is loaded when the verb is used.
-_ROOMS = {
+# The verbs by group, each with the module of this package that has it, which is loaded when the verb is used.
+_GROUPS = {
     "Watch": {"run": "watch", "env": "watch", "top": "top", "recover": "recover"},
     "Explain": {
         "show": "show",
@@ -34,7 +34,7 @@ _ROOMS = {
     "Reproduce": {"lab": "lab", "study": "study"},
     "This installation": {"demo": "demo", "doctor": "doctor", "where": "where"},
 }
-_VERBS = {verb: module for verbs in _ROOMS.values() for verb, module in verbs.items()}
+_VERBS = {verb: module for verbs in _GROUPS.values() for verb, module in verbs.items()}
 _EXAMPLES = """\b
 Examples:
   haloscope demo
@@ -45,7 +45,7 @@ Examples:
 
 
 def all_verbs() -> list[str]:
-    """Return all verbs, by room."""
+    """Return all verbs, by group."""
     return list(_VERBS)
 
 
@@ -65,9 +65,9 @@ class _Verbs(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the verbs as a table of contents, each with its whole first sentence."""
-        for room, verbs in _ROOMS.items():
+        for group, verbs in _GROUPS.items():
             commands = [(verb, self.get_command(ctx, verb)) for verb in verbs]
-            with formatter.section(room):
+            with formatter.section(group):
                 formatter.write_dl(
                     [(verb, command.get_short_help_str(200)) for verb, command in commands if command]
                 )

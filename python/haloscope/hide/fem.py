@@ -116,7 +116,7 @@ def _processor() -> str:
 
 
 def fem_flags(p4est: P4est | None = None, petsc: Petsc | None = None) -> list[str]:
-    """Return a compiler's options for the headers of this room and of p4est and PETSc.
+    """Return a compiler's options for the headers of src/fem, and of p4est and PETSc.
 
     Components that are not given are looked for. Raises `ComponentError` if one is missing.
     """

@@ -1,4 +1,4 @@
-"""Builds the libraries of this room, once: what programs link, and what is preloaded."""
+"""Builds the libraries of this package, once: what programs link, and what is preloaded."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def build_halo(quiet: bool = False) -> Path:
 
 def build_heap(quiet: bool = False) -> Path:
     """Return the shareable heap, to be preloaded, from the cache or built now."""
-    room = paths.source("src", "hide", "halo")
+    halo = paths.source("src", "hide", "halo")
     heap = paths.source("src", "hide", "shm", "heap")
-    sources = [p for folder in (room, heap) for p in folder.iterdir() if p.is_file()]
+    sources = [p for folder in (halo, heap) for p in folder.iterdir() if p.is_file()]
     what = "building the shareable heap"
     key = fingerprint(sources, version("haloscope"), compiler_identity(compiler()))
     build = build_once(f"heap-{key}", lambda to: _build_heap(heap, to, what), what, quiet)

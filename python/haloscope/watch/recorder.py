@@ -86,5 +86,5 @@ def is_built(headers: Headers) -> bool:
 
 def recorder_sources() -> list[Path]:
     """Return what a recorder is made of: its folder, others, and what `src/watch/declared.py` reads."""
-    rooms = [paths.source("src", "watch"), paths.source("src", "interpose"), paths.include()]
-    return [*rooms, *(Path(str(module.__file__)) for module in (schema, settings, recorder_settings))]
+    folders = [paths.source("src", "watch"), paths.source("src", "interpose"), paths.include()]
+    return [*folders, *(Path(str(module.__file__)) for module in (schema, settings, recorder_settings))]
