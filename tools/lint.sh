@@ -22,6 +22,7 @@ python() {
   say "mypy" && "$bin/mypy" python tests tools || status=1
   measurements
   say "structure" && "$bin/python" tools/structure.py || status=1
+  say "prose" && "$bin/python" tools/prose.py || status=1
   say "reference" && "$bin/python" tools/reference.py --check || status=1
 }
 
