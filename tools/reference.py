@@ -35,7 +35,7 @@ from haloscope.base import schema
 from haloscope.base.shown import SHOWN
 from haloscope.cli import haloscope
 from haloscope.explain.findings import RULES
-from haloscope.reproduce.lab import SPECIFIED
+from haloscope.reproduce.campaign import SPECIFIED
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _PART = re.compile(r"(<!-- ([a-z]+): ([^\n]*?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)

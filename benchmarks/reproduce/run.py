@@ -1,4 +1,4 @@
-"""Campaigns: how long `lab` takes to plan and to say how far it is, and what it adds to a run.
+"""Campaigns: how long `campaign` takes to plan and to say how far it is, and what it adds to a run.
 
     run.py [--rounds 5] [--runs 50]
 
@@ -48,21 +48,23 @@ def written(directory: Path, name: str, repetitions: int) -> Path:
 def report(case: str, ours: Estimate, peer: float) -> None:
     """Print a row: larger ratios are better."""
     ratio = Estimate(peer / ours.median, peer / ours.high, peer / ours.low)
-    emit("lab", case, ours=ours.median, peer=peer, peer_name="aim", unit="s", ratio=ratio, target=1.0)
+    emit("campaign", case, ours=ours.median, peer=peer, peer_name="aim", unit="s", ratio=ratio, target=1.0)
 
 
 def measure(rounds: int, runs: int) -> None:
-    """Measure in turn: planning, standing, runs by `lab`, and the bare command."""
+    """Measure in turn: planning, standing, runs by `campaign`, and the bare command."""
     plans, stands, added = [], [], []
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         large = written(directory, "large", POINTS // 20)
         for number in range(rounds):
-            plans.append(seconds([COMMAND, "lab", "plan", str(large)], directory))
-            stands.append(seconds([COMMAND, "lab", "status", str(large)], directory))
+            plans.append(seconds([COMMAND, "campaign", "plan", str(large)], directory))
+            stands.append(seconds([COMMAND, "campaign", "status", str(large)], directory))
             one = written(directory, f"some{number}", runs // 20 or 1)
-            begun = seconds([COMMAND, "lab", "run", str(one)], directory)
-            again = seconds([COMMAND, "lab", "run", str(one)], directory)  # it starts, and has nothing to do
+            begun = seconds([COMMAND, "campaign", "run", str(one)], directory)
+            again = seconds(
+                [COMMAND, "campaign", "run", str(one)], directory
+            )  # it starts, and has nothing to do
             bare = sum(seconds(["/bin/true", "1", "1"], directory) for _ in range(20 * (runs // 20 or 1)))
             added.append((begun - again - bare) / (20 * (runs // 20 or 1)))
     report(f"plan, {POINTS} points", estimate(plans), AIM)

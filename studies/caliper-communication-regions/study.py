@@ -21,7 +21,7 @@ import polars as pl
 from common import ENVIRONMENT, HALOSCOPE, simulated
 
 from haloscope import explain
-from haloscope.reproduce.lab import Campaign
+from haloscope.reproduce.campaign import Campaign
 
 HERE = Path(__file__).parent
 KEY = ["application", "system", "ranks"]
@@ -53,7 +53,7 @@ def campaign(out: Path) -> Iterator[tuple[str, str, int | None, str, Path]]:
     """Run the campaign; yield application, system, ranks (None: the run's), how, and profile of each run."""
     specification = out / "campaign.yaml"
     shutil.copyfile(HERE / "campaign.yaml", specification)
-    subprocess.run([HALOSCOPE, "lab", "run", specification.name], cwd=out, env=ENVIRONMENT, check=True)
+    subprocess.run([HALOSCOPE, "campaign", "run", specification.name], cwd=out, env=ENVIRONMENT, check=True)
     runs = (
         Campaign.opened(specification, out / "caliper-communication-regions")
         .table()

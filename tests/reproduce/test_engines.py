@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from haloscope import explain
-from haloscope.reproduce.lab import Campaign
+from haloscope.reproduce.campaign import Campaign
 from support.campaigns import RING, WORKSPACE
 from support.command import run_command
 from support.missing import missing

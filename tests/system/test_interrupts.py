@@ -91,7 +91,7 @@ CASES = (
     Case("shm -- {launch} {app} {program}"),
     Case("place -- {launch} {app} {program}"),
     Case("improve -o out.html -- {launch} {app} {program}", ("out.html",)),
-    Case("lab run campaign.yaml", ("two",), True),
+    Case("campaign run campaign.yaml", ("two",), True),
 )
 
 
@@ -229,7 +229,7 @@ def wait_for_work(running: Running, case: Case) -> None:
 
 
 def is_at_work(running: Running, case: Case) -> bool:
-    if "{program}" in case.words or case.verb == "lab":
+    if "{program}" in case.words or case.verb == "campaign":
         return running.started.exists()
     if "out.jsonl" in case.leaves:
         result = running.directory / "out.jsonl"

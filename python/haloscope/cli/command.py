@@ -31,7 +31,7 @@ _GROUPS = {
     },
     "Predict": {"bench": "bench", "model": "model", "tune": "tune", "simulate": "simulate"},
     "Hide": {"inject": "inject", "shm": "shm", "place": "place", "improve": "improve"},
-    "Reproduce": {"lab": "lab", "study": "study"},
+    "Reproduce": {"campaign": "campaign", "study": "study"},
     "This installation": {"demo": "demo", "doctor": "doctor", "where": "where"},
 }
 _VERBS = {verb: module for verbs in _GROUPS.values() for verb, module in verbs.items()}

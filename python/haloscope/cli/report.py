@@ -55,8 +55,8 @@ def report(files: tuple[Path, ...], output: Path, against: str, by: str) -> None
 
     FILE is a profile, or several of them, and with several the machine model that messages are compared
     with; a sweep of bench collective, or output of the OSU benchmarks or of IMB-MPI1, or several of these;
-    the machine model of bench p2p; the gains of tune; or the bundle of a campaign (lab bundle). What it is,
-    its content says.
+    the machine model of bench p2p; the gains of tune; or the bundle of a
+    campaign (campaign bundle). What it is, its content says.
     """
     from haloscope.predict import kind_of
 
@@ -100,7 +100,7 @@ def _is_zip(file: Path) -> bool:
 
 
 def _bundle(file: Path, output: Path, against: str, by: str) -> None:
-    from haloscope.reproduce.lab import open_bundle
+    from haloscope.reproduce.campaign import open_bundle
 
     with open_bundle(file) as profiles:
         if len(profiles) > 1:

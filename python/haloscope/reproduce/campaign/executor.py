@@ -1,7 +1,7 @@
 """Runs one command of a campaign and writes how it ended: `python -I -S executor.py ATTEMPT` on its node.
 
-It needs nothing but Python, so that it starts at once, and outlives the `lab run` that started it: what it
-writes is what the next one finds. ATTEMPT is a directory with `run.json`; of an array, a file of such
+It needs nothing but Python, so that it starts at once, and outlives the `campaign run` that started it. The
+next `campaign run` finds what it writes. ATTEMPT is a directory with `run.json`; of an array, a file of such
 directories, one a line, of which the scheduler's index is taken.
 """
 
@@ -62,7 +62,7 @@ class _Attempt:
 
     def done(self) -> int:
         """Run it, write `result.json`, and return its status."""
-        # A Ctrl-C on the terminal is for `lab run`, which says whether runs end, too.
+        # A Ctrl-C on the terminal is for `campaign run`, which says whether runs end, too.
         if os.getpgrp() != os.getpid():
             os.setsid()
         environment = self._environment()
@@ -72,7 +72,7 @@ class _Attempt:
             link = os.path.join("work", os.path.basename(path))
             if not os.path.lexists(link):
                 os.symlink(path, link)
-        signal.signal(signal.SIGTERM, self._end)  # by which `lab` ends a run
+        signal.signal(signal.SIGTERM, self._end)  # by which `campaign` ends a run
         if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
             signal.signal(signal.SIGINT, self._end)
         signal.signal(signal.SIGALRM, lambda number, frame: self._kill(signal.SIGKILL))

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from haloscope.base.errors import OutputError, UsageError
-from haloscope.reproduce.lab import Campaign, Happened, results, run_campaign
+from haloscope.reproduce.campaign import Campaign, Happened, results, run_campaign
 from support.campaigns import BASE, Written, events
 from support.command import run_command
 from support.limits import HANG
@@ -107,13 +107,13 @@ def test_two_cannot_run_one_campaign(
 
     def start_another(happened: Happened) -> None:
         if not statuses:
-            statuses.append(run_command("lab", "run", file))
+            statuses.append(run_command("campaign", "run", file))
 
     run_campaign(Campaign.opened(file, tmp_path / "tried"), told=start_another)
     assert statuses == [1]
     told = capsys.readouterr().err
     assert told.count("\n") == 1
-    assert f"another lab run is at it (process {os.getpid()} on" in told
+    assert f"another campaign run is at it (process {os.getpid()} on" in told
     assert set(Campaign.opened(file, tmp_path / "tried").table()["state"]) == {"done"}
 
 
@@ -142,7 +142,7 @@ def test_a_campaign_that_is_killed_ends_whole(written: Written, tmp_path: Path, 
     journal = tmp_path / "counted" / "journal.jsonl"
     chance = random.Random(7)
     signals = [signal.SIGKILL, signal.SIGINT, signal.SIGTERM]
-    command = [sys.executable, "-m", "haloscope.cli", "lab", "run", str(file)]
+    command = [sys.executable, "-m", "haloscope.cli", "campaign", "run", str(file)]
 
     def size() -> int:
         return journal.stat().st_size if journal.exists() else 0

@@ -15,10 +15,10 @@ from haloscope.base.launch import parse
 from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import detect
 from haloscope.hide import build_fem, build_injector, build_placer, build_shm_library
-from haloscope.reproduce.lab.campaign import Campaign
-from haloscope.reproduce.lab.expressions import substitute_expressions, text_of
-from haloscope.reproduce.lab.points import Point
-from haloscope.reproduce.lab.specification import WITH_FEM
+from haloscope.reproduce.campaign.campaign import Campaign
+from haloscope.reproduce.campaign.expressions import substitute_expressions, text_of
+from haloscope.reproduce.campaign.points import Point
+from haloscope.reproduce.campaign.specification import WITH_FEM
 from haloscope.watch import build_recorder
 
 __all__ = ["prepare_programs"]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from haloscope.base.errors import UsageError
-from haloscope.reproduce.lab import Campaign
+from haloscope.reproduce.campaign import Campaign
 from support.campaigns import BASE, Written
 
 WEAK = BASE + "experiments:\n  weak: {program: told, grids: {from: 2x2x2, to: 4x4x4}}\n"

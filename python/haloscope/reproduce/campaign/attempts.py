@@ -18,9 +18,9 @@ from typing import Any
 from haloscope.base.errors import HaloscopeError, OutputError
 from haloscope.base.files import end_of, last_line
 from haloscope.base.launcher import complete_command
-from haloscope.reproduce.lab.expressions import text_of
-from haloscope.reproduce.lab.points import Point
-from haloscope.reproduce.lab.specification import CampaignProgram, Specification, Variant
+from haloscope.reproduce.campaign.expressions import text_of
+from haloscope.reproduce.campaign.points import Point
+from haloscope.reproduce.campaign.specification import CampaignProgram, Specification, Variant
 from haloscope.watch import SETTINGS
 
 __all__ = ["PROFILE", "RESULT", "Ending", "abandon_attempt", "end", "ending_of", "is_held", "prepare"]

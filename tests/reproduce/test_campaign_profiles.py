@@ -12,7 +12,7 @@ import pytest
 
 from haloscope import explain
 from haloscope.base.errors import ProfileError
-from haloscope.reproduce.lab import Campaign, open_bundle
+from haloscope.reproduce.campaign import Campaign, open_bundle
 from support.campaigns import RING
 from support.command import run_command
 from support.mpi import Mpi
@@ -49,8 +49,8 @@ def place(any_mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFac
         patch.chdir(directory)
         for name, value in any_mpi.environment().items():
             patch.setenv(name, value)
-        assert run_command("lab", "run", "rings.yaml") == 0
-        assert run_command("lab", "bundle", "rings.yaml", "-o", "rings.zip") == 0
+        assert run_command("campaign", "run", "rings.yaml") == 0
+        assert run_command("campaign", "bundle", "rings.yaml", "-o", "rings.zip") == 0
     return directory
 
 
@@ -76,7 +76,10 @@ def test_a_campaign_becomes_a_page(
         }.items()
     monkeypatch.chdir(place)
     page = tmp_path / "page.html"
-    assert run_command("lab", "report", "rings.yaml", "-o", page, "--by", "variant", "--format", "json") == 0
+    assert (
+        run_command("campaign", "report", "rings.yaml", "-o", page, "--by", "variant", "--format", "json")
+        == 0
+    )
     told = json.loads(capsys.readouterr().out)
     assert {(row["variant"], row["ranks"], row["runs"]) for row in told} == {
         (variant, ranks, 1) for variant in ("watched", "late") for ranks in (2, 3)

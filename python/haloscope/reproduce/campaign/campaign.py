@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 import polars as pl
 
-from haloscope.reproduce.lab.attempts import PROFILE
-from haloscope.reproduce.lab.expressions import text_of
-from haloscope.reproduce.lab.journal import attempts_of
-from haloscope.reproduce.lab.loading import load_specification
-from haloscope.reproduce.lab.points import Point, order_points, points
-from haloscope.reproduce.lab.specification import Specification
+from haloscope.reproduce.campaign.attempts import PROFILE
+from haloscope.reproduce.campaign.expressions import text_of
+from haloscope.reproduce.campaign.journal import attempts_of
+from haloscope.reproduce.campaign.loading import load_specification
+from haloscope.reproduce.campaign.points import Point, order_points, points
+from haloscope.reproduce.campaign.specification import Specification
 
 __all__ = ["Campaign", "State"]
 

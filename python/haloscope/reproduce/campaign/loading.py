@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from haloscope.reproduce.lab.expressions import names_in
-from haloscope.reproduce.lab.ramble import read_ramble
-from haloscope.reproduce.lab.specification import BUILT_IN, GRID, Specification
-from haloscope.reproduce.lab.yaml_text import read_model, wrong
+from haloscope.reproduce.campaign.expressions import names_in
+from haloscope.reproduce.campaign.ramble import read_ramble
+from haloscope.reproduce.campaign.specification import BUILT_IN, GRID, Specification
+from haloscope.reproduce.campaign.yaml_text import read_model, wrong
 
 __all__ = ["load_specification"]
 

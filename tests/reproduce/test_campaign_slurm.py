@@ -13,7 +13,7 @@ import pytest
 
 from haloscope import explain
 from haloscope.predict.placement import propose, write_placement
-from haloscope.reproduce.lab import Campaign
+from haloscope.reproduce.campaign import Campaign
 from support.campaigns import RING, events
 from support.injected import PROGRAMS
 from support.limits import HANG
@@ -105,7 +105,7 @@ def test_a_campaign_runs_in_a_batch_system(
     batch: Slurm, haloscope: Path, mpi: Mpi, compiler: Compiler, tmp_path: Path
 ) -> None:
     file, campaign = campaign_of(tmp_path, mpi, compiler, [1], seconds=0)
-    running = started(batch, [haloscope, "lab", "run", file], tmp_path)
+    running = started(batch, [haloscope, "campaign", "run", file], tmp_path)
     said, _ = running.communicate()
     assert running.returncode == 0, said
     assert len(campaign.points) == 2
@@ -153,7 +153,7 @@ def test_a_campaign_outlives_its_controller_and_a_node(
     def done() -> int:
         return len(list(campaign.directory.glob("runs/*/*/result.json")))
 
-    first = started(batch, [haloscope, "lab", "run", file], tmp_path)
+    first = started(batch, [haloscope, "campaign", "run", file], tmp_path)
     until(lambda: len(batch.busy_nodes()) > 1, first)
     batch.wait_until_saved()
     batch.kill_controller()
@@ -163,7 +163,7 @@ def test_a_campaign_outlives_its_controller_and_a_node(
     first.communicate()
     batch.start_controller()
 
-    again = started(batch, [haloscope, "lab", "run", file], tmp_path)
+    again = started(batch, [haloscope, "campaign", "run", file], tmp_path)
     until(lambda: NODES - 1 in batch.busy_nodes(), again)
     batch.kill_node(NODES - 1)
     said, _ = again.communicate()
@@ -194,7 +194,7 @@ def _all_are_whole(campaign: Campaign) -> None:
 def test_runs_alike_become_an_array(batch: Slurm, haloscope: Path, mpi: Mpi, tmp_path: Path) -> None:
     file = tmp_path / "many.yaml"
     file.write_text(MANY.replace("NUMBERS", str(list(range(ALIKE)))), "utf-8")
-    running = started(batch, [haloscope, "lab", "run", file], tmp_path)
+    running = started(batch, [haloscope, "campaign", "run", file], tmp_path)
     said, _ = running.communicate()
     assert running.returncode == 0, said
     campaign = Campaign.opened(file, tmp_path / "many")

@@ -1,6 +1,6 @@
 """What a specification may say: systems, programs, experiments, variants.
 
-Every key is declared here once, with what it means; docs/reference/lab.md is made of that.
+Every key is declared here once, with what it means; docs/reference/campaign.md is made of that.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pydantic import (
 )
 
 from haloscope.base.building import applications
-from haloscope.reproduce.lab.expressions import Value
-from haloscope.reproduce.lab.grids import Grids, Ranks
+from haloscope.reproduce.campaign.expressions import Value
+from haloscope.reproduce.campaign.grids import Grids, Ranks
 from haloscope.watch import SETTINGS
 
 __all__ = [

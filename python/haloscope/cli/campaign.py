@@ -1,4 +1,4 @@
-"""`haloscope lab`: campaigns."""
+"""`haloscope campaign`."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from haloscope.cli.console import progress, say
 from haloscope.cli.options import format_option
 
 if TYPE_CHECKING:
-    from haloscope.reproduce.lab import Campaign, Happened
+    from haloscope.reproduce.campaign import Campaign, Happened
 
-__all__ = ["lab"]
+__all__ = ["campaign"]
 
 _EXAMPLES = """\b
 Examples:
-  haloscope lab plan scaling.yaml
-  haloscope lab run scaling.yaml
-  haloscope lab status scaling.yaml
-  haloscope lab report scaling.yaml -o scaling.html
-  haloscope lab bundle scaling.yaml -o scaling.zip
+  haloscope campaign plan scaling.yaml
+  haloscope campaign run scaling.yaml
+  haloscope campaign status scaling.yaml
+  haloscope campaign report scaling.yaml -o scaling.html
+  haloscope campaign bundle scaling.yaml -o scaling.zip
 """
 
 
 @click.group(epilog=_EXAMPLES)
-def lab() -> None:
+def campaign() -> None:
     """Run a campaign: systems, programs and sizes from one file, to the end whatever happens on the way."""
 
 
 _specification = click.argument("specification", type=click.Path(path_type=Path), metavar="SPEC.yaml")
 
 
-@lab.command()
+@campaign.command()
 @_specification
 @format_option("Print for people, or for programs.")
 def plan(specification: Path, form: str) -> None:
     """Say what would run, what that costs, and what can't run and why; nothing is started."""
-    from haloscope.reproduce.lab import list_experiments
+    from haloscope.reproduce.campaign import list_experiments
 
     campaign = _opened(specification)
     table = campaign.table()
@@ -55,7 +55,7 @@ def plan(specification: Path, form: str) -> None:
             click.echo(f"note: {printable(note)}")
 
 
-@lab.command()
+@campaign.command()
 @_specification
 @click.option("--failed", is_flag=True, help="Try once more what has failed.")
 def run(specification: Path, failed: bool) -> int:
@@ -63,7 +63,7 @@ def run(specification: Path, failed: bool) -> int:
 
     Killed or interrupted, it goes on where it was when it is called again: what is done never runs twice.
     """
-    from haloscope.reproduce.lab import run_campaign
+    from haloscope.reproduce.campaign import run_campaign
 
     campaign = _opened(specification)
     for note in campaign.notes():
@@ -75,12 +75,12 @@ def run(specification: Path, failed: bool) -> int:
     return 1 if "failed" in set(table["state"]) else 0
 
 
-@lab.command()
+@campaign.command()
 @_specification
 @format_option("Print for people, or for programs.")
 def status(specification: Path, form: str) -> None:
     """Say how far a campaign is, while it runs or after."""
-    from haloscope.reproduce.lab import standing
+    from haloscope.reproduce.campaign import standing
 
     campaign = _opened(specification)
     table = campaign.table()
@@ -89,7 +89,7 @@ def status(specification: Path, form: str) -> None:
         _print_summary(campaign, table)
 
 
-@lab.command()
+@campaign.command()
 @_specification
 @click.option(
     "-o",
@@ -109,7 +109,7 @@ def status(specification: Path, form: str) -> None:
 @format_option("Print for people, or for programs.")
 def report(specification: Path, output: Path | None, against: str, by: str | None, form: str) -> None:
     """Print what the runs gave, and write the page about their profiles."""
-    from haloscope.reproduce.lab import results, write_report
+    from haloscope.reproduce.campaign import results, write_report
 
     campaign = _opened(specification)
     _print(results(campaign), form, "results")
@@ -117,7 +117,7 @@ def report(specification: Path, output: Path | None, against: str, by: str | Non
         write_report(campaign, output, against=against, by=by)
 
 
-@lab.command()
+@campaign.command()
 @_specification
 @click.option(
     "-o",
@@ -129,13 +129,13 @@ def report(specification: Path, output: Path | None, against: str, by: str | Non
 )
 def bundle(specification: Path, output: Path) -> None:
     """Write the campaign to one file: specification, environment, profiles and report, as an RO-Crate."""
-    from haloscope.reproduce.lab import bundle as write_bundle
+    from haloscope.reproduce.campaign import bundle as write_bundle
 
     write_bundle(_opened(specification), output)
 
 
 def _opened(specification: Path) -> Campaign:
-    from haloscope.reproduce.lab import Campaign
+    from haloscope.reproduce.campaign import Campaign
 
     return Campaign.opened(specification)
 
@@ -147,7 +147,7 @@ def _print(table: Any, form: str, name: str) -> None:
 
 
 def _print_summary(campaign: Campaign, table: Any) -> None:
-    from haloscope.reproduce.lab import summary
+    from haloscope.reproduce.campaign import summary
 
     click.echo(printable(summary(table, campaign)))
     if campaign.directory.exists():

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from haloscope.base.errors import ComponentError, LaunchError
-from haloscope.reproduce.lab.specification import CampaignSystem
+from haloscope.reproduce.campaign.specification import CampaignSystem
 
 if TYPE_CHECKING:
     from psij import Job, JobExecutor, JobStatus

@@ -1,4 +1,4 @@
-"""Runs of a campaign inherit the signals that `lab run` was started with as ignored."""
+"""Runs of a campaign inherit the signals that `campaign run` was started with as ignored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.reproduce.lab import Campaign, run_campaign
+from haloscope.reproduce.campaign import Campaign, run_campaign
 from support.campaigns import Written
 
 SHOWN = """

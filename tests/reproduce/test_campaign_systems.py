@@ -15,7 +15,7 @@ from haloscope.base import paths
 from haloscope.base.building import applications, hypre_options
 from haloscope.base.errors import ComponentError, LaunchError
 from haloscope.hide import build_fem
-from haloscope.reproduce.lab import Campaign, run_campaign
+from haloscope.reproduce.campaign import Campaign, run_campaign
 from support.campaigns import BASE, RING, Written
 from support.command import run_command
 from support.missing import missing
@@ -23,7 +23,7 @@ from support.mpi import CHECKOUT, NAMES, REMEDY, Mpi, find
 from support.programs import Compiler
 from support.recorder import library
 
-Lab = Callable[..., str]
+Command = Callable[..., str]
 # The line that moves it: `systems`.
 MOVED = """
 campaign: moved
@@ -86,12 +86,12 @@ def system_of(mpi: Mpi) -> dict[str, Any]:
 
 
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Lab:
-    """`lab(words)` is what the verb prints, in a directory of its own."""
+def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """`campaign(words)` is what the verb prints, in a directory of its own."""
     monkeypatch.chdir(tmp_path)
 
     def run(*words: str | Path) -> str:
-        status = run_command("lab", *words)
+        status = run_command("campaign", *words)
         printed = capsys.readouterr()
         assert status == 0, printed.err
         return printed.out
@@ -113,7 +113,7 @@ def halo_of(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_one_line_moves_a_campaign_to_another_mpi(lab: Lab, tmp_path: Path) -> None:
+def test_one_line_moves_a_campaign_to_another_mpi(campaign: Command, tmp_path: Path) -> None:
     mpis = {product: first_of(product) for product in ("openmpi", "mpich")}
     (tmp_path / "ring.c").write_text(RING)
     compilers = "".join(f"{name}) compiler={mpi.mpicc} ;;\n" for name, mpi in mpis.items())
@@ -123,8 +123,8 @@ def test_one_line_moves_a_campaign_to_another_mpi(lab: Lab, tmp_path: Path) -> N
     file, rows = tmp_path / "moved.yaml", []
     for name in mpis:
         file.write_text(text.replace("[SYSTEM]", f"[{name}]"), "utf-8")
-        lab("run", file)
-        rows += json.loads(lab("status", file, "--format", "json"))
+        campaign("run", file)
+        rows += json.loads(campaign("status", file, "--format", "json"))
     assert [(row["system"], row["state"], row["attempts"]) for row in rows] == [(n, "done", 1) for n in mpis]
     halos = [halo_of(row) for row in rows]
     for column in (
@@ -139,8 +139,8 @@ def test_one_line_moves_a_campaign_to_another_mpi(lab: Lab, tmp_path: Path) -> N
     assert halos[0]["bytes_sent_total"] == 8 * rows[0]["problem"] == 8 * rows[0]["moved"]
     # Together they are done: nothing runs again.
     file.write_text(text.replace("    systems: [SYSTEM]\n", ""), "utf-8")
-    lab("run", file)
-    both = json.loads(lab("status", file, "--format", "json"))
+    campaign("run", file)
+    both = json.loads(campaign("status", file, "--format", "json"))
     assert {(row["state"], row["attempts"]) for row in both} == {("done", 1)}
 
 
@@ -153,14 +153,16 @@ def marked_for_caliper(mpi: Mpi, compiler: Compiler, directory: Path) -> Path:
     return compiler(mpi, directory / "ring.c", [f"-I{paths.caliper_include()}", *linked])
 
 
-def test_every_variant_leaves_its_mark(lab: Lab, any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+def test_every_variant_leaves_its_mark(
+    campaign: Command, any_mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
     mpi = any_mpi
     program = marked_for_caliper(mpi, compiler, tmp_path)
     file = tmp_path / "changed.yaml"
     text = VARIANTS.replace("SYSTEMS", json.dumps({"here": system_of(mpi)}))
     file.write_text(text.replace("PROGRAM", str(program)), "utf-8")
-    lab("run", file)
-    rows = {row["variant"]: row for row in json.loads(lab("status", file, "--format", "json"))}
+    campaign("run", file)
+    rows = {row["variant"]: row for row in json.loads(campaign("status", file, "--format", "json"))}
     assert {row["state"] for row in rows.values()} == {"done"}
     assert rows.pop("bare")["profile"] is None
     halos = {variant: halo_of(row) for variant, row in rows.items()}
@@ -191,7 +193,9 @@ def test_every_variant_leaves_its_mark(lab: Lab, any_mpi: Mpi, compiler: Compile
 @pytest.mark.long
 @pytest.mark.timeout(3600)  # the first test that needs the finite elements builds them
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
-def test_the_bundled_application_with_libraries_is_one_as_well(lab: Lab, mpi: Mpi, tmp_path: Path) -> None:
+def test_the_bundled_application_with_libraries_is_one_as_well(
+    campaign: Command, mpi: Mpi, tmp_path: Path
+) -> None:
     try:
         build_fem(quiet=True)
     except ComponentError as error:
@@ -199,8 +203,8 @@ def test_the_bundled_application_with_libraries_is_one_as_well(lab: Lab, mpi: Mp
     file = tmp_path / "bundled.yaml"
     text = BUNDLED.replace("SYSTEMS", json.dumps({"here": system_of(mpi)}))
     file.write_text(text, "utf-8")
-    lab("run", file)
-    (row,) = json.loads(lab("status", file, "--format", "json"))
+    campaign("run", file)
+    (row,) = json.loads(campaign("status", file, "--format", "json"))
     assert row["state"] == "done"
     assert row["unknowns"] > 0
     assert 0 < row["error"] < 0.1
@@ -212,7 +216,9 @@ def test_the_bundled_application_with_libraries_is_one_as_well(lab: Lab, mpi: Mp
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=() if n == "cg" else pytest.mark.long) for n in APPLICATIONS]
 )
-def test_each_bundled_application_is_one_word(lab: Lab, any_mpi: Mpi, tmp_path: Path, name: str) -> None:
+def test_each_bundled_application_is_one_word(
+    campaign: Command, any_mpi: Mpi, tmp_path: Path, name: str
+) -> None:
     assert sorted(APPLICATIONS) == applications(with_libraries=True)
     if name == "amg":
         try:
@@ -228,8 +234,8 @@ def test_each_bundled_application_is_one_word(lab: Lab, any_mpi: Mpi, tmp_path: 
     }
     file = tmp_path / "words.yaml"
     file.write_text(json.dumps(specification), "utf-8")
-    lab("run", file)
-    (row,) = json.loads(lab("status", file, "--format", "json"))
+    campaign("run", file)
+    (row,) = json.loads(campaign("status", file, "--format", "json"))
     assert (row["program"], row["state"], row["attempts"]) == (name, "done", 1)
 
 

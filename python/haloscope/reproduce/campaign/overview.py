@@ -9,7 +9,7 @@ import polars as pl
 from haloscope import explain
 from haloscope.base.errors import UsageError
 from haloscope.base.units import time_text
-from haloscope.reproduce.lab.campaign import Campaign
+from haloscope.reproduce.campaign.campaign import Campaign
 
 __all__ = ["list_experiments", "results", "standing", "summary", "write_report"]
 
@@ -101,7 +101,7 @@ def write_report(
 
     table = campaign.table().filter(pl.col("profile").is_not_null())
     if table.is_empty():
-        raise UsageError(f"{campaign.directory}: no run has a profile yet; haloscope lab run makes them")
+        raise UsageError(f"{campaign.directory}: no run has a profile yet; haloscope campaign run makes them")
     several = [name for name in ("experiment", "system", "variant") if table[name].n_unique() > 1]
     drawn = "curve" if len(several) > 1 else next(iter(several), "program")
     explain.report(table["profile"].to_list(), output, against=against, by=by or drawn)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from haloscope.base.errors import UsageError
-from haloscope.reproduce.lab import Campaign, run_campaign
+from haloscope.reproduce.campaign import Campaign, run_campaign
 from support.campaigns import WORKSPACE
 
 CAMPAIGN = """

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import UsageError
-from haloscope.reproduce.lab.expressions import (
+from haloscope.reproduce.campaign.expressions import (
     Value,
     evaluate_expression,
     names_in,
     substitute_expressions,
     text_of,
 )
-from haloscope.reproduce.lab.grids import Grid
-from haloscope.reproduce.lab.specification import (
+from haloscope.reproduce.campaign.grids import Grid
+from haloscope.reproduce.campaign.specification import (
     GRID,
     CampaignProgram,
     CampaignSystem,

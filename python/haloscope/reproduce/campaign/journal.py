@@ -97,7 +97,9 @@ def _take(lock: int, directory: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         owner = os.pread(lock, 200, 0).decode("utf-8", "replace").strip()
-        raise OutputError(f"{directory}: another lab run is at it ({owner}); wait, or end that one") from None
+        raise OutputError(
+            f"{directory}: another campaign run is at it ({owner}); wait, or end that one"
+        ) from None
     except OSError:
         pass  # some parallel file systems have no locks
     os.ftruncate(lock, 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.reproduce.lab import Campaign, run_campaign
+from haloscope.reproduce.campaign import Campaign, run_campaign
 from support.campaigns import BASE, Written
 
 ONE = BASE + "experiments:\n  one: {program: told, ranks: 8}\n"

@@ -16,9 +16,9 @@ from typing import Any
 
 from haloscope.base.errors import ProfileError
 from haloscope.base.files import whole_file
-from haloscope.reproduce.lab.attempts import PROFILE, RESULT
-from haloscope.reproduce.lab.campaign import Campaign
-from haloscope.reproduce.lab.overview import write_report
+from haloscope.reproduce.campaign.attempts import PROFILE, RESULT
+from haloscope.reproduce.campaign.campaign import Campaign
+from haloscope.reproduce.campaign.overview import write_report
 
 __all__ = ["bundle", "open_bundle"]
 
@@ -152,7 +152,7 @@ def open_bundle(file: Path) -> Iterator[list[Path]]:
             ):
                 raise ProfileError(f"{file}: would be far larger than it is; it is no bundle of ours")
             if not members:
-                raise ProfileError(f"{file}: has no profiles; bundles are made by haloscope lab bundle")
+                raise ProfileError(f"{file}: has no profiles; bundles are made by haloscope campaign bundle")
             found = []
             for member in members:
                 path = Path(aside) / f"{member.filename.split('/')[1]}.halo"

@@ -1,4 +1,4 @@
-"""What `lab` adds to a run on this machine, in counts, which are the same on a busy machine.
+"""What `campaign` adds to a run on this machine, in counts, which are the same on a busy machine.
 
 benchmarks/reproduce/run.py has it in milliseconds.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from haloscope.reproduce.lab import Campaign
+from haloscope.reproduce.campaign import Campaign
 from support.campaigns import BASE, Written
 
 FEW = BASE + "experiments:\n  few: {program: told, ranks: [8, 16]}\nrepetitions: 3\n"
@@ -29,7 +29,7 @@ atexit.register(lambda: print(json.dumps({"started": started, "modules": sorted(
 """
 _RUN = """
 from pathlib import Path
-from haloscope.reproduce.lab import Campaign, run_campaign
+from haloscope.reproduce.campaign import Campaign, run_campaign
 run_campaign(Campaign.opened(Path(sys.argv[1]), Path(sys.argv[2])))
 """
 _EXECUTE = """

@@ -13,12 +13,12 @@ from threading import Event
 from typing import Any
 
 from haloscope.base.errors import HaloscopeError, LaunchError
-from haloscope.reproduce.lab.attempts import Ending, abandon_attempt, end, ending_of, is_held, prepare
-from haloscope.reproduce.lab.campaign import Campaign
-from haloscope.reproduce.lab.jobs import ARRAY_FROM, Jobs
-from haloscope.reproduce.lab.journal import CampaignJournal
-from haloscope.reproduce.lab.points import Point
-from haloscope.reproduce.lab.programs import prepare_programs
+from haloscope.reproduce.campaign.attempts import Ending, abandon_attempt, end, ending_of, is_held, prepare
+from haloscope.reproduce.campaign.campaign import Campaign
+from haloscope.reproduce.campaign.jobs import ARRAY_FROM, Jobs
+from haloscope.reproduce.campaign.journal import CampaignJournal
+from haloscope.reproduce.campaign.points import Point
+from haloscope.reproduce.campaign.programs import prepare_programs
 
 __all__ = ["Happened", "run_campaign"]
 

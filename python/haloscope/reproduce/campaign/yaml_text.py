@@ -82,7 +82,7 @@ def compose_yaml(file: Path) -> tuple[Any, Lines]:
             raise wrong(file, None, "has an alias (*name); write out what it stands for")
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         if root is None:
-            raise wrong(file, None, "is empty; docs/reference/lab.md has the form")
+            raise wrong(file, None, "is empty; docs/reference/campaign.md has the form")
         return yaml.safe_load(text), Lines(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from haloscope.base.errors import LaunchError, OutputError
-from haloscope.reproduce.lab import Campaign, Happened, run_campaign
+from haloscope.reproduce.campaign import Campaign, Happened, run_campaign
 from support.campaigns import BASE, Written, events
 from support.limits import HANG
 
@@ -216,7 +216,14 @@ def test_a_terminal_shows_how_far_it_is(written: Written, tmp_path: Path) -> Non
     reader = threading.Thread(target=read)
     reader.start()
     done = subprocess.run(
-        [sys.executable, "-m", "haloscope.cli", "lab", "run", written(FEW.replace("'echo", f"'{wait}echo"))],
+        [
+            sys.executable,
+            "-m",
+            "haloscope.cli",
+            "campaign",
+            "run",
+            written(FEW.replace("'echo", f"'{wait}echo")),
+        ],
         cwd=tmp_path,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
         stdout=subprocess.PIPE,

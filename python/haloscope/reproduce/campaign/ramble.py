@@ -11,9 +11,9 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from haloscope.base.errors import UsageError
-from haloscope.reproduce.lab.expressions import Value, evaluate_expression, text_of
-from haloscope.reproduce.lab.specification import BUILT_IN, GRID, Experiment
-from haloscope.reproduce.lab.yaml_text import Lines, compose_yaml, wrong
+from haloscope.reproduce.campaign.expressions import Value, evaluate_expression, text_of
+from haloscope.reproduce.campaign.specification import BUILT_IN, GRID, Experiment
+from haloscope.reproduce.campaign.yaml_text import Lines, compose_yaml, wrong
 
 __all__ = ["read_ramble"]
 

@@ -1,0 +1,24 @@
+"""Campaigns: systems, programs and sizes from one file, run to the end whatever happens on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from haloscope.base.lazy import lazily
+
+if TYPE_CHECKING:
+    from haloscope.reproduce.campaign.campaign import Campaign as Campaign
+    from haloscope.reproduce.campaign.crate import bundle as bundle
+    from haloscope.reproduce.campaign.crate import open_bundle as open_bundle
+    from haloscope.reproduce.campaign.overview import list_experiments as list_experiments
+    from haloscope.reproduce.campaign.overview import results as results
+    from haloscope.reproduce.campaign.overview import standing as standing
+    from haloscope.reproduce.campaign.overview import summary as summary
+    from haloscope.reproduce.campaign.overview import write_report as write_report
+    from haloscope.reproduce.campaign.runner import Happened as Happened
+    from haloscope.reproduce.campaign.runner import run_campaign as run_campaign
+    from haloscope.reproduce.campaign.specification import SPECIFIED as SPECIFIED
+    from haloscope.reproduce.campaign.specification import Specification as Specification
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(__name__, __file__)
