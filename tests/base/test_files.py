@@ -63,12 +63,12 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
 def test_a_file_that_changes_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "a.halo"
     path.write_bytes(b"short")
-    with path.open("rb") as source, pytest.raises(OutputError, match="was cut short meanwhile"):
+    with path.open("rb") as source, pytest.raises(OutputError, match="became shorter while it was read"):
         replace_whole(path, source, 6, [], "profile")
     with path.open("rb") as source:
         path.unlink()
         path.write_bytes(b"other")
-        with pytest.raises(OutputError, match="was replaced meanwhile"):
+        with pytest.raises(OutputError, match="was replaced while it was read"):
             replace_whole(path, source, 5, [], "profile")
     assert (path.read_bytes(), names(tmp_path)) == (b"other", ["a.halo"])
 
@@ -93,7 +93,7 @@ def test_a_directory_of_another_kind_is_refused(tmp_path: Path) -> None:
         pass
     (output / "letter").touch()
     with (
-        pytest.raises(OutputError, match="is there, and is no data set; name another directory"),
+        pytest.raises(OutputError, match="exists, and is no data set; name another directory"),
         whole_directory(output, "sign", "data set"),
     ):
         pass

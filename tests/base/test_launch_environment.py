@@ -187,6 +187,6 @@ def test_link_directory_of_someone_else_is_refused(tmp_path: Path, monkeypatch: 
     private = tmp_path / f"haloscope-{os.getuid()}"
     private.mkdir()
     private.chmod(0o777)
-    with pytest.raises(Exception, match="someone else"):
+    with pytest.raises(Exception, match="a different user"):
         recorder_environment(mpi(), Recorder(Path("/a b")), {}, "")
     shutil.rmtree(private)

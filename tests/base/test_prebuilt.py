@@ -130,7 +130,7 @@ def test_what_fits_nearly_is_taken_where_nothing_can_be_built(
     check(build_preload("thing", with_headers, ["library.so"], [source]), folder)
     told = capfd.readouterr().err
     assert told.count("\n") == 1
-    assert f"2 functions pass it by, such as {mine[-2]}" in told
+    assert f"does not see 2 functions of this MPI, such as {mine[-2]}" in told
     assert "no C++ compiler found" in told
 
 
@@ -141,7 +141,7 @@ def test_one_line_where_nothing_fits_and_nothing_can_be_built(
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
     with pytest.raises(
-        RecorderError, match=r"^the thing for this MPI would have to be built, and no C\+\+ comp"
+        RecorderError, match=r"^no thing for this MPI yet, and it cannot be built: no C\+\+ comp"
     ):
         build_preload("thing", ready(any_mpi, (source.parent,)), ["library.so"], [source])
 

@@ -1,4 +1,4 @@
-"""Types of arrays, by what they hold."""
+"""Types of NumPy arrays, by the kind of their elements."""
 
 from __future__ import annotations
 

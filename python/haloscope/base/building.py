@@ -1,4 +1,4 @@
-"""Builds what comes with Haloscope as sources, once, into the cache."""
+"""Builds recorders, libraries and applications from the sources of Haloscope, once, into the cache."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 _FLAGS = ("-O3", "-std=c++20")
-# MPI in C alone: C programs can link what C++ was compiled into.
+# Without MPI's C++ interface: C programs can then link this object, too.
 _LIBRARY_FLAGS = (*_FLAGS, "-fPIC", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
 _SOURCES = {".cpp", ".hpp", ".h"}
 _WITH_HYPRE = frozenset({"amg"})
@@ -49,7 +49,7 @@ _NAMES = {"shm": "shm library"}
 
 
 def applications(with_libraries: bool = False) -> list[str]:
-    """Return the names of the bundled applications that need nothing but MPI, or hypre, too."""
+    """Return the names of the bundled applications, with or without those that also need hypre."""
     folders = [path.parent for path in (paths.root() / "apps").glob("*/main.cpp")]
     names = sorted(path.name for path in folders if not (path / "CMakeLists.txt").is_file())
     return [name for name in names if with_libraries or name not in _WITH_HYPRE]
@@ -58,7 +58,7 @@ def applications(with_libraries: bool = False) -> list[str]:
 def build_application(name: str, quiet: bool = False) -> Path:
     """Return the executable of a bundled application, from the cache or compiled now.
 
-    Raises `ComponentError` if it needs hypre and that is missing, or is made for another MPI.
+    Raises `ComponentError` if it needs hypre, and hypre is missing or built for a different MPI.
     """
     folder = paths.source("apps", name)
     sources = sorted(folder.glob("*.cpp"))
@@ -68,9 +68,9 @@ def build_application(name: str, quiet: bool = False) -> Path:
 
 
 def hypre_options(compiler: Path) -> list[str]:
-    """Return what a compiler wrapper needs for programs with hypre.
+    """Return the options with which a compiler wrapper builds programs that use hypre.
 
-    Raises `ComponentError` if hypre is missing, or is made for another MPI.
+    Raises `ComponentError` if hypre is missing or built for a different MPI.
     """
     hypre, mpi = find_hypre(), find_installed_library(compiler)
     if mpi is not None and hypre.abi is not None and mpi.abi != hypre.abi:
@@ -78,7 +78,7 @@ def hypre_options(compiler: Path) -> list[str]:
             f"{hypre.library}: this hypre was built with {hypre.abi}, and {compiler} is {mpi.abi}'s: "
             f"put the compiler of that MPI first on PATH, or set HYPRE_DIR"
         )
-    # The compiler's own directory, given once more, would come before what has to come before it.
+    # With -isystem, the compiler's own /usr/include would move in front of directories that must come first.
     include = [] if hypre.include == Path("/usr/include") else ["-isystem", str(hypre.include)]
     return [*include, str(hypre.library), f"-Wl,-rpath,{hypre.library.parent}", "-lm"]
 
@@ -93,12 +93,17 @@ def build_executable(
     *,
     is_joined: bool = False,
 ) -> Path:
-    """Return an executable made of `sources`, from the cache or compiled now by `compiler`.
+    """Return an executable built from `sources`, from the cache or compiled now by `compiler`.
 
-    `options` are more words for the compiler, such as libraries. Sources that are joined are compiled as one
-    file, the last one of the list after the others, in half of the time.
-    It is built anew when anything in `includes` has changed. They are the include path, too, but
-    a header of a package of `src` is included by its path from there on.
+    Args:
+        name: File name of the executable.
+        sources: C++ files.
+        includes: Include path. A change in any header below it causes a new build. A header of a package
+            of `src` is included by its path from `src`.
+        compiler: Compiler wrapper; the default is that of the MPI in use.
+        quiet: Print no line while building.
+        options: More words for the compiler, such as libraries.
+        is_joined: Compile all sources as one file, which takes half of the time. The last one comes last.
     """
     compiler = compiler or toolchain().compiler
     depends = [p for f in includes for p in f.rglob("*") if p.suffix in _SOURCES and p.is_file()]
@@ -109,7 +114,7 @@ def build_executable(
     words += [word for folder in path for word in ("-I", str(folder))]
     *others, last = map(str, sources)
     words += [word for path in others for word in ("-include", path)] if is_joined else others
-    words += [last, *options, "-ldl"]  # of its own before glibc 2.34
+    words += [last, *options, "-ldl"]  # a library of its own before glibc 2.34
     what = f"building {name} with {compiler}"
     return build_once(target, lambda to: _compile(words, to / name), what, quiet) / name
 
@@ -130,9 +135,17 @@ def build_object(name: str, folder: Path, quiet: bool = False) -> Path:
 def build_preload(
     kind: str, headers: Headers, made: Sequence[str], sources: Sequence[Path], quiet: bool = False
 ) -> Path:
-    """Return where what is preloaded before an MPI is: `made`, ready-made, from the cache or built now.
+    """Return the directory of a preloaded library: ready-made, from the cache or built now.
 
-    It is built from the first of the directories of `sources`; the others are what it depends on.
+    Args:
+        kind: Such as `recorder` or `shm`.
+        headers: The MPI to build for.
+        made: Files that the build makes.
+        sources: The first directory is built; the build depends on the others as well.
+        quiet: Print no line while building.
+
+    Raises:
+        RecorderError: If it cannot be built.
     """
     ready = _ready(kind, headers, sources)
     if ready is not None and not ready.unseen:
@@ -153,14 +166,14 @@ def build_preload(
             raise
         if not quiet:
             tell(
-                f"the {called} is the one for {ready.product}: of this MPI, {len(ready.unseen)} functions "
-                f"pass it by, such as {ready.unseen[0]}; its own can't be built: {error}"
+                f"the {called} is the one built for {ready.product}: it does not see {len(ready.unseen)} "
+                f"functions of this MPI, such as {ready.unseen[0]}; building one for it failed: {error}"
             )
         return unpack_prebuilt(kind, ready)
 
 
 def is_ready(kind: str, headers: Headers, sources: Sequence[Path]) -> bool:
-    """Return whether nothing has to be built for these headers: it is ready-made, or in the cache."""
+    """Return whether nothing has to be built for these headers: the library is ready-made or in the cache."""
     ready = _ready(kind, headers, sources)
     if ready is not None and not ready.unseen:
         return True
@@ -168,7 +181,7 @@ def is_ready(kind: str, headers: Headers, sources: Sequence[Path]) -> bool:
 
 
 def _ready(kind: str, headers: Headers, sources: Sequence[Path]) -> Prebuilt | None:
-    # Headers that somebody named are built for: no library says what it has.
+    # Headers that the user named get a build of their own: no library shows which functions they have.
     if headers.library is None:
         return None
     return find_prebuilt(kind, MpiLibrary(headers.abi, headers.library), _files(sources))
@@ -177,7 +190,7 @@ def _ready(kind: str, headers: Headers, sources: Sequence[Path]) -> Prebuilt | N
 def build_with_cmake(
     source: Path, directory: Path, made: Sequence[str], definitions: Sequence[str], what: str, log: Path
 ) -> None:
-    """Build the project in `source`, and leave what it `made` in `directory`."""
+    """Build the project in `source`, and move the files `made` to `directory`."""
     build = directory / "build"
     environment = build_environment()
     configure = [
@@ -202,14 +215,14 @@ def build_with_cmake(
 
 
 def preload_name(kind: str, headers: Headers, places: Iterable[Path]) -> str:
-    """Return the name in the cache of what is built from these files and directories for these headers."""
+    """Return the name in the cache of a build of these files and directories with these headers."""
     if not headers.directories:
         raise RecorderError(f"{headers.product}: no headers to build a {kind} with, see haloscope doctor")
     declared = [path for path in headers.directories[0].glob("mpi*.h") if path.is_file()]
     try:
         identity = compiler_identity(compiler())
     except RecorderError as error:
-        raise RecorderError(f"the {kind} for {headers.product} would have to be built, and {error}") from None
+        raise RecorderError(f"no {kind} for {headers.product} yet, and it cannot be built: {error}") from None
     key = fingerprint([*_files(places), *declared], headers.abi, own_version(), identity)
     return f"{kind}-{headers.abi}-{key}"
 
@@ -236,7 +249,7 @@ def _build(
 
 
 def _root_of(folder: Path) -> Path:
-    """Return where the includes of a folder begin: for a package of the sources, that is `src`."""
+    """Return the include path of a folder: `src` for a package of `src`, else the folder."""
     sources = paths.source("src")
     return sources if folder.is_relative_to(sources) else folder
 

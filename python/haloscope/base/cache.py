@@ -34,7 +34,7 @@ def cache() -> Path:
 
 
 def fingerprint(files: Iterable[Path], *texts: str) -> str:
-    """Return a name for what is built from these files and circumstances."""
+    """Return a name for a build from these files, with these texts, such as flags and versions."""
     digest = hashlib.sha256()
     # By name and content: one directory may have two paths.
     for name, content in sorted((file.name, file.read_bytes()) for file in files):
@@ -46,11 +46,19 @@ def fingerprint(files: Iterable[Path], *texts: str) -> str:
 
 
 def build_once(name: str, build: Callable[[Path], None], what: str = "", quiet: bool = True) -> Path:
-    """Return the directory `name` of the cache; `build` fills a temporary one, which is renamed.
+    """Return the directory `name` of the cache, built now if it is missing or damaged.
 
-    Of one kind (the first word of the name) only one process builds at a time; one that had to wait takes
-    what the other has built. What is in the cache is used only if it is byte for byte what was built: a
-    library that was cut short would crash the program.
+    Only one process builds at a time per kind (the first word of `name`); a second one waits and uses that
+    build. Checksums are compared on each use: a truncated library would crash the program.
+
+    Args:
+        name: Directory in the cache.
+        build: Fills a temporary directory, which is renamed to `name`.
+        what: The product, for the line on standard error.
+        quiet: Print no line.
+
+    Raises:
+        RecorderError: If the cache cannot be written.
     """
     target, kind = cache() / name, name.partition("-")[0]
     if is_whole(target):
@@ -72,7 +80,7 @@ def build_once(name: str, build: Callable[[Path], None], what: str = "", quiet: 
 
 
 def is_whole(directory: Path) -> bool:
-    """Return whether a directory of the cache holds what was built into it, byte for byte."""
+    """Return whether a directory of the cache has exactly the files and bytes that were built."""
     try:
         sums = (directory / _SUMS).read_text(encoding="utf-8").splitlines()[1:]
         return bool(sums) and sums == _sums(directory)
@@ -90,17 +98,17 @@ def _sums(directory: Path) -> list[str]:
 
 @contextmanager
 def _lock_building(kind: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Keep other processes from building something of this kind in this cache meanwhile."""
+    """Keep other processes from building this kind in this cache."""
     with (cache() / f".{kind}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             say(f"building waits: another process builds in {cache()}")
             fcntl.flock(lock, fcntl.LOCK_EX)
-        except OSError:  # a file system without locks: two that build do no harm, but cost time
+        except OSError:  # a file system without locks: two builds at once only cost time
             yield
             return
-        # Nobody builds one now: what is there was left by builds that were killed.
+        # No other process builds this kind now: these directories are from builds that were killed.
         for leftover in cache().glob(f"{_SCRATCH}{kind}-*"):
             shutil.rmtree(leftover, ignore_errors=True)
         yield
@@ -125,7 +133,7 @@ def _build_aside(target: Path, kind: str, build: Callable[[Path], None]) -> None
 
 @contextmanager
 def _left_by_signal() -> Iterator[None]:
-    """Let what would end this process end the build as Ctrl-C does: nothing of it is left then."""
+    """Let SIGTERM and SIGHUP end the build as Ctrl-C does, so that its files are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -146,7 +154,7 @@ def _left_by_signal() -> Iterator[None]:
 
 
 def _how_long(kind: str) -> str:
-    """Return how long a build takes, judged by the last one of this kind."""
+    """Return how long a build takes, by the last one of this kind."""
     times = []
     for sums in cache().glob(f"{kind}-*/{_SUMS}"):
         first = sums.read_text(encoding="utf-8", errors="replace").partition("\n")[0]
@@ -155,10 +163,10 @@ def _how_long(kind: str) -> str:
 
 
 def _mute(text: str) -> None:
-    """Say nothing."""
+    """Print nothing."""
 
 
 def tell(text: str) -> None:
-    """Say something on standard error, if it is there."""
+    """Print a line on standard error, if that is open."""
     with contextlib.suppress(OSError):
         print(f"haloscope: {text}", file=sys.stderr, flush=True)

@@ -27,13 +27,13 @@ _ENV_LIST = "OMPI_MCA_mca_base_env_list"
 _SLURM_LIST = "SLURM_EXPORT_ENV"
 # LD_PRELOAD separates by these, and the dynamic loader expands the dollar sign.
 _UNFIT = re.compile(r"[\s:;,$]")
-# Who is asked first, of what stands before an MPI: each hands calls on to the next.
+# The order of preloaded libraries: each passes calls on to the next.
 _ORDER = ("libhaloscope-place.so", "libhaloscope-watch.so", "libhaloscope-shm.so", "libhaloscope-inject.so")
 _STRIPPING = frozenset({"genvnone", "genvlist", "envnone", "envlist"})
 
 
 class Preloaded(Protocol):
-    """What is built for an MPI to stand before it, such as the recorder."""
+    """A library that is built for one MPI and preloaded before it, such as the recorder."""
 
     @property
     def library(self) -> Path:
@@ -43,9 +43,14 @@ class Preloaded(Protocol):
 def recorder_environment(
     mpi: Mpi, recorder: Preloaded, settings: Mapping[str, str], earlier: str, behind: Sequence[Path] = ()
 ) -> dict[str, str]:
-    """Return what a rank needs: the recorder, preloaded before `earlier`, and its settings.
+    """Return the variables of a rank: LD_PRELOAD and the settings of a preloaded library.
 
-    The same for others that stand before an MPI, in their order; `behind` is what they need.
+    Args:
+        mpi: The program's MPI.
+        recorder: The library to preload; its place among ours is that of `_ORDER`.
+        settings: Its variables.
+        earlier: The LD_PRELOAD so far.
+        behind: Libraries that it needs.
     """
     # Under `haloscope env` the outer recorder is there already, perhaps of another interface.
     name = recorder.library.name
@@ -63,7 +68,7 @@ def _place(word: str) -> int:
 
 
 def outer_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what verbs around this one have set, which all ranks must get."""
+    """Return the variables set by verbs around this one, which all ranks must get."""
     outer = ("HALOSCOPE_INJECT", "HALOSCOPE_SHM", "HALOSCOPE_PLACE")
     return {name: value for name, value in environment.items() if name.startswith(outer)}
 
@@ -71,10 +76,10 @@ def outer_settings(environment: Mapping[str, str]) -> dict[str, str]:
 def forward_variables(
     variables: Mapping[str, str], environment: Mapping[str, str], openmpi: bool = True
 ) -> dict[str, str]:
-    """Return `variables`, and what makes launchers pass them on to other nodes.
+    """Return `variables` and the lists by which launchers pass them on to other nodes.
 
-    Open MPI (4 and 5) passes on only what this list names; names, as values may hold semicolons.
-    Slurm passes on everything, unless it is told not to.
+    Open MPI 4 and 5 pass on only the variables that their list names. The list has names only, as values
+    may hold semicolons. Slurm passes on everything by default.
     """
     result = dict(variables)
     if openmpi:
@@ -99,7 +104,7 @@ def prepare_launch(
 
 
 def earlier_preload(launch: LaunchCommand | None, environment: Mapping[str, str]) -> str:
-    """Return what the user preloads already, by the environment or by the launcher's options."""
+    """Return the LD_PRELOAD of the user: from the launcher's options, else from the environment."""
     words = launch.options if launch else ()
     for index, word in enumerate(words):
         if word.startswith("LD_PRELOAD="):
@@ -112,10 +117,10 @@ def earlier_preload(launch: LaunchCommand | None, environment: Mapping[str, str]
 def _needs_command(
     launch: LaunchCommand, variables: Mapping[str, str], environment: Mapping[str, str]
 ) -> bool:
-    """Return whether the environment alone would not arrive, so that the command must carry it.
+    """Return whether variables must be on the command line, because the environment would not arrive.
 
-    Open MPI 4 refuses `-x` beside its list, and splits the list's values at semicolons; hydra and
-    srun have options that keep the environment back.
+    Open MPI 4 refuses `-x` together with its list, and splits the list's values at semicolons. Hydra and
+    srun have options that drop the environment.
     """
     options = {word.lstrip("-").partition("=")[0] for word in launch.options if word[:1] == "-"}
     if launch.kind == "srun":
@@ -127,7 +132,7 @@ def _needs_command(
 
 
 def _script_uses_x(launch: LaunchCommand) -> bool:
-    """Return whether a script calls mpirun with `-x`: Open MPI 4 would refuse our list beside it."""
+    """Return whether a script calls mpirun with `-x`, which Open MPI 4 refuses together with its list."""
     texts = (script_text(program.path) for program in launch.programs)
     return any(re.search(r"(mpirun|mpiexec|orterun)\b.*\s--?x\s", text) for text in texts)
 
@@ -142,7 +147,7 @@ def _loadable(library: Path) -> str:
     private.mkdir(mode=0o700, exist_ok=True)
     status = private.lstat()
     if status.st_uid != os.getuid() or status.st_mode & 0o022 or private.is_symlink():
-        raise RecorderError(f"{private}: belongs to someone else; remove it, or set TMPDIR")
+        raise RecorderError(f"{private}: belongs to a different user; remove it, or set TMPDIR")
     name = hashlib.sha256(os.fsencode(library)).hexdigest()[:16]
     link = private / f"{name}-{library.name}"
     if not link.is_symlink() or os.readlink(link) != str(library):

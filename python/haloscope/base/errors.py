@@ -1,18 +1,18 @@
-"""What can go wrong, as exceptions that a person can act on.
+"""The errors that Haloscope raises on purpose.
 
 HaloscopeError             exit status 1
 ├── UsageError             exit status 2: the caller asked for something that does not exist
 ├── ProfileError           a profile file cannot be read
-├── TimingsError           timings that nothing can be said about
+├── TimingsError           timings from which nothing can be computed
 ├── OutputError            a result cannot be written
-├── MachineError           a machine model cannot be read, or lacks what is asked of it
+├── MachineError           a machine model cannot be read, or has no value that a formula needs
 ├── RecorderError          no recorder fits the program's MPI, or it cannot be built
-├── ComponentError         exit status 69: a library or tool that is needed is missing, or does not fit
+├── ComponentError         exit status 69: a library or tool is missing, or does not fit
 ├── SimulationError        a simulation did not come to its end
-└── LaunchError            the program to be watched cannot be started
+└── LaunchError            the program to be profiled cannot be started
 
-Each carries one line that says what happened, to what, and what to do about it. The command line
-prints that line and leaves with `exit_status`; nothing else of an exception is ever shown.
+Each has one line: what happened, to which file or rank, and what to do. The command line
+prints that line and leaves with `exit_status`; it prints nothing else of an exception.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ __all__ = [
 ]
 
 
-# A region's name, for one, may have a million characters.
+# A region's name, for example, may have a million characters.
 _LONGEST_LINE = 2000
 
 
 def printable(text: str) -> str:
-    """Return `text` on one line without characters that would steer a terminal.
+    """Return `text` on one line, without characters that would steer a terminal.
 
-    File and region names are other people's text: newlines, escape sequences and bidirectional
-    overrides become visible escapes.
+    File and region names are untrusted: newlines, escape sequences and bidirectional overrides become
+    visible escapes.
     """
     return "".join(_visible(character) for character in text)
 
 
 def shorten_text(text: str, most: int) -> str:
-    """Return `text`, or of one with more than `most` characters its two ends."""
+    """Return `text`, or the two ends of a text with more than `most` characters."""
     return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most - most // 2 - 1) :]}"
 
 
@@ -80,7 +80,7 @@ class ProfileError(HaloscopeError):
 
 
 class TimingsError(HaloscopeError):
-    """Timings that are no numbers, too few, or that no model of the kind asked for can have."""
+    """Timings that are not numbers, too few, or unsuitable for the model that was asked for."""
 
 
 class OutputError(HaloscopeError):
@@ -88,7 +88,7 @@ class OutputError(HaloscopeError):
 
 
 class MachineError(HaloscopeError):
-    """A machine model that is missing, damaged, or lacks what a formula needs."""
+    """A machine model that is missing, damaged, or has no value that a formula needs."""
 
 
 class RecorderError(HaloscopeError):
@@ -96,14 +96,14 @@ class RecorderError(HaloscopeError):
 
 
 class ComponentError(HaloscopeError):
-    """A library or tool that a part of Haloscope needs is missing, or was built with another MPI."""
+    """A library or tool that a verb needs is missing, or was built with a different MPI."""
 
-    exit_status: ClassVar[int] = 69  # EX_UNAVAILABLE of sysexits.h: no program of ours ends with it otherwise
+    exit_status: ClassVar[int] = 69  # EX_UNAVAILABLE of sysexits.h: none of our other errors has it
 
 
 class LaunchError(HaloscopeError):
-    """The program to be watched could not be started."""
+    """The program to be profiled could not be started."""
 
 
 class SimulationError(HaloscopeError):
-    """What SimGrid simulated crashed, blocked or took too long."""
+    """The program that SimGrid simulated crashed, blocked or took too long."""

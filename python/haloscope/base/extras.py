@@ -1,4 +1,4 @@
-"""Packages that only some verbs need: the extras that `pyproject.toml` declares."""
+"""Packages that only some verbs need: the extras declared in `pyproject.toml`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def extras() -> Mapping[str, str]:
 
 
 def remedy(error: ModuleNotFoundError) -> str | None:
-    """Return the one line about the package that is missing, None if it is in no extra."""
+    """Return the command that installs a missing package; None if no extra has it."""
     package = (error.name or "").partition(".")[0]
     extra = extras().get(package)
     return extra and f"this needs {package}: pip install 'haloscope[{extra}]'"

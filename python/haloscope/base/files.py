@@ -1,4 +1,4 @@
-"""Files and directories that are written whole or not at all, and the ends of those that others write."""
+"""Writes files and directories whole or not at all, and reads the last lines of logs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PART = 1 << 20
 
 
 def end_of(file: Path, most: int) -> str:
-    """Return the last bytes of a file, at most so many, as text; none of a file that cannot be read."""
+    """Return the last `most` bytes of a file as text; an empty text if it cannot be read."""
     try:
         with file.open("rb") as stream:
             stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
@@ -38,15 +38,21 @@ def end_of(file: Path, most: int) -> str:
 
 
 def last_line(log: Path) -> str:
-    """Return the last line of a log that has a letter or digit, at most 300 characters; empty without one."""
+    """Return the last line of a log with a letter or digit, at most 300 characters, or an empty text."""
     lines = [line for line in end_of(log, 4096).splitlines() if any(map(str.isalnum, line))]
     return lines[-1].strip()[:300] if lines else ""
 
 
 def write_whole(output: Path, text: str, what: str) -> None:
-    """Replace `output` when the text is whole; `what` it is, such as "page", is for errors.
+    """Replace `output` by `text` in one step.
 
-    Raises `OutputError`.
+    Args:
+        output: File to write.
+        text: Its whole content.
+        what: The kind of file for errors, such as "page".
+
+    Raises:
+        OutputError: If it cannot be written.
     """
     _replace(output, io.BytesIO(text.encode()), what)
 
@@ -60,7 +66,7 @@ def copy_whole(source: Path, output: Path, what: str) -> None:
 def replace_whole(output: Path, source: BinaryIO, size: int, parts: Sequence[bytes], what: str) -> None:
     """Replace `output` by the next `size` bytes of `source` and all of `parts`; its permissions stay.
 
-    Raises `OutputError`, also if `output` is not the file any more that `source` is open on.
+    Raises `OutputError`, also if `output` is no longer the file that `source` was opened on.
     """
     opened = os.fstat(source.fileno())
     with whole_file(output, what) as file:
@@ -68,12 +74,12 @@ def replace_whole(output: Path, source: BinaryIO, size: int, parts: Sequence[byt
         while size:
             part = source.read(min(size, _PART))
             if not part:
-                raise OutputError(f"{output}: was cut short meanwhile; take another copy")
+                raise OutputError(f"{output}: became shorter while it was read; copy it and try again")
             file.write(part)
             size -= len(part)
         file.writelines(parts)
         if not os.path.samestat(opened, output.stat()):
-            raise OutputError(f"{output}: was replaced meanwhile; ask again")
+            raise OutputError(f"{output}: was replaced while it was read; run the command again")
 
 
 def _replace(output: Path, content: BinaryIO, what: str) -> None:
@@ -83,13 +89,13 @@ def _replace(output: Path, content: BinaryIO, what: str) -> None:
 
 @contextmanager
 def whole_file(output: Path, what: str) -> Iterator[BinaryIO]:
-    """Yield a file to write to, which becomes `output` if no exception comes. Raises `OutputError`."""
+    """Yield a file that becomes `output` if the block raises nothing. Raises `OutputError`."""
     if output.exists() and not output.is_file():
         raise OutputError(f"{output}: is not a file; name a file to write the {what} to")
     aside = output.with_name(f".{output.name}.{os.getpid()}.part")
     made = None
     try:
-        # Made by us alone: a link that waits under this name would lead elsewhere.
+        # O_EXCL and O_NOFOLLOW: a link that somebody else put here would lead elsewhere.
         made = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
         with os.fdopen(made, "wb") as file:
             yield file
@@ -104,16 +110,16 @@ def whole_file(output: Path, what: str) -> Iterator[BinaryIO]:
 
 
 def scratch_file(output: Path) -> BinaryIO:
-    """Return a file without a name where `output` will be, for what memory should not hold."""
+    """Return a file without a name, in the directory of `output`, for data that is too large for memory."""
     return tempfile.TemporaryFile(dir=output.parent)
 
 
 @contextmanager
 def whole_directory(output: Path, sign: str, what: str) -> Iterator[Path]:
-    """Yield an empty directory to fill, which becomes `output` if no exception comes.
+    """Yield an empty directory that becomes `output` if the block raises nothing.
 
-    What stands there is replaced only if it is empty, or has an entry `sign`, so is of the same kind: a
-    mistyped name must not cost anybody a directory. Raises `OutputError`.
+    An existing directory is replaced only if it is empty or has an entry `sign`, which shows that it is of
+    the same kind: a mistyped name must not destroy another directory. Raises `OutputError`.
     """
     _refuse_others(output, sign, what)
     aside = output.with_name(f".{output.name}.{os.getpid()}.part")
@@ -142,6 +148,6 @@ def _refuse_others(output: Path, sign: str, what: str) -> None:
         if not output.exists():
             return
         if not output.is_dir() or not ((output / sign).exists() or next(output.iterdir(), None) is None):
-            raise OutputError(f"{output}: is there, and is no {what}; name another directory")
+            raise OutputError(f"{output}: exists, and is no {what}; name another directory")
     except OSError as error:
         raise OutputError(f"{output}: cannot be written: {error.strerror}; name another place") from None

@@ -37,10 +37,10 @@ print(major.value, minor.value, " ".join(text.value.decode("utf-8", "replace").s
 
 @dataclass(frozen=True)
 class Headers:
-    """Include directories with the interface, the product and the standard they declare.
+    """Include directories with the interface, the product and the standard that they declare.
 
-    `library` is the one that they were looked for, if they were; without directories, what is ready-made must
-    do.
+    `library` is the library for which they were looked for, if any. Without directories, only a ready-made
+    library can be used.
     """
 
     abi: Abi
@@ -50,7 +50,7 @@ class Headers:
     library: Path | None = None
 
     def newer_than(self, standard: tuple[int, int], product: str) -> bool:
-        """Declares more than a library of that standard and product has."""
+        """Return whether these headers declare more than a library of that standard and product has."""
         if self.standard > standard:
             return True
         same = self.product.split()[:-1] == product.split()[:-1]
@@ -58,9 +58,9 @@ class Headers:
 
 
 def find_headers(library: MpiLibrary, compilers: tuple[Path, ...] = ()) -> Headers:
-    """Return the headers nearest to a library: its own installation's first, then any that fit.
+    """Return the headers nearest to a library: those of its own installation first, then any that fit.
 
-    There need not be any for a library that something is ready-made for.
+    A library for which something is ready-made needs no headers. Raises `RecorderError` if there are none.
     """
     near, far = _near(library.path), _far(compilers)
     for directory in near:
@@ -93,7 +93,7 @@ def read_headers(directory: Path, abi: Abi) -> Headers | None:
 
 
 def library_version(path: Path) -> tuple[tuple[int, int], str] | None:
-    """Return the standard and product that a library says it has; None if it cannot be asked."""
+    """Return the standard and product that a library reports; None if it cannot be loaded."""
     try:
         answer = subprocess.run(
             [sys.executable, "-c", _ASK, str(path)], capture_output=True, text=True, timeout=60, check=False
@@ -117,7 +117,7 @@ def wrapper_directories(wrapper: Path, option: str = "-I") -> tuple[Path, ...]:
 
 
 def _near(library: Path | None) -> Iterator[Path]:
-    """Include directories of the installation that a library belongs to."""
+    """Yield the include directories of the installation that a library belongs to."""
     if library is None:
         return
     for base in dict.fromkeys((library.parent, library.resolve().parent)):
@@ -132,7 +132,7 @@ def _near(library: Path | None) -> Iterator[Path]:
 
 
 def _far(compilers: tuple[Path, ...]) -> Iterator[Path]:
-    """Include directories of whatever MPI there is."""
+    """Yield the include directories of all MPIs that can be found."""
     for wrapper in compilers:
         yield from wrapper_directories(wrapper)
     for name in ("mpicc", "mpicc.openmpi", "mpicc.mpich"):
@@ -160,7 +160,7 @@ def _product(header: str) -> str | None:
 
 
 def _short(text: str) -> str:
-    """Return the product in the form that headers are read into: a name, a space, a version."""
+    """Return the product in the form that is read from headers: a name, a space, a version."""
     for pattern, name in _PRODUCTS:
         match = re.search(pattern, text)
         if match:

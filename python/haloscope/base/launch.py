@@ -1,4 +1,4 @@
-"""Reads a launch command: which launcher, and where in it the programs stand."""
+"""Reads a launch command: finds the launcher, and the programs that it starts."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ WRAPPERS = frozenset(
     }
 )
 
-# Launchers' options that take values which could be taken for a program. Numbers and words that
-# are no executable files need no entry.
+# Launchers' options whose values could be taken for a program. Numbers, and words that are not
+# executable files, need no entry.
 _TWO_VALUES = frozenset({"mca", "omca", "gmca", "prtemca", "pmixmca", "tunemca", "env", "genv"})
 _ONE_VALUE = frozenset(
     {
@@ -158,7 +158,7 @@ class LaunchCommand:
 
 
 def name_of(launch: LaunchCommand) -> str:
-    """Return what a person calls the first program: of a Python program, its script or module."""
+    """Return the name of the first program; for a Python program, that of its script or module."""
     if not launch.programs:
         return launch.command[0]
     first = launch.programs[0]
@@ -171,7 +171,7 @@ def name_of(launch: LaunchCommand) -> str:
 
 
 def launchers(launch: LaunchCommand) -> list[Path]:
-    """Return the launcher, or those that a script which is started names with their path."""
+    """Return the launcher; for a script, all launchers that it names with their path."""
     if launch.launcher is not None:
         return [launch.launcher]
     words = [word for program in launch.programs for word in script_text(program.path).split()]
@@ -180,7 +180,7 @@ def launchers(launch: LaunchCommand) -> list[Path]:
 
 
 def script_text(path: Path) -> str:
-    """Return what a script says; nothing of other files."""
+    """Return the text of a script; an empty text for other files."""
     try:
         with path.open("rb") as file:
             text = file.read(1 << 20)
@@ -210,7 +210,7 @@ def parse(command: Sequence[str]) -> LaunchCommand:
 
 
 def _launcher_at(words: Sequence[str]) -> int | None:
-    """Return the launcher's place: the first word, or behind wrappers such as `env` and `timeout`."""
+    """Return the index of the launcher: the first word, or a word behind wrappers such as `env`."""
     if LAUNCHER.fullmatch(Path(words[0]).name):
         return 0
     if Path(words[0]).name not in WRAPPERS:
@@ -222,7 +222,7 @@ def _launcher_at(words: Sequence[str]) -> int | None:
 
 
 def _programs(words: Sequence[str], start: int) -> Iterator[Executable]:
-    """Yield the program of each part of an MPMD command, whose parts are separated by `:`."""
+    """Yield the program of each part of an MPMD command; `:` separates the parts."""
     if Path(words[start - 1]).name == "flux" and start < len(words):
         start += 1  # flux run, flux submit
     while start < len(words):

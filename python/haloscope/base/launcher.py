@@ -18,9 +18,9 @@ __all__ = ["complete_command", "print_launcher", "report_toolchain"]
 
 
 def complete_command(command: Sequence[str], quiet: bool = False) -> list[str]:
-    """Return a launch command, with this environment's launcher where it names one that is not on PATH.
+    """Return a launch command in which a launcher that is not on PATH is replaced by this environment's.
 
-    Verbs of ours may be before the launch command. A line on standard error says what was found.
+    Verbs of Haloscope may come before the launch command. A line on standard error names the launcher.
     """
     words = list(command)
     for index in _commands(words):
@@ -49,7 +49,7 @@ def report_toolchain() -> Toolchain:
 
 
 def _commands(words: Sequence[str]) -> list[int]:
-    """Return where a launcher, or a verb of ours before it, is named that is not on PATH."""
+    """Return the indices of a launcher, and of verbs of ours before it, that are not on PATH."""
     missing = []
     start = 0
     while start < len(words) and Path(words[start]).name == "haloscope":
@@ -61,7 +61,7 @@ def _commands(words: Sequence[str]) -> list[int]:
             break
         if LAUNCHER.fullmatch(name):
             return missing if resolve(name) else [*missing, index]
-        # Options and values of wrappers such as `env` and `timeout` are no programs.
+        # Options and values of wrappers such as `env` and `timeout` are not programs.
         is_program = resolve(name) is not None and not name.replace(".", "").isdigit()
         if is_program and name not in WRAPPERS:
             break

@@ -1,7 +1,6 @@
 """Public names of a package that are looked up on first use.
 
-`import haloscope` must not wait for Polars and Plotly: a marked program pays for nothing that it
-does not use.
+`import haloscope` must not wait for Polars and Plotly: a program with markers needs neither.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ _BEGIN = "\nif TYPE_CHECKING:\n"
 def lazily(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package whose public names are declared in `file`.
 
-    The block `if TYPE_CHECKING` there has a line for each name, which type checkers read as well:
-    `from MODULE import NAME as NAME`. It is read when a name is first asked for.
+    The block `if TYPE_CHECKING` there has one line for each name, `from MODULE import NAME as NAME`, which
+    type checkers read as well. It is read when the first name is looked up.
     """
     homes: dict[str, str] = {}
 
@@ -30,7 +29,7 @@ def lazily(package: str, file: str) -> tuple[Callable[[str], object], Callable[[
     def look_up(name: str) -> object:
         if name == "__all__":
             return sorted(declared())
-        # Importers ask for `__path__` and the like of every module.
+        # Importers look up `__path__` and similar names in every module.
         if name.startswith("__") or name not in declared():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:
@@ -42,7 +41,7 @@ def lazily(package: str, file: str) -> tuple[Callable[[str], object], Callable[[
 
 
 def _homes(file: str) -> dict[str, str]:
-    """Return the module of each name. Not by `ast`, whose import takes longer than all of this."""
+    """Return the module of each name. Does not use `ast`, whose import takes longer than all of this."""
     with open(file, encoding="utf-8") as opened:
         block = opened.read().partition(_BEGIN)[2]
     homes = {}
@@ -56,7 +55,7 @@ def _homes(file: str) -> dict[str, str]:
 
 
 def _missing(error: ModuleNotFoundError) -> Exception:
-    """Return what says how to get the package, if it is one of an extra."""
+    """Return an error with the command that installs the package, if an extra has it."""
     from haloscope.base.errors import ComponentError
     from haloscope.base.extras import remedy
 

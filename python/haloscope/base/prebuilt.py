@@ -1,7 +1,7 @@
-"""What an installed wheel brings ready-made: what stands before an MPI, for the interfaces that are known.
+"""Ready-made libraries of an installed wheel, for known MPI interfaces.
 
-A folder for each interface, which `tools/prebuild.py` fills: `interface.json` says what it was made for, and
-the files of each kind of library are in an archive.
+There is one folder per interface, which `tools/prebuild.py` fills. `interface.json` states the MPI that it
+was built for; one archive per kind of library has the files.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = [
 ]
 
 DESCRIPTION, SOURCES = "interface.json", "SOURCES"
-# Of Fortran's names, which some libraries define in capitals, none matches.
+# This excludes Fortran's names, which some libraries define in capitals.
 _FUNCTION = rb"MPIX?_[A-Z]\w*[a-z]\w*"
 
 
 @dataclass(frozen=True)
 class Prebuilt:
-    """What was made for the interface of `product`; of the library at hand, it lets `unseen` pass."""
+    """A library built for the interface of `product`; it does not wrap the functions `unseen` of this MPI."""
 
     archive: Path
     mark: str
@@ -49,22 +49,25 @@ class Prebuilt:
 
 
 def functions(library: Path) -> frozenset[str]:
-    """Return the functions of an MPI library that tools can stand before, by their names in C."""
+    """Return the functions of an MPI library that tools can wrap, by their names in C."""
     return frozenset(name[1:] for name in read_defined_names(library, b"P" + _FUNCTION))
 
 
 def list_wrapped_functions(recorder: Path) -> frozenset[str]:
-    """Return the functions that a recorder stands before."""
+    """Return the functions that a recorder wraps."""
     return read_defined_names(recorder, _FUNCTION)
 
 
 def source_mark(kind: str, sources: Iterable[Path]) -> str:
-    """Return what tells the sources that something was made of from all others."""
+    """Return a checksum of the sources of a kind of library."""
     return fingerprint(sources, kind, own_version())
 
 
 def find_prebuilt(kind: str, library: MpiLibrary, sources: Iterable[Path]) -> Prebuilt | None:
-    """Return what fits a library best: made of these very sources, of no function that the library lacks."""
+    """Return the ready-made library that fits best.
+
+    It is built from exactly these sources, and wraps no function that the MPI library does not have.
+    """
     found = list(_fitting(library))
     mark = source_mark(kind, sources) if found else ""
     for unseen, description, place in sorted(found, key=lambda one: (len(one[0]), -len(one[1]["wraps"]))):
@@ -75,14 +78,14 @@ def find_prebuilt(kind: str, library: MpiLibrary, sources: Iterable[Path]) -> Pr
 
 
 def fits_one(library: MpiLibrary) -> bool:
-    """Return whether there is anything ready-made for a library."""
+    """Return whether anything is ready-made for an MPI library."""
     return any(True for _ in _fitting(library))
 
 
 def unpack_prebuilt(kind: str, ready: Prebuilt) -> Path:
-    """Return the directory of the cache with the files of what is ready-made.
+    """Return the directory of the cache with the files of a ready-made library.
 
-    It is of a kind of its own there: how long unpacking took says nothing of how long a build takes.
+    Its kind there is separate, because the time of unpacking does not predict that of a build.
     """
     name = f"ready-{kind}-{ready.archive.parent.name}-{ready.mark}"
     return build_once(name, lambda to: _unpack(ready.archive, to))
@@ -98,7 +101,11 @@ def _unpack(archive: Path, directory: Path) -> None:
 
 
 def _fitting(library: MpiLibrary) -> Iterator[tuple[frozenset[str], dict[str, Any], Path]]:
-    """Yield each interface whose functions a library all has, and which of the library's it does not know."""
+    """Yield each interface of which a library has all functions.
+
+    Yields:
+        The functions of the library that the interface does not know, its description, its folder.
+    """
     described = [(found, path.parent) for path, found in _descriptions(library.abi)]
     known = functions(library.path) if described and library.path else frozenset()
     for description, place in described:
@@ -114,7 +121,7 @@ def _descriptions(abi: Abi) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def _glibc() -> tuple[int, ...]:
-    """Return the version of this system's C library; none for one that is not glibc."""
+    """Return the version of the system's C library; empty if it is not glibc."""
     try:
         name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
     except (OSError, ValueError):

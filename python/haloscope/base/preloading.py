@@ -1,4 +1,4 @@
-"""Runs a launch command, as a shell would, with a library of ours preloaded before its MPI."""
+"""Runs a launch command, as a shell would, with one of our libraries preloaded before its MPI."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NESTED = ("run", "inject", "shm", "place")
 
 @dataclass(frozen=True)
 class Choice:
-    """What the user decides about the MPI, instead of having it found out."""
+    """The user's choice of the MPI, which replaces detection."""
 
     abi: Abi | None = None
     include: tuple[Path, ...] = ()
@@ -49,10 +49,10 @@ class Choice:
 
 @dataclass
 class Outcome:
-    """How a watched command ended.
+    """How a profiled command ended.
 
-    `status` is that of `waitpid`; `exit_status` is the number that a shell has for it. `profiles` are the
-    files that were written, oldest first; `remarks` are lines for a person.
+    `status` is that of `waitpid`; `exit_status` is the number that a shell reports for it. `profiles` are
+    the files that were written, oldest first; `remarks` are lines for the user.
     """
 
     status: int
@@ -61,7 +61,7 @@ class Outcome:
 
     @property
     def exit_status(self) -> int:
-        """The exit status, or 128 and the number of the signal that ended the command."""
+        """The exit status, or 128 plus the number of the signal that ended the command."""
         if os.WIFSIGNALED(self.status):
             return 128 + os.WTERMSIG(self.status)
         return os.waitstatus_to_exitcode(self.status)
@@ -69,7 +69,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Target:
-    """A command, the launch command in it, and that one's MPI."""
+    """A command, the launch command in it, and the MPI of the launch command."""
 
     command: Sequence[str]
     launch: LaunchCommand
@@ -77,10 +77,16 @@ class Target:
 
 
 def find_target(command: Sequence[str], choice: Choice, otherwise: str, quiet: bool = False) -> Target:
-    """Return what is going to run; raises where it has no MPI, which means `otherwise`.
+    """Return the command to run with its MPI.
 
-    Other verbs of ours may be before the launch command. Unless `quiet`, a line is printed about a launcher
-    that is not on PATH but in this Python environment.
+    Args:
+        command: A launch command. Other verbs of ours may come before it.
+        choice: The user's choice of the MPI.
+        otherwise: The consequence of having no MPI, for the error.
+        quiet: Print no line about a launcher that is in this Python environment instead of on PATH.
+
+    Raises:
+        LaunchError: If there is no such command, or it has no MPI.
     """
     command = complete_command(command, quiet)
     if resolve(command[0]) is None:
@@ -96,18 +102,18 @@ def find_target(command: Sequence[str], choice: Choice, otherwise: str, quiet: b
 def run_preloaded(
     target: Target, library: Preloaded, settings: Mapping[str, str], behind: Sequence[Path] = ()
 ) -> int:
-    """Run a command with `library` and these settings in its ranks. Return its status, as of `waitpid`."""
+    """Run a command with `library` and its settings in its ranks. Return its `waitpid` status."""
     earlier = earlier_preload(target.launch, os.environ)
     settings = outer_settings(os.environ) | dict(settings)
     variables = recorder_environment(target.mpi, library, settings, earlier, behind)
-    if len(target.launch.command) < len(target.command):  # the verb inside passes on what we set
+    if len(target.launch.command) < len(target.command):  # the inner verb passes on these variables
         return run_child(target.command, {**os.environ, **variables})
     changed, environment = prepare_launch(target.launch, target.mpi, variables, os.environ)
     return run_child(changed.command, environment)
 
 
 def _inside(command: Sequence[str]) -> Sequence[str]:
-    """Return the launch command behind `haloscope run … --` and its like."""
+    """Return the launch command behind `haloscope run … --` and similar verbs."""
     while Path(command[0]).name == "haloscope":
         rest = command[1:]
         if not rest or rest[0] not in _NESTED or "--" not in rest or rest[-1] == "--":
@@ -128,12 +134,12 @@ _FORWARDED = frozenset(
         signal.SIGCONT,
     }
 )
-_SENT_BY_KERNEL = 0x80  # si_code SI_KERNEL: a key at the terminal, which the child got as well
+_SENT_BY_KERNEL = 0x80  # si_code SI_KERNEL: a key at the terminal, which the child got, too
 
 
 @dataclass(frozen=True)
 class Meanwhile:
-    """What is done every so many seconds while a child runs; it should not take long."""
+    """An action that is repeated at an interval, in seconds, while a child runs; it should be short."""
 
     act: Callable[[], None]
     seconds: float
@@ -145,10 +151,16 @@ def run_child(
     meanwhile: Meanwhile | None = None,
     begun: Callable[[], None] | None = None,
 ) -> int:
-    """Run a command to its end. Return its status, as `waitpid` gives it. `begun` is called at its begin.
+    """Run a command to its end and return its `waitpid` status.
 
-    A signal that this process ignores, as SIGHUP under `nohup`, stays ignored in the child and is not
-    passed on.
+    A signal that this process ignores, such as SIGHUP under `nohup`, stays ignored in the child and is
+    not passed on.
+
+    Args:
+        command: Words of the command.
+        environment: Its environment.
+        meanwhile: Action to repeat while it runs.
+        begun: Called when it has started.
     """
     watched = {number for number in _FORWARDED if not is_ignored(number)} | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
@@ -164,7 +176,7 @@ def run_child(
 
 @contextmanager
 def _children_kept() -> Iterator[None]:
-    """Undo a caller's ignoring of SIGCHLD, with which the system forgets how a child ended."""
+    """Stop ignoring SIGCHLD: with SIGCHLD ignored, the system does not report how a child ended."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or not is_ignored(signal.SIGCHLD):
         yield
@@ -177,9 +189,9 @@ def _children_kept() -> Iterator[None]:
 
 
 def leave_like(status: int) -> int:
-    """Return the exit status that tells our caller what the child's told us.
+    """Return the exit status by which our caller learns how the child ended.
 
-    A child killed by a signal is followed: this process dies of the same signal, without a core.
+    If a signal killed the child, this process dies of the same signal, without a core.
     """
     if not os.WIFSIGNALED(status):
         return os.waitstatus_to_exitcode(status)
@@ -193,7 +205,7 @@ def leave_like(status: int) -> int:
 
 def _start(command: Sequence[str], environment: Mapping[str, str], mask: set[signal.Signals | int]) -> int:
     try:
-        # Python ignores these two; a program expects them as the shell leaves them.
+        # Python ignores these two; programs expect the shell's defaults.
         return os.posix_spawnp(
             command[0],
             list(command),

@@ -1,8 +1,8 @@
-"""Every table and column of a profile's file, declared once; what is shown of them is in `shown`.
+"""Every table and column of a profile's file, declared once; `shown` declares the tables that users see.
 
-The recorder's columns (`src/watch/declared.py` makes headers of this module), the columns that the reader in
-`haloscope.explain` knows, and the tables of docs/format.md come from here. This module imports nothing of
-ours, so that a build can load it.
+Three things come from here: the recorder's columns (`src/watch/declared.py` makes headers of this module),
+the columns that the reader in `haloscope.profile` knows, and the tables of docs/format.md. This module
+imports no other of ours, so that a build can load it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Literal
 
 __all__ = ["COUNTED", "FORMAT", "INSTANCE_QUANTITIES", "OPTIONAL", "STORED", "Column", "Merge", "Type"]
 
-# Major and minor version of the file. A column that is new raises the minor one, and is `since` it.
+# Major and minor version of the file. A new column raises the minor version, and has it as `since`.
 FORMAT = (1, 4)
 
 Type = Literal["integer", "real", "string"]
-# What becomes of a column when rows with equal keys are put together.
+# How a column is merged when rows with equal keys become one.
 Merge = Literal["key", "sum", "most"]
 
 
@@ -25,10 +25,10 @@ Merge = Literal["key", "sum", "most"]
 class Column:
     """A column of a table of the file.
 
-    `counted` says that each region of each thread has a sum of this quantity, of the same name in C++
+    `counted` means that each region of each thread has a sum of this quantity, with the same name in C++
     (`X_ticks` for the time `X_time`): "often" if nearly every call adds to it, else "rarely". Such a column
-    needs no other declaration. `over_ranks` are the reductions over ranks that the table `regions` shows. A
-    reader can do without a column for which `is_needed` is false.
+    needs no other declaration. `over_ranks` are the reductions over ranks in the table `regions`. A reader
+    accepts files without a column for which `is_needed` is false.
     """
 
     name: str
@@ -171,7 +171,7 @@ def _extremes(name: str) -> Iterator[Column]:
 _RANKS = (
     _PATH,
     _RANK,
-    _count("instances", "passes through the region that were finished"),
+    _count("instances", "finished instances of the region"),
     _seconds("time", "time in the region, **inclusive**"),
     _count("sends", "messages started"),
     _count("recvs", "messages received"),
@@ -179,7 +179,7 @@ _RANKS = (
     _bytes("bytes_recv", "in messages received"),
     _count("colls", "calls of collectives"),
     *COUNTED,
-    _seconds("skew_time", "part of `coll_time`: waiting for the last rank to come; NaN: not measured"),
+    _seconds("skew_time", "part of `coll_time`: waiting for the last rank to arrive; NaN: not measured"),
     _bytes("largest_message", "of the largest message sent"),
     _count("dest_ranks", "distinct ranks sent to, **inclusive**"),
     _count("src_ranks", "distinct ranks received from, **inclusive**"),
@@ -225,8 +225,8 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         ),
         _seconds("tick", "of a tick in `instances`"),
         Column("cpus", "string", "key", "that it may run on, such as `0-3,8`; empty: not known", since=2),
-        Column("numa_nodes", "string", "key", "of these CPUs, likewise", since=2),
-        Column("sockets", "string", "key", "of these CPUs, likewise", since=2),
+        Column("numa_nodes", "string", "key", "of these CPUs, in the same form", since=2),
+        Column("sockets", "string", "key", "of these CPUs, in the same form", since=2),
         Column(
             "open_calls",
             "integer",
@@ -283,7 +283,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _PATH,
         _RANK,
         _key("thread", "counted from 0"),
-        _key("instance", "the number of the first one; those of another thread are numbered on"),
+        _key("instance", "the number of the first one; threads of a rank are numbered one after the other"),
         _key("instances", "how many there are, in order"),
     ),
     "instances": (Column("packed", "integer", "key", "an instance in 64 bits, see below", is_noise=True),),
@@ -317,7 +317,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
     "transfers": (
         _PATH,
         _key("protocol", "such as `GET`", "string"),
-        _count("messages", "carried by it, counted where they are received"),
+        _count("messages", "that the shm library copied, counted where they are received"),
         _bytes("bytes", "in these"),
         _count("chunks", "in which they were copied"),
         _count("helpers", "other ranks that took part, summed over messages"),
@@ -328,7 +328,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _PATH,
         _key("operation", "such as `ncclAllReduce`", "string"),
         _key("algorithm", "that NCCL chose, such as `RING`; empty for messages between two ranks", "string"),
-        _key("protocol", "likewise, such as `SIMPLE`", "string"),
+        _key("protocol", "that NCCL chose, such as `SIMPLE`", "string"),
         _key("channels", "of its kernel"),
         _key("comm_size", "ranks of the communicator"),
         _key("bytes", "of a call"),
@@ -340,20 +340,20 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _RANK,
         _key("phase", "its number: its region is `phase 1`, and so on"),
         _count("iterations", "of it, found from the sequence of calls"),
-        _count("found_after", "so many of them had passed when they were found: the rest have regions"),
-        _count("length", "MPI calls of a typical one, of those that were looked at"),
-        _count("forms", "different sequences of functions that they had"),
-        _count("calls", "that were looked at, from the first iteration to the end of the last"),
-        _count("all_calls", "that were looked at in the whole program"),
+        _count("found_after", "iterations that had passed when the phase was found; the rest have regions"),
+        _count("length", "MPI calls of a typical iteration, without those that are not searched"),
+        _count("forms", "different sequences of functions in the iterations"),
+        _count("calls", "searched, from the first iteration to the end of the last"),
+        _count("all_calls", "searched in the whole program"),
         _seconds("start", "of the first one, after `MPI_Init`", "most"),
         _seconds("end", "of the last one, after `MPI_Init`", "most"),
     ),
     "metadata": (
-        _key("kind", "who says so: `user`, `environment` or `job`", "string"),
-        _key("key", "what it is about", "string"),
+        _key("kind", "the source: `user`, `environment` or `job`", "string"),
+        _key("key", "the subject", "string"),
         _key("value", "the text, secrets masked", "string"),
-        _count("ranks", "that say so"),
-        _count("first", "1 if rank 0 does"),
+        _count("ranks", "with this value"),
+        _count("first", "1 if rank 0 is one of them"),
     ),
     "sites": (
         _PATH,
@@ -376,33 +376,33 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _RANK,
         _key("thread", "in the order in which they came, from 0"),
         _key("segment", "of the thread's events, from 0"),
-        _key("structure", "what they are: rows of `trace_symbols` and `trace_rules`"),
+        _key("structure", "of the events: rows of `trace_symbols` and `trace_rules`"),
         _key("events", "how many"),
-        _key("order", "bytes of `trace_orders` that say in which order; 0: the structure's rules do"),
+        _key("order", "bytes of `trace_orders` with the order; 0: the structure's rules have it"),
     ),
     "trace_symbols": (
-        _key("structure", "whose symbol it is"),
+        _key("structure", "that the symbol belongs to"),
         _key("symbol", "its number in that"),
         _key(
             "kind", "1: a region begins, 2: ends, 3: a call, 4: a part of the next call, 5: events were lost"
         ),
-        _key("call", "the function; empty for what is none", "string"),
+        _key("call", "the function; empty if the symbol is not a call", "string"),
         _PATH,
         _key(
             "bytes",
             "of the call, as in `calls`; if it has no action, less what its parts received; lost events",
         ),
-        _key("action", "what it does with a message or a collective, see above"),
+        _key("action", "on a message or a collective, see above"),
         _key("communicator", "a row of `trace_communicators`; 0: none"),
         _key("partner", "of a message: how many ranks after the own one, modulo the size; −1: none, or any"),
         _key("tag", "of a message; −1: none, or any"),
         _key("size", "bytes of the message or the collective"),
-        _key("thread", "0, or 1 + the thread that began what is completed, if it is another one"),
-        _key("request", "how many requests ago the one was begun that is completed, 1: the last"),
+        _key("thread", "0, or 1 + the thread that began the completed operation, if it is a different one"),
+        _key("request", "the completed operation is that of the Nth last request; 1: the last"),
         _count("ranks", "threads that have it"),
     ),
     "trace_rules": (
-        _key("structure", "whose it is"),
+        _key("structure", "that the rules belong to"),
         _key("position", "eight bytes each, from 0"),
         _key("packed", "the bytes, see above"),
         _count("ranks", "threads that have it"),
@@ -417,9 +417,9 @@ STORED: Mapping[str, tuple[Column, ...]] = {
     "trace_pieces": (
         _RANK,
         _key("thread", "as in `trace_sequences`"),
-        _key("gaps", "how many numbers the first column has"),
-        _key("durations", "how many numbers the second column has"),
-        _key("bytes", "of both, in the next so many rows of `trace_words`"),
+        _key("gaps", "numbers in the first column"),
+        _key("durations", "numbers in the second column"),
+        _key("bytes", "of both columns; they are in the next rows of `trace_words`, eight per row"),
     ),
     "trace_words": (Column("packed", "integer", "key", "eight bytes of `trace_pieces`", is_packed=True),),
     "trace_communicators": (
@@ -435,13 +435,13 @@ STORED: Mapping[str, tuple[Column, ...]] = {
     ),
     "trace_clocks": (
         _RANK,
-        _key("machine", "whose clock it is: ticks of one machine are those of one clock"),
+        _key("machine", "the clock; ranks with the same number share one"),
         _key("zero", "tick at `MPI_Init`"),
         _key("nanosecond", "of the system's clock then"),
         _seconds("tick", "of a tick", "most"),
         _seconds("offset_begin", "to be added for the clock of rank 0's machine, at `MPI_Init`", "most"),
-        _seconds("offset_end", "likewise, at `MPI_Finalize`", "most"),
-        _count("lost", "events that there was no room for"),
+        _seconds("offset_end", "the same at `MPI_Finalize`", "most"),
+        _count("lost", "events for which there was no memory"),
     ),
     "symbols": (
         _key("module", "of a frame", "string"),
@@ -453,7 +453,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
     ),
 }
 
-# Written only where they are asked for, or where there is something to say.
+# Written only where the user asks for them, or where there is something to report.
 OPTIONAL = frozenset(
     {
         *("neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers", "nccl"),

@@ -1,6 +1,6 @@
-"""Settings that are declared once: options, environment variables, validation and documentation follow.
+"""Settings, each declared once for options, environment variables, validation and documentation.
 
-The recorder's build makes its defaults and limits of them, too (`src/watch/declared.py`).
+The recorder's build also takes its defaults and limits from them (`src/watch/declared.py`).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from haloscope.base.errors import UsageError
 __all__ = ["Setting", "Value", "to_environment"]
 
 Value = str | int | float | bool | Path | Sequence[str]
-# Defaults in words, and how they are written in the variable.
+# Defaults in words, and their form in the variable.
 _IN_WORDS = {"off": "0", "none": "", "all": ""}
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: its option, its environment variable, and how its value is written there.
+    """One setting: its option, its environment variable, and the form of its value there.
 
-    `default` is for people: the value, and behind a comma what it means, such as "0, none". `least` and
-    `most` are the limits of a number. What only an expert ever sets is no option: `is_option` is false.
+    `default` is for people: the value, then a comma and its meaning, such as "0, none". `least` and `most`
+    are the limits of a number. `is_option` is false for a setting that only experts need.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Setting:
     most: int | None = None
     unit: str = ""
     is_option: bool = True
-    bare: str = ""  # what the option means without a value, if it may have none
+    bare: str = ""  # the meaning of the option without a value, if that is allowed
 
     @property
     def option(self) -> str:
@@ -48,17 +48,17 @@ class Setting:
 
     @property
     def title(self) -> str:
-        """How errors name it: by its option, else by its variable."""
+        """The name in errors: the option, else the variable."""
         return self.option if self.is_option else self.variable
 
     @property
     def initial(self) -> str:
-        """The default as it would be written in the variable."""
+        """The default in the form of the variable."""
         value = self.default.partition(",")[0]
         return _IN_WORDS.get(value, value)
 
     def encode(self, value: Value) -> str:
-        """Return the value as it is written in the variable. Raises `UsageError`."""
+        """Return the value in the form of the variable. Raises `UsageError`."""
         encoder = self.encoder or (_absolute if self.kind is Path else _plain)
         return encoder(self, value)
 
@@ -66,7 +66,7 @@ class Setting:
 def to_environment(
     values: Mapping[str, Value | None], environment: Mapping[str, str], settings: Iterable[Setting]
 ) -> dict[str, str]:
-    """Return the variables of the settings that were given, by `values` or else in the environment."""
+    """Return the variables of settings that are in `values`, or else in the environment."""
     result = {}
     for setting in settings:
         value = values.get(setting.name)
@@ -89,6 +89,6 @@ def _plain(setting: Setting, value: Value) -> str:
 
 
 def _absolute(setting: Setting, value: Value) -> str:
-    """Return the path that was meant at the start: programs change directories."""
+    """Return the path as an absolute one: programs change directories."""
     path = str(Path(str(value)).absolute())
     return path + "/" if str(value).endswith("/") else path

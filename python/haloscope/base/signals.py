@@ -1,4 +1,4 @@
-"""Handlers for signals that end this process. A signal that its caller ignores stays ignored."""
+"""Handlers for signals that end this process. A signal that the caller ignores stays ignored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["handle_signal", "is_ignored"]
 
 
 def is_ignored(number: signal.Signals) -> bool:
-    """Return whether this process ignores a signal, as SIGHUP under `nohup`."""
+    """Return whether this process ignores a signal, such as SIGHUP under `nohup`."""
     return signal.getsignal(number) == signal.SIG_IGN
 
 
@@ -20,7 +20,7 @@ def is_ignored(number: signal.Signals) -> bool:
 def handle_signal(
     number: signal.Signals, handler: Callable[[int, FrameType | None], object]
 ) -> Iterator[None]:
-    """Let a signal call `handler` during the block, unless it is ignored. Only the main thread can."""
+    """Let a signal call `handler` during the block, unless it is ignored. Works in the main thread only."""
     if threading.current_thread() is not threading.main_thread() or is_ignored(number):
         yield
         return

@@ -58,16 +58,16 @@ def toolchain() -> Toolchain:
 
 
 def compiler() -> str:
-    """Return the C++ compiler: `$CXX`, else the first on PATH."""
+    """Return the C++ compiler: `$CXX`, else the first one on PATH."""
     for name in (os.environ.get("CXX", ""), "c++", "g++", "clang++"):
         found = shutil.which(name) if name else None
         if found:
             return found
-    raise RecorderError("no C++ compiler found: install one (Debian: apt-get install g++), or name it in CXX")
+    raise RecorderError("no C++ compiler found: install one (Debian: apt-get install g++), or set CXX")
 
 
 def compiler_identity(compiler: str) -> str:
-    """Return what a compiler says about itself; another version builds anew."""
+    """Return the compiler's version line; a different one causes a new build."""
     try:
         answer = subprocess.run(
             [compiler, "--version"], capture_output=True, text=True, timeout=60, check=False
@@ -78,7 +78,7 @@ def compiler_identity(compiler: str) -> str:
 
 
 def wrapper_identity(compiler: Path) -> str:
-    """Return what the wrapper runs, and for which compiler: another one means another build."""
+    """Return the command and the compiler version of a wrapper; a different one causes a new build."""
     words = []
     for option in ("-show", "--version"):
         try:
@@ -100,13 +100,13 @@ def build_tool(name: str) -> str:
 
 
 def build_environment() -> dict[str, str]:
-    """Return the user's environment without what would change or watch the build itself."""
+    """Return the user's environment without variables that would change or profile the build itself."""
     dropped = {"LD_PRELOAD", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "CMAKE_GENERATOR", "DESTDIR"}
     return {name: value for name, value in os.environ.items() if name not in dropped}
 
 
 def run_logged(command: list[str], what: str, log: Path, environment: dict[str, str]) -> None:
-    """Run a build command; if it fails, keep the end of its output in `log` and say so."""
+    """Run a build command. If it fails, write the end of its output to `log` and raise `RecorderError`."""
     try:
         done = subprocess.run(
             command,
@@ -123,7 +123,7 @@ def run_logged(command: list[str], what: str, log: Path, environment: dict[str, 
         log.write_text("\n".join([" ".join(command), *lines[-_LOG_LINES:], ""]), encoding="utf-8")
         said = [line.strip() for line in lines if line.strip("- ")]
         reason = next((line for line in said if "error" in line.lower()), " ".join(said[:2]))
-        raise RecorderError(f"{what} failed; the compiler's words are in {log}: {reason[:200]}")
+        raise RecorderError(f"{what} failed; the compiler's output is in {log}: {reason[:200]}")
 
 
 _DEBIAN = Path("/usr/lib/petscdir")
@@ -154,7 +154,7 @@ class Hypre:
 
     @property
     def abi(self) -> str | None:
-        """The MPI that it was built with; None: a static library does not say."""
+        """The MPI that it was built with; None if unknown, as for a static library."""
         found = linked_mpi(self.library)
         return None if found is None else found.abi
 
@@ -172,7 +172,7 @@ class P4est:
 
 @dataclass(frozen=True)
 class Petsc:
-    """An installation of PETSc; what is configured stands apart where there are architectures."""
+    """An installation of PETSc; `configured` differs from `sources` if it has architectures."""
 
     sources: Path
     configured: Path
@@ -183,7 +183,7 @@ class Petsc:
 
     @property
     def library(self) -> Path:
-        """The shared library: Debian's has a name that tells the numbers."""
+        """The shared library. Debian's name includes the type of numbers."""
         directory = self.configured / "lib"
         names = ("libpetsc_real.so", "libpetsc.so", "libpetsc.a")
         found = next((path for name in names if (path := directory / name).is_file()), None)
@@ -193,7 +193,7 @@ class Petsc:
 
     @property
     def abi(self) -> str | None:
-        """The MPI that it was built with: `openmpi` or `mpich`; None: it does not say."""
+        """The MPI that it was built with, `openmpi` or `mpich`; None if unknown."""
         text = self._configuration()
         if "PETSC_HAVE_OMPI_MAJOR_VERSION" in text:
             return "openmpi"
@@ -230,7 +230,7 @@ def find_p4est() -> P4est:
 
 
 def find_petsc() -> Petsc:
-    """Return the one that `PETSC_DIR` names, else pkg-config's, else Debian's with reals."""
+    """Return the PETSc in `PETSC_DIR`, else pkg-config's, else Debian's with real numbers."""
     found = [petsc for petsc in _petscs() if (petsc.includes[1] / "petscconf.h").is_file()]
     if not found:
         raise ComponentError(_PETSC_MISSING)

@@ -11,12 +11,12 @@ __all__ = ["environment_tool", "find_tool"]
 
 
 def find_tool(name: str) -> Path | None:
-    """Return the program `name` that is first on PATH, else this environment's own, else None."""
+    """Return the program `name` that is first on PATH, else this Python environment's, else None."""
     found = shutil.which(name)
     return Path(found).absolute() if found else environment_tool(name)
 
 
 def environment_tool(name: str) -> Path | None:
-    """Return the program `name` beside the Python that runs this."""
+    """Return the program `name` in the directory of the running Python."""
     path = Path(sys.prefix) / "bin" / name
     return path if path.is_file() and os.access(path, os.X_OK) else None

@@ -1,4 +1,4 @@
-"""Numbers with units: as people read them, and as they write them."""
+"""Numbers with units, formatted for people and parsed from their text."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def percent_text(part: float | None, whole: float | None) -> str:
 
 
 def ranks_text(ranks: Sequence[int]) -> str:
-    """Return [0, 1, 2, 5] as `ranks 0-2, 5`; of many the first, and how many ranks in all."""
+    """Return [0, 1, 2, 5] as `ranks 0-2, 5`; long lists are cut and end with the number of ranks."""
     breaks = [at for at in range(1, len(ranks)) if ranks[at] != ranks[at - 1] + 1]
     ends = zip([0, *breaks], [*breaks, len(ranks)], strict=True)
     ranges = [f"{ranks[a]}-{ranks[b - 1]}" if b - a > 1 else f"{ranks[a]}" for a, b in ends]
@@ -89,7 +89,7 @@ def _plain(value: float) -> str:
 
 
 def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
-    # Rounding first: 999.9996 ms is 1 s, not 1000 ms.
+    # Round first: 999.9996 ms is 1 s, not 1000 ms.
     rounded = float(f"{value:.3g}")
     scale, unit = next((pair for pair in units if abs(rounded) >= pair[0]), units[-1])
     shown = rounded / scale
@@ -106,26 +106,26 @@ _ZERO = re.compile(r"\s*0+\.?0*(?:[eE][-+]?[0-9]{1,3})?\s*(?:s|ms|us|µs|μs|ns)
 
 
 def time(value: object) -> Decimal:
-    """Return seconds, which a number without a unit is. Raises `ValueError`."""
+    """Return a time in seconds; a number without a unit is seconds. Raises `ValueError`."""
     number, power, _ = _parsed(value, _TIME_POWERS, "a time, such as 0.15 us (s, ms, us, ns)")
     return number.scaleb(power)
 
 
 def cost(value: object) -> Decimal:
-    """Return what `time` does, or nothing for `0`. Raises `ValueError`."""
+    """Return a time as `time` does; `0` is allowed. Raises `ValueError`."""
     if not isinstance(value, bool) and _ZERO.fullmatch(str(value)):
         return Decimal()
     return time(value)
 
 
 def speed(value: object) -> Decimal:
-    """Return bytes a second, which a number without a unit is. Raises `ValueError`."""
+    """Return a speed in bytes per second; a number without a unit is that. Raises `ValueError`."""
     number, power, unit = _parsed(value, _SPEED_POWERS, "a speed, such as 12.5 GB/s or 100 Gbit/s")
     return number.scaleb(power) / (8 if unit.endswith("bit/s") else 1)
 
 
 def _parsed(value: object, units: dict[str, int], wanted: str) -> tuple[Decimal, int, str]:
-    # The text of a number from YAML is the shortest that means it: what was written.
+    # YAML's number as text is the shortest form, which is what the user wrote.
     parts = None if isinstance(value, bool) else _FORM.fullmatch(str(value))
     number, unit = (Decimal(parts[1]), parts[2] or "") if parts else (Decimal(), "")
     if not number or unit not in {"", *units}:

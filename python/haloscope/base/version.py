@@ -13,10 +13,10 @@ _PREFIX, _SUFFIX = "haloscope-", ".dist-info"
 
 @cache
 def own_version() -> str:
-    """Return it as it was installed.
+    """Return the installed version.
 
-    That is in the name of a directory: `importlib.metadata` finds the same there, but loads as much for
-    that as all of `haloscope run` needs.
+    It is in the name of a directory. `importlib.metadata` finds it there, too, but its import takes as long
+    as all others of `haloscope run`.
     """
     for place in sys.path:
         try:
