@@ -23,7 +23,7 @@ from haloscope.base.version import own_version
 _COMPUTED = {"waits", "wait_pairs", "delays", "critical_path", "pop", "tolerance", "clocks"}
 KEPT_TABLES = tuple(name for name in (*SHOWN, "info") if name not in _COMPUTED)
 _PROGRAM = "--procs 2,2,1 --zones 8,8,8 --groups 2 --quad 8 --gset 1 --dset 8 --zset 1,1,1 --niter 2".split()
-_OPTIONS = ["--trace", "full", "--callsites", "2", "--series", "sweep_comm", "--slice", "0.01"]
+_OPTIONS = ["--trace", "--callsites", "--depth", "2", "--series", "sweep_comm", "--slice", "0.01"]
 
 
 def record(path: Path) -> None:

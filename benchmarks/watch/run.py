@@ -180,7 +180,7 @@ def main() -> None:
             "": watched(directory),
             "-exact": watched(directory, "--exact-times"),
             SITES: watched(directory, "--callsites"),
-            SITES_8: watched(directory, "--callsites=8"),
+            SITES_8: watched(directory, "--callsites", "--depth", "8"),
             WITHOUT_PHASES: ["env", "HALOSCOPE_PHASES=0", *watched(directory)],
             TRACE: watched(directory, "--trace"),
         }

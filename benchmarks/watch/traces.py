@@ -65,7 +65,7 @@ def traced(directory: Path, ranks: int, command: Sequence[str | Path], *options:
 def by_env(directory: Path, command: Sequence[str | Path]) -> float:
     """The seconds of a program with a trace, watched by the environment alone, as `haloscope env` sets it."""
     launched = launch(2, command)
-    variables = haloscope.env(launched, output=directory / "by-env.halo", trace="full")
+    variables = haloscope.env(launched, output=directory / "by-env.halo", trace=True)
     return run(launched, directory, variables)
 
 
@@ -88,7 +88,7 @@ def events(path: Path) -> int:
 
 
 def measure_bytes(directory: Path, program: Path, rounds: int) -> None:
-    for option in ("--trace", "--trace=compact"):
+    for option in ("--trace", "--trace-compact"):
         path, _ = traced(directory, 4, [program, str(rounds)], option)
         size = sum(sizes(path).values()) / events(path)
         emit(

@@ -129,11 +129,12 @@ def _in_camel_case(name: str) -> str:
 
 
 def _defaults() -> str:
-    """Return the variable, the default and the limits of each setting."""
+    """Return the variable, the option, the default and the limits of each setting."""
     return (
         f"{_BEGIN}{_SPACE}"
-        "struct TextSetting { const char *variable, *initial; };\n"
-        "struct NumberSetting { const char *variable; double initial; unsigned long least, most; "
+        "// `option` is null for settings that are variables alone.\n"
+        "struct TextSetting { const char *variable, *option, *initial; };\n"
+        "struct NumberSetting { const char *variable, *option; double initial; unsigned long least, most; "
         "const char *unit; };\nnamespace declared {\n"
         + "".join(f"inline constexpr {_setting(setting)};\n" for setting in recorder_settings.SETTINGS)
         + f"}} // namespace declared\n{_END}"
@@ -141,7 +142,8 @@ def _defaults() -> str:
 
 
 def _setting(setting: Setting) -> str:
-    begin = f'{setting.name}{{"{setting.variable}"'
+    option = f'"{setting.option}"' if setting.is_option else "nullptr"
+    begin = f'{setting.name}{{"{setting.variable}", {option}'
     if setting.kind in (int, float):
         limits = f"{setting.least}, {setting.most}"
         return f'NumberSetting {begin}, {setting.initial}, {limits}, "{setting.unit}"}}'

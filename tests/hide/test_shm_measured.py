@@ -43,7 +43,7 @@ def slowed(
     library = compiler(mpi, PROGRAMS / "slow.c", ["-shared", "-fPIC", "-Wall", "-Wextra"])
     preload = f"LD_PRELOAD={shm.library}:{library}"
     settings = [f"SLOW_FROM={which[0]}", f"SLOW_TO={which[1]}", "SLOW_US=100000"]
-    own = [f"HALOSCOPE_SHM_RECORD={record}", "HALOSCOPE_SHM_PATIENCE=1000"]
+    own = [f"HALOSCOPE_SHM_OUTPUT={record}", "HALOSCOPE_SHM_PATIENCE=1000"]
     words = ["env", preload, *own, *settings]
     done = mpi.run(2, [*words, patterns, str(ROUNDS), str(96 << 10), "irecv-send-wait"])
     assert done.returncode == 0, done.stderr

@@ -48,10 +48,10 @@ def test_order_does_not_depend_on_the_verbs(own: str, earlier: str, expected: li
 
 # What a rank is given, and rows as the shm library leaves them.
 RANK = """
-echo "$LD_PRELOAD $HALOSCOPE_SHM_THRESHOLD <$HALOSCOPE_SHM_CMA> $HALOSCOPE_INJECT_RECORD"
+echo "$LD_PRELOAD $HALOSCOPE_SHM_THRESHOLD <$HALOSCOPE_SHM_CMA> $HALOSCOPE_INJECT_OUTPUT"
 for rank in 1 0; do
-  echo "$rank,$((1 - rank)),999000,GET,3,3,0,0.001" > "$HALOSCOPE_SHM_RECORD.$rank"
-  echo "$rank,$((1 - rank)),1000,BELOW,3,1,0,0.0" >> "$HALOSCOPE_SHM_RECORD.$rank"
+  echo "$rank,$((1 - rank)),999000,GET,3,3,0,0.001" > "$HALOSCOPE_SHM_OUTPUT.$rank"
+  echo "$rank,$((1 - rank)),1000,BELOW,3,1,0,0.0" >> "$HALOSCOPE_SHM_OUTPUT.$rank"
 done
 """
 
@@ -237,7 +237,7 @@ def test_what_nobody_asked_for_is_not_left(
 def test_reasons_are_ordered_by_their_bytes(abi: Abi, tmp_path: Path) -> None:
     def remark(*rows: str) -> str:
         (tmp_path / "rows").write_text("".join(f"{row}\n" for row in rows))
-        command = ["sh", "-c", 'cp rows "$HALOSCOPE_SHM_RECORD.0"']
+        command = ["sh", "-c", 'cp rows "$HALOSCOPE_SHM_OUTPUT.0"']
         (found,) = library.shm(command, mpi=abi, quiet=True).remarks
         return found
 

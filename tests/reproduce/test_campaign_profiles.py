@@ -32,7 +32,7 @@ programs:
 experiments:
   weak: {{program: ring, scaling: weak, ranks: [2, 3], parameters: {{n: 100}}}}
 variants:
-  watched: {{watch: {{callsites: 1}}}}
+  watched: {{watch: {{callsites: true}}}}
   late: {{inject: "constant:1ms"}}
 """
 

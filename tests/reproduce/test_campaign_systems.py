@@ -53,7 +53,7 @@ variants:
   watched: {}
   traced: {watch: {trace: true}}
   series: {watch: {series: [halo]}}
-  sites: {watch: {callsites: 4}}
+  sites: {watch: {callsites: true, depth: 4}}
   late: {inject: "constant:50ms"}
   shm: {shm: true}
   placed: {place: true}

@@ -16,7 +16,7 @@ from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import PROGRAMS, Watched, watch
 
-DEPTH = ["--callsites=6"]
+DEPTH = ["--callsites", "--depth", "6"]
 # Ranks open the same two libraries, some in one order, some in the other, and say where they lie.
 ORDERS = r"""
 #define _GNU_SOURCE

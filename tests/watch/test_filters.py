@@ -1,4 +1,4 @@
-"""`--only`, HALOSCOPE_FROM and HALOSCOPE_UNTIL: what counts, and what is as if it had not happened."""
+"""`--only`, HALOSCOPE_AFTER and HALOSCOPE_UNTIL: what counts, and what is as if it had not happened."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_some_time_only(any_mpi: Mpi, compiler: Compiler, filters: Path, tmp_pat
     """Messages between 0.1 and 0.2 s count, by what the program itself measures of each."""
     begin, end = 0.1, 0.2
     layer = compiler.text(any_mpi, "initialized.c", INITIALIZED, ["-shared", "-fPIC"])
-    times = {"HALOSCOPE_FROM": str(begin), "HALOSCOPE_UNTIL": str(end), "LD_PRELOAD": str(layer)}
+    times = {"HALOSCOPE_AFTER": str(begin), "HALOSCOPE_UNTIL": str(end), "LD_PRELOAD": str(layer)}
     watched = watch(any_mpi, 1, [filters, "times"], tmp_path, options=["--slice", "0.01"], env=times)
     sent = [tuple(map(float, line.split())) for line in watched.done.stdout.splitlines()]
     # Of each: the least and the most time since MPI_Init.
@@ -118,7 +118,7 @@ def test_some_time_only(any_mpi: Mpi, compiler: Compiler, filters: Path, tmp_pat
 
 def test_times_that_never_come(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     during = program(compiler, any_mpi, "during.c")
-    watched = watch(any_mpi, 2, [during], tmp_path, env={"HALOSCOPE_FROM": "1000"})
+    watched = watch(any_mpi, 2, [during], tmp_path, env={"HALOSCOPE_AFTER": "1000"})
     assert watched.done.stdout == "end\n"
     assert (watched.info["partial"], counted(watched, "sends_total")) == ("false", {})
     watched = watch(any_mpi, 2, [during], tmp_path, env={"HALOSCOPE_UNTIL": "1000"})

@@ -38,13 +38,17 @@ NONSENSE = {
     "HALOSCOPE_EXACT_TIMES": ["yes", "2", "-1", "1 "],
     "HALOSCOPE_RUN": ["../../escape", "a b", "é"],
     "HALOSCOPE_SLICE": ["-1", "1 s", "nan", "inf", "100000001"],
-    "HALOSCOPE_FROM": ["-0.5", "soon", " 1"],
+    "HALOSCOPE_AFTER": ["-0.5", "soon", " 1"],
     "HALOSCOPE_UNTIL": ["-1", "1,5"],
     "HALOSCOPE_SYNC_COLLECTIVES": ["-1", "1.5", "1000001"],
     "HALOSCOPE_SIZE_LIMIT": ["-1", "1 MiB", "9" * 30],
-    "HALOSCOPE_TRACE": ["1", "Full"],
+    "HALOSCOPE_TRACE": ["full", "2"],
+    "HALOSCOPE_TRACE_COMPACT": ["compact"],
+    "HALOSCOPE_CALLSITES": ["4"],
+    "HALOSCOPE_DEPTH": ["0", "33", "all"],
     "HALOSCOPE_RANKS": ["all", "0,", ",", "-1", "1-0", "0-", "0;1", "0 1", "2,5-9", "9" * 30],
 }
+OPTIONS = {setting.variable: setting.option for setting in SETTINGS if setting.is_option}
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +99,8 @@ def test_a_setting_that_makes_no_sense(read: Read, defaults: dict[str, str], nam
     values, reported = read(**{name: value})
     assert values == defaults
     (line,) = reported.splitlines()
-    assert f"{name}='{value}' is not " in line
+    setting = OPTIONS.get(name)
+    assert (f"{setting} '{value}' ({name}) is not " if setting else f"{name}='{value}' is not ") in line
     assert line.endswith("; using the default")
 
 
@@ -104,12 +109,14 @@ def test_settings_that_are_taken(read: Read, defaults: dict[str, str]) -> None:
         "HALOSCOPE_MEMORY": "65536",
         "HALOSCOPE_EXACT_TIMES": "1",
         "HALOSCOPE_SLICE": "0.25",
-        "HALOSCOPE_FROM": "0.5",
+        "HALOSCOPE_AFTER": "0.5",
         "HALOSCOPE_UNTIL": "1.5",
         "HALOSCOPE_SYNC_COLLECTIVES": "1000000",
         "HALOSCOPE_SIZE_LIMIT": "7",
-        "HALOSCOPE_TRACE": "compact",
-        "HALOSCOPE_CALLSITES": "3",
+        "HALOSCOPE_TRACE": "1",
+        "HALOSCOPE_TRACE_COMPACT": "1",
+        "HALOSCOPE_CALLSITES": "1",
+        "HALOSCOPE_DEPTH": "3",
         "HALOSCOPE_PHASES": "0",
         "HALOSCOPE_TRACE_MEMORY": "2",
         "HALOSCOPE_FINALIZE_TIME": "2.5",
@@ -124,5 +131,7 @@ def test_settings_that_are_taken(read: Read, defaults: dict[str, str]) -> None:
     assert values == defaults | given
     assert read(HALOSCOPE_RANKS="1-7")[0] == defaults | {"HALOSCOPE_RANKS": "some"}
     assert read(HALOSCOPE_ANNOTATIONS="nvtx")[0] == defaults | {"HALOSCOPE_ANNOTATIONS": "some"}
+    with_trace = {"HALOSCOPE_TRACE": "1", "HALOSCOPE_TRACE_COMPACT": "1"}
+    assert read(HALOSCOPE_TRACE_COMPACT="1")[0] == defaults | with_trace
     # A shorter slice is no history.
     assert read(HALOSCOPE_SLICE="1e-9")[0] == defaults | {"HALOSCOPE_SLICE": "0.001"}

@@ -148,7 +148,7 @@ def test_times_of_a_compact_trace_are_right_to_a_hundredth(
     mpi: Mpi, compiler: Compiler, tmp_path: Path
 ) -> None:
     command: list[str | Path] = [compiler.text(mpi, "chain.c", CHAIN), "200"]
-    watched = watch(mpi, RANKS, command, tmp_path, options=["--trace=compact"])
+    watched = watch(mpi, RANKS, command, tmp_path, options=["--trace-compact"])
     with haloscope.open(watched.path) as profile:
         trace = check_trace(profile)
         times = profile.frame("calls").group_by("call").agg(pl.col("time_total").sum())

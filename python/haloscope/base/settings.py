@@ -40,7 +40,6 @@ class Setting:
     most: int | None = None
     unit: str = ""
     is_option: bool = True
-    bare: str = ""  # the meaning of the option without a value, if that is allowed
 
     @property
     def option(self) -> str:
@@ -78,6 +77,8 @@ def to_environment(
 
 
 def _plain(setting: Setting, value: Value) -> str:
+    if setting.kind is bool and not isinstance(value, bool):
+        raise UsageError(f"{setting.title} {value!r}: takes no value; in Python and YAML, true or false")
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, int | float):

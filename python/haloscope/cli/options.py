@@ -95,9 +95,4 @@ def _option(setting: Setting) -> Callable[[_F], _F]:
     if setting.choices:
         return click.option(*names, type=click.Choice(setting.choices), help=text)
     kind = click.Path(path_type=Path) if setting.kind is Path else setting.kind
-    if setting.bare:
-        metavar = f"[={setting.metavar}]"
-        return click.option(
-            *names, type=kind, is_flag=False, flag_value=setting.bare, metavar=metavar, help=text
-        )
     return click.option(*names, type=kind, multiple=setting.multiple, metavar=setting.metavar, help=text)

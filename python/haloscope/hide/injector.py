@@ -117,7 +117,7 @@ def _run(
     target = find_target(command, choice, "there is nothing to inject into", quiet)
     if record is not None:
         record = writable_injected(record)
-        settings["HALOSCOPE_INJECT_RECORD"] = str(record)
+        settings["HALOSCOPE_INJECT_OUTPUT"] = str(record)
     injector = build_injector(target.mpi.headers, quiet)
     with tempfile.NamedTemporaryFile(prefix="haloscope-inject-") as summary:
         settings["HALOSCOPE_INJECT_SUMMARY"] = summary.name

@@ -44,7 +44,7 @@ SHM_SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "output",
-        "HALOSCOPE_SHM_RECORD",
+        "HALOSCOPE_SHM_OUTPUT",
         Path,
         "none",
         "Write the record of what was carried to this file.",
@@ -105,7 +105,7 @@ SHM_SETTINGS: tuple[Setting, ...] = (
     ),
 )
 
-_RECORD = "HALOSCOPE_SHM_RECORD"
+_RECORD = "HALOSCOPE_SHM_OUTPUT"
 _HEADER = "rank,partner,bytes,protocol,messages,chunks,helpers,time"
 
 

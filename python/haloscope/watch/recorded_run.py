@@ -68,7 +68,7 @@ def run(
     values, surroundings = _values(settings), asked_for(os.environ)
     if hang_after is not None and not 0 < hang_after < 1e8:
         raise UsageError(f"--hang-after {hang_after:g}: not a time; give seconds, such as 60")
-    variables = outer_settings(surroundings) | to_environment(values, surroundings, SETTINGS)
+    variables = _variables(values, surroundings)
     output = _output(variables, "output" in values, surroundings)
     if not words or resolve(words[0]) is None:
         raise LaunchError(f"{words[0] if words else 'nothing'}: no such command; nothing was started")
@@ -115,7 +115,7 @@ def env(
     >>> subprocess.run(["srun", "./app"], env=environment)
     """
     values, surroundings = _values(settings), asked_for(os.environ)
-    variables = outer_settings(surroundings) | to_environment(values, surroundings, SETTINGS)
+    variables = _variables(values, surroundings)
     _output(variables, "output" in values, surroundings)
     launch = parse(complete_command(command)) if command else None
     include = tuple(mpi_include)
@@ -137,6 +137,14 @@ def _values(settings: Recording) -> dict[str, Value | None]:
         if name not in known:
             raise UsageError(f"{name}: no such setting of the recorder; there are {', '.join(sorted(known))}")
     return {name: cast("Value", value) for name, value in settings.items() if value is not None}
+
+
+def _variables(values: Mapping[str, Value | None], surroundings: Mapping[str, str]) -> dict[str, str]:
+    """Return the recorder's variables. Raises `UsageError` for values that it would refuse."""
+    variables = outer_settings(surroundings) | to_environment(values, surroundings, SETTINGS)
+    if "depth" in values and "HALOSCOPE_CALLSITES" not in variables:
+        raise UsageError(f"--depth {values['depth']}: add --callsites")
+    return variables
 
 
 def _output(settings: dict[str, str], is_given: bool, surroundings: Mapping[str, str]) -> Output:

@@ -29,12 +29,14 @@ class Recording(TypedDict, total=False):
     only: Sequence[str]
     slice: float
     sync_collectives: int
-    callsites: int
+    callsites: bool
+    depth: int
     after: float
     until: float
     size_limit: int
     phases: int
-    trace: str
+    trace: bool
+    trace_compact: bool
     trace_memory: int
     trace_spool: Path | str
     memory: int
@@ -79,20 +81,14 @@ def _interfaces(setting: Setting, value: Value) -> str:
     return text
 
 
-def _trace(setting: Setting, value: Value) -> str:
-    if str(value) not in ("", "full", "compact"):
-        raise UsageError(f"{setting.title} {value!r}: full or compact")
-    return str(value)
-
-
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "output",
         "HALOSCOPE_OUTPUT",
         Path,
         "%p-%n-%d.halo",
-        "Where the profile goes. %n becomes the number of ranks, %p the program, %d the date and time, "
-        "%D the date, %j the batch job, and %% a percent sign.",
+        "The profile to write. %p: program, %n: number of ranks, %d: date and time, %D: date, "
+        "%j: batch job, %%: percent sign.",
         metavar="F.halo",
         flag="-o",
     ),
@@ -101,7 +97,7 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SERIES",
         str,
         "none",
-        "Keep every instance of this region, for the series table. Can be repeated.",
+        "Record each instance of this region, for the table `series`. Can be repeated.",
         metavar="REGION",
         multiple=True,
         encoder=_lines,
@@ -111,14 +107,14 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_EXACT_TIMES",
         bool,
         "off",
-        "Time every call, not only a sample of the cheap ones. Counts are exact either way.",
+        "Measure the time of every call, not of a sample of the cheap ones. Counts are exact in both cases.",
     ),
     Setting(
         "ranks",
         "HALOSCOPE_RANKS",
         str,
         "all",
-        "Record these ranks only, for example 0,8-15.",
+        "Record only these ranks, for example 0,8-15.",
         metavar="LIST",
         encoder=_ranks,
     ),
@@ -127,7 +123,7 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_ONLY",
         str,
         "all",
-        "Count only what happens in this region and those nested in it. Can be repeated.",
+        "Record only this region and the regions in it. Can be repeated.",
         metavar="REGION",
         multiple=True,
         encoder=_lines,
@@ -137,8 +133,8 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SLICE",
         float,
         "1",
-        "Keep a history of the run in slices of so many seconds, 0.001 at least. The length is doubled when "
-        "a run has too many slices. 0 keeps no history.",
+        "Record the history of the run in slices of S seconds. The minimum is 0.001. Long runs get longer "
+        "slices. 0: no history.",
         metavar="S",
         least=0,
         most=100_000_000,
@@ -149,32 +145,31 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SYNC_COLLECTIVES",
         int,
         "0, none",
-        "Put a barrier before one in N (on average) blocking collectives of a communicator, to tell waiting "
-        "for late ranks (skew_time) from transfer.",
+        "Insert a barrier before about one in N blocking collectives, to measure how long ranks wait for "
+        "late ranks (`skew_time`).",
         metavar="N",
         least=0,
         most=1_000_000,
         unit="collectives",
     ),
+    Setting("callsites", "HALOSCOPE_CALLSITES", bool, "off", "Record the source line of each MPI call."),
     Setting(
-        "callsites",
-        "HALOSCOPE_CALLSITES",
+        "depth",
+        "HALOSCOPE_DEPTH",
         int,
-        "0, none",
-        "Tell calls apart by the line of source that they come from, and by so many lines of the stack: 1 if "
-        "no number is given.",
-        metavar="DEPTH",
-        bare="1",
-        least=0,
+        "1",
+        "Record N stack frames of each MPI call. Needs --callsites.",
+        metavar="N",
+        least=1,
         most=32,
         unit="frames",
     ),
     Setting(
         "after",
-        "HALOSCOPE_FROM",
+        "HALOSCOPE_AFTER",
         float,
         "0, at once",
-        "Begin to count so many seconds after MPI_Init.",
+        "Start recording this number of seconds after MPI_Init.",
         least=0,
         most=100_000_000,
         unit="seconds",
@@ -185,7 +180,7 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_UNTIL",
         float,
         "0, the end",
-        "Stop counting so many seconds after MPI_Init.",
+        "Stop recording this number of seconds after MPI_Init.",
         least=0,
         most=100_000_000,
         unit="seconds",
@@ -196,8 +191,8 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SIZE_LIMIT",
         int,
         "0, none",
-        "MiB of the profile. Rows for each rank and partner, instance or slice that would make it larger "
-        "are left out.",
+        "Largest size of the profile in MiB. Rows per partner, instance or slice that exceed it are "
+        "left out.",
         least=0,
         most=1 << 30,
         unit="MiB",
@@ -208,29 +203,26 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_PHASES",
         int,
         "1",
-        "1: find iterations in the calls of a program that marks no regions, and make regions of them. "
-        "0: do not.",
+        "1: find the iterations of a program that marks no regions, and record them as regions. 0: do not.",
         least=0,
         most=1,
         unit="searches",
         is_option=False,
     ),
+    Setting("trace", "HALOSCOPE_TRACE", bool, "off", "Record the times of every call, region and message."),
     Setting(
-        "trace",
-        "HALOSCOPE_TRACE",
-        str,
-        "none",
-        "Keep every call, region and message with its time. compact: times to within 1 %, in less room.",
-        metavar="full|compact",
-        bare="full",
-        encoder=_trace,
+        "trace_compact",
+        "HALOSCOPE_TRACE_COMPACT",
+        bool,
+        "off",
+        "Like --trace in a smaller file: times are rounded down by less than 1 %.",
     ),
     Setting(
         "trace_memory",
         "HALOSCOPE_TRACE_MEMORY",
         int,
         "8",
-        "MiB of each thread's events that are not written yet. What finds no room there is lost and counted.",
+        "MiB per thread for events that are not written yet. Events beyond it are lost and counted.",
         least=1,
         most=4096,
         unit="MiB",
@@ -249,7 +241,7 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_MEMORY",
         int,
         "16",
-        "MiB that the recorder may use in each rank.",
+        "MiB that the recorder may use per rank.",
         least=1,
         most=65536,
         unit="MiB",
@@ -260,7 +252,7 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_FINALIZE_TIME",
         int,
         "120",
-        "Seconds that a rank in MPI_Finalize waits for one that does not come.",
+        "Seconds that a rank in MPI_Finalize waits for a missing rank.",
         least=1,
         most=86400,
         unit="seconds",
@@ -271,7 +263,7 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_LIVE",
         Path,
         "/dev/shm, else /tmp",
-        "Directory on each node for what is being recorded.",
+        "Directory on each node for live records.",
         is_option=False,
     ),
     Setting(
@@ -279,7 +271,8 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_ANNOTATIONS",
         str,
         "all",
-        f"Whose markers become regions, comma-separated: {', '.join(INTERFACES)}; `none`: only our own.",
+        "Interfaces whose markers become regions, separated by commas: "
+        f"{', '.join(INTERFACES)}; `none`: only Haloscope's own markers.",
         encoder=_interfaces,
         is_option=False,
     ),

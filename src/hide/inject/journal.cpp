@@ -22,7 +22,7 @@ std::string world() { return std::to_string(state.world_rank) + "-of-" + std::to
 
 // A program that was spawned has a record beside that of the one that spawned it.
 std::string own_path() {
-  std::string path = given("HALOSCOPE_INJECT_RECORD");
+  std::string path = given("HALOSCOPE_INJECT_OUTPUT");
   if (path.empty()) return path;
   const std::size_t end = path.size() - (path.ends_with(".csv") ? 4 : 0);
   if (state.spawned != 0) path.insert(end, "-spawned-" + std::to_string(state.spawned));

@@ -30,7 +30,7 @@ static_assert(sizeof(Row) == 32);
 
 class Journal {
 public:
-  // HALOSCOPE_INJECT_RECORD names the record, without it there is none; this rank's file lies beside it.
+  // HALOSCOPE_INJECT_OUTPUT names the record, without it there is none; this rank's file lies beside it.
   void open();
   void add(const Row &row);
   // Before the process may end.

@@ -26,7 +26,7 @@ std::array<Passed, reasons> passed;
 } // namespace
 
 void note(Protocol protocol, int partner, std::uint64_t bytes, const Copied &how, Moment time) {
-  if (!shm.options.record.empty()) {
+  if (!shm.options.output.empty()) {
     Sum &sum = sums[{partner, bytes, protocol}];
     sum.messages++;
     sum.chunks += how.chunks;
@@ -69,10 +69,10 @@ bool write_rows(std::FILE *file, int rank) {
 } // namespace
 
 void write_record() {
-  if (shm.options.record.empty()) return;
+  if (shm.options.output.empty()) return;
   Node &node = *shm.node;
   const int rank = node.peer(node.me()).world_rank;
-  const std::string path = shm.options.record + "." + std::to_string(rank);
+  const std::string path = shm.options.output + "." + std::to_string(rank);
   const std::string aside = path + ".part";
   std::FILE *file = std::fopen(aside.c_str(), "w");
   bool written = file != nullptr && write_rows(file, rank);

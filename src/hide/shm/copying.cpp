@@ -94,7 +94,7 @@ void copy_part(const Work &work, std::size_t owner, std::uint64_t offset, std::s
 }
 
 // The kernel may copy between processes.
-bool may_attach() noexcept { return shm.node->may_attach() && shm.options.attach != Attach::never; }
+bool may_attach() noexcept { return shm.node->may_attach() && shm.options.cma != Attach::never; }
 
 bool can_do(const Work &work, std::size_t owner) noexcept {
   const bool from = reach(work.from, work.from_place, work.from_mapped) != nullptr;

@@ -96,7 +96,7 @@ std::optional<Reason> why_passed(Mode mode, const void *buffer, std::uint64_t by
     return buffer == nullptr || bytes > INT32_MAX || !packs_types() ? std::optional{Reason::datatype}
                                                                     : std::nullopt;
   const bool reachable =
-      shared_place(buffer, bytes) || (shm.options.attach == Attach::always && shm.node->may_attach());
+      shared_place(buffer, bytes) || (shm.options.cma == Attach::always && shm.node->may_attach());
   return reachable ? std::optional<Reason>{} : Reason::memory;
 }
 

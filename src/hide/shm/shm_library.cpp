@@ -73,15 +73,14 @@ Options read_options() {
                                                                           {"static", Choice::fixed},
                                                                           {"off", Choice::off}}),
                           "dynamic, get, coop, steal, static or off");
-  options.attach =
-      word("HALOSCOPE_SHM_CMA", options.attach,
-           std::to_array<std::pair<const char *, Attach>>(
-               {{"auto", Attach::as_needed}, {"always", Attach::always}, {"never", Attach::never}}),
-           "auto, always or never");
-  options.measures =
-      word("HALOSCOPE_SHM_MEASURE", options.measures,
+  options.cma = word("HALOSCOPE_SHM_CMA", options.cma,
+                     std::to_array<std::pair<const char *, Attach>>(
+                         {{"auto", Attach::as_needed}, {"always", Attach::always}, {"never", Attach::never}}),
+                     "auto, always or never");
+  options.measure =
+      word("HALOSCOPE_SHM_MEASURE", options.measure,
            std::to_array<std::pair<const char *, bool>>({{"on", true}, {"off", false}}), "on or off");
-  options.record = variable("HALOSCOPE_SHM_RECORD");
+  options.output = variable("HALOSCOPE_SHM_OUTPUT");
   return options;
 }
 
@@ -135,7 +134,7 @@ void start() {
                         ", so all messages go by MPI; haloscope doctor says what is missing");
     return;
   }
-  if (shm.options.attach == Attach::always && !shm.node->may_attach() && says_on_this_rank())
+  if (shm.options.cma == Attach::always && !shm.node->may_attach() && says_on_this_rank())
     interpose::complain("HALOSCOPE_SHM_CMA: the system forbids to read another process's memory, so messages "
                         "from memory that is not shared go by MPI; haloscope doctor says what to allow");
   shm.transferred = reinterpret_cast<Transferred>(dlsym(RTLD_DEFAULT, "haloscope_transferred"));

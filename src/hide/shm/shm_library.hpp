@@ -39,9 +39,9 @@ struct Options {
   std::size_t chunk = 65536;
   std::size_t pool = std::size_t{64} << 20; // bytes that a rank may hold for others, and lend to its program
   Moment patience = 1'000'000;              // until a send that nobody wants is copied
-  Attach attach = Attach::as_needed;
-  bool measures = true; // whether the shm library or MPI is faster
-  std::string record;
+  Attach cma = Attach::as_needed;
+  bool measure = true; // whether the shm library or MPI is faster
+  std::string output;
 };
 
 // Throws std::invalid_argument with what is wrong, and where.

@@ -102,7 +102,7 @@ void collect_all() {
 } // namespace
 
 Turn next_turn(std::size_t peer, std::uint64_t bytes, bool has_holes) {
-  if (shm.options.protocol != Choice::dynamic || !shm.options.measures) return {};
+  if (shm.options.protocol != Choice::dynamic || !shm.options.measure) return {};
   Trial &trial = trial_of(peer, bytes, has_holes);
   if (trial.rest == 0) collect_all();
   if (trial.rest == 0 && trial.turns >= turns_at_most) conclude(trial);

@@ -382,7 +382,7 @@ private:
 
   // What came after the last slice is one more.
   void add_slices(const ThreadRecord &thread) {
-    if (process_.slice_seconds <= 0) return;
+    if (process_.slice <= 0) return;
     const Slices *slices = valid(thread.slices);
     const std::uint64_t doublings = most_doublings();
     const std::uint64_t length = process_.slice_ticks.load() << doublings;
@@ -452,7 +452,7 @@ private:
                     .bytes_recv = region.totals[bytes_recv],
                     .colls = region.totals[colls],
                     .counted = rows::counted(region, tick_),
-                    .skew_time = process_.sync_interval == 0 ? unknown : seconds(region.skew),
+                    .skew_time = process_.sync_collectives == 0 ? unknown : seconds(region.skew),
                     .largest_message = region.largest,
                     .dest_ranks = region.nested_destinations.size(),
                     .src_ranks = region.nested_sources.size(),

@@ -88,8 +88,7 @@ bool make_arena(const Settings &settings, int rank, bool lives) {
         live_records().directory + "/" + std::to_string(rank) + "-" + std::to_string(getpid()) + ".live";
   const char *path = live_records().path.c_str();
   const bool wanted = settings.records(rank);
-  const std::size_t memory =
-      settings.memory + (settings.trace.empty() ? 0 : traced_threads * settings.trace_memory);
+  const std::size_t memory = settings.memory + (settings.trace ? traced_threads * settings.trace_memory : 0);
   const bool watched = wanted && global().arena.create(path, memory);
   if (wanted && !watched)
     interpose::complain("no memory for recording on rank " + std::to_string(rank) + "; it is not watched");
@@ -113,13 +112,13 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   process.pid = getpid();
   process.on_one_node = is_on_one_node(size);
   process.exact_times = settings.exact_times;
-  process.sync_interval = settings.sync_interval;
-  process.site_depth = settings.site_depth;
-  process.finds_phases = settings.finds_phases;
+  process.sync_collectives = settings.sync_collectives;
+  process.depth = settings.callsites ? settings.depth : 0;
+  process.phases = settings.phases;
   process.size_limit = settings.size_limit;
-  process.slice_seconds = settings.slice_seconds;
-  process.record_from = settings.record_from;
-  process.record_until = settings.record_until;
+  process.slice = settings.slice;
+  process.after = settings.after;
+  process.until = settings.until;
   // So many that all ranks' are no more than a quarter of a million rows.
   process.most_slices =
       static_cast<std::uint32_t>(std::clamp(262'144 / size, 32, static_cast<int>(Slices::most)));
@@ -146,8 +145,8 @@ std::string spool_link() {
 
 // In the spool's own directory: a run may be long, and memory, where live records are, is not for that.
 void describe_trace(ProcessRecord &process, const Settings &settings, const Place &place) {
-  process.trace.wanted = !settings.trace.empty();
-  process.trace.compact = settings.trace == "compact";
+  process.trace.wanted = settings.trace;
+  process.trace.compact = settings.trace_compact;
   process.trace.ring_bytes = settings.trace_memory;
   const std::string run = place.run.empty() ? std::to_string(place.world) : place.run;
   copy_into(process.trace.spool, settings.trace_spool + "/haloscope-" + run + "-" +
@@ -177,7 +176,7 @@ void begin_process(const Settings &settings, int rank, int size, const Place &pl
   if (watched) describe_trace(*global().process, settings, place);
 #endif
   begin_metadata(*global().process);
-  global().sync_interval = settings.sync_interval;
+  global().sync_collectives = settings.sync_collectives;
   if (!watched) {
     global().phase.store(Phase::aside, std::memory_order_release);
     return;

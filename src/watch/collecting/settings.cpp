@@ -24,9 +24,20 @@ std::string environment(const char *name, const char *otherwise = "") {
 }
 std::string text(const TextSetting &setting) { return environment(setting.variable, setting.initial); }
 
-void reject(bool speak, const char *name, const std::string &value, const char *expected) {
-  if (speak)
-    interpose::complain(std::string{name} + "='" + value + "' is not " + expected + "; using the default");
+// Names the option, if there is one: whether it was given as a variable is unknown here.
+template <class Setting>
+void reject(bool speak, const Setting &setting, const std::string &value, const char *expected) {
+  const std::string variable = setting.variable;
+  const std::string name = setting.option == nullptr
+                               ? variable + "='" + value + "'"
+                               : std::string{setting.option} + " '" + value + "' (" + variable + ")";
+  if (speak) interpose::complain(name + " is not " + expected + "; using the default");
+}
+
+bool flag(const TextSetting &setting, bool speak) {
+  const std::string given = text(setting);
+  if (given != "0" && given != "1") reject(speak, setting, given, "0 or 1");
+  return given == "1";
 }
 
 bool is_name(const std::string &text) {
@@ -45,19 +56,19 @@ template <class Number> Number number(const NumberSetting &setting, bool speak) 
   if (error == std::errc{} && next == end && fits) return value;
   const std::string expected = std::string{"a number of "} + setting.unit + " from " +
                                std::to_string(setting.least) + " to " + std::to_string(setting.most);
-  reject(speak, setting.variable, text, expected.c_str());
+  reject(speak, setting, text, expected.c_str());
   return otherwise;
 }
 
 // As the clock goes: a slice of less than a millisecond is no history.
 void read_times(Settings &settings, bool speak) {
-  settings.slice_seconds = number<double>(declared::slice, speak);
-  if (settings.slice_seconds > 0) settings.slice_seconds = std::max(settings.slice_seconds, 1e-3);
-  settings.record_from = number<double>(declared::after, speak);
-  settings.record_until = number<double>(declared::until, speak);
-  if (settings.record_until == 0 || settings.record_until > settings.record_from) return;
-  reject(speak, declared::until.variable, environment(declared::until.variable), "later than HALOSCOPE_FROM");
-  settings.record_until = 0;
+  settings.slice = number<double>(declared::slice, speak);
+  if (settings.slice > 0) settings.slice = std::max(settings.slice, 1e-3);
+  settings.after = number<double>(declared::after, speak);
+  settings.until = number<double>(declared::until, speak);
+  if (settings.until == 0 || settings.until > settings.after) return;
+  reject(speak, declared::until, environment(declared::until.variable), "later than HALOSCOPE_AFTER");
+  settings.until = 0;
 }
 
 using Ranges = std::vector<std::pair<int, int>>;
@@ -88,11 +99,11 @@ Ranges read_ranks(bool speak, int size) {
   const std::string given = text(declared::ranks);
   if (given.empty()) return {};
   Ranges ranges = parse_ranges(given);
-  if (ranges.empty()) reject(speak, declared::ranks.variable, given, "a list of ranks such as 0,8-15");
+  if (ranges.empty()) reject(speak, declared::ranks, given, "a list of ranks such as 0,8-15");
   if (ranges.empty() || std::ranges::any_of(ranges, [&](const auto &range) { return range.first < size; }))
     return ranges;
   const std::string expected = "a list with one of the " + std::to_string(size) + " ranks";
-  reject(speak, declared::ranks.variable, given, expected.c_str());
+  reject(speak, declared::ranks, given, expected.c_str());
   return {};
 }
 
@@ -130,29 +141,26 @@ Settings read_settings(bool speak, int size) {
   settings.only = text(declared::only);
   settings.live = environment(declared::live.variable,
                               access(declared::live.initial, W_OK) == 0 ? declared::live.initial : "/tmp");
-  settings.run = environment("HALOSCOPE_RUN");
+  constexpr TextSetting run{"HALOSCOPE_RUN", nullptr, ""};
+  settings.run = text(run);
   if (!is_name(settings.run)) {
-    reject(speak, "HALOSCOPE_RUN", settings.run, "made of letters, digits, - and _");
+    reject(speak, run, settings.run, "made of letters, digits, - and _");
     settings.run.clear();
   }
-  const std::string exact = text(declared::exact_times);
-  settings.exact_times = exact == "1";
-  if (exact != "0" && exact != "1") reject(speak, declared::exact_times.variable, exact, "0 or 1");
+  settings.exact_times = flag(declared::exact_times, speak);
   settings.memory = number<std::size_t>(declared::memory, speak) << 20U;
   settings.finalize_time = number<double>(declared::finalize_time, speak);
-  constexpr NumberSetting since{"HALOSCOPE_SINCE", 0, 0, std::numeric_limits<std::int64_t>::max(),
+  constexpr NumberSetting since{"HALOSCOPE_SINCE", nullptr, 0, 0, std::numeric_limits<std::int64_t>::max(),
                                 "nanoseconds"};
   settings.since = number<std::uint64_t>(since, speak);
   settings.ranks = read_ranks(speak, size);
   read_times(settings, speak);
-  settings.sync_interval = number<unsigned>(declared::sync_collectives, speak);
-  settings.site_depth = number<unsigned>(declared::callsites, speak);
-  settings.finds_phases = number<unsigned>(declared::phases, speak) != 0;
-  settings.trace = text(declared::trace);
-  if (!settings.trace.empty() && settings.trace != "full" && settings.trace != "compact") {
-    reject(speak, declared::trace.variable, settings.trace, "full or compact");
-    settings.trace.clear();
-  }
+  settings.sync_collectives = number<unsigned>(declared::sync_collectives, speak);
+  settings.callsites = flag(declared::callsites, speak);
+  settings.depth = number<unsigned>(declared::depth, speak);
+  settings.phases = number<unsigned>(declared::phases, speak) != 0;
+  settings.trace_compact = flag(declared::trace_compact, speak);
+  settings.trace = flag(declared::trace, speak) || settings.trace_compact;
   settings.trace_memory = number<std::size_t>(declared::trace_memory, speak) << 20U;
   settings.trace_spool = environment(declared::trace_spool.variable, environment("TMPDIR", "/tmp").c_str());
   settings.size_limit = number<std::uint64_t>(declared::size_limit, speak) << 20U;

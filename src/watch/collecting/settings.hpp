@@ -10,19 +10,21 @@
 
 namespace haloscope::watch {
 
-// Defaults and limits are declared in python/haloscope/watch/recorder_settings.py.
+// Names, defaults and limits are declared in python/haloscope/watch/recorder_settings.py.
 struct Settings {
   std::string output, command, live, run, series, only;
   bool exact_times;
-  double slice_seconds, record_from, record_until; // 0: no slices, at once, to the end
-  unsigned sync_interval;                          // 0: collectives' skew is not measured
-  unsigned site_depth;                             // frames that tell calls apart; 0: they are not
-  bool finds_phases;
+  double slice, after, until; // 0: no slices, at once, to the end
+  unsigned sync_collectives;  // 0: collectives' skew is not measured
+  bool callsites;
+  unsigned depth; // frames per call site
+  bool phases;
   std::uint64_t size_limit;               // bytes of the profile; 0: none
   std::uint64_t since;                    // nanoseconds: profiles after it stay
   double finalize_time;                   // seconds
   std::size_t memory;                     // bytes
-  std::string trace, trace_spool;         // empty: no trace; full or compact; directory of the spool
+  bool trace, trace_compact;              // trace_compact implies trace
+  std::string trace_spool;                // directory
   std::size_t trace_memory;               // bytes of each thread
   std::vector<std::pair<int, int>> ranks; // first and last of each range that records; none: all
 

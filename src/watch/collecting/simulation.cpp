@@ -80,8 +80,8 @@ World join_world(bool /*begun*/) {
   real.Comm_rank(MPI_COMM_WORLD, &world.rank);
   real.Comm_size(MPI_COMM_WORLD, &world.size);
   world.settings = read_settings(world.rank == 0, world.size);
-  world.settings.exact_times = true; // the simulated clock costs no simulated time
-  world.settings.sync_interval = 0;  // a barrier would
+  world.settings.exact_times = true;   // the simulated clock costs no simulated time
+  world.settings.sync_collectives = 0; // a barrier would
   // While a rank is in a call others run, and may get the handle of a request that it completes.
   global().several_threads = true;
   return world;

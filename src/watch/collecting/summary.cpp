@@ -199,10 +199,10 @@ Info make_info(const ProcessRecord &any, const Totals &totals, const Names &name
              {std::string{!any.trace.wanted   ? ""
                           : any.trace.compact ? "compact"
                                               : "full"}}},
-            {"sync_collectives", whole(any.sync_interval)},
+            {"sync_collectives", whole(any.sync_collectives)},
             {"only", {std::string{any.only.data()}}},
-            {"from", {any.record_from}},
-            {"until", {any.record_until}},
+            {"from", {any.after}},
+            {"until", {any.until}},
             {"version", {std::string{HALOSCOPE_VERSION}}}};
   Info more = totals.info(names);
   info.insert(info.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));

@@ -29,19 +29,19 @@ Place agree(Settings &settings) {
   struct {
     std::array<char, 64> run{};
     std::uint64_t world = 0;
-    unsigned sync_interval = 0;
+    unsigned sync_collectives = 0;
     bool has_trace = false;
   } agreed;
   const std::string &run = settings.run;
-  agreed.sync_interval = settings.sync_interval;
-  agreed.has_trace = !settings.trace.empty();
+  agreed.sync_collectives = settings.sync_collectives;
+  agreed.has_trace = settings.trace;
   agreed.world = nanoseconds(CLOCK_REALTIME) ^ static_cast<std::uint64_t>(getpid()) << 40U;
   const std::string name = run.empty() ? std::to_string(getpid()) + "-" + std::to_string(agreed.world) : run;
   name.copy(agreed.run.data(), agreed.run.size() - 1);
   real.Bcast(&agreed, sizeof agreed, MPI_CHAR, 0, comm);
-  settings.sync_interval = agreed.sync_interval;
+  settings.sync_collectives = agreed.sync_collectives;
   has_trace = agreed.has_trace;
-  if (!has_trace) settings.trace.clear();
+  settings.trace = settings.trace && has_trace;
   return {agreed.run.data(), {}, agreed.world};
 }
 

@@ -139,7 +139,7 @@ struct Collective {
   }
 };
 
-// One call in sync_interval on a communicator is preceded by a barrier: the time in it, for all of them.
+// One call in sync_collectives on a communicator is preceded by a barrier: the time in it, for all of them.
 [[gnu::noinline, gnu::cold]] std::uint64_t wait_for_others(MPI_Comm comm) noexcept;
 // The same by a thread that does not record: those that do count on it.
 [[gnu::noinline, gnu::cold]] void let_others_wait(MPI_Comm comm) noexcept;
@@ -168,7 +168,7 @@ template <class Rule, class Call, class Then>
                                                   const MPI_Request *request, Call &&call, Then &&then) {
   const bool waits = request == nullptr;
   const Entry state{invoked};
-  const bool synchronized = __builtin_expect(waits && global().sync_interval != 0, 0);
+  const bool synchronized = __builtin_expect(waits && global().sync_collectives != 0, 0);
   if (!state) {
     if (synchronized) let_others_wait(comm);
     return call();

@@ -92,7 +92,7 @@ bool close_slice(const Recorder &to, std::uint64_t now) noexcept {
 bool start_slices(const Recorder &to, std::uint64_t now, double rate) noexcept {
   ProcessRecord &process = *to.process;
   std::uint64_t unknown = 0;
-  const auto ticks = static_cast<std::uint64_t>(process.slice_seconds / rate);
+  const auto ticks = static_cast<std::uint64_t>(process.slice / rate);
   process.slice_ticks.compare_exchange_strong(unknown, std::max<std::uint64_t>(ticks, 1));
   Slices *made = make_slices(to);
   if (made == nullptr) return false;
@@ -137,8 +137,8 @@ std::uint64_t follow_times(Recorder &to, std::uint64_t now, double rate) noexcep
   const auto at = [&](double seconds) {
     return process.first.tick + static_cast<std::uint64_t>(seconds / rate);
   };
-  const std::uint64_t from = at(process.record_from);
-  const std::uint64_t until = process.record_until > 0 ? at(process.record_until) : never;
+  const std::uint64_t from = at(process.after);
+  const std::uint64_t until = process.until > 0 ? at(process.until) : never;
   switch_recording(to, now, now < from || now >= until);
   return now < from ? from : now < until ? until : never;
 }
@@ -147,10 +147,10 @@ std::uint64_t follow_times(Recorder &to, std::uint64_t now, double rate) noexcep
 
 void start_schedule(Recorder &to, std::uint64_t now) noexcept {
   const ProcessRecord &process = *to.process;
-  const bool wanted = process.record_from > 0 || process.record_until > 0 || process.slice_seconds > 0;
+  const bool wanted = process.after > 0 || process.until > 0 || process.slice > 0;
   to.deadline = wanted ? 0 : never;
-  if (process.record_from <= 0 && process.record_until <= 0) return;
-  if (process.record_from > 0) { // the thread may begin after that
+  if (process.after <= 0 && process.until <= 0) return;
+  if (process.after > 0) { // the thread may begin after that
     pause(to, Pause::schedule, true);
     to.position->begin = to.position->instance = 0;
   }
@@ -171,8 +171,7 @@ void pass_deadline(Recorder &to, std::uint64_t now) noexcept {
 #endif
   const double rate = seconds_per_tick(process.first, pair);
   to.deadline = follow_times(to, now, rate);
-  if (process.slice_seconds > 0 && !is_switched_off(to))
-    to.deadline = std::min(to.deadline, slice_up(to, now, rate));
+  if (process.slice > 0 && !is_switched_off(to)) to.deadline = std::min(to.deadline, slice_up(to, now, rate));
 }
 
 } // namespace haloscope::watch

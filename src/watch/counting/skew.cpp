@@ -44,7 +44,7 @@ Turns *turns_of(MPI_Comm comm) noexcept {
   if (found != 0) return static_cast<Turns *>(turns);
   auto *made = new (std::nothrow) Turns{.measured = is_inside_world(comm)};
   if (made == nullptr) return nullptr;
-  made->interval.draw(global().sync_interval);
+  made->interval.draw(global().sync_collectives);
   real.Comm_set_attr(comm, key, made);
   return made;
 }
@@ -55,7 +55,7 @@ std::uint64_t wait_for_others(MPI_Comm comm) noexcept {
   Turns *turns = turns_of(comm);
   if (turns == nullptr || !turns->measured || --turns->interval.left != 0) return 0;
   const unsigned stands_for = turns->interval.length;
-  turns->interval.draw(global().sync_interval);
+  turns->interval.draw(global().sync_collectives);
   const std::uint64_t begin = ticks();
   real.Barrier(comm);
   return (ticks() - begin) * stands_for;

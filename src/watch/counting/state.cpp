@@ -60,10 +60,10 @@ ThreadState *attach_thread() noexcept {
   state->node = root->counts;
   start_schedule(*state, root->begin);
   record->recorder = state;
-  if (global().process->site_depth > 0) state->sites = make_site_book(global().process->site_depth);
+  if (global().process->depth > 0) state->sites = make_site_book(global().process->depth);
 #if !defined(HALOSCOPE_ABI_SIMGRID)
   // Of the thread that came first: what others do is part of its iterations.
-  if (global().process->finds_phases && counts_outside() && global().process->threads.load() == nullptr)
+  if (global().process->phases && counts_outside() && global().process->threads.load() == nullptr)
     start_phases(*state, {.begin = begin_region, .end = end_region});
 #endif
   if (global().process->trace.wanted) start_trace(*state, arena);

@@ -72,8 +72,8 @@ enum class Phase : std::uint8_t { before, running, between, aside, after };
 struct Global {
   std::atomic<Phase> phase{Phase::before};
   std::atomic<std::uint32_t> handle_epoch{1};
-  bool several_threads = false; // MPI_THREAD_MULTIPLE
-  unsigned sync_interval = 0;   // 0: the skew of collectives is not measured
+  bool several_threads = false;  // MPI_THREAD_MULTIPLE
+  unsigned sync_collectives = 0; // 0: the skew of collectives is not measured
   Arena arena;
   ProcessRecord *process = nullptr;
 };

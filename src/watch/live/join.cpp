@@ -96,10 +96,10 @@ private:
 void remember(ProcessRecord &any, const ProcessRecord &process) {
   any.size = process.size;
   any.exact_times = process.exact_times;
-  any.sync_interval = process.sync_interval;
+  any.sync_collectives = process.sync_collectives;
   any.size_limit = process.size_limit;
-  any.record_from = process.record_from;
-  any.record_until = process.record_until;
+  any.after = process.after;
+  any.until = process.until;
   any.only = process.only;
   any.program = process.program;
   any.command = process.command;

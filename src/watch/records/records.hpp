@@ -352,14 +352,14 @@ struct ProcessRecord {
   std::uint64_t world; // the same in all processes of a world, and in no other
   std::int32_t rank, size, pid, mpi_version, mpi_subversion;
   bool exact_times, finalized, watched;
-  bool on_one_node;                         // all ranks of the world are, as its launcher said
-  std::uint32_t most_slices, sync_interval; // sync_interval: 0 if collectives' skew is not measured
-  std::uint32_t site_depth;                 // frames that tell calls apart; 0: they are not
-  bool finds_phases;
+  bool on_one_node;                            // all ranks of the world are, as its launcher said
+  std::uint32_t most_slices, sync_collectives; // sync_collectives: 0 if collectives' skew is not measured
+  std::uint32_t depth; // frames per call site (--callsites, --depth); 0: no call sites
+  bool phases;
   std::uint64_t size_limit;               // bytes of the profile; 0: none
-  double slice_seconds;                   // 0: no slices
+  double slice;                           // 0: no slices
   std::atomic<std::uint64_t> slice_ticks; // the same for all threads; 0: not known yet
-  double record_from, record_until;       // seconds after the start; 0: at once, to the end
+  double after, until;                    // seconds after the start; 0: at once, to the end
   std::array<char, 1024> only;            // regions that alone count, one a line
   std::array<char, 256> host, program, library;
   std::array<char, 4096> command, output;

@@ -209,7 +209,7 @@ def warnings(told: dict[str, Any]) -> list[str]:
     if told.get("rows_left_out"):
         odd.append(f"{told['rows_left_out']} rows were left out (HALOSCOPE_SIZE_LIMIT)")
     if told.get("only") or told.get("from") or told.get("until"):
-        odd.append("a part only was counted (--only, HALOSCOPE_FROM, HALOSCOPE_UNTIL)")
+        odd.append("a part only was counted (--only, HALOSCOPE_AFTER, HALOSCOPE_UNTIL)")
     if odd:
         lines.append("; ".join(odd))
     return lines

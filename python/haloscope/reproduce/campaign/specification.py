@@ -193,7 +193,7 @@ class Variant(_Strict):
     """How it runs: what is watched, and what is changed."""
 
     watch: bool | dict[str, Any] = _field(
-        True, "Record a profile; settings of `run`, such as `{callsites: 4}`."
+        True, "Record a profile; settings of `run`, such as `{callsites: true}`."
     )
     inject: Annotated[list[str], BeforeValidator(_words)] = _field([], "Latencies, as `inject --latency`.")
     shm: bool = _field(False, "Run with the shm library (`haloscope shm`).")
@@ -208,9 +208,11 @@ class Variant(_Strict):
         known = {
             setting.name: setting for setting in SETTINGS if setting.is_option and setting.name != "output"
         }
-        for name in value if isinstance(value, dict) else ():
+        for name, given in value.items() if isinstance(value, dict) else ():
             if name not in known:
                 raise ValueError(f"{name}: is no setting of run; there are {', '.join(known)}")
+            if known[name].kind is bool and not isinstance(given, bool):
+                raise ValueError(f"{name}: {given!r} is neither true nor false")
         return value
 
 
