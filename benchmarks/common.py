@@ -6,9 +6,11 @@ is given with a 95 % bootstrap interval, never the best of few.
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +29,7 @@ __all__ = [
     "melt_of",
     "put_between",
     "undisturbed",
+    "write_rows",
 ]
 
 # Benchmark and case of every row that was printed.
@@ -125,6 +128,15 @@ def put_between(document: Path, name: str, text: str) -> None:
     """Put a text between the marks of a benchmark."""
     head, _, tail = between(document, name)
     document.write_text(f"{head}{text}{tail}", encoding="utf-8")
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    """Write rows with the same keys as CSV."""
+    found = list(rows)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(found[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(found)
 
 
 def melt_of(steps: int) -> str:

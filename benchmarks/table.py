@@ -1,8 +1,8 @@
 """Keeps the rows of a benchmark: `NAME/run.py | tee new.json`, then `table.py NAME new.json`.
 
 All rows go into `NAME/rows.csv`, where what was measured before stands until a run has measured it again.
-docs/benchmarks.md shows some: between its marks of that name each line that begins with a row's case gets the
-row's figures. Which rows those are, and in which order, is chosen there.
+A page of docs/quality shows some: between its marks of that name each line that begins with a row's case gets
+the row's figures. Which rows those are, and in which order, is chosen there.
 """
 
 from __future__ import annotations
@@ -15,13 +15,20 @@ from pathlib import Path
 
 from common import between, put_between
 
-__all__ = ["COLUMNS", "DOCUMENT", "line", "rows", "shown"]
+__all__ = ["COLUMNS", "line", "page_of", "rows", "shown"]
 
 BENCHMARKS = Path(__file__).resolve().parent
-DOCUMENT = BENCHMARKS.parent / "docs" / "benchmarks.md"
+PAGES = BENCHMARKS.parent / "docs" / "quality"
 COLUMNS = ("case", "ours", "peer", "unit", "peer_name", "ratio", "ci_low", "ci_high", "target", "met")
 
 Row = Mapping[str, str]
+
+
+def page_of(name: str) -> Path:
+    """Return the page with the marks of a benchmark."""
+    mark = f"<!-- bench-{name}: begin -->\n"
+    (page,) = (path for path in PAGES.glob("*.md") if mark in path.read_text(encoding="utf-8"))
+    return page
 
 
 def rows(name: str) -> dict[str, Row]:
@@ -71,7 +78,8 @@ def _main() -> None:
         writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(kept.values())
-    put_between(DOCUMENT, name, shown(between(DOCUMENT, name)[1], kept))
+    page = page_of(name)
+    put_between(page, name, shown(between(page, name)[1], kept))
 
 
 if __name__ == "__main__":

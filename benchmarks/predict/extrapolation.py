@@ -1,6 +1,6 @@
 """How far predictions are off where nothing was measured, and what choosing by them costs there.
 
-    python benchmarks/predict/extrapolation.py [docs/benchmarks.md]     # with it: its tables, made anew
+    python benchmarks/predict/extrapolation.py [FILE.csv]     # with it: the table (extrapolation.csv)
 
 From kept data (`kept/`): SimGrid's own implementations of collectives on four networks, and its selectors;
 the library's own choice is that of its selector for Open MPI. Held out are numbers of ranks over 32, every
@@ -29,7 +29,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import Estimate, emit, emit_allowed, put_between
+from common import Estimate, emit, emit_allowed, write_rows
 
 from haloscope import predict
 from haloscope.predict import ALGORITHMS, CollectiveLaws, Way
@@ -290,8 +290,8 @@ def all_results() -> Results:
 
 
 NAMES = {
-    "law": "laws; the library's own choice unless it is slower for certain",
-    "law, sure or not": "laws; the fastest by them",
+    "law": "scaling model; the library's own choice unless it is significantly slower",
+    "law, sure or not": "scaling model; the fastest by it",
     "nearest": "nearest measured point",
     "hockney": "Hockney",
     "paper": "the paper's formulas",
@@ -299,26 +299,36 @@ NAMES = {
 }
 
 
-def lines(results: Results, splits: Sequence[str] = (*SPLITS, "collective", *FRESH)) -> Iterator[str]:
-    """The tables, as Markdown."""
-    yield "| unseen | predicted by | errors: points | mean | 95 % | worst "
-    yield "| held | loss: choices | mean | 95 % | worst | gain | slower |\n"
-    yield "| --- " * 13 + "|\n"
+def rows(
+    results: Results, splits: Sequence[str] = (*SPLITS, "collective", *FRESH)
+) -> Iterator[dict[str, object]]:
+    """The table: errors, losses and the share held in per cent."""
     for split in splits:
-        for name, said in NAMES.items():
+        for name, predicted_by in NAMES.items():
             one = results.get((split, name))
             if one is None:
                 continue
-            errors = f"{len(one.errors)} {_three(one.errors)}" if one.errors else " | | | "
-            losses = f"{len(one.losses)} {_three(one.losses)}" if one.losses else " | | | "
-            held = f"{100 * np.mean(one.held):.1f} %" if one.held else ""
-            gain = f"{np.exp(np.log(one.gains).mean()):.2f} | {one.slower}" if one.gains else " | "
-            yield f"| {split} | {said} | {errors}| {held} | {losses}| {gain} |\n"
+            yield {
+                "unseen": split,
+                "predicted_by": predicted_by,
+                "points": len(one.errors) or "",
+                **_percents("error", one.errors),
+                "held": f"{100 * np.mean(one.held):.1f}" if one.held else "",
+                "choices": len(one.losses) or "",
+                **_percents("loss", one.losses),
+                "gain": f"{np.exp(np.log(one.gains).mean()):.2f}" if one.gains else "",
+                "slower": one.slower if one.gains else "",
+            }
 
 
-def _three(values: list[float]) -> str:
-    mean, most, worst = np.mean(values), np.quantile(values, 0.95), max(values)
-    return "".join(f"| {100 * value:.3g} % " for value in (mean, most, worst))
+def _percents(name: str, values: list[float]) -> dict[str, str]:
+    if not values:
+        return dict.fromkeys((f"{name}_mean", f"{name}_p95", f"{name}_worst"), "")
+    of_all = (np.mean(values), np.quantile(values, 0.95), max(values))
+    return {
+        f"{name}_{what}": f"{100 * value:.3g}"
+        for what, value in zip(("mean", "p95", "worst"), of_all, strict=True)
+    }
 
 
 CASES = tuple(
@@ -329,9 +339,8 @@ CASES = tuple(
 
 
 def measure() -> None:
-    """Print a row for each case, and the tables on standard error."""
+    """Print a row for each case."""
     results = all_results()
-    print("".join(lines(results)), file=sys.stderr)
     for split in (*SPLITS, *FRESH):
         one = of(results, split, "law")
         for what, loss, most in (
@@ -355,6 +364,6 @@ def measure() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) == 2:
-        put_between(Path(sys.argv[1]), "extrapolation", "".join(lines(all_results())))
+        write_rows(Path(sys.argv[1]), rows(all_results()))
     else:
         measure()

@@ -1,6 +1,6 @@
 """How far laws of real libraries' collectives are off at numbers of ranks that were not measured.
 
-    python benchmarks/predict/nodes.py [docs/benchmarks.md]     # with it: its table, made anew
+    python benchmarks/predict/nodes.py FILE.csv     # the table (nodes.csv)
 
 `kept/nodes.parquet` has points of Open MPI and of MPICH on 8 emulated nodes of 8 ranks, with links of
 200 Mbit/s: medians of `haloscope bench collective` on two cores: ranks wait for cores as well as for links.
@@ -29,8 +29,8 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import put_between
-from extrapolation import HERE, SPLITS, Nearest, Results, as_measured, judge_split, lines, parted
+from common import write_rows
+from extrapolation import HERE, SPLITS, Nearest, Results, as_measured, judge_split, parted, rows
 
 from haloscope import predict
 from haloscope.predict import CollectiveLaws, schedule
@@ -70,8 +70,4 @@ def results() -> Results:
 
 if __name__ == "__main__":
     judged = results()
-    table = "".join(lines(judged, list(dict.fromkeys(split for split, _ in judged))))
-    if len(sys.argv) == 2:
-        put_between(Path(sys.argv[1]), "nodes", table)
-    else:
-        print(table)
+    write_rows(Path(sys.argv[1]), rows(judged, list(dict.fromkeys(split for split, _ in judged))))

@@ -1,6 +1,6 @@
 """How far predictions of whole programs are off at numbers of ranks that were not measured.
 
-    python benchmarks/predict/program.py [docs/benchmarks.md [0|1]]   # with it: its table, made anew
+    python benchmarks/predict/program.py [FILE.csv [0|1]]   # with it: the table (program.csv)
 
 cg, sweep and amr grow with the number of ranks (weak scaling) on a simulated torus. Profiles of 8 to 64
 ranks are known; those of 128, 256 and 512 ranks are predicted from them, and then simulated. Once computing
@@ -24,7 +24,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import emit_allowed, put_between
+from common import emit_allowed, write_rows
 
 import haloscope
 from haloscope.predict.simulate import Simulation
@@ -105,10 +105,10 @@ class Judged:
         return float(abs(row["time"] / row["truth"] - 1))
 
     @property
-    def held(self) -> str:
+    def held(self) -> int:
         """How many intervals hold what it took."""
         holds = self.rows.select((pl.col("low") <= pl.col("truth")) & (pl.col("truth") <= pl.col("high")))
-        return f"{int(holds.to_series().sum())} of {len(self.rows)}"
+        return int(holds.to_series().sum())
 
     @property
     def swapped(self) -> int:
@@ -131,7 +131,7 @@ def judge(program: str, compute: float, folder: Path) -> Iterator[Judged]:
         rows = said.join(truth, on="path")
         whole = rows.filter(path="<program>")["truth"][0]
         one = Judged(program, compute, ranks, factor, rows.filter(pl.col("truth") >= LEAST * whole))
-        print(line(one), end="", file=sys.stderr, flush=True)
+        print(row_of(one), file=sys.stderr, flush=True)
         yield one
 
 
@@ -144,27 +144,26 @@ def results(computing: Sequence[float] = COMPUTING) -> list[Judged]:
         return [one for case in cases for one in judge(*case, Path(name))]
 
 
-def lines(judged: Sequence[Judged]) -> Iterator[str]:
-    """The table, as Markdown."""
-    yield "| computing | program | ranks | bandwidth | regions | off by, mean | worst | the whole "
-    yield "| held | swapped |\n"
-    yield "| --- " * 10 + "|\n"
-    yield from map(line, judged)
-
-
-def line(one: Judged) -> str:
-    """A row of it."""
-    worst = one.rows["path"][one.errors.arg_max() or 0]
-    return (
-        f"| {'timed' if one.compute else 'none'} | {one.program} | {one.ranks} | × {one.factor:g} "
-        f"| {len(one.rows)} | {_percent(one.errors.mean())} | {_percent(one.errors.max())} (`{worst}`) "
-        f"| {_percent(one.whole)} | {one.held} | {one.swapped} |\n"
-    )
+def row_of(one: Judged) -> dict[str, object]:
+    """A row of the table: errors in per cent."""
+    return {
+        "computing": "timed" if one.compute else "none",
+        "program": one.program,
+        "ranks": one.ranks,
+        "bandwidth_factor": f"{one.factor:g}",
+        "regions": len(one.rows),
+        "error_mean": _percent(one.errors.mean()),
+        "error_worst": _percent(one.errors.max()),
+        "worst_region": one.rows["path"][one.errors.arg_max() or 0],
+        "error_whole": _percent(one.whole),
+        "held": one.held,
+        "swapped": one.swapped,
+    }
 
 
 def _percent(share: object) -> str:
     assert isinstance(share, float)
-    return f"{100 * share:.3g} %"
+    return f"{100 * share:.3g}"
 
 
 KINDS = {0.0: "no computing", 1.0: "computing"}
@@ -177,7 +176,7 @@ CASES = tuple(
 
 
 def measure() -> None:
-    """Print two rows a program and kind, and the table on standard error."""
+    """Print two rows for each program and kind, and all results on standard error."""
     judged = results()
     for program in PROGRAMS:
         for compute, kind in KINDS.items():
@@ -192,6 +191,6 @@ def measure() -> None:
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         chosen = [float(word) for word in sys.argv[2:]] or COMPUTING
-        put_between(Path(sys.argv[1]), "program", "".join(lines(results(chosen))))
+        write_rows(Path(sys.argv[1]), map(row_of, results(chosen)))
     else:
         measure()

@@ -21,7 +21,7 @@ def test_the_page_shows_rows_that_are_kept(name: str, script: Callable[..., Any]
     table = script("table", "benchmarks")
     kept = table.rows(name)
     assert kept
-    _, part, _ = table.between(table.DOCUMENT, name)
+    _, part, _ = table.between(table.page_of(name), name)
     assert table.shown(part, kept) == part
     rows = [line for line in part.splitlines() if re.search(r"\| [-.\d]+ \[[-.\d]+, [-.\d]+\] \|", line)]
     assert rows
@@ -32,10 +32,10 @@ def test_the_page_shows_rows_that_are_kept(name: str, script: Callable[..., Any]
         assert row["met"] == str(reached), case
 
 
-def test_no_table_of_the_page_is_empty() -> None:
-    page = (CHECKOUT / "docs/benchmarks.md").read_text("utf-8")
-    parts = re.findall(r"<!-- bench-(\w+): begin -->\n(.*?)<!-- bench-\1: end -->", page, re.DOTALL)
-    assert set(KEPT) <= {name for name, _ in parts}
+def test_no_table_of_the_pages_is_empty() -> None:
+    pages = "\n".join(page.read_text("utf-8") for page in CHECKOUT.glob("docs/quality/*.md"))
+    parts = re.findall(r"<!-- bench-(\w+): begin -->\n(.*?)<!-- bench-\1: end -->", pages, re.DOTALL)
+    assert sorted(name for name, _ in parts) == KEPT
     assert [name for name, part in parts if part.count("\n|") < 2] == []
 
 
