@@ -1,4 +1,4 @@
-"""How long it takes until a program that hangs is named: `haloscope top --hang` on planted hangs.
+"""How long it takes until a program that hangs is named: `haloscope hang` on planted hangs.
 
     hangs.py [--mpicc mpicc.mpich --mpiexec mpiexec.mpich] [--ranks 4]
 
@@ -83,7 +83,7 @@ def _ask(live: Path) -> tuple[float, str]:
     """Return the seconds until the verdict, and the verdict."""
     begin = time.monotonic()
     environment = {**os.environ, "HALOSCOPE_LIVE": str(live)}
-    words = [COMMAND, "top", "--hang"]
+    words = [COMMAND, "hang"]
     with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as asking:
         assert asking.stdout is not None
         line = asking.stdout.readline()

@@ -1,4 +1,4 @@
-"""`haloscope model`: tables for programs and people, a page, and one line for mistakes."""
+"""`haloscope bench model`: tables for programs and people, a page, and one line for mistakes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Model = Callable[[str], subprocess.CompletedProcess[str]]
 @pytest.fixture
 def model(command: Command) -> Model:
     """`model(words)` runs the verb in a directory of its own."""
-    return lambda words: command("model", *words.split())
+    return lambda words: command("bench", "model", *words.split())
 
 
 def test_rows_for_programs(model: Model) -> None:
@@ -51,7 +51,7 @@ def test_table_for_people(model: Model) -> None:
     done = model("orfeo reduce -n 256")
     assert "rabenseifner" in done.stdout
     assert "14.6 µs" in done.stdout
-    assert "model orfeo bcast" in model("--help").stdout
+    assert "bench model orfeo bcast" in model("--help").stdout
 
 
 @pytest.mark.parametrize(

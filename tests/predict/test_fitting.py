@@ -141,7 +141,7 @@ def test_a_sweep_without_times_is_refused() -> None:
     points = times_of([true_model("bcast", "binomial", 3)], 0.01)
     with pytest.raises(UsageError, match="no measured point"):
         predict.fit_points(points.with_columns(status=pl.lit("failed")), machine())
-    with pytest.raises(UsageError, match=r"bcast 'binomial'.*--fit"):
+    with pytest.raises(UsageError, match=r"bcast 'binomial'.*bench fit"):
         predict.predict(machine(), "bcast", "binomial", 2, 8)
     with pytest.raises(UsageError, match="nothing was fitted"):
         predict.choose(machine(), "bcast", 2, 8)
@@ -167,7 +167,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_from_sweep_to_page(files: tuple[Path, Path], tmp_path: Path, command: Command) -> None:
     source, sweep = files
-    words = ["model", str(source), "--fit", str(sweep), "--format", "json"]
+    words = ["bench", "fit", str(source), str(sweep), "--format", "json"]
     out = tmp_path / "fitted.yaml"
     summary = json.loads(command(*words, "-o", out).stdout)
     assert [row["algorithm"] for row in summary] == ["chain", "binomial"]
@@ -177,11 +177,11 @@ def test_from_sweep_to_page(files: tuple[Path, Path], tmp_path: Path, command: C
     assert [model.library for model in loaded.fitted] == ["Open MPI 4.1.4"] * 2
     predict.save_fitted(out, loaded.fitted, tmp_path / "again.yaml")
     assert (tmp_path / "again.yaml").read_text() == out.read_text()
-    asked = ["model", str(out), "bcast", "--formula", "fitted"]
+    asked = ["bench", "model", str(out), "bcast", "--formula", "fitted"]
     rows = json.loads(command(*asked, "-n", "24", "-m", "100:100", "--format", "json").stdout)
     assert {row["algorithm"] for row in rows} == {"chain", "binomial"}
     page = tmp_path / "page.html"
-    against = ["model", str(out), "--measured", str(sweep)]
+    against = ["bench", "model", str(out), "--measured", str(sweep)]
     assert command(*against, "-o", page).returncode == 0
     assert "median error" in page.read_text()
     assert "modelled" in command(*against).stdout

@@ -228,7 +228,7 @@ def test_what_cannot_be_tuned_is_said_in_a_line(
     refused(command("tune", str(sweep), "-o", "r.json"), "*.conf", 2)
     refused(command("tune", str(tmp_path / "none")), "none")
     refused(command("tune"), "SWEEP", 2)
-    refused(command("tune", "orfeo"), "--fit", 2)
+    refused(command("tune", "orfeo"), "bench fit", 2)
     # One process has no collectives that an algorithm could do.
     watched = watch(used, 1, [program(compiler, used, "collectives.c")], tmp_path, status=None)
     refused(command("tune", str(watched.path)), "no collective of 2")

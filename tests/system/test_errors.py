@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import struct
 import subprocess
 import sys
@@ -198,16 +197,6 @@ def test_help_has_examples(command: Command, verb: str) -> None:
     done = command(verb, *(["p2p"] if verb == "bench" else []), "--help")
     assert done.returncode == 0
     assert f"haloscope {verb}" in done.stdout.partition("Example")[2]
-
-
-def test_help_lists_every_verb(command: Command) -> None:
-    """The list is a table of contents: verbs by package, each with a whole sentence."""
-    listed = command("--help").stdout.partition("\n\nWatch:\n")[2].partition("\n\n  Examples:")[0]
-    verbs = re.findall(r"^  (\w+)  +\S", listed, re.MULTILINE)
-    assert verbs[0] == "run"
-    assert sorted(verbs) == sorted(VERBS)
-    assert re.findall(r"^(\w.*):$", listed, re.MULTILINE)[:4] == ["Explain", "Predict", "Hide", "Reproduce"]
-    assert "..." not in listed
 
 
 def test_a_shell_completes_verbs_and_options(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,15 @@ programs: {{app: {{command: "{app} {program}"}}}}
 experiments: {{both: {{program: app, ranks: 2}}}}
 repetitions: 3
 """
-AT_ONCE = {"env", "where", "show", "doctor", "top", "recover"}  # they write nothing, or nothing to speak of
+AT_ONCE = {
+    "env",
+    "where",
+    "show",
+    "doctor",
+    "hang",
+    "top",
+    "recover",
+}  # they write nothing, or nothing to speak of
 # A study that is killed goes on (tests/reproduce/test_study.py); demo is `run` and `report`.
 ELSEWHERE = {"study", "demo"}
 
@@ -84,7 +92,7 @@ CASES = (
     Case("check --write-rules {profile} {profile} {profile} out.toml", ("out.toml",)),
     Case("bench p2p -m 8 -o out.yaml -- {launcher}", ("out.yaml",)),
     Case("bench collective bcast -n 2 -m 8:64 -o out.jsonl -- {launcher}", ("out.jsonl",), True),
-    Case("model orfeo bcast -n 2:64 -o out.html", ("out.html",)),
+    Case("bench model orfeo bcast -n 2:64 -o out.html", ("out.html",)),
     Case("tune {directory}/sweep.jsonl --no-run -o out.conf", ("out.conf", "out.gains.json")),
     Case("simulate --platform torus {profile} -o out.halo", ("out.halo",)),
     Case("inject --latency constant:10us -- {launch} {app} {program}"),

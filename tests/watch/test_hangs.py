@@ -1,4 +1,4 @@
-"""Programs that hang in known ways: `haloscope top --hang` names each, and its rank."""
+"""Programs that hang in known ways: `haloscope hang` names each, and its rank."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def live(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def top(haloscope: Path, live: Path, tmp_path: Path) -> Verb:
-    return verb(haloscope, "top", tmp_path, {"HALOSCOPE_LIVE": str(live)})
+def hang(haloscope: Path, live: Path, tmp_path: Path) -> Verb:
+    return verb(haloscope, "hang", tmp_path, {"HALOSCOPE_LIVE": str(live)})
 
 
 @contextmanager
@@ -101,20 +101,20 @@ def killed(live: Path, rank: int) -> Iterator[None]:
         os.kill(parent, signal.SIGCONT)
 
 
-def asked(top: Verb, *arguments: str) -> dict[str, Any]:
-    """What `--hang` says of the one program that runs."""
-    done = top("--hang", "--format", "json", *arguments)
+def asked(hang: Verb, *arguments: str) -> dict[str, Any]:
+    """What `hang` says of the one program that runs."""
+    done = hang("--format", "json", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     (told,) = json.loads(done.stdout)
     assert isinstance(told, dict)
     return told
 
 
-def asked_until(top: Verb, is_there: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """What `--hang` says when all ranks are where they hang."""
+def asked_until(hang: Verb, is_there: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """What `hang` says when all ranks are where they hang."""
     end = time.monotonic() + HANG
     while True:
-        told = asked(top)
+        told = asked(hang)
         if is_there(told) or time.monotonic() > end:
             return told
 
@@ -130,23 +130,23 @@ OTHERS = [how for how in HANGS if how not in EVERYWHERE]
 
 @pytest.mark.parametrize("how", OTHERS)
 def test_a_hang_is_named(
-    any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb, how: str
+    any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, hang: Verb, how: str
 ) -> None:
-    check_hang(any_mpi, compiler, haloscope, live, top, how)
+    check_hang(any_mpi, compiler, haloscope, live, hang, how)
 
 
 @pytest.mark.parametrize("how", [*EVERYWHERE, *(pytest.param(how, marks=pytest.mark.long) for how in OTHERS)])
 def test_a_hang_is_named_with_every_mpi(
-    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb, how: str
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, hang: Verb, how: str
 ) -> None:
-    check_hang(mpi, compiler, haloscope, live, top, how)
+    check_hang(mpi, compiler, haloscope, live, hang, how)
 
 
-def check_hang(mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb, how: str) -> None:
+def check_hang(mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, hang: Verb, how: str) -> None:
     kind, ranks, words = HANGS[how]
     with hung(mpi, compiler, haloscope, live, how) as running:
         with killed(live, 1) if how == "dead" else nullcontext():
-            told = asked_until(top, verdict_is(kind, ranks))
+            told = asked_until(hang, verdict_is(kind, ranks))
         assert running.poll() is None
     verdict = told["verdict"]
     assert (verdict["kind"], set(verdict["ranks"])) == (kind, ranks), verdict["text"]
@@ -162,12 +162,13 @@ def check_hang(mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: V
 
 
 def test_a_run_says_that_it_hangs(
-    any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb
+    any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, hang: Verb
 ) -> None:
     """Once, on standard error; and what it ended in is in its profile, with the calls' time."""
     with hung(any_mpi, compiler, haloscope, live, "wrong tag", "--hang-after", "1") as running:
         told = next(line for line in running.stderr or () if "hangs: no progress" in line)
         assert "receives from 0 with tag 3" in told
+        top = verb(haloscope, "top", live.parent, {"HALOSCOPE_LIVE": str(live)})
         table = top("--interval", "0.5")
         assert (table.returncode, table.stderr) == (0, "")
         assert "MPI_Recv" in table.stdout
@@ -223,22 +224,22 @@ def said(running: subprocess.Popen[str]) -> str:
 
 
 def test_a_program_that_takes_the_signal_is_not_asked(
-    any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb
+    any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, hang: Verb
 ) -> None:
     """Its own handler would be called: what it waits for is told without a stack."""
     # The recorder looks at the program's handlers with each slice, of which there are some before it hangs.
     with hung(any_mpi, compiler, haloscope, live, "with all signals", "--slice", "0.1"):
-        told = asked_until(top, verdict_is("self", {1}))
+        told = asked_until(hang, verdict_is("self", {1}))
     (stack,) = told["stacks"]
     assert (stack["rank"], stack["frames"]) == (1, [])
     assert "signal" in stack["silent"]
 
 
 def test_all_requests_of_a_rank_are_told(
-    any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb
+    any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, hang: Verb
 ) -> None:
     with hung(any_mpi, compiler, haloscope, live, "several requests"):
-        told = asked_until(top, lambda told: any(stack["requests"] == 2 for stack in told["stacks"]))
+        told = asked_until(hang, lambda told: any(stack["requests"] == 2 for stack in told["stacks"]))
     stacks = {stack["rank"]: stack for stack in told["stacks"]}
     assert stacks[1]["requests"] == 2
     assert stacks[1]["waiting"] == ["receive from 0, tag 5", "receive from 3, tag 6"]
@@ -257,17 +258,17 @@ def make_other(record: Path) -> None:
 
 
 def test_what_cannot_be_read_is_said(
-    any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb
+    any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, hang: Verb
 ) -> None:
     """One rank's record is another user's, then one of another version: the others are told."""
     if os.geteuid() != 0:
         missing("giving files away needs root")
     with hung(any_mpi, compiler, haloscope, live, "ring of receives"):
-        asked_until(top, verdict_is("deadlock of receives", {0, 1, 2, 3}))
+        asked_until(hang, verdict_is("deadlock of receives", {0, 1, 2, 3}))
         for rank, spoil in ((3, give_away), (1, make_other)):
             (record,) = live.glob(f"haloscope-*/{rank}-*.live")
             spoil(record)
-            done = top("--hang", "--format", "json")
+            done = hang("--format", "json")
             (line,) = done.stderr.splitlines()
             assert done.returncode == 0
             assert ".live" in line

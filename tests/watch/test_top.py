@@ -138,20 +138,25 @@ def top(haloscope: Path, tmp_path: Path) -> Verb:
     return verb(haloscope, "top", tmp_path, {"HALOSCOPE_LIVE": str(tmp_path)})
 
 
+@pytest.fixture
+def hang(haloscope: Path, tmp_path: Path) -> Verb:
+    return verb(haloscope, "hang", tmp_path, {"HALOSCOPE_LIVE": str(tmp_path)})
+
+
 def written(path: Path, *processes: Process) -> Path:
     found = running(Snapshot(processes), Snapshot(processes))
     path.write_text(json.dumps(dump(found, 0.0)))
     return path
 
 
-def test_nodes_are_joined(top: Verb, tmp_path: Path) -> None:
+def test_nodes_are_joined(top: Verb, hang: Verb, tmp_path: Path) -> None:
     """Two ranks on each node; together they are a deadlock."""
     calls = [replace(CALL, partner=(rank + 1) % 4) for rank in range(4)]
     ranks = [process(rank, 5.0, Sums(), calls[rank]) for rank in range(4)]
     files = [written(tmp_path / "a.json", *ranks[:2]), written(tmp_path / "b.json", *ranks[2:])]
-    alone = top("--hang", "--from", files[0], "--format", "json")
+    alone = hang("--from", files[0], "--format", "json")
     assert json.loads(alone.stdout)[0]["verdict"]["kind"] == "unseen"
-    done = top("--hang", "--from", files[0], "--from", files[1], "--format", "json")
+    done = hang("--from", files[0], "--from", files[1], "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     (told,) = json.loads(done.stdout)
     assert (told["verdict"]["kind"], told["verdict"]["ranks"]) == ("deadlock of receives", [0, 1, 2, 3])
@@ -164,7 +169,6 @@ def test_nodes_are_joined(top: Verb, tmp_path: Path) -> None:
     [
         ((), 1, ("no program of yours", "HALOSCOPE_LIVE")),
         (("nothing",), 1, ("nothing: no program",)),
-        (("--hang",), 1, ("no program",)),
         (("--from", "none.json"), 2, ("none.json", "No such file")),
         (("--from", "other.json"), 2, ("other.json", "--format json")),
         (("--interval", "0"), 2, ("--interval 0",)),
@@ -180,6 +184,13 @@ def test_wrong_usage(
     assert done.stderr.count("\n") == 1
     for word in words:
         assert word in done.stderr
+
+
+def test_nothing_runs(hang: Verb) -> None:
+    done = hang()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no program of yours" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_records_that_nobody_reads(top: Verb, tmp_path: Path) -> None:

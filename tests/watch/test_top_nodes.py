@@ -55,8 +55,8 @@ def running(
 
 
 def asked(haloscope: Path, top: Path, *arguments: str | Path) -> dict[str, Any]:
-    """What `top --hang` says of the files of some nodes."""
-    words = [haloscope, "top", "--hang", "--format", "json", *arguments]
+    """What `hang` says of the files of some nodes."""
+    words = [haloscope, "hang", "--format", "json", *arguments]
     done = subprocess.run(words, cwd=top, capture_output=True, text=True, check=True)
     (told,) = json.loads(done.stdout)
     assert isinstance(told, dict)

@@ -75,14 +75,14 @@ def test_a_job_is_asked_by_srun(
         batch.run(*step, "sh", "-c", f"{where}; {ASKED}")
         files = [tmp_path / f"top-{host}.json" for host in batch.cluster.hosts]
         froms: list[str | Path] = [word for file in files for word in ("--from", str(file))]
-        (told,) = json.loads(batch.run(haloscope, "top", "--hang", "--format", "json", *froms))
+        (told,) = json.loads(batch.run(haloscope, "hang", "--format", "json", *froms))
         assert (told["verdict"]["kind"], told["verdict"]["ranks"]) == ("deadlock of receives", [0, 1, 2, 3])
         table = batch.run(haloscope, "top", *froms)
         assert table.count("MPI_Recv") == 4
 
         # What a node knew is gone with it; what is left says so.
         batch.kill_node(1)
-        alone = batch.run("sh", "-c", f'{where}; haloscope top --hang --format json "$@"', "sh")
+        alone = batch.run("sh", "-c", f'{where}; haloscope hang --format json "$@"', "sh")
         (told,) = json.loads(alone)
         assert told["verdict"]["kind"] == "unseen"
         assert told["ranks"] == 4

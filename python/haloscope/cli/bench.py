@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
+
+from haloscope.cli.groups import CommandGroup
 
 __all__ = ["bench"]
 
-# Each command with the module of this package that has it, as in command.py.
 _COMMANDS = {
     "p2p": "bench_p2p",
     "collective": "bench_collective",
@@ -16,22 +15,16 @@ _COMMANDS = {
     "overlap": "bench_stencil",
     "read": "bench_collective",
     "noise": "bench_noise",
+    "model": "bench_model",
+    "fit": "bench_model",
 }
+_EXAMPLES = """\b
+Examples:
+  haloscope bench p2p -o here.yaml
+  haloscope bench collective allreduce -n 2:8 -o sweep.jsonl
+"""
 
 
-class _Commands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        module = import_module(f"haloscope.cli.{_COMMANDS[cmd_name]}")
-        command = getattr(module, cmd_name)
-        assert isinstance(command, click.Command)
-        return command
-
-
-@click.group(cls=_Commands)
+@click.group(cls=CommandGroup, modules=_COMMANDS, epilog=_EXAMPLES)
 def bench() -> None:
-    """Measure this system: messages, collectives with every algorithm, stencils, noise."""
+    """Measure this system: messages, collectives, halo exchanges, noise; and predict collectives."""

@@ -14,6 +14,7 @@ import click
 
 from haloscope.base.errors import printable
 from haloscope.cli.console import progress, say
+from haloscope.cli.groups import CommandGroup
 from haloscope.cli.options import format_option
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ Examples:
 """
 
 
-@click.group(epilog=_EXAMPLES)
+@click.group(cls=CommandGroup, epilog=_EXAMPLES)
 def campaign() -> None:
     """Run a campaign: systems, programs and sizes from one file, to the end whatever happens on the way."""
 

@@ -1,4 +1,4 @@
-"""The command's verbs and its manners: one line for what goes wrong, never a traceback."""
+"""The command's verbs, its first screen of help, and errors: one line each, never a traceback."""
 
 from __future__ import annotations
 
@@ -6,41 +6,39 @@ import contextlib
 import os
 import signal
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import click
 
 from haloscope.base.errors import HaloscopeError
 from haloscope.cli.console import say
+from haloscope.cli.groups import CommandGroup
 
 __all__ = ["all_verbs", "haloscope"]
 
-# The verbs by group, each with the module of this package that has it, which is loaded when the verb is used.
-_GROUPS = {
-    "Watch": {"run": "watch", "env": "watch", "top": "top", "recover": "recover"},
-    "Explain": {
-        "show": "show",
-        "findings": "findings",
-        "report": "report",
-        "export": "export",
-        "history": "history",
-        "regimes": "regimes",
-        "compare": "compare",
-        "check": "check",
-    },
-    "Predict": {"bench": "bench", "model": "model", "tune": "tune", "simulate": "simulate"},
-    "Hide": {"inject": "inject", "shm": "shm", "place": "place", "improve": "improve"},
-    "Reproduce": {"campaign": "campaign", "study": "study"},
-    "This installation": {"demo": "demo", "doctor": "doctor", "where": "where"},
-}
-_VERBS = {verb: module for verbs in _GROUPS.values() for verb, module in verbs.items()}
-_EXAMPLES = """\b
+# The rows of the first screen: a title, empty where a row continues the one above, and verbs with modules.
+_ROWS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("Profile", {"run": "watch", "env": "watch", "hang": "hang", "top": "top"}),
+    ("Explain", {"findings": "findings", "report": "report", "show": "show"}),
+    ("Compare", {"compare": "compare", "check": "check"}),
+    ("Speed up", {"improve": "improve", "tune": "tune"}),
+    ("Set up", {"demo": "demo", "doctor": "doctor"}),
+    ("More", {"recover": "recover", "export": "export", "history": "history", "regimes": "regimes"}),
+    ("", {"bench": "bench", "simulate": "simulate", "inject": "inject", "place": "place", "shm": "shm"}),
+    ("", {"campaign": "campaign", "study": "study"}),
+)
+_ALIASES = {"diff": "compare", "variability": "regimes"}
+# `where` is for scripts, so it is not on the first screen.
+_VERBS = {verb: module for _, verbs in _ROWS for verb, module in verbs.items()} | {"where": "where"}
+_ALL = "(haloscope help --all)"
+_EXAMPLES = """
 Examples:
   haloscope demo
-  haloscope run -- mpiexec -n 8 ./app input.txt
-  haloscope show app-8-20260101-120000.halo
-  haloscope report app-8-20260101-120000.halo -o report.html
+  haloscope run -o app.halo -- mpiexec -n 8 ./app input.txt
+  haloscope findings app.halo
+  haloscope report app.halo --open
+
+haloscope COMMAND -h explains a command, haloscope --version prints the version.
 """
 
 
@@ -49,41 +47,48 @@ def all_verbs() -> list[str]:
     return list(_VERBS)
 
 
-class _Verbs(click.Group):
-    """Loads a verb's module only when it is asked for: `where` must not wait for tables."""
+class _Front(CommandGroup):
+    """The command itself: its help is one screen, for which no verb has to be loaded."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return all_verbs()
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _VERBS:
-            return None
-        module = import_module(f"haloscope.cli.{_VERBS[cmd_name]}")
-        command = getattr(module, cmd_name)
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the verbs as a table of contents, each with its whole first sentence."""
-        for group, verbs in _GROUPS.items():
-            commands = [(verb, self.get_command(ctx, verb)) for verb in verbs]
-            with formatter.section(group):
-                formatter.write_dl(
-                    [(verb, command.get_short_help_str(200)) for verb, command in commands if command]
-                )
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs as a table of contents."""
+        formatter.write(f"Usage: haloscope COMMAND [OPTIONS] [ARGUMENTS]\n\n{self.help}\n\n")
+        for title, verbs in _ROWS:
+            row = "  ".join(map(_with_alias, verbs))
+            formatter.write(f"{title:<13}{row}{f'      {_ALL}' if 'study' in verbs else ''}\n")
+        formatter.write(_EXAMPLES)
 
 
-@click.group(cls=_Verbs, no_args_is_help=False, invoke_without_command=True, epilog=_EXAMPLES)
-@click.option("--version", is_flag=True, help="Print the version and exit.")
-@click.pass_context
-def haloscope(context: click.Context, version: bool) -> None:
-    """Watch what the processes of an MPI program say to each other, and explain it."""
-    if version:
-        from importlib import metadata
+def _with_alias(verb: str) -> str:
+    return " ".join([verb, *(f"({alias})" for alias, name in _ALIASES.items() if name == verb)])
 
-        click.echo(f"haloscope {metadata.version('haloscope')}")
-    elif context.invoked_subcommand is None:
-        raise click.UsageError(f"say what to do: {', '.join(_VERBS)}")
+
+def _print_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        from haloscope.base.version import own_version
+
+        click.echo(f"haloscope {own_version()}")
+        context.exit()
+
+
+@click.group(
+    cls=_Front,
+    modules=_VERBS,
+    unlisted={"help": "help"},
+    aliases=_ALIASES,
+    help="Show where an MPI program loses time in communication, and what to do.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version and exit.",
+)
+def haloscope() -> None:
+    """Hold the verbs."""
 
 
 def _run(arguments: list[str]) -> int:

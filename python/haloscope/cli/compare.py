@@ -17,7 +17,7 @@ __all__ = ["compare"]
 
 _EXAMPLES = """\b
 Examples:
-  haloscope compare old.halo -- new.halo
+  haloscope compare old.halo new.halo
   haloscope compare old-?.halo -- new-?.halo
   haloscope compare old-?.halo -- new-?.halo -o what-changed.html
   haloscope compare old-?.halo -- new-?.halo --format json
@@ -25,7 +25,9 @@ Examples:
 
 
 @click.command(cls=PartedCommand, epilog=_EXAMPLES)
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="A... -- B...")
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="A B | A... -- B..."
+)
 @click.option(
     "-o",
     "--output",
@@ -35,14 +37,16 @@ Examples:
 )
 @format_option("Print for people, or for programs.")
 def compare(files: tuple[Path, ...], output: Path | None, form: str) -> None:
-    """Say what changed between runs A and runs B, and whether it is more than noise.
+    """Report what changed between runs A and runs B, and whether it is more than noise.
 
     Counts come first: messages, sizes, partners, calls and collectives of each region are exact. Then times,
     with intervals from repeated runs or from series of instances, and where the time went.
     """
     sides = split_groups(files, "side")
+    if len(sides) == 1 and len(files) == 2:
+        sides = [[file] for file in files]
     if len(sides) != 2:
-        raise UsageError("compare takes two sides: haloscope compare A... -- B...")
+        raise UsageError("compare takes two files, or two sides: haloscope compare A... -- B...")
     with progress(3 if output else 2) as step:
         from haloscope import explain
         from haloscope.explain.comparing import compare as compared

@@ -5,37 +5,41 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from haloscope.base.errors import printable
 from haloscope.cli.console import say
 from haloscope.cli.options import format_option
 
 if TYPE_CHECKING:
-    from haloscope.watch import Looking, StackFrame
+    from haloscope.watch import Looking
 
-__all__ = ["top"]
+__all__ = ["from_option", "run_argument", "say_unread", "top"]
 
-_HANG_INTERVAL = 0.3  # seconds between two looks that tell who makes no progress
 _EXAMPLES = """\b
 Examples:
   haloscope top
-  haloscope top --hang lmp
+  haloscope top lmp
   srun --jobid 4711 --overlap -N 4 -n 4 sh -c 'haloscope top --once --format json > $(hostname).json'
-  haloscope top --from node0.json --from node1.json --hang
+  haloscope top --from node0.json --from node1.json
   haloscope top --prometheus /var/lib/node_exporter/haloscope.prom --interval 15
 """
 
+run_argument = click.argument("run", metavar="[RUN]", required=False)
+from_option = click.option(
+    "--from",
+    "files",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Read this file instead, which top --once --format json has printed on a node. Can be repeated.",
+)
+
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("run", metavar="[RUN]", required=False)
-@click.option(
-    "--hang", is_flag=True, help="Print which ranks are in what, and what keeps them there; and end."
-)
+@run_argument
 @click.option("--once", is_flag=True, help="Print one table and end, as it does where output is no terminal.")
 @click.option(
     "--interval",
@@ -45,14 +49,7 @@ Examples:
     show_default=True,
     help="Seconds over which rates are taken, and between two tables.",
 )
-@click.option(
-    "--from",
-    "files",
-    metavar="FILE",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Show what this file says, which --once --format json has printed on a node. Can be repeated.",
-)
+@from_option
 @click.option(
     "--prometheus",
     metavar="FILE",
@@ -61,13 +58,7 @@ Examples:
 )
 @format_option("Print for people, or for programs and --from.", ("table", "json"))
 def top(
-    run: str | None,
-    hang: bool,
-    once: bool,
-    interval: float,
-    files: tuple[Path, ...],
-    prometheus: Path | None,
-    form: str,
+    run: str | None, once: bool, interval: float, files: tuple[Path, ...], prometheus: Path | None, form: str
 ) -> int:
     """Show what running programs are doing: those of yours that run under the recorder on this node.
 
@@ -81,12 +72,10 @@ def top(
     looking = Looking(run, files)
     if prometheus is not None:
         return _write_metrics(looking, prometheus, interval, once)
-    looking.look(partners=hang)
+    looking.look()
     if not files:
-        time.sleep(min(interval, _HANG_INTERVAL) if hang else interval)
-        looking.look(partners=hang)
-    if hang:
-        return _print_hangs(looking, form)
+        time.sleep(interval)
+        looking.look()
     if once or form == "json" or not sys.stdout.isatty():
         _print_once(looking, form)
         return 0
@@ -105,43 +94,15 @@ def _print_once(looking: Looking, form: str) -> None:
         click.echo(json.dumps(dump(programs, time.time())))
     else:
         print_tables(programs)
-    _say_unread(looking)
+    say_unread(looking)
 
 
-def _say_unread(looking: Looking) -> None:
+def say_unread(looking: Looking) -> None:
+    """Report live records that could not be read."""
     from haloscope.watch import unread_text
 
     if looking.unread:
         say(unread_text(looking.unread))
-
-
-def _print_hangs(looking: Looking, form: str) -> int:
-    """Print the roll-call of each program; the exit status is 0 whatever it says."""
-    from haloscope.watch import roll_calls, stack_lines
-
-    told = roll_calls(looking)
-    if form == "json":
-        click.echo(json.dumps([each.as_json(each.stacks(), _named) for each in told]))
-    else:
-        for each in told:
-            _print_lines(each.text.splitlines())
-            _print_lines(stack_lines(each.stacks(), _named))
-    _say_unread(looking)
-    return 0
-
-
-def _named(frames: Sequence[StackFrame]) -> list[str]:
-    """Return the lines of a stack: functions, files and lines, as far as they can be found."""
-    from haloscope.profile.sites import name_places
-
-    return [line for lines in name_places([(each.module, each.offset) for each in frames]) for line in lines]
-
-
-def _print_lines(lines: Sequence[str]) -> None:
-    """Print at once: what follows may take a while."""
-    for line in lines:
-        click.echo(printable(line))
-    sys.stdout.flush()
 
 
 def _write_metrics(looking: Looking, output: Path, interval: float, once: bool) -> int:

@@ -114,7 +114,7 @@ def algorithms_of(formula: str, collective: str, machine: Machine) -> tuple[str,
         there = (
             f"there is one of {', '.join(known)}"
             if known
-            else "haloscope model MACHINE --fit SWEEP.jsonl makes them"
+            else "haloscope bench fit MACHINE SWEEP.jsonl makes them"
         )
         raise UsageError(f"there is no model of {collective!r} by formula {formula}; {there}")
     return known[collective]

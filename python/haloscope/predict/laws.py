@@ -99,7 +99,7 @@ class CollectiveLaws:
         if not times:
             raise UsageError(
                 f"{machine.name}: has no measured points of algorithms;"
-                " haloscope model MACHINE --fit SWEEP.jsonl -o FITTED.yaml keeps them"
+                " haloscope bench fit MACHINE SWEEP.jsonl -o FITTED.yaml keeps them"
             )
         return cls(times, machine)
 

@@ -36,11 +36,11 @@ _SHIPPED = files("haloscope.predict") / "machines"
 MOST_BYTES = 1 << 20
 _TIMES = ((Decimal(1), "s"), (Decimal("1e-3"), "ms"), (Decimal("1e-6"), "us"))
 _SPEEDS = ((Decimal("1e9"), "GB/s"), (Decimal("1e6"), "MB/s"), (Decimal("1e3"), "kB/s"))
-_FORM = "# Times have units (G and beta: for each byte); docs/reference/model.md tells the form.\n"
+_FORM = "# Times have units (G and beta: for each byte); docs/reference/bench-model.md tells the form.\n"
 # The key `fitted` with all of its lines, up to the next key.
 _OLD = re.compile(r"^fitted:.*?(?=^[^\s#-]|\Z)", re.MULTILINE | re.DOTALL)
 _HEAD = """\
-# By `haloscope model --fit`: values with 95 % intervals; seconds, or factors of the levels' costs.
+# By `haloscope bench fit`: values with 95 % intervals; seconds, or factors of the levels' costs.
 """
 
 
@@ -104,7 +104,7 @@ def _first(problems: list[ErrorDetails]) -> str:
     place = ".".join(str(part) for part in problem["loc"]) or "machine model"
     said = problem["msg"].removeprefix("Value error, ")
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return f"{place}: {said}{more}; docs/reference/model.md has the form"
+    return f"{place}: {said}{more}; docs/reference/bench-model.md has the form"
 
 
 def write_machine(machine: Machine, output: Path, remarks: Sequence[str] = ()) -> None:

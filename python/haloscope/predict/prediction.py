@@ -65,7 +65,7 @@ def choose(
     if not options:
         raise UsageError(
             f"{machine.name}: nothing was fitted to {collective};"
-            " haloscope model MACHINE --fit SWEEP.jsonl does it"
+            " haloscope bench fit MACHINE SWEEP.jsonl does it"
         )
     timed = [
         Chosen(
@@ -98,7 +98,7 @@ def _of(machine: Machine, collective: str, algorithm: str) -> FittedAlgorithm:
     there = f"; there is {', '.join(known)}" if known else ""
     raise UsageError(
         f"{machine.name}: nothing was fitted to {collective} {algorithm!r}{there};"
-        " haloscope model MACHINE --fit SWEEP.jsonl does it"
+        " haloscope bench fit MACHINE SWEEP.jsonl does it"
     )
 
 

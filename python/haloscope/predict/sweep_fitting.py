@@ -1,4 +1,4 @@
-"""Fitting models to a sweep: `haloscope model --fit`."""
+"""Fitting models to a sweep: `haloscope bench fit`."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ __all__ = ["DoctorCheck", "Sharing", "doctor", "examine_sharing", "reason_agains
 
 _MIB = 1 << 20
 # Verbs that put something before the MPI that they find; and those that compile programs.
-_PRELOADING = ("run", "env", "top", "recover", "inject", "shm", "place")
+_PRELOADING = ("run", "env", "hang", "top", "recover", "inject", "shm", "place")
 _COMPILING = ("bench", "improve", "demo", "simulate", "study")
 _NEED_MPI = (*_PRELOADING, "bench", "improve", "demo", "study")
 # What each extra is for, and the verbs that need it.
@@ -39,10 +39,7 @@ _EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "build": ("builds for an MPI that nothing is ready-made for", ()),
     "callsites": ("the lines of source of call sites", ()),
     "pages": ("pages, if the wheel has no script for them", ()),
-    "statistics": (
-        "statistics",
-        ("regimes", "compare", "check", "bench", "model", "tune", "improve", "history"),
-    ),
+    "statistics": ("statistics", ("regimes", "compare", "check", "bench", "tune", "improve", "history")),
 }
 _LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpiexec.mpich", "mpiexec.hydra", "prterun")
 

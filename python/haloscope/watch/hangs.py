@@ -1,4 +1,4 @@
-"""`haloscope top --hang`: the roll-call of each program that runs, with the stacks of those it turns on."""
+"""`haloscope hang`: the roll-call of each program that runs, with the stacks of those it turns on."""
 
 from __future__ import annotations
 

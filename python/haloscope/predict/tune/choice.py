@@ -231,7 +231,7 @@ def model_points(
     if not fitted:
         raise UsageError(
             f"{machine.name}: has no models of algorithms; "
-            "haloscope model MACHINE --fit SWEEP.jsonl -o FITTED.yaml makes them"
+            "haloscope bench fit MACHINE SWEEP.jsonl -o FITTED.yaml makes them"
         )
     unknown = sorted(set(collectives) - fitted)
     if unknown:

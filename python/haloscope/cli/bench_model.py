@@ -1,4 +1,4 @@
-"""`haloscope model`."""
+"""`haloscope bench model` and `haloscope bench fit`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,25 @@ from haloscope.cli.options import counts, sizes
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["model"]
+__all__ = ["fit", "model"]
 
-_EXAMPLES = """\b
+_MODEL_EXAMPLES = """\b
 Examples:
-  haloscope model orfeo bcast
-  haloscope model orfeo reduce --algorithm binary,binomial -n 8,16,32
-  haloscope model orfeo bcast reduce -n 2:256 -o orfeo.html
-  haloscope model mine.yaml bcast -m 2:1048576 --formula hockney
-  haloscope model mine.yaml --fit sweep.jsonl -o fitted.yaml
-  haloscope model fitted.yaml allreduce --formula fitted -n 8,64
-  haloscope model fitted.yaml --measured sweep.jsonl -o measured.html
+  haloscope bench model orfeo bcast
+  haloscope bench model orfeo reduce --algorithm binary,binomial -n 8,16,32
+  haloscope bench model orfeo bcast reduce -n 2:256 -o orfeo.html
+  haloscope bench model mine.yaml bcast -m 2:1048576 --formula hockney
+  haloscope bench model fitted.yaml allreduce --formula fitted -n 8,64
+  haloscope bench model fitted.yaml --measured sweep.jsonl -o measured.html
+"""
+_FIT_EXAMPLES = """\b
+Examples:
+  haloscope bench fit mine.yaml sweep.jsonl -o fitted.yaml
+  haloscope bench fit mine.yaml bcast.jsonl reduce.jsonl --format csv
 """
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(epilog=_MODEL_EXAMPLES)
 @click.argument("machine", metavar="MACHINE|FILE.yaml")
 @click.argument("collectives", nargs=-1, metavar="[COLLECTIVE...]")
 @click.option(
@@ -69,14 +73,6 @@ Examples:
 )
 @format_option(*FORMAT, text="Print for people, or for programs.")
 @click.option(
-    "--fit",
-    "sweeps",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="SWEEP.jsonl",
-    help="Fit every algorithm that haloscope bench collective measured. -o MACHINE.yaml keeps the models.",
-)
-@click.option(
     "--measured",
     multiple=True,
     type=click.Path(path_type=Path),
@@ -87,7 +83,7 @@ Examples:
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    metavar="PAGE.html|MACHINE.yaml",
+    metavar="PAGE.html",
     help="Write a page with the figures instead of the table; an existing file is replaced.",
 )
 def model(
@@ -98,7 +94,6 @@ def model(
     sizes: list[int],
     formula: str,
     form: str,
-    sweeps: tuple[Path, ...],
     measured: tuple[Path, ...],
     output: Path | None,
 ) -> None:
@@ -108,15 +103,11 @@ def model(
     formulas allreduce, alltoall and others, too.
     """
     names = list(dict.fromkeys(word for text in collectives for word in text.split(",")))
-    if sweeps or measured:
+    if measured:
         from haloscope.predict.bench import measured_points
 
-        chosen = [] if algorithms == ["all"] else algorithms
-        points, library = measured_points(sweeps or measured, names, chosen)
-        if sweeps:
-            _fit(machine, points, library, form, output)
-        else:
-            _compare(machine, points, form, output)
+        points, _ = measured_points(measured, names, [] if algorithms == ["all"] else algorithms)
+        _compare(machine, points, form, output)
     elif not names:
         raise click.UsageError("name a collective after the machine, such as orfeo bcast")
     else:
@@ -124,9 +115,26 @@ def model(
         _show(rows, machine, formula, form, output)
 
 
-def _fit(machine: str, points: pl.DataFrame, library: str, form: str, output: Path | None) -> None:
-    from haloscope import explain, predict
+@click.command(epilog=_FIT_EXAMPLES)
+@click.argument("machine", metavar="MACHINE|FILE.yaml")
+@click.argument("sweeps", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SWEEP.jsonl...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="MACHINE.yaml",
+    help="Write the machine with its fitted models to this file. [default: none]",
+)
+@format_option(*FORMAT, text="Print for people, or for programs.")
+def fit(machine: str, sweeps: tuple[Path, ...], output: Path | None, form: str) -> None:
+    """Fit models of a machine's collectives to sweeps of bench collective, and print their errors.
 
+    MACHINE comes with Haloscope (orfeo) or is a file of bench p2p. Each measured algorithm gets a model.
+    """
+    from haloscope import explain, predict
+    from haloscope.predict.bench import measured_points
+
+    points, library = measured_points(sweeps, [], [])
     described = predict.load_machine(machine)
     with progress(points.select("collective", "algorithm").n_unique()) as step:
         fitted = predict.fit_points(points, described, library=library, step=step)
