@@ -53,17 +53,17 @@ MEMORY: dict[str, Settings] = {
 PROGRAM = """\
 import json, sys
 from haloscope.hide import build_shm_library_for
-from haloscope.predict.bench import StencilMethod, stencil, write_stencil
-method = StencilMethod(shm=("off", "on"), **json.loads(sys.argv[1]))
-result = stencil(method, launcher=sys.argv[2:], build_shm=build_shm_library_for)
-write_stencil(result, "json", False, sys.stdout)
+from haloscope.predict.bench import HaloMethod, halo, write_halo
+method = HaloMethod(shm=("off", "on"), **json.loads(sys.argv[1]))
+result = halo(method, launcher=sys.argv[2:], build_shm=build_shm_library_for)
+write_halo(result, "json", False, sys.stdout)
 """
 LEAST_INTRA = 0.15  # of inter-only, else the ideal is trivial
 
 
 def measure(library: Library, rounds: int) -> None:
     """Rows of the 7-point stencil, overlap and amr, with the shm library and without it by turns."""
-    one_node = json.loads(output(_command("stencil", 2, rounds, iterations=40, warmup=5)))
+    one_node = json.loads(output(_command("halo", 2, rounds, iterations=40, warmup=5)))
     _latency(one_node, "two ranks on one node: shm, alloc", aimed=True)
     mpi = _found()
     if mpi is None:
@@ -71,7 +71,7 @@ def measure(library: Library, rounds: int) -> None:
     with shaped(LINK) as nodes:
         for memory, settings in MEMORY.items():
             times = rounds // 2 if memory == "share-heap" else rounds
-            _ideal(_bench(nodes, mpi, "stencil", times, **settings), memory)
+            _ideal(_bench(nodes, mpi, "halo", times, **settings), memory)
     for speed, link in SLOW_LINKS.items():
         with shaped(link) as nodes:
             _overlap(nodes, mpi, rounds, speed)

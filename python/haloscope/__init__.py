@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from haloscope.markov import regimes as regimes
     from haloscope.predict import model as model
     from haloscope.predict.bench import bench_collective as bench_collective
+    from haloscope.predict.bench import bench_halo as bench_halo
     from haloscope.predict.bench import bench_noise as bench_noise
     from haloscope.predict.bench import bench_p2p as bench_p2p
-    from haloscope.predict.bench import bench_stencil as bench_stencil
     from haloscope.predict.placement import propose_placement as propose_placement
     from haloscope.predict.simulate import simulate as simulate
     from haloscope.predict.tune import tune as tune

@@ -3,7 +3,7 @@
     .venv/bin/python studies/dynamic-stencil-protocols/nodes.py DIR
 
 Needs root, for network namespaces, and a checkout, which has `tools/cluster.sh`; else it ends with 4 and says
-so. Writes `stencil.csv`, `overlap.csv` and figures of both to DIR.
+so. Writes `halo.csv`, `overlap.csv` and figures of both to DIR.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from common import NOT_HERE, draw, into, lines
 from haloscope.base.toolchain import toolchain
 from haloscope.hide import build_shm_library_for
 from haloscope.markov.figures import Figure, Panel, axis
-from haloscope.predict.bench import StencilMethod, stencil
+from haloscope.predict.bench import HaloMethod, halo
 from haloscope.reproduce.study import write_figures
 
 CLUSTER = Path(__file__).resolve().parents[2] / "tools" / "cluster.sh"
@@ -32,7 +32,7 @@ NODES, SLOTS = 2, 2
 SETTINGS = {"CLUSTER_NAME": f"study{os.getpid()}n", "CLUSTER_NET": "10.77.7", "CLUSTER_NIC": "1gbit"}
 SIZES = (262144, 2097152)  # of the slides' overlap benchmark
 PROTOCOLS = ("dynamic", "get", "coop", "steal", "static")
-METHOD = StencilMethod(sizes=SIZES, ranks=NODES * SLOTS, iterations=10, warmup=2, rounds=3)
+METHOD = HaloMethod(sizes=SIZES, ranks=NODES * SLOTS, iterations=10, warmup=2, rounds=3)
 
 
 def obstacle() -> str | None:
@@ -52,9 +52,9 @@ def cluster(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def rows_of(method: StencilMethod, said: str) -> list[dict[str, object]]:
+def rows_of(method: HaloMethod, said: str) -> list[dict[str, object]]:
     """Measure, and return a row per kind of launch and size: microseconds, percent, what was measured."""
-    result = stencil(method, build_shm=build_shm_library_for)
+    result = halo(method, build_shm=build_shm_library_for)
     rows: list[dict[str, object]] = []
     for one in result.series:
         values = one.figures()
@@ -72,7 +72,7 @@ def rows_of(method: StencilMethod, said: str) -> list[dict[str, object]]:
 def inside() -> None:
     """Measure on node 0, whose launcher fills all nodes."""
     overlap = replace(METHOD, test="overlap")
-    found: dict[str, list[dict[str, object]]] = {"stencil": [], "overlap": []}
+    found: dict[str, list[dict[str, object]]] = {"halo": [], "overlap": []}
     for method in (METHOD, overlap):
         found[method.test] += rows_of(method, "")
         for protocol in PROTOCOLS:
@@ -92,7 +92,7 @@ def inside() -> None:
 
 def figures() -> tuple[Figure, Figure]:
     """Return the total over the ideal, and the overlap, for each way."""
-    total, overlap = pl.read_csv("stencil.csv"), pl.read_csv("overlap.csv")
+    total, overlap = pl.read_csv("halo.csv"), pl.read_csv("overlap.csv")
     made = []
     for table, name, title, paper in (
         (total, "ratio", "total over the longer of inter-node and intra-node alone", "Motivation 2"),
@@ -121,7 +121,7 @@ def main() -> None:
     finally:
         if CLUSTER.is_file():
             cluster("down")
-    for name, figure in zip(("stencil.json", "overlap.json"), figures(), strict=True):
+    for name, figure in zip(("halo.json", "overlap.json"), figures(), strict=True):
         write_figures([figure], Path(name))
 
 

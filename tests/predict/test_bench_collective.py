@@ -165,10 +165,10 @@ def test_formats(command: Command, tmp_path: Path) -> None:
     assert (size, iterations) == ("1", "6")
     assert float(low) <= float(mean) <= float(high)
     assert float(median) <= float(tail)
-    csv = command("bench", "read", "s.jsonl", "--format", "samples").stdout.splitlines()
+    csv = command("bench", "collective", *words, "--format", "samples").stdout.splitlines()
     assert csv[0].endswith("rank,iteration,time")
     assert len(csv) == 1 + 4 * 2 * 6
-    points = json.loads(command("bench", "read", "s.jsonl", "--format", "json").stdout)
+    points = json.loads(command("show", "s.jsonl", "--format", "json").stdout)
     assert (len(points), points[0]["iterations"]) == (4, 6)
     assert points[0]["ci_low"] <= points[0]["median"] <= points[0]["ci_high"]
     assert command("report", "s.jsonl", "-o", "p.html").returncode == 0

@@ -11,7 +11,7 @@ import pytest
 
 from haloscope.base.errors import HaloscopeError
 from haloscope.predict import Sweep, read_imb, read_osu
-from haloscope.predict.bench import read_any
+from haloscope.predict.bench import read_any, write_osu
 from support.command import Command
 from support.pages import page_text
 
@@ -173,13 +173,9 @@ def test_the_interval_holds_the_median_as_often_as_it_says() -> None:
 def test_own_output_is_read_back(command: Command, tmp_path: Path) -> None:
     sweep = _written(tmp_path, '{"record":"environment"}\n' + json.dumps(_POINT) + "\n")
 
-    def read(path: Path, *words: str) -> str:
-        done = command("bench", "read", path, *words)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
     printed = tmp_path / "printed.txt"
-    printed.write_text(read(sweep, "-f"))
+    with printed.open("w") as file:
+        write_osu(Sweep.read(sweep), file, full=True)
     again = read_osu(printed).points.row(0, named=True)
     for name in ("collective", "algorithm", "number", "ranks", "bytes", "iterations"):
         assert again[name] == _POINT[name]
@@ -188,4 +184,9 @@ def test_own_output_is_read_back(command: Command, tmp_path: Path) -> None:
         page = tmp_path / "page.html"
         assert command("report", file, "-o", page).returncode == 0
         assert "chain (2)" in page_text(page)
-    assert json.loads(read(printed, "--format", "json"))[0]["time_max"] == 3e-6
+    (row,) = json.loads(command("show", printed, "--format", "json").stdout)
+    assert (row["ranks"], row["time_max"]) == (2, 3e-6)
+    assert "chain" in command("show", sweep).stdout
+    refused = command("show", sweep, "--table", "ranks")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--table" in refused.stderr

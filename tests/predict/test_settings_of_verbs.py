@@ -24,7 +24,7 @@ def test_a_limit_of_time_that_is_none_is_refused(
     text: str, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HALOSCOPE_TIME_LIMIT", text)
-    told = command("bench", "stencil", "-n", "2")
+    told = command("bench", "halo", "-n", "2")
     assert told.returncode == 2
     assert told.stderr.count("\n") == 1
     assert "HALOSCOPE_TIME_LIMIT" in told.stderr

@@ -62,7 +62,7 @@ def assert_one_line(done: subprocess.CompletedProcess[str], status: int, *words:
         (("run", "--slice", "-1", "--", "true"), ("--slice -1",)),
         (("run", "--mpi", "lam", "--", "true"), ("lam", "openmpi")),
         (("run", "--series", "", "--", "true"), ("--series",)),
-        (("show",), ("F.halo", "--help")),
+        (("show",), ("FILE", "--help")),
         (("show", "x.halo", "--table", "frobs"), ("frobs", "regions")),
         (("show", "x.halo", "--format", "xml"), ("xml", "json")),
         (("report", "x.halo"), ("--output",)),

@@ -11,9 +11,7 @@ __all__ = ["bench"]
 _COMMANDS = {
     "p2p": "bench_p2p",
     "collective": "bench_collective",
-    "stencil": "bench_stencil",
-    "overlap": "bench_stencil",
-    "read": "bench_collective",
+    "halo": "bench_halo",
     "noise": "bench_noise",
     "model": "bench_model",
     "fit": "bench_model",

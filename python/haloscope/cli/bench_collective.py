@@ -1,12 +1,12 @@
-"""`haloscope bench collective` and `haloscope bench read`."""
+"""`haloscope bench collective`."""
 
 from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -28,9 +28,9 @@ from haloscope.cli.options import counts, sizes
 if TYPE_CHECKING:
     from haloscope.predict.bench import Sweep
 
-__all__ = ["collective", "read"]
+__all__ = ["collective"]
 
-_COLLECTIVE_EXAMPLES = """\b
+_EXAMPLES = """\b
 Examples:
   haloscope bench collective allreduce
   haloscope bench collective bcast reduce -n 2:8 -m 2:1048576 -o sweep.jsonl
@@ -39,33 +39,9 @@ Examples:
   haloscope bench collective --from app.halo -o sweep.jsonl
   haloscope bench collective bcast -n 64 --platform fat-tree -i 3 -x 1
 """
-_READ_EXAMPLES = """\b
-Examples:
-  haloscope bench read sweep.jsonl --format table
-  haloscope bench read osu_allreduce.txt -n 64 --format csv
-"""
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-_OUTPUT = (
-    full_option,
-    tails_option,
-    format_option(
-        "osu",
-        "table",
-        "csv",
-        "json",
-        "samples",
-        text="Print as OSU does, a row a point with medians, or every sample as CSV.",
-    ),
-)
 
 
-def _printed(command: _Command) -> _Command:
-    for option in reversed(_OUTPUT):
-        command = option(command)
-    return command
-
-
-@click.command(cls=Launching, epilog=_COLLECTIVE_EXAMPLES)
+@click.command(cls=Launching, epilog=_EXAMPLES)
 @click.argument("collectives", nargs=-1, metavar="[COLLECTIVE...]")
 @click.option(
     "--from",
@@ -136,7 +112,16 @@ def _printed(command: _Command) -> _Command:
     metavar="SWEEP.jsonl",
     help="Keep every point with its samples here at once. An unfinished sweep is continued.",
 )
-@_printed
+@full_option
+@tails_option
+@format_option(
+    "osu",
+    "table",
+    "csv",
+    "json",
+    "samples",
+    text="Print as OSU does, a row a point with medians, or every sample as CSV.",
+)
 def collective(
     collectives: Sequence[str],
     profile: Path | None,
@@ -201,23 +186,6 @@ def _check_asked(collectives: Sequence[str], profile: Path | None) -> None:
     source = click.get_current_context().get_parameter_source
     if profile and ParameterSource.COMMANDLINE in (source("ranks"), source("sizes")):
         raise UsageError("--from: the profile says how many processes and what sizes: leave out -n and -m")
-
-
-@click.command(epilog=_READ_EXAMPLES)
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
-@click.option(
-    "-n",
-    "ranks",
-    type=click.IntRange(1),
-    metavar="N",
-    help="The number of processes, which OSU's output does not tell.",
-)
-@_printed
-def read(files: Sequence[Path], ranks: int | None, full: bool, tails: list[float], form: str) -> None:
-    """Read measurements of collectives: sweeps, output of the OSU benchmarks or of IMB-MPI1."""
-    from haloscope.predict.bench import join_sweeps, read_any
-
-    _print(join_sweeps([read_any(path, ranks) for path in files]), form, full, tails)
 
 
 def _print(sweep: Sweep, form: str, full: bool, tails: Sequence[float]) -> None:

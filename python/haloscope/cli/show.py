@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
+from haloscope.base.errors import UsageError
 from haloscope.base.shown import SHOWN
 from haloscope.cli.console import say_remarks
 from haloscope.cli.options import format_option
@@ -19,24 +21,54 @@ Examples:
   haloscope show run.halo
   haloscope show run.halo --table partners --region halo
   haloscope show run.halo --table sizes --format csv > sizes.csv
+  haloscope show sweep.jsonl
+  haloscope show osu_allreduce.txt --json
 """
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("profile", type=click.Path(path_type=Path), metavar="F.halo")
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.option(
     "--table", type=click.Choice(_TABLES), default="regions", show_default=True, help="The table to print."
 )
 @click.option("--region", metavar="REGION", help="Print only the rows of this region, by name or path.")
 @click.option("--exclusive", is_flag=True, help="Leave out what nested regions did.")
 @format_option("Print for people, or for programs.")
-def show(profile: Path, table: str, region: str | None, exclusive: bool, form: str) -> None:
-    """Print one table of a profile."""
+def show(file: Path, table: str, region: str | None, exclusive: bool, form: str) -> None:
+    """Print one table of a profile, or measurements of collectives.
+
+    FILE is a profile, an OTF2 archive, a .cali file or an mpiP report; or a sweep of bench collective, or
+    output of the OSU benchmarks or of IMB-MPI1.
+    """
     from haloscope import explain
 
-    with explain.open(profile) as opened:
+    if _is_sweep(file):
+        _show_sweep(file, form)
+        return
+    with explain.open(file) as opened:
         opened.verify()  # a damaged file is refused, even if this table of it is whole
         frame = opened.table(table, exclusive=exclusive, region=region)
         remarks = opened.remarks(table)
     explain.render(frame, form, table, sys.stdout)
     say_remarks(remarks)
+
+
+def _is_sweep(file: Path) -> bool:
+    """Return whether a file has measurements of collectives; if it cannot be read, opening it says why."""
+    from haloscope.predict import kind_of
+
+    try:
+        return kind_of(file) == "sweep"
+    except (UsageError, OSError):
+        return False
+
+
+def _show_sweep(file: Path, form: str) -> None:
+    from haloscope import explain
+    from haloscope.predict.bench import read_any
+
+    source = click.get_current_context().get_parameter_source
+    for name in ("table", "region", "exclusive"):
+        if source(name) == ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{file}: is a sweep; --{name} is for profiles")
+    explain.render(read_any(file).sorted().points, form, "points", sys.stdout)

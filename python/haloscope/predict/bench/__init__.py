@@ -9,14 +9,14 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.predict.bench.collective_runs import bench_collective as bench_collective
     from haloscope.predict.bench.collective_runs import collective as collective
-    from haloscope.predict.bench.exchanges import StencilMethod as StencilMethod
-    from haloscope.predict.bench.exchanges import StencilResult as StencilResult
-    from haloscope.predict.bench.exchanges import bench_stencil as bench_stencil
-    from haloscope.predict.bench.exchanges import stencil as stencil
-    from haloscope.predict.bench.exchanges import write_stencil as write_stencil
     from haloscope.predict.bench.foreign import read_any as read_any
     from haloscope.predict.bench.foreign import write_osu as write_osu
     from haloscope.predict.bench.grid import BenchGrid as BenchGrid
+    from haloscope.predict.bench.halo_exchange import HaloMethod as HaloMethod
+    from haloscope.predict.bench.halo_exchange import HaloResult as HaloResult
+    from haloscope.predict.bench.halo_exchange import bench_halo as bench_halo
+    from haloscope.predict.bench.halo_exchange import halo as halo
+    from haloscope.predict.bench.halo_exchange import write_halo as write_halo
     from haloscope.predict.bench.library_in_use import library as library
     from haloscope.predict.bench.method import CollectiveMethod as CollectiveMethod
     from haloscope.predict.bench.output_stream import stream as stream

@@ -1,4 +1,4 @@
-"""Exchanges of a stencil, with and without the shm library by turns: measured, and printed."""
+"""Halo exchanges, with and without the shm library alternately: measured, and printed."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from haloscope.predict.bench.system import launcher_of
 from haloscope.predict.mpi_library import Library
 from haloscope.predict.progress import Progress, silent
 
-__all__ = ["PARTS", "Series", "StencilMethod", "StencilResult", "bench_stencil", "stencil", "write_stencil"]
+__all__ = ["PARTS", "HaloMethod", "HaloResult", "Series", "bench_halo", "halo", "write_halo"]
 
-PARTS = {"stencil": ("total", "inter", "intra"), "overlap": ("communication", "computation", "both")}
+PARTS = {"halo": ("total", "inter", "intra"), "overlap": ("communication", "computation", "both")}
 _LARGE = 8193  # bytes, from where on OSU takes fewer iterations
 _MOST = (1 << 31) - 1  # MPI counts elements in an int
 _RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
-class StencilMethod:
-    """How exchanges of a stencil are measured.
+class HaloMethod:
+    """How halo exchanges are measured.
 
-    `test` is `stencil` or `overlap`, `sizes` are bytes to each neighbour, `ranks` as many as there
+    `test` is `halo` or `overlap`, `sizes` are bytes to each neighbour, `ranks` as many as there
     are cores here if they are None. `dims` are the dimensions of the grid of ranks, which has no
     borders if it is `periodic`. `iterations` and `warmup` are OSU's if they are None. `shm` lists
     `off` (without the shm library), `on`, or both by turns; there are so many `rounds` of launches of
@@ -47,7 +47,7 @@ class StencilMethod:
     receives after the computation.
     """
 
-    test: str = "stencil"
+    test: str = "halo"
     sizes: Sequence[int] = tuple(1 << power for power in range(10, 24))
     ranks: int | None = None
     dims: int = 3
@@ -65,7 +65,7 @@ class StencilMethod:
     time_limit: float = 60.0
     """Seconds without a result after which a launch is given up."""
 
-    def checked(self) -> StencilMethod:
+    def checked(self) -> HaloMethod:
         """Return this method with what was None. Raises `UsageError` for what cannot be measured."""
         ranks = max(len(os.sched_getaffinity(0)), 2) if self.ranks is None else self.ranks
         if ranks < 2:
@@ -136,10 +136,10 @@ class Series:
 
 
 @dataclass(frozen=True)
-class StencilResult:
+class HaloResult:
     """All that was measured."""
 
-    method: StencilMethod
+    method: HaloMethod
     library: str
     sides: tuple[int, ...]
     nodes: int
@@ -162,14 +162,14 @@ class StencilResult:
         return found
 
 
-def stencil(
-    method: StencilMethod | None = None,
+def halo(
+    method: HaloMethod | None = None,
     *,
     launcher: Sequence[str] = (),
     progress: Progress = silent,
     build_shm: Callable[[Sequence[str]], object] = lambda command: None,
-) -> StencilResult:
-    """Measure exchanges of a stencil, or how much of them a computation hides, with the MPI in use.
+) -> HaloResult:
+    """Measure halo exchanges, or how much of them a computation hides, with the MPI in use.
 
     `launcher` is the command that starts ranks, with its options; without it the MPI's own.
     `build_shm` gets the launch command before the first launch with the shm library, as building
@@ -178,10 +178,10 @@ def stencil(
     The samples of the result are seconds, rounds × iterations for each part. Raises `UsageError`
     for what cannot be measured, `LaunchError` if a launch does not end well.
 
-        result = haloscope.bench_stencil(StencilMethod(ranks=4, sizes=(1 << 20,)))
+        result = haloscope.bench_halo(HaloMethod(ranks=4, sizes=(1 << 20,)))
         print(result.series[0].figures()["ratio"])
     """
-    method = (method or StencilMethod()).checked()
+    method = (method or HaloMethod()).checked()
     ranks, turns = method.ranks or 2, method.rounds or 1
     offered = library(launcher_of(launcher))
     collected: dict[tuple[str, int], list[dict[str, list[float]]]] = {}
@@ -201,10 +201,10 @@ def stencil(
         for (shm, size), rounds in collected.items()
     ]
     series.sort(key=lambda one: (method.shm.index(one.shm), one.bytes))
-    return StencilResult(method, offered.name, tuple(start["sides"]), start["nodes"], series)
+    return HaloResult(method, offered.name, tuple(start["sides"]), start["nodes"], series)
 
 
-def _existing(method: StencilMethod, start: Mapping[str, Any]) -> list[str]:
+def _existing(method: HaloMethod, start: Mapping[str, Any]) -> list[str]:
     """Return parts that there are neighbours for."""
     lacking = set()
     if start["intra"] == 0:
@@ -214,7 +214,7 @@ def _existing(method: StencilMethod, start: Mapping[str, Any]) -> list[str]:
     return [part for part in PARTS[method.test] if part not in lacking]
 
 
-def _records(command: Sequence[str], method: StencilMethod) -> list[dict[str, Any]]:
+def _records(command: Sequence[str], method: HaloMethod) -> list[dict[str, Any]]:
     try:
         with closing(stream(command, os.environ, method.time_limit)) as running:
             records = list(running)
@@ -267,7 +267,7 @@ _COLUMNS = {
 _STATED = ("ratio", "overlap")
 
 
-def write_stencil(result: StencilResult, form: str, full: bool, to: TextIO) -> None:
+def write_halo(result: HaloResult, form: str, full: bool, to: TextIO) -> None:
     """Print it as a table, or for programs with every sample."""
     if form == "json":
         lines = (json.dumps(_record(result, one)) for one in result.series)
@@ -281,13 +281,13 @@ def write_stencil(result: StencilResult, form: str, full: bool, to: TextIO) -> N
         to.writelines(f"{line}\n" for line in _table(result, full))
 
 
-def _samples(result: StencilResult, one: Series) -> Iterator[list[object]]:
+def _samples(result: HaloResult, one: Series) -> Iterator[list[object]]:
     for part, rounds in one.samples.items():
         for (number, sample), time in np.ndenumerate(rounds):
             yield [result.method.test, one.shm, one.bytes, part, number, sample, _plain(time)]
 
 
-def _record(result: StencilResult, one: Series) -> dict[str, Any]:
+def _record(result: HaloResult, one: Series) -> dict[str, Any]:
     method = result.method
     on = one.shm == "on"
     record = {
@@ -311,19 +311,20 @@ def _record(result: StencilResult, one: Series) -> dict[str, Any]:
     return {**record, "samples": samples}
 
 
-def _table(result: StencilResult, full: bool) -> Iterator[str]:
+def _table(result: HaloResult, full: bool) -> Iterator[str]:
     method = result.method
+    command = f"haloscope bench halo{' --overlap' if method.test == 'overlap' else ''}"
     grid = " × ".join(map(str, result.sides))
     nodes = f"{result.nodes} node" + "s" * (result.nodes > 1)
     for shm in method.shm:
         series = [one for one in result.series if one.shm == shm]
         about = f"{grid} ranks on {nodes}, {result.library}, shm {shm}"
-        yield f"# haloscope bench {method.test}: {about}"
+        yield f"# {command}: {about}"
         yield _line("# Size", _names(series[0], full))
         for one in series:
             yield _line(one.bytes, _cells(one, full))
     if len(method.shm) > 1:
-        yield f"# haloscope bench {method.test}: time without the shm library over time with it"
+        yield f"# {command}: time without the shm library over time with it"
         yield _line("# Size", ["Off/on", "From", "To"])
         for size, gain in result.gains().items():
             yield _line(size, [f"{value:.3f}" for value in gain])
@@ -358,4 +359,4 @@ def _plain(value: float) -> float:
 
 
 # Its name in `import haloscope`.
-bench_stencil = stencil
+bench_halo = halo

@@ -1,4 +1,4 @@
-"""`haloscope bench stencil` and `bench overlap`: grids, parts, columns, mistakes."""
+"""`haloscope bench halo`: grids, parts, columns, mistakes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from haloscope.base.errors import UsageError
 from haloscope.hide import build_shm_library_for
-from haloscope.predict.bench import StencilMethod, stencil, write_stencil
+from haloscope.predict.bench import HaloMethod, halo, write_halo
 from support.cluster import Cluster
 from support.command import Command
 from support.emulated_mpi import emulated_mpi
@@ -24,18 +24,18 @@ from support.mpis import tools
 
 BETWEEN_NODES = """\
 import sys
-from haloscope.predict.bench import StencilMethod, stencil, write_stencil
-method = StencilMethod(sizes=(65536,), ranks=4, iterations=6, warmup=1, pause=0.001)
-write_stencil(stencil(method, launcher=sys.argv[1:]), "json", False, sys.stdout)
+from haloscope.predict.bench import HaloMethod, halo, write_halo
+method = HaloMethod(sizes=(65536,), ranks=4, iterations=6, warmup=1, pause=0.001)
+write_halo(halo(method, launcher=sys.argv[1:]), "json", False, sys.stdout)
 """
 FEW = ("-i", "6", "-x", "1")
 Bench = Callable[..., str]
-Measured = Callable[[StencilMethod], list[dict[str, Any]]]
+Measured = Callable[[HaloMethod], list[dict[str, Any]]]
 
 
 @pytest.fixture
 def bench(command: Command) -> Bench:
-    """`bench("stencil", …)` is what the command prints with the MPI in use."""
+    """`bench("halo", …)` is what the command prints with the MPI in use."""
 
     def run(*words: str) -> str:
         done = command("bench", *words)
@@ -49,10 +49,10 @@ def bench(command: Command) -> Bench:
 def measured(any_used: Mpi) -> Measured:
     """`measured(method)` are the records of a few exchanges, measured here with the MPI in use."""
 
-    def run(method: StencilMethod) -> list[dict[str, Any]]:
+    def run(method: HaloMethod) -> list[dict[str, Any]]:
         told = io.StringIO()
         few = replace(method, iterations=6, warmup=1)
-        write_stencil(stencil(few, build_shm=build_shm_library_for), "json", False, told)
+        write_halo(halo(few, build_shm=build_shm_library_for), "json", False, told)
         return json.loads(told.getvalue())  # type: ignore[no-any-return]
 
     return run
@@ -66,8 +66,8 @@ def rows(text: str) -> list[list[float]]:
 
 @pytest.mark.usefixtures("used")
 def test_on_one_node_all_neighbours_are_near(bench: Bench) -> None:
-    text = bench("stencil", "-n", "2", "-m", "1024:4096", "-f", *FEW)
-    assert "stencil: 2 × 1 × 1 ranks on 1 node, " in text
+    text = bench("halo", "-n", "2", "-m", "1024:4096", "-f", *FEW)
+    assert "halo: 2 × 1 × 1 ranks on 1 node, " in text
     assert "Inter-only" not in text
     table = rows(text)
     assert [row[0] for row in table] == [1024, 2048, 4096]
@@ -82,7 +82,7 @@ def test_on_one_node_all_neighbours_are_near(bench: Bench) -> None:
 
 def test_four_dimensions(bench: Bench, measured: Measured) -> None:
     """All samples, of odd sizes too; a periodic grid of two has each neighbour on both sides."""
-    method = StencilMethod(sizes=(1001, 65537), ranks=4, dims=4, periodic=True, memory="malloc")
+    method = HaloMethod(sizes=(1001, 65537), ranks=4, dims=4, periodic=True, memory="malloc")
     records = measured(method)
     assert [one["bytes"] for one in records] == [1001, 65537]
     for one in records:
@@ -90,14 +90,14 @@ def test_four_dimensions(bench: Bench, measured: Measured) -> None:
         assert (one["shm"], one["protocol"], one["memory"]) == ("off", None, "malloc")
         assert {part: len(times[0]) for part, times in one["samples"].items()} == {"total": 6, "intra": 6}
     words = ("-n", "4", "--dims", "4", "-m", "1001,65537", *FEW)
-    found = list(csv.DictReader(bench("stencil", *words, "--format", "csv").splitlines()))
+    found = list(csv.DictReader(bench("halo", *words, "--format", "csv").splitlines()))
     assert len(found) == 2 * 2 * 6
     assert all(float(row["time"]) > 0 for row in found)
 
 
 @pytest.mark.usefixtures("any_used")
 def test_what_a_computation_hides(bench: Bench) -> None:
-    words = ("overlap", "-n", "2", "-m", "65536:65536", "-i", "20", "-x", "2", "--rounds", "2")
+    words = ("halo", "--overlap", "-n", "2", "-m", "65536:65536", "-i", "20", "-x", "2", "--rounds", "2")
     (record,) = json.loads(bench(*words, "--format", "json"))
     assert {part: (len(v), len(v[0])) for part, v in record["samples"].items()} == dict.fromkeys(
         ("communication", "computation", "both"), (2, 20)
@@ -121,10 +121,10 @@ def test_between_nodes(two_nodes: Cluster, any_mpi: Mpi) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (("stencil", "-n", "1"), 2, "1 is not in the range"),
-        (("stencil", "-m", "4294967296:4294967296"), 2, "more than an MPI call can count"),
-        (("overlap", "--", "no-such-launcher"), 1, "no-such-launcher: not found"),
-        (("stencil", "--", "env", "-i", "true"), 1, "env brought 0 records"),
+        (("halo", "-n", "1"), 2, "1 is not in the range"),
+        (("halo", "-m", "4294967296:4294967296"), 2, "more than an MPI call can count"),
+        (("halo", "--overlap", "--", "no-such-launcher"), 1, "no-such-launcher: not found"),
+        (("halo", "--", "env", "-i", "true"), 1, "env brought 0 records"),
     ],
 )
 def test_mistakes(
@@ -145,8 +145,8 @@ def test_mistakes(
 @pytest.mark.usefixtures("any_used")
 def test_with_and_without_the_shm_library(bench: Bench) -> None:
     words = ("-n", "2", "-m", "65536,1048576", "--shm", "both", "--rounds", "1", *FEW)
-    text = bench("stencil", *words)
-    tables = [line.rpartition(", ")[2] for line in text.splitlines() if "bench stencil" in line]
+    text = bench("halo", *words)
+    tables = [line.rpartition(", ")[2] for line in text.splitlines() if "bench halo" in line]
     assert tables[:2] == ["shm off", "shm on"]
     found = rows(text)
     assert [row[0] for row in found] == [65536, 1048576] * 3
@@ -157,7 +157,7 @@ def test_with_and_without_the_shm_library(bench: Bench) -> None:
 
 def test_buffers_of_the_shm_library(measured: Measured) -> None:
     """Contents are checked in every exchange; the shm library's own buffers hold them too."""
-    base = StencilMethod(sizes=(524288,), ranks=2, shm=("on",))
+    base = HaloMethod(sizes=(524288,), ranks=2, shm=("on",))
     library = replace(base, test="overlap", null_buffers=True, protocol="static", late=True)
     (record,) = measured(library)
     assert (record["shm"], record["protocol"], record["null_buffers"]) == ("on", "static", True)
@@ -169,4 +169,4 @@ def test_buffers_of_the_shm_library(measured: Measured) -> None:
 @pytest.mark.parametrize("more", [{"null_buffers": True}, {"protocol": "steal"}])
 def test_what_only_the_shm_library_has(more: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="measure with it"):
-        StencilMethod(ranks=2, **more).checked()
+        HaloMethod(ranks=2, **more).checked()
