@@ -42,9 +42,9 @@ demo-recorder: $(VENV)/.tools $(MPI)
 demo-program: $(VENV)/.tools $(MPI)
 	@$(BIN)/python -c "from haloscope.base.building import build_application; build_application('amr')"
 
-# Unit tests: they start no other programs.
+# Unit tests: they start no other programs, so there is one worker per core.
 check: setup-check
-	$(PYTEST) $(REPORT) -m "not slow and not long"
+	$(PYTEST) -n auto $(REPORT) -m "not slow and not long"
 
 # What defines behaviour, with one Open MPI and one MPICH.
 test: setup-test

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
@@ -51,6 +52,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _is_long(config: pytest.Config) -> bool:
     return bool(config.option.markexpr == "long")
+
+
+def _skip_before_a_program_starts(event: str, _: tuple[object, ...]) -> None:
+    if event in {"subprocess.Popen", "os.fork", "os.posix_spawn"} and current_thread() is main_thread():
+        pytest.skip("starts a program: make test runs it")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _unit_tests_alone(request: pytest.FixtureRequest) -> None:
+    """`make check` has the tests that start no other program: it skips a test that is about to start one."""
+    if "not slow" in request.config.option.markexpr:
+        sys.addaudithook(_skip_before_a_program_starts)
 
 
 @pytest.hookimpl(tryfirst=True)
