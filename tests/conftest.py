@@ -56,7 +56,7 @@ def _is_long(config: pytest.Config) -> bool:
 
 def _skip_before_a_program_starts(event: str, _: tuple[object, ...]) -> None:
     if event in {"subprocess.Popen", "os.fork", "os.posix_spawn"} and current_thread() is main_thread():
-        pytest.skip("starts a program: make test runs it")
+        pytest.skip("starts a program: make test runs it")  # noqa: TID251 # nothing is missing
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -104,7 +104,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.collect()
-        gc.freeze()  # the next collection looks only at newer objects: all of them take a third of `make check`
+        gc.freeze()  # the next collection looks only at newer objects
 
 
 @pytest.fixture(scope="session", params=NAMES)
