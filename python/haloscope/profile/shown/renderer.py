@@ -18,7 +18,7 @@ from haloscope.profile.shown.table_views import views
 from haloscope.profile.store.info_keys import TEXT_KEYS
 from haloscope.profile.store.tree import PROGRAM
 
-__all__ = ["FORMATS", "render"]
+__all__ = ["FORMATS", "by_site", "region_indents", "render"]
 
 _WIDTH_OF_A_PIPE = 100
 _MOST_ROWS = 1000
@@ -99,14 +99,14 @@ def _rich_table(rows: Sequence[Row], shown: Sequence[ColumnView], table_name: st
             no_wrap=view.is_whole or not view.left,
             overflow="fold",
         )
-    indents = _indents(rows) if table_name == "regions" else [""] * len(rows)
+    indents = region_indents(rows) if table_name == "regions" else [""] * len(rows)
     for row, indent in zip(rows, indents, strict=True):
         cells = [view.of(row) for view in shown]
         table.add_row(*(Text(cell) for cell in [indent + cells[0], *cells[1:]]))
     return table
 
 
-def _indents(rows: Sequence[Row]) -> list[str]:
+def region_indents(rows: Sequence[Row]) -> list[str]:
     """Return how far to set in each region: two spaces for each row above that holds it."""
     above: list[str] = []
     indents = []
