@@ -191,7 +191,7 @@ def test_repetitions_tell_more_work_from_a_slow_process(
     assert rules_of(found) == ["imbalance"] * is_told
     for finding in found:
         assert finding.ranks == (1,)
-        assert ("4 other runs agree" in finding.sentence) == (len(again) == 4)
+        assert ("4 repeated runs agree" in finding.sentence) == (len(again) == 4)
 
 
 @pytest.mark.parametrize("again", [2, 3, 4, 5, 8, 9])
@@ -228,8 +228,8 @@ def test_repetitions_are_runs_of_one_program(command: Command, tmp_path: Path) -
     other.write(tmp_path / "other.halo")
     (tmp_path / "text.halo").write_text("no profile")
     for name, words in (
-        ("three.halo", "has other ranks than"),
-        ("other.halo", "has another program than"),
+        ("three.halo", "has different ranks than"),
+        ("other.halo", "has a different program than"),
         ("text.halo", "is not a Haloscope profile"),
     ):
         done = command("findings", first, first, tmp_path / name)
@@ -366,7 +366,7 @@ def test_what_was_measured_on_the_machine(command: Command, tmp_path: Path) -> N
     (finding,) = json.loads(done.stdout)
     assert finding["rule"] == "slow_algorithm"
     assert finding["gain"] == pytest.approx(1.0, rel=1e-3)  # 1000 calls of a rank, 1 ms less each
-    assert "by the algorithm chain" in finding["sentence"]
+    assert "with the algorithm chain" in finding["sentence"]
 
 
 def test_each_rule_is_explained() -> None:

@@ -58,7 +58,7 @@ def test_communicators_that_are_made_again_and_again(read: Read, number: int, is
     for one in found:
         assert one.region == "steps"
         assert one.gain == pytest.approx(2.0 * (1 - 1 / number))
-        assert f"MPI_Comm_split makes {number} communicators on each rank in region steps" in one.sentence
+        assert f"MPI_Comm_split creates {number} communicators per rank in region steps" in one.sentence
         assert [evidence.values["calls"] for evidence in one.evidence] == [2 * number] * 2
 
 

@@ -12,7 +12,16 @@ import pytest
 
 from haloscope import explain
 from haloscope.base.errors import UsageError
-from haloscope.base.units import bytes_text, count_text, moment_text, percent_text, ranks_text, time_text
+from haloscope.base.units import (
+    bytes_text,
+    count_text,
+    duration_text,
+    moment_text,
+    noun_text,
+    percent_text,
+    ranks_text,
+    time_text,
+)
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.sample import halo_profile
 
@@ -165,6 +174,17 @@ def test_another_format_is_a_usage_error(read: Read, nested: Draft) -> None:
         (bytes_text(3194.1), "3.19 kB"),
         (bytes_text(None), "–"),
         (ranks_text([3]), "rank 3"),
+        (ranks_text([]), "no ranks"),
+        (noun_text(1, "rank"), "1 rank"),
+        (noun_text(4, "rank"), "4 ranks"),
+        (noun_text(0, "entry", "entries"), "0 entries"),
+        (duration_text(0.0123), "12.3 ms"),
+        (duration_text(59.97), "1 min"),
+        (duration_text(75), "1 min 15 s"),
+        (duration_text(3600), "1 h"),
+        (duration_text(11_520), "3 h 12 min"),
+        (duration_text(86_399), "1 d"),
+        (duration_text(200_000), "2 d 8 h"),
         (ranks_text([0, 1, 2, 5, 7, 8]), "ranks 0-2, 5, 7-8"),
         (ranks_text(range(0, 40, 2)), "ranks 0, 2, 4, 6, 8, 10, 12, 14 … (20 in all)"),
         (count_text(184320), "184320"),

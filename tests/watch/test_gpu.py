@@ -206,7 +206,7 @@ def test_staged_data_are_a_finding(tmp_path: Path, staged: int) -> None:
     assert len(findings) == (staged > 0)
     for finding in findings:
         assert finding.region == "exchange"
-        assert f"{2 * staged / 1e6:.0f} MB of a GPU's data are copied to the host before MPI sends them" in (
+        assert f"{2 * staged / 1e6:.0f} MB of GPU data are copied to the host before MPI sends them" in (
             finding.sentence
         )
         assert finding.evidence[0].values == {"staged_bytes_total": 2 * staged}

@@ -12,7 +12,9 @@ __all__ = [
     "bytes_text",
     "cost",
     "count_text",
+    "duration_text",
     "moment_text",
+    "noun_text",
     "percent_text",
     "ranks_text",
     "speed",
@@ -56,6 +58,27 @@ def time_text(seconds: float | None) -> str:
     return _scaled(seconds, _TIMES)
 
 
+def duration_text(seconds: float | None) -> str:
+    """Return 11520 as `3 h 12 min`, 75 as `1 min 15 s`; below one minute what `time_text` returns."""
+    if seconds is None:
+        return UNKNOWN
+    if abs(seconds) < 59.95:
+        return time_text(seconds)
+    sign, whole = ("-" if seconds < 0 else ""), round(abs(seconds))
+    if whole < 3600:
+        large, small, units = *divmod(whole, 60), ("min", "s")
+    elif whole < 86400 - 30:
+        large, small, units = *divmod(round(whole / 60), 60), ("h", "min")
+    else:
+        large, small, units = *divmod(round(whole / 3600), 24), ("d", "h")
+    return f"{sign}{large} {units[0]}" + (f" {small} {units[1]}" if small else "")
+
+
+def noun_text(count: float, noun: str, plural: str | None = None) -> str:
+    """Return `1 rank` for 1 and "rank", `4 ranks` for 4; `plural` is for words that take no "s"."""
+    return f"{count_text(count)} {noun if count == 1 else plural or noun + 's'}"
+
+
 def percent_text(part: float | None, whole: float | None) -> str:
     """Return the share of `part` in `whole`: `12.3 %`."""
     if part is None or not whole:
@@ -65,6 +88,8 @@ def percent_text(part: float | None, whole: float | None) -> str:
 
 def ranks_text(ranks: Sequence[int]) -> str:
     """Return [0, 1, 2, 5] as `ranks 0-2, 5`; long lists are cut and end with the number of ranks."""
+    if not ranks:
+        return "no ranks"
     breaks = [at for at in range(1, len(ranks)) if ranks[at] != ranks[at - 1] + 1]
     ends = zip([0, *breaks], [*breaks, len(ranks)], strict=True)
     ranges = [f"{ranks[a]}-{ranks[b - 1]}" if b - a > 1 else f"{ranks[a]}" for a, b in ends]

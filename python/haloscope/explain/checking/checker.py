@@ -1,4 +1,4 @@
-"""A run and rules in, a verdict out; slow times are measured again: what `haloscope check` does."""
+"""The work of `haloscope check`: apply rules to a run, and measure slow times again."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pathlib import Path
 import polars as pl
 
 from haloscope.base.errors import LaunchError, ProfileError, UsageError, printable
-from haloscope.base.units import count_text
+from haloscope.base.units import count_text, noun_text
 from haloscope.explain.checking.rules import CheckRules, read_rules
 from haloscope.explain.checking.verdicts import (
     CheckVerdict,
     count_verdicts,
-    slow_ones,
+    find_slow_times,
     time_verdicts,
     verdict_frame,
 )
@@ -30,14 +30,17 @@ File = str | PathLike[str]
 
 __all__ = ["Again", "Checked", "check", "make_repeater"]
 
-# Runs the program once more and leaves the profile at the path that it gets.
+# Runs the program once more and writes the profile to the given path.
 Again = Callable[[Path], None]
 _MOST_SAID = 50  # verdicts
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What all rules say of a run. `again` is how many runs were measured again, 0 if none had to be."""
+    """The verdicts of all rules on a run.
+
+    `again` is the number of runs that were measured again (0: none).
+    """
 
     run: ComparedRun
     rules: CheckRules
@@ -52,7 +55,7 @@ class Checked:
 
     @property
     def suspects(self) -> list[CheckVerdict]:
-        """Times that looked slow, and were not measured again."""
+        """The rules with times that look slow and were not measured again."""
         return [verdict for verdict in self.verdicts if verdict.status == "suspect"]
 
     @property
@@ -62,11 +65,11 @@ class Checked:
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row a rule: `region`, `rule`, `status`, `expected`, `found`, `sentence`."""
+        """One row per rule: `region`, `rule`, `status`, `expected`, `found`, `sentence`."""
         return verdict_frame(self.verdicts)
 
     def describe(self) -> list[str]:
-        """Return the sentences for people: failures, then suspects, remarks, and how many rules there are."""
+        """Return the report as lines: failures, suspects, passed times, remarks, and the verdict."""
         failed = [f"failed: {verdict.text}" for verdict in self.failures]
         more = len(failed) - _MOST_SAID
         lines = [*failed[:_MOST_SAID], *([f"… and {more} more"] if more > 0 else [])]
@@ -77,7 +80,7 @@ class Checked:
     def headline(self) -> str:
         """Return the verdict in one line."""
         name = printable(str(self.run.path))
-        rules = f"{len(self.verdicts)} rule{'' if len(self.verdicts) == 1 else 's'}"
+        rules = noun_text(len(self.verdicts), "rule")
         if self.failures:
             return f"{name}: {count_text(len(self.failures))} of {rules} failed"
         if self.suspects:
@@ -85,41 +88,52 @@ class Checked:
         return f"{name}: {rules} passed"
 
     def raise_for_failures(self) -> None:
-        """Raise `AssertionError` with the failures, for tests. Nothing happens if there are none."""
+        """Raise `AssertionError` with the failures, for tests, if there are any."""
         if self.failures:
             raise AssertionError("\n".join(self.describe()))
 
 
 def check(profile: File, rules: File | CheckRules, *, again: Again | Sequence[str] | None = None) -> Checked:
-    """Check a profile against rules: counts exactly, times with what noise allows.
+    """Check a profile against rules: counts exactly, times with a tolerance for noise.
 
-    `again` is a launch command, as a list of words, that is run several times if a time looks slow; or a
-    function that does that once and leaves the profile at the path that it gets. Without it no time fails.
+    Args:
+        profile: The profile to check.
+        rules: The rules, or the path of their file.
+        again: A launch command (list of words) that is run several times if a time looks slow, or a function
+            that runs the program once and writes the profile to the given path. Without it no time fails.
 
-    Raises `UsageError` for rules that cannot be read, `ProfileError` for a profile that cannot be read, lacks
-    ranks, or is of another program or number of ranks than the rules, `LaunchError` if `again` fails.
+    Returns:
+        The verdicts of all rules.
+
+    Raises:
+        UsageError: The rules cannot be read.
+        ProfileError: The profile cannot be read, has missing ranks, or differs from the rules in the program
+            or the number of ranks.
+        LaunchError: `again` fails.
 
     >>> haloscope.check("app.halo", "rules.toml", again=["mpiexec", "-n", "8", "./app"]).exit_status
     0
     """
     known = rules if isinstance(rules, CheckRules) else read_rules(Path(rules))
     run = read_run(profile)
-    _same_program(known, run)
+    _check_program(known, run)
     repeated: list[ComparedRun] = []
-    if again is not None and slow_ones(known, run):
-        repeated = _repeated(known, run, make_repeater(again) if isinstance(again, Sequence) else again)
+    if again is not None and find_slow_times(known, run):
+        repeated = _repeat_run(known, run, make_repeater(again) if isinstance(again, Sequence) else again)
     verdicts = [*count_verdicts(known, run), *time_verdicts(known, run, repeated)]
-    return Checked(run, known, verdicts, len(repeated), _remarks(known, run))
+    return Checked(run, known, verdicts, len(repeated), _list_remarks(known, run))
 
 
-def _same_program(rules: CheckRules, run: ComparedRun) -> None:
+def _check_program(rules: CheckRules, run: ComparedRun) -> None:
     if run.program != rules.program:
-        raise ProfileError(f"{run.path}: is of {run.program}, and the rules are of {rules.program}")
+        raise ProfileError(f"{run.path}: is of {run.program}, but the rules are for {rules.program}")
     if run.ranks != rules.ranks:
-        raise ProfileError(f"{run.path}: ran on {run.ranks} ranks, and the rules are of {rules.ranks}")
+        raise ProfileError(
+            f"{run.path}: has {noun_text(run.ranks, 'rank')}, but the rules are for {rules.ranks}"
+        )
 
 
-def _repeated(rules: CheckRules, run: ComparedRun, again: Again) -> list[ComparedRun]:
+def _repeat_run(rules: CheckRules, run: ComparedRun, again: Again) -> list[ComparedRun]:
     runs = []
     with tempfile.TemporaryDirectory(prefix="haloscope-check-") as directory:
         for number in range(rules.again):
@@ -129,42 +143,46 @@ def _repeated(rules: CheckRules, run: ComparedRun, again: Again) -> list[Compare
     for other in runs:
         if (other.program, other.ranks) != (run.program, run.ranks):
             raise UsageError(
-                f"--again ran {other.program} on {other.ranks} ranks, and the profile is of {run.program} on "
-                f"{run.ranks}; name the same command"
+                f"--again ran {other.program} on {noun_text(other.ranks, 'rank')}, but the profile is of"
+                f" {run.program} on {run.ranks}; give the same command"
             )
     return runs
 
 
 def make_repeater(command: Sequence[str]) -> Again:
-    """Return what runs `command` once, watched. It raises `LaunchError` if the command fails."""
+    """Return a function that profiles `command` once. It raises `LaunchError` if the command fails."""
     words = list(command)
     if not words:
-        raise UsageError("--again: the command is empty; give the one that made the profile")
+        raise UsageError("--again: the command is empty; give the command that wrote the profile")
 
     def again(path: Path) -> None:
 
         outcome = run(words, output=path, quiet=True)
-        said = shlex.join(words)
+        command_text = shlex.join(words)
         if outcome.exit_status:
-            raise LaunchError(f"--again: {said} ended with status {outcome.exit_status}; nothing was checked")
+            raise LaunchError(
+                f"--again: {command_text} ended with status {outcome.exit_status}; nothing was checked"
+            )
         if not path.exists():
-            raise LaunchError(f"--again: {said} left no profile{_why(outcome.remarks)}")
+            raise LaunchError(f"--again: {command_text} wrote no profile{_reason_text(outcome.remarks)}")
 
     return again
 
 
-def _why(remarks: Sequence[str]) -> str:
+def _reason_text(remarks: Sequence[str]) -> str:
     return f": {remarks[0]}" if remarks else "; is it an MPI program?"
 
 
-def _remarks(rules: CheckRules, run: ComparedRun) -> list[str]:
+def _list_remarks(rules: CheckRules, run: ComparedRun) -> list[str]:
     lines = []
     library, own = rules.learned.mpi_library, str(run.told.get("mpi_library") or "")
     if library and own and library != own:
-        lines.append(f"the rules were learned with {printable(library)}, and this ran with {printable(own)}")
+        lines.append(f"the rules were learned with {printable(library)}, but this run used {printable(own)}")
     hosts = list(run.told["hosts"] or ())
     has_times = any(rule.time or rule.own_time for rule in rules.regions.values())
     if has_times and rules.learned.hosts and set(hosts) != set(rules.learned.hosts):
         where = printable(", ".join(hosts[:3]))
-        lines.append(f"times were learned on other hosts than {where}: a time may differ by that")
+        lines.append(
+            f"the times were learned on different hosts than {where}: times may differ for that reason"
+        )
     return lines

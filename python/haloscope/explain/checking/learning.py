@@ -1,4 +1,4 @@
-"""Rules from runs: what all of them agree in, and the times of each."""
+"""Learning of rules: counts in which all runs agree, and the times of each run."""
 
 from __future__ import annotations
 
@@ -19,46 +19,55 @@ from haloscope.profile.store import PROGRAM
 File = str | PathLike[str]
 
 
-__all__ = ["FEWEST_TIMES", "find_detectable_share", "learn_rules", "learned_from"]
+__all__ = ["FEWEST_TIMES", "derive_rules", "find_detectable_share", "learn_rules"]
 
-FEWEST_TIMES = 3  # runs that times are learned from: of fewer, nobody knows how they scatter
+FEWEST_TIMES = 3  # smallest number of runs to learn times from; fewer do not show their scatter
 _LEAST_AGAIN, _MOST_AGAIN = 5, 20  # runs that confirm a slow one
-_MATTERS = 0.1  # of the time of the program: regions with less get no time rule
+_MATTERS = 0.1  # smallest share of the program's time of a region with a time rule
 
 
 def learn_rules(profiles: File | Sequence[File], output: File | None = None) -> CheckRules:
-    """Return rules that all these runs keep, and write them to `output`, if that is given.
+    """Learn rules that all these runs satisfy.
 
-    Counts in which the runs agree become exact rules; the others are named as varying. From three runs on
-    the times of the program, and of the regions that take a tenth of it by themselves, become rules.
+    Counts in which the runs agree become exact rules; the others are listed as varying. With three runs or
+    more, the times of the program, and of regions that take a tenth of it without nested ones, become rules.
 
-    Raises `UsageError` for runs of different programs or numbers of ranks, `ProfileError` for a profile that
-    cannot be read or lacks ranks, `OutputError`.
+    Args:
+        profiles: Profiles of good runs.
+        output: File to write the rules to.
+
+    Returns:
+        The rules.
+
+    Raises:
+        UsageError: The runs differ in the program or the number of ranks.
+        ProfileError: A profile cannot be read or has missing ranks.
+        OutputError: `output` cannot be written.
 
     >>> haloscope.learn_rules(["good-1.halo", "good-2.halo", "good-3.halo"], "rules.toml")
     """
     paths = [Path(profiles)] if isinstance(profiles, (str, PathLike)) else [Path(path) for path in profiles]
     if not paths:
-        raise UsageError("rules are learned from runs; name one profile at least")
+        raise UsageError("rules are learned from runs; give one profile or more")
     runs = [read_run(path) for path in paths]
     for run in runs[1:]:
         if why := why_apart(runs[0], run):
             raise UsageError(f"{run.path}: {why}; rules are learned from repetitions of one run")
-    rules = learned_from(runs)
+    rules = derive_rules(runs)
     if output is not None:
         write_rules(rules, Path(output))
     return rules
 
 
-def learned_from(runs: Sequence[ComparedRun]) -> CheckRules:
-    """Return rules that these runs keep."""
+def derive_rules(runs: Sequence[ComparedRun]) -> CheckRules:
+    """Return rules that these runs satisfy."""
     tables: dict[str, dict[str, Any]] = defaultdict(lambda: defaultdict(dict))
-    for region, table, quantity, count, varies in _counts(runs).iter_rows():
+    for region, table, quantity, count, varies in _compare_counts(runs).iter_rows():
         if varies:
             tables[region].setdefault("varies", []).append(f"{table} {quantity}")
         elif count:
             tables[region][table][quantity] = count
-    for region, what, times in _times(runs):
+    for region, what, times in _list_times(runs):
         tables[region][what] = times
     first = runs[0].told
     return CheckRules(
@@ -68,12 +77,12 @@ def learned_from(runs: Sequence[ComparedRun]) -> CheckRules:
         learned=Learned(
             runs=len(runs), mpi_library=first.get("mpi_library") or "", hosts=list(first["hosts"] or ())
         ),
-        regions={region: RegionRules(**tables[region]) for region in _in_order(runs, tables)},
+        regions={region: RegionRules(**tables[region]) for region in _sort_regions(runs, tables)},
     )
 
 
 def find_detectable_share(rules: CheckRules) -> float | None:
-    """Return the share by which the program must be slower to fail in about nine checks of ten, if known."""
+    """Return the slowdown (share) of the program that fails in about nine of ten checks, if known."""
     program = rules.regions.get(PROGRAM)
     if program is None or program.time is None or isinstance(program.time, TimeRule):
         return None
@@ -81,7 +90,7 @@ def find_detectable_share(rules: CheckRules) -> float | None:
     return noticed_slowdown(program.time, rules.again, rules.slower, times)
 
 
-def _in_order(runs: Sequence[ComparedRun], tables: dict[str, Any]) -> list[str]:
+def _sort_regions(runs: Sequence[ComparedRun], tables: dict[str, Any]) -> list[str]:
     every = dict.fromkeys(region for run in runs for region in run.times["region"].to_list())
     return [
         *(region for region in every if region in tables),
@@ -89,15 +98,15 @@ def _in_order(runs: Sequence[ComparedRun], tables: dict[str, Any]) -> list[str]:
     ]
 
 
-def _counts(runs: Sequence[ComparedRun]) -> pl.DataFrame:
-    """Return `region`, `table`, `quantity`, `count`, and whether the runs differ in it."""
+def _compare_counts(runs: Sequence[ComparedRun]) -> pl.DataFrame:
+    """Return `region`, `table`, `quantity`, `count`, and `varies`: whether the runs differ."""
     rows = pl.concat([run.facts for run in runs]).filter(pl.col("table") != "spread")
     keys = ["region", "table", "quantity"]
     differs = (pl.col("count").n_unique() > 1) | (pl.len() < len(runs))
     return rows.group_by(keys).agg(pl.col("count").first(), differs.alias("varies")).sort(keys)
 
 
-def _times(runs: Sequence[ComparedRun]) -> list[tuple[str, str, list[float]]]:
+def _list_times(runs: Sequence[ComparedRun]) -> list[tuple[str, str, list[float]]]:
     if len(runs) < FEWEST_TIMES:
         return []
     whole = times_of_runs(runs, PROGRAM, "inclusive")

@@ -1,4 +1,4 @@
-"""A fixture for pytest: run a program, watched, and check it against rules that stand beside the test.
+"""A fixture for pytest: profile a program and check it against rules in a file next to the test.
 
     pytest_plugins = ["haloscope.explain.checking.pytest_helper"]
 
@@ -35,10 +35,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def haloscope_check(request: pytest.FixtureRequest, tmp_path: Path) -> Check:
-    """`haloscope_check(command, rules)` runs a command, watched, and fails the test if a rule is broken.
+    """`haloscope_check(command, rules)` profiles a command, and fails the test if a rule fails.
 
-    `rules` is a path beside the test. Slow times are measured again. Returns what was found, None where rules
-    were written. Raises what `haloscope.check` raises.
+    `rules` is a path relative to the test file. Slow times are measured again. It returns the verdicts,
+    or None if it wrote rules, and raises the errors of `haloscope.check`.
     """
     learn: int | None = request.config.getoption("--haloscope-write-rules")
 

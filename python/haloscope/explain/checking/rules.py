@@ -1,4 +1,4 @@
-"""The file of rules: TOML that a person can read and change; docs/reference/check.md has the keys."""
+"""The file of rules: TOML for people to read and edit. docs/reference/check.md lists the keys."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ else:
 __all__ = ["CheckRules", "Count", "Learned", "Limits", "RegionRules", "TimeRule", "read_rules", "write_rules"]
 
 _COMMENT = """\
-# Rules for `haloscope check`. Counts are exact and without nested regions, as `haloscope show --exclusive`
-# has them; a count can also be { at_least = 10, at_most = 20 }. Times are seconds, one a run that they were
-# learned from; a time can also be { at_most = 2.5 }. All keys: docs/reference/check.md.
+# Rules for `haloscope check`. Counts are exact and exclude nested regions, as in `haloscope show
+# --exclusive`; a count can also be { at_least = 10, at_most = 20 }. Times are seconds, one per run that
+# they were learned from; a time can also be { at_most = 2.5 }. All keys: docs/reference/check.md.
 """
 _Number = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
 _Time = Annotated[float, Field(gt=0, lt=1e9)]
@@ -34,20 +34,20 @@ class _Strict(BaseModel):
 
 
 class Limits(_Strict):
-    """A count may lie between these, both included; None: no limit."""
+    """Limits of a count, both included. None: no limit."""
 
     at_least: _Number | None = None
     at_most: _Number | None = None
 
     @model_validator(mode="after")
-    def _say_something(self) -> Limits:
+    def _require_limit(self) -> Limits:
         if self.at_least is None and self.at_most is None:
-            raise ValueError("name at_least, at_most, or both")
+            raise ValueError("give at_least, at_most, or both")
         return self
 
 
 class TimeRule(_Strict):
-    """A time may be no longer than this, in seconds."""
+    """An upper limit of a time, in seconds."""
 
     at_most: _Time
 
@@ -57,10 +57,10 @@ Time = Annotated[list[_Time], Field(min_length=2)] | TimeRule
 
 
 class RegionRules(_Strict):
-    """What holds in a region without those nested in it.
+    """The rules of a region, without nested regions.
 
-    `regions`, `calls`, `sizes`, `memory`, `collectives`, `communicators` are counts by their name; `varies`
-    names counts that anything is right for; `own_time` is the region's time, `time` that with nested regions.
+    `regions`, `calls`, `sizes`, `memory`, `collectives` and `communicators` are counts by name. `varies`
+    lists counts that may have any value. `own_time` is the region's time, `time` includes nested regions.
     """
 
     regions: dict[str, Count] = Field(default_factory=dict)
@@ -74,15 +74,15 @@ class RegionRules(_Strict):
     own_time: Time | None = None
 
     @model_validator(mode="after")
-    def _known_names(self) -> RegionRules:
+    def _check_names(self) -> RegionRules:
         unknown = [name for name in self.regions if name not in COUNTS]
         if unknown:
-            raise ValueError(f"there is no count {unknown[0]!r}; there is {', '.join(COUNTS)}")
+            raise ValueError(f"unknown count {unknown[0]!r}; choose from {', '.join(COUNTS)}")
         return self
 
 
 class Learned(_Strict):
-    """What the rules were learned from."""
+    """The runs that the rules were learned from."""
 
     runs: _Number = 1
     mpi_library: str = ""
@@ -90,9 +90,10 @@ class Learned(_Strict):
 
 
 class CheckRules(_Strict):
-    """A whole file. `slower` is the share that a time may be more, `again` how many runs confirm a slow one.
+    """A file of rules.
 
-    With `complete`, a count or region that has no rule must not be there.
+    `slower` is the share by which a time may be longer, `again` the number of runs that confirm a slow time.
+    With `complete`, a count or region without a rule fails.
     """
 
     version: Literal[1] = 1
@@ -106,39 +107,39 @@ class CheckRules(_Strict):
 
 
 def read_rules(path: Path) -> CheckRules:
-    """Return the rules in a file. Raises `UsageError` for one that cannot be read, or has other keys."""
+    """Return the rules in a file. Raises `UsageError` if it cannot be read or has unknown keys."""
     try:
         text = path.read_bytes().decode()
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}; --write-rules makes a file of rules") from None
+        raise UsageError(f"{path}: {error.strerror}; create a file of rules with --write-rules") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{path}: is no text; name the rules last, after the profile") from None
+        raise UsageError(f"{path}: is not text; give the rules last, after the profile") from None
     try:
         return CheckRules.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: is not TOML: {error}") from None
     except ValidationError as error:
-        # Of what may be a number or a table, our own words say most.
-        first = max(error.errors(), key=lambda one: one["type"] == "value_error")
+        # For a key that may be a number or a table, our own message is the most helpful.
+        first = max(error.errors(), key=lambda error: error["type"] == "value_error")
         where = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"{path}: {where or 'rules'}: {first['msg']}") from None
 
 
 def write_rules(rules: CheckRules, path: Path) -> None:
     """Replace `path` by these rules. Raises `OutputError`."""
-    told: dict[str, Any] = rules.model_dump(exclude_defaults=True)
-    told = {"version": rules.version, "program": rules.program, "ranks": rules.ranks, **told}
-    told |= {"complete": rules.complete, "slower": rules.slower, "again": rules.again}
+    content: dict[str, Any] = rules.model_dump(exclude_defaults=True)
+    content = {"version": rules.version, "program": rules.program, "ranks": rules.ranks, **content}
+    content |= {"complete": rules.complete, "slower": rules.slower, "again": rules.again}
     # Tables come last in TOML.
-    ordered = {key: told[key] for key in sorted(told, key=lambda key: isinstance(told[key], dict))}
-    write_whole(path, _COMMENT + tomli_w.dumps(_printable_names(ordered)), "rules")
+    ordered = {key: content[key] for key in sorted(content, key=lambda key: isinstance(content[key], dict))}
+    write_whole(path, _COMMENT + tomli_w.dumps(_escape_surrogates(ordered)), "rules")
 
 
-def _printable_names(told: dict[str, Any]) -> dict[str, Any]:
+def _escape_surrogates(content: dict[str, Any]) -> dict[str, Any]:
     """Return the same without lone surrogates, which no text file can hold."""
     return {
         key.encode(errors="backslashreplace").decode(): (
-            _printable_names(value) if isinstance(value, dict) else value
+            _escape_surrogates(value) if isinstance(value, dict) else value
         )
-        for key, value in told.items()
+        for key, value in content.items()
     }

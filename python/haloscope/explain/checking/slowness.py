@@ -1,4 +1,4 @@
-"""Whether times that were measured again are surely longer than those learned, and what would be noticed."""
+"""Tests for slower times: whether repeated runs are significantly slower, and the detectable slowdown."""
 
 from __future__ import annotations
 
@@ -8,68 +8,74 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm, permutation_test, t
 
+from haloscope.base.units import noun_text
 from haloscope.markov.statistics import faster_by_runs
 
-__all__ = ["Slowness", "looks_slow", "noticed_slowdown", "quick_half", "surely_slower"]
+__all__ = ["Slowness", "estimate_detectable_slowdown", "judge_slowdown", "looks_slow", "mean_faster_half"]
 
-# The share of checks in which any time fails by chance, if all times were measured again.
+# Family-wise error rate: share of checks in which any time fails by chance, if all are measured again.
 _WRONG = 0.01
 _PERMUTATIONS = 19_999
-_DRAWN = 2000  # samples that tell how a quick half scatters
-_FOUND = 0.95  # of the slow-downs that are called noticed, if times were normal
+_DRAWN = 2000  # bootstrap samples for the scatter of the faster half
+_FOUND = 0.95  # share of the detectable slowdowns that are found, if times are normally distributed
 
 
 @dataclass(frozen=True)
 class Slowness:
-    """Whether runs are surely slower, and by how much in words."""
+    """Whether runs are significantly slower, and the slowdown as text."""
 
     sure: bool
     text: str
 
 
-def quick_half(times: Sequence[float]) -> float:
-    """Return the geometric mean of the quicker half of some times: what else runs there only adds to them."""
-    return float(np.exp(_quick_half(np.log(times))))
+def mean_faster_half(times: Sequence[float]) -> float:
+    """Return the geometric mean of the faster half of the times, as disturbances only make times longer."""
+    return float(np.exp(_mean_smaller_half(np.log(times))))
 
 
-def _quick_half(values: np.ndarray, axis: int = -1) -> np.ndarray:
-    """Return the mean of the smaller half, with the middle one of an odd number."""
+def _mean_smaller_half(values: np.ndarray, axis: int = -1) -> np.ndarray:
+    """Return the mean of the smaller half, including the median of an odd number."""
     half = (values.shape[axis] + 1) // 2
     least = np.partition(values, half - 1, axis=axis)
     return np.asarray(least.take(range(half), axis=axis).mean(axis=axis))
 
 
 def looks_slow(learned: Sequence[float], found: float, slower: float) -> bool:
-    """Return whether a time has half of the slowness that fails: only measuring again decides."""
-    return found > quick_half(learned) * (1 + slower / 2)
+    """Return whether a time has at least half of the slowdown that fails, so that it is measured again."""
+    return found > mean_faster_half(learned) * (1 + slower / 2)
 
 
-def surely_slower(learned: Sequence[float], again: Sequence[float], slower: float, rules: int) -> Slowness:
-    """Return whether `again` takes surely longer than `learned`, and by the share `slower` at least.
+def judge_slowdown(learned: Sequence[float], again: Sequence[float], slower: float, rules: int) -> Slowness:
+    """Test whether `again` takes significantly longer than `learned`, by the share `slower` or more.
 
-    All `rules` about times share the 1 % of the checks that may be wrong, and so do two tests of each.
-    Welch's speaks of the mean, without the slowest and quickest tenth. The other one asks how often the
-    quicker half would be so much longer if all times were dealt out anew: what disturbs some runs only adds
-    to their times, and leaves that half alone.
+    The family-wise error rate of 1 % is divided by the number of time `rules` and by two tests per rule.
+    The first is Welch's test of the means without the slowest and fastest tenth. The second is a permutation
+    test of the faster half, which disturbances of single runs do not affect.
+
+    Args:
+        learned: Times (s) of the learned runs.
+        again: Times (s) of the repeated runs.
+        slower: Smallest relevant slowdown, as a share.
+        rules: Number of rules about times.
     """
     row = faster_by_runs(again, learned, 1 - _WRONG / rules)
     if row["faster_high"] is None:
-        return Slowness(True, "it is not in the runs that were measured again")
+        return Slowness(True, "the repeated runs have no such time")
     longer, low, high = (-row[key] for key in ("faster", "faster_high", "faster_low"))
-    text = f"{longer:+.1f} % [{low:+.1f}, {high:+.1f}] by {len(again)} runs again"
+    text = f"{longer:+.1f} % [{low:+.1f}, {high:+.1f}] in {noun_text(len(again), 'repeated run')}"
     if low > 0 and longer >= 100 * slower:
         return Slowness(True, text)
-    quick = 100 * (quick_half(again) / quick_half(learned) - 1)
-    if quick < 100 * slower or _by_chance(learned, again) >= _WRONG / 2 / rules:
+    quick = 100 * (mean_faster_half(again) / mean_faster_half(learned) - 1)
+    if quick < 100 * slower or _permutation_p_value(learned, again) >= _WRONG / 2 / rules:
         return Slowness(False, text)
-    return Slowness(True, f"{quick:+.1f} % in the quicker half of {len(again)} runs again")
+    return Slowness(True, f"{quick:+.1f} % in the faster half of {noun_text(len(again), 'repeated run')}")
 
 
-def _by_chance(learned: Sequence[float], again: Sequence[float]) -> float:
-    """Return how likely the quicker half of `again` is so much longer if both come from the same runs."""
+def _permutation_p_value(learned: Sequence[float], again: Sequence[float]) -> float:
+    """Return the p-value of the faster half of `again` being longer by chance (permutation test)."""
 
     def longer(first: np.ndarray, second: np.ndarray, axis: int = -1) -> np.ndarray:
-        further: np.ndarray = _quick_half(first, axis) - _quick_half(second, axis)
+        further: np.ndarray = _mean_smaller_half(first, axis) - _mean_smaller_half(second, axis)
         return further
 
     dealt = permutation_test(
@@ -83,17 +89,17 @@ def _by_chance(learned: Sequence[float], again: Sequence[float]) -> float:
     return float(dealt.pvalue)
 
 
-def noticed_slowdown(learned: Sequence[float], again: int, slower: float, rules: int) -> float:
-    """Return the share by which times must be longer to fail in about nine checks of ten.
+def estimate_detectable_slowdown(learned: Sequence[float], again: int, slower: float, rules: int) -> float:
+    """Return the slowdown (share) that fails in about nine of ten checks.
 
-    It follows from how the quicker half of the learned times scatters when it is drawn anew from them, and
-    from `again` runs that scatter as much.
+    The scatter of the faster half is estimated by bootstrap from the learned times, for these and for `again`
+    repeated runs.
     """
     values, random = np.log(learned), np.random.default_rng(0)
     spread = 0.0
     for size in (len(learned), again):
-        drawn = _quick_half(random.choice(values, (_DRAWN, size)))
-        # A few runs show less than there is of what they are drawn from.
+        drawn = _mean_smaller_half(random.choice(values, (_DRAWN, size)))
+        # The bootstrap variance of a few runs is too small by this factor.
         spread += float(drawn.var()) * len(learned) / max(len(learned) - 1, 1)
     spread = float(np.sqrt(spread))
     sure = t.isf(_WRONG / 2 / rules, max(len(learned) - 1, 1)) * spread

@@ -1,4 +1,4 @@
-"""Findings: what is wrong in a run, why, and what it would bring to put it right."""
+"""Findings: performance problems of a run, with cause, gain, remedy and evidence."""
 
 from __future__ import annotations
 

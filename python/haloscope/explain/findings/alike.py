@@ -1,4 +1,4 @@
-"""By how much ranks that have the same work differ all the same, so that it is no finding."""
+"""Differences between ranks that have the same work: how large they may be by chance."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ import polars as pl
 from haloscope.base.arrays import Flags, Floats
 from haloscope.explain.findings.ground import Ground
 
-__all__ = ["doubt", "find_repeated_excess", "student", "unsteadiness"]
+__all__ = ["estimate_doubt", "estimate_unsteadiness", "find_repeated_excess", "student_quantile"]
 
 _LEAST_SLICES = 5
 # Batches of slices: ranks that are slow for a while are slow in slices that follow each other.
 _MOST_BATCHES = 8
 _LEVEL = 0.05
-# In short runs one detour of the system counts (s), where ranks share CPUs such a share of the run.
+# One detour of the system in a short run (s), and the share of the run that ranks lose by sharing CPUs.
 _DETOUR, _CROWDED = 0.02, 0.04
-# Of the computing: what one process takes longer than the mean of others with the same work, all through a
-# run. Where its memory lies and who else uses the caches is another thing in each run.
+# Share of the computing by which one process may exceed the mean of others with the same work for a whole
+# run. The cause (location of its memory, other users of the caches) changes from run to run.
 _SAME_WORK = 0.15
-# Enough ranks say themselves how much they differ: so many of their spreads, within these shares.
+# From this number of ranks on, the limit is this number of robust spreads, within these two shares.
 _MANY_RANKS, _SPREADS, _LEAST, _MOST = 8, 4.0, 0.03, 0.2
-_MAD = 1.4826  # of a normal distribution: its deviation over the median of absolute ones
+_MAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
 
 
-def doubt(ground: Ground, computing: Floats, ranks: int = 1) -> float:
-    """Return by how much (s) ranks may seem to compute longer than others, though they have no more work.
+def estimate_doubt(ground: Ground, computing: Floats, ranks: int = 1) -> float:
+    """Return the time (s) by which ranks may compute longer than others by chance, with the same work.
 
-    `computing` has the seconds of each rank in the regions that are looked at. `ranks` is how many compute
-    longer together: what each of them has by chance they have not all.
+    Args:
+        ground: The run.
+        computing: Computing time (s) per rank in the regions of interest.
+        ranks: Number of ranks that compute longer together. Independent chance averages out over them.
     """
     is_short = ground.profile.table("slices")["slice"].n_unique() < _LEAST_SLICES
-    # The longest of many, one of which each rank may have.
+    # Each rank may have one detour; the maximum over ranks grows with the logarithm.
     detour = _DETOUR * max(1.0, math.log(len(computing))) if is_short else 0.0
     crowded = _CROWDED * ground.run_time if ground.is_crowded else 0.0
     chance = _share(computing) * float(computing.mean()) / math.sqrt(ranks)
@@ -41,7 +43,7 @@ def doubt(ground: Ground, computing: Floats, ranks: int = 1) -> float:
 
 
 def _share(computing: Floats) -> float:
-    """Return the part of their computing by which one of these ranks may differ from the others by chance."""
+    """Return the share of the computing by which one rank may differ from the others by chance."""
     if len(computing) < _MANY_RANKS:
         return _SAME_WORK
     middle = float(np.median(computing))
@@ -50,44 +52,44 @@ def _share(computing: Floats) -> float:
 
 
 def find_repeated_excess(ground: Ground, rows: Flags, regions: Flags) -> float | None:
-    """Return how much longer (s) than a mean rank these ranks compute for certain, by repetitions of the run.
+    """Return the lower bound (s) of how much longer than the mean these ranks compute in repeated runs.
 
-    It is the low end of a 95 % interval over these runs: what a process is slow by for its life is drawn anew
-    in each, more work is not. None where there are fewer than two.
+    It is the low end of a 95 % interval over the repetitions. Chance differences of processes change from run
+    to run, additional work does not. None with fewer than two repetitions.
     """
     count = len(ground.again)
     if count < 2:
         return None
     times = [computing[:, regions].sum(axis=1) for computing in ground.again]
-    excess = np.array([float(one[rows].mean() - one.mean()) for one in times])
-    half = student(count - 1, _LEVEL) * float(np.std(excess, ddof=1)) / math.sqrt(count)
+    excess = np.array([float(run[rows].mean() - run.mean()) for run in times])
+    half = student_quantile(count - 1, _LEVEL) * float(np.std(excess, ddof=1)) / math.sqrt(count)
     return float(excess.mean()) - half
 
 
-def unsteadiness(ground: Ground, place: int) -> float:
+def estimate_unsteadiness(ground: Ground, row: int) -> float:
     """Return the relative half interval (95 %) of a rank's excess over the run; 0 if slices are too few.
 
-    1 or more: it computes longer for a while only, and nobody knows whether it would do so again.
+    1 or more: the rank computes longer only for a part of the run, which may not happen again.
     """
     rows = ground.profile.table("slices")
     busy = pl.sum_horizontal("p2p_time", "coll_time", "rma_time", "io_time")
     times = rows.with_columns((pl.col("duration") - busy).alias("computing")).with_columns(
         pl.col("computing").mean().over("slice").alias("mean")
     )
-    mine = times.filter(pl.col("rank") == ground.ranks[place]).sort("slice")
+    mine = times.filter(pl.col("rank") == ground.ranks[row]).sort("slice")
     excess = (mine["computing"] - mine["mean"]).drop_nulls().to_numpy()
     if len(excess) < _LEAST_SLICES or excess.mean() <= 0:
         return 0.0
     batches = [float(part.mean()) for part in np.array_split(excess, min(_MOST_BATCHES, len(excess)))]
     error = float(np.std(batches, ddof=1)) / math.sqrt(len(batches))
-    half = student(len(batches) - 1, _LEVEL) * error
+    half = student_quantile(len(batches) - 1, _LEVEL) * error
     return half / float(excess.mean())
 
 
-def student(freedom: int, level: float) -> float:
-    """Return beyond which Student's t lies with this probability, on either side; `freedom`: a whole number.
+def student_quantile(freedom: int, level: float) -> float:
+    """Return the two-sided quantile of Student's t at this level, for a whole number `freedom`.
 
-    By the sum that its distribution is then: every run is looked at so, and SciPy is an extra.
+    It uses the closed sum for whole degrees of freedom, because SciPy is an optional dependency.
     """
 
     def outside(angle: float) -> float:

@@ -1,25 +1,30 @@
-"""What is called: communicators made again and again, polls, slow algorithms, calls outside all regions."""
+"""Rules about calls: repeated communicators, polls, slow algorithms, calls outside all regions."""
 
 from __future__ import annotations
 
 import polars as pl
 
-from haloscope.base.units import bytes_text, count_text, percent_text, time_text
+from haloscope.base.units import bytes_text, count_text, noun_text, percent_text, time_text
 from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import POLL, Ground, place_text
 from haloscope.profile.store import PROGRAM
 
-__all__ = ["communicators_made", "outside_regions", "polling", "slow_algorithm"]
+__all__ = [
+    "find_polling",
+    "find_repeated_communicators",
+    "find_slow_algorithms",
+    "find_unmarked_communication",
+]
 
 _MAKES = r"^MPI_(Comm_(split|split_type|dup|dup_with_info|create|create_group|free)|Cart_(create|sub))$"
-_LEAST_MADE = 10  # by a rank
-_NEAR = 1.5  # of sizes: what was measured holds up to so many times as many bytes
-# Of the time in MPI, and of the run: so much outside of all regions is worth a word.
+_LEAST_MADE = 10  # per rank
+_NEAR = 1.5  # largest ratio of the sizes of a call and of the measurement that is used for it
+# Shares of the time in MPI and of the run outside all regions, from which on it is reported.
 _OUTSIDE, _OUTSIDE_OF_RUN = 0.5, 0.1
 
 
-def communicators_made(ground: Ground) -> list[Finding]:
-    """Communicators that are made so often that it takes time."""
+def find_repeated_communicators(ground: Ground) -> list[Finding]:
+    """Find communicators that are created so often that it takes time."""
     found = []
     calls = ground.table("calls").filter(pl.col("call").str.contains(_MAKES))
     ranks = len(ground.ranks)
@@ -29,14 +34,14 @@ def communicators_made(ground: Ground) -> list[Finding]:
         count = float(made["calls"].sum()) / ranks
         if count < _LEAST_MADE:
             continue
-        time = min(float(rows["time_total"].sum()) / ranks, ground.left_of(name, "other"))
+        time = min(float(rows["time_total"].sum()) / ranks, ground.unexplained_time(name, "other"))
         gain = time * (1 - 1 / count)
         function = made.sort("calls", descending=True)["call"][0]
-        finding = ground.finding(
+        finding = ground.make_finding(
             "communicators_made",
-            f"{function} makes {count:.0f} communicators on each rank in {place_text(name)}, which takes"
-            f" {time_text(time)} of a mean rank",
-            "make communicators once, and keep them",
+            f"{function} creates {count:.0f} communicators per rank in {place_text(name)}, which takes"
+            f" {time_text(time)} per rank on average",
+            "create the communicators once and reuse them",
             gains=(0.7 * gain, gain, time),
             region=name,
             evidence=[
@@ -52,8 +57,8 @@ def communicators_made(ground: Ground) -> list[Finding]:
     return found
 
 
-def polling(ground: Ground) -> list[Finding]:
-    """Calls that look for messages so often that looking takes time."""
+def find_polling(ground: Ground) -> list[Finding]:
+    """Find polls that are so frequent that they take time."""
     rows = ground.table("ranks").group_by("own", maintain_order=True)
     sums = rows.agg(pl.col("polls").fill_null(0).sum(), pl.col("compute_time").fill_null(0.0).sum())
     found = []
@@ -61,15 +66,15 @@ def polling(ground: Ground) -> list[Finding]:
         if time <= 0:
             continue
         low, gain, high = (min(polls * cost, time) / len(ground.ranks) for cost in POLL)
-        # Where a rank does nothing but look, it waits: that is not what looking costs.
+        # A rank that only polls is waiting: its time is not the cost of the polls.
         if polls * POLL[2] >= time:
             continue
-        found += ground.finding(
+        found += ground.make_finding(
             "polling",
-            f"{count_text(polls)} looks for messages (MPI_Test, MPI_Iprobe) in {place_text(region)} find"
-            f" nothing, one each {time_text(time / polls)} of computing, and take {time_text(low)} to"
-            f" {time_text(high)} of a mean rank",
-            "look less often (each millisecond is enough to keep messages moving), or wait in MPI_Wait",
+            f"{count_text(polls)} polls (MPI_Test, MPI_Iprobe) in {place_text(region)} find no message, one"
+            f" per {time_text(time / polls)} of computing, and take about {time_text(low)} to"
+            f" {time_text(high)} per rank on average",
+            "poll less often (one poll per millisecond keeps messages moving), or wait in MPI_Wait",
             gains=(low, gain, high),
             region=region,
             evidence=[Evidence("regions", {"region": region}, {"polls_total": polls})],
@@ -77,8 +82,8 @@ def polling(ground: Ground) -> list[Finding]:
     return found
 
 
-def slow_algorithm(ground: Ground) -> list[Finding]:
-    """Collectives for which a measurement of the machine knows a faster algorithm."""
+def find_slow_algorithms(ground: Ground) -> list[Finding]:
+    """Find collectives for which a measurement of the machine shows a faster algorithm."""
     measured = ground.measured.collectives
     if measured is None or measured.is_empty():
         return []
@@ -93,7 +98,7 @@ def slow_algorithm(ground: Ground) -> list[Finding]:
     )
     sizes = [pl.max_horizontal("bytes", "measured_bytes"), pl.min_horizontal("bytes", "measured_bytes")]
     joined = near.filter(sizes[0] <= _NEAR * sizes[1]).with_columns(
-        # A run may be quicker than what was measured, by rules of its own.
+        # A run may be faster than the measurement, as it may have its own rules for algorithms.
         (pl.min_horizontal("time", pl.col("time_total") / pl.col("calls")) - pl.col("best_time")).alias(
             "each"
         )
@@ -101,14 +106,15 @@ def slow_algorithm(ground: Ground) -> list[Finding]:
     found = []
     for row in joined.sort(pl.col("each") * pl.col("calls"), descending=True).iter_rows(named=True):
         region, share = row["own"], 1 - row["best_time"] / row["time"]
-        spent = min(row["time_total"] / len(ground.ranks), ground.left_of(region, "coll"))
+        spent = min(row["time_total"] / len(ground.ranks), ground.unexplained_time(region, "coll"))
         gain = min(row["each"] * row["calls"] / len(ground.ranks), spent)
-        finding = ground.finding(
+        finding = ground.make_finding(
             "slow_algorithm",
             f"{count_text(row['calls'])} calls of MPI_{row['operation']} of {bytes_text(row['bytes'])} on"
-            f" {row['comm_size']} ranks in {place_text(region)} would take {percent_text(share, 1.0)} less by"
-            f" the algorithm {row['algorithm']}, as measured on this machine",
-            "choose it by the library's rules: haloscope tune writes and verifies them",
+            f" {noun_text(row['comm_size'], 'rank')} in {place_text(region)} would take"
+            f" {percent_text(share, 1.0)} less time with the algorithm {row['algorithm']}, as measured on"
+            " this machine",
+            "select it with a rules file of the library, which haloscope tune writes and verifies",
             gains=(0.7 * gain, gain, max(gain, min(spent * share, spent))),
             region=region,
             evidence=[
@@ -128,19 +134,19 @@ def slow_algorithm(ground: Ground) -> list[Finding]:
     return found
 
 
-def outside_regions(ground: Ground) -> list[Finding]:
-    """Communication that no marked region has; it gains nothing, but hides what the program does."""
+def find_unmarked_communication(ground: Ground) -> list[Finding]:
+    """Find communication outside all marked regions: no gain, but other findings cannot name its phase."""
     if len(ground.regions) < 2 or PROGRAM not in ground.regions:
         return []
-    root = ground.column(PROGRAM)
+    root = ground.column_of(PROGRAM)
     outside = float(sum(ground.mpi[family].mean(axis=0)[root] for family in ("p2p", "coll")))
     whole = float(sum(ground.mpi[family].mean(axis=0).sum() for family in ("p2p", "coll")))
     if outside < _OUTSIDE * whole or outside < _OUTSIDE_OF_RUN * ground.run_time:
         return []
-    return ground.note(
+    return ground.make_note(
         "outside_regions",
-        f"{percent_text(outside, whole)} of the time in messages and collectives ({time_text(outside)} of a"
-        " mean rank) is in no marked region",
+        f"{percent_text(outside, whole)} of the time in messages and collectives ({time_text(outside)} per"
+        " rank on average) is outside all marked regions",
         "mark the phases that communicate, so that findings can name them",
         region=PROGRAM,
         evidence=[Evidence("regions", {"region": PROGRAM}, {"mpi_time_outside": outside, "mpi_time": whole})],

@@ -1,4 +1,4 @@
-"""All rules, declared once, and what they find in a profile."""
+"""The rules of findings, declared once, and their application to a profile."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from haloscope.base.arrays import Floats
-from haloscope.explain.findings.calling import communicators_made, outside_regions, polling, slow_algorithm
+from haloscope.explain.findings.calling import (
+    find_polling,
+    find_repeated_communicators,
+    find_slow_algorithms,
+    find_unmarked_communication,
+)
 from haloscope.explain.findings.finding import Finding
 from haloscope.explain.findings.ground import Ground, MachineMeasurements
-from haloscope.explain.findings.lateness import late_messages
-from haloscope.explain.findings.messaging import blocking_transfer, small_messages
-from haloscope.explain.findings.offnode import scattered_partners
-from haloscope.explain.findings.staging import host_staging
-from haloscope.explain.findings.unevenness import imbalance, shared_cpu, slow_place
+from haloscope.explain.findings.lateness import find_late_messages
+from haloscope.explain.findings.messaging import find_blocking_transfers, find_small_messages
+from haloscope.explain.findings.offnode import find_scattered_partners
+from haloscope.explain.findings.staging import find_host_staging
+from haloscope.explain.findings.unevenness import find_imbalance, find_shared_cpus, find_slow_places
 from haloscope.profile import Profile
 
 __all__ = ["RULES", "FindingRule", "findings"]
@@ -22,9 +27,10 @@ __all__ = ["RULES", "FindingRule", "findings"]
 
 @dataclass(frozen=True)
 class FindingRule:
-    """What finds things that go wrong in one way.
+    """One rule: the function `find`, and its description for the documentation.
 
-    `names` are those of its findings, `finds` says what, `threshold` when, `tables` are where it looks.
+    `names` are the names of its findings, `finds` is the problem, `threshold` the condition, and `tables` the
+    tables that it reads.
     """
 
     find: Callable[[Ground], list[Finding]]
@@ -34,98 +40,99 @@ class FindingRule:
     tables: tuple[str, ...]
 
 
-# In the order of causes: what one has explained, the next ones do not count again.
+# In the order of causes. Time that one rule explains is not counted by later rules.
 RULES = (
     FindingRule(
-        shared_cpu,
+        find_shared_cpus,
         ("shared_cpu",),
-        "ranks are bound to fewer CPUs than they are",
+        "several ranks are bound to the same CPU, or to fewer CPUs than ranks",
         "more ranks than CPUs in one set of CPUs, and the host has others or it is one CPU",
         ("binding", "ranks"),
     ),
     FindingRule(
-        slow_place,
+        find_slow_places,
         ("slow_place",),
         "one host, or one rank, computes longer by the same factor everywhere",
-        "a factor of 1.08 or more, alike to 8 % in all regions with 5 % of the computing; two such regions,"
-        " or a host of two ranks or more",
+        "a factor of 1.08 or more, equal within 8 % in all regions with 5 % of the computing; at least two"
+        " such regions, or a host with at least two ranks",
         ("ranks",),
     ),
     FindingRule(
-        imbalance,
+        find_imbalance,
         ("imbalance",),
         "some ranks compute longer in a region, and others wait for them",
-        "regions in which the longest is over the mean by 1 % of the run, and by more than equal work differs"
-        " by: 15 % of the computing, or 4 spreads of 8 ranks or more, or what repetitions say; what is waited"
-        " bounds the gain",
+        "regions in which the slowest rank exceeds the mean by 1 % of the run, and by more than ranks with"
+        " equal work differ: 15 % of the computing, or 4 robust spreads (8 ranks or more), or the 95 %"
+        " interval"
+        " of repeated runs; the gain is at most the observed waiting",
         ("ranks", "slices"),
     ),
     FindingRule(
-        communicators_made,
+        find_repeated_communicators,
         ("communicators_made",),
-        "communicators are made again and again",
-        "10 or more on each rank",
+        "communicators are created repeatedly",
+        "10 or more per rank",
         ("calls",),
     ),
     FindingRule(
-        small_messages,
+        find_small_messages,
         ("small_messages",),
-        "many small messages go to one partner, where one would do",
-        "4096 B or less on average, and 4 or more to one partner before the sender gets anything or its"
+        "many small messages go to one partner instead of one larger message",
+        "4096 B or less on average, and 4 or more to one partner before the sender receives anything or its"
         " region ends",
         ("sizes", "calls", "ranks"),
     ),
     FindingRule(
-        late_messages,
+        find_late_messages,
         ("late_sender", "late_receiver", "protocol_limit", "serial_chain"),
-        "ranks wait for messages, or to be rid of them, though all compute equally long",
-        "steady waits: with a trace a median of half the mean or more; without, 200 µs or more in blocking"
-        " calls, the longest of 30 means or less, and no more ranks than CPUs",
+        "ranks wait for messages, or for a receiver to take them, although all compute equally long",
+        "steady waits: with a trace a median of at least half the mean; without, a mean of 200 µs or more in"
+        " blocking calls, a longest wait of at most 30 means, and no more ranks than CPUs",
         ("waits", "calls", "sizes", "binding"),
     ),
     FindingRule(
-        slow_algorithm,
+        find_slow_algorithms,
         ("slow_algorithm",),
-        "collectives that another algorithm makes faster",
-        "a point of a sweep (`haloscope bench collective`) with the same operation and ranks, and bytes"
-        " within a factor of 1.5",
+        "a different algorithm is faster for a collective",
+        "a point of a sweep (`haloscope bench collective`) with the same operation and number of ranks, and a"
+        " size within a factor of 1.5",
         ("collectives",),
     ),
     FindingRule(
-        scattered_partners,
+        find_scattered_partners,
         ("scattered_partners",),
-        "partners are on other nodes, although a renumbering brings them together",
-        "a simple placement keeps 15 % of the bytes that leave nodes, or more, within them",
+        "partners are on other nodes, although a different placement brings them together",
+        "a simple placement reduces the bytes between nodes by 15 % or more",
         ("partners", "regions"),
     ),
     FindingRule(
-        blocking_transfer,
+        find_blocking_transfers,
         ("blocking_transfer",),
-        "ranks wait for messages on their way, and compute nothing meanwhile",
-        "a quarter of a region's messages or more go to other nodes; what is left of their time is 1.5 times"
-        " that of copying them (5 GB/s) or more, the longest wait 30 means or less",
+        "ranks wait for messages in transfer, and compute nothing meanwhile",
+        "a quarter of a region's messages or more go to other nodes; their unexplained time is at least 1.5"
+        " times that of copying them (5 GB/s), and the longest wait at most 30 means",
         ("calls", "sizes", "regions"),
     ),
     FindingRule(
-        host_staging,
+        find_host_staging,
         ("host_staging",),
-        "a GPU's data are copied to the host, and sent from there",
-        "any bytes that a copy brought to where a send then began, if these copies take 4 % of the run or"
+        "data of a GPU are copied to the host and sent from there",
+        "a send reads from memory that a device copy has filled, and these copies take 4 % of the run or"
         " more",
         ("regions",),
     ),
     FindingRule(
-        polling,
+        find_polling,
         ("polling",),
-        "looking for messages takes time from computing",
-        "20 ns, 60 ns and 150 ns a look that finds nothing; not where a rank does nothing but look",
+        "frequent polls take time from computing",
+        "20 ns, 60 ns and 150 ns per poll that finds nothing; not for a rank that only polls",
         ("ranks",),
     ),
     FindingRule(
-        outside_regions,
+        find_unmarked_communication,
         ("outside_regions",),
-        "most communication is in no marked region",
-        "half of the time of messages and collectives, and a tenth of the run; gains nothing",
+        "most communication is outside all marked regions",
+        "half of the time of messages and collectives, and a tenth of the run; no gain",
         ("ranks",),
     ),
 )
@@ -138,12 +145,21 @@ def findings(
     most_events: int | None = None,
     repeats: Sequence[str | os.PathLike[str]] = (),
 ) -> list[Finding]:
-    """Return what is wrong in a run, what would bring most first; nothing of a program that is all right.
+    """Find the performance problems of a run.
 
-    `measured` is what was measured on the machine beforehand, for rules that go by its speed. A trace of more
-    than `most_events` events is not looked at. `repeats` are other runs of the program on as many ranks: two
-    or more tell uneven work from what processes differ by in any run. Raises `ProfileError` if a profile is
-    damaged, `UsageError` if one of `repeats` is of another program or had other ranks.
+    Args:
+        profile: The profile, or the path of its file.
+        measured: Measurements of the machine, for rules that depend on its speed.
+        most_events: A trace with more events is ignored.
+        repeats: Other runs of the same program on the same number of ranks. Two or more distinguish uneven
+            work from differences that processes have by chance.
+
+    Returns:
+        The findings, largest gain first. Empty if no rule applies.
+
+    Raises:
+        ProfileError: A profile is damaged.
+        UsageError: One of `repeats` is of a different program, or has different ranks.
     """
     if not isinstance(profile, Profile):
         with Profile(profile) as opened:
@@ -164,11 +180,11 @@ def _find_problems(
     ground = Ground(profile, measured, most_events)
     if not ground.is_sound:
         return []
-    ground.again = [_read_computing(ground, path) for path in repeats]
+    ground.again = [_read_repetition(ground, path) for path in repeats]
     found = [finding for rule in RULES for finding in rule.find(ground) if finding.is_finite]
-    return sorted(found, key=lambda one: one.gain, reverse=True)
+    return sorted(found, key=lambda finding: finding.gain, reverse=True)
 
 
-def _read_computing(ground: Ground, path: str | os.PathLike[str]) -> Floats:
+def _read_repetition(ground: Ground, path: str | os.PathLike[str]) -> Floats:
     with Profile(path) as other:
-        return other.data.guarded(lambda: ground.computing_in(Ground(other)))
+        return other.data.guarded(lambda: ground.read_computing(Ground(other)))

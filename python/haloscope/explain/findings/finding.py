@@ -1,4 +1,4 @@
-"""What a finding is: a sentence that is true, what it would bring, and where to look that up."""
+"""A finding: a sentence, its gain, and the evidence for it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ __all__ = ["Evidence", "Finding"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """Rows of a table of the profile, and what they say.
+    """Rows of a table of the profile, and the numbers that a finding takes from them.
 
-    `rows` are columns of the table and the values that they have in these rows; `values` are numbers that
-    come out of them, by name: seconds, bytes or counts. Rows are those without nested regions, unless
-    `nested`.
+    `rows` selects rows by columns and their values. `values` are numbers by name: seconds, bytes or counts.
+    Times of rows exclude nested regions, unless `nested`.
     """
 
     table: str
@@ -28,13 +27,13 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong in a run, and what it would bring to put it right.
+    """One performance problem of a run, and the time that its remedy is expected to save.
 
-    `rule` is the name of the rule that found it, `region` the path of the region that causes it (null: none
-    alone), `ranks` those that cause it (empty: all alike). `gain` is the time (s) by which this run would be
-    shorter, expected to be between `gain_low` and `gain_high`; `share` is `gain` over the time of the run.
-    Gains of all findings of a run can be added: no time is in two of them. `link` leads to the rule in the
-    documentation.
+    `rule` is the name of the rule. `region` is the path of the region that causes the problem (None: no
+    single one), `ranks` are the ranks that cause it (empty: all equally). `gain` is the time (s) by which
+    this run would be shorter, expected between `gain_low` and `gain_high`; `share` is `gain` over the run
+    time. Gains of the findings of a run can be added: no time is counted twice. `link` leads to the rule in
+    the documentation.
     """
 
     rule: str
@@ -50,17 +49,18 @@ class Finding:
 
     @property
     def link(self) -> str:
-        """Where the documentation explains the rule."""
+        """The section of the documentation about the rule."""
         return f"docs/reference/findings.md#{self.rule}"
 
     @property
     def is_finite(self) -> bool:
-        """Whether all its figures are numbers: those of a damaged profile may not be."""
+        """Whether all its numbers are finite: a damaged profile may have others."""
         own = (self.gain, self.gain_low, self.gain_high, self.share)
         return all(
-            isfinite(value) for value in (*own, *chain(*(one.values.values() for one in self.evidence)))
+            isfinite(value)
+            for value in (*own, *chain(*(evidence.values.values() for evidence in self.evidence)))
         )
 
     def record(self) -> dict[str, Any]:
-        """Return the finding as it stands in JSON."""
+        """Return the finding as an object for JSON."""
         return {**asdict(self), "ranks": list(self.ranks), "link": self.link}

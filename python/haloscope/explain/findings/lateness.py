@@ -1,4 +1,4 @@
-"""Messages that come or are taken late: late senders and receivers, chains, limits of protocols."""
+"""Rules about late messages: late senders, late receivers, serial chains, protocol limits."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from haloscope.base.units import bytes_text, ranks_text, time_text
+from haloscope.base.units import bytes_text, noun_text, ranks_text, time_text
 from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import Ground, place_text
 
-__all__ = ["late_messages"]
+__all__ = ["find_late_messages"]
 
 _LATE_SENDER, _LATE_RECEIVER = ("late_sender", "wrong_order"), ("late_receiver",)
 _COLLECTIVE = ("wait_at_barrier", "wait_at_nxn", "early_reduce", "late_broadcast", "early_scan")
-# Waits that come again and again are alike: their median is this share of their mean at least.
+# Repeated waits are similar: their median is at least this share of their mean.
 _STEADY = 0.5
-# Without a trace: a mean wait of so many seconds, and a longest one of so many means at most.
+# Without a trace: smallest mean wait (s), and largest ratio of the longest wait to the mean.
 _LONG_WAIT, _MOST_MEANS = 200e-6, 30.0
-# Ranks that compute at the same time, on average, where they do so one after the other.
+# Average number of ranks that compute at the same time in a serial chain: share of all ranks; for a pair.
 _MOST_AT_ONCE, _MOST_OF_PAIR = 0.4, 1.2
 _JUST_OVER = 1.25
-# Of the most that is waited for one rank: others with less are not named.
+# Share of the longest waiting for one rank. Ranks with less are not named.
 _MUCH = 0.2
 # Bytes from which on a blocking send waits for its receiver, as seen with Open MPI 4.1 and 5.0 and MPICH 4.0.
 _EAGER = {"Open MPI": (65536,), "MPICH": (8250,), "SimGrid": (65536,)}
-# The same within a node, where no setting changes it: Open MPI sends no more at once, and then waits until
-# the receiver has given the memory back, which it does in its next call of MPI.
+# The same within a node, where no setting changes it: above this size Open MPI waits until the receiver has
+# returned the memory, which it does in its next MPI call.
 _EAGER_OF_NODE = {"Open MPI": 257}
 _REMEDIES = {
-    "serial_chain": "cut the work of the chain into pieces that follow each other through the ranks (a"
-    " pipeline), or change what depends on what",
-    "late_sender": "send what others wait for before the work that they do not need",
-    "late_receiver": "receive before the work that delays it, or send with MPI_Isend; to post the receive"
-    " earlier (MPI_Irecv) is not enough where the library moves messages only inside its calls",
+    "serial_chain": "split the work of the chain into pieces that pass through the ranks as a pipeline, or"
+    " change the dependencies",
+    "late_sender": "send the data that other ranks wait for before the work that they do not need",
+    "late_receiver": "receive before the work that delays it, or send with MPI_Isend; posting the receive"
+    " earlier (MPI_Irecv) is not enough if the library moves messages only inside its calls",
 }
 
 
 @dataclass(frozen=True)
 class _Late:
-    """Late messages of a region: what they cost a mean rank (s), and who sends or receives late."""
+    """Late messages of a region: their mean cost per rank (s), and the late ranks."""
 
     region: str
     kind: str
@@ -48,17 +48,17 @@ class _Late:
     evidence: Evidence
 
 
-def late_messages(ground: Ground) -> list[Finding]:
-    """Waiting for messages that is not explained by uneven computing."""
+def find_late_messages(ground: Ground) -> list[Finding]:
+    """Find waiting for messages that uneven computing does not explain."""
     if len(ground.ranks) < 2:
         return []
-    lates, behind = _from_trace(ground) if ground.uses_trace else _from_times(ground)
+    lates, behind = _read_waits(ground) if ground.uses_trace else _read_calls(ground)
     found = []
-    for late in sorted(lates, key=lambda one: one.cost, reverse=True):
-        messages = min(late.cost, ground.left_of(late.region, "p2p"))
-        # The late one waits for those who waited for it, when all meet.
+    for late in sorted(lates, key=lambda late: late.cost, reverse=True):
+        messages = min(late.cost, ground.unexplained_time(late.region, "p2p"))
+        # In the next collective, the late rank waits for the ranks that waited for it.
         together = messages + min(behind, messages)
-        finding = _finding(ground, late, messages, together)
+        finding = _make_finding(ground, late, messages, together)
         if finding:
             ground.take(late.region, "p2p", messages)
             behind -= ground.take_anywhere("coll", together - messages)
@@ -66,23 +66,22 @@ def late_messages(ground: Ground) -> list[Finding]:
     return found
 
 
-def _finding(ground: Ground, late: _Late, messages: float, together: float) -> list[Finding]:
+def _make_finding(ground: Ground, late: _Late, messages: float, together: float) -> list[Finding]:
     gains = (0.75 * messages, together, 1.2 * together)
-    limit = _limit(ground, late.region) if late.kind == "late_receiver" else None
+    limit = _find_limit(ground, late.region) if late.kind == "late_receiver" else None
     if limit is not None:
-        return _over_limit(ground, late, gains, *limit)
+        return _make_limit_finding(ground, late, gains, *limit)
     rule = "serial_chain" if late.kind == "late_sender" and _is_serial(ground) else late.kind
-    where, cost = place_text(late.region), f"{time_text(together)} of a mean rank's time"
-    one = len(late.ranks) == 1
+    where, cost = place_text(late.region), f"{time_text(together)} per rank on average"
+    sends = "sends" if len(late.ranks) == 1 else "send"
     sentences = {
-        "serial_chain": "ranks compute one after the other, as each waits for messages of the one before in"
-        f" {where}: {_at_once(ground):.1f} of {len(ground.ranks)} compute at a time: {cost}",
-        "late_sender": f"receives in {where} wait for messages that {ranks_text(late.ranks)}"
-        f" send{'s' * one} late, although ranks compute equally long: {cost}",
-        "late_receiver": f"sends in {where} wait for receivers that come late ({ranks_text(late.ranks)}):"
-        f" {cost}",
+        "serial_chain": f"ranks compute one after the other in {where}, as each waits for a message of the"
+        f" previous one; {_mean_parallelism(ground):.1f} of {len(ground.ranks)} compute at a time: {cost}",
+        "late_sender": f"receives in {where} wait for messages that {ranks_text(late.ranks)} {sends} late,"
+        f" although ranks compute equally long: {cost}",
+        "late_receiver": f"sends in {where} wait for late receivers ({ranks_text(late.ranks)}): {cost}",
     }
-    return ground.finding(
+    return ground.make_finding(
         rule,
         sentences[rule],
         _REMEDIES[rule],
@@ -93,17 +92,17 @@ def _finding(ground: Ground, late: _Late, messages: float, together: float) -> l
     )
 
 
-def _over_limit(
+def _make_limit_finding(
     ground: Ground, late: _Late, gains: tuple[float, float, float], size: int, count: int, bound: int
 ) -> list[Finding]:
     rows: dict[str, str | int] = {"region": late.region, "kind": "p2p", "bytes": size}
     is_fixed = bound in _EAGER_OF_NODE.values()
     setting = "" if is_fixed else f" raise the library's eager limit above {bytes_text(size)},"
-    return ground.finding(
+    return ground.make_finding(
         "protocol_limit",
-        f"sends of {bytes_text(size)} in {place_text(late.region)} ({count} messages) wait for their"
-        f" receivers, as messages of {bytes_text(bound)} and more do: {time_text(gains[1])} of a mean rank's"
-        " time",
+        f"sends of {bytes_text(size)} in {place_text(late.region)} ({noun_text(count, 'message')}) wait for"
+        f" their receivers, as messages of {bytes_text(bound)} and more do: {time_text(gains[1])} per rank on"
+        " average",
         f"make these messages smaller than {bytes_text(bound)},{setting} send with MPI_Isend, or receive"
         " before the work that delays it",
         gains=gains,
@@ -113,24 +112,24 @@ def _over_limit(
     )
 
 
-def _at_once(ground: Ground) -> float:
-    """Return how many ranks compute at the same time, on average."""
+def _mean_parallelism(ground: Ground) -> float:
+    """Return the average number of ranks that compute at the same time."""
     return float(ground.computing.sum()) / ground.run_time
 
 
 def _is_serial(ground: Ground) -> bool:
     ranks = len(ground.ranks)
-    return _at_once(ground) <= max(_MOST_OF_PAIR, _MOST_AT_ONCE * ranks if ranks > 2 else 0.0)
+    return _mean_parallelism(ground) <= max(_MOST_OF_PAIR, _MOST_AT_ONCE * ranks if ranks > 2 else 0.0)
 
 
-def _from_trace(ground: Ground) -> tuple[list[_Late], float]:
-    """Return regions' steady waits for messages, and a mean rank's (s) in collectives, by wait states."""
+def _read_waits(ground: Ground) -> tuple[list[_Late], float]:
+    """Return steady waits for messages by region, and the mean wait per rank (s) in collectives."""
     tree, ranks = ground.profile.regions, len(ground.ranks)
     names = pl.Series(tree.distinct_names, dtype=pl.String)
     waits = ground.profile.data.guarded(lambda: ground.profile.waiting.waits)
     rows = waits.filter(pl.col("partner").is_not_null())
     own = names.gather(rows["path"]).replace_strict(ground.own, return_dtype=pl.String).alias("own")
-    # The longest of some waits may be the system's.
+    # The longest of several waits may be caused by the system.
     count, time = pl.col("waits"), pl.col("time")
     usual = pl.when(count > 1).then((time - pl.col("time_max")) * count / (count - 1)).otherwise(time)
     steady = rows.with_columns(own, usual.alias("time")).filter(
@@ -141,13 +140,13 @@ def _from_trace(ground: Ground) -> tuple[list[_Late], float]:
     for kind, kinds in (("late_sender", _LATE_SENDER), ("late_receiver", _LATE_RECEIVER)):
         chosen = steady.filter(pl.col("kind").is_in(kinds))
         for (region,), part in chosen.group_by("own", maintain_order=True):
-            lates.append(_late_of_region(ground, str(region), kind, part))
+            lates.append(_sum_region_waits(ground, str(region), kind, part))
     return lates, max(0.0, collective - float(ground.uneven["coll"].sum()))
 
 
-def _late_of_region(ground: Ground, region: str, kind: str, part: pl.DataFrame) -> _Late:
+def _sum_region_waits(ground: Ground, region: str, kind: str, part: pl.DataFrame) -> _Late:
     time = float(part["time"].sum())
-    explained = float(ground.uneven["p2p"][ground.column(region)])
+    explained = float(ground.uneven["p2p"][ground.column_of(region)])
     by_partner = part.group_by("partner").agg(pl.col("time").sum())
     causing = by_partner.filter(pl.col("time") >= _MUCH * pl.col("time").max())["partner"].sort()
     values = {"time_total": time, "waits": float(part["waits"].sum())}
@@ -156,38 +155,39 @@ def _late_of_region(ground: Ground, region: str, kind: str, part: pl.DataFrame) 
     return _Late(region, kind, cost, tuple(causing.to_list()), evidence)
 
 
-def _from_times(ground: Ground) -> tuple[list[_Late], float]:
-    """Return regions' long waits in blocking calls, and a mean rank's (s) in collectives, by calls alone.
+def _read_calls(ground: Ground) -> tuple[list[_Late], float]:
+    """Return the regions' long waits in blocking calls and the mean wait per rank (s) in collectives.
 
-    Nothing where ranks wait for CPUs, nor of receives that were posted before: there, waiting is transfer.
+    It uses only the table of calls. It returns nothing if ranks wait for CPUs, and ignores receives that were
+    posted before: their waiting is transfer.
     """
     if ground.is_crowded:
         return [], 0.0
     calls = ground.table("calls")
-    found = [_late_by_calls(ground, region, calls.filter(own=region)) for region in ground.regions]
+    found = [_sum_region_calls(ground, region, calls.filter(own=region)) for region in ground.regions]
     collectives = calls.filter(pl.col("call").is_in(ground.collectives))
     sums = [_Sums.of(part) for _, part in collectives.group_by("own")]
-    behind = sum(one.time for one in sums if one.is_long) / len(ground.ranks)
+    behind = sum(sums_.time for sums_ in sums if sums_.is_long) / len(ground.ranks)
     return [late for late in found if late], max(0.0, behind - float(ground.uneven["coll"].sum()))
 
 
-def _late_by_calls(ground: Ground, region: str, calls: pl.DataFrame) -> _Late | None:
+def _sum_region_calls(ground: Ground, region: str, calls: pl.DataFrame) -> _Late | None:
     receiving = _Sums.of(calls, r"^MPI_(Recv|Mrecv|Probe|Mprobe)$")
     sending = _Sums.of(calls, r"^MPI_(Send|Ssend|Rsend)$")
-    kind, sums = max((("late_sender", receiving), ("late_receiver", sending)), key=lambda one: one[1].time)
+    kind, sums = max((("late_sender", receiving), ("late_receiver", sending)), key=lambda pair: pair[1].time)
     if not sums.calls or not sums.is_long:
         return None
-    # Who posts its receives before it sends is not late to receive: such an exchange waits for processors.
+    # A rank that posts its receives before it sends is not late: such an exchange waits for processors.
     if kind == "late_receiver" and 2 * _Sums.of(calls, "^MPI_Irecv$").calls >= sums.calls:
         return None
-    transfer = ground.slowest_message(sums.bytes / sums.calls, ground.is_one_node)
+    transfer = ground.bound_message_time(sums.bytes / sums.calls, ground.is_one_node)
     cost = sums.calls * max(0.0, sums.usual - transfer) / len(ground.ranks)
     rows, values = {"region": region, "call": sums.name}, {"time_total": sums.time, "calls": sums.calls}
-    return _Late(region, kind, cost, _partners(ground, region), Evidence("calls", rows, values))
+    return _Late(region, kind, cost, _find_awaited_partners(ground, region), Evidence("calls", rows, values))
 
 
-def _partners(ground: Ground, region: str) -> tuple[int, ...]:
-    """Return those for whose messages others spend most of the time in calls."""
+def _find_awaited_partners(ground: Ground, region: str) -> tuple[int, ...]:
+    """Return the ranks for whose messages the others spend most time in calls."""
     rows = ground.table("partners").filter(pl.col("own") == region).drop_nulls("partner")
     sums = rows.group_by("partner").agg(pl.col("time").sum())
     much = sums.filter(pl.col("time") >= _MUCH * pl.col("time").max())
@@ -196,7 +196,7 @@ def _partners(ground: Ground, region: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _Sums:
-    """Calls of some functions together: the costliest one's name, how many, bytes, seconds."""
+    """Sums over calls of some functions: name of the most expensive one, calls, bytes, seconds."""
 
     name: str
     calls: float
@@ -214,18 +214,18 @@ class _Sums:
 
     @property
     def is_long(self) -> bool:
-        """Whether waits are long, and alike: the longest is not most of them."""
+        """Whether waits are long and similar: the longest is not most of their sum."""
         mean = self.time / max(self.calls, 1.0)
         return self.usual >= _LONG_WAIT and self.longest <= _MOST_MEANS * mean
 
     @property
     def usual(self) -> float:
-        """The mean without the longest call, which may be long because of the system (s)."""
+        """The mean time (s) without the longest call, which the system may have delayed."""
         return (self.time - self.longest) / max(self.calls - 1, 1.0)
 
 
-def _limit(ground: Ground, region: str) -> tuple[int, int, int] | None:
-    """Return size and number of the messages just over a limit, and it; None where most are not."""
+def _find_limit(ground: Ground, region: str) -> tuple[int, int, int] | None:
+    """Return size and number of messages just above a protocol limit, and the limit; None if most are not."""
     rows = ground.table("sizes").filter((pl.col("own") == region) & (pl.col("kind") == "p2p"))
     sent = rows.filter(pl.col("messages") > 0).sort("messages", descending=True)
     library = str(ground.profile.info.get("mpi_library") or "")

@@ -1,4 +1,4 @@
-"""How messages are sent: many small ones where one would do, and transfers that nothing hides."""
+"""Rules about sending: many small messages instead of one, and transfers without overlap."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import Ground, place_text
 from haloscope.profile.store import PROGRAM
 
-__all__ = ["blocking_transfer", "small_messages"]
+__all__ = ["find_blocking_transfers", "find_small_messages"]
 
-# Bytes of a small message, and how many of them one could be.
+# Largest size of a small message (bytes), and smallest number of them that one message could replace.
 _SMALL, _LEAST_TOGETHER = 4096, 4.0
-# Copying the bytes of many messages into one costs so much (s a byte).
+# Cost of copying many messages into one (s per byte).
 _COPYING = 1 / 5e9
-# Calls after which a rank has got something from others.
+# Calls after which a rank has received data.
 _RECEIVED = r"^MPI_(Recv|Mrecv|Sendrecv|Wait)"
-# A transfer that takes so many times as long as copying is the network's work.
+# A transfer that takes at least this multiple of the copying time is attributed to the network.
 _NOT_COPYING = 1.5
 
 
-def small_messages(ground: Ground) -> list[Finding]:
-    """Many small messages of a rank to one partner where one message would do."""
+def find_small_messages(ground: Ground) -> list[Finding]:
+    """Find many small messages of a rank to one partner that one message could replace."""
     found = []
     sizes = ground.table("sizes").filter(pl.col("kind") == "p2p", pl.col("messages") > 0)
     for (region,), rows in sizes.group_by("region", maintain_order=True):
         name, count = str(region), int(rows["messages"].sum())
         mean = float((rows["bytes"] * rows["messages"]).sum()) / count
-        together = _could_be_together(ground, name) if mean <= _SMALL else 0.0
+        together = _count_combinable(ground, name) if mean <= _SMALL else 0.0
         if together < _LEAST_TOGETHER:
             continue
         own = rows["own"][0]
-        left = ground.left_of(own, "p2p") * _share_of_messages(ground, name, own)
+        left = ground.unexplained_time(own, "p2p") * _message_share(ground, name, own)
         ranks = len(ground.ranks)
         gain = left * (1 - 1 / together) - count * mean * _COPYING / ranks
         each = left * ranks / count
-        finding = ground.finding(
+        finding = ground.make_finding(
             "small_messages",
             f"{place_text(name)} sends {count_text(count)} messages of {bytes_text(round(mean))} on average, "
-            f"{together:.0f} to one partner at a time, each {time_text(each)} of both ranks' time",
-            "put what goes to one partner into one message (a buffer, MPI_Type_create_struct, or a"
+            f"{together:.0f} to one partner at a time; each takes {time_text(each)} of both ranks' time",
+            "combine the messages to one partner into one (a buffer, MPI_Type_create_struct, or a"
             " neighbourhood collective)",
             gains=(0.6 * gain, gain, left),
             region=name,
@@ -57,8 +57,8 @@ def small_messages(ground: Ground) -> list[Finding]:
     return found
 
 
-def _could_be_together(ground: Ground, region: str) -> float:
-    """Return how many messages go to one partner before the sender gets anything, or its region ends."""
+def _count_combinable(ground: Ground, region: str) -> float:
+    """Return the number of messages to one partner before the sender receives anything or its region ends."""
     sent = ground.table("ranks").filter(pl.col("region") == region, pl.col("sends") > 0)
     pairs = float(sent["dest_ranks"].sum())
     if not pairs:
@@ -73,8 +73,8 @@ def _could_be_together(ground: Ground, region: str) -> float:
     return min(bounds, default=0.0)
 
 
-def _share_of_messages(ground: Ground, region: str, own: str) -> float:
-    """Return which part of the time of messages of a marked region an iteration found in it has."""
+def _message_share(ground: Ground, region: str, own: str) -> float:
+    """Return the share of a marked region's message time that belongs to an iteration found in it."""
     if region == own:
         rows = ground.table("sizes").filter(pl.col("own") == own, pl.col("kind") == "p2p")
         whole = float(rows["messages"].sum())
@@ -84,40 +84,40 @@ def _share_of_messages(ground: Ground, region: str, own: str) -> float:
     return float(times.filter(pl.col("region") == region)["time_total"].sum()) / whole if whole else 0.0
 
 
-def blocking_transfer(ground: Ground) -> list[Finding]:
-    """Waiting for the network in an exchange, while there is computing that could go on."""
-    # Within a node a processor copies: there is nothing to hide.
+def find_blocking_transfers(ground: Ground) -> list[Finding]:
+    """Find waiting for the network in an exchange, with computing nearby that could overlap it."""
+    # Within a node a processor copies the data: there is nothing to overlap.
     if ground.is_one_node:
         return []
     found = []
     for region in ground.regions:
-        found += _hidden_by_nothing(ground, region)
+        found += _find_in_region(ground, region)
     return found
 
 
-def _hidden_by_nothing(ground: Ground, region: str) -> list[Finding]:
+def _find_in_region(ground: Ground, region: str) -> list[Finding]:
     calls = ground.table("calls").filter(pl.col("own") == region)
     waits = calls.filter(pl.col("call").str.contains(r"^MPI_(Wait|Sendrecv|Recv$)"))
     sizes = ground.table("sizes").filter(pl.col("own") == region, pl.col("kind") == "p2p")
     count, ranks = float(sizes["messages"].sum()), len(ground.ranks)
-    if not count or not len(waits) or not ground.sends_off_node(region):
+    if not count or not len(waits) or not ground.has_remote_messages(region):
         return []
-    transfer = ground.left_of(region, "p2p")
+    transfer = ground.unexplained_time(region, "p2p")
     mean = float((sizes["bytes"] * sizes["messages"]).sum()) / count
     times = float(waits["calls"].sum()) / ranks
     copying = _NOT_COPYING * mean * _COPYING * count / ranks
     longest = float(waits.select(pl.col("time_max").max()).item() or 0.0)
     if transfer < copying or longest > 30 * max(transfer / max(times, 1.0), 1e-9):
         return []
-    beside = ground.computing_beside(region)
-    gain = min(transfer, beside)
+    nearby = ground.nearby_computing(region)
+    gain = min(transfer, nearby)
     function = waits.sort("time_total", descending=True)["call"][0]
-    return ground.finding(
+    return ground.make_finding(
         "blocking_transfer",
-        f"{place_text(region)} waits {time_text(transfer)} for messages on their way (mostly in {function}),"
-        f" and computes nothing meanwhile; {time_text(beside)} of computing stand beside it",
-        "post sends and receives before work that needs no data of others, and wait after it (haloscope's"
-        " overlap library splits such work)",
+        f"{place_text(region)} waits {time_text(transfer)} for messages in transfer (mostly in {function})"
+        f" and computes nothing meanwhile; {time_text(nearby)} of computing are next to it",
+        "post sends and receives before work that needs no data of other ranks, and wait after it (the"
+        " overlap library of Haloscope splits such work)",
         gains=(0.5 * gain, 0.9 * gain, gain),
         region=region,
         evidence=[
@@ -127,7 +127,7 @@ def _hidden_by_nothing(ground: Ground, region: str) -> list[Finding]:
                 {"time_total": float(waits["time_total"].sum())},
             ),
             Evidence(
-                "regions", {"region": region}, {"transfer_time": transfer, "compute_time_beside": beside}
+                "regions", {"region": region}, {"transfer_time": transfer, "compute_time_beside": nearby}
             ),
         ],
     )

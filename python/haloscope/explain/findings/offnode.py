@@ -1,4 +1,4 @@
-"""Partners on other nodes, although another numbering of the ranks would bring them together."""
+"""The rule about partners on other nodes that a different placement would bring together."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import Ground
 from haloscope.profile.store import PROGRAM
 
-__all__ = ["scattered_partners"]
+__all__ = ["find_scattered_partners"]
 
-# Placed by a simple rule, so much less must leave the nodes: the best placement is better still.
+# Smallest reduction of the bytes between nodes by a simple placement. The best placement saves more.
 _LEAST_FEWER = 0.15
 _MOST_RANKS = 2048
 _PASSES = 4
 
 
-def scattered_partners(ground: Ground) -> list[Finding]:
-    """Ranks whose partners are on other nodes, though a renumbering brings them together."""
+def find_scattered_partners(ground: Ground) -> list[Finding]:
+    """Find ranks whose partners are on other nodes, although a different placement brings them together."""
     ranks = len(ground.ranks)
     hosts = {name: number for number, name in enumerate(dict.fromkeys(ground.hosts))}
     if len(hosts) < 2 or ranks <= len(hosts) or ranks > _MOST_RANKS or None in hosts:
@@ -34,19 +34,19 @@ def scattered_partners(ground: Ground) -> list[Finding]:
     bytes_sent = rows["bytes_sent"].to_numpy().astype(np.float64)
     now = np.array([hosts[host] for host in ground.hosts])
     off_now = float(bytes_sent[now[first] != now[second]].sum())
-    best = _placed(first, second, bytes_sent, now)
+    best = _place_ranks(first, second, bytes_sent, now)
     off_best = float(bytes_sent[best[first] != best[second]].sum())
     if not off_now or off_best > (1 - _LEAST_FEWER) * off_now:
         return []
     whole = float(bytes_sent.sum())
     spent = float(ground.left["p2p"].sum()) * off_now / whole
     gain = spent * (1 - off_best / off_now)
-    finding = ground.finding(
+    finding = ground.make_finding(
         "scattered_partners",
         f"{percent_text(off_now, whole)} of the bytes of messages ({bytes_text(off_now)}) go to other nodes;"
-        " with ranks"
-        f" placed by who talks to whom it would be {percent_text(off_best, whole)} or less",
-        "let haloscope place find a mapping, or reorder the ranks (MPI_Cart_create with reorder, a rankfile)",
+        f" with partners placed together it would be {percent_text(off_best, whole)} or less",
+        "find a mapping with haloscope place, or reorder the ranks (MPI_Cart_create with reorder, a"
+        " rankfile)",
         gains=(0.5 * gain, gain, max(spent, gain)),
         evidence=[
             Evidence(
@@ -62,31 +62,31 @@ def scattered_partners(ground: Ground) -> list[Finding]:
     return finding
 
 
-def _placed(first: Integers, second: Integers, weight: Floats, now: Integers) -> Integers:
-    """Return a node for each rank, as many ranks a node as now: grown rank by rank, or blocks in order."""
+def _place_ranks(first: Integers, second: Integers, weight: Floats, now: Integers) -> Integers:
+    """Return a better node per rank, with the present number of ranks per node."""
     room = np.bincount(now)
     blocks = np.repeat(np.arange(len(room)), room)
     traffic = np.zeros((len(now), len(now)))
     np.add.at(traffic, (first, second), weight)
     traffic += traffic.T
     np.fill_diagonal(traffic, 0.0)
-    grown = _grown(traffic, room)
-    candidates = [_swapped(traffic, start) for start in (blocks, grown, now)]
-    return min(candidates, key=lambda nodes: _leaving(traffic, nodes))
+    grown = _grow_nodes(traffic, room)
+    candidates = [_swap_ranks(traffic, start) for start in (blocks, grown, now)]
+    return min(candidates, key=lambda nodes: _sum_remote_bytes(traffic, nodes))
 
 
-def _leaving(traffic: Floats, nodes: Integers) -> float:
+def _sum_remote_bytes(traffic: Floats, nodes: Integers) -> float:
     return float(traffic[nodes[:, None] != nodes[None, :]].sum())
 
 
-def _grown(traffic: Floats, room: Integers) -> Integers:
-    """Fill node after node with the rank that talks most to those that are there already."""
+def _grow_nodes(traffic: Floats, room: Integers) -> Integers:
+    """Fill the nodes one after the other, each time with the rank that has most traffic with the node."""
     nodes = np.full(len(traffic), -1)
     for node, size in enumerate(room.tolist()):
         bond = np.zeros(len(traffic))
         for _ in range(size):
             free = np.flatnonzero(nodes < 0)
-            # Of equals, the one that talks least to others that are free: nothing is left in corners.
+            # Among equals, the rank with the least traffic to free ranks, so that no isolated ranks remain.
             outside = traffic[np.ix_(free, free)].sum(axis=1)
             chosen = free[np.lexsort((outside, -bond[free]))[0]]
             nodes[chosen] = node
@@ -94,24 +94,24 @@ def _grown(traffic: Floats, room: Integers) -> Integers:
     return nodes
 
 
-def _swapped(traffic: Floats, start: Integers) -> Integers:
-    """Swap two ranks where fewer bytes leave the nodes then, as long as that helps."""
+def _swap_ranks(traffic: Floats, start: Integers) -> Integers:
+    """Swap pairs of ranks while that reduces the bytes between nodes."""
     nodes: Integers = start.copy()
     bonds = traffic @ np.eye(int(start.max()) + 1)[nodes]
     ranks, least = np.arange(len(nodes)), 1e-9 * max(float(traffic.sum()), 1.0)
     for _ in range(_PASSES):
         changed = False
         for rank in range(len(nodes)):
-            here = nodes[rank]
-            there = bonds[rank, nodes] - bonds[rank, here]
-            back = bonds[ranks, here] - bonds[ranks, nodes]
-            fewer = np.where(nodes != here, there + back - 2 * traffic[rank], 0.0)
+            node = nodes[rank]
+            gained = bonds[rank, nodes] - bonds[rank, node]
+            returned = bonds[ranks, node] - bonds[ranks, nodes]
+            fewer = np.where(nodes != node, gained + returned - 2 * traffic[rank], 0.0)
             other = int(np.argmax(fewer))
             if fewer[other] > least:
                 moved = traffic[:, rank] - traffic[:, other]
-                bonds[:, here] -= moved
+                bonds[:, node] -= moved
                 bonds[:, nodes[other]] += moved
-                nodes[rank], nodes[other] = nodes[other], here
+                nodes[rank], nodes[other] = nodes[other], node
                 changed = True
         if not changed:
             break

@@ -1,4 +1,4 @@
-"""Data of a GPU that go through the host, although MPI is handed them right after."""
+"""The rule about GPU data that are copied to the host and then sent by MPI."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from haloscope.base.units import bytes_text, percent_text, time_text
 from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import Ground, place_text
 
-__all__ = ["host_staging"]
+__all__ = ["find_host_staging"]
 
-# A device's buffers have to be moved all the same: not all of the copies' time is to be gained.
+# The buffers have to be moved in any case, so not all of the copying time can be saved.
 _LEAST_PART = 0.5
 
 
-def host_staging(ground: Ground) -> list[Finding]:
-    """Copies to the host of what MPI sends from there.
+def find_host_staging(ground: Ground) -> list[Finding]:
+    """Find copies to the host of data that MPI sends from there.
 
-    Only bytes that a copy put where a send then began are counted, so a program that copies results to the
-    host to write them has none.
+    Only bytes in memory from which a send then began are counted, so copies of results for output are not.
     """
     names = ("device_copy_bytes", "device_copy_time", "staged_bytes")
     rows = ground.table("ranks").select("own", *(pl.col(name).fill_null(0) for name in names))
@@ -28,12 +27,12 @@ def host_staging(ground: Ground) -> list[Finding]:
     by_region = rows.group_by("own").agg(pl.col("staged_bytes").sum()).sort("staged_bytes", descending=True)
     region = str(by_region["own"][0])
     gain = time * min(staged / copied, 1.0) / len(ground.ranks)
-    return ground.finding(
+    return ground.make_finding(
         "host_staging",
-        f"{bytes_text(staged)} of a GPU's data are copied to the host before MPI sends them, most in"
-        f" {place_text(region)}: {percent_text(staged / copied, 1.0)} of what is copied, which takes"
-        f" {time_text(gain)} of a mean rank",
-        "hand MPI the device's own buffers, if it is built for that, or copy one part while another is sent",
+        f"{bytes_text(staged)} of GPU data are copied to the host before MPI sends them, most of them in"
+        f" {place_text(region)}: {percent_text(staged / copied, 1.0)} of all copied bytes, which"
+        f" takes {time_text(gain)} per rank on average",
+        "pass device buffers to MPI, if it supports them, or copy one part while the previous one is sent",
         gains=(_LEAST_PART * gain, gain, gain),
         region=region,
         evidence=[

@@ -1,4 +1,4 @@
-"""Findings as people read them."""
+"""Findings as text for a terminal."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ __all__ = ["finding_line", "finding_lines"]
 
 
 def finding_line(finding: Finding) -> str:
-    """Return a finding in one line, as the summary of a run has it."""
+    """Return a finding in one line, for the summary of a run."""
     gain = f"{percent_text(finding.share, 1.0)} of the run: " if finding.gain else ""
     return printable(f"finding: {gain}{finding.sentence}")
 
 
 def finding_lines(found: Sequence[Finding], path: Path, *, is_crowded: bool = False) -> list[str]:
-    """Return findings for a terminal: what, what it brings, what to do, and where to look.
+    """Return findings for a terminal: sentence, gain, remedy, and the command that shows the evidence.
 
-    `is_crowded`: there are more ranks than CPUs.
+    Args:
+        found: The findings.
+        path: The profile, for the command that shows the evidence.
+        is_crowded: Whether there are more ranks than CPUs.
     """
     if not found:
-        told = " (more ranks than CPUs: they take turns, which is no finding)" if is_crowded else ""
-        return [f"no findings: no rule explains 2 % of the run's time{told}"]
+        note = " (more ranks than CPUs: ranks share CPUs, which is not a finding)" if is_crowded else ""
+        return [f"no findings: no rule explains 2 % of the run time{note}"]
     lines = []
     for number, finding in enumerate(found, 1):
         lines.append(printable(f"{number}. {finding.rule}: {finding.sentence}"))
@@ -36,11 +39,11 @@ def finding_lines(found: Sequence[Finding], path: Path, *, is_crowded: bool = Fa
                 f" {time_text(finding.gain_high)}]"
                 f" of this run, {percent_text(finding.share, 1.0)}"
             )
-        lines += [printable(f"   do:   {finding.remedy}"), f"   look: {_look(finding, path)}"]
+        lines += [printable(f"   do:   {finding.remedy}"), f"   look: {_show_command(finding, path)}"]
     return lines
 
 
-def _look(finding: Finding, path: Path) -> str:
+def _show_command(finding: Finding, path: Path) -> str:
     first = finding.evidence[0]
     words = ["haloscope", "show", str(path), "--table", first.table]
     if "region" in first.rows:

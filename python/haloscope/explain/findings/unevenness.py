@@ -1,4 +1,4 @@
-"""Uneven computing: ranks that share a CPU, a place that is slow, or work that is not shared out evenly."""
+"""Rules about uneven computing: ranks that share a CPU, a slow host or rank, and uneven work."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import polars as pl
 
 from haloscope.base.arrays import Flags, Floats
 from haloscope.base.errors import printable
-from haloscope.base.units import percent_text, ranks_text, time_text
-from haloscope.explain.findings.alike import doubt, find_repeated_excess, unsteadiness
+from haloscope.base.units import noun_text, percent_text, ranks_text, time_text
+from haloscope.explain.findings.alike import estimate_doubt, estimate_unsteadiness, find_repeated_excess
 from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import FAMILIES, Ground, place_text
 from haloscope.profile.tables import numbers_of
 
-__all__ = ["imbalance", "shared_cpu", "slow_place"]
+__all__ = ["find_imbalance", "find_shared_cpus", "find_slow_places"]
 
-# Of the run: what a region's excess must be for it to count.
+# Smallest excess of a region that counts, as a share of the run.
 _LEAST_EXCESS = 0.01
-# A place is slow if it is slower by so much, in each region that has such a share of the computing.
+# Smallest slowdown of a slow host or rank, in each region with at least this share of the computing.
 _LEAST_SLOWDOWN, _LEAST_REGION = 1.08, 0.05
-_NO_TIME = 1e-12  # s: who computes for less in a region does nothing there
-# Slowdowns of one place, and ranks of one kind, differ by so much at most (of 1).
+_NO_TIME = 1e-12  # s: a rank that computes for less in a region does not work there
+# Largest relative difference of the slowdowns of one host or rank, and between its ranks.
 _ALIKE = 0.08
-# Waiting is for those who compute longer if at least so much of what would be waited for them is there.
+# Blame imbalance only if at least this share of the predicted waiting was observed.
 _SEEN = 0.7
 
 
-def shared_cpu(ground: Ground) -> list[Finding]:
-    """Ranks of a host that are bound to fewer CPUs than they are."""
+def find_shared_cpus(ground: Ground) -> list[Finding]:
+    """Find ranks of a host that are bound to fewer CPUs than ranks."""
     rows = ground.profile.table("binding").drop_nulls("cpus")
     groups = rows.group_by("host", "cpus").agg(pl.col("rank").sort()).filter(pl.col("rank").list.len() > 1)
     found = []
@@ -44,36 +44,36 @@ def shared_cpu(ground: Ground) -> list[Finding]:
             continue
         slowed = float(ground.computing[np.isin(ground.ranks, ranks)].sum(axis=1).mean())
         gain = slowed * (1 - len(numbers) / len(ranks))
-        finding = ground.finding(
+        finding = ground.make_finding(
             "shared_cpu",
-            f"{ranks_text(ranks)} on {printable(host)} are bound to CPU{'s' * (len(numbers) > 1)} {cpus}:"
-            f" they take turns on it, while they compute for {time_text(slowed)}",
-            "bind each rank to a CPU of its own (mpiexec --bind-to core, srun --cpu-bind=cores)",
+            f"{ranks_text(ranks)} on {printable(host)} are bound to {'CPU' if len(numbers) == 1 else 'CPUs'}"
+            f" {cpus} and alternate there while they compute for {time_text(slowed)}",
+            "bind each rank to its own CPU (mpiexec --bind-to core, srun --cpu-bind=cores)",
             gains=(0.5 * gain, gain, ground.run_time * (1 - len(numbers) / len(ranks))),
             ranks=ranks,
             evidence=[Evidence("binding", {"rank": ranks}, {"cpus": len(numbers), "ranks": len(ranks)})],
         )
         found += finding
     if found:
-        # What waits for a CPU seems to compute, or to be late: nothing can be said of either.
+        # A rank that waits for a CPU appears to compute or to be late, so neither can be judged.
         ground.give_up_waiting()
     return found
 
 
-def slow_place(ground: Ground) -> list[Finding]:
-    """One host, or one rank, that computes longer by the same factor in every region."""
-    slow = _slowest_place(ground)
+def find_slow_places(ground: Ground) -> list[Finding]:
+    """Find one host, or one rank, that computes longer by the same factor in every region."""
+    slow = _find_slowest(ground)
     if slow is None:
         return []
     ranks = [rank for rank, is_in in zip(ground.ranks, slow.rows, strict=True) if is_in]
     totals = ground.computing.sum(axis=1)
     others = float(np.median(totals[~slow.rows]))
     as_work = float(totals.max() - totals.mean())
-    gain = min(float(totals[slow.rows].max()) - others, float(_waits(ground)[~slow.rows].mean()))
+    gain = min(float(totals[slow.rows].max()) - others, float(_sum_waits(ground)[~slow.rows].mean()))
     sure = find_repeated_excess(ground, slow.rows, np.ones(len(ground.regions), dtype=np.bool_))
     low = min(as_work, gain)
-    low = low - doubt(ground, totals, len(ranks)) if sure is None else min(low, sure)
-    what = f"host {printable(slow.host)} ({ranks_text(ranks)})" if slow.host else ranks_text(ranks)
+    low = low - estimate_doubt(ground, totals, len(ranks)) if sure is None else min(low, sure)
+    name = f"host {printable(slow.host)} ({ranks_text(ranks)})" if slow.host else ranks_text(ranks)
     many = len(slow.regions)
     where = f"all {many} regions that compute" if many > 1 else place_text(slow.regions[0][0])
     evidence = [
@@ -82,25 +82,25 @@ def slow_place(ground: Ground) -> list[Finding]:
         )
         for region, mine, theirs in slow.regions[:4]
     ]
-    finding = ground.finding(
+    finding = ground.make_finding(
         "slow_place",
-        f"{what} computes {slow.factor:.2f} times as long as the others in {where}:"
-        f" the {'host' if slow.host else 'core'} is slow, or has more of all work; the others wait",
-        "look what takes its time (haloscope bench noise, other programs, clock speed), leave it out, or give"
-        " it less work",
+        f"{name} computes {slow.factor:.2f} times as long as the others in {where}; the others wait. Either"
+        f" the {'host' if slow.host else 'core'} is slow, or it has more work in all of them",
+        "find the cause (haloscope bench noise, other programs, clock speed), do not use it, or give it less"
+        " work",
         gains=(low, gain, max(gain, float(totals.max() - totals.min()))),
         ranks=ranks,
         evidence=evidence,
     )
     if finding:
-        _explain(ground, totals.max() - totals)
+        _subtract_waits(ground, totals.max() - totals)
         for computing in (ground.computing, *ground.again):
             computing[slow.rows] /= slow.factor
     return finding
 
 
-def imbalance(ground: Ground) -> list[Finding]:
-    """Some ranks compute longer in a region than others, which wait for them."""
+def find_imbalance(ground: Ground) -> list[Finding]:
+    """Find regions in which some ranks compute longer than the others, which wait for them."""
     computing, found = ground.computing, []
     if len(computing) < 2:
         return []
@@ -108,43 +108,46 @@ def imbalance(ground: Ground) -> list[Finding]:
     counts = excess >= _LEAST_EXCESS * ground.run_time
     if not counts.any():
         return []
-    scale = _scale(ground, excess, counts)
+    scale = _waited_share(ground, excess, counts)
     slowest = np.argmax(computing, axis=0)
-    for place in dict.fromkeys(slowest[counts].tolist()):
-        mine = counts & (slowest == place)
+    for row in dict.fromkeys(slowest[counts].tolist()):
+        mine = counts & (slowest == row)
         gain = float(scale * excess[mine].sum())
         most = max(float((computing.max(axis=0) - computing.min(axis=0))[mine].sum()) * scale, gain)
-        sure = find_repeated_excess(ground, np.arange(len(computing)) == place, mine)
+        sure = find_repeated_excess(ground, np.arange(len(computing)) == row, mine)
         if sure is None:
-            chance = doubt(ground, computing[:, mine].sum(axis=1))
-            low = gain - max(0.2 * gain, math.hypot(unsteadiness(ground, place) * gain, chance))
+            chance = estimate_doubt(ground, computing[:, mine].sum(axis=1))
+            low = gain - max(0.2 * gain, math.hypot(estimate_unsteadiness(ground, row) * gain, chance))
         else:
             low = min(0.8 * gain, scale * sure)
-        found += _unbalanced(ground, place, mine, (low, gain, most))
+        found += _make_imbalance_finding(ground, row, mine, (low, gain, most))
     if found:
-        _explain(ground, _awaited(ground, counts, scale))
+        _subtract_waits(ground, _predict_waits(ground, counts, scale))
     return found
 
 
-def _unbalanced(ground: Ground, place: int, mine: Flags, gains: tuple[float, float, float]) -> list[Finding]:
-    """Return the finding about the regions in which one rank computes longest."""
+def _make_imbalance_finding(
+    ground: Ground, row: int, mine: Flags, gains: tuple[float, float, float]
+) -> list[Finding]:
+    """Return the finding about the regions in which one rank computes longest; `row` is its row."""
     computing = ground.computing
     excess = (computing.max(axis=0) - computing.mean(axis=0)) * mine
     worst = int(np.argmax(excess))
     region = ground.regions[worst]
     times = computing[:, mine].sum(axis=1)
-    mean, most = float(times.mean()), float(times[place])
+    mean, most = float(times.mean()), float(times[row])
     ranks = [rank for rank, time in zip(ground.ranks, times, strict=True) if time > (mean + most) / 2]
     many = int(mine.sum())
-    where = place_text(region) + (f" and {many - 1} more region{'s' * (many > 2)}" if many > 1 else "")
-    waits = float(np.delete(ground.waiting.sum(axis=1), place).mean())
-    at = ground.waiting_function(np.array(ground.ranks) != ground.ranks[place])
-    return ground.finding(
+    where = place_text(region) + (f" and {noun_text(many - 1, 'more region')}" if many > 1 else "")
+    waits = float(np.delete(ground.waiting.sum(axis=1), row).mean())
+    function = ground.find_waiting_function(np.array(ground.ranks) != ground.ranks[row])
+    return ground.make_finding(
         "imbalance",
-        f"{ranks_text(ranks)} compute{'s' * (len(ranks) == 1)} {percent_text(most - mean, mean)} longer than"
-        f" the mean of all ranks in {where} ({time_text(most)} against {time_text(mean)}); the others wait"
-        f"{f', mostly in {at}' if at else ''}{_agreeing(ground)}",
-        f"share out the work of {place_text(region)} evenly; if it is even, that core is slow:"
+        f"{ranks_text(ranks)} {'computes' if len(ranks) == 1 else 'compute'}"
+        f" {percent_text(most - mean, mean)} longer than the mean of all ranks in {where}"
+        f" ({time_text(most)}, mean {time_text(mean)}); the others wait"
+        f"{f', mostly in {function}' if function else ''}{_agreement_text(ground)}",
+        f"distribute the work of {place_text(region)} evenly; if it is even, the core is slow: check it with"
         " haloscope bench noise",
         gains=gains,
         region=region,
@@ -159,43 +162,43 @@ def _unbalanced(ground: Ground, place: int, mine: Flags, gains: tuple[float, flo
     )
 
 
-def _agreeing(ground: Ground) -> str:
-    return f"; {len(ground.again)} other runs agree" if len(ground.again) > 1 else ""
+def _agreement_text(ground: Ground) -> str:
+    return f"; {len(ground.again)} repeated runs agree" if len(ground.again) > 1 else ""
 
 
-def _scale(ground: Ground, excess: Floats, counts: Flags) -> float:
-    """Return which part of the regions' excesses is waited for.
+def _waited_share(ground: Ground, excess: Floats, counts: Flags) -> float:
+    """Return the share of the regions' excesses for which other ranks wait.
 
-    All of it if ranks wait for each other between regions; else what one rank has too much in one makes up
-    for what another has in the next. How much is waited tells.
+    It is 1 if ranks wait for each other between regions. Otherwise the excess of one rank in one region
+    compensates that of a different rank in the next. The observed waiting decides between the two.
     """
     computing = ground.computing
     totals = computing.sum(axis=1)
     together = float(excess[counts].sum())
     apart = float(totals.max() - totals.mean())
     awaited = (computing.max(axis=0) - computing)[:, counts].sum(axis=1)
-    waited = _waits(ground)
+    waited = _sum_waits(ground)
     waits = awaited > _LEAST_EXCESS * ground.run_time
     seen = float((waited[waits] / awaited[waits]).min(initial=1.0))
     explained = together * min(seen, 1.0) if seen >= _SEEN else apart
     return min(max(explained, min(apart, together)), float(waited.mean())) / together
 
 
-def _waits(ground: Ground) -> Floats:
-    """Return how long each rank waits (s), also at the end for others to come to MPI_Finalize."""
+def _sum_waits(ground: Ground) -> Floats:
+    """Return the waiting time per rank (s), including that in MPI_Finalize."""
     ends = ground.run_time - ground.time_of_ranks
     waits: Floats = ground.waiting.sum(axis=1) + ground.polled.sum(axis=1) + ends
     return waits
 
 
-def _awaited(ground: Ground, counts: Flags, scale: float) -> Floats:
+def _predict_waits(ground: Ground, counts: Flags, scale: float) -> Floats:
     computing = ground.computing
     awaited: Floats = scale * (computing.max(axis=0) - computing)[:, counts].sum(axis=1)
     return awaited
 
 
-def _explain(ground: Ground, awaited: Floats) -> None:
-    """Take what ranks wait for others (s, one each) off what is left, where they wait longer than others."""
+def _subtract_waits(ground: Ground, awaited: Floats) -> None:
+    """Subtract waiting for slower ranks (s, per rank) from the unexplained time."""
     more = {family: ground.mpi[family] - ground.mpi[family].min(axis=0) for family in FAMILIES}
     whole = sum((matrix.sum(axis=1) for matrix in more.values()), np.zeros(len(ground.ranks)))
     shares = np.minimum(1.0, awaited / np.maximum(whole, 1e-12))
@@ -205,14 +208,14 @@ def _explain(ground: Ground, awaited: Floats) -> None:
         ground.uneven[family] += explained
         ground.left[family] -= explained
         rest -= float(explained.sum())
-    # What waits alike on all ranks, as in turns, has the rest.
+    # The rest is waiting that is equal on all ranks, as if they wait alternately.
     for family in FAMILIES:
         rest -= ground.take_anywhere(family, rest)
 
 
 @dataclass(frozen=True)
 class _Slow:
-    """The ranks of a place (rows of the matrices), its host if it is a whole one, and how slow it is."""
+    """A slow host or rank: rows of its ranks in the matrices, name if it is a host, slowdown, evidence."""
 
     rows: Flags
     host: str | None
@@ -220,7 +223,7 @@ class _Slow:
     regions: list[tuple[str, float, float]]
 
 
-def _places(ground: Ground) -> Iterator[tuple[Flags, str | None]]:
+def _list_candidates(ground: Ground) -> Iterator[tuple[Flags, str | None]]:
     hosts = np.array([host or "" for host in ground.hosts])
     names = sorted(set(hosts.tolist()))
     if len(names) > 1:
@@ -230,18 +233,18 @@ def _places(ground: Ground) -> Iterator[tuple[Flags, str | None]]:
     yield np.arange(len(ground.ranks)) == slowest, None
 
 
-def _slowest_place(ground: Ground) -> _Slow | None:
-    found = [slow for rows, host in _places(ground) if (slow := _slow(ground, rows, host))]
+def _find_slowest(ground: Ground) -> _Slow | None:
+    found = [slow for rows, host in _list_candidates(ground) if (slow := _rate_slowness(ground, rows, host))]
     return max(found, key=lambda slow: (slow.factor, slow.host is not None), default=None)
 
 
-def _slow(ground: Ground, rows: Flags, host: str | None) -> _Slow | None:
-    """Return by how much a place is slow; None if it is not, or not everywhere alike."""
+def _rate_slowness(ground: Ground, rows: Flags, host: str | None) -> _Slow | None:
+    """Return the slowdown of a host or rank; None if it is not slow, or not equally slow in all regions."""
     computing = ground.computing
     if rows.all() or not computing.any():
         return None
     relevant = np.flatnonzero(computing.mean(axis=0) >= _LEAST_REGION * computing.sum(axis=1).mean())
-    # Of one rank in one region nobody can say that it is not the work.
+    # For one rank in one region the work cannot be excluded as the cause.
     if not len(relevant) or (len(relevant) < 2 and (host is None or rows.sum() < 2)):
         return None
     mine, theirs = computing[rows][:, relevant], computing[~rows][:, relevant]
@@ -254,7 +257,7 @@ def _slow(ground: Ground, rows: Flags, host: str | None) -> _Slow | None:
     if whole < _LEAST_SLOWDOWN or spread >= whole - 1 or not is_alike:
         return None
     regions = [
-        (ground.regions[place], float(mine[:, i].mean()), float(theirs[:, i].mean()))
-        for i, place in enumerate(relevant.tolist())
+        (ground.regions[column], float(mine[:, i].mean()), float(theirs[:, i].mean()))
+        for i, column in enumerate(relevant.tolist())
     ]
     return _Slow(rows, host, whole, regions)
