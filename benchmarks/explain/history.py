@@ -113,7 +113,7 @@ def read(runs: int) -> None:
 def judge(years: int) -> None:
     suspects = alarms = 0
     for seed in range(years):
-        hosts = explain.suspect_hosts(year(seed, 2000, 40))
+        hosts = explain.find_suspect_hosts(year(seed, 2000, 40))
         suspects += bool(hosts["suspect"].any())
         alarms += bool((hosts["p_value"] <= FALSE_ALARMS).any())
     report("years with a suspect host, all alike", suspects / years, FALSE_ALARMS, "of 1")
@@ -121,7 +121,7 @@ def judge(years: int) -> None:
     for by in SLOW:
         found = covered = others = 0
         for seed in range(years // 4):
-            hosts = explain.suspect_hosts(year(seed, 2000, 40, slow={7: by}))
+            hosts = explain.find_suspect_hosts(year(seed, 2000, 40, slow={7: by}))
             slow = hosts.row(by_predicate=pl.col("host") == "n007", named=True)
             found += slow["suspect"]
             covered += slow["slowdown_low"] <= by <= slow["slowdown_high"]

@@ -90,7 +90,7 @@ def share_of_sets(runs: pl.DataFrame, sets: int, turns: tuple[int, int], wanted:
     """Return the share of sets whose suspects are those wanted; None: any at all."""
     count = 0
     for number in range(sets):
-        hosts = explain.suspect_hosts(drawn(runs, random.Random(number), turns))
+        hosts = explain.find_suspect_hosts(drawn(runs, random.Random(number), turns))
         named = hosts.filter(pl.col("suspect"))["host"].to_list()
         count += bool(named) if wanted is None else named == wanted
     return count / sets
@@ -123,7 +123,7 @@ def measure(rounds: int, sets: int, slower: float) -> None:
     with tempfile.TemporaryDirectory() as name:
         runs = record(Path(name), programs, rounds, slower / (1 + slower))
         assert len(runs) == 3 * rounds * len(programs)
-        hosts = explain.suspect_hosts(runs.filter(pl.col("turn") != 1))
+        hosts = explain.find_suspect_hosts(runs.filter(pl.col("turn") != 1))
         print(
             hosts.select(
                 "host", "observations", "slowdown", "slowdown_low", "slowdown_high", "p_value", "suspect"

@@ -89,7 +89,7 @@ def shown(profile: Profile) -> dict[str, str]:
         assert stream not in reports
         reports[stream] = text
 
-    explain.as_caliper(profile, keep)
+    explain.write_caliper_outputs(profile, keep)
     return reports
 
 
@@ -237,9 +237,9 @@ def test_what_is_no_file_of_caliper_is_not_written(
     profile = read(marked_draft(asked))
     before = sorted(tmp_path.iterdir())
     monkeypatch.chdir(tmp_path)
-    (remark,) = explain.as_caliper(profile, lambda _text, _stream: None)
+    (remark,) = explain.write_caliper_outputs(profile, lambda _text, _stream: None)
     option = asked.partition("(")[2].rstrip(")")
-    assert remark == f"caliper.config: spot with {option} is not written; name a file.cali"
+    assert remark == f"caliper.config: spot with {option} is not supported; give a file with the suffix .cali"
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -250,9 +250,9 @@ def test_where_files_of_caliper_are_written(
     (tmp_path / "folder").mkdir()
     profile = read(marked_draft("runtime-profile,hatchet-region-profile(outdir=folder,output=F.cali)"))
     monkeypatch.chdir(tmp_path)
-    remarks = explain.as_caliper(profile, lambda _text, _stream: None)
+    remarks = explain.write_caliper_outputs(profile, lambda _text, _stream: None)
     places = [profile.path.with_suffix(".cali"), Path("folder", "F.cali")]
-    assert remarks == [f"{place}: 4 records, as Caliper was asked for" for place in places]
+    assert remarks == [f"{place}: 4 records, as configured for Caliper" for place in places]
     assert all(place.is_file() for place in places)
 
 
@@ -263,7 +263,9 @@ def test_what_was_asked_for_is_written(read: Read, tmp_path: Path, monkeypatch: 
         draft({"metadata": {"caliper.config": asked}}, paths=path_rows("a"), ranks=in_regions(p1=(1, 1, 0)))
     )
     reports: list[tuple[str, str]] = []
-    remarks = explain.as_caliper(profile, lambda text, stream: reports.append((text.split()[0], stream)))
+    remarks = explain.write_caliper_outputs(
+        profile, lambda text, stream: reports.append((text.split()[0], stream))
+    )
     assert reports == [("Path", "stderr")]
     assert (tmp_path / "F.cali").is_file()
     assert (tmp_path / "r.txt").read_text("utf-8").startswith("Function")
@@ -274,4 +276,4 @@ def test_what_was_asked_for_is_written(read: Read, tmp_path: Path, monkeypatch: 
         "no/F.cali",
     ]
     plain = read(draft(paths=path_rows("a"), ranks=in_regions(p1=(1, 1, 0))))
-    assert explain.as_caliper(plain, lambda _text, _stream: None) == []
+    assert explain.write_caliper_outputs(plain, lambda _text, _stream: None) == []

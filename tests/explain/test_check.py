@@ -80,8 +80,8 @@ def test_learned_rules_are_all_that_the_run_did(rules: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"messages": 401}, "sends_total is 401, not 400"),
-        ({"size": 4600}, "bytes_sent_total is 1840000, not 1843200"),
+        ({"messages": 401}, "sends_total is 401, expected 400"),
+        ({"size": 4600}, "bytes_sent_total is 1840000, expected 1843200"),
     ],
 )
 def test_one_message_more_fails(rules: Path, write: Write, change: dict[str, int], words: str) -> None:
@@ -105,8 +105,8 @@ def test_calls_that_are_alike_but_for_their_memory_are_rules_of_their_own(
     assert haloscope.check(write("alike", on_device=300), rules).failures == []
     failed = haloscope.check(write("moved", on_device=0), rules)
     assert {verdict.text.split(": ")[1] for verdict in failed.failures} == {
-        "memory MPI_Isend of device memory is 0, not 300",
-        "memory p2p of 4608 B of device memory is 0, not 300",
+        "memory MPI_Isend of device memory is 0, expected 300",
+        "memory p2p of 4608 B of device memory is 0, expected 300",
     }
     # A recorder that did not tell memory has broken no rule, and kept none.
     unknown = haloscope.check(write("older"), rules)
@@ -134,7 +134,7 @@ def test_limits_and_regions_that_are_not_there(tmp_path: Path, write: Write) -> 
         assert haloscope.check(run, rules).exit_status == status, limit
     rules.write_text(text.replace("solve/halo", "gone") + "1")
     (failure,) = haloscope.check(run, rules).failures
-    assert failure.text == "gone: is not there"
+    assert failure.text == "gone: is missing"
     rules.write_text(f'{HEAD}[regions."<program>".regions]\nranks = 2\n')
     assert "solve: is a new region" in {verdict.text for verdict in haloscope.check(run, rules).failures}
 
@@ -152,7 +152,7 @@ def test_a_slow_time_fails_only_if_it_is_slow_again(rules: Path, write: Write) -
     assert (once.exit_status, once.again) == (0, 5)
     for_good = haloscope.check(slow, rules, again=again(2, slower=1.3))
     assert for_good.exit_status == 3
-    assert "by 5 runs again" in for_good.failures[0].text
+    assert "in 5 repeated runs" in for_good.failures[0].text
 
 
 def test_a_time_limit(tmp_path: Path, write: Write) -> None:
@@ -212,7 +212,7 @@ def checked(folder: Path, learned: list[float], again: list[float], slower: floa
 
 
 def test_what_disturbs_some_runs_hides_no_slowdown(tmp_path: Path) -> None:
-    """Times of real runs have a floor and a tail: the quicker half tells what the mean cannot."""
+    """Times of real runs have a floor and a tail: the faster half detects what the mean cannot."""
     random = np.random.default_rng(3)
 
     def times(slower: float) -> list[float]:
@@ -223,7 +223,7 @@ def test_what_disturbs_some_runs_hides_no_slowdown(tmp_path: Path) -> None:
         learned = times(1.0)
         failures = checked(tmp_path, learned, times(1.1)).failures
         found += bool(failures)
-        by_means += bool(failures) and "quicker half" not in failures[0].text
+        by_means += bool(failures) and "faster half" not in failures[0].text
     assert found >= 3 > by_means
     assert not any(checked(tmp_path, times(1.0), times(1.0), 1e-9).failures for _ in range(2))
 
@@ -281,7 +281,7 @@ def test_bad_input(tmp_path: Path, rules: Path, write: Write) -> None:
         haloscope.check(write("sweep", program="sweep"), rules)
     with pytest.raises(ProfileError, match="has 4 ranks, but the rules are for 2"):
         haloscope.check(write("four", ranks=4), rules)
-    with pytest.raises(ProfileError, match="the run is not whole"):
+    with pytest.raises(ProfileError, match="the run is incomplete"):
         haloscope.check(write("part", partial=True, missing_ranks=[1]), rules)
     with pytest.raises(UsageError, match="repetitions of one run"):
         haloscope.learn_rules([write("a"), write("b", program="b")])
@@ -316,7 +316,7 @@ def test_bad_rules_are_one_line(tmp_path: Path, write: Write, text: str, words: 
         haloscope.check(write("run"), path)
     assert words in str(caught.value)
     assert str(caught.value).startswith(f"{path}: ")
-    with pytest.raises(UsageError, match="is no text"):
+    with pytest.raises(UsageError, match="is not text"):
         haloscope.check(write("run"), write("rules"))
     with pytest.raises(UsageError, match="No such file"):
         haloscope.check(write("run"), tmp_path / "nothing.toml")

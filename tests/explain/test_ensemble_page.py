@@ -60,8 +60,8 @@ def test_the_page(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator("body img, body b").count() == 0
     assert page.locator("#runs tbody tr").count() == 10
-    assert "one rank, so there is nobody to talk to" in page.locator("#warnings").inner_text()
-    assert "on 160 ranks (10 times as many)" in page.locator("#answer").inner_text()
+    assert "one rank, so there is no communication" in page.locator("#warnings").inner_text()
+    assert "on 160 ranks (10 times the largest run)" in page.locator("#answer").inner_text()
     frame = ensembles.totals(haloscope.open_all(runs)).frame
     shown = page.locator("#totals tbody tr td:nth-child(5)").all_inner_texts()
     assert shown == [str(round(sends)) for sends in frame["sends"]]
@@ -82,7 +82,7 @@ def test_against_what_the_program_said(runs: list[Path], tmp_path: Path) -> None
     figures = {figure["title"]: figure for figure in data["regions"][0]["sections"][0]["figures"]}
     lines = figures["Time a rank"]["traces"]
     assert sorted({x for line in lines for x in line["x"]}) == [0, 8, 16, 24, 32]
-    with pytest.raises(UsageError, match="no run says anything of 'ny'"):
+    with pytest.raises(UsageError, match="no run has the column 'ny'"):
         haloscope.report(runs, tmp_path / "page.html", against="ny")
 
 
@@ -98,9 +98,9 @@ def test_the_page_goes_on_without_what_cannot_be_read(runs: list[Path], tmp_path
     notes = page_data(page)["notes"]
     for part in (
         f"left out: {bad}: the profile is damaged",
-        f"left out of all figures: {lacking}: 1 of 2 ranks lack",
+        f"left out of all figures: {lacking}: 1 of 2 ranks are missing",
         "runs of different programs: ",
-        f"no message and no collective: {silent}",
+        f"no messages and no collectives: {silent}",
     ):
         assert sum(note.startswith(part) for note in notes) == 1, notes
     before = page.read_bytes()

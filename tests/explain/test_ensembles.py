@@ -143,7 +143,7 @@ def test_quantities_against_ranks_and_against_what_runs_say(tmp_path: Path) -> N
     assert rate["mean"][0] == pytest.approx((300 / 8.0 + 300 / 8.5) / 2)
     with pytest.raises(UsageError, match="no quantity 'speed'"):
         ensembles.over(ensemble, "speed")
-    with pytest.raises(UsageError, match="no run says anything of 'nx'"):
+    with pytest.raises(UsageError, match="no run has the column 'nx'"):
         ensembles.over(ensemble, against="nx")
 
 
@@ -169,7 +169,7 @@ def test_shares_of_time_sum_to_all_of_it(runs: list[Path]) -> None:
 
 
 def test_a_name_at_several_places_asks_for_a_path(runs: list[Path]) -> None:
-    with pytest.raises(UsageError, match="several places: solve/level 0/halo, "):
+    with pytest.raises(UsageError, match="several regions: solve/level 0/halo, "):
         ensembles.shares(haloscope.open_all(runs), "halo")
 
 
@@ -324,7 +324,7 @@ def test_runs_of_several_cases_are_not_silently_repetitions(tmp_path: Path) -> N
             hosts = process_rows(*"a" * ranks)
             made = draft(info, paths=path_rows(), processes=hosts, ranks=rows)
             made.write(tmp_path / f"{ranks}-{size}.halo")
-    told = "taken for repetitions: runs of one run_ranks that differ in nx; see --by"
+    told = "treated as repetitions: runs of equal run_ranks that differ in nx; see --by"
     assert told in notes_of(tmp_path)
     assert told not in notes_of(tmp_path, by="nx")
 

@@ -134,8 +134,8 @@ def test_what_would_wait_for_ever_is_left_out_and_told(tmp_path: Path) -> None:
         script.collective(script.call(rank, "MPI_Barrier", 30, 40), "MPI_Barrier", 0)
     told = write(TracedProfile(script.trace()), tmp_path / "goal")
     assert [line.split(":")[0] for line in told] == [
-        "2 parts in collectives are left out",
-        "2 sends and receives are left out",
+        "2 parts of collectives left out",
+        "2 sends and receives left out",
     ]
     assert finish_times(read_goal(tmp_path / "goal"), 0) == [20, 20, 0]
 

@@ -148,9 +148,9 @@ def test_what_has_no_place_is_left_out_and_told(tmp_path: Path) -> None:
     trace = script.trace()
     told = write(TracedProfile(trace), tmp_path / "again")
     assert [line.split(":")[0] for line in told] == [
-        "2 messages are left out",
-        "1 collectives are left out",
-        "17 events of 1 ranks were lost while they were recorded",
+        "2 messages left out",
+        "1 collective left out",
+        "17 events of 1 rank lost during recording",
     ]
     found = written(trace, tmp_path / "run")
     kinds = Counter(event["type"] for events in found["events"] for event in events)

@@ -169,18 +169,18 @@ def runs(seed: int, slow: float = 0.0, hosts: int = 12, count: int = 400) -> pl.
 
 
 def test_a_slow_host_is_found() -> None:
-    table = explain.suspect_hosts(runs(1, slow=0.1))
+    table = explain.find_suspect_hosts(runs(1, slow=0.1))
     assert table.filter(pl.col("suspect"))["host"].to_list() == ["n3"]
     row = table.row(0, named=True)
     assert row["slowdown_low"] <= 0.1 <= row["slowdown_high"]
     assert row["slowdown_low"] <= row["slowdown"] <= row["slowdown_high"]
-    (sentence,) = explain.suspect_sentences(table)
+    (sentence,) = explain.describe_suspect_hosts(table)
     assert sentence.startswith("n3 computes")
 
 
 def test_false_alarms_are_rare() -> None:
     # 5 % of 20: more than 3 would come with a probability of 2 %.
-    tables = [explain.suspect_hosts(runs(seed, count=200)) for seed in range(20)]
+    tables = [explain.find_suspect_hosts(runs(seed, count=200)) for seed in range(20)]
     assert sum(bool((table["p_value"] <= 0.05).any()) for table in tables) <= 3
     assert all(len(table) == 12 for table in tables)
 
@@ -213,22 +213,22 @@ def two_hosts(seed: int, slow: float = 0.0) -> pl.DataFrame:
 
 def test_two_hosts_are_enough() -> None:
     """Where the other host's runs scatter as much as one's own, intervals and p are what they say."""
-    tables = [explain.suspect_hosts(two_hosts(seed, slow=0.1)) for seed in range(20)]
+    tables = [explain.find_suspect_hosts(two_hosts(seed, slow=0.1)) for seed in range(20)]
     rows = [table.row(by_predicate=pl.col("host") == "n1", named=True) for table in tables]
     # 95 % of 20: less than 17 would come with a probability of 2 %.
     assert sum(row["slowdown_low"] <= 0.1 <= row["slowdown_high"] for row in rows) >= 17
     assert sum(row["suspect"] for row in rows) >= 17
     assert not any(table.filter(pl.col("host") == "n0")["suspect"][0] for table in tables)
-    alike = [explain.suspect_hosts(two_hosts(seed)) for seed in range(20)]
+    alike = [explain.find_suspect_hosts(two_hosts(seed)) for seed in range(20)]
     assert 1 <= sum(bool((table["p_value"] <= 0.3).any()) for table in alike) <= 11
     assert sum(bool((table["p_value"] <= 0.05).any()) for table in alike) <= 3
 
 
 def test_nothing_to_compare() -> None:
     for frame in (runs(0, count=0), runs(0, hosts=3, count=2), runs(0, count=5)):
-        table = explain.suspect_hosts(frame)
+        table = explain.find_suspect_hosts(frame)
         assert table.is_empty()
-        assert explain.suspect_sentences(table) == ["no host is suspect; none could be compared"]
+        assert explain.describe_suspect_hosts(table) == ["no host is suspect; none could be compared"]
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:

@@ -306,7 +306,7 @@ def test_the_summary_warns_in_few_lines(read: Read, nested: Draft) -> None:
     told = "\n".join(lines)
     assert len(lines) == told.count("\n") + 1 <= 12
     for words in (
-        "rank 1 left no record; rank 0 did not come",
+        "rank 1 left no record; rank 0 did not reach",
         "3 records were dropped",
         "1 region begins",
         "5 region ends",

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from haloscope import explain
 from haloscope.base.errors import OutputError
-from haloscope.explain.reporting import flames
+from haloscope.explain.reporting import make_flame_boxes
 from support.missing import missing
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows
 
@@ -213,7 +213,7 @@ def test_sites_add_up_to_calls(tmp_path: Path, rows: list[tuple[int, str, str, l
     whole = profile.table("sites", exclusive=True)
     if whole["time_total"].sum() > 0:
         assert whole["share"].sum() == pytest.approx(1)
-    boxes = flames(profile)
+    boxes = make_flame_boxes(profile)
     roots = [time for time, parent in zip(boxes["time"], boxes["parent"], strict=True) if parent < 0]
     assert sum(roots) == pytest.approx(1e9 * float(whole["time_total"].sum()), rel=1e-6, abs=12)
     for number, time in enumerate(boxes["time"]):

@@ -76,7 +76,7 @@ def kill_all(live: Path) -> None:
 
 def check(done: subprocess.CompletedProcess[str], path: Path) -> Watched:
     assert (done.returncode, done.stderr) == (0, "")
-    assert "partial: ranks 0-2 did not come to MPI_Finalize" in done.stdout
+    assert "partial: ranks 0-2 did not reach MPI_Finalize" in done.stdout
     assert f"profile: {shlex.quote(str(path))}\n" in done.stdout
     watched = Watched(done, path)
     assert watched.traffic("ring") == WHOLE_RING

@@ -97,7 +97,7 @@ def test_records_of_one_process_that_aborts(
         check=False,
     )
     assert done.returncode == 7
-    assert "\npartial: rank 0 did not come to MPI_Finalize; at the end " in done.stderr
+    assert "\npartial: rank 0 did not reach MPI_Finalize; at the end " in done.stderr
     assert Watched(done, output).traffic("ring").sends == 10
     assert list(live.iterdir()) == []
 
@@ -117,7 +117,7 @@ def test_info_names_the_ranks_that_did_not_finish(any_mpi: Mpi, compiler: Compil
     assert 1 in json.loads(watched.info["unfinished_ranks"])
     with haloscope.open(watched.path) as profile:
         (line,) = [line for line in summary(profile) if "partial" in line]
-    assert re.fullmatch(r"partial: ranks? (0-)?1(-2)? did not come to MPI_Finalize; at the end .*", line)
+    assert re.fullmatch(r"partial: ranks? (0-)?1(-2)? did not reach MPI_Finalize; at the end .*", line)
 
 
 def test_a_bad_end_after_mpi_finalize(mpi: Mpi, compiler: Compiler, live: Path) -> None:

@@ -74,7 +74,7 @@ def duration_text(seconds: float | None) -> str:
     return f"{sign}{large} {units[0]}" + (f" {small} {units[1]}" if small else "")
 
 
-def noun_text(count: float, noun: str, plural: str | None = None) -> str:
+def noun_text(count: float | None, noun: str, plural: str | None = None) -> str:
     """Return `1 rank` for 1 and "rank", `4 ranks` for 4; `plural` is for words that take no "s"."""
     return f"{count_text(count)} {noun if count == 1 else plural or noun + 's'}"
 

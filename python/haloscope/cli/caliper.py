@@ -20,7 +20,7 @@ def write_as_caliper(profile: Path) -> list[str]:
         if "caliper.config" not in (explain.read_info(str(profile)).get("metadata") or ()):
             return []
         with explain.open(profile) as opened:
-            return explain.as_caliper(opened, _show)
+            return explain.write_caliper_outputs(opened, _show)
     except (HaloscopeError, OSError) as error:
         return [str(error)]
 

@@ -46,12 +46,12 @@ def history(directory: Path, by: str, form: str) -> None:
 
     found = explain.read_history(directory)
     frame = _without_lists(found.frame) if by == "run" else explain.costs(found.frame, by)
-    hosts = explain.suspect_hosts(found.frame) if by == "host" or form == "table" else None
+    hosts = explain.find_suspect_hosts(found.frame) if by == "host" or form == "table" else None
     if by == "host" and hosts is not None:
         frame = frame.join(hosts.drop("runs"), on="host", how="left", maintain_order="left")
     explain.render(frame, form, "history", sys.stdout)
     if form == "table" and hosts is not None:
-        click.echo("\n".join(explain.suspect_sentences(hosts)))
+        click.echo("\n".join(explain.describe_suspect_hosts(hosts)))
     say_remarks(_unreadable(found.unreadable))
 
 

@@ -8,7 +8,7 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.explain.caliper.cali_writer import write_cali as write_cali
-    from haloscope.explain.caliper.caliper_config import as_caliper as as_caliper
+    from haloscope.explain.caliper.caliper_config import write_caliper_outputs as write_caliper_outputs
     from haloscope.explain.ensembles import Ensemble as Ensemble
     from haloscope.explain.ensembles import open_all as open_all
     from haloscope.explain.reporting.report_page import report as report
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from haloscope.explain.runs.run_history import costs as costs
     from haloscope.explain.runs.run_history import history as history
     from haloscope.explain.runs.run_history import read_history as read_history
-    from haloscope.explain.runs.suspects import suspect_hosts as suspect_hosts
-    from haloscope.explain.runs.suspects import suspect_sentences as suspect_sentences
+    from haloscope.explain.runs.suspects import describe_suspect_hosts as describe_suspect_hosts
+    from haloscope.explain.runs.suspects import find_suspect_hosts as find_suspect_hosts
     from haloscope.markov import RegimeModel as RegimeModel
     from haloscope.profile import Profile as Profile
     from haloscope.profile import open as open

@@ -1,1 +1,1 @@
-"""Files and reports of Caliper."""
+"""Caliper: its files and reports, written from profiles."""

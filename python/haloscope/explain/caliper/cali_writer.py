@@ -1,8 +1,8 @@
-"""Writes profiles as Caliper's `.cali`, which caliper-reader, Hatchet and Thicket load.
+"""Writer of Caliper's `.cali` files, for caliper-reader, Hatchet and Thicket.
 
-A file has lines of three kinds: nodes, each with an attribute and a value below another node; records, which
-refer to a node of a region and have values of metrics; and the nodes that describe the run. An attribute is
-a node as well: its name, below its properties, below its type.
+A file has lines of three kinds: nodes, each with an attribute, a value and a parent; records, which refer to
+the node of a region and have values of metrics; and nodes that describe the run. An attribute is also a node:
+its name is a child of its properties, which are a child of its type.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import OutputError
-from haloscope.explain.caliper.caliper_tree import CaliperTree, caliper_tree
+from haloscope.explain.caliper.caliper_tree import CaliperTree, make_caliper_tree
 from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
 
-__all__ = ["CALIPER_METRICS", "cali_text", "write_cali"]
+__all__ = ["CALIPER_METRICS", "make_cali_text", "write_cali"]
 
-# The nodes that every file may refer to: types, and the attributes of attributes.
+# Predefined nodes: types, and the attributes of attributes.
 _INT, _UINT, _STRING, _DOUBLE = 1, 2, 3, 5
 _NAME, _PROPERTIES = 8, 10
 _FIRST_FREE = 12
-# What attributes are like.
+# Properties of attributes.
 _NESTED = 276
 _OF_ATTRIBUTES = 64
 _METRIC = 2113
@@ -36,7 +36,7 @@ _OF_RECORDS = 76
 
 @dataclass(frozen=True)
 class Metric:
-    """A column: Caliper's name of the attribute and of the column, our column, its type."""
+    """A column: Caliper's names of the attribute and of the column, our column, and its type."""
 
     attribute: str
     alias: str
@@ -44,7 +44,7 @@ class Metric:
     kind: int = _DOUBLE
 
 
-def _over_ranks(attribute: str, quantity: str, suffix: str = "") -> tuple[Metric, ...]:
+def _rank_statistics(attribute: str, quantity: str, suffix: str = "") -> tuple[Metric, ...]:
     words = {"min": "Min time/rank", "max": "Max time/rank", "avg": "Avg time/rank", "sum": "Total time"}
     ours = {"min": "min", "max": "max", "avg": "mean", "sum": "total"}
     return tuple(
@@ -55,8 +55,8 @@ def _over_ranks(attribute: str, quantity: str, suffix: str = "") -> tuple[Metric
 
 _TIMES = (
     Metric("sum#time.duration", "", "own_time_total"),
-    *_over_ranks("inclusive#sum#time.duration", "time"),
-    *_over_ranks("scale#sum#time.duration.ns", "own_time", " (exc)"),
+    *_rank_statistics("inclusive#sum#time.duration", "time"),
+    *_rank_statistics("scale#sum#time.duration.ns", "own_time", " (exc)"),
     Metric("min#sum#rc.count", "Calls/rank (min)", "calls_min", _UINT),
     Metric("avg#sum#rc.count", "Calls/rank (avg)", "calls_mean"),
     Metric("max#sum#rc.count", "Calls/rank (max)", "calls_max", _UINT),
@@ -64,7 +64,7 @@ _TIMES = (
 )
 
 
-def _traffic(attribute: str, alias: str, quantity: str) -> tuple[Metric, ...]:
+def _traffic_metrics(attribute: str, alias: str, quantity: str) -> tuple[Metric, ...]:
     return (
         Metric(f"min#min#min#{attribute}", f"{alias} (min)", f"{quantity}_instance_min", _UINT),
         Metric(f"max#max#max#{attribute}", f"{alias} (max)", f"{quantity}_instance_max", _UINT),
@@ -72,24 +72,24 @@ def _traffic(attribute: str, alias: str, quantity: str) -> tuple[Metric, ...]:
     )
 
 
-def _partners(attribute: str, alias: str, quantity: str) -> tuple[Metric, ...]:
+def _partner_metrics(attribute: str, alias: str, quantity: str) -> tuple[Metric, ...]:
     return (
-        *_traffic(attribute, alias, quantity)[:2],
+        *_traffic_metrics(attribute, alias, quantity)[:2],
         Metric(f"avg#avg#avg#{attribute}", f"{alias} (avg)", f"{quantity}_mean"),
     )
 
 
 _COMMUNICATION = (
-    *_traffic("total.send.count", "Sends", "sends"),
-    *_traffic("total.recv.count", "Recvs", "recvs"),
-    *_partners("total.dest.ranks", "Dst ranks", "dest_ranks"),
-    *_partners("total.src.ranks", "Src ranks", "src_ranks"),
+    *_traffic_metrics("total.send.count", "Sends", "sends"),
+    *_traffic_metrics("total.recv.count", "Recvs", "recvs"),
+    *_partner_metrics("total.dest.ranks", "Dst ranks", "dest_ranks"),
+    *_partner_metrics("total.src.ranks", "Src ranks", "src_ranks"),
     Metric("max#max#max#total.coll.count", "Coll (max)", "colls_instance_max", _UINT),
-    *_traffic("mpi.send.size", "Bytes sent", "bytes_sent"),
-    *_traffic("mpi.recv.size", "Bytes recv", "bytes_recv"),
+    *_traffic_metrics("mpi.send.size", "Bytes sent", "bytes_sent"),
+    *_traffic_metrics("mpi.recv.size", "Bytes recv", "bytes_recv"),
     Metric("max#max#max#mpi.message.size", "Largest send", "largest_message", _UINT),
 )
-# Of a single rank, with Caliper's names of them.
+# Metrics of a single rank, with Caliper's names.
 _RANK_TIMES = (
     Metric("sum#time.duration", "", "own_time"),
     Metric("inclusive#sum#time.duration", "", "time"),
@@ -97,7 +97,9 @@ _RANK_TIMES = (
 )
 
 
-def _rank_traffic(attribute: str, alias: str, quantity: str, is_summed: bool = True) -> tuple[Metric, ...]:
+def _rank_traffic_metrics(
+    attribute: str, alias: str, quantity: str, is_summed: bool = True
+) -> tuple[Metric, ...]:
     extremes = (
         Metric(f"min#min#{attribute}", f"{alias} (min)", f"{quantity}_instance_min", _UINT),
         Metric(f"max#max#{attribute}", f"{alias} (max)", f"{quantity}_instance_max", _UINT),
@@ -107,16 +109,16 @@ def _rank_traffic(attribute: str, alias: str, quantity: str, is_summed: bool = T
 
 
 _RANK_COMMUNICATION = (
-    *_rank_traffic("total.send.count", "Sends", "sends"),
-    *_rank_traffic("total.recv.count", "Recvs", "recvs"),
-    *_rank_traffic("total.dest.ranks", "Dst ranks", "dest_ranks", False),
-    *_rank_traffic("total.src.ranks", "Src ranks", "src_ranks", False),
+    *_rank_traffic_metrics("total.send.count", "Sends", "sends"),
+    *_rank_traffic_metrics("total.recv.count", "Recvs", "recvs"),
+    *_rank_traffic_metrics("total.dest.ranks", "Dst ranks", "dest_ranks", False),
+    *_rank_traffic_metrics("total.src.ranks", "Src ranks", "src_ranks", False),
     Metric("max#max#total.coll.count", "Coll (max)", "colls_instance_max", _UINT),
-    *_rank_traffic("mpi.send.size", "Bytes sent", "bytes_sent"),
-    *_rank_traffic("mpi.recv.size", "Bytes recv", "bytes_recv"),
+    *_rank_traffic_metrics("mpi.send.size", "Bytes sent", "bytes_sent"),
+    *_rank_traffic_metrics("mpi.recv.size", "Bytes recv", "bytes_recv"),
     Metric("max#max#mpi.message.size", "Largest send", "largest_message", _UINT),
 )
-# Names of columns, and our columns of the same meaning.
+# Names of Caliper's columns, and our columns with the same meaning.
 CALIPER_METRICS: Mapping[str, str] = {m.alias or "time": m.column for m in (*_TIMES, *_COMMUNICATION)}
 
 
@@ -129,33 +131,44 @@ def write_cali(
     program: bool = False,
     by_rank: bool = False,
 ) -> int:
-    """Write a profile as `.cali`, one record a region. Return the number of records.
+    """Write a profile as `.cali`, one record per region.
 
-    Times in seconds and counts are over the ranks that entered the region; with `by_rank` there is a record
-    for each of them, and none for MPI functions, whose ranks are not known. `communication` adds the messages
-    of communication regions, by instance, as Caliper's comm.stats. With `functions`, MPI functions
-    are regions in those that call them. The program itself is the tree's root if there is `program`, or if it
-    has no regions. Raises `OutputError` where the file cannot be written.
+    Times (seconds) and counts are over the ranks that entered the region.
+
+    Args:
+        profile: The profile.
+        path: File to write.
+        communication: Whether to add messages of communication regions by instance, as Caliper's comm.stats.
+        functions: Whether MPI functions are regions below their callers.
+        program: Whether the program is the root of the tree. It always is if there are no regions.
+        by_rank: Whether to write one record per region and rank, without MPI functions, whose ranks are
+            unknown.
+
+    Returns:
+        The number of records.
+
+    Raises:
+        OutputError: The file cannot be written.
     """
-    text, records = cali_text(profile, communication, functions and not by_rank, program, by_rank)
+    text, records = make_cali_text(profile, communication, functions and not by_rank, program, by_rank)
     target = Path(path)
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    scratch = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(target)
+        scratch.write_text(text, encoding="utf-8")
+        scratch.replace(target)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        scratch.unlink(missing_ok=True)
         raise OutputError(f"{target}: {error.strerror}; the .cali file was not written") from None
     return records
 
 
-def cali_text(
+def make_cali_text(
     profile: Profile, communication: bool, functions: bool, program: bool, by_rank: bool = False
 ) -> tuple[str, int]:
-    """Return what `write_cali` writes, and its number of records."""
-    tree = caliper_tree(profile, functions)
+    """Return the text of `write_cali`, and its number of records."""
+    tree = make_caliper_tree(profile, functions)
     lines = _Lines()
-    records = _records(lines, tree, communication, functions, program, by_rank)
+    records = _add_records(lines, tree, communication, functions, program, by_rank)
     _describe(lines, profile)
     return "".join(lines.lines), records
 
@@ -176,7 +189,7 @@ class _Lines:
         return self.next - 1
 
     def attribute(self, name: str, kind: int, properties: int, described: int | None = None) -> int:
-        """Return the number of a new attribute; `described` is a node that says more of it."""
+        """Return the number of a new attribute; `described` is a node that describes it."""
         if described is not None:
             return self.node(_NAME, name, self.node(_PROPERTIES, properties, described))
         if (kind, properties) not in self.properties:
@@ -193,12 +206,12 @@ class _Lines:
 
 
 def escape_value(value: object) -> str:
-    """Return a value as it stands in a line."""
+    """Return a value escaped for a line."""
     text = f"{value:.17g}" if isinstance(value, float) else str(value)
     return re.sub(r"([\\,=])", r"\\\1", text).replace("\n", r"\n").replace("\r", " ")
 
 
-def _records(
+def _add_records(
     lines: _Lines, tree: CaliperTree, communication: bool, functions: bool, program: bool, by_rank: bool
 ) -> int:
     region, comm_region, function = (
@@ -207,7 +220,7 @@ def _records(
     alias = lines.attribute("attribute.alias", _STRING, _OF_ATTRIBUTES)
     times, traffic = (_RANK_TIMES, _RANK_COMMUNICATION) if by_rank else (_TIMES, _COMMUNICATION)
     wanted = (*times, *traffic) if communication else times
-    metrics = {metric: _metric(lines, metric, alias) for metric in wanted}
+    metrics = {metric: _add_metric(lines, metric, alias) for metric in wanted}
     first = 0 if program or len(tree.names) == 1 else 1
     nodes: dict[int, int] = {}
     for number in range(first, len(tree.names)):
@@ -215,7 +228,7 @@ def _records(
         parent = nodes.get(tree.parents[number])
         nodes[number] = lines.node(attribute, tree.names[number], parent)
     records = 0
-    ranks = _rank_nodes(lines, tree) if by_rank else {}
+    ranks = _add_rank_nodes(lines, tree) if by_rank else {}
     for row in (tree.by_rank if by_rank else tree.regions).iter_rows(named=True):
         if row["node"] in nodes:
             comm = tree.communication[row["node"]]
@@ -224,19 +237,19 @@ def _records(
             lines.record(where, {metrics[m]: row[m.column] for m in known})
             records += 1
     if functions:
-        records += _function_records(lines, tree, nodes, function, metrics)
+        records += _add_function_records(lines, tree, nodes, function, metrics)
     return records
 
 
-def _rank_nodes(lines: _Lines, tree: CaliperTree) -> dict[int, int]:
-    """Return a node for each rank, so that readers take it for a part of what a record is about."""
+def _add_rank_nodes(lines: _Lines, tree: CaliperTree) -> dict[int, int]:
+    """Return a node per rank, to which records refer."""
     attribute = lines.attribute("mpi.rank", _INT, _OF_RECORDS)
     return {
         rank: lines.node(attribute, rank, None) for rank in tree.by_rank["rank"].unique().sort().to_list()
     }
 
 
-def _metric(lines: _Lines, metric: Metric, alias: int) -> int:
+def _add_metric(lines: _Lines, metric: Metric, alias: int) -> int:
     described = lines.node(alias, metric.alias, metric.kind) if metric.alias else None
     return lines.attribute(metric.attribute, metric.kind, _METRIC, described)
 
@@ -245,10 +258,10 @@ def _is_known(value: Any) -> bool:
     return value is not None and not (isinstance(value, float) and math.isnan(value))
 
 
-def _function_records(
+def _add_function_records(
     lines: _Lines, tree: CaliperTree, nodes: Mapping[int, int], function: int, metrics: Mapping[Metric, int]
 ) -> int:
-    """Add what is known of MPI functions: sums over ranks."""
+    """Add records of MPI functions: sums over ranks."""
     times = [metrics[m] for m in _TIMES if m.column in ("time_total", "own_time_total")]
     count = next(metrics[m] for m in _TIMES if m.column == "calls_total")
     called = [row for row in tree.calls.iter_rows(named=True) if row["node"] in nodes]
@@ -270,29 +283,29 @@ def _describe(lines: _Lines, profile: Profile) -> None:
 
 
 def describe_profile(profile: Profile) -> dict[str, int | float | str]:
-    """Return what the file says of the run: what the program said, and what the recorder knows."""
-    told = run_information(profile.data)
-    said = told.get("metadata") or {}
-    hosts = told["hosts"]
+    """Return the description of the run: metadata of the program, and information of the recorder."""
+    info = run_information(profile.data)
+    metadata = info.get("metadata") or {}
+    hosts = info["hosts"]
     known = {
         "cali.channel": "spot",
-        "mpi.world.size": told["ranks"],
-        "mpi_library": told["mpi_library"],
-        "program": told["program"],
-        "cmdline": told["command"],
-        "launchdate": None if told["start"] is None else int(told["start"]),
-        "jobsize": told["ranks"],
+        "mpi.world.size": info["ranks"],
+        "mpi_library": info["mpi_library"],
+        "program": info["program"],
+        "cmdline": info["command"],
+        "launchdate": None if info["start"] is None else int(info["start"]),
+        "jobsize": info["ranks"],
         "numhosts": len(hosts),
         "hostlist": ",".join(hosts),
-        "elapsed": told["duration"],
-        "haloscope.version": told["version"],
+        "elapsed": info["duration"],
+        "haloscope.version": info["version"],
     }
     named = {key: value for key, value in known.items() if value not in (None, "")}
-    return named | {key: _typed(value) for key, value in said.items() if isinstance(value, str)}
+    return named | {key: _parse_number(value) for key, value in metadata.items() if isinstance(value, str)}
 
 
-def _typed(text: str) -> int | float | str:
-    """Return a text as the number that it is written as, if it is the text of that number and no other."""
+def _parse_number(text: str) -> int | float | str:
+    """Return the number that a text represents exactly, or the text."""
     if re.fullmatch(r"-?(0|[1-9]\d{0,17})", text):
         return int(text)
     try:

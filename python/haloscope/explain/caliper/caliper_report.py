@@ -1,4 +1,4 @@
-"""Caliper's reports of a run, as texts: a tree of regions with their times, and the time in MPI functions."""
+"""Caliper's text reports of a run: a tree of regions with their times, and the time in MPI functions."""
 
 from __future__ import annotations
 
@@ -7,42 +7,45 @@ from typing import Any
 
 from haloscope.base.errors import printable
 from haloscope.explain.caliper.cali_writer import CALIPER_METRICS
-from haloscope.explain.caliper.caliper_tree import CaliperTree, caliper_tree
+from haloscope.explain.caliper.caliper_tree import CaliperTree, make_caliper_tree
 from haloscope.profile import Profile
 
-__all__ = ["mpi_report", "runtime_report"]
+__all__ = ["make_mpi_report", "make_runtime_report"]
 
 _WIDEST = 48
 _TIMES = ("Min time/rank", "Avg time/rank", "Max time/rank")
 
 
-def runtime_report(profile: Profile, communication: bool = False) -> str:
-    """Return the tree of regions, with inclusive times over ranks in seconds and their share of all time.
+def make_runtime_report(profile: Profile, communication: bool = False) -> str:
+    """Return the tree of regions with inclusive times over ranks (s) and their shares.
 
-    With `communication`, communication regions have their messages by instance. The program itself is a row
-    only if it has no regions.
+    With `communication`, communication regions have their messages by instance. The program is a row only if
+    it has no regions.
     """
-    tree = caliper_tree(profile)
+    tree = make_caliper_tree(profile)
     rows = {row["node"]: row for row in tree.regions.iter_rows(named=True)}
     whole = sum(row["own_time_total"] for node, row in rows.items() if node or len(rows) == 1)
     more = [name for name in CALIPER_METRICS if communication and _is_communication(name)]
     header = ["Path", *_TIMES, "Time %", *more]
     lines = [
         [
-            "  " * depth + _short(tree.names[node]),
+            "  " * depth + _shorten(tree.names[node]),
             *(f"{rows[node][CALIPER_METRICS[name]]:.6f}" for name in _TIMES),
             f"{100 * rows[node]['time_total'] / whole:.6f}" if whole else "",
-            *(_count(rows[node][CALIPER_METRICS[name]]) if tree.communication[node] else "" for name in more),
+            *(
+                _count_cell(rows[node][CALIPER_METRICS[name]]) if tree.communication[node] else ""
+                for name in more
+            ),
         ]
         for node, depth in _walk(tree, rows)
     ]
-    return _table(header, lines)
+    return _format_table(header, lines)
 
 
-def mpi_report(profile: Profile, _communication: bool = False) -> str:
-    """Return the calls of each MPI function, and their time over all ranks in seconds, the longest first."""
+def make_mpi_report(profile: Profile, _communication: bool = False) -> str:
+    """Return the calls of each MPI function and their time (s) over all ranks, the longest first."""
     calls = (
-        caliper_tree(profile)
+        make_caliper_tree(profile)
         .calls.group_by("call")
         .sum()
         .sort(["time_total", "call"], descending=[True, False])
@@ -57,7 +60,7 @@ def mpi_report(profile: Profile, _communication: bool = False) -> str:
         ]
         for row in calls.iter_rows(named=True)
     ]
-    return _table(["Function", "Count (total)", "Time (total)", "Time %"], lines)
+    return _format_table(["Function", "Count (total)", "Time (total)", "Time %"], lines)
 
 
 def _is_communication(name: str) -> bool:
@@ -78,23 +81,23 @@ def _walk(tree: CaliperTree, rows: Mapping[int, Any]) -> Iterator[tuple[int, int
         waiting.extend((child, depth + 1) for child in reversed(children.get(node, [])))
 
 
-def _short(name: str) -> str:
+def _shorten(name: str) -> str:
     text = printable(name)
     return text if len(text) <= _WIDEST else text[: _WIDEST - 2] + ".."
 
 
-def _count(value: float | None) -> str:
-    """Return a count, or the mean of counts; nothing where it is unknown."""
+def _count_cell(value: float | None) -> str:
+    """Return a count, or a mean of counts; an empty text if it is unknown."""
     if value is None:
         return ""
     return f"{value:.0f}" if value == int(value) else f"{value:g}"
 
 
-def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+def _format_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
-    return "".join(_line(words, widths) for words in [header, *lines])
+    return "".join(_format_line(words, widths) for words in [header, *lines])
 
 
-def _line(words: Sequence[str], widths: Sequence[int]) -> str:
+def _format_line(words: Sequence[str], widths: Sequence[int]) -> str:
     numbers = [word.rjust(width) for word, width in zip(words[1:], widths[1:], strict=True)]
     return " ".join([words[0].ljust(widths[0]), *numbers]).rstrip() + "\n"

@@ -1,6 +1,6 @@
-"""A profile as Caliper's users know theirs: a tree of regions with times over ranks, and traffic by instance.
+"""A profile in Caliper's form: a tree of regions with times over ranks, and traffic by instance.
 
-Iterations of loops, regions called `iteration#LOOP`, belong to their loop here: to Caliper they are no
+Iterations of loops, regions named `iteration#LOOP`, belong to their loop: Caliper does not treat them as
 regions.
 """
 
@@ -16,26 +16,25 @@ from haloscope.profile import Profile
 from haloscope.profile.store import Scope, reductions
 from haloscope.profile.tables import rank_rows
 
-__all__ = ["STATISTICS", "CaliperTree", "caliper_tree"]
+__all__ = ["STATISTICS", "CaliperTree", "make_caliper_tree"]
 
 _ITERATION = "iteration#"
 _TRAFFIC = ("sends", "recvs", "bytes_sent", "bytes_recv")
 _INSTANCES = (*_TRAFFIC, "dest_ranks", "src_ranks", "colls")
-# Of a quantity over ranks: the ranks that entered the region.
+# Statistics of a quantity over the ranks that entered the region.
 STATISTICS = ("min", "mean", "max", "total")
 
 
 @dataclass(frozen=True)
 class CaliperTree:
-    """Node 0 is the program; parents come before children.
+    """A tree of regions. Node 0 is the program; parents come before children.
 
-    `names`, `parents` and `communication` have an entry a node. `regions` has a row for each node that a
-    rank entered, by `node`: `ranks`; `time`, `own_time` and `calls` with the suffixes of `STATISTICS`, in
-    seconds, `own_time` without what is nested; and of communication, as of single instances,
-    `QUANTITY_instance_min` and `_max`, with `QUANTITY_total` and, of partners, `_mean`. `calls` has a row for
-    each MPI function in a node, itself without what is nested: `node`, `call`, `calls`, `bytes` and
-    `time_total`. `by_rank` has a row for each node and rank: `time`, `own_time`, `calls`, messages of the
-    rank by their names, and what is known of single instances.
+    `names`, `parents` and `communication` have one entry per node. `regions` has one row per `node` that a
+    rank entered: `ranks`; `time`, `own_time` (without nested regions, s) and `calls` with the suffixes of
+    `STATISTICS`; and for communication `QUANTITY_instance_min` and `_max` over single instances,
+    `QUANTITY_total`, and `_mean` for partners. `calls` has one row per MPI function in a node, without nested
+    regions: `node`, `call`, `calls`, `bytes` and `time_total`. `by_rank` has one row per node and rank:
+    `time`, `own_time`, `calls`, messages of the rank, and values of single instances.
     """
 
     names: list[str]
@@ -46,16 +45,16 @@ class CaliperTree:
     by_rank: pl.DataFrame
 
 
-def caliper_tree(profile: Profile, functions: bool = False) -> CaliperTree:
-    """Return the tree of a profile; with `functions`, a region's own time is without its MPI calls."""
+def make_caliper_tree(profile: Profile, functions: bool = False) -> CaliperTree:
+    """Return the tree of a profile; with `functions`, a region's own time excludes its MPI calls."""
     tree = profile.regions
-    names, parents, nodes = _folded(tree.names, tree.parents)
+    names, parents, nodes = _fold_iterations(tree.names, tree.parents)
     communication = [False] * len(names)
     for path, node in enumerate(nodes.tolist()):
         communication[node] |= bool(tree.communication[path]) and not _is_iteration(tree.names[path])
-    by_rank = _by_rank(profile, nodes)
+    by_rank = _read_ranks(profile, nodes)
     if functions:
-        by_rank = _without_calls(profile, by_rank, nodes)
+        by_rank = _add_call_times(profile, by_rank, nodes)
     own = pl.Series("parent", parents, dtype=pl.Int64)
     inside = (
         by_rank.select(own.gather(by_rank["node"]).alias("node"), "rank", "time")
@@ -69,8 +68,8 @@ def caliper_tree(profile: Profile, functions: bool = False) -> CaliperTree:
         names,
         parents,
         communication,
-        _over_ranks(by_rank),
-        _calls(profile, nodes),
+        _reduce_ranks(by_rank),
+        _read_calls(profile, nodes),
         by_rank.sort("node", "rank"),
     )
 
@@ -79,8 +78,8 @@ def _is_iteration(name: str) -> bool:
     return name.startswith(_ITERATION)
 
 
-def _folded(names: list[str], parents: Integers) -> tuple[list[str], list[int], Integers]:
-    """Return names and parents of the nodes, and of each path its node."""
+def _fold_iterations(names: list[str], parents: Integers) -> tuple[list[str], list[int], Integers]:
+    """Return names and parents of the nodes, and the node of each path."""
     nodes = np.zeros(len(names), dtype=np.int64)
     known: dict[tuple[int, str], int] = {}
     node_names, node_parents = [names[0]], [-1]
@@ -98,8 +97,8 @@ def _folded(names: list[str], parents: Integers) -> tuple[list[str], list[int], 
     return node_names, node_parents, nodes
 
 
-def _by_rank(profile: Profile, nodes: Integers) -> pl.DataFrame:
-    """Return node × rank, inclusive: equal names in and outside of iterations are one node."""
+def _read_ranks(profile: Profile, nodes: Integers) -> pl.DataFrame:
+    """Return node × rank, inclusive. Equal names inside and outside of iterations are one node."""
     rows = rank_rows(profile.data, Scope(profile.regions))
     iterations = np.array([_is_iteration(name) for name in profile.regions.names])
     rows = rows.filter(~iterations[rows["path"].to_numpy()])
@@ -118,8 +117,8 @@ def _by_rank(profile: Profile, nodes: Integers) -> pl.DataFrame:
     )
 
 
-def _without_calls(profile: Profile, by_rank: pl.DataFrame, nodes: Integers) -> pl.DataFrame:
-    """Return the rows with the time in MPI calls that are not in a nested region."""
+def _add_call_times(profile: Profile, by_rank: pl.DataFrame, nodes: Integers) -> pl.DataFrame:
+    """Return the rows with the time in MPI calls outside nested regions."""
     own = rank_rows(profile.data, Scope(profile.regions, exclusive=True))
     node = pl.Series("node", nodes, dtype=pl.Int64)
     spent = (
@@ -131,7 +130,7 @@ def _without_calls(profile: Profile, by_rank: pl.DataFrame, nodes: Integers) -> 
     return joined.with_columns(pl.col("mpi_time").fill_null(0.0).alias("in_calls")).drop("mpi_time")
 
 
-def _over_ranks(by_rank: pl.DataFrame) -> pl.DataFrame:
+def _reduce_ranks(by_rank: pl.DataFrame) -> pl.DataFrame:
     reduced = [
         expression
         for name in ("time", "own_time", "calls")
@@ -157,7 +156,7 @@ def _over_ranks(by_rank: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _calls(profile: Profile, nodes: Integers) -> pl.DataFrame:
+def _read_calls(profile: Profile, nodes: Integers) -> pl.DataFrame:
     scope = Scope(profile.regions, exclusive=True)
     rows = scope.reduced(profile.frame("calls"), ["call"], reductions("calls"))
     node = pl.Series("node", nodes, dtype=pl.Int64)

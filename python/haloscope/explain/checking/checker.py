@@ -17,9 +17,9 @@ from haloscope.base.units import count_text, noun_text
 from haloscope.explain.checking.rules import CheckRules, read_rules
 from haloscope.explain.checking.verdicts import (
     CheckVerdict,
-    count_verdicts,
     find_slow_times,
-    time_verdicts,
+    judge_counts,
+    judge_times,
     verdict_frame,
 )
 from haloscope.explain.comparing import ComparedRun, read_run
@@ -120,7 +120,7 @@ def check(profile: File, rules: File | CheckRules, *, again: Again | Sequence[st
     repeated: list[ComparedRun] = []
     if again is not None and find_slow_times(known, run):
         repeated = _repeat_run(known, run, make_repeater(again) if isinstance(again, Sequence) else again)
-    verdicts = [*count_verdicts(known, run), *time_verdicts(known, run, repeated)]
+    verdicts = [*judge_counts(known, run), *judge_times(known, run, repeated)]
     return Checked(run, known, verdicts, len(repeated), _list_remarks(known, run))
 
 
@@ -175,10 +175,10 @@ def _reason_text(remarks: Sequence[str]) -> str:
 
 def _list_remarks(rules: CheckRules, run: ComparedRun) -> list[str]:
     lines = []
-    library, own = rules.learned.mpi_library, str(run.told.get("mpi_library") or "")
+    library, own = rules.learned.mpi_library, str(run.info.get("mpi_library") or "")
     if library and own and library != own:
         lines.append(f"the rules were learned with {printable(library)}, but this run used {printable(own)}")
-    hosts = list(run.told["hosts"] or ())
+    hosts = list(run.info["hosts"] or ())
     has_times = any(rule.time or rule.own_time for rule in rules.regions.values())
     if has_times and rules.learned.hosts and set(hosts) != set(rules.learned.hosts):
         where = printable(", ".join(hosts[:3]))

@@ -12,8 +12,8 @@ import polars as pl
 
 from haloscope.base.errors import UsageError
 from haloscope.explain.checking.rules import CheckRules, Learned, RegionRules, TimeRule, write_rules
-from haloscope.explain.checking.slowness import noticed_slowdown
-from haloscope.explain.comparing import ComparedRun, read_run, times_of_runs, why_apart
+from haloscope.explain.checking.slowness import estimate_detectable_slowdown
+from haloscope.explain.comparing import ComparedRun, explain_difference, list_times, read_run
 from haloscope.profile.store import PROGRAM
 
 File = str | PathLike[str]
@@ -51,7 +51,7 @@ def learn_rules(profiles: File | Sequence[File], output: File | None = None) -> 
         raise UsageError("rules are learned from runs; give one profile or more")
     runs = [read_run(path) for path in paths]
     for run in runs[1:]:
-        if why := why_apart(runs[0], run):
+        if why := explain_difference(runs[0], run):
             raise UsageError(f"{run.path}: {why}; rules are learned from repetitions of one run")
     rules = derive_rules(runs)
     if output is not None:
@@ -69,7 +69,7 @@ def derive_rules(runs: Sequence[ComparedRun]) -> CheckRules:
             tables[region][table][quantity] = count
     for region, what, times in _list_times(runs):
         tables[region][what] = times
-    first = runs[0].told
+    first = runs[0].info
     return CheckRules(
         program=runs[0].program,
         ranks=runs[0].ranks,
@@ -87,7 +87,7 @@ def find_detectable_share(rules: CheckRules) -> float | None:
     if program is None or program.time is None or isinstance(program.time, TimeRule):
         return None
     times = sum((rule.time is not None) + (rule.own_time is not None) for rule in rules.regions.values())
-    return noticed_slowdown(program.time, rules.again, rules.slower, times)
+    return estimate_detectable_slowdown(program.time, rules.again, rules.slower, times)
 
 
 def _sort_regions(runs: Sequence[ComparedRun], tables: dict[str, Any]) -> list[str]:
@@ -109,9 +109,9 @@ def _compare_counts(runs: Sequence[ComparedRun]) -> pl.DataFrame:
 def _list_times(runs: Sequence[ComparedRun]) -> list[tuple[str, str, list[float]]]:
     if len(runs) < FEWEST_TIMES:
         return []
-    whole = times_of_runs(runs, PROGRAM, "inclusive")
+    whole = list_times(runs, PROGRAM, "inclusive")
     regions = runs[0].times["region"].to_list()
-    own = [(region, times_of_runs(runs, region, "time")) for region in regions]
+    own = [(region, list_times(runs, region, "time")) for region in regions]
     least = _MATTERS * sum(whole)
     found = [
         (PROGRAM, "time", whole),

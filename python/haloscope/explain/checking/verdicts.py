@@ -12,7 +12,7 @@ import polars as pl
 from haloscope.base.units import noun_text, time_text
 from haloscope.explain.checking.rules import CheckRules, Count, Limits, RegionRules, Time, TimeRule
 from haloscope.explain.checking.slowness import judge_slowdown, looks_slow, mean_faster_half
-from haloscope.explain.comparing import ComparedRun, times_of_runs
+from haloscope.explain.comparing import ComparedRun, list_times
 from haloscope.profile.store import PROGRAM, region_text
 
 __all__ = [
@@ -144,7 +144,7 @@ def find_slow_times(rules: CheckRules, run: ComparedRun) -> list[tuple[str, str]
 
 
 def _read_times(runs: Sequence[ComparedRun], region: str, what: str) -> list[float]:
-    return times_of_runs(runs, region, "inclusive" if what == "time" else "time")
+    return list_times(runs, region, "inclusive" if what == "time" else "time")
 
 
 def _looks_slow(time: Time, found: float, slower: float) -> bool:

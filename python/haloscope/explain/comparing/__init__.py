@@ -1,4 +1,4 @@
-"""Two sides of runs beside each other: what changed, whether more than noise, and where the time went."""
+"""Comparison of two sides of runs: changed counts, significant differences of time, and their location."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from haloscope.explain.comparing.run_comparison import Comparison as Comparison
     from haloscope.explain.comparing.sides import ComparedRun as ComparedRun
     from haloscope.explain.comparing.sides import Side as Side
+    from haloscope.explain.comparing.sides import explain_difference as explain_difference
+    from haloscope.explain.comparing.sides import list_times as list_times
     from haloscope.explain.comparing.sides import read_run as read_run
-    from haloscope.explain.comparing.sides import times_of_runs as times_of_runs
-    from haloscope.explain.comparing.sides import why_apart as why_apart
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

@@ -1,4 +1,4 @@
-"""What the page of a comparison draws: intervals of times, and where the time went."""
+"""Figures of the page of a comparison: intervals of times, and differences by region."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from haloscope.profile.store import PROGRAM, region_text
 if TYPE_CHECKING:
     from haloscope.explain.comparing.time_differences import TimeClaim
 
-__all__ = ["changes_drawn", "intervals_drawn"]
+__all__ = ["draw_changes", "draw_intervals"]
 
 _MOST_BARS = 30
 _PARTS = {
@@ -23,46 +23,51 @@ _PARTS = {
     "mpi": ("in MPI", METHOD_COLOURS[1]),
 }
 _GREY = "#8a95a0"
-# Seen on light and dark ground alike.
+# Visible on light and dark backgrounds.
 _GRID = {"gridcolor": "rgba(128, 140, 150, .25)", "tickcolor": "rgba(0, 0, 0, 0)"}
 _ZERO = _GRID | {"zeroline": True, "zerolinecolor": _GREY}
 
 
-def intervals_drawn(claims: Sequence[TimeClaim]) -> Figure | None:
-    """Return how much longer B takes, a line a claim that has an interval; None if none has."""
+def draw_intervals(claims: Sequence[TimeClaim]) -> Figure | None:
+    """Return the figure of how much longer B takes, one line per claim with an interval.
+
+    None if there is none.
+    """
     shown = [claim for claim in claims if claim.faster[1] is not None][:_MOST_BARS]
     if not shown:
         return None
-    labels = _unique([_label(claim) for claim in shown])
-    points = [_longer(claim) for claim in shown]
+    labels = _make_unique([_label_claim(claim) for claim in shown])
+    points = [_negate_claim(claim) for claim in shown]
     # An interval of two runs may span thousands of percent.
     widest = max(max(abs(low), abs(high)) for _, low, high in points)
     reach = max(min(1.1 * widest, max(3 * max(abs(x) for x, _, _ in points), 10.0)), 1.0)
-    traces = [_point(*one, 4 * reach) for one in zip(shown, labels, points, strict=True)]
+    traces = [_draw_point(*item, 4 * reach) for item in zip(shown, labels, points, strict=True)]
     layout = {
         "height": 110 + 26 * len(shown),
         "margin": {**margin(16), "l": 16},
         "xaxis": axis("percent that B takes longer", range=[-reach, reach]) | _ZERO,
         "yaxis": axis("", autorange="reversed", type="category", **_GRID),
     }
-    caption = "Point: means; line: interval, cut off at the edges of the figure; filled: surely not 0."
+    caption = (
+        "Point: difference of means. Line: interval, cut at the edges of the figure. Filled: significant."
+    )
     return Figure(caption, traces, layout)
 
 
-def _label(claim: TimeClaim) -> str:
+def _label_claim(claim: TimeClaim) -> str:
     name = "the program" if claim.region == PROGRAM else region_text(claim.region)
     return f"{name}, {claim.what}" if claim.what.startswith("series") else name
 
 
-def _longer(claim: TimeClaim) -> tuple[float, float, float]:
-    """Return by how many percent B takes longer, with the interval."""
+def _negate_claim(claim: TimeClaim) -> tuple[float, float, float]:
+    """Return the percentage by which B takes longer, with its interval."""
     amount, low, high = (-(value or 0.0) for value in claim.faster)
     return amount, high, low
 
 
-def _point(claim: TimeClaim, label: str, place: tuple[float, float, float], most: float) -> Trace:
-    """Return a point with its interval, no arm of which is longer than `most`: browsers draw no 1e30."""
-    amount, low, high = place
+def _draw_point(claim: TimeClaim, label: str, values: tuple[float, float, float], most: float) -> Trace:
+    """Return a point with its interval. Both arms are at most `most` long, as browsers cannot draw 1e30."""
+    amount, low, high = values
     colour = _GREY
     if claim.sure:
         colour = METHOD_COLOURS[1] if amount > 0 else METHOD_COLOURS[3]
@@ -85,39 +90,39 @@ def _point(claim: TimeClaim, label: str, place: tuple[float, float, float], most
     }
 
 
-def _unique(labels: Sequence[str]) -> list[str]:
-    """Return labels as Plotly shows them, each another one: rows of one name would be drawn into one."""
+def _make_unique(labels: Sequence[str]) -> list[str]:
+    """Return distinct labels for Plotly, which would merge rows with equal labels."""
     seen: dict[str, int] = {}
-    made = []
+    unique = []
     for label in map(plain, labels):
         seen[label] = seen.get(label, 0) + 1
-        made.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
-    return made
+        unique.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+    return unique
 
 
-def changes_drawn(parts: pl.DataFrame) -> Figure | None:
-    """Return where B takes more or less, a bar a region; None if nothing is different."""
+def draw_changes(parts: pl.DataFrame) -> Figure | None:
+    """Return the figure of differences, one bar per region; None if there is no difference."""
     own = parts.filter(pl.col("part") != "caused")
     sums = own.group_by("region", maintain_order=True).agg(pl.col("change").abs().sum().alias("size"))
     largest = sums.filter(pl.col("size") > 0).sort("size", descending=True, maintain_order=True)
     if not len(largest):
         return None
     regions = largest["region"].head(_MOST_BARS).to_list()
-    labels = dict(zip(regions, _unique([region_text(region) for region in regions]), strict=True))
+    labels = dict(zip(regions, _make_unique([region_text(region) for region in regions]), strict=True))
     unit = unit_of(float(largest["size"][0]))
-    traces = [_bar(own, part, labels, unit) for part in _PARTS if part in own["part"]]
+    traces = [_draw_bars(own, part, labels, unit) for part in _PARTS if part in own["part"]]
     layout = {
         "barmode": "relative",
         "height": 130 + 26 * len(regions),
         "margin": {**margin(40), "l": 16},
-        "xaxis": axis(f"{unit.name} that an average rank of B takes more") | _ZERO,
+        "xaxis": axis(f"{unit.name} that B takes longer per rank (mean)") | _ZERO,
         "yaxis": axis("", autorange="reversed", type="category", **_GRID),
     }
-    caption = "Difference of the means, B − A, of regions without those nested in them; the largest ones."
+    caption = "Difference of the means, B − A, without nested regions; the largest ones."
     return Figure(caption, traces, layout)
 
 
-def _bar(own: pl.DataFrame, part: str, labels: dict[str, str], unit: TimeUnit) -> Trace:
+def _draw_bars(own: pl.DataFrame, part: str, labels: dict[str, str], unit: TimeUnit) -> Trace:
     name, colour = _PARTS[part]
     changes = {row["region"]: row["change"] for row in own.filter(pl.col("part") == part).to_dicts()}
     return {

@@ -1,4 +1,4 @@
-"""What the program does otherwise: counts, which are exact, and how the runs were started."""
+"""Changes of the program: counts, which are exact, and settings of the runs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import polars as pl
 
 from haloscope.base.errors import printable, shorten_text
-from haloscope.base.units import bytes_text, count_text
+from haloscope.base.units import bytes_text, count_text, noun_text
 from haloscope.explain.comparing.sides import ComparedRun, Side
 from haloscope.profile.store import region_text
 
-__all__ = ["STRUCTURE", "changes", "settings_changed", "structure_lines"]
+__all__ = ["STRUCTURE", "compare_settings", "compare_structure", "structure_lines"]
 
 STRUCTURE = {
     "region": pl.String,
@@ -26,8 +26,8 @@ _MOST_SAID = 4  # quantities of a region in one line
 _LONGEST = 80  # characters of a value
 _SAID_FIRST = ("regions", "communicators", "spread", "calls", "collectives", "sizes", "memory")
 _WORDS: Mapping[str, str] = {
-    "ranks": "ranks in it",
-    "instances": "passes",
+    "ranks": "ranks that enter",
+    "instances": "instances",
     "sends_total": "messages sent",
     "recvs_total": "messages received",
     "bytes_sent_total": "sent",
@@ -43,23 +43,25 @@ _WORDS: Mapping[str, str] = {
     "io_bytes_total": "in files",
 }
 _BYTES = ("bytes_sent_total", "bytes_recv_total", "largest_message", "coll_bytes_total", "rma_bytes_total")
-# Of the run information: what decides how a library communicates, and where ranks are.
+# Run information about the communication of the MPI library and the placement of ranks.
 _SETTINGS = ("program", "command", "mpi_library", "mpi_standard", "binding")
 
 
-def changes(first: Side, second: Side) -> pl.DataFrame:
-    """Return a row a count that is not the same in all runs of both sides.
+def compare_structure(first: Side, second: Side) -> pl.DataFrame:
+    """Return one row per count that is not equal in all runs of both sides.
 
-    Without `varies` all runs of a side agree, and the sides differ: a change of the program. With `varies`
-    runs of one side differ among themselves, so that nothing follows; the counts are those of the first runs.
-    What one side cannot know is left out. A count that is missing is 0.
+    Without `varies` all runs of a side agree and the sides differ: the program changed. With `varies` runs of
+    one side differ from each other, so no change can be concluded; the counts are those of the first runs.
+    Counts that one side does not record are left out. A missing count is 0.
     """
     unknown = sorted(set().union(*(run.unknown for side in (first, second) for run in side.runs)))
-    sides = [_counts(side).filter(~pl.col("table").is_in(unknown)) for side in (first, second)]
+    sides = [_stack_counts(side).filter(~pl.col("table").is_in(unknown)) for side in (first, second)]
     known = _known_regions(sides[0]) & _known_regions(sides[1])
-    one, other = (_of_side(rows, len(side.runs)) for rows, side in zip(sides, (first, second), strict=True))
-    both = one.join(other, on=_KEYS, how="full", coalesce=True, suffix="_second")
-    # An unknown quantity has no row in any region; one that has some is 0 where it has none.
+    first_counts, second_counts = (
+        _sum_side(rows, len(side.runs)) for rows, side in zip(sides, (first, second), strict=True)
+    )
+    both = first_counts.join(second_counts, on=_KEYS, how="full", coalesce=True, suffix="_second")
+    # An unknown quantity has no row in any region; a known one is 0 in regions without a row.
     both = both.filter((pl.col("table") != "regions") | pl.col("quantity").is_in(sorted(known)))
     rows = both.select(
         *_KEYS,
@@ -68,10 +70,10 @@ def changes(first: Side, second: Side) -> pl.DataFrame:
         (pl.col("varies").fill_null(False) | pl.col("varies_second").fill_null(False)).alias("varies"),
     )
     found = rows.filter(pl.col("varies") | (pl.col("first_count") != pl.col("second_count")))
-    return _in_order(found, first, second)
+    return _sort_rows(found, first, second)
 
 
-def _counts(side: Side) -> pl.DataFrame:
+def _stack_counts(side: Side) -> pl.DataFrame:
     return pl.concat([run.facts.with_columns(run=pl.lit(index)) for index, run in enumerate(side.runs)])
 
 
@@ -79,20 +81,22 @@ def _known_regions(rows: pl.DataFrame) -> set[str]:
     return set(rows.filter(pl.col("table") == "regions")["quantity"].unique().to_list())
 
 
-def _of_side(rows: pl.DataFrame, runs: int) -> pl.DataFrame:
-    """Return a count of each quantity, and whether the runs differ in it."""
+def _sum_side(rows: pl.DataFrame, runs: int) -> pl.DataFrame:
+    """Return the first run's count of each quantity, and whether the runs differ."""
     own = pl.col("count").filter(pl.col("run") == 0).first().fill_null(0)
     differs = (pl.col("count").n_unique() > 1) | ((pl.len() < runs) & (pl.col("count") != 0).any())
     return rows.group_by(_KEYS).agg(own.alias("count"), differs.alias("varies"))
 
 
-def _in_order(rows: pl.DataFrame, first: Side, second: Side) -> pl.DataFrame:
+def _sort_rows(rows: pl.DataFrame, first: Side, second: Side) -> pl.DataFrame:
     regions = [*first.first.times["region"].to_list(), *second.first.times["region"].to_list()]
-    place = {name: index for index, name in enumerate(dict.fromkeys(regions))}
+    positions = {name: index for index, name in enumerate(dict.fromkeys(regions))}
     tables = {name: index for index, name in enumerate(_SAID_FIRST)}
     words = {name: index for index, name in enumerate(_WORDS)}
     order = [
-        pl.col("region").replace_strict(place, default=len(place), return_dtype=pl.Int64).alias("_region"),
+        pl.col("region")
+        .replace_strict(positions, default=len(positions), return_dtype=pl.Int64)
+        .alias("_region"),
         pl.col("table").replace_strict(tables, default=9, return_dtype=pl.Int64).alias("_table"),
         pl.col("quantity").replace_strict(words, default=99, return_dtype=pl.Int64).alias("_word"),
     ]
@@ -105,27 +109,29 @@ def _in_order(rows: pl.DataFrame, first: Side, second: Side) -> pl.DataFrame:
 
 
 def structure_lines(rows: pl.DataFrame, first: Side, second: Side) -> list[str]:
-    """Return a sentence for each region that changed, then one about what varies from run to run."""
+    """Return a sentence for each changed region, then one about counts that vary from run to run."""
     certain = rows.filter(~pl.col("varies"))
-    here, there = (set(side.first.times["region"].to_list()) for side in (first, second))
-    lines = _one_sided(certain, first, second)
+    first_regions, second_regions = (set(side.first.times["region"].to_list()) for side in (first, second))
+    lines = _list_one_sided(certain, first, second)
     for (region,), part in certain.group_by("region", maintain_order=True):
         name = str(region)
-        if name in here and name in there:
+        if name in first_regions and name in second_regions:
             lines.append(f"{region_text(name)}: {_describe_part(name, part, first, second)}")
     varying = rows.filter(pl.col("varies"))
     if len(varying):
         where = varying["region"].unique(maintain_order=True).to_list()
         example = f"{printable(str(varying['quantity'][0]))} in {region_text(where[0])}"
         lines.append(
-            f"{len(varying)} differ from run to run of one side, so nothing follows from them: "
+            f"{noun_text(len(varying), 'count')} {'varies' if len(varying) == 1 else 'vary'} between runs of"
+            " one side,"
+            f" so no change is concluded: "
             f"{example}{' …' if len(varying) > 1 else ''}"
         )
     return lines
 
 
-def _one_sided(rows: pl.DataFrame, first: Side, second: Side) -> list[str]:
-    """Return a sentence about the regions that only A has, and one about those that only B has."""
+def _list_one_sided(rows: pl.DataFrame, first: Side, second: Side) -> list[str]:
+    """Return a sentence about regions that only A has, and one about regions that only B has."""
     changed = rows["region"].unique(maintain_order=True).to_list()
     regions = [set(side.first.times["region"].to_list()) for side in (first, second)]
     lines = []
@@ -138,16 +144,16 @@ def _one_sided(rows: pl.DataFrame, first: Side, second: Side) -> list[str]:
 
 
 def _describe_part(region: str, part: pl.DataFrame, first: Side, second: Side) -> str:
-    said = [_quantity(row) for row in part.filter(pl.col("table") != "spread").to_dicts()]
+    texts = [_quantity_text(row) for row in part.filter(pl.col("table") != "spread").to_dicts()]
     if len(part.filter(pl.col("table") == "spread")):
-        pairs = _other_pairs(region, first, second)
-        if pairs or not said:  # other sums are other shares anyway
-            said.insert(min(len(said), 1), pairs or "ranks have other shares of it")
-    rest = len(said) - _MOST_SAID
-    return "; ".join([*said[:_MOST_SAID], *([f"and {rest} more"] if rest > 0 else [])])
+        pairs = _compare_pairs(region, first, second)
+        if pairs or not texts:  # different sums imply different shares
+            texts.insert(min(len(texts), 1), pairs or "the distribution over ranks differs")
+    rest = len(texts) - _MOST_SAID
+    return "; ".join([*texts[:_MOST_SAID], *([f"and {rest} more"] if rest > 0 else [])])
 
 
-def _quantity(row: Mapping[str, object]) -> str:
+def _quantity_text(row: Mapping[str, object]) -> str:
     name, before, after = str(row["quantity"]), row["first_count"], row["second_count"]
     assert isinstance(before, int)
     assert isinstance(after, int)
@@ -161,35 +167,40 @@ def _quantity(row: Mapping[str, object]) -> str:
     return f"{what} {text(before)} → {text(after)}{share}"
 
 
-def _other_pairs(region: str, first: Side, second: Side) -> str:
-    one, other = (
+def _compare_pairs(region: str, first: Side, second: Side) -> str:
+    first_pairs, second_pairs = (
         side.first.pairs.filter(pl.col("region") == region).select("rank", "partner")
         for side in (first, second)
     )
-    gone = len(one.join(other, on=["rank", "partner"], how="anti", nulls_equal=True))
-    new = len(other.join(one, on=["rank", "partner"], how="anti", nulls_equal=True))
+    gone = len(first_pairs.join(second_pairs, on=["rank", "partner"], how="anti", nulls_equal=True))
+    new = len(second_pairs.join(first_pairs, on=["rank", "partner"], how="anti", nulls_equal=True))
     if gone or new:
         return f"pairs of ranks that exchange messages: {gone} gone, {new} new"
     return ""
 
 
-def settings_changed(first: Side, second: Side) -> list[str]:
-    """Return how the sides were started otherwise: command, MPI, binding, an MPI library's variables."""
-    one, other = _settings(first.first), _settings(second.first)
+def compare_settings(first: Side, second: Side) -> list[str]:
+    """Return differences in the settings of the sides: command, MPI, binding, variables of the MPI"
+    " library."""
+    first_settings, second_settings = _read_settings(first.first), _read_settings(second.first)
     names = [
         name
-        for name in (*one, *(name for name in other if name not in one))
-        if one.get(name) != other.get(name)
+        for name in (*first_settings, *(name for name in second_settings if name not in first_settings))
+        if first_settings.get(name) != second_settings.get(name)
     ]
-    return [f"{printable(name)}: {_value(one.get(name))} → {_value(other.get(name))}" for name in names]
+    return [
+        f"{printable(name)}: {_value_text(first_settings.get(name))} →"
+        f" {_value_text(second_settings.get(name))}"
+        for name in names
+    ]
 
 
-def _settings(run: ComparedRun) -> dict[str, str]:
-    told = {name: str(run.told[name]) for name in _SETTINGS if run.told.get(name)}
-    told["hosts"] = ", ".join(run.told["hosts"] or ())
-    around: Mapping[str, str] = run.told.get("environment") or {}
-    return told | {name: text for name, text in around.items() if not name.startswith("HALOSCOPE_")}
+def _read_settings(run: ComparedRun) -> dict[str, str]:
+    settings = {name: str(run.info[name]) for name in _SETTINGS if run.info.get(name)}
+    settings["hosts"] = ", ".join(run.info["hosts"] or ())
+    around: Mapping[str, str] = run.info.get("environment") or {}
+    return settings | {name: text for name, text in around.items() if not name.startswith("HALOSCOPE_")}
 
 
-def _value(value: str | None) -> str:
+def _value_text(value: str | None) -> str:
     return "unknown" if value is None else printable(shorten_text(value, _LONGEST))

@@ -1,4 +1,4 @@
-"""What is different between two sides of runs, as tables and sentences."""
+"""Differences between two sides of runs, as tables and sentences."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from os import PathLike
 import polars as pl
 
 from haloscope.base.errors import printable
-from haloscope.base.units import count_text
+from haloscope.base.units import noun_text
 from haloscope.explain.comparing.parts import cause_lines
 from haloscope.explain.comparing.program_structure import structure_lines
 from haloscope.explain.comparing.sides import Side
-from haloscope.explain.comparing.time_differences import TimeClaim, time_frame
+from haloscope.explain.comparing.time_differences import TimeClaim, make_time_frame
 
 File = str | PathLike[str]
 
 
 __all__ = ["COMPARED", "Comparison"]
 
-# The columns of `Comparison.frame`.
+_SERIES = ("comparison of instances", "comparisons of instances")
+# # The columns of `Comparison.frame`.
 COMPARED = {
     "kind": pl.String,
     "region": pl.String,
@@ -43,11 +44,11 @@ COMPARED = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is different between sides A and B.
+    """The differences between sides A and B.
 
-    `structure` has a row a count that is not the same in all runs, `parts` where the time of an average rank
-    went; `claims` are sentences on times, `settings` say how runs were started otherwise, and `remarks` what
-    was left out or has to be known.
+    `structure` has one row per count that is not equal in all runs, `parts` the mean time per rank by region
+    and part. `claims` are statements about times, `settings` differences of the settings, and `remarks` notes
+    about files left out and about limits of the comparison.
     """
 
     first: Side
@@ -60,14 +61,14 @@ class Comparison:
 
     @cached_property
     def times(self) -> pl.DataFrame:
-        """A row a claim about times."""
-        return time_frame(self.claims)
+        """One row per claim about times."""
+        return make_time_frame(self.claims)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """All three tables below each other, with the columns `COMPARED`; what a row does not have is null.
+        """All three tables stacked, with the columns `COMPARED`; missing values are null.
 
-        `kind` is `structure`, `time` or `part`. Of structure `sure` says that all runs of each side agree.
+        `kind` is `structure`, `time` or `part`. For structure, `sure` means that all runs of each side agree.
         """
         structure = self.structure.select(
             pl.lit("structure").alias("kind"),
@@ -84,39 +85,41 @@ class Comparison:
 
     @property
     def has_changed(self) -> bool:
-        """Whether a count changed for certain, or a time surely differs."""
+        """Whether a count changed, or a time differs significantly."""
         return bool((~self.structure["varies"]).any()) or any(claim.sure for claim in self.claims)
 
     def describe(self) -> list[str]:
-        """Return the sentences for people, structure first."""
-        lines = [_who(side) for side in (self.first, self.second)]
+        """Return the comparison as sentences, structure first."""
+        lines = [_describe_side(side) for side in (self.first, self.second)]
         lines += [f"settings: {line}" for line in self.settings]
         counts = structure_lines(self.structure, self.first, self.second)
-        lines += [f"counts: {line}" for line in counts] or ["counts: all alike"]
-        lines += [f"time: {line}" for line in _time_lines(self.claims)]
+        lines += [f"counts: {line}" for line in counts] or ["counts: all equal"]
+        lines += [f"time: {line}" for line in _list_time_lines(self.claims)]
         lines += [f"where: {line}" for line in self.where()]
         return [*lines, *(f"note: {line}" for line in self.remarks)]
 
     def where(self) -> list[str]:
-        """Return where the time went, if it is sure that the program's time differs, or nobody can know."""
+        """Return the parts of the difference, if the program's time differs significantly or each side has"
+        " one run."""
         several = min(len(side.runs) for side in (self.first, self.second)) > 1
         if several and not self.claims[0].sure:
             return []
         return cause_lines(self.parts, several)
 
 
-def _who(side: Side) -> str:
+def _describe_side(side: Side) -> str:
     runs, first = len(side.runs), side.first
-    what = f"{printable(first.program)} on {count_text(first.ranks)} rank{'' if first.ranks == 1 else 's'}"
+    program = f"{printable(first.program)} on {noun_text(first.ranks, 'rank')}"
     names = ", ".join(printable(str(run.path)) for run in side.runs[:3])
-    return f"{side.name}: {runs} run{'' if runs == 1 else 's'} of {what}: {names}{', …' if runs > 3 else ''}"
+    return f"{side.name}: {noun_text(runs, 'run')} of {program}: {names}{', …' if runs > 3 else ''}"
 
 
-def _time_lines(claims: Sequence[TimeClaim]) -> list[str]:
-    """Return the program's sentence, all that are sure, and how many others there are."""
+def _list_time_lines(claims: Sequence[TimeClaim]) -> list[str]:
+    """Return the program's sentence, all significant ones, and the number of the others."""
     lines = [claim.text for index, claim in enumerate(claims) if index == 0 or claim.sure]
     open_ = [claim for claim in claims[1:] if not claim.sure and claim.faster[1] is not None]
-    for what, told in (("own time", "other regions"), ("series", "comparisons of instances")):
+    names = {"own time": ("other region", "other regions"), "series": _SERIES}
+    for what, (noun, plural) in names.items():
         rest = sum(claim.what.startswith(what) for claim in open_)
-        lines += [f"{rest} {told}: not surely faster or slower"] if rest else []
+        lines += [f"{noun_text(rest, noun, plural)}: not significantly faster or slower"] if rest else []
     return lines

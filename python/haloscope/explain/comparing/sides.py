@@ -1,4 +1,4 @@
-"""The two sides of a comparison: which runs belong to them, and whether they can be compared at all."""
+"""The two sides of a comparison: their runs, and checks that they can be compared."""
 
 from __future__ import annotations
 
@@ -11,25 +11,28 @@ from typing import Any
 import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
-from haloscope.base.units import ranks_text
-from haloscope.explain.comparing.facts import count_facts, knows_memory, own_times, pairs
+from haloscope.base.units import noun_text, ranks_text
+from haloscope.explain.comparing.facts import count_facts, knows_memory, list_pairs, read_own_times
 from haloscope.markov import series_of
 from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
 
-__all__ = ["RECORDED", "ComparedRun", "Side", "read_run", "read_sides", "times_of_runs", "why_apart"]
+__all__ = ["RECORDED", "ComparedRun", "Side", "explain_difference", "list_times", "read_run", "read_sides"]
 
-# A run that was recorded in another way counts other things, or takes another time.
+# Settings of the recorder that change counts or times.
 RECORDED = ("only", "from", "until", "trace", "exact_times", "sync_collectives", "unwatched_ranks")
 _TABLES = ("calls", "sizes", "partners", "collectives", "communicators")
 
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """One profile: `told` is its run information; the frames are those of `facts`, `series` have paths."""
+    """One profile: `info` is its run information; the frames are those of `facts`.
+
+    `series` are paths of regions.
+    """
 
     path: Path
-    told: dict[str, Any]
+    info: dict[str, Any]
     facts: pl.DataFrame
     times: pl.DataFrame
     pairs: pl.DataFrame
@@ -39,22 +42,22 @@ class ComparedRun:
     @property
     def ranks(self) -> int:
         """Ranks of MPI_COMM_WORLD."""
-        return int(self.told["ranks"] or 0)
+        return int(self.info["ranks"] or 0)
 
     @property
     def program(self) -> str:
-        """What ran."""
-        return str(self.told["program"] or "unknown program")
+        """Name of the program."""
+        return str(self.info["program"] or "unknown program")
 
     @property
     def is_traced(self) -> bool:
-        """Whether waiting is known."""
+        """Whether waiting times are known."""
         return bool(self.times["waiting"].is_not_null().any())
 
 
 @dataclass(frozen=True)
 class Side:
-    """Runs that are taken for alike; `name` is A or B, `skipped` lines say which could not be read."""
+    """Runs that are repetitions of each other. `name` is A or B; `skipped` has a line per unreadable file."""
 
     name: str
     runs: Sequence[ComparedRun]
@@ -67,36 +70,41 @@ class Side:
 
 
 def read_run(path: str | os.PathLike[str]) -> ComparedRun:
-    """Return what the profile at `path` brings to a comparison.
+    """Read the profile at `path` for a comparison. All of its checksums are verified.
 
-    Every byte of it is checked. Raises `ProfileError` if it is damaged, or if ranks are missing in it.
+    Raises:
+        ProfileError: The profile is damaged, or ranks are missing.
     """
     with Profile(path) as profile:
         profile.verify()
-        told = profile.data.guarded(lambda: run_information(profile.data))
-        if told["missing_ranks"] or told["unfinished_ranks"] or told["partial"]:
-            lost = sorted({*(told["missing_ranks"] or ()), *(told["unfinished_ranks"] or ())})
-            who = ranks_text(lost) if lost else "a part"
-            raise ProfileError(f"{profile.path}: the run is not whole: {who} is missing; run it again")
+        info = profile.data.guarded(lambda: run_information(profile.data))
+        if info["missing_ranks"] or info["unfinished_ranks"] or info["partial"]:
+            lost = sorted({*(info["missing_ranks"] or ()), *(info["unfinished_ranks"] or ())})
+            missing = (
+                f"{ranks_text(lost)} {'is' if len(lost) == 1 else 'are'} missing"
+                if lost
+                else "a part is missing"
+            )
+            raise ProfileError(f"{profile.path}: the run is incomplete: {missing}; run it again")
         return profile.data.guarded(
             lambda: ComparedRun(
                 Path(path),
-                told,
+                info,
                 count_facts(profile),
-                own_times(profile),
-                pairs(profile),
-                _series(profile),
-                _unknown(profile),
+                read_own_times(profile),
+                list_pairs(profile),
+                _list_series(profile),
+                _find_unknown(profile),
             )
         )
 
 
-def _unknown(profile: Profile) -> frozenset[str]:
+def _find_unknown(profile: Profile) -> frozenset[str]:
     tables = {table for table in _TABLES if profile.lacks(table)}
     return frozenset(tables if knows_memory(profile) else tables | {"memory"})
 
 
-def _series(profile: Profile) -> tuple[str, ...]:
+def _list_series(profile: Profile) -> tuple[str, ...]:
     if not profile.data.source.rows("series"):
         return ()
 
@@ -104,53 +112,58 @@ def _series(profile: Profile) -> tuple[str, ...]:
 
 
 def read_sides(first: Sequence[Path], second: Sequence[Path]) -> tuple[Side, Side]:
-    """Return sides A and B. Files that cannot be read are left out by name.
+    """Return sides A and B. Files that cannot be read are left out and listed in `skipped`.
 
-    Raises `UsageError` for a side without files, a file that is named twice, and runs that are no repetitions
-    of each other; `ProfileError` if none of a side's files can be read.
+    Raises:
+        UsageError: A side has no files, a file is given twice, or runs of a side are not repetitions.
+        ProfileError: None of a side's files can be read.
     """
     if not first or not second:
-        raise UsageError("there is nothing on one side of --; name the runs of each side")
+        raise UsageError(
+            "one side has no files; give the runs of each side (haloscope compare A1 A2 -- B1 B2)"
+        )
     seen: dict[Path, Path] = {}
     for path in (*first, *second):
         if seen.setdefault(path.resolve(), path) is not path:
-            raise UsageError(f"{path}: is named twice; name different files")
-    sides = _side("A", first), _side("B", second)
+            raise UsageError(f"{path}: is given twice; give different files")
+    sides = _read_side("A", first), _read_side("B", second)
     for side in sides:
         for run in side.runs[1:]:
-            if why := why_apart(side.first, run):
-                raise UsageError(f"{run.path}: {why}; runs of one side are repetitions of each other")
-    one, other = (side.first for side in sides)
-    if one.ranks != other.ranks:
+            if why := explain_difference(side.first, run):
+                raise UsageError(f"{run.path}: {why}; runs of one side must be repetitions of each other")
+    first_run, second_run = (side.first for side in sides)
+    if first_run.ranks != second_run.ranks:
         raise UsageError(
-            f"{other.path}: ran on {other.ranks} ranks, and {one.path} on {one.ranks}; compare takes runs on "
-            "equally many (haloscope report shows how a program scales)"
+            f"{second_run.path}: has {noun_text(second_run.ranks, 'rank')}, but {first_run.path} has"
+            f" {first_run.ranks};"
+            " compare runs with the same number of ranks (haloscope report shows how a program scales)"
         )
-    sources = [run.told.get("source") or "a profile of haloscope run" for run in (one, other)]
+    sources = [run.info.get("source") or "a profile of haloscope run" for run in (first_run, second_run)]
     if sources[0] != sources[1]:
         raise UsageError(
-            f"{other.path}: is {sources[1]}, and {one.path} {sources[0]}; tools count in different ways, so "
-            "compare files of one tool"
+            f"{second_run.path}: is {sources[1]}, but {first_run.path} is {sources[0]}; tools count"
+            " differently, so"
+            " compare files of the same tool"
         )
     return sides
 
 
-def why_apart(one: ComparedRun, other: ComparedRun) -> str | None:
-    """Return why two runs are no repetitions of each other, None if they may be."""
-    if one.program != other.program:
-        return f"is of {other.program}, and {one.path} of {one.program}"
-    if one.ranks != other.ranks:
-        return f"ran on {other.ranks} ranks, and {one.path} on {one.ranks}"
+def explain_difference(run: ComparedRun, other: ComparedRun) -> str | None:
+    """Return the reason why two runs are not repetitions of each other; None if they may be."""
+    if run.program != other.program:
+        return f"is of {other.program}, but {run.path} is of {run.program}"
+    if run.ranks != other.ranks:
+        return f"has {noun_text(other.ranks, 'rank')}, but {run.path} has {run.ranks}"
     for key in RECORDED:
-        if (one.told.get(key) or None) != (other.told.get(key) or None):
-            return f"was recorded with another {key!r} than {one.path}"
-    if one.told.get("source") != other.told.get("source"):
-        return f"is of another tool than {one.path}"
+        if (run.info.get(key) or None) != (other.info.get(key) or None):
+            return f"was recorded with a different {key!r} than {run.path}"
+    if run.info.get("source") != other.info.get("source"):
+        return f"is of a different tool than {run.path}"
     return None
 
 
-def times_of_runs(runs: Sequence[ComparedRun], region: str, column: str) -> list[float]:
-    """Return a time of each run (a column of `times`, s), NaN where the run has none."""
+def list_times(runs: Sequence[ComparedRun], region: str, column: str) -> list[float]:
+    """Return a time (s) per run from a column of `times`, NaN where the run has none."""
     found = []
     for run in runs:
         value = run.times.filter(pl.col("region") == region)[column].to_list()
@@ -158,7 +171,7 @@ def times_of_runs(runs: Sequence[ComparedRun], region: str, column: str) -> list
     return found
 
 
-def _side(name: str, paths: Sequence[Path]) -> Side:
+def _read_side(name: str, paths: Sequence[Path]) -> Side:
     runs, skipped = [], []
     for path in paths:
         try:
@@ -166,5 +179,7 @@ def _side(name: str, paths: Sequence[Path]) -> Side:
         except ProfileError as error:
             skipped.append(str(error))
     if not runs:
-        raise ProfileError(skipped[0] if len(skipped) == 1 else f"side {name} has no whole run: {skipped[0]}")
+        raise ProfileError(
+            skipped[0] if len(skipped) == 1 else f"side {name} has no complete run: {skipped[0]}"
+        )
     return Side(name, runs, skipped)

@@ -1,4 +1,4 @@
-"""Many runs together: their tables, the figures of papers on scaling, and laws of growth."""
+"""Ensembles: tables of many runs, figures of papers on scaling, and scaling models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which region would take the most time with 10 and 100 times the ranks, and how sure that is."""
+"""The region that would take most time with 10 and 100 times the ranks, with its probability."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from haloscope.base.units import noun_text
 from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.growth import FACTORS, SURE, Growth, select_law_points
 from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS
-from haloscope.explain.ensembles.view import COLOURS, EnsembleView, add_axis_columns, layout_of
+from haloscope.explain.ensembles.view import COLOURS, EnsembleView, add_axis_columns, make_layout
 from haloscope.markov.figures import Figure, axis, plain
 from haloscope.profile.store import region_text
 
@@ -33,23 +34,25 @@ _NOTHING = 1e-300  # seconds
 
 
 def dominance(ensemble: Ensemble, *, by: str = "program") -> EnsembleView:
-    """Return the time that each region itself would take with 1, 10 and 100 `times` the most ranks.
+    """Predict the time of each region on 1, 10 and 100 `times` the largest number of ranks.
 
-    Times are of an average rank, by the regions' laws, without nested regions: they add up to the time of the
-    program, and `share` to 1; a law below 0 counts as 0, and a region that a run lacks took it no time.
-    `error` is that of the law, percent. `share_low` and `share_high` bound the share with 95 % confidence,
-    and `probability` is that of the region being the one with most time: they are null where no number of
-    ranks has two runs. A value of `by` with fewer than five numbers of ranks has no rows.
+    Times are mean seconds per rank from the regions' scaling models, without nested regions. They add up to
+    the time of the program, and `share` to 1. Negative predictions count as 0, and so do missing regions.
+    `error` is the error of the model in percent. `share_low` and `share_high` are a 95 % interval of the
+    share, and `probability` is that of this region having the largest time: null if no number of ranks has
+    two runs. A value of `by` with fewer than five numbers of ranks has no rows.
     """
     rows = add_axis_columns(ensemble, ensemble.with_paths("regions", exclusive=True), "run_ranks", by)
-    parts = [_shares(series, part) for (series,), part in rows.group_by(["series"], maintain_order=True)]
+    parts = [
+        _predict_shares(series, part) for (series,), part in rows.group_by(["series"], maintain_order=True)
+    ]
     frame = pl.concat([pl.DataFrame(schema=_COLUMNS), *parts])
-    return EnsembleView(frame, _drawn(frame))
+    return EnsembleView(frame, _draw(frame))
 
 
-def _shares(series: object, rows: pl.DataFrame) -> pl.DataFrame:
+def _predict_shares(series: object, rows: pl.DataFrame) -> pl.DataFrame:
     paths = rows["path"].unique(maintain_order=True).to_list()
-    # An average rank: those that do not enter a region take no time in it.
+    # The mean over all ranks: ranks that do not enter a region have a time of 0.
     value = (pl.col("time_mean") * pl.col("ranks") / pl.col("run_ranks")).clip(lower_bound=0.0).fill_null(0.0)
     runs = rows.select("profile", "x").unique(maintain_order=True)
     if runs["x"].n_unique() < FEWEST_POINTS or not rows["time_mean"].sum():
@@ -59,13 +62,13 @@ def _shares(series: object, rows: pl.DataFrame) -> pl.DataFrame:
     times = every.join(known, on=["profile", "path"], how="left").with_columns(pl.col("value").fill_null(0.0))
     grown = [Growth.of(*select_law_points(times.filter(path=path))) for path in paths]
     most = float(grown[0].points.max())
-    return pl.concat([_at(str(series), paths, grown, factor, most) for factor in (1, *FACTORS)])
+    return pl.concat([_predict_at(str(series), paths, grown, factor, most) for factor in (1, *FACTORS)])
 
 
-def _at(series: str, paths: list[str], grown: list[Growth], factor: int, most: float) -> pl.DataFrame:
-    here = np.array([most * factor])
-    times = np.clip([float(one.law.at(here)[0, 0]) for one in grown], 0, None)
-    drawn = [one.drawn.at(here)[:, 0] for one in grown if one.drawn is not None]
+def _predict_at(series: str, paths: list[str], grown: list[Growth], factor: int, most: float) -> pl.DataFrame:
+    ranks = np.array([most * factor])
+    times = np.clip([float(growth.law.at(ranks)[0, 0]) for growth in grown], 0, None)
+    drawn = [growth.drawn.at(ranks)[:, 0] for growth in grown if growth.drawn is not None]
     unknown: list[float | None] = [None] * len(paths)
     low, high, probability = unknown, unknown, unknown
     if len(drawn) == len(paths):
@@ -73,7 +76,7 @@ def _at(series: str, paths: list[str], grown: list[Growth], factor: int, most: f
         parts = could_be / np.maximum(could_be.sum(axis=0), _NOTHING)
         low, high = (row.tolist() for row in np.percentile(parts, SURE, axis=1))
         largest = could_be.argmax(axis=0)
-        probability = [float((largest == place).mean()) for place in range(len(paths))]
+        probability = [float((largest == row).mean()) for row in range(len(paths))]
     columns = {
         "series": [series] * len(paths),
         "times": [factor] * len(paths),
@@ -84,19 +87,19 @@ def _at(series: str, paths: list[str], grown: list[Growth], factor: int, most: f
         "share_low": low,
         "share_high": high,
         "probability": probability,
-        "error": [float(one.law.error[0]) for one in grown],
+        "error": [float(growth.law.error[0]) for growth in grown],
     }
     return pl.DataFrame(columns, schema=_COLUMNS).sort("time", descending=True, maintain_order=True)
 
 
-def _drawn(frame: pl.DataFrame) -> Figure | None:
+def _draw(frame: pl.DataFrame) -> Figure | None:
     if not len(frame):
         return None
     order = frame.group_by("path").agg(pl.col("share").max()).sort("share", "path", descending=[True, False])
     chosen = order["path"].head(_MOST_BARS).to_list()
     many = frame["series"].n_unique() > 1
     points = frame.select("series", "times", "run_ranks").unique(maintain_order=True)
-    labels = [f"{ranks} ranks" for ranks in points["run_ranks"]]
+    labels = [noun_text(ranks, "rank") for ranks in points["run_ranks"]]
     x = [[plain(series) for series in points["series"]], labels] if many else labels
     traces = []
     for number, path in enumerate(chosen):
@@ -120,7 +123,7 @@ def _drawn(frame: pl.DataFrame) -> Figure | None:
         traces.append(
             {
                 "type": "bar",
-                "name": f"{len(order) - len(chosen)} others",
+                "name": noun_text(len(order) - len(chosen), "other region"),
                 "x": x,
                 "y": (100 * (1 - rows["share"].fill_null(0.0))).clip(0, 100).to_list(),
                 "marker": {"color": "#cbd3db"},
@@ -128,7 +131,8 @@ def _drawn(frame: pl.DataFrame) -> Figure | None:
             }
         )
     kind = "multicategory" if many else "category"
-    layout = layout_of(axis("", type=kind), "share of the time, %", 380, barmode="stack")
+    layout = make_layout(axis("", type=kind), "share of the time, %", 380, barmode="stack")
     layout["yaxis"]["range"] = [0, 100]
-    caption = "By the laws of growth, for the most ranks that were measured, 10 and 100 times as many."
-    return Figure(caption, traces, layout, "Who would take the time")
+    caption = "Predictions of the scaling models for the largest measured number of ranks, and 10 and 100"
+    " times that."
+    return Figure(caption, traces, layout, "Predicted shares of the time")

@@ -1,4 +1,4 @@
-"""Many profiles, opened together: their tables one below the other, and what each run says of itself."""
+"""Many profiles, opened together: their stacked tables, and the information of each run."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from haloscope.profile.tables import said_texts
 
 __all__ = ["Ensemble", "open_all"]
 
-# Profiles that are open, and in memory, at a time.
+# Number of profiles that are open and in memory at the same time.
 _AT_A_TIME = 64
-# Tables that are made of many profiles at once.
+# Tables that are computed for many profiles at once.
 _STACKED: dict[str, Callable[[Stacked, bool], pl.DataFrame]] = {
     "regions": Stacked.region_table,
     "sizes": Stacked.size_table,
@@ -30,9 +30,9 @@ _STACKED: dict[str, Callable[[Stacked, bool], pl.DataFrame]] = {
 
 
 class Ensemble:
-    """The profiles at `paths`, few of which are open at a time.
+    """The profiles at `paths`. Only a few of them are open at the same time.
 
-    One that cannot be read is left out, from what was read before, too: `skipped` says which, and why.
+    A profile that cannot be read is left out of all tables, earlier ones included; `skipped` lists it.
     """
 
     def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
@@ -40,22 +40,22 @@ class Ensemble:
         self._unreadable: dict[Path, str] = {}
         self._runs: dict[Path, dict[str, Any]] = {}
         self._names: set[str] = set()
-        self._made: dict[tuple[str, bool], pl.DataFrame] = {}
+        self._tables: dict[tuple[str, bool], pl.DataFrame] = {}
 
     def __len__(self) -> int:
         return len(self.paths)
 
     @property
     def skipped(self) -> list[str]:
-        """A line for each profile that could not be read so far."""
+        """One line per profile that could not be read so far."""
         return list(self._unreadable.values())
 
     @property
     def runs(self) -> pl.DataFrame:
-        """One row a profile: profile, program, run_ranks, run_hosts (how many), run_start, …, and its texts.
+        """One row per profile: profile, program, run_ranks, run_hosts (number), run_start, …, and its texts.
 
-        These are what the program, the job and the environment said of the run, named as in `info`; null
-        where a run says nothing. `missing_ranks` is how many ranks of the run left no record.
+        The texts come from the program, the job and the environment, named as in `info`; missing ones are
+        null. `missing_ranks` is the number of ranks without a record.
         """
         unknown = [path for path in self.paths if path not in self._runs]
         list(self.each(unknown, lambda profiles: [self._describe(profile) for profile in profiles]))
@@ -64,10 +64,18 @@ class Ensemble:
         return pl.DataFrame(rows, schema={**_RUN_TYPES, **dict.fromkeys(texts, pl.String)})
 
     def table(self, name: str, *, exclusive: bool = False, region: str | None = None) -> pl.DataFrame:
-        """Return the profiles' tables one below the other, with what says which run it is before each row.
+        """Return the stacked tables of all profiles, with columns that identify the run.
 
-        A profile without `region` adds no rows. Raises `UsageError` if no profile has it, and `ProfileError`
-        if no profile can be read.
+        A profile without `region` adds no rows.
+
+        Args:
+            name: Name of the table.
+            exclusive: Whether to exclude nested regions.
+            region: Region to select, by last name or path.
+
+        Raises:
+            UsageError: No profile has the region.
+            ProfileError: No profile can be read.
         """
         if name not in _STACKED:
             return self._one_by_one(name, exclusive, region)
@@ -81,30 +89,30 @@ class Ensemble:
 
     def with_paths(self, name: str, exclusive: bool = False) -> pl.DataFrame:
         """Return the table `regions` or `sizes` of all profiles, with `region`, a last name, and `path`."""
-        if (name, exclusive) not in self._made:
-            made = list(self.each(self.paths, lambda profiles: self._stacked(profiles, name, exclusive)))
+        if (name, exclusive) not in self._tables:
+            made = list(self.each(self.paths, lambda profiles: self._stack(profiles, name, exclusive)))
             self._readable()
-            self._made[name, exclusive] = pl.concat(made)
+            self._tables[name, exclusive] = pl.concat(made)
         readable = [str(path) for path in self._readable()]
-        return self._made[name, exclusive].filter(pl.col("profile").is_in(readable))
+        return self._tables[name, exclusive].filter(pl.col("profile").is_in(readable))
 
     def of_region(self, rows: pl.DataFrame, region: str) -> pl.DataFrame:
-        """Return those rows of `with_paths` whose region has this last name or path.
+        """Return the rows of `with_paths` whose region has this last name or path.
 
         Raises `UsageError` if no run has such a region.
         """
         steps = parts(region)
         is_step = pl.col("region") == steps[0] if len(steps) == 1 else pl.lit(False)
         named = (pl.col("path") == region) | (is_step & (pl.col("path") != PROGRAM))
-        # Where there is none, a last name may be given as the program has it.
+        # If there is none, the last name may be given exactly as in the program.
         loosely = (pl.col("region") == region) & ~named.any().over("profile")
         found = rows.filter(named | loosely)
         if not len(found) and not self._names.intersection((region, *(steps if len(steps) == 1 else ()))):
             raise no_region(region, self._names)
         return found
 
-    def _stacked(self, profiles: Sequence[Profile], name: str, exclusive: bool) -> Iterator[pl.DataFrame]:
-        for alike in _alike(profiles):
+    def _stack(self, profiles: Sequence[Profile], name: str, exclusive: bool) -> Iterator[pl.DataFrame]:
+        for alike in _group_alike(profiles):
             stack = Stacked([profile.data for profile in alike])
             self._names.update(stack.forest.names, stack.forest.full_names)
             rows = stack.guarded(lambda stack=stack: _STACKED[name](stack, exclusive))  # type: ignore[misc]
@@ -115,7 +123,7 @@ class Ensemble:
     def _one_by_one(self, name: str, exclusive: bool, region: str | None) -> pl.DataFrame:
         lacking: list[UsageError] = []
 
-        def made(profiles: Sequence[Profile]) -> Iterator[pl.DataFrame]:
+        def frames_of(profiles: Sequence[Profile]) -> Iterator[pl.DataFrame]:
             for profile in profiles:
                 try:
                     yield profile.data.guarded(lambda: label_table(profile, name, exclusive, region))  # noqa: B023
@@ -124,7 +132,7 @@ class Ensemble:
                         raise
                     lacking.append(error)
 
-        frames: list[pl.DataFrame] = list(self.each(self.paths, made))
+        frames: list[pl.DataFrame] = list(self.each(self.paths, frames_of))
         if not frames:
             raise lacking[-1]
         # Diagonal: profiles may have recorded different values.
@@ -133,12 +141,12 @@ class Ensemble:
     def each(
         self, paths: Sequence[Path], make: Callable[[Sequence[Profile]], Iterable[Any]]
     ) -> Iterator[Any]:
-        """Yield what `make` yields of open profiles, some at a time, without those that cannot be read.
+        """Yield the results of `make` for open profiles, some at a time, without unreadable ones.
 
-        Raises `ProfileError` if none of the ensemble can be.
+        Raises `ProfileError` if no profile of the ensemble can be read.
         """
         for first in range(0, len(paths), _AT_A_TIME):
-            yield from self._some(paths[first : first + _AT_A_TIME], make)
+            yield from self._read_batch(paths[first : first + _AT_A_TIME], make)
 
     def _readable(self) -> list[Path]:
         """Return the profiles that could be read so far. Raises `ProfileError` if there are none."""
@@ -146,26 +154,28 @@ class Ensemble:
             raise ProfileError(next(iter(self._unreadable.values())))
         return [path for path in self.paths if path not in self._unreadable]
 
-    def _some(self, paths: Sequence[Path], make: Callable[[Sequence[Profile]], Iterable[Any]]) -> list[Any]:
+    def _read_batch(
+        self, paths: Sequence[Path], make: Callable[[Sequence[Profile]], Iterable[Any]]
+    ) -> list[Any]:
         wanted = [path for path in paths if path not in self._unreadable]
         try:
-            with ExitStack() as open_ones, _keeping():
+            with ExitStack() as open_ones, _pause_garbage_collection():
                 return list(make([open_ones.enter_context(Profile(path)) for path in wanted]))
         except ProfileError as error:
             if len(wanted) == 1:
                 self._unreadable[wanted[0]] = str(error)
                 return []
-        # Whose fault it is, the halves tell.
+        # Bisection finds the unreadable profile.
         middle = len(wanted) // 2
-        return self._some(wanted[:middle], make) + self._some(wanted[middle:], make)
+        return self._read_batch(wanted[:middle], make) + self._read_batch(wanted[middle:], make)
 
     def _describe(self, profile: Profile) -> dict[str, Any]:
-        """Return what is known of a run, by column of `runs`."""
+        """Return the row of a run in `runs`."""
         if profile.path not in self._runs:
-            told = profile.data.guarded(lambda: checked_info(profile.info))
-            missing = {"missing_ranks": len(told.get("missing_ranks") or [])}
+            info = profile.data.guarded(lambda: checked_info(profile.info))
+            missing = {"missing_ranks": len(info.get("missing_ranks") or [])}
             row = profile.data.guarded(lambda: run_row(profile))
-            self._runs[profile.path] = said_texts(told) | row | missing
+            self._runs[profile.path] = said_texts(info) | row | missing
         return self._runs[profile.path]
 
 
@@ -173,8 +183,8 @@ _RUN_TYPES = {**RUN_COLUMNS, "missing_ranks": pl.Int64}
 
 
 @contextmanager
-def _keeping() -> Iterator[None]:
-    """Do not look for garbage meanwhile: thousands of small things are made, and all are kept."""
+def _pause_garbage_collection() -> Iterator[None]:
+    """Disable garbage collection: thousands of small objects are created, and all stay alive."""
     if not gc.isenabled():
         yield
         return
@@ -185,25 +195,29 @@ def _keeping() -> Iterator[None]:
         gc.enable()
 
 
-def _alike(profiles: Sequence[Profile]) -> Iterator[list[Profile]]:
-    """Yield, in order, profiles that can be read as one: those of the recorder that know their hosts."""
-    together: list[Profile] = []
+def _group_alike(profiles: Sequence[Profile]) -> Iterator[list[Profile]]:
+    """Yield, in order, groups of profiles that can be read as one: those of the recorder with host names."""
+    group: list[Profile] = []
     for profile in profiles:
         if isinstance(profile.data.source, ProfileFile) and profile.hosts.names:
-            together.append(profile)
+            group.append(profile)
             continue
-        if together:
-            yield together
-        together = []
+        if group:
+            yield group
+        group = []
         yield [profile]
-    if together:
-        yield together
+    if group:
+        yield group
 
 
 def open_all(profiles: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Ensemble:
-    """Return the ensemble of a glob pattern such as `runs/*.halo`, or of several paths.
+    """Open several profiles as an ensemble.
 
-    Paths of a pattern come sorted. Raises `ProfileError` if nothing matches.
+    Args:
+        profiles: A glob pattern such as `runs/*.halo`, whose matches are sorted, or several paths.
+
+    Raises:
+        ProfileError: Nothing matches.
     """
     if isinstance(profiles, str | os.PathLike):
         pattern = os.fspath(profiles)

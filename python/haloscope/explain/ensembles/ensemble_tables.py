@@ -1,4 +1,4 @@
-"""The tables of a page about many runs, as people read them."""
+"""The tables of the page of an ensemble."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from haloscope.base.errors import printable
-from haloscope.base.units import bytes_text, count_text, moment_text, percent_text, time_text
-from haloscope.explain.ensembles.view import column_of
+from haloscope.base.units import bytes_text, count_text, moment_text, noun_text, percent_text, time_text
+from haloscope.explain.ensembles.view import axis_column
 from haloscope.markov.figures import Table
 from haloscope.profile.store import region_text
 
@@ -17,12 +17,12 @@ __all__ = ["laws_table", "runs_table", "sizes_table", "speeds_table", "totals_ta
 
 Cell = tuple[float | str | None, str]
 _MOST_RUNS = 500
-# How a run was recorded, such as where its profile goes.
+# Settings of the recorder, which are not shown.
 _OURS = "environment.HALOSCOPE_"
 
 
 def totals_table(frame: pl.DataFrame, against: str) -> Table:
-    """Return Table IV of Nansamba et al.: what all ranks sent, a row a point."""
+    """Return Table IV of Nansamba et al.: messages sent by all ranks, one row per point."""
     columns = [
         ("runs of", ""),
         (printable(against), "Column of the runs"),
@@ -32,16 +32,16 @@ def totals_table(frame: pl.DataFrame, against: str) -> Table:
         ("largest send", ""),
         ("mean send", "Bytes / sends"),
     ]
-    place = column_of(frame, against)
+    column = axis_column(frame, against)
     rows: list[list[Cell]] = [
         [
-            _text(row["series"]),
-            _value(row[place]),
-            _count(row["runs"]),
-            _bytes(row["bytes"]),
-            _count(row["sends"]),
-            _bytes(row["largest_send"]),
-            _bytes(row["mean_send"]),
+            _make_text_cell(row["series"]),
+            _make_value_cell(row[column]),
+            _make_count_cell(row["runs"]),
+            _make_bytes_cell(row["bytes"]),
+            _make_count_cell(row["sends"]),
+            _make_bytes_cell(row["largest_send"]),
+            _make_bytes_cell(row["mean_send"]),
         ]
         for row in frame.to_dicts()
     ]
@@ -57,18 +57,18 @@ def sizes_table(frame: pl.DataFrame, against: str) -> Table:
         ("messages", "All ranks together, mean over runs"),
         ("bytes", "All ranks together, mean over runs"),
         ("speed", "Bytes over half of the time that both sides spent in their calls"),
-        ("machine's", "Speed of the same messages, one by one, by the machine's model"),
+        ("machine's", "Speed of the same messages, one by one, from the machine model"),
     ]
-    place = column_of(frame, against)
+    column = axis_column(frame, against)
     rows: list[list[Cell]] = [
         [
-            _text(row["series"]),
-            _value(row[place]),
-            _text(row["size"]),
-            _count(row["messages"]),
-            _bytes(row["bytes"]),
-            _speed(row["speed"]),
-            _speed(row["machine_speed"]),
+            _make_text_cell(row["series"]),
+            _make_value_cell(row[column]),
+            _make_text_cell(row["size"]),
+            _make_count_cell(row["messages"]),
+            _make_bytes_cell(row["bytes"]),
+            _make_speed_cell(row["speed"]),
+            _make_speed_cell(row["machine_speed"]),
         ]
         for row in frame.to_dicts()
     ]
@@ -76,23 +76,28 @@ def sizes_table(frame: pl.DataFrame, against: str) -> Table:
 
 
 def speeds_table(frame: pl.DataFrame) -> Table:
-    """Return how fast the machine alone carries messages of each class."""
+    """Return the machine's speed for messages of each class."""
     columns = [("size", ""), ("from", "Smallest message of the class"), ("to", "Largest one"), ("speed", "")]
     rows: list[list[Cell]] = [
-        [_text(row["size"]), _bytes(row["smallest"]), _bytes(row["largest"]), _speed(row["machine_speed"])]
+        [
+            _make_text_cell(row["size"]),
+            _make_bytes_cell(row["smallest"]),
+            _make_bytes_cell(row["largest"]),
+            _make_speed_cell(row["machine_speed"]),
+        ]
         for row in frame.to_dicts()
     ]
     return Table("One message of each power of two in a class, one after the other.", columns, rows)
 
 
 def laws_table(frame: pl.DataFrame) -> Table:
-    """Return the law of each region, and what it says of more ranks."""
+    """Return the scaling model of each region, and its predictions for more ranks."""
     columns = [
         ("region", "With nested regions"),
         ("runs of", ""),
-        ("law", "p: the number of ranks, or what else runs are against"),
-        ("off by", "Mean error for points that were left out, percent"),
-        ("same term", "Share of what the runs could have been that have the same term"),
+        ("model", "p: the number of ranks, or the column on the x axis"),
+        ("error", "Mean cross-validation error (SMAPE), percent"),
+        ("same term", "Share of bootstrap samples with the same term"),
         ("at 10 ×", ""),
         ("95 %", "Interval from repeated runs"),
         ("at 100 ×", ""),
@@ -100,38 +105,48 @@ def laws_table(frame: pl.DataFrame) -> Table:
     ]
     cells = []
     for row in frame.to_dicts():
-        law = row["law"] or f"{row['points']} points: a law needs five"
+        law = row["law"] or f"{noun_text(row['points'], 'point')}: a model needs five"
         error = (row["error"], percent_text(row["error"], 100.0))
-        far = [cell for times in (10, 100) for cell in _far(row, times)]
+        far = [cell for times in (10, 100) for cell in _make_prediction_cells(row, times)]
         agreement = (row["agreement"], percent_text(row["agreement"], 1.0))
-        cells.append([_text(row["path"]), _text(row["series"]), _text(law), error, agreement, *far])
-    return Table("Time of an average rank.", columns, cells)
+        cells.append(
+            [
+                _make_text_cell(row["path"]),
+                _make_text_cell(row["series"]),
+                _make_text_cell(law),
+                error,
+                agreement,
+                *far,
+            ]
+        )
+    return Table("Mean time per rank.", columns, cells)
 
 
-def _far(row: dict[str, Any], times: int) -> list[Cell]:
+def _make_prediction_cells(row: dict[str, Any], times: int) -> list[Cell]:
     low, high = row[f"low_{times}"], row[f"high_{times}"]
     bounds = "–" if low is None else f"{time_text(low)} to {time_text(high)}"
     return [(row[f"at_{times}"], time_text(row[f"at_{times}"])), (low, bounds)]
 
 
 def runs_table(runs: pl.DataFrame) -> Table:
-    """Return what runs say of themselves, where they differ."""
+    """Return the columns in which runs differ."""
     always = ("profile", "program", "run_ranks")
     differ = [name for name in runs.columns if name in always or runs[name].n_unique() > 1]
     shown = [name for name in differ if not name.startswith(_OURS)]
     rows = [
-        [_TOLD.get(name, _value)(row[name]) for name in shown] for row in runs.head(_MOST_RUNS).to_dicts()
+        [_FORMATTERS.get(name, _make_value_cell)(row[name]) for name in shown]
+        for row in runs.head(_MOST_RUNS).to_dicts()
     ]
     more = f" The first {_MOST_RUNS} of {len(runs)}." if len(runs) > _MOST_RUNS else ""
-    caption = f"Columns in which runs differ; each can be what figures are against.{more}"
+    caption = f"Columns in which runs differ; each can be the x axis of figures.{more}"
     return Table(caption, [(printable(name), "") for name in shown], rows)
 
 
-def _text(text: str) -> Cell:
+def _make_text_cell(text: str) -> Cell:
     return text, region_text(text)
 
 
-def _value(value: object) -> Cell:
+def _make_value_cell(value: object) -> Cell:
     if isinstance(value, bool) or value is None:
         return None, "–" if value is None else str(value).lower()
     if isinstance(value, int | float):
@@ -139,24 +154,27 @@ def _value(value: object) -> Cell:
     return str(value), region_text(str(value))
 
 
-def _moment(seconds: float | None) -> Cell:
+def _make_moment_cell(seconds: float | None) -> Cell:
     return seconds, moment_text(seconds)
 
 
-def _seconds(value: float | None) -> Cell:
+def _make_seconds_cell(value: float | None) -> Cell:
     return value, time_text(value)
 
 
-_TOLD: Mapping[str, Callable[[Any], Cell]] = {"run_start": _moment, "run_duration": _seconds}
+_FORMATTERS: Mapping[str, Callable[[Any], Cell]] = {
+    "run_start": _make_moment_cell,
+    "run_duration": _make_seconds_cell,
+}
 
 
-def _count(value: float | None) -> Cell:
+def _make_count_cell(value: float | None) -> Cell:
     return value, count_text(value)
 
 
-def _bytes(value: float | None) -> Cell:
+def _make_bytes_cell(value: float | None) -> Cell:
     return value, bytes_text(value)
 
 
-def _speed(value: float | None) -> Cell:
+def _make_speed_cell(value: float | None) -> Cell:
     return value, "–" if value is None else f"{bytes_text(float(f'{value:.3g}'))}/s"

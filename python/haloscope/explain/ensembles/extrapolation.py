@@ -1,4 +1,4 @@
-"""What laws say of one number of ranks that was not measured, and how that changes without each point."""
+"""Predictions of scaling models for an unmeasured number of ranks, with leave-one-out variants."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from haloscope.base.arrays import Floats
-from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, ScalingLaws, fit
+from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, ScalingLaws, fit_laws
 
 __all__ = ["FEWEST_POINTS", "Beyond", "extrapolate_laws"]
 
 
 @dataclass(frozen=True)
 class Beyond:
-    """What the laws of rows of values say of so many ranks.
+    """Predictions of the scaling models of rows of values for one number of ranks.
 
-    `value` has the shape (rows,). The others have (rows, points), of laws that were fitted without each
-    point: `without` is what they say of so many ranks, `left_out` what they say of the point itself.
+    `value` has shape (rows,). The others have shape (rows, points), from models that were fitted without each
+    point: `without` is their prediction for the number of ranks, `left_out` that for the omitted point.
     """
 
     laws: ScalingLaws
@@ -28,16 +28,21 @@ class Beyond:
 
 
 def extrapolate_laws(points: Sequence[float], values: Floats, ranks: float) -> Beyond:
-    """Return what laws of rows of values at `points`, shape (rows, points), say of `ranks`.
+    """Extrapolate rows of values to a number of ranks.
 
-    There are `FEWEST_POINTS` or more. The term is chosen anew without each point, so that how much the
-    answers differ says how sure the choice is, too. They may be below 0.
+    The term is selected again without each point, so the spread of the predictions includes the uncertainty
+    of the selection. Predictions may be negative.
+
+    Args:
+        points: Numbers of ranks, `FEWEST_POINTS` or more.
+        values: Values with shape (rows, points).
+        ranks: Number of ranks to predict for.
     """
     x = np.asarray(points, dtype=np.float64)
     y = np.atleast_2d(np.asarray(values, dtype=np.float64))
-    laws = fit(x, y, bounded=True)
+    laws = fit_laws(x, y, bounded=True)
     fewer = [
-        fit(np.delete(x, left), np.delete(y, left, axis=1), bounded=True).at(np.array([ranks, x[left]]))
+        fit_laws(np.delete(x, left), np.delete(y, left, axis=1), bounded=True).at(np.array([ranks, x[left]]))
         for left in range(len(x))
     ]
     without = np.array(fewer)  # (points, rows, 2)

@@ -1,4 +1,4 @@
-"""Laws of how regions grow with the number of ranks, and what these say of more ranks than were measured."""
+"""Scaling models of regions, and their predictions for more ranks than were measured."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import polars as pl
 
 from haloscope.base.arrays import Floats
 from haloscope.explain.ensembles.ensemble import Ensemble
-from haloscope.explain.ensembles.quantities import quantity_of
-from haloscope.explain.ensembles.scaling import longest, named_regions
-from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, TERMS, ScalingLaws, draws_of, fit
+from haloscope.explain.ensembles.quantities import find_quantity
+from haloscope.explain.ensembles.scaling import select_longest, select_regions
+from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS, TERMS, ScalingLaws, draw_means, fit_laws
 from haloscope.explain.ensembles.view import (
     EnsembleView,
     add_axis_columns,
-    axis_of,
-    label_of,
-    layout_of,
-    line,
+    make_axis,
+    make_label,
+    make_layout,
+    make_line,
 )
 from haloscope.markov.figures import Figure, Trace
 from haloscope.profile.store import region_text
@@ -35,7 +35,10 @@ _CURVE = 60
 
 @dataclass(frozen=True)
 class Growth:
-    """A region's law, and those of what its repeated runs could have been; no `drawn` without repetitions."""
+    """The scaling model of a region, and those of bootstrap samples of its runs (`drawn`.
+
+    None without repetitions).
+    """
 
     points: Floats
     means: Floats
@@ -45,25 +48,25 @@ class Growth:
     @classmethod
     def of(cls, points: Sequence[float], repetitions: Sequence[Sequence[float]]) -> Growth:
         means = np.array([np.mean(group) for group in repetitions])
-        draws = draws_of(repetitions, DRAWS, np.random.default_rng(0))
+        draws = draw_means(repetitions, DRAWS, np.random.default_rng(0))
         x = np.asarray(points, dtype=np.float64)
-        return cls(x, means, fit(x, means), None if draws is None else fit(x, draws))
+        return cls(x, means, fit_laws(x, means), None if draws is None else fit_laws(x, draws))
 
     def at(self, ranks: float) -> tuple[float, float | None, float | None]:
-        """Return what the law says of so many ranks, with its 95 % interval where there is one.
+        """Return the prediction for a number of ranks, with its 95 % interval if there is one.
 
-        What is modelled is never negative, so what a law says is not, either.
+        Modelled quantities are never negative, so negative predictions are set to 0.
         """
-        here = np.array([ranks])
-        value = max(float(self.law.at(here)[0, 0]), 0.0)
+        points = np.array([ranks])
+        value = max(float(self.law.at(points)[0, 0]), 0.0)
         if self.drawn is None:
             return value, None, None
-        low, high = np.percentile(np.clip(self.drawn.at(here)[:, 0], 0.0, None), SURE)
+        low, high = np.percentile(np.clip(self.drawn.at(points)[:, 0], 0.0, None), SURE)
         return value, float(low), float(high)
 
     @property
     def agreement(self) -> float | None:
-        """The share of draws that have the same term, None without repetitions."""
+        """The share of bootstrap samples with the same term, None without repetitions."""
         return None if self.drawn is None else float((self.drawn.chosen == self.law.chosen[0]).mean())
 
 
@@ -90,34 +93,41 @@ def laws(
     against: str = "run_ranks",
     by: str = "program",
 ) -> EnsembleView:
-    """Return the law by which one of `QUANTITIES` grows in each region of five points or more.
+    """Return the scaling model of one of `QUANTITIES` for each region with five points or more.
 
-    A law is `constant` + `factor` · `term`, in Extra-P's normal form; `error` is how far off it is, in
-    percent, for points that it was not fitted to. `at_10` and `at_100` are what it says of 10 and 100 times
-    the largest point, `low_…` and `high_…` bound that with 95 % confidence, and `agreement` is the share of
-    what the runs could have been that have the same term: all three are null where no point has two runs.
-    `law` is null where there are fewer than five points.
+    A model is `constant` + `factor` · `term`, in Extra-P's performance model normal form; `error` is its
+    cross-validation error in percent. `at_10` and `at_100` are predictions for 10 and 100 times the largest
+    point, `low_…` and `high_…` their 95 % intervals, and `agreement` is the share of bootstrap samples with
+    the same term; intervals and agreement are null if no point has two runs. `law` is null with fewer than
+    five points.
+
+    Args:
+        ensemble: The runs.
+        quantity: Name of the quantity.
+        regions: Regions by last name or path; by default the program and the seven longest.
+        against: Column of the runs for the points.
+        by: Column of the runs that separates series.
     """
-    drawn = quantity_of(quantity)
+    drawn = find_quantity(quantity)
     rows = add_axis_columns(ensemble, ensemble.with_paths("regions"), against, by)
-    rows = longest(rows) if regions is None else named_regions(ensemble, rows, regions)
+    rows = select_longest(rows) if regions is None else select_regions(ensemble, rows, regions)
     rows = rows.with_columns(value=drawn.value.cast(pl.Float64)).filter(pl.col("value").is_not_null())
-    found, told = [], []
+    found, table_rows = [], []
     for (series, path), part in rows.group_by(["series", "path"], maintain_order=True):
         points, repetitions = select_law_points(part)
         row: dict[str, Any] = {"series": series, "path": path, "points": len(points), "runs": len(part)}
         if len(points) >= FEWEST_POINTS:
             growth = Growth.of(points, repetitions)
-            row |= _law_row(growth, drawn.unit)
+            row |= _make_law_row(growth, drawn.unit)
             found.append((str(series), str(path), part, growth))
-        told.append(row)
-    frame = pl.DataFrame(told, schema=_LAWS)
+        table_rows.append(row)
+    frame = pl.DataFrame(table_rows, schema=_LAWS)
     title = f"{drawn.title}, {drawn.unit}" if drawn.unit else drawn.title
-    return EnsembleView(frame, _laws_drawn(found, against, title))
+    return EnsembleView(frame, _draw_laws(found, against, title))
 
 
 def select_law_points(rows: pl.DataFrame) -> tuple[list[float], list[list[float]]]:
-    """Return points that a law can go by, in order, and the values of the runs of each."""
+    """Return the usable points in order, and the values of the runs of each."""
     if not rows["x"].dtype.is_numeric():
         return [], []
     sound = rows.filter((pl.col("x") >= 1) & pl.col("value").is_finite())
@@ -125,9 +135,9 @@ def select_law_points(rows: pl.DataFrame) -> tuple[list[float], list[list[float]
     return groups["x"].to_list(), groups["value"].to_list()
 
 
-def _law_row(growth: Growth, unit: str) -> dict[str, Any]:
+def _make_law_row(growth: Growth, unit: str) -> dict[str, Any]:
     law, most = growth.law, growth.points.max()
-    said = {
+    row = {
         "law": law.text(0, unit),
         "constant": float(law.constant[0]),
         "factor": float(law.factor[0]),
@@ -137,30 +147,31 @@ def _law_row(growth: Growth, unit: str) -> dict[str, Any]:
     }
     for factor in FACTORS:
         names = (f"at_{factor}", f"low_{factor}", f"high_{factor}")
-        said |= dict(zip(names, growth.at(factor * most), strict=True))
-    return said
+        row |= dict(zip(names, growth.at(factor * most), strict=True))
+    return row
 
 
-def _laws_drawn(
+def _draw_laws(
     found: Sequence[tuple[str, str, pl.DataFrame, Growth]], against: str, title: str
 ) -> Figure | None:
     if not found:
         return None
-    many = [len({one[place] for one in found}) > 1 for place in (0, 1)]
+    many = [len({row[column] for row in found}) > 1 for column in (0, 1)]
     traces: list[Trace] = []
     for number, (series, path, rows, growth) in enumerate(found):
-        label = label_of(series, region_text(path), *many)
-        seen = line(rows, label, number, "value", "%{y:.4s}", mode="markers", legendgroup=label)
-        traces += [seen, _curve(growth, seen), _trace_extrapolation(growth, seen)]
-    xaxis = axis_of(against, pl.Series([1.0, 1e6])) | {"type": "log"}
+        label = make_label(series, region_text(path), *many)
+        seen = make_line(rows, label, number, "value", "%{y:.4s}", mode="markers", legendgroup=label)
+        traces += [seen, _trace_curve(growth, seen), _trace_extrapolation(growth, seen)]
+    xaxis = make_axis(against, pl.Series([1.0, 1e6])) | {"type": "log"}
     xaxis = {key: value for key, value in xaxis.items() if key not in ("tickvals", "ticktext")}
-    layout = layout_of(xaxis, title, 420, showlegend=any(many))
+    layout = make_layout(xaxis, title, 420, showlegend=any(many))
     layout["yaxis"] |= {"type": "log"}
-    caption = "Lines: laws. Hollow: 10 and 100 times as far, with 95 % intervals from repeated runs."
-    return Figure(caption, traces, layout, "Laws of growth")
+    caption = "Lines: scaling models. Hollow: predictions for 10 and 100 times the largest point, with 95 %"
+    " intervals."
+    return Figure(caption, traces, layout, "Scaling models")
 
 
-def _curve(growth: Growth, seen: Trace) -> Trace:
+def _trace_curve(growth: Growth, seen: Trace) -> Trace:
     x = np.geomspace(growth.points.min(), growth.points.max() * max(FACTORS), _CURVE)
     y = [value if value > 0 else None for value in growth.law.at(x)[0].tolist()]
     hidden = {"showlegend": False, "hoverinfo": "skip", "mode": "lines"}
@@ -168,13 +179,13 @@ def _curve(growth: Growth, seen: Trace) -> Trace:
 
 
 def _trace_extrapolation(growth: Growth, seen: Trace) -> Trace:
-    """Return what a law says of more ranks, with its intervals."""
+    """Return the trace of the predictions for more ranks, with their intervals."""
     x = [growth.points.max() * factor for factor in FACTORS]
     values = [growth.at(ranks) for ranks in x]
     marker = {**seen["marker"], "symbol": seen["marker"]["symbol"] + "-open"}
-    made = {**seen, "x": x, "y": [value for value, _, _ in values], "marker": marker, "showlegend": False}
+    trace = {**seen, "x": x, "y": [value for value, _, _ in values], "marker": marker, "showlegend": False}
     if growth.drawn is not None:
-        made["error_y"] = {
+        trace["error_y"] = {
             "type": "data",
             "symmetric": False,
             "array": [(high or 0.0) - value for value, _, high in values],
@@ -183,4 +194,4 @@ def _trace_extrapolation(growth: Growth, seen: Trace) -> Trace:
             "width": 4,
             "thickness": 1,
         }
-    return made
+    return trace

@@ -1,4 +1,4 @@
-"""Messages by classes of size: how many, and how fast they were carried, beside what the machine can do."""
+"""Messages by size class: their number and speed, compared with the speed of the machine."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.view import (
     EnsembleView,
     add_axis_columns,
-    axis_of,
-    line,
-    one_region,
-    told_against,
+    make_axis,
+    make_line,
+    rename_axis_column,
+    select_region,
 )
 from haloscope.markov.figures import Figure, Panel, axis, margin, panels
 from haloscope.profile.store import PROGRAM
 
 __all__ = ["EDGES", "Speeds", "size_classes", "speed_classes"]
 
-# Bytes at which classes begin: those of Chester, Wright and Jarvis, "Understanding communication patterns in
+# Bytes at which classes begin, from Chester, Wright and Jarvis, "Understanding communication patterns in
 # HPCG".
 EDGES = (100, 1000, 10_000)
-_LARGEST = 1 << 22  # of the messages that stand for a class (B)
+_LARGEST = 1 << 22  # largest message of a class (B)
 
 
 @dataclass(frozen=True)
 class Speeds:
-    """What a machine needs for a message of so many bytes, in `seconds`, when nothing else is on the way.
+    """The time of a single message on a machine: `seconds(bytes)`.
 
-    `name` says which machine, and between which of its parts.
+    `name` is the name of the machine and of the parts between which the message travels.
     """
 
     name: str
@@ -51,20 +51,30 @@ def size_classes(
     against: str = "run_ranks",
     by: str = "program",
 ) -> EnsembleView:
-    """Return point-to-point messages of a region by classes of size, a row a point and class that has any.
+    """Return point-to-point messages of a region by size class, one row per point and non-empty class.
 
     `messages`, `bytes` and `time` (seconds in the calls of both sides, over all ranks) are means over the
-    runs of a point. `speed` is bytes a second; as the calls of both sides go on while a message is carried,
-    half of their time counts. `machine_speed` is that at which `machine` carries the same messages one by
-    one, null without one. Of a message whose size is known as a range, the middle counts. Raises `UsageError`
-    for edges that do not rise.
+    runs of a point. `speed` is in bytes per second; half of the time counts, because the calls of both sides
+    overlap. `machine_speed` is that of the same messages one by one on `machine`, null without one. The
+    middle of a range of sizes counts.
+
+    Args:
+        ensemble: The runs.
+        region: Region, by last name or path.
+        edges: Sizes in bytes at which classes begin, ascending.
+        machine: Speed of the machine.
+        against: Column of the runs for the points.
+        by: Column of the runs that separates series.
+
+    Raises:
+        UsageError: `edges` are not ascending.
     """
     _check_edges(edges)
-    rows = add_axis_columns(ensemble, one_region(ensemble, "sizes", region), against, by)
-    # Those without messages count, too.
-    entered = add_axis_columns(ensemble, one_region(ensemble, "regions", region), against, by)
+    rows = add_axis_columns(ensemble, select_region(ensemble, "sizes", region), against, by)
+    # Runs without messages count, too.
+    entered = add_axis_columns(ensemble, select_region(ensemble, "regions", region), against, by)
     runs = entered.group_by("series", "x").agg(pl.len().cast(pl.Int64).alias("runs"))
-    sums = _summed(rows.filter(kind="p2p"), edges, machine).join(runs, on=["series", "x"])
+    sums = _sum_classes(rows.filter(kind="p2p"), edges, machine).join(runs, on=["series", "x"])
     carried = pl.when(pl.col("time") > 0).then(2 * pl.col("bytes") / pl.col("time"))
     alone = pl.when(pl.col("alone") > 0).then(pl.col("bytes") / pl.col("alone"))
     frame = (
@@ -72,21 +82,28 @@ def size_classes(
         .with_columns(pl.col(name) / pl.col("runs") for name in ("messages", "bytes", "time"))
         .sort("series", "x", "class", maintain_order=True)
     )
-    drawn = _drawn(frame, edges, machine, against)
-    names = pl.Series("size", class_names(edges), dtype=pl.String).gather(frame["class"])
+    drawn = _draw(frame, edges, machine, against)
+    names = pl.Series("size", make_class_names(edges), dtype=pl.String).gather(frame["class"])
     values = ["messages", "bytes", "time", "speed", "machine_speed"]
-    shown = told_against(frame.select("series", "x", "runs", names, *values), against)
+    shown = rename_axis_column(frame.select("series", "x", "runs", names, *values), against)
     return EnsembleView(shown, drawn)
 
 
 def speed_classes(machine: Speeds, edges: Sequence[int] = EDGES) -> EnsembleView:
-    """Return how many bytes a second a machine carries in messages of each class of size, one by one.
+    """Return the speed (bytes per second) of a machine for single messages of each size class.
 
-    A class stands for messages of 1, 2, 4, … bytes, one of each size in it, up to 4 MiB: `smallest` to
-    `largest`. A class without such a size has no row. Raises `UsageError` for edges that do not rise.
+    It is averaged over one message of each power of two in the class, up to 4 MiB, from `smallest` to
+    `largest` bytes. A class without a power of two has no row.
+
+    Args:
+        machine: Speed of the machine.
+        edges: Sizes in bytes at which classes begin, ascending.
+
+    Raises:
+        UsageError: `edges` are not ascending.
     """
     _check_edges(edges)
-    names, rows = class_names(edges), []
+    names, rows = make_class_names(edges), []
     for name, low, high in zip(names, [1, *edges], [*edges, _LARGEST + 1], strict=True):
         sizes = [size for power in range(_LARGEST.bit_length()) if low <= (size := 1 << power) < high]
         seconds = sum(machine.seconds(size) for size in sizes)
@@ -108,17 +125,19 @@ def speed_classes(machine: Speeds, edges: Sequence[int] = EDGES) -> EnsembleView
 
 def _check_edges(edges: Sequence[int]) -> None:
     if list(edges) != sorted(set(edges)) or any(edge <= 0 for edge in edges):
-        raise UsageError(f"classes of size begin at sizes that rise, not at {', '.join(map(str, edges))}")
+        raise UsageError(
+            f"edges of size classes must be positive and ascending, not {', '.join(map(str, edges))}"
+        )
 
 
-def class_names(edges: Sequence[int]) -> list[str]:
-    """Return what each class is called, the smallest messages first."""
+def make_class_names(edges: Sequence[int]) -> list[str]:
+    """Return the name of each class, the smallest messages first."""
     texts = [bytes_text(edge) for edge in edges]
     between = [f"{low} to {high}" for low, high in pairwise(texts)]
     return [f"below {texts[0]}", *between, f"{texts[-1]} and more"] if texts else ["all sizes"]
 
 
-def _summed(rows: pl.DataFrame, edges: Sequence[int], machine: Speeds | None) -> pl.DataFrame:
+def _sum_classes(rows: pl.DataFrame, edges: Sequence[int], machine: Speeds | None) -> pl.DataFrame:
     """Return sums over all runs of a point and class; `alone` is the machine's time, null without one."""
     size = (rows["bytes"] + rows["bytes_upper"]) / 2
     kinds = {each: machine.seconds(each) for each in size.unique()} if machine else {}
@@ -139,29 +158,29 @@ def _summed(rows: pl.DataFrame, edges: Sequence[int], machine: Speeds | None) ->
     )
 
 
-def _drawn(frame: pl.DataFrame, edges: Sequence[int], machine: Speeds | None, against: str) -> Figure | None:
+def _draw(frame: pl.DataFrame, edges: Sequence[int], machine: Speeds | None, against: str) -> Figure | None:
     if not len(frame):
         return None
     drawn = [
-        Panel("messages", list(_lines(frame, edges, "messages"))),
-        Panel("speed, B/s", list(_lines(frame, edges, "speed"))),
+        Panel("messages", list(_trace_lines(frame, edges, "messages"))),
+        Panel("speed, B/s", list(_trace_lines(frame, edges, "speed"))),
     ]
     caption = "Sums over all ranks, mean over runs. Speed: bytes over half of the time in both sides' calls."
     if machine is not None:
-        drawn[1] = Panel(drawn[1].title, [*drawn[1].traces, *_lines(frame, edges, "machine_speed")])
-        caption += f" Thin: what {machine.name} needs for the same messages, one by one."
+        drawn[1] = Panel(drawn[1].title, [*drawn[1].traces, *_trace_lines(frame, edges, "machine_speed")])
+        caption += f" Thin: {machine.name} with the same messages, one by one."
     traces, layout = panels(
-        drawn, axis_of(against, frame["x"]), axis("", type="log"), 2, 300, margin=margin(60)
+        drawn, make_axis(against, frame["x"]), axis("", type="log"), 2, 300, margin=margin(60)
     )
     layout["yaxis2"].pop("matches", None)
     return Figure(caption, traces, layout, "Messages by size")
 
 
-def _lines(frame: pl.DataFrame, edges: Sequence[int], column: str) -> Iterator[dict[str, object]]:
-    names, many = class_names(edges), frame["series"].n_unique() > 1
+def _trace_lines(frame: pl.DataFrame, edges: Sequence[int], column: str) -> Iterator[dict[str, object]]:
+    names, many = make_class_names(edges), frame["series"].n_unique() > 1
     known = frame.filter(pl.col(column) > 0)
     for (series, number), rows in known.group_by(["series", "class"], maintain_order=True):
         label = f"{series} · {names[number]}" if many else names[number]
-        made = line(rows, label, number, column, "%{y:.4s}", legendgroup=label)
-        thin = {"line": {**made["line"], "width": 1, "dash": "dot"}, "mode": "lines", "opacity": 0.7}
-        yield {**made, "showlegend": column == "messages", **(thin if column == "machine_speed" else {})}
+        trace = make_line(rows, label, number, column, "%{y:.4s}", legendgroup=label)
+        thin = {"line": {**trace["line"], "width": 1, "dash": "dot"}, "mode": "lines", "opacity": 0.7}
+        yield {**trace, "showlegend": column == "messages", **(thin if column == "machine_speed" else {})}

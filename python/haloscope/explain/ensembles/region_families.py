@@ -1,4 +1,4 @@
-"""Families: regions that differ by a number, such as the levels of multigrid, or are nested in such."""
+"""Families: regions that differ by a number, such as the levels of multigrid, or are nested in them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ import polars as pl
 
 from haloscope.base.errors import UsageError
 from haloscope.explain.ensembles.ensemble import Ensemble
-from haloscope.explain.ensembles.quantities import QUANTITIES, quantity_of
-from haloscope.explain.ensembles.view import EnsembleView, add_axis_columns, axis_of, line, told_against
+from haloscope.explain.ensembles.quantities import QUANTITIES, find_quantity
+from haloscope.explain.ensembles.view import (
+    EnsembleView,
+    add_axis_columns,
+    make_axis,
+    make_line,
+    rename_axis_column,
+)
 from haloscope.markov.figures import Figure, Panel, Trace, axis, panels, regime_colours
 from haloscope.profile.store import region_text
 
@@ -20,10 +26,10 @@ _FEWEST = 2
 
 
 def families(ensemble: Ensemble) -> pl.DataFrame:
-    """Return `family`, `level` and `path` of all regions that differ from another one by a number.
+    """Return `family`, `level` and `path` of all regions that differ from each other by a number.
 
-    A family is called by the path with `#` in place of the number: `cg/level #`, or `cg/level #/halo` for
-    what is nested in each. A path with several numbers may be of several families.
+    The name of a family is the path with `#` in place of the number: `cg/level #`, or `cg/level #/halo` for
+    regions nested in each level. A path with several numbers may belong to several families.
     """
     paths = ensemble.with_paths("regions")["path"].unique().sort().to_list()
     rows = [
@@ -45,17 +51,26 @@ def levels(
     against: str = "run_ranks",
     by: str = "program",
 ) -> EnsembleView:
-    """Return one of `QUANTITIES` of the regions of a family, a line a level.
+    """Return one of `QUANTITIES` for the regions of a family, one line per level.
 
-    `mean`, `least` and `largest` are over the runs of one point. Raises `UsageError` if there is no such
-    family.
+    `mean`, `least` and `largest` are over the runs of one point.
+
+    Args:
+        ensemble: The runs.
+        family: Name of the family, such as `cg/level #`.
+        quantity: Name of the quantity.
+        against: Column of the runs for the x axis.
+        by: Column of the runs that separates series.
+
+    Raises:
+        UsageError: There is no such family.
     """
-    drawn = quantity_of(quantity)
+    drawn = find_quantity(quantity)
     known = families(ensemble)
     members = known.filter(family=family)
     if not len(members):
         names = ", ".join(known["family"].unique().sort().head(8).to_list()) or "none"
-        raise UsageError(f"there is no family {family!r}; there is {names}")
+        raise UsageError(f"unknown family {family!r}; families: {names}")
     rows = add_axis_columns(ensemble, ensemble.with_paths("regions"), against, by)
     value, keys = pl.col("value"), ["series", "level", "path", "x"]
     frame = (
@@ -66,10 +81,10 @@ def levels(
         .agg(pl.len().cast(pl.Int64).alias("runs"), mean=value.mean(), least=value.min(), largest=value.max())
         .sort(keys)
     )
-    return EnsembleView(told_against(frame, against), _drawn(frame, family, quantity, against))
+    return EnsembleView(rename_axis_column(frame, against), _draw(frame, family, quantity, against))
 
 
-def _drawn(frame: pl.DataFrame, family: str, quantity: str, against: str) -> Figure | None:
+def _draw(frame: pl.DataFrame, family: str, quantity: str, against: str) -> Figure | None:
     if not len(frame):
         return None
     numbers = frame["level"].unique().sort().to_list()
@@ -78,20 +93,27 @@ def _drawn(frame: pl.DataFrame, family: str, quantity: str, against: str) -> Fig
     for (series,), rows in frame.group_by(["series"], maintain_order=True):
         parts = rows.group_by(["level", "path"], maintain_order=True)
         traces = [
-            _line(part, number, place, colours[number], not drawn)
-            for place, ((number, _), part) in enumerate(parts)
+            _trace_level(part, number, position, colours[number], not drawn)
+            for position, ((number, _), part) in enumerate(parts)
         ]
         drawn.append(Panel(str(series) if frame["series"].n_unique() > 1 else "", traces))
-    one = QUANTITIES[quantity]
-    heading = f"{one.title}, {one.unit}" if one.unit else one.title
+    shown_quantity = QUANTITIES[quantity]
+    heading = (
+        f"{shown_quantity.title}, {shown_quantity.unit}" if shown_quantity.unit else shown_quantity.title
+    )
     yaxis = axis(heading, rangemode="tozero")
-    traces, layout = panels(drawn, axis_of(against, frame["x"]), yaxis, min(2, len(drawn)), 280)
+    traces, layout = panels(drawn, make_axis(against, frame["x"]), yaxis, min(2, len(drawn)), 280)
     return Figure(
-        f"A line a level of {region_text(family)}.", traces, layout, one.title[0].upper() + one.title[1:]
+        f"One line per level of {region_text(family)}.",
+        traces,
+        layout,
+        shown_quantity.title[0].upper() + shown_quantity.title[1:],
     )
 
 
-def _line(rows: pl.DataFrame, number: object, place: int, colour: str, shown: bool) -> Trace:
-    made = line(rows, str(number), place, "mean", "%{y:.4s}", legendgroup=str(number), showlegend=shown)
-    coloured = {key: {**made[key], "color": colour} for key in ("line", "marker", "error_y") if key in made}
-    return made | coloured
+def _trace_level(rows: pl.DataFrame, number: object, position: int, colour: str, shown: bool) -> Trace:
+    trace = make_line(
+        rows, str(number), position, "mean", "%{y:.4s}", legendgroup=str(number), showlegend=shown
+    )
+    coloured = {key: {**trace[key], "color": colour} for key in ("line", "marker", "error_y") if key in trace}
+    return trace | coloured

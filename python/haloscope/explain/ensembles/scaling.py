@@ -1,4 +1,4 @@
-"""Regions against the number of ranks, or what else tells runs apart: the views of papers on scaling."""
+"""Regions by the number of ranks, or by a different column of the runs: the views of papers on scaling."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import polars as pl
 
 from haloscope.explain.ensembles.ensemble import Ensemble
-from haloscope.explain.ensembles.quantities import quantity_of
+from haloscope.explain.ensembles.quantities import find_quantity
 from haloscope.explain.ensembles.view import (
     EnsembleView,
     add_axis_columns,
-    axis_of,
-    label_of,
-    layout_of,
-    line,
-    mean_of,
-    one_region,
-    told_against,
+    average_runs,
+    make_axis,
+    make_label,
+    make_layout,
+    make_line,
+    rename_axis_column,
+    select_region,
 )
 from haloscope.markov.figures import Figure, Panel, Trace, axis, panels, plain
 from haloscope.profile.store import PROGRAM, region_text
@@ -41,17 +41,24 @@ def over(
     against: str = "run_ranks",
     by: str = "program",
 ) -> EnsembleView:
-    """Return one of `QUANTITIES` against a column of `Ensemble.runs`, a line a region and value of `by`.
+    """Return one of `QUANTITIES` by a column of `Ensemble.runs`, one line per region and value of `by`.
 
-    Without `regions` they are the program and the seven that take most time. `mean`, `least` and `largest`
-    are over the runs of one point; times are seconds a rank, inclusive of nested regions.
+    `mean`, `least` and `largest` are over the runs of one point. Times are seconds per rank and include
+    nested regions.
+
+    Args:
+        ensemble: The runs.
+        quantity: Name of the quantity.
+        regions: Regions by last name or path; by default the program and the seven longest.
+        against: Column of the runs for the x axis.
+        by: Column of the runs that separates series.
 
     >>> runs = haloscope.open_all("runs/*.halo")
     >>> over(runs, "time", ["solve", "sweep_comm"]).figure().show()
     """
-    drawn = quantity_of(quantity)
+    drawn = find_quantity(quantity)
     rows = add_axis_columns(ensemble, ensemble.with_paths("regions"), against, by)
-    rows = longest(rows) if regions is None else named_regions(ensemble, rows, regions)
+    rows = select_longest(rows) if regions is None else select_regions(ensemble, rows, regions)
     keys = ["series", "path", "x"]
     value = pl.col("value")
     frame = (
@@ -63,17 +70,17 @@ def over(
     )
     every = rows.select("series", "path").unique().sort("series", "path")
     return EnsembleView(
-        told_against(frame, against), _lines_drawn(frame, every, against, drawn.title, drawn.unit)
+        rename_axis_column(frame, against), _draw_lines(frame, every, against, drawn.title, drawn.unit)
     )
 
 
-def named_regions(ensemble: Ensemble, rows: pl.DataFrame, regions: Sequence[str]) -> pl.DataFrame:
+def select_regions(ensemble: Ensemble, rows: pl.DataFrame, regions: Sequence[str]) -> pl.DataFrame:
     return pl.concat([ensemble.of_region(rows, region) for region in dict.fromkeys(regions)]).unique(
         maintain_order=True
     )
 
 
-def longest(rows: pl.DataFrame) -> pl.DataFrame:
+def select_longest(rows: pl.DataFrame) -> pl.DataFrame:
     times = (
         rows.group_by("path")
         .agg(pl.col("time_mean").sum())
@@ -82,18 +89,18 @@ def longest(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.col("path").is_in(times["path"].head(_MOST_REGIONS).to_list()))
 
 
-def _lines_drawn(
+def _draw_lines(
     frame: pl.DataFrame, every: pl.DataFrame, against: str, title: str, unit: str
 ) -> Figure | None:
-    """Return a line a series and path, each in the colour that it has among all: some have no such values."""
+    """Return the figure with one line per series and path, each in its colour among all lines."""
     if not len(frame):
         return None
     many = [every[name].n_unique() > 1 for name in ("series", "path")]
     numbers = {pair: number for number, pair in enumerate(every.iter_rows())}
     traces = [
-        line(
+        make_line(
             rows,
-            label_of(series, region_text(path), *many),
+            make_label(series, region_text(path), *many),
             numbers[series, path],
             "mean",
             f"%{{y:.4s}}{unit}",
@@ -101,20 +108,18 @@ def _lines_drawn(
         for (series, path), rows in frame.group_by(["series", "path"], maintain_order=True)
     ]
     heading = f"{title}, {unit}" if unit else title
-    layout = layout_of(axis_of(against, frame["x"]), heading, showlegend=any(many))
-    return Figure(
-        "Mean over runs; bars: least and largest of them.", traces, layout, title[0].upper() + title[1:]
-    )
+    layout = make_layout(make_axis(against, frame["x"]), heading, showlegend=any(many))
+    return Figure("Mean over runs; bars: minimum and maximum.", traces, layout, title[0].upper() + title[1:])
 
 
 def shares(
     ensemble: Ensemble, region: str = PROGRAM, *, against: str = "run_ranks", by: str = "program"
 ) -> EnsembleView:
-    """Return where the time of a region went: computing, point-to-point, collectives, other MPI.
+    """Return the shares of a region's time: computing, point-to-point, collectives, other MPI.
 
-    These are shares of its time, mean over ranks and runs; those of a point sum to 1.
+    They are means over ranks and runs. The shares of a point sum to 1.
     """
-    rows = add_axis_columns(ensemble, one_region(ensemble, "regions", region), against, by)
+    rows = add_axis_columns(ensemble, select_region(ensemble, "regions", region), against, by)
     times = rows.select(
         "series",
         "x",
@@ -124,12 +129,12 @@ def shares(
         other=(pl.col("mpi_time_mean") - pl.col("p2p_time_mean") - pl.col("coll_time_mean")).clip(0.0),
         time=pl.col("time_mean"),
     ).drop_nulls()
-    means = mean_of(times, ["series", "x"], [*_PARTS, "time"]).filter(pl.col("time") > 0)
+    means = average_runs(times, ["series", "x"], [*_PARTS, "time"]).filter(pl.col("time") > 0)
     frame = means.with_columns(pl.col(name) / pl.col("time") for name in _PARTS)
-    return EnsembleView(told_against(frame, against), _shares_drawn(frame, against))
+    return EnsembleView(rename_axis_column(frame, against), _draw_shares(frame, against))
 
 
-def _shares_drawn(frame: pl.DataFrame, against: str) -> Figure | None:
+def _draw_shares(frame: pl.DataFrame, against: str) -> Figure | None:
     if not len(frame):
         return None
     numbers = frame["x"].dtype.is_numeric()
@@ -147,22 +152,22 @@ def _shares_drawn(frame: pl.DataFrame, against: str) -> Figure | None:
         }
         for part, (title, colour) in _PARTS.items()
     ]
-    xaxis = {**axis_of(against, frame["x"]), "type": "multicategory" if many else "category"}
+    xaxis = {**make_axis(against, frame["x"]), "type": "multicategory" if many else "category"}
     xaxis = {key: value for key, value in xaxis.items() if key not in ("tickvals", "ticktext")}
-    layout = layout_of(xaxis, "share of the time, %", barmode="stack")
+    layout = make_layout(xaxis, "share of the time, %", barmode="stack")
     layout["yaxis"]["range"] = [0, 100]
-    return Figure("Mean over ranks and runs.", traces, layout, "Where the time went")
+    return Figure("Mean over ranks and runs.", traces, layout, "Shares of the time")
 
 
 def efficiency(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program") -> EnsembleView:
     """Return how the time of a region scales with the number of ranks.
 
-    `speedup` is the time of the fewest ranks over that of so many. `strong` is the efficiency if all runs did
-    the same work, speedup over how many times as many ranks there are; `weak` is that if the work grew with
-    the ranks, the speedup alone. Which of them is meant only those who ran the program know.
+    `speedup` is the time on the fewest ranks over the time of the point. `strong` is the efficiency of strong
+    scaling (constant work): speedup over the ratio of the numbers of ranks. `weak` is that of weak scaling
+    (work proportional to ranks): the speedup. Haloscope cannot know which of the two applies.
     """
-    rows = add_axis_columns(ensemble, one_region(ensemble, "regions", region), "run_ranks", by)
-    means = mean_of(rows.rename({"time_mean": "time"}), ["series", "x"], ["time"])
+    rows = add_axis_columns(ensemble, select_region(ensemble, "regions", region), "run_ranks", by)
+    means = average_runs(rows.rename({"time_mean": "time"}), ["series", "x"], ["time"])
     first = [pl.col(name).first().over("series") for name in ("time", "x")]
     frame = (
         means.filter((pl.col("time") > 0) & (pl.col("x") > 0))
@@ -170,10 +175,10 @@ def efficiency(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program"
         .with_columns(strong=pl.col("speedup") / pl.col("more"), weak=pl.col("speedup"))
         .drop("more")
     )
-    return EnsembleView(told_against(frame, "run_ranks"), _efficiency_drawn(frame))
+    return EnsembleView(rename_axis_column(frame, "run_ranks"), _draw_efficiency(frame))
 
 
-def _efficiency_drawn(frame: pl.DataFrame) -> Figure | None:
+def _draw_efficiency(frame: pl.DataFrame) -> Figure | None:
     if frame["x"].n_unique() < 2:
         return None
     many = frame["series"].n_unique() > 1
@@ -183,7 +188,7 @@ def _efficiency_drawn(frame: pl.DataFrame) -> Figure | None:
         ("weak", "work grew with ranks (weak)"),
     ):
         traces = [
-            line(
+            make_line(
                 rows,
                 series if many else "efficiency",
                 number,
@@ -194,21 +199,21 @@ def _efficiency_drawn(frame: pl.DataFrame) -> Figure | None:
             for number, ((series,), rows) in enumerate(frame.group_by(["series"], maintain_order=True))
         ]
         drawn.append(Panel(title, traces))
-    xaxis, yaxis = axis_of("run_ranks", frame["x"]), axis("efficiency", rangemode="tozero")
+    xaxis, yaxis = make_axis("run_ranks", frame["x"]), axis("efficiency", rangemode="tozero")
     traces, layout = panels(drawn, xaxis, yaxis, 2, 260)
-    caption = "1: twice the ranks do twice the work a second. Only one of the two is right for your runs."
+    caption = "1: twice the ranks do twice the work per second. Only one of the two applies to your runs."
     return Figure(caption, traces, layout, "Efficiency")
 
 
 def totals(
     ensemble: Ensemble, region: str = PROGRAM, *, against: str = "run_ranks", by: str = "program"
 ) -> EnsembleView:
-    """Return what was sent in a region by all ranks, a row a point: bytes, sends, largest and mean send.
+    """Return the messages of all ranks in a region, one row per point: bytes, sends, largest and mean send.
 
-    Means over the runs of a point, but for the largest send. `mean_send` is `bytes` / `sends`, null without
-    sends.
+    They are means over the runs of a point, except the largest send. `mean_send` is `bytes` / `sends`, null
+    without sends.
     """
-    rows = add_axis_columns(ensemble, one_region(ensemble, "regions", region), against, by)
+    rows = add_axis_columns(ensemble, select_region(ensemble, "regions", region), against, by)
     frame = (
         rows.group_by("series", "x", maintain_order=True)
         .agg(
@@ -220,10 +225,10 @@ def totals(
         .sort("series", "x", maintain_order=True)
         .with_columns(mean_send=pl.when(pl.col("sends") > 0).then(pl.col("bytes") / pl.col("sends")))
     )
-    return EnsembleView(told_against(frame, against), _totals_drawn(frame, against))
+    return EnsembleView(rename_axis_column(frame, against), _draw_totals(frame, against))
 
 
-def _totals_drawn(frame: pl.DataFrame, against: str) -> Figure | None:
+def _draw_totals(frame: pl.DataFrame, against: str) -> Figure | None:
     if not (frame["sends"].sum() or 0):
         return None
     drawn, many = [], frame["series"].n_unique() > 1
@@ -234,11 +239,11 @@ def _totals_drawn(frame: pl.DataFrame, against: str) -> Figure | None:
         ("mean_send", "mean send, B"),
     ):
         traces = [
-            line(rows, series, number, column, "%{y:.4s}", showlegend=many and column == "bytes")
+            make_line(rows, series, number, column, "%{y:.4s}", showlegend=many and column == "bytes")
             for number, ((series,), rows) in enumerate(frame.group_by(["series"], maintain_order=True))
         ]
         drawn.append(Panel(title, traces))
-    traces, layout = panels(drawn, axis_of(against, frame["x"]), axis("", rangemode="tozero"), 2, 240)
+    traces, layout = panels(drawn, make_axis(against, frame["x"]), axis("", rangemode="tozero"), 2, 240)
     for name in [name for name in layout if name.startswith("yaxis")]:
-        layout[name].pop("matches", None)  # other quantities have other axes
+        layout[name].pop("matches", None)  # each quantity has its own axis
     return Figure("Sums over all ranks, mean over runs.", traces, layout, "Sent by all ranks")

@@ -1,10 +1,9 @@
-"""Laws of growth in the normal form of Extra-P: c₀ + c₁ · pᵃ · log₂(p)ᵇ, chosen by leaving out each point.
+"""Scaling models in Extra-P's normal form: c₀ + c₁ · pᵃ · log₂(p)ᵇ, selected by cross-validation.
 
-The form, the exponents that are tried and the rule that chooses among them are those of Calotoiu, Hoefler,
-Poke and Wolf, "Using automated performance modeling to find scalability bugs in complex codes" (SC 2013), as
-Extra-P has them today, so that both give the same law for the same data. Ours are two: a law rises without
-bound or falls towards c₀, c₁ > 0, as times and counts do that are never negative; and how sure a law is comes
-from repeated runs.
+Form, exponents and selection rule are those of Calotoiu, Hoefler, Poke and Wolf, "Using automated performance
+modeling to find scalability bugs in complex codes" (SC 2013), as in current Extra-P, so that both give the
+same model for the same data. Two additions are ours. A model rises without bound or falls towards c₀
+(c₁ > 0), because times and counts are never negative. The uncertainty of a model comes from repeated runs.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ import numpy as np
 
 from haloscope.base.arrays import Floats, Integers
 
-__all__ = ["FEWEST_POINTS", "ScalingLaws", "Term", "draws_of", "fit"]
+__all__ = ["FEWEST_POINTS", "ScalingLaws", "Term", "draw_means", "fit_laws"]
 
 FEWEST_POINTS = 5
-# A term that adds less than this share to every value says nothing.
+# A term that contributes less than this share to every value is not used.
 _LEAST_SHARE = 5e-4
 _EQUAL = 1e-9
 
@@ -33,22 +32,22 @@ class Term:
     log: int
 
     def of(self, points: Floats) -> Floats:
-        """Return the term at numbers of ranks, or of what else it goes by."""
+        """Return the values of the term at these points, such as numbers of ranks."""
         value: Floats = points ** float(self.power) * np.log2(points) ** self.log
         return value
 
     def __str__(self) -> str:
-        power = "" if not self.power else "p" if self.power == 1 else f"p^{_exponent(self.power)}"
+        power = "" if not self.power else "p" if self.power == 1 else f"p^{_exponent_text(self.power)}"
         log = "" if not self.log else "log2(p)" if self.log == 1 else f"log2(p)^{self.log}"
         return " · ".join(part for part in (power, log) if part)
 
 
-def _exponent(power: Fraction) -> str:
+def _exponent_text(power: Fraction) -> str:
     return str(power) if power.denominator == 1 and power > 0 else f"({power})"
 
 
-def _terms() -> tuple[Term, ...]:
-    """Return the terms that are tried, simpler ones first where both are as good."""
+def _list_terms() -> tuple[Term, ...]:
+    """Return the candidate terms. Among equally good ones the first, simpler one is selected."""
     plain = "1/4 1/3 1/2 2/3 3/4 4/5 1 5/4 4/3 3/2 5/3 7/4 2 9/4 7/3 5/2 8/3 11/4 3".split()
     once = "0 1/4 1/3 1/2 2/3 3/4 1 5/4 4/3 3/2 2 5/2 3".split()
     twice = "0 1/4 1/3 1/2 2/3 3/4 1 3/2 2 5/2".split()
@@ -58,7 +57,7 @@ def _terms() -> tuple[Term, ...]:
     )
 
 
-TERMS = _terms()
+TERMS = _list_terms()
 FALLING = np.array([term.power < 0 for term in TERMS])
 _POWERS = {Fraction(text) for text in ("1/3", "1/2", "2/3", "1")}
 NATURAL = np.array(
@@ -68,10 +67,10 @@ NATURAL = np.array(
 
 @dataclass(frozen=True)
 class ScalingLaws:
-    """A law for each row of values: `chosen` is its place in `TERMS`, −1 for a constant.
+    """A scaling model per row of values: `chosen` is the index of its term in `TERMS`, −1 for a constant.
 
-    `constant` and `factor` are c₀ and c₁, `error` the mean relative error of points that were left out,
-    percent (SMAPE). All have the shape (rows,).
+    `constant` and `factor` are c₀ and c₁. `error` is the cross-validation error in percent (SMAPE). All have
+    shape (rows,).
     """
 
     chosen: Integers
@@ -80,13 +79,13 @@ class ScalingLaws:
     error: Floats
 
     def at(self, points: Floats) -> Floats:
-        """Return what each law says of each point, shape (rows, points)."""
+        """Return the prediction of each model at each point, shape (rows, points)."""
         basis = np.array([term.of(points) for term in TERMS] + [np.zeros(len(points))])
         value: Floats = self.constant[:, None] + self.factor[:, None] * basis[self.chosen]
         return value
 
     def text(self, row: int, unit: str = "") -> str:
-        """Return a law in words, such as `0.5 + 2e-06 · p · log2(p) s`."""
+        """Return a model as text, such as `0.5 + 2e-06 · p · log2(p) s`."""
         constant = f"{self.constant[row]:.3g}"
         if self.chosen[row] < 0:
             return f"{constant} {unit}".strip()
@@ -95,19 +94,24 @@ class ScalingLaws:
         return f"({text}) {unit}" if unit else text
 
 
-def fit(points: Sequence[float] | Floats, values: Floats, *, bounded: bool = False) -> ScalingLaws:
-    """Return the laws of rows of values at `points`, each greater than or equal to 1, shape (rows, points).
+def fit_laws(points: Sequence[float] | Floats, values: Floats, *, bounded: bool = False) -> ScalingLaws:
+    """Fit a scaling model to each row of values.
 
-    A constant is judged by all points, as Extra-P does it, a term by predicting each point from the others.
-    `bounded` laws may rise towards c₀, too: c₁ < 0 with a power below 0, as shares of ranks inside of a grid.
-    Their terms are only those that trees, rows, squares and cubes of ranks have: among all of them noise
-    would choose, and steep ones would be far off where nothing was measured.
+    As in Extra-P, the error of a constant is that over all points, the error of a term that of predicting
+    each point from the others.
+
+    Args:
+        points: Points, each at least 1.
+        values: Values with shape (rows, points).
+        bounded: Models may also rise towards c₀ (c₁ < 0 with a negative power), as the share of inner ranks
+            of a grid. Only terms of trees, rows, squares and cubes of ranks are used, as noise would select
+            among all terms, and steep ones extrapolate badly.
     """
     x = np.asarray(points, dtype=np.float64)
     y = np.atleast_2d(np.asarray(values, dtype=np.float64))
     basis = np.array([term.of(x) for term in TERMS])
     scale = np.abs(basis).max(axis=1, keepdims=True)
-    constant, factor, left_out = _lines(basis / scale, y)
+    constant, factor, left_out = _fit_lines(basis / scale, y)
     errors = _smape(left_out, y[:, None, :])
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.abs(factor[:, :, None] * (basis / scale) / y[:, None, :]).max(axis=2)
@@ -126,17 +130,18 @@ def fit(points: Sequence[float] | Floats, values: Floats, *, bounded: bool = Fal
     )
 
 
-def _lines(basis: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return c₀ and c₁ of each row and term, and each point as the line through the others has it."""
+def _fit_lines(basis: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return c₀ and c₁ per row and term, and the prediction of each point from the line through the"
+    " others."""
     count = len(basis[0])
     centred = basis - basis.mean(axis=1, keepdims=True)
     spread = (centred**2).sum(axis=1)
     factor = (y @ centred.T) / spread
     constant = y.mean(axis=1)[:, None] - factor * basis.mean(axis=1)
     residual = y[:, None, :] - (constant[:, :, None] + factor[:, :, None] * basis)
-    # How much a point draws the line to itself; without it, its residual is so much larger.
-    pull = 1 / count + centred**2 / spread[:, None]
-    return constant, factor, y[:, None, :] - residual / (1 - pull)
+    # Leverage of a point. Without the point, its residual is larger by 1 / (1 - leverage).
+    leverage = 1 / count + centred**2 / spread[:, None]
+    return constant, factor, y[:, None, :] - residual / (1 - leverage)
 
 
 def _smape(predicted: Floats, y: Floats) -> Floats:
@@ -148,13 +153,13 @@ def _smape(predicted: Floats, y: Floats) -> Floats:
     return error
 
 
-def draws_of(
+def draw_means(
     repetitions: Sequence[Sequence[float]], number: int, random: np.random.Generator
 ) -> Floats | None:
-    """Return what means of repeated runs could have been, shape (number, points); None without repetitions.
+    """Return bootstrap means of repeated runs, shape (number, points); None without repetitions.
 
-    The relative scatter is taken to be the same at all points, and is estimated from all of them; how well it
-    is known goes into the draws, by its χ² distribution.
+    The relative scatter is assumed to be equal at all points and is estimated from all of them. The samples
+    include its uncertainty by the χ² distribution.
     """
     counts = np.array([len(group) for group in repetitions])
     means = np.array([np.mean(group) for group in repetitions])

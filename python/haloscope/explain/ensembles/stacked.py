@@ -1,6 +1,6 @@
-"""Many profiles as one: their trees of regions side by side, their ranks one after the other.
+"""Many profiles as one: a forest of their trees of regions, with consecutive ranks.
 
-Tables of a thousand small profiles take as many reads of files so, but only a few dozen joins.
+Tables of a thousand small profiles then take a thousand reads of files, but only a few dozen joins.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from haloscope.profile.tables import region_rows
 
 __all__ = ["Stacked"]
 
-# Ranks of one profile are so far from those of the next one; those that are none stay none, too.
+# Offset between the ranks of consecutive profiles. Negative values, which are not ranks, stay negative.
 _APART = 1 << 33
 _RANKS = ("rank", "partner")
 
 
 class Forest(RegionTree):
-    """The trees of several profiles, paths numbered on from one to the next; `number` says whose each is."""
+    """The trees of several profiles, with consecutive path numbers; `number` is the profile of each path."""
 
     def __init__(self, trees: Sequence[RegionTree]) -> None:
         lengths = np.array([len(tree) for tree in trees], dtype=np.int64)
@@ -52,13 +52,13 @@ class Forest(RegionTree):
 
 
 class Stacked(ProfileData):
-    """Profiles of the recorder that look like one, whose tables of regions are made at once.
+    """Profiles of the recorder that behave as one, whose tables of regions are computed at once.
 
-    What is of a run as a whole, such as its information, a stack has not.
+    A stack has no information about a single run.
     """
 
     def __init__(self, profiles: Sequence[ProfileData]) -> None:
-        """Take open profiles, which stay the caller's to close. Raises `ProfileError` for damage."""
+        """Take open profiles, which the caller closes. Raises `ProfileError` for damage."""
         super().__init__(profiles[0].source)
         self._profiles = profiles
         self.forest = Forest([profile.regions for profile in profiles])
@@ -66,7 +66,7 @@ class Stacked(ProfileData):
         self.hosts = self._hosts()
 
     def _hosts(self) -> Hosts:
-        """Return which rank ran where: all on one host, if no run had more than one."""
+        """Return the hosts of ranks: one host for all, if no run had several."""
         known = [profile.hosts for profile in self._profiles]
         ranks = np.concatenate([hosts.ranks + number * _APART for number, hosts in enumerate(known)])
         if all(len(hosts.names) == 1 for hosts in known):
@@ -81,7 +81,7 @@ class Stacked(ProfileData):
         return whole.with_columns(pl.col(name) + np.repeat(by[name], lengths) for name in moved)
 
     def _read(self, table: str, names: Sequence[str]) -> tuple[pl.DataFrame, list[int]]:
-        """Return columns of all profiles as they are in the files, and how many rows each has."""
+        """Return columns of all profiles as they are in the files, and the number of rows of each."""
         files = [profile.source for profile in self._profiles if isinstance(profile.source, ProfileFile)]
         known = {tuple(name for name in names if name in file.tables.get(table, ())) for file in files}
         texts = [name for name in names if LAYOUT[table][name] == "string"]
@@ -100,13 +100,13 @@ class Stacked(ProfileData):
     def region_table(self, exclusive: bool) -> pl.DataFrame:
         """Return `number` of the profile and the columns of `regions`, depth first. Raises `DamageError`."""
         rows = region_rows(self, Scope(self.forest, exclusive))
-        placed = self._placed(rows, {"region": self.forest.names, "path": self.forest.full_names}, [])
+        placed = self._add_names(rows, {"region": self.forest.names, "path": self.forest.full_names}, [])
         return placed.select("number", *REGION_COLUMNS)
 
     def size_table(self, exclusive: bool) -> pl.DataFrame:
         """Return `number` of the profile and the columns of `sizes`; `region` is a last name.
 
-        The name that `sizes` has is `distinct_name`; `path` is there, and `bytes_upper`, in all cases.
+        The name in `sizes` is `distinct_name`. `path` and `bytes_upper` are always present.
         """
         scope = Scope(self.forest, exclusive)
         rows = scope.reduced(self.frame("sizes", list(LAYOUT["sizes"])), keys("sizes"), reductions("sizes"))
@@ -115,16 +115,16 @@ class Stacked(ProfileData):
             "path": self.forest.full_names,
             "distinct_name": self.forest.distinct_names,
         }
-        placed = self._placed(rows.with_columns(replace_empty_text("memory")), names, keys("sizes"))
+        placed = self._add_names(rows.with_columns(replace_empty_text("memory")), names, keys("sizes"))
         return placed.select(pl.exclude("bytes_upper"), "bytes_upper")
 
-    def _placed(
+    def _add_names(
         self, rows: pl.DataFrame, named: Mapping[str, Sequence[str]], by: Sequence[str]
     ) -> pl.DataFrame:
         """Return rows with `number` and names in place of `path`, profile by profile, depth first."""
         texts = {name: pl.Series(texts, dtype=pl.String) for name, texts in named.items()}
-        places = {"number": pl.Series(self.forest.number), "_order": pl.Series(self.forest.order)}
-        columns = [series.gather(rows["path"]).alias(name) for name, series in (places | texts).items()]
+        orders = {"number": pl.Series(self.forest.number), "_order": pl.Series(self.forest.order)}
+        columns = [series.gather(rows["path"]).alias(name) for name, series in (orders | texts).items()]
         values = rows.drop("path")
         whole = pl.DataFrame([*columns, *values.get_columns()])
         return whole.sort("_order", *by, maintain_order=True).drop("_order")

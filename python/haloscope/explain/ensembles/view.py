@@ -1,4 +1,4 @@
-"""A frame and how it is drawn; and what all views of an ensemble share: points on an axis, and lines."""
+"""A view of an ensemble: a frame and its figure. Functions that all views share: axes, points and lines."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ __all__ = [
     "COLOURS",
     "EnsembleView",
     "add_axis_columns",
-    "axis_of",
-    "column_of",
-    "label_of",
-    "layout_of",
-    "line",
-    "mean_of",
-    "one_region",
-    "told_against",
+    "average_runs",
+    "axis_column",
+    "make_axis",
+    "make_label",
+    "make_layout",
+    "make_line",
+    "rename_axis_column",
+    "select_region",
 ]
 
-# All but the first, which is no colour; then again, with another mark.
+# All colours except the first, which is grey; afterwards they repeat with a different mark.
 COLOURS = METHOD_COLOURS[1:]
 _MARKS = ("circle", "square", "diamond", "triangle-up")
 _DASHES = ("solid", "dash", "dot", "dashdot")
@@ -42,7 +42,7 @@ _WIDE = 4.0
 
 @dataclass(frozen=True)
 class EnsembleView:
-    """What one figure shows: `frame` has the numbers; `drawn` is for our pages, None if it is empty."""
+    """One figure and its numbers: `frame`, and `drawn` for pages (None if there is nothing to draw)."""
 
     frame: pl.DataFrame
     drawn: Figure | None = None
@@ -50,23 +50,32 @@ class EnsembleView:
     def figure(self) -> PlotlyFigure:
         """Return the figure for a notebook. Raises `UsageError` if there is nothing to draw."""
         if self.drawn is None:
-            raise UsageError("there is nothing to draw: no run has such numbers; look at the frame")
+            raise UsageError("there is nothing to draw: no run has these numbers; see the frame")
         from plotly.graph_objects import Figure as PlotlyFigure
 
         return PlotlyFigure(data=list(self.drawn.traces), layout=dict(self.drawn.layout))
 
 
 def add_axis_columns(ensemble: Ensemble, rows: pl.DataFrame, against: str, by: str) -> pl.DataFrame:
-    """Return rows of a table with `x`, what its run has in the column `against`, and `series`, what in `by`.
+    """Return rows of a table with `x`, the run's value of `against`, and `series`, that of `by`.
 
-    Both are columns of `Ensemble.runs`. `x` is a number if all of them are. Runs that lack ranks, or that say
-    nothing of `against`, are left out. Raises `UsageError` for a column that no run has.
+    `x` is a number if all values are numbers. Runs with missing ranks or without a value of `against` are
+    left out.
+
+    Args:
+        ensemble: The runs.
+        rows: Rows with the column `profile`.
+        against: Column of `Ensemble.runs` for `x`.
+        by: Column of `Ensemble.runs` for `series`.
+
+    Raises:
+        UsageError: No run has one of the columns.
     """
     runs = ensemble.runs
     for name in (against, by):
         if name not in runs.columns:
-            raise UsageError(f"no run says anything of {name!r}; there is {', '.join(runs.columns)}")
-    column = runs[against] if against != "profile" else _short(runs["profile"])
+            raise UsageError(f"no run has the column {name!r}; columns: {', '.join(runs.columns)}")
+    column = runs[against] if against != "profile" else _shorten_paths(runs["profile"])
     number = column.cast(pl.Float64, strict=False)
     is_text = not column.dtype.is_numeric()
     x = number if is_text and number.null_count() == column.null_count() else column
@@ -76,44 +85,45 @@ def add_axis_columns(ensemble: Ensemble, rows: pl.DataFrame, against: str, by: s
     return rows.join(whole, on="profile", how="inner", maintain_order="left")
 
 
-def _short(paths: pl.Series) -> pl.Series:
-    """Return paths without the directory that all are in."""
+def _shorten_paths(paths: pl.Series) -> pl.Series:
+    """Return paths without their common directory."""
     whole = [os.path.abspath(path) for path in paths]
     folder = os.path.commonpath([os.path.dirname(path) for path in whole])
     return pl.Series([os.path.relpath(path, folder) for path in whole], dtype=pl.String)
 
 
-def told_against(frame: pl.DataFrame, against: str) -> pl.DataFrame:
-    """Return a frame whose column `x` is called as that of the runs, unless it has one of that name."""
-    return frame.rename({"x": column_of(frame, against)})
+def rename_axis_column(frame: pl.DataFrame, against: str) -> pl.DataFrame:
+    """Return the frame with `x` renamed to the column of the runs, unless it already has one of that name."""
+    return frame.rename({"x": axis_column(frame, against)})
 
 
-def column_of(frame: pl.DataFrame, against: str) -> str:
-    """Return what the column of a view's frame is called that has what runs are drawn against."""
+def axis_column(frame: pl.DataFrame, against: str) -> str:
+    """Return the name of the x column in the frame of a view."""
     return "x" if "x" in frame.columns and against in frame.columns else against
 
 
-def one_region(ensemble: Ensemble, table: str, region: str) -> pl.DataFrame:
+def select_region(ensemble: Ensemble, table: str, region: str) -> pl.DataFrame:
     """Return the rows of a region in the table `regions` or `sizes`.
 
-    Raises `UsageError` if no run has it, or it is at several places.
+    Raises:
+        UsageError: No run has the region, or several paths match.
     """
     found = ensemble.of_region(ensemble.with_paths(table), region)
     paths = found["path"].unique(maintain_order=True).to_list()
     if len(paths) > 1:
-        raise UsageError(f"{region!r} is at several places: {', '.join(paths[:8])}; name one by its path")
+        raise UsageError(f"{region!r} matches several regions: {', '.join(paths[:8])}; give a path")
     return found
 
 
-def mean_of(rows: pl.DataFrame, keys: Sequence[str], values: Sequence[str]) -> pl.DataFrame:
-    """Return how many `runs` there are of each of `keys`, and the means of `values` over these, in order."""
+def average_runs(rows: pl.DataFrame, keys: Sequence[str], values: Sequence[str]) -> pl.DataFrame:
+    """Return the number of `runs` and the means of `values` per combination of `keys`, sorted by them."""
     grouped = rows.group_by(keys, maintain_order=True)
     means = grouped.agg(pl.len().cast(pl.Int64).alias("runs"), *(pl.col(name).mean() for name in values))
     return means.sort(*keys, maintain_order=True)
 
 
-def axis_of(against: str, values: pl.Series) -> dict[str, Any]:
-    """Return the axis that `values` of a column of runs stand on."""
+def make_axis(against: str, values: pl.Series) -> dict[str, Any]:
+    """Return the axis for `values` of a column of the runs."""
     title = {"run_ranks": "ranks", "run_hosts": "hosts"}.get(against, plain(against))
     known = values.unique().sort()
     if not known.dtype.is_numeric():
@@ -128,8 +138,8 @@ def axis_of(against: str, values: pl.Series) -> dict[str, Any]:
     return axis(title, type=kind, **ticks)
 
 
-def layout_of(xaxis: dict[str, Any], title: str, height: int = 360, **more: Any) -> dict[str, Any]:
-    """Return the layout of one plot whose y axis is called `title`."""
+def make_layout(xaxis: dict[str, Any], title: str, height: int = 360, **more: Any) -> dict[str, Any]:
+    """Return the layout of one plot whose y axis has this title."""
     return {
         "height": height,
         "margin": margin(64),
@@ -139,11 +149,12 @@ def layout_of(xaxis: dict[str, Any], title: str, height: int = 360, **more: Any)
     }
 
 
-def line(rows: pl.DataFrame, label: str, number: int, value: str, hover: str, **more: Any) -> Trace:
-    """Return a line through `x` and `value`, a figure's `number`-th, with bars from `least` to `largest`."""
+def make_line(rows: pl.DataFrame, label: str, number: int, value: str, hover: str, **more: Any) -> Trace:
+    """Return the `number`-th line of a figure through `x` and `value`, with bars from `least` to"
+    " `largest`."""
     colour = COLOURS[number % len(COLOURS)]
     turn = number // len(COLOURS) % len(_MARKS)
-    made: Trace = {
+    trace: Trace = {
         "type": "scatter",
         "mode": "lines+markers",
         "name": plain(label),
@@ -155,7 +166,7 @@ def line(rows: pl.DataFrame, label: str, number: int, value: str, hover: str, **
         **more,
     }
     if "least" in rows.columns and (rows["runs"] > 1).any():
-        made["error_y"] = {
+        trace["error_y"] = {
             "type": "data",
             "symmetric": False,
             "array": (rows["largest"] - rows[value]).to_list(),
@@ -163,11 +174,11 @@ def line(rows: pl.DataFrame, label: str, number: int, value: str, hover: str, **
             "color": colour,
             "width": 3,
         }
-    return made
+    return trace
 
 
-def label_of(series: str, region: str, many_series: bool, many_regions: bool) -> str:
-    """Return what a line is called: by what tells it from the others."""
+def make_label(series: str, region: str, many_series: bool, many_regions: bool) -> str:
+    """Return the label of a line: the parts in which lines differ."""
     if not many_regions:
         return series
     return f"{series} · {region}" if many_series else region

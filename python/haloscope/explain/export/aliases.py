@@ -1,7 +1,7 @@
-"""Names that stand for other people's: `--anonymous`.
+"""Aliases for names in exports: `--anonymous`.
 
-What is no name of MPI, of ours or of a number is replaced: one text of one kind by one alias, in all profiles
-of an export. What is not known to be harmless is taken for a name, so new columns are safe.
+All texts are replaced, except names of MPI, names of ours and numbers. Equal texts of one kind have one alias
+in all profiles of an export. A column that is not listed as harmless is replaced, so new columns are safe.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from haloscope.profile import Profile
 from haloscope.profile.store import ProfileData, ProfileFile, Source
 from haloscope.profile.trace import Trace
 
-__all__ = ["Aliases", "AnonymousProfile", "anonymous_trace"]
+__all__ = ["Aliases", "AnonymousProfile", "anonymise_trace"]
 
-# Columns of text that hold words of MPI's and of ours, or numbers.
+# Columns of text with names of MPI, names of ours, or numbers.
 _HARMLESS = {
     ("calls", "call"),
     ("collectives", "operation"),
@@ -36,7 +36,7 @@ _HARMLESS = {
     ("transfers", "protocol"),
     ("unaccounted", "call"),
 }
-# What texts are, where the column's name does not say it.
+# Kinds of texts whose column has a different name.
 _KINDS = {
     ("paths", "name"): "region",
     ("communicators", "name"): "communicator",
@@ -46,12 +46,12 @@ _KINDS = {
 _KEPT = frozenset({"", "<program>", "MPI_COMM_WORLD", "MPI_COMM_SELF"})
 _KEPT_INFO = frozenset({"mpi_abi", "mpi_standard", "version", "missing_ranks", "unwatched_ranks"})
 _TEXTS = frozenset({"metadata", "job", "environment"})
-# Of a library's text only this: it goes on with who built it, and where.
+# The part of a library's text that is kept. The rest has the builder and the place.
 _LIBRARY = re.compile(r"(Open MPI|MPICH|Intel\(R\) MPI|MVAPICH2?|HPE? MPI|CRAY MPICH)\b[^,\n]{0,24}?[\d.]+")
 
 
 class Aliases:
-    """Which alias stands for which text; the same in all that one `Aliases` is asked for."""
+    """Aliases of texts, consistent over all uses of one `Aliases`."""
 
     def __init__(self) -> None:
         self._known: dict[str, dict[str, str]] = {}
@@ -78,23 +78,23 @@ class Aliases:
         )
 
     def info(self, info: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the run's information: numbers, what is harmless, and aliases of the rest that is known."""
-        told: dict[str, Any] = {}
+        """Return the run's information: numbers, harmless texts, and aliases of other known texts."""
+        anonymous: dict[str, Any] = {}
         for key, value in info.items():
             if key in _KEPT_INFO or isinstance(value, bool | int | float) or value is None:
-                told[key] = value
+                anonymous[key] = value
             elif key in ("program", "command"):
-                told[key] = self.of(key, str(value))
+                anonymous[key] = self.of(key, str(value))
             elif key == "mpi_library":
                 library = _LIBRARY.match(str(value))
-                told[key] = library[0] if library else self.of("library", str(value))
+                anonymous[key] = library[0] if library else self.of("library", str(value))
             elif key in _TEXTS and isinstance(value, dict):
-                told[key] = {self.of("key", k): self.of("text", str(text)) for k, text in value.items()}
-        return told
+                anonymous[key] = {self.of("key", k): self.of("text", str(text)) for k, text in value.items()}
+        return anonymous
 
 
 class _AnonymousSource:
-    """What a profile is read from, with aliases for texts: all that is read goes through here."""
+    """A source of a profile with aliases for texts. All reads pass through it."""
 
     def __init__(self, source: Source, aliases: Aliases) -> None:
         self._source, self._aliases = source, aliases
@@ -106,14 +106,14 @@ class _AnonymousSource:
 
     @property
     def info(self) -> Mapping[str, Any]:
-        """As the source's, but for texts."""
+        """The source's information, with aliases for texts."""
         return self._aliases.info(self._source.info)
 
     @property
     def own_trace(self) -> Callable[[], Trace] | None:
-        """As the source's, with aliases."""
+        """The source's trace, with aliases."""
         read = self._source.own_trace
-        return None if read is None else lambda: anonymous_trace(read(), self._aliases)
+        return None if read is None else lambda: anonymise_trace(read(), self._aliases)
 
     def rows(self, table: str) -> int:
         """Return the number of rows of a table."""
@@ -124,11 +124,11 @@ class _AnonymousSource:
         return self._aliases.frame(table, self._source.frame(table, columns))
 
     def over_ranks(self, exclusive: bool) -> pl.DataFrame | None:
-        """Return `path` and columns of the table `regions`, None where single ranks are known."""
+        """Return `path` and columns of the table `regions`, None if single ranks are known."""
         return self._source.over_ranks(exclusive)
 
     def lacks(self, table: str) -> str | None:
-        """Return in words why there is nothing in a table, None if it could have rows."""
+        """Return the reason why a table has no rows as text, None if it could have rows."""
         return self._source.lacks(table)
 
     def verify(self) -> None:
@@ -136,12 +136,12 @@ class _AnonymousSource:
         self._source.verify()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the source."""
         self._source.close()
 
 
 class AnonymousProfile(Profile):
-    """A profile whose texts are aliases; numbers are as they are. It shares the other's file."""
+    """A profile with aliases for texts. Numbers are unchanged. It shares the file of the original."""
 
     def __init__(self, profile: Profile, aliases: Aliases) -> None:
         self.data = _AnonymousData(profile.data, aliases)
@@ -154,11 +154,11 @@ class _AnonymousData(ProfileData):
 
     @property
     def file(self) -> ProfileFile:
-        """The recorder's file, of which only numbers are read here. Raises `UsageError` for others."""
+        """The recorder's file, from which only numbers are read. Raises `UsageError` for other sources."""
         return self._data.file
 
 
-def anonymous_trace(trace: Trace, aliases: Aliases) -> Trace:
+def anonymise_trace(trace: Trace, aliases: Aliases) -> Trace:
     """Return a trace with aliases for names of regions, hosts and communicators."""
     return replace(
         trace,

@@ -1,4 +1,4 @@
-"""`--to csv`: a directory with a file for each table that has rows."""
+"""`--to csv`: a directory with one file per table that has rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SIGN = "info.csv"  # every profile has this
 def write_csv(profile: Profile, output: Path) -> list[str]:
     """Write the tables of a profile as `show --format csv` prints them, inclusive of nested regions.
 
-    Return the names of tables without rows, in a line. Raises `OutputError`.
+    Return a line with the names of tables without rows. Raises `OutputError`.
     """
     empty = []
     with whole_directory(output, _SIGN, "directory of tables") as folder:

@@ -1,4 +1,4 @@
-"""The formats that `export` writes: each declared once, its writer loaded when it is used."""
+"""The formats of `export`, each declared once. Writers are loaded on use."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ About = Literal["profile", "profiles", "trace"]
 
 @dataclass(frozen=True)
 class Format:
-    """A format: what it is, and the function that writes it.
+    """A format and its writer.
 
-    `writer` names a module beside this one and a function in it, which gets what it is `about` (a
-    `Profile`, `Profiles` or a `TracedProfile`) and where to write, writes it whole or not at all, and returns
-    lines about what it had to leave out.
+    `writer` is a module of this package and a function in it. The function takes its subject `about` (a
+    `Profile`, `Profiles` or a `TracedProfile`) and the output path, writes atomically, and returns lines
+    about data that the format cannot hold.
     """
 
     name: str
@@ -42,8 +42,8 @@ EXPORTS: dict[str, Format] = {
     form.name: form
     for form in (
         Format("cali", "for caliper-reader, Hatchet and Thicket", ".cali", "caliper_files:write_caliper"),
-        Format("cali-ranks", "the same, for each rank", ".cali", "caliper_files:write_caliper_ranks"),
-        Format("csv", "a directory with a file for each table", "-csv", "csv_tables:write_csv"),
+        Format("cali-ranks", "the same, per rank", ".cali", "caliper_files:write_caliper_ranks"),
+        Format("csv", "a directory with one file per table", "-csv", "csv_tables:write_csv"),
         Format("extrap", "several runs, for Extra-P", ".txt", "extrap:write_extrap", "profiles"),
         Format("parquet", "a data set of many runs", "-parquet", "parquet:write_parquet", "profiles"),
         Format("otf2", "for Vampir, Pipit and Scalasca", "-otf2", "otf2:write_otf2", "trace"),

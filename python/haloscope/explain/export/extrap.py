@@ -1,4 +1,4 @@
-"""`--to extrap`: several profiles as Extra-P's text: what regions cost, by the number of ranks."""
+"""`--to extrap`: times and counts of regions in several profiles, as text for Extra-P."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pathlib import Path
 
 from haloscope.base.errors import ProfileError, printable
 from haloscope.base.files import write_whole
+from haloscope.base.units import noun_text
 from haloscope.explain.export.traced import Profiles
 from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
 
 __all__ = ["write_extrap"]
 
-# Their names there, and columns of the table `regions`.
+# Names of metrics in Extra-P, and columns of the table `regions`.
 _METRICS = {
     "time": "time_mean",
     "time_max": "time_max",
@@ -30,58 +31,58 @@ _METRICS = {
     "collective_bytes": "coll_bytes_total",
 }
 _RANKS = "p"
-_MOST_PARAMETERS = 4  # that Extra-P's text can have
+_MOST_PARAMETERS = 4  # limit of Extra-P's text format
 _INTEGER = re.compile(r"[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True)
 class _Run:
-    """A profile: its ranks, what it says of itself in whole numbers, and its regions' values by path."""
+    """A profile: its ranks, its integer metadata, and its regions' values by path."""
 
     ranks: int
-    said: Mapping[str, int]
+    metadata: Mapping[str, int]
     regions: Mapping[tuple[str, ...], Mapping[str, float | None]]
 
 
 def write_extrap(profiles: Profiles, output: Path) -> list[str]:
-    """Write what all regions cost in each run, for Extra-P's models.
+    """Write times and counts of all regions in each run, for Extra-P's models.
 
-    A parameter is the number of ranks, `p`, and what a program said of its runs in whole numbers that differ
-    between runs with as many ranks. Runs with the same parameters are repetitions. Return a line about
-    regions and values that some run lacks. Raises `OutputError`.
+    Parameters are the number of ranks `p`, and integer metadata that differ between runs with the same number
+    of ranks. Runs with equal parameters are repetitions. Return a line about regions that are missing in some
+    run. Raises `OutputError`.
     """
-    runs = [profile.data.guarded(lambda opened=profile: _run(opened)) for profile in profiles]  # type: ignore[misc]
-    names = _parameters(runs)
+    runs = [profile.data.guarded(lambda opened=profile: _read_run(opened)) for profile in profiles]  # type: ignore[misc]
+    names = _find_parameters(runs)
     points: dict[tuple[int, ...], list[_Run]] = {}
     for run in runs:
-        points.setdefault((run.ranks, *(run.said[name] for name in names)), []).append(run)
+        points.setdefault((run.ranks, *(run.metadata[name] for name in names)), []).append(run)
     lines = [
-        "PARAMETER " + " ".join([_RANKS, *(_word(name) for name in names)]),
+        "PARAMETER " + " ".join([_RANKS, *(_parameter_name(name) for name in names)]),
         "POINTS " + " ".join("(" + " ".join(map(str, point)) + ")" for point in sorted(points)),
     ]
     left_out = []
     for path in runs[0].regions:
         groups = [points[point] for point in sorted(points)]
         if not all(path in run.regions for run in runs):
-            left_out.append("->".join(map(_text, path)))
+            left_out.append("->".join(map(_path_step, path)))
             continue
-        lines += _measured(path, groups)
+        lines += _list_region_lines(path, groups)
     every = {path for run in runs for path in run.regions}
-    left_out += ["->".join(map(_text, path)) for path in every - runs[0].regions.keys()]
+    left_out += ["->".join(map(_path_step, path)) for path in every - runs[0].regions.keys()]
     write_whole(output, "\n".join(lines) + "\n", "text for Extra-P")
     if not left_out:
         return []
     shown = ", ".join(sorted(left_out)[:5]) + (", …" if len(left_out) > 5 else "")
-    return [f"{output}: without {len(left_out)} regions that not all runs have: {shown}"]
+    return [f"{output}: without {noun_text(len(left_out), 'region')} that some runs do not have: {shown}"]
 
 
-def _run(profile: Profile) -> _Run:
-    told = run_information(profile.data)
-    if not told["ranks"]:
-        raise ProfileError(f"{profile.path}: does not say its number of ranks; leave it out")
-    said = {
+def _read_run(profile: Profile) -> _Run:
+    info = run_information(profile.data)
+    if not info["ranks"]:
+        raise ProfileError(f"{profile.path}: has no number of ranks; leave it out")
+    metadata = {
         key: int(text)
-        for key, text in (told.get("metadata") or {}).items()
+        for key, text in (info.get("metadata") or {}).items()
         if isinstance(text, str) and _INTEGER.fullmatch(text)
     }
     tree = profile.regions
@@ -93,36 +94,38 @@ def _run(profile: Profile) -> _Run:
             steps.append(tree.names[path])
             path = int(tree.parents[path])
         regions[tuple(steps[::-1])] = {name: row[column] for name, column in _METRICS.items()}
-    return _Run(int(told["ranks"]), said, regions)
+    return _Run(int(info["ranks"]), metadata, regions)
 
 
-def _parameters(runs: Sequence[_Run]) -> list[str]:
-    """Return what all runs say, and the number of ranks does not decide."""
-    known = [name for name in runs[0].said if all(name in run.said for run in runs)]
-    free = [name for name in known if len({(run.ranks, run.said[name]) for run in runs}) > _ranks(runs)]
+def _find_parameters(runs: Sequence[_Run]) -> list[str]:
+    """Return the metadata that all runs have and that the number of ranks does not determine."""
+    known = [name for name in runs[0].metadata if all(name in run.metadata for run in runs)]
+    free = [
+        name for name in known if len({(run.ranks, run.metadata[name]) for run in runs}) > _count_ranks(runs)
+    ]
     return free[: _MOST_PARAMETERS - 1]
 
 
-def _ranks(runs: Sequence[_Run]) -> int:
+def _count_ranks(runs: Sequence[_Run]) -> int:
     return len({run.ranks for run in runs})
 
 
-def _measured(path: tuple[str, ...], groups: Sequence[Sequence[_Run]]) -> list[str]:
-    """Return the lines of a region; what some run does not know of it is left out."""
+def _list_region_lines(path: tuple[str, ...], groups: Sequence[Sequence[_Run]]) -> list[str]:
+    """Return the lines of a region without metrics that are unknown in some run."""
     lines = []
     for metric in _METRICS:
         values = [[run.regions[path][metric] for run in group] for group in groups]
         if any(value is None for group in values for value in group):
             continue
-        lines += ["REGION " + "->".join(map(_text, path)), f"METRIC {metric}"]
+        lines += ["REGION " + "->".join(map(_path_step, path)), f"METRIC {metric}"]
         lines += ["DATA " + " ".join(str(value) for value in group) for group in values]
     return lines
 
 
-def _text(name: str) -> str:
+def _path_step(name: str) -> str:
     """Return a name as one step of Extra-P's call paths."""
     return printable(name).replace("->", "→").strip() or "?"
 
 
-def _word(name: str) -> str:
+def _parameter_name(name: str) -> str:
     return re.sub(r"\s+", "_", printable(name).strip()) or "?"

@@ -1,4 +1,4 @@
-"""`--to goal`: computation and messages with their order, as LogGOPSim's toolchain reads them."""
+"""`--to goal`: computation and messages with their order, for LogGOPSim."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import polars as pl
 
 from haloscope.base.errors import OutputError
 from haloscope.base.files import scratch_file, whole_file
-from haloscope.explain.export.otf2_words import FILE, FUNCTION, operations_of, role_of
-from haloscope.explain.export.remarks import remarks_on
+from haloscope.base.units import noun_text
+from haloscope.explain.export.otf2_words import FILE, FUNCTION, find_role, number_operations
+from haloscope.explain.export.remarks import list_remarks
 from haloscope.explain.export.trace_columns import TraceColumns
 from haloscope.explain.export.traced import TracedProfile
 from haloscope.profile.kernels import native_library
@@ -21,7 +22,7 @@ from haloscope.profile.trace import Trace
 
 __all__ = ["write_goal"]
 
-# The numbers of `Pattern` in src/explain/exporting/rounds.hpp, by those that OTF2 gives to operations.
+# Numbers of `Pattern` in src/explain/exporting/rounds.hpp, by OTF2's numbers of operations.
 _ALL_WAIT, _ALL_GATHER, _ALL_TO_ALL, _FROM_ROOT, _TO_ROOT, _SCATTER, _GATHER, _CHAIN = range(8)
 _PATTERNS = {
     **dict.fromkeys((0, 11, 17, 18), _ALL_WAIT),
@@ -46,48 +47,50 @@ class _World(ctypes.Structure):
 
 
 def write_goal(traced: TracedProfile, output: Path) -> list[str]:
-    """Write a trace as GOAL text; return what was left out.
+    """Write a trace as GOAL text; return remarks about events that were left out.
 
-    Computation is in nanoseconds, what passed between calls of MPI. Messages are those that have both ends in
-    the trace; collectives become messages. Raises `OutputError`.
+    Computation is the time between MPI calls, in nanoseconds. Only messages with both ends in the trace are
+    written; collectives become messages. Raises `OutputError`.
     """
-    trace = _with_whole_collectives(traced.trace)
+    trace = _keep_complete_collectives(traced.trace)
     partly = len(traced.trace.collectives) - len(trace.collectives)
-    operations = operations_of(trace.collectives["operation"].unique().cast(pl.String).drop_nulls())
+    operations = number_operations(trace.collectives["operation"].unique().cast(pl.String).drop_nulls())
     patterns = {name: _PATTERNS[operation] for name, operation in operations.items()}
     columns = TraceColumns(trace, patterns, by_communicator=False)
     left_out = ctypes.c_int64()
     with whole_file(output, "schedule") as file, scratch_file(output) as scratch:
-        world, _kept = _world(columns)
+        world, _kept = _make_world(columns)
         arguments = (ctypes.byref(columns.struct), ctypes.byref(world), file.fileno(), scratch.fileno())
         status = native_library().haloscope_goal(*arguments, ctypes.byref(left_out))
         if status:
-            raise OutputError(f"{output}: cannot be written: {os.strerror(status)}; name another place")
-    lines = remarks_on(trace, columns, kinds=("collectives",))
+            raise OutputError(f"{output}: cannot be written: {os.strerror(status)}; choose a different path")
+    lines = list_remarks(trace, columns, kinds=("collectives",))
     if partly:
         lines.append(
-            f"{partly} parts in collectives are left out: not all ranks of the communicator took part"
+            f"{noun_text(partly, 'part')} of collectives left out: not all ranks of the communicator took"
+            " part"
         )
     if left_out.value:
-        lines.append(f"{left_out.value} sends and receives are left out: the other one is not in the trace")
+        lines.append(f"{left_out.value} sends and receives left out: their other end is not in the trace")
     return lines
 
 
-def _with_whole_collectives(trace: Trace) -> Trace:
-    """Return the trace without collectives in which ranks are missing: a simulation would wait for ever."""
+def _keep_complete_collectives(trace: Trace) -> Trace:
+    """Return the trace without collectives with missing ranks, in which a simulation would deadlock."""
     keys = ["communicator", "number"]
     sizes = trace.communicators.select("communicator", size=pl.col("ranks").list.n_unique())
     took_part = trace.collectives.group_by(keys).agg(pl.col("rank").n_unique().alias("parts"), pl.len())
     whole = took_part.join(sizes, on="communicator").filter(
         (pl.col("parts") == pl.col("size")) & (pl.col("len") == pl.col("size"))
     )
-    kept = trace.collectives.join(whole.select(keys), on=keys, how="semi", maintain_order="left")
-    return replace(trace, collectives=_even_out_parts(kept))
+    complete = trace.collectives.join(whole.select(keys), on=keys, how="semi", maintain_order="left")
+    return replace(trace, collectives=_even_out_parts(complete))
 
 
 def _even_out_parts(collectives: pl.DataFrame) -> pl.DataFrame:
-    """Return collectives in which each rank has as much, where parts differ: a message has one size at both
-    ends, and no rank knows all parts.
+    """Return collectives with equal parts for all ranks.
+
+    A message has the same size at both ends, and no rank knows the parts of all others.
     """
     stem = (
         pl.col("operation")
@@ -119,21 +122,21 @@ def _even_out_parts(collectives: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _world(columns: TraceColumns) -> tuple[_World, object]:
-    """Return what the columns do not say, and the arrays that it points to."""
+def _make_world(columns: TraceColumns) -> tuple[_World, object]:
+    """Return the structure of communicators and functions, and the arrays that it points to."""
     members = columns.members.sort("communicator", "place")
     numbers = members["communicator"].to_numpy()
     communicators = int(numbers.max()) + 1 if len(numbers) else 0
     first = np.searchsorted(numbers, np.arange(communicators + 1)).astype(np.int64)
     ranks = np.ascontiguousarray(members["rank"].to_numpy(), np.int32)
-    waits = np.array([_waits(name) for name in columns.functions] or [False], np.uint8)
+    waits = np.array([_is_waiting(name) for name in columns.functions] or [False], np.uint8)
     last = columns.locations["rank"].max()
     count = int(last) + 1 if isinstance(last, int) else 0
-    kept = (first, ranks, waits)
-    return _World(count, communicators, *(array.ctypes.data for array in kept)), kept
+    arrays = (first, ranks, waits)
+    return _World(count, communicators, *(array.ctypes.data for array in arrays)), arrays
 
 
-def _waits(function: str) -> bool:
-    """Return whether the time of a function is not the program's: it communicates, starts or ends MPI."""
+def _is_waiting(function: str) -> bool:
+    """Return whether the time of a function is not computation: it communicates, or starts or ends MPI."""
     is_around = function.startswith(("MPI_Init", "MPI_Finalize"))
-    return is_around or role_of(function) not in (FILE, FUNCTION)
+    return is_around or find_role(function) not in (FILE, FUNCTION)

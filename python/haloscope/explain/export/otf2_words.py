@@ -1,14 +1,14 @@
-"""Operations and functions of MPI, as OTF2 numbers them."""
+"""OTF2's numbers of MPI operations and functions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-__all__ = ["FILE", "FUNCTION", "operations_of", "role_of"]
+__all__ = ["FILE", "FUNCTION", "find_role", "number_operations"]
 
-# OTF2_CollectiveOp of what moves data among all ranks of a communicator. Neighbourhood collectives have none:
-# a reader would take them for operations in which every rank waits for all.
+# OTF2_CollectiveOp of operations among all ranks of a communicator. Neighbourhood collectives have none: a
+# reader would treat them as operations in which every rank waits for all.
 _OPERATIONS = {
     "barrier": 0,
     "bcast": 1,
@@ -48,17 +48,17 @@ _MESSAGES = re.compile(
 _WINDOWS = re.compile(r"win_|r?put$|r?get(_accumulate)?$|r?accumulate$|fetch_and_op$|compare_and_swap$")
 
 
-def _base(name: str) -> str:
+def _base_operation(name: str) -> str:
     """Return the operation of a function: MPI_Iallreduce and MPI_Allreduce_init are `allreduce`."""
     word = name.removeprefix("MPI_").removesuffix("_init").removesuffix("_c").lower()
     return word[1:] if word[:1] == "i" and word[1:] in _OPERATIONS else word
 
 
-def operations_of(names: Iterable[str]) -> dict[str, int]:
-    """Return OTF2's number of each collective operation that it has one for."""
+def number_operations(names: Iterable[str]) -> dict[str, int]:
+    """Return OTF2's numbers of the collective operations that it knows."""
     found = {}
     for name in names:
-        base = _base(name)
+        base = _base_operation(name)
         if base in _OPERATIONS:
             found[name] = _OPERATIONS[base]
         elif _CREATES.match(base):
@@ -68,9 +68,9 @@ def operations_of(names: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def role_of(function: str) -> int:
-    """Return OTF2's role of a function of MPI."""
-    base = _base(function)
+def find_role(function: str) -> int:
+    """Return OTF2's role of an MPI function."""
+    base = _base_operation(function)
     if base in _ROLE_OF:
         return _ROLE_OF[base]
     for pattern, role in ((_MESSAGES, _POINT_TO_POINT), (_WINDOWS, _ONE_SIDED)):

@@ -1,4 +1,4 @@
-"""`--to parquet`: a data set of many runs, a directory for each table, in it one for each run."""
+"""`--to parquet`: a data set of many runs with one directory per table, and in it one per run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from haloscope.profile.tables import TABLES
 
 __all__ = ["RUNS", "write_parquet"]
 
-RUNS = "runs"  # the table of runs; one that it has is whole
+RUNS = "runs"  # the table of runs; a run listed there is complete
 _FILE = "table.parquet"
 _LONGEST_STEM = 80
 
@@ -25,41 +25,42 @@ _LONGEST_STEM = 80
 def write_parquet(profiles: Profiles, output: Path) -> list[str]:
     """Write each table of each profile to `TABLE/run=RUN/table.parquet`, inclusive of nested regions.
 
-    The columns are those of `Ensemble.table`. A data set that is there gets the runs added; one that it has
-    is replaced. Raises `OutputError` if something else stands at `output`.
+    The columns are those of `Ensemble.table`. Runs are added to an existing data set, and replace those with
+    the same name. Raises `OutputError` if `output` exists and is not a data set.
     """
     if output.exists() and not ((output / RUNS).is_dir() or (output.is_dir() and not any(output.iterdir()))):
-        raise OutputError(f"{output}: is there, and is no data set of profiles; name another directory")
+        raise OutputError(f"{output}: exists and is not a data set of profiles; choose a different directory")
     for profile in profiles:
         profile.data.guarded(lambda opened=profile: _write_run(opened, output))  # type: ignore[misc]
     return []
 
 
 def _write_run(profile: Profile, output: Path) -> None:
-    run = f"run={run_of(profile)}"
+    run = f"run={make_run_name(profile)}"
     runs = output / RUNS / run / _FILE
-    runs.unlink(missing_ok=True)  # until all of its tables are there
+    runs.unlink(missing_ok=True)  # until all of its tables are written
     for name in TABLES:
-        place = output / name / run
+        folder = output / name / run
         table = label_table(profile, name)
         if table.height:
-            _write(table, place / _FILE)
+            _write(table, folder / _FILE)
         else:
-            shutil.rmtree(place, ignore_errors=True)  # of what was there before
+            shutil.rmtree(folder, ignore_errors=True)  # of an earlier export
     _write(run_columns(profile), runs)
 
 
-def run_of(profile: Profile) -> str:
-    """Return the name of a run: its file's, and digits that tell equal names in several directories apart."""
+def make_run_name(profile: Profile) -> str:
+    """Return the name of a run: that of its file, and digits that distinguish equal names in several"
+    " directories."""
     path = profile.path
     stem = re.sub(r"[^A-Za-z0-9_.-]", "_", path.name.removesuffix(".halo"))[:_LONGEST_STEM]
     return f"{stem}-{hashlib.sha256(str(path.absolute()).encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
-def _write(table: pl.DataFrame, place: Path) -> None:
+def _write(table: pl.DataFrame, target: Path) -> None:
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{place.parent}: {error.strerror}; name another place") from None
-    with whole_file(place, "table") as file:
+        raise OutputError(f"{target.parent}: {error.strerror}; choose a different path") from None
+    with whole_file(target, "table") as file:
         table.write_parquet(file)

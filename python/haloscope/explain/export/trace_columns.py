@@ -1,4 +1,4 @@
-"""A trace as the columns that the compiled exporters read, without copies where that is possible.
+"""A trace as columns for the compiled exporters, without copies where possible.
 
 The structures are those of `src/explain/exporting/columns.hpp`.
 """
@@ -19,7 +19,7 @@ from haloscope.profile.trace import Trace
 __all__ = ["TraceColumns", "c_text"]
 
 _POINTER, _WIDE = ctypes.c_void_p, ctypes.c_int64
-_SLICE = 1 << 17  # rows that are looked at at a time
+_SLICE = 1 << 17  # rows that are processed at once
 _ENDS = {"started": np.int64, "completed": np.int64, "rank": np.int32}
 _MESSAGES = {"partner": np.int32, "tag": np.int32, "communicator": np.int32, "bytes": np.int64}
 _COLLECTIVES = {
@@ -70,11 +70,11 @@ class _Columns(ctypes.Structure):
 
 @dataclass
 class TraceColumns:
-    """The columns of a trace, and what their numbers mean; their memory does not grow with the trace.
+    """The columns of a trace, and the meaning of their numbers. Its own memory does not grow with the trace.
 
-    `operations` gives the number of a collective's operation in the format; one that is not there is left
-    out. With `by_communicator` the format counts partners and roots by communicator, and leaves out those
-    that their communicator does not have. Times are shifted so that none is negative.
+    `operations` maps a collective's operation to its number in the format; other operations are left out.
+    With `by_communicator` partners and roots are numbered by communicator, and unknown ones are left out.
+    Times are shifted so that none is negative.
     """
 
     trace: Trace
@@ -82,11 +82,11 @@ class TraceColumns:
     by_communicator: bool
 
     def __post_init__(self) -> None:
-        self._kept: list[AnyArray] = []  # pointers do not keep them alive
+        self._kept: list[AnyArray] = []  # pointers do not keep arrays alive
 
     @cached_property
     def locations(self) -> pl.DataFrame:
-        """A row a thread (`rank`, `thread`), by these; every rank has one."""
+        """One row per thread (`rank`, `thread`), sorted; every rank has at least one."""
         found = [frame.select("rank", "thread") for frame in (self._counts["calls"], self._counts["regions"])]
         known = [self.trace.processes["rank"].cast(pl.Int32), self.members["rank"]]
         alone = [pl.DataFrame({"rank": ranks}).with_columns(thread=pl.lit(0, pl.Int32)) for ranks in known]
@@ -101,13 +101,13 @@ class TraceColumns:
 
     @cached_property
     def earliest(self) -> int:
-        """The least time, or 0, in nanoseconds."""
+        """The smallest time or 0, in nanoseconds."""
         begins = [frame["begin"].min() for frame in (self.trace.calls, self.trace.regions)]
         return min(0, *(int(begin) for begin in begins if isinstance(begin, int)), 0)
 
     @cached_property
     def length(self) -> int:
-        """Nanoseconds from the least to the largest time, 1 at least."""
+        """Nanoseconds from the smallest to the largest time, at least 1."""
         ends = [frame["end"].max() for frame in (self.trace.calls, self.trace.regions)]
         return max(1, *(int(end) - self.earliest for end in ends if isinstance(end, int)), 1)
 
@@ -118,56 +118,59 @@ class TraceColumns:
 
     @cached_property
     def struct(self) -> ctypes.Structure:
-        """What the exporters get."""
+        """The structure for the exporters."""
         trace, keep = self.trace, self._keep
         numbers = {name: number for number, name in enumerate(self.functions)}
         parents = trace.paths.sort("path")["parent"]
         return _Columns(
             len(self.locations),
             *(keep(self.locations[name], np.int32) for name in ("rank", "thread")),
-            *(keep(self._firsts(of), np.int64) for of in ("calls", "regions")),
-            *self._columns(trace.calls, _CALLS),
-            *self._columns(trace.regions, _REGIONS),
-            keep(_table(self._calls, numbers), np.int32),
+            *(keep(self._find_first_rows(of), np.int64) for of in ("calls", "regions")),
+            *self._collect_columns(trace.calls, _CALLS),
+            *self._collect_columns(trace.regions, _REGIONS),
+            keep(_make_table(self._calls, numbers), np.int32),
             keep(parents, np.int32),
             len(parents),
             self.earliest,
             *(
-                _Messages(self._ends(frame), *self._columns(frame, _MESSAGES))
+                _Messages(self._make_ends(frame), *self._collect_columns(frame, _MESSAGES))
                 for frame in (trace.sends, trace.receives)
             ),
             _Collectives(
-                self._ends(trace.collectives),
-                *self._columns(trace.collectives, _COLLECTIVES),
-                keep(_table(self._operations, self.operations), np.int32),
+                self._make_ends(trace.collectives),
+                *self._collect_columns(trace.collectives, _COLLECTIVES),
+                keep(_make_table(self._operations, self.operations), np.int32),
             ),
-            self._known_members(),
+            self._make_members(),
         )
 
     @cached_property
     def left_out(self) -> dict[str, int]:
-        """How many messages and collectives have no partner or operation that the format knows."""
+        """Numbers of messages and collectives whose partner or operation the format does not know."""
         trace = self.trace
         counts = {
-            "messages": self._unknown_partners(trace.sends) + self._unknown_partners(trace.receives),
-            "collectives": sum(self._unknown(part) for part in _slices(trace.collectives)),
+            "messages": self._count_unknown_partners(trace.sends)
+            + self._count_unknown_partners(trace.receives),
+            "collectives": sum(
+                self._count_unknown_operations(part) for part in _iterate_slices(trace.collectives)
+            ),
         }
         return {kind: count for kind, count in counts.items() if count}
 
     @cached_property
     def _calls(self) -> dict[int, str]:
-        return _names(self.trace.calls["call"])
+        return _list_names(self.trace.calls["call"])
 
     @cached_property
     def _operations(self) -> dict[int, str]:
-        return _names(self.trace.collectives["operation"])
+        return _list_names(self.trace.collectives["operation"])
 
     @cached_property
     def _counts(self) -> dict[str, pl.DataFrame]:
-        """How many calls and regions each thread has."""
+        """Numbers of calls and regions per thread."""
         found = {}
         for name, frame in (("calls", self.trace.calls), ("regions", self.trace.regions)):
-            parts = [part.group_by("rank", "thread").len() for part in _slices(frame)]
+            parts = [part.group_by("rank", "thread").len() for part in _iterate_slices(frame)]
             found[name] = pl.concat(parts).group_by("rank", "thread").agg(pl.col("len").sum())
         return found
 
@@ -177,7 +180,7 @@ class TraceColumns:
         self._kept.append(kept)
         return kept.ctypes.data if kept.size else None
 
-    def _columns(self, frame: pl.DataFrame, kinds: Mapping[str, type]) -> list[int | None]:
+    def _collect_columns(self, frame: pl.DataFrame, kinds: Mapping[str, type]) -> list[int | None]:
         found = []
         for name, kind in kinds.items():
             column = frame[name]
@@ -186,36 +189,36 @@ class TraceColumns:
             found.append(self._keep(column, kind))
         return found
 
-    def _firsts(self, of: str) -> Integers:
+    def _find_first_rows(self, of: str) -> Integers:
         """Return the first row of each location, and the number of rows."""
         counts = self._counts[of]
         found = self.locations.join(counts, on=["rank", "thread"], how="left", maintain_order="left")
         return np.concatenate([[0], found["len"].fill_null(0).cast(pl.Int64).cum_sum().to_numpy()])
 
-    def _ends(self, frame: pl.DataFrame) -> _Ends:
-        return _Ends(len(frame), *self._columns(frame, _ENDS))
+    def _make_ends(self, frame: pl.DataFrame) -> _Ends:
+        return _Ends(len(frame), *self._collect_columns(frame, _ENDS))
 
-    def _known_members(self) -> _Members:
+    def _make_members(self) -> _Members:
         none = pl.lit(-1, pl.Int32)
         known = self.trace.communicators.select(pl.col("communicator").unique(), rank=none, place=none)
         frame = pl.concat([self.members.select(list(_MEMBERS)), known])
-        return _Members(len(frame), *self._columns(frame, _MEMBERS))
+        return _Members(len(frame), *self._collect_columns(frame, _MEMBERS))
 
-    def _unknown_partners(self, frame: pl.DataFrame) -> int:
-        """Return how many messages have a partner that is not known."""
+    def _count_unknown_partners(self, frame: pl.DataFrame) -> int:
+        """Return the number of messages with an unknown partner."""
         count = 0
-        for part in _slices(frame):
-            # A receive that nothing completed has no message.
-            came = part.filter(pl.col("completed") >= 0)
+        for part in _iterate_slices(frame):
+            # A receive that was not completed has no message.
+            received = part.filter(pl.col("completed") >= 0)
             if self.by_communicator:
-                places = self.members.rename({"rank": "partner"})
-                count += len(came.join(places, on=["communicator", "partner"], how="anti"))
+                members = self.members.rename({"rank": "partner"})
+                count += len(received.join(members, on=["communicator", "partner"], how="anti"))
             else:
-                count += int((came["partner"] < 0).sum())
+                count += int((received["partner"] < 0).sum())
         return count
 
-    def _unknown(self, collectives: pl.DataFrame) -> int:
-        """Return how many collectives have an operation that is not known, or a communicator."""
+    def _count_unknown_operations(self, collectives: pl.DataFrame) -> int:
+        """Return the number of collectives with an unknown operation or communicator."""
         codes = [code for code, name in self._operations.items() if self.operations.get(name, -1) >= 0]
         is_known = collectives["operation"].to_physical().is_in(codes)
         if self.by_communicator:
@@ -223,27 +226,27 @@ class TraceColumns:
         return len(is_known) - int(is_known.sum())
 
 
-def _slices(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the parts of a table, one after the other; an empty one has itself."""
+def _iterate_slices(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield slices of a table; an empty table yields itself."""
     yield from frame.iter_slices(_SLICE) if len(frame) else (frame,)
 
 
 def c_text(text: str) -> bytes:
-    """Return a text for C, where a zero byte would end it."""
+    """Return a text for C, in which zero bytes are escaped."""
     return text.replace("\0", "\\0").encode("utf-8", "replace")
 
 
-def _names(column: pl.Series) -> dict[int, str]:
-    """Return the names that a column has, by code."""
+def _list_names(column: pl.Series) -> dict[int, str]:
+    """Return the names of a column, by code."""
     found: dict[int, str] = {}
-    for part in _slices(column.to_frame("name").with_columns(code=column.to_physical())):
+    for part in _iterate_slices(column.to_frame("name").with_columns(code=column.to_physical())):
         names = part.drop_nulls().unique("code").with_columns(pl.col("name").cast(pl.String))
         found.update(names.select("code", "name").iter_rows())
     return found
 
 
-def _table(names: Mapping[int, str], numbers: Mapping[str, int]) -> Integers32:
-    """Return a number for each code; -1 for those without one."""
+def _make_table(names: Mapping[int, str], numbers: Mapping[str, int]) -> Integers32:
+    """Return one number per code; -1 for codes without a number."""
     table = np.full(max(names, default=0) + 1, -1, np.int32)
     for code, name in names.items():
         table[code] = numbers.get(name, -1)

@@ -1,4 +1,4 @@
-"""What is exported: profiles that are opened one after the other, or a trace with its run."""
+"""Input of exports: profiles that are opened one after the other, or a trace with its run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import ProfileError
-from haloscope.explain.export.aliases import Aliases, AnonymousProfile, anonymous_trace
+from haloscope.explain.export.aliases import Aliases, AnonymousProfile, anonymise_trace
 from haloscope.profile import Profile
 from haloscope.profile import open as open_profile
 from haloscope.profile.trace import Trace
@@ -19,7 +19,7 @@ __all__ = ["Profiles", "TracedProfile"]
 
 @dataclass(frozen=True)
 class Profiles:
-    """Profiles, each opened when its turn comes and closed after it; with `aliases` they are anonymous."""
+    """Profiles, of which one at a time is open; with `aliases` they are anonymous."""
 
     paths: Sequence[Path]
     aliases: Aliases | None = None
@@ -29,19 +29,19 @@ class Profiles:
 
     def __iter__(self) -> Iterator[Profile]:
         for path in self.paths:
-            with self.opened(path) as profile:
+            with self.open_profile(path) as profile:
                 yield profile
 
     @contextmanager
-    def opened(self, path: Path) -> Iterator[Profile]:
-        """Yield one of the profiles."""
+    def open_profile(self, path: Path) -> Iterator[Profile]:
+        """Open one of the profiles."""
         with open_profile(path) as profile:
             yield AnonymousProfile(profile, self.aliases) if self.aliases else profile
 
 
 @dataclass(frozen=True)
 class TracedProfile:
-    """A trace and what its profile says of the run."""
+    """A trace and the information about its run."""
 
     trace: Trace
     info: Mapping[str, Any] = field(default_factory=dict)
@@ -54,5 +54,5 @@ class TracedProfile:
         return cls(profile.trace(), profile.info)
 
     def anonymous(self, aliases: Aliases) -> TracedProfile:
-        """Return the same without names of people's."""
-        return TracedProfile(anonymous_trace(self.trace, aliases), aliases.info(self.info))
+        """Return the same trace with aliases for names."""
+        return TracedProfile(anonymise_trace(self.trace, aliases), aliases.info(self.info))

@@ -1,4 +1,4 @@
-"""What a page shows of sites: the time in MPI by the stacks that lead there, and rows of a table."""
+"""Call sites on a page: a flame graph of the time in MPI by stack, and rows of a table."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from haloscope.profile import Profile
 from haloscope.profile.sites import SourceLocation, site_of, site_rows, site_text, without_arguments
 from haloscope.profile.store import Scope
 
-__all__ = ["flames", "site_data"]
+__all__ = ["make_flame_boxes", "make_site_data"]
 
-# Of a run's time; what is narrower can't be seen.
+# Smallest share of the run's time of a box; narrower ones are invisible.
 _LEAST = 1e-3
 _LONGEST = 160
-_LONGEST_TIME = 1e6  # seconds of a row, whose sums are exact in a browser then
+_LONGEST_TIME = 1e6  # largest seconds of a row, so that sums are exact in a browser
 _MOST_BOXES = 4000
 _MOST_ROWS = 2000
-# The costliest have all boxes; the others are in those of their regions alone.
+# Number of stacks with all boxes, by time; the others count only in the box of their region.
 _MOST_STACKS = 5000
 
 
@@ -42,13 +42,13 @@ class _Flame:
     def add(self, row: dict[str, Any]) -> None:
         self.time += round(1e9 * min(max(row["time_total"] or 0.0, 0.0), _LONGEST_TIME))
         self.calls += row["calls"]
-        self.bytes += row["bytes"] or 0  # that is not known, of other tools' sites
+        self.bytes += row["bytes"] or 0  # other tools do not record the bytes of sites
 
 
-def site_data(profile: Profile) -> dict[str, Any]:
-    """Return what a page shows of the sites: flames, rows, seconds of all, and what is not known.
+def make_site_data(profile: Profile) -> dict[str, Any]:
+    """Return the call sites for a page: flame graph, rows, seconds of all sites, and remarks.
 
-    A row is region (its place in the tree), place, file, function of MPI, calls, bytes, seconds, spread.
+    A row is region (index in depth-first order), site, file, MPI function, calls, bytes, seconds, spread.
     """
     rows = site_rows(profile.data, Scope(profile.regions, exclusive=True)).sort("time_total", descending=True)
     # A sum may overflow, and JSON has no infinity.
@@ -57,13 +57,13 @@ def site_data(profile: Profile) -> dict[str, Any]:
     regions = profile.regions.order.tolist()
     whole = float(rows["time_total"].sum())
     return {
-        "flames": flames(profile),
+        "flames": make_flame_boxes(profile),
         "rows": [
             [
                 regions[row["path"]],
                 site_text(row["site"], row["function"]),
-                _text(row["file"] or ""),
-                _text(row["call"]),
+                _short_text(row["file"] or ""),
+                _short_text(row["call"]),
                 *(row[name] for name in ("calls", "bytes", "time_total", "time_cv")),
             ]
             for row in rows.head(_MOST_ROWS).to_dicts()
@@ -73,24 +73,24 @@ def site_data(profile: Profile) -> dict[str, Any]:
     }
 
 
-def flames(profile: Profile) -> dict[str, list[Any]]:
-    """Return the boxes of all regions' flames by column, each box after the one that it stands on.
+def make_flame_boxes(profile: Profile) -> dict[str, list[Any]]:
+    """Return the boxes of all regions' flame graphs by column, each box after its parent.
 
-    `region` is the region's place in the tree; `parent` is the number of the box below, −1 for that of a
-    region itself. Times are nanoseconds of all ranks, inclusive of the boxes above: as whole numbers they
-    add up without rounding.
+    `region` is the region's index in depth-first order; `parent` is the number of the box below, −1 for the
+    box of a region. Times are nanoseconds of all ranks and include the boxes above: whole numbers add up
+    without rounding.
     """
-    roots = _grown(profile)
+    roots = _build_flames(profile)
     least = _LEAST * sum(flame.time for flame in roots.values())
-    boxes = _cut(roots, least)
+    boxes = _list_boxes(roots, least)
     while len(boxes) > _MOST_BOXES:
         least *= 2
-        boxes = _cut(roots, least)
+        boxes = _list_boxes(roots, least)
     return {name: [box[index] for box in boxes] for index, name in enumerate(_COLUMNS)}
 
 
-def _grown(profile: Profile) -> dict[int, _Flame]:
-    """Return the flame of each region, by the region's place in the tree."""
+def _build_flames(profile: Profile) -> dict[int, _Flame]:
+    """Return the flame graph of each region, by the region's index in depth-first order."""
     book, tree = profile.site_book, profile.regions
     roots: dict[int, _Flame] = {}
     rows = book.rows.sort("time_total", descending=True, maintain_order=True)
@@ -103,7 +103,7 @@ def _grown(profile: Profile) -> dict[int, _Flame]:
         stack = book.places[row["stack"]]
         site = site_of(stack)
         for depth in range(len(stack) - 1, -1, -1):
-            flame = flame.child(*_labels(stack[depth]))
+            flame = flame.child(*_make_labels(stack[depth]))
             flame.is_site |= depth == site
             flame.add(row)
         flame.child(row["call"], "").add(row)
@@ -113,28 +113,28 @@ def _grown(profile: Profile) -> dict[int, _Flame]:
 _COLUMNS = ("region", "parent", "name", "where", "time", "calls", "bytes", "site")
 
 
-def _cut(roots: dict[int, _Flame], least: float) -> list[tuple[Any, ...]]:
-    """Return a row of `_COLUMNS` for each box that is not narrower than `least`."""
+def _list_boxes(roots: dict[int, _Flame], least: float) -> list[tuple[Any, ...]]:
+    """Return one row of `_COLUMNS` per box that is at least `least` wide."""
     boxes: list[tuple[Any, ...]] = []
-    waiting = [(place, roots[place], -1) for place in sorted(roots, reverse=True)]
+    waiting = [(index, roots[index], -1) for index in sorted(roots, reverse=True)]
     while waiting:
-        place, flame, below = waiting.pop()
-        names = (_text(flame.name), _text(flame.hover))
-        boxes.append((place, below, *names, flame.time, flame.calls, flame.bytes, flame.is_site))
+        index, flame, below = waiting.pop()
+        names = (_short_text(flame.name), _short_text(flame.hover))
+        boxes.append((index, below, *names, flame.time, flame.calls, flame.bytes, flame.is_site))
         seen = [above for above in flame.above.values() if above.time >= least]
         number = len(boxes) - 1
-        waiting += [(place, above, number) for above in sorted(seen, key=lambda above: above.time)]
+        waiting += [(index, above, number) for above in sorted(seen, key=lambda above: above.time)]
     return boxes
 
 
 @lru_cache(maxsize=1 << 16)
-def _labels(place: SourceLocation) -> tuple[str, str]:
-    """Return the name of a place, and where it is."""
-    if place.function is None:
-        return place.code, ""
-    where = f"{place.file}:{place.line}" if place.file is not None else place.code
-    return without_arguments(place.function), where
+def _make_labels(location: SourceLocation) -> tuple[str, str]:
+    """Return the name of a source location, and its file and line."""
+    if location.function is None:
+        return location.code, ""
+    where = f"{location.file}:{location.line}" if location.file is not None else location.code
+    return without_arguments(location.function), where
 
 
-def _text(text: str) -> str:
+def _short_text(text: str) -> str:
     return printable(shorten_text(text, _LONGEST))

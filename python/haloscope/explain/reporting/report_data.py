@@ -1,4 +1,4 @@
-"""The numbers that a report page carries, as JSON and packed arrays."""
+"""The data of a report page, as JSON and packed arrays."""
 
 from __future__ import annotations
 
@@ -9,90 +9,90 @@ import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.explain.findings import findings, is_crowded
-from haloscope.explain.reporting.flame import site_data
-from haloscope.explain.reporting.report_history import history
+from haloscope.explain.reporting.flame import make_site_data
+from haloscope.explain.reporting.report_history import make_history
 from haloscope.explain.reporting.report_packing import (
     bin_ranks,
+    count_world,
+    list_rows_by_region,
     number_regions,
     pack_rows,
-    rows_by_region,
-    world,
 )
-from haloscope.explain.reporting.report_timeline import timeline
-from haloscope.explain.reporting.report_waiting import waiting
-from haloscope.explain.reporting.text_summary import warnings
+from haloscope.explain.reporting.report_timeline import make_timeline
+from haloscope.explain.reporting.report_waiting import make_waiting
+from haloscope.explain.reporting.text_summary import list_warnings
 from haloscope.profile import Profile
 from haloscope.profile.shown import views
 from haloscope.profile.store import RegionTree, Scope, region_text
 from haloscope.profile.tables import call_rows, efficiency_rows, info, rank_rows, region_rows, run_information
 
-__all__ = ["page_data"]
+__all__ = ["make_page_data"]
 
-# Rows of one figure. They make about ten megabytes of page.
+# Largest number of rows of one figure, about ten megabytes of page.
 _MOST_ROWS = 400_000
 
 
-def page_data(profile: Profile) -> dict[str, Any]:
-    """Return what the page shows of a run. Raises `DamageError`."""
+def make_page_data(profile: Profile) -> dict[str, Any]:
+    """Return the data of the page of a run. Raises `DamageError`."""
     tree = profile.regions
-    told = run_information(profile.data)
+    info_ = run_information(profile.data)
     exclusive = Scope(tree, exclusive=True)
     own = rank_rows(profile.data, exclusive)
     return {
         "profile": printable(profile.path.name),
-        "program": printable(told["program"] or "unknown program"),
-        "command": printable(told["command"] or ""),
-        "ranks": told["ranks"],
-        "hosts": len(told["hosts"]),
-        "duration": told["duration"],
-        "warnings": [printable(warning) for warning in warnings(told)],
-        "about": _about(profile),
-        "findings": _findings(profile),
+        "program": printable(info_["program"] or "unknown program"),
+        "command": printable(info_["command"] or ""),
+        "ranks": info_["ranks"],
+        "hosts": len(info_["hosts"]),
+        "duration": info_["duration"],
+        "warnings": [printable(warning) for warning in list_warnings(info_)],
+        "about": _make_about(profile),
+        "findings": _make_findings(profile),
         "crowded": is_crowded(profile),
-        **_regions(tree),
-        "inclusive": _columns(profile, Scope(tree), rank_rows(profile.data, Scope(tree))),
-        "exclusive": _columns(profile, exclusive, own),
-        "split": _split(profile, own, _MOST_ROWS),
-        "matrix": _matrix(profile, _MOST_ROWS),
-        "sizes": _sizes(profile),
-        "history": history(profile, _MOST_ROWS),
-        "calls": rows_by_region(tree, _calls(profile)),
-        "sites": _sites(profile),
-        "regimes": _regimes(profile),
-        "waiting": waiting(profile, _MOST_ROWS) if profile.has_trace else None,
-        "timeline": timeline(profile) if profile.has_trace else None,
+        **_make_regions(tree),
+        "inclusive": _make_columns(profile, Scope(tree), rank_rows(profile.data, Scope(tree))),
+        "exclusive": _make_columns(profile, exclusive, own),
+        "split": _make_split(profile, own, _MOST_ROWS),
+        "matrix": _make_matrix(profile, _MOST_ROWS),
+        "sizes": _make_sizes(profile),
+        "history": make_history(profile, _MOST_ROWS),
+        "calls": list_rows_by_region(tree, _read_calls(profile)),
+        "sites": _make_sites(profile),
+        "regimes": _make_regimes(profile),
+        "waiting": make_waiting(profile, _MOST_ROWS) if profile.has_trace else None,
+        "timeline": make_timeline(profile) if profile.has_trace else None,
     }
 
 
-def _about(profile: Profile) -> list[tuple[str, str]]:
+def _make_about(profile: Profile) -> list[tuple[str, str]]:
     frame = info(profile.data)
     key, value = views("info", frame.columns)
     return [(key.of(row), value.of(row)) for row in frame.to_dicts()]
 
 
-def _findings(profile: Profile) -> list[dict[str, Any]]:
-    """Return the findings, with the place of the region that each is about."""
-    places = dict(zip(profile.regions.full_names, profile.regions.order.tolist(), strict=True))
+def _make_findings(profile: Profile) -> list[dict[str, Any]]:
+    """Return the findings, each with the index of its region."""
+    indices = dict(zip(profile.regions.full_names, profile.regions.order.tolist(), strict=True))
     return [
         {
             **finding.record(),
             "sentence": printable(finding.sentence),
             "remedy": printable(finding.remedy),
-            "place": places.get(finding.region or ""),
+            "place": indices.get(finding.region or ""),
         }
         for finding in findings(profile)
     ]
 
 
-def _regions(tree: RegionTree) -> dict[str, Any]:
-    """Return the tree in depth-first order; `end` is the number after the last region below."""
+def _make_regions(tree: RegionTree) -> dict[str, Any]:
+    """Return the tree in depth-first order; `end` is the index after the last nested region."""
     paths = tree.order.argsort().tolist()
     ends = [0] * len(paths)
     for path in reversed(paths):
-        place = int(tree.order[path])
-        ends[place] = max(ends[place], place + 1)
-        parent = int(tree.order[tree.parents[path]]) if place else 0
-        ends[parent] = max(ends[parent], ends[place])
+        index = int(tree.order[path])
+        ends[index] = max(ends[index], index + 1)
+        parent = int(tree.order[tree.parents[path]]) if index else 0
+        ends[parent] = max(ends[parent], ends[index])
     return {
         "names": [region_text(tree.names[path]) for path in paths],
         "full": [region_text(tree.full_names[path]) for path in paths],
@@ -102,8 +102,8 @@ def _regions(tree: RegionTree) -> dict[str, Any]:
     }
 
 
-def _columns(profile: Profile, scope: Scope, of_ranks: pl.DataFrame) -> dict[str, list[Any]]:
-    """Return the tables `regions` and `pop` by column, with a null for a region that no rank entered."""
+def _make_columns(profile: Profile, scope: Scope, of_ranks: pl.DataFrame) -> dict[str, list[Any]]:
+    """Return the tables `regions` and `pop` by column, with null for regions that no rank entered."""
     tree = profile.regions
     efficiencies = efficiency_rows(profile.data, scope, of_ranks)
     rows = region_rows(profile.data, scope, of_ranks).join(efficiencies, on="path", how="left")
@@ -118,13 +118,13 @@ def _columns(profile: Profile, scope: Scope, of_ranks: pl.DataFrame) -> dict[str
     )
 
 
-def _calls(profile: Profile) -> pl.DataFrame:
+def _read_calls(profile: Profile) -> pl.DataFrame:
     rows = call_rows(profile.data, Scope(profile.regions, exclusive=True))
     return rows.select("path", "call", "calls", "bytes", "time_total", "time_max")
 
 
-def _split(profile: Profile, own: pl.DataFrame, most_rows: int) -> dict[str, Any]:
-    """Return where the time of each region and rank went, exclusive, seconds."""
+def _make_split(profile: Profile, own: pl.DataFrame, most_rows: int) -> dict[str, Any]:
+    """Return the exclusive time of each region and rank by part, in seconds."""
     parts = own.filter(pl.col("rank") >= 0).select(
         "path",
         "rank",
@@ -133,11 +133,10 @@ def _split(profile: Profile, own: pl.DataFrame, most_rows: int) -> dict[str, Any
         pl.col("coll_time").alias("coll"),
         (pl.col("mpi_time") - pl.col("p2p_time") - pl.col("coll_time")).alias("other"),
     )
-    ranks = world(profile, parts["rank"])
+    ranks = count_world(profile, parts["rank"])
     bin_size, joined = bin_ranks(parts, ["rank"], ranks, most_rows)
     joined = joined.rename({"rank": "bin"})
-    # A mean over the ranks of a bin, those that did not enter with nothing; the last bin may be
-    # smaller than the others.
+    # A mean over the ranks of a bin, with 0 for ranks that did not enter. The last bin may be smaller.
     members = pl.min_horizontal(pl.lit(bin_size), ranks - pl.col("bin") * bin_size)
     values = ("compute", "p2p", "coll", "other")
     means = joined.with_columns(pl.col(name) / members for name in values)
@@ -145,20 +144,20 @@ def _split(profile: Profile, own: pl.DataFrame, most_rows: int) -> dict[str, Any
     return pack_rows(profile.regions, means, types, ranks, bin_size)
 
 
-def _matrix(profile: Profile, most_rows: int) -> dict[str, Any]:
+def _make_matrix(profile: Profile, most_rows: int) -> dict[str, Any]:
     """Return rank × partner of each region, exclusive: bytes and messages sent, seconds."""
     names = ["path", "rank", "partner", "sends", "bytes_sent", "time"]
     known = (pl.col("rank") >= 0) & (pl.col("partner") >= 0)
     pairs = profile.data.exchanges(names).filter(known)
-    ranks = world(profile, pl.concat([pairs["rank"], pairs["partner"]]))
+    ranks = count_world(profile, pl.concat([pairs["rank"], pairs["partner"]]))
     bin_size, joined = bin_ranks(pairs, ["rank", "partner"], ranks, most_rows)
     columns = {"rank": "row", "partner": "column", "sends": "messages", "bytes_sent": "bytes"}
     types = {"row": "u2", "column": "u2", "messages": "f8", "bytes": "f8", "time": "f8"}
     return pack_rows(profile.regions, joined.rename(columns), types, ranks, bin_size)
 
 
-def _regimes(profile: Profile) -> list[dict[str, Any]]:
-    # A report needs no extra; without that of statistics it has all but this.
+def _make_regimes(profile: Profile) -> list[dict[str, Any]]:
+    # A report needs no extra. Without the extra for statistics it has no regimes.
     if not profile.data.source.rows("instances") or find_spec("scipy") is None:
         return []
     from haloscope.markov.figures import report_sections
@@ -166,13 +165,13 @@ def _regimes(profile: Profile) -> list[dict[str, Any]]:
     return report_sections(profile)
 
 
-def _sites(profile: Profile) -> dict[str, Any] | None:
+def _make_sites(profile: Profile) -> dict[str, Any] | None:
     if not profile.data.source.rows("sites"):
         return None
 
-    return site_data(profile)
+    return make_site_data(profile)
 
 
-def _sizes(profile: Profile) -> dict[str, Any]:
+def _make_sizes(profile: Profile) -> dict[str, Any]:
     names = ["path", "kind", "bytes", "bytes_upper", "messages", "time_total"]
-    return rows_by_region(profile.regions, profile.frame("sizes", names))
+    return list_rows_by_region(profile.regions, profile.frame("sizes", names))

@@ -1,4 +1,4 @@
-"""The history of a run as a page carries it: time in MPI, and who waited, in cells of time."""
+"""The history of a run for a page: time in MPI, and waiting by rank, in cells of time."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.arrays import AnyArray
-from haloscope.explain.reporting.report_packing import packed_columns
+from haloscope.explain.reporting.report_packing import pack_columns
 from haloscope.profile import Profile
 
-__all__ = ["history"]
+__all__ = ["make_history"]
 
-# A browser still draws a map of so many cells and bins quickly.
+# Largest map (cells of time × bins of ranks) that a browser draws quickly.
 _MOST_CELLS = 256
 _MOST_BINS = 512
 _PARTS = ("p2p", "coll", "rma", "io", "wait")
 
 
-def history(profile: Profile, most_values: int) -> dict[str, Any] | None:
-    """Return seconds per second of each part in each cell of time, a mean over ranks.
+def make_history(profile: Profile, most_values: int) -> dict[str, Any] | None:
+    """Return seconds per second of each part in each cell of time, averaged over ranks.
 
-    `share` is that of waiting for each bin of ranks, a row a bin, in 1/10000. None where there is
-    no more than one slice. Ranks may have slices of different lengths, and slices with a long call
-    go on: what is in one is spread evenly over its time.
+    `share` is the share of waiting per bin of ranks, one row per bin, in 1/10000. None with fewer than two
+    slices. Ranks may have slices of different lengths, and a long call extends its slice, so the times of a
+    slice are distributed evenly over its duration.
     """
-    rows = _slices(profile)
+    rows = _read_slices(profile)
     if rows["slice"].n_unique() < 2:
         return None
     begin, end = rows["begin"].to_numpy(), rows["end"].to_numpy()
@@ -34,17 +34,17 @@ def history(profile: Profile, most_values: int) -> dict[str, Any] | None:
     longest = max((later["start"] / later["slice"]).to_numpy().max(), 1e-9)
     cells = int(np.clip(np.ceil(end.max() / longest), 2, _MOST_CELLS))
     width = end.max() / cells
-    row, cell, part = _over_cells(begin, end, width, cells)
+    row, cell, part = _distribute_over_cells(begin, end, width, cells)
     ranks = rows["rank"].n_unique()
     means = {
-        name: _summed(cell, part * rows[f"{name}_time"].to_numpy()[row], cells) / (width * ranks)
+        name: _sum_by_place(cell, part * rows[f"{name}_time"].to_numpy()[row], cells) / (width * ranks)
         for name in _PARTS
     }
     world = int(rows["rank"].max()) + 1  # type: ignore[arg-type]
     bin_size = max(1, -(-world // max(1, min(_MOST_BINS, most_values // cells))))
     bins = -(-world // bin_size)
-    place = (rows["rank"].to_numpy() // bin_size)[row] * cells + cell
-    waited = _summed(place, part * rows["wait_time"].to_numpy()[row], bins * cells)
+    position = (rows["rank"].to_numpy() // bin_size)[row] * cells + cell
+    waited = _sum_by_place(position, part * rows["wait_time"].to_numpy()[row], bins * cells)
     members = np.bincount(rows["rank"].unique().to_numpy() // bin_size, minlength=bins)
     shares = waited.reshape(bins, cells) / (width * np.maximum(members, 1))[:, None]
     share = pl.DataFrame({"share": np.rint(1e4 * np.clip(shares, 0, 1)).ravel()})
@@ -54,13 +54,13 @@ def history(profile: Profile, most_values: int) -> dict[str, Any] | None:
         "bins": bins,
         "cells": cells,
         "width": float(width),
-        "columns": packed_columns(pl.DataFrame(means), dict.fromkeys(_PARTS, "f8"))
-        | packed_columns(share, {"share": "u2"}),
+        "columns": pack_columns(pl.DataFrame(means), dict.fromkeys(_PARTS, "f8"))
+        | pack_columns(share, {"share": "u2"}),
     }
 
 
-def _slices(profile: Profile) -> pl.DataFrame:
-    """Return the slices that a figure can show; what an earlier one covers is not covered twice."""
+def _read_slices(profile: Profile) -> pl.DataFrame:
+    """Return the valid slices, without overlap with the previous slice of the rank."""
     times = [f"{name}_time" for name in _PARTS]
     real = pl.all_horizontal(pl.col("start", "duration", *times).is_between(0, 1e12))
     rows = profile.frame("slices", ["rank", "slice", "start", "duration", *times])
@@ -75,10 +75,10 @@ def _slices(profile: Profile) -> pl.DataFrame:
     )
 
 
-def _over_cells(
+def _distribute_over_cells(
     begin: AnyArray, end: AnyArray, width: float, cells: int
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Return row, cell and part of the row, for every cell that a row reaches into."""
+    """Return row, cell and part of the row, for every cell that a row overlaps."""
     first = np.minimum((begin / width).astype(np.int64), cells - 1)
     last = np.minimum((end / width).astype(np.int64), cells - 1)
     spans = last - first + 1
@@ -92,5 +92,5 @@ def _over_cells(
     return row, cell, part
 
 
-def _summed(places: AnyArray, values: AnyArray, count: int) -> AnyArray:
-    return np.bincount(places, values, minlength=count)
+def _sum_by_place(positions: AnyArray, values: AnyArray, count: int) -> AnyArray:
+    return np.bincount(positions, values, minlength=count)

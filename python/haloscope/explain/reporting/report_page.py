@@ -1,4 +1,4 @@
-"""The page about one profile, or about many: what `haloscope report` writes."""
+"""The work of `haloscope report`: the page of one profile, or of an ensemble."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from haloscope.base.errors import UsageError
 from haloscope.explain.ensembles import Speeds, open_all, write_ensemble_page
-from haloscope.explain.reporting.report_data import page_data
+from haloscope.explain.reporting.report_data import make_page_data
 from haloscope.profile import Profile
 from haloscope.profile.page import page, write_page
 
@@ -39,24 +39,32 @@ def report(
     by: str = "program",
     machine: Speeds | None = None,
 ) -> None:
-    """Write one page about the profiles to `output`, which is replaced when the page is whole.
+    """Write one page about one or more profiles. `output` is replaced atomically.
 
-    Several profiles make a page about how regions scale against the column `against` of `Ensemble.runs`, with
-    a line for each value of the column `by`, and, where `machine` is given, what messages would take alone.
-    Those that cannot be read are left out by name. Of a single profile every byte is checked first.
+    Several profiles make a page about scaling. Unreadable ones are left out and listed. The checksums of a
+    single profile are verified first.
 
-    Raises `UsageError` without profiles and for a column that no run has, `ProfileError` if none can be read,
-    and `OutputError` if the page cannot be written.
+    Args:
+        profiles: One profile, or several.
+        output: HTML file to write.
+        against: Column of `Ensemble.runs` for the x axis, with several profiles.
+        by: Column of `Ensemble.runs` that separates series, with several profiles.
+        machine: Speed of the machine, for comparison with messages.
+
+    Raises:
+        UsageError: There are no profiles, or no run has one of the columns.
+        ProfileError: No profile can be read.
+        OutputError: The page cannot be written.
 
     >>> haloscope.report(["app-8.halo", "app-16.halo"], "scaling.html")
     """
     paths = [profiles] if isinstance(profiles, (str, PathLike)) else list(profiles)
     if not paths:
-        raise UsageError("a report needs at least one profile")
+        raise UsageError("a report needs one profile or more")
     if len(paths) > 1:
         write_ensemble_page(open_all(paths), Path(output), against=against, by=by, machine=machine)
         return
     with Profile(paths[0]) as profile:
         profile.verify()
-        data = profile.data.guarded(lambda: page_data(profile))
+        data = profile.data.guarded(lambda: make_page_data(profile))
     write_page(page("report.html", f"{data['program']} – Haloscope", _SCRIPTS, data, "explain"), Path(output))

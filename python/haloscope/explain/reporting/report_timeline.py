@@ -1,4 +1,4 @@
-"""The timeline of a trace as a page carries it: boxes of calls, visits of regions, and messages."""
+"""The timeline of a trace for a page: boxes of calls, visits of regions, and messages."""
 
 from __future__ import annotations
 
@@ -8,73 +8,72 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.arrays import Integers
-from haloscope.explain.reporting.report_packing import by_region, packed_columns
+from haloscope.explain.reporting.report_packing import pack_columns, sort_by_region
 from haloscope.profile import Profile
 from haloscope.profile.importing import family_of
 from haloscope.profile.waiting import Timeline, WaitAnalysis
 
-__all__ = ["timeline"]
+__all__ = ["make_timeline"]
 
 _MOST_BOXES = 150_000
 _MOST_VISITS = 60_000
 _MOST_MESSAGES = 30_000
-_MOST = (1 << 32) - 1  # of a number in an array
+_MOST = (1 << 32) - 1  # largest number in an array
 _NANOSECOND = 1e-9
 
 
-def timeline(profile: Profile) -> dict[str, Any]:
-    """Return what each thread did when. Raises `DamageError`.
+def make_timeline(profile: Profile) -> dict[str, Any]:
+    """Return the timeline of each thread. Raises `DamageError`.
 
-    Times are multiples of `unit` seconds. A box is a call, or several short ones that follow each other
-    closely: then it has their number and their time, and the name and the region of the longest. So boxes
-    have all calls and all their time.
+    Times are multiples of `unit` seconds. A box is a call, or several short consecutive ones; then it has
+    their number, their total time, and the name and region of the longest. Boxes therefore cover all calls.
     """
     analysis = profile.waiting
     of_run = analysis.timeline
-    shortest, boxes = _joined(of_run, _calls(analysis), _MOST_BOXES)
-    shortest_visit, visits = _joined(of_run, _visits(of_run), _MOST_VISITS)
+    shortest, boxes = _merge_rows(of_run, _list_calls(analysis), _MOST_BOXES)
+    shortest_visit, visits = _merge_rows(of_run, _list_visits(of_run), _MOST_VISITS)
     names = of_run.names.unique(maintain_order=True).to_list()
     code = of_run.names.replace_strict(names, range(len(names)), return_dtype=pl.UInt16)
     longest = boxes["longest"].to_numpy()
-    cause = _causes(analysis)[longest]
-    offsets, by_path = by_region(profile.regions, visits)
+    cause = _find_causes(analysis)[longest]
+    offsets, by_path = sort_by_region(profile.regions, visits)
     tree_order = pl.Series(profile.regions.order)
     boxes = boxes.with_columns(
         code.gather(longest).alias("name"),
         tree_order.gather(of_run.path[longest]).alias("region"),
         pl.Series(np.where(boxes["calls"].to_numpy() == 1, cause, -1)).alias("cause"),
     )
-    messages, left_out = _messages(analysis, _MOST_MESSAGES)
+    messages, left_out = _select_messages(analysis, _MOST_MESSAGES)
     times = dict.fromkeys(("begin", "end", "time", "waited", "calls"), "u4")
     places = {"location": "u4", "name": "u2", "region": "u4", "cause": "i4"}
     return {
-        "unit": _unit(of_run) * _NANOSECOND,
+        "unit": _choose_unit(of_run) * _NANOSECOND,
         "length": of_run.duration * _NANOSECOND,
-        "locations": _location_names(of_run),
+        "locations": _name_locations(of_run),
         "names": [[name, family_of(name)] for name in names],
         "calls": len(of_run.begin),
         "shortest": shortest * _NANOSECOND,
-        "boxes": {"columns": packed_columns(boxes, times | places)},
+        "boxes": {"columns": pack_columns(boxes, times | places)},
         "visits": {
             "shortest": shortest_visit * _NANOSECOND,
             "offsets": offsets,
-            "columns": packed_columns(by_path, {"begin": "u4", "end": "u4", "location": "u4", "calls": "u4"}),
+            "columns": pack_columns(by_path, {"begin": "u4", "end": "u4", "location": "u4", "calls": "u4"}),
         },
         "messages": {
             "left_out": left_out,
-            "columns": packed_columns(
+            "columns": pack_columns(
                 messages, {"begin": "u4", "end": "u4", "source": "u4", "destination": "u4", "bytes": "f8"}
             ),
         },
     }
 
 
-def _unit(of_run: Timeline) -> float:
-    """Return the unit (ns) in which the run's length is a number of 32 bits."""
+def _choose_unit(of_run: Timeline) -> float:
+    """Return the unit (ns) in which the run's length fits into 32 bits."""
     return max(1.0, of_run.duration / _MOST)
 
 
-def _location_names(of_run: Timeline) -> list[str]:
+def _name_locations(of_run: Timeline) -> list[str]:
     threads = of_run.locations["thread"].max()
     return [
         f"{rank}.{thread}" if threads else str(rank)
@@ -82,8 +81,8 @@ def _location_names(of_run: Timeline) -> list[str]:
     ]
 
 
-def _calls(analysis: WaitAnalysis) -> pl.DataFrame:
-    """Return the calls of the timeline: where, when (ns), and how long each waited at its begin."""
+def _list_calls(analysis: WaitAnalysis) -> pl.DataFrame:
+    """Return the calls of the timeline: location, times (ns), and waiting at the begin of each."""
     of_run, states = analysis.timeline, analysis.states
     waited = np.zeros(len(of_run.begin), dtype=np.int64)
     is_wait = states["cause"].to_numpy() >= 0
@@ -92,39 +91,39 @@ def _calls(analysis: WaitAnalysis) -> pl.DataFrame:
     return pl.DataFrame({**columns, "begin": of_run.begin, "end": of_run.end, "waited": waited})
 
 
-def _visits(of_run: Timeline) -> pl.DataFrame:
+def _list_visits(of_run: Timeline) -> pl.DataFrame:
     visits = of_run.visits.select("path", "location", "begin", "end", pl.lit(0, pl.Int64).alias("waited"))
     return visits.sort("path", "location", "begin", maintain_order=True)
 
 
-def _causes(analysis: WaitAnalysis) -> Integers:
-    """Return for each call the rank that it waited for, -1 where it did not wait."""
+def _find_causes(analysis: WaitAnalysis) -> Integers:
+    """Return for each call the rank that it waited for, -1 if it did not wait."""
     of_run, states = analysis.timeline, analysis.states.filter(pl.col("cause") >= 0)
     causes = np.full(len(of_run.begin), -1, dtype=np.int64)
     causes[states["call"].to_numpy()] = of_run.ranks[of_run.location[states["cause"].to_numpy()]]
     return causes
 
 
-def _joined(of_run: Timeline, rows: pl.DataFrame, most: int) -> tuple[int, pl.DataFrame]:
-    """Return at most about `most` boxes, and the length (ns) below which neighbours were put into one.
+def _merge_rows(of_run: Timeline, rows: pl.DataFrame, most: int) -> tuple[int, pl.DataFrame]:
+    """Return at most about `most` boxes, and the length (ns) below which neighbours are merged.
 
-    Rows of a path and location stand together, by begin. Short ones are put together with what is before
-    them, if less than that length lies between.
+    Rows are sorted by path, location and begin. Consecutive short rows are merged if the gap between them is
+    below that length.
     """
     shortest = 0
-    kept = _boxes(rows, shortest)
-    while len(kept) > most:
+    merged = _make_boxes(rows, shortest)
+    while len(merged) > most:
         shortest = max(2 * shortest, of_run.duration * len(of_run.locations) // (4 * max(most, 1)), 1)
-        kept = _boxes(rows, shortest)
+        merged = _make_boxes(rows, shortest)
         if shortest > of_run.duration:
             break
-    unit = _unit(of_run)
+    unit = _choose_unit(of_run)
     times = [(pl.col(name) / unit).round() for name in ("time", "waited")]
     spans = [((pl.col(name) - of_run.start) / unit).round() for name in ("begin", "end")]
-    return shortest, kept.with_columns(*times, *spans)
+    return shortest, merged.with_columns(*times, *spans)
 
 
-def _boxes(rows: pl.DataFrame, shortest: int) -> pl.DataFrame:
+def _make_boxes(rows: pl.DataFrame, shortest: int) -> pl.DataFrame:
     begin, end = rows["begin"].to_numpy(), rows["end"].to_numpy()
     if not len(rows):
         return rows.with_columns(pl.lit(0).alias(name) for name in ("time", "calls", "longest"))
@@ -137,7 +136,7 @@ def _boxes(rows: pl.DataFrame, shortest: int) -> pl.DataFrame:
     first = np.flatnonzero(starts)
     last = np.append(first[1:], len(rows)) - 1
     box = np.cumsum(starts) - 1
-    # Of each box the longest row: the last one, sorted by length.
+    # The longest row of each box: the last one in order of length.
     order = np.argsort(length, kind="stable")
     longest = np.empty(len(first), dtype=np.int64)
     longest[box[order]] = order
@@ -155,19 +154,19 @@ def _boxes(rows: pl.DataFrame, shortest: int) -> pl.DataFrame:
     )
 
 
-def _messages(analysis: WaitAnalysis, most: int) -> tuple[pl.DataFrame, int]:
-    """Return the messages that were longest under way, and how many others there are."""
+def _select_messages(analysis: WaitAnalysis, most: int) -> tuple[pl.DataFrame, int]:
+    """Return the messages with the longest transfer, and the number of the others."""
     of_run = analysis.timeline
     matched = analysis.matches.messages.filter(pl.col("receive_completed") >= 0, pl.col("send_started") >= 0)
     sent, received = matched["send_started"].to_numpy(), matched["receive_completed"].to_numpy()
     rows = pl.DataFrame(
         {
-            "begin": np.rint((of_run.begin[sent] - of_run.start) / _unit(of_run)),
-            "end": np.rint((of_run.end[received] - of_run.start) / _unit(of_run)),
+            "begin": np.rint((of_run.begin[sent] - of_run.start) / _choose_unit(of_run)),
+            "end": np.rint((of_run.end[received] - of_run.start) / _choose_unit(of_run)),
             "source": of_run.location[sent],
             "destination": of_run.location[received],
             "bytes": matched["bytes"].to_numpy(),
         }
     )
-    kept = rows.sort(pl.col("end") - pl.col("begin"), descending=True, maintain_order=True).head(most)
-    return kept.sort("begin", maintain_order=True), len(rows) - len(kept)
+    longest = rows.sort(pl.col("end") - pl.col("begin"), descending=True, maintain_order=True).head(most)
+    return longest.sort("begin", maintain_order=True), len(rows) - len(longest)

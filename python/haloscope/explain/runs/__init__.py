@@ -1,4 +1,4 @@
-"""Many runs: their history, slow hosts, symbols kept in profiles."""
+"""Many runs: their history, suspect hosts, and symbols in profiles."""
 
 from __future__ import annotations
 

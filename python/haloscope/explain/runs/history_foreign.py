@@ -1,4 +1,4 @@
-"""What `history` says of runs that another tool watched: sums of tables, as our own `info` has them."""
+"""Rows of `history` for profiles of other tools: sums of tables in the form of our `info`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from haloscope.profile.importing import kind_of_foreign
 if TYPE_CHECKING:
     from haloscope.profile import Profile
 
-__all__ = ["FOREIGN_SUFFIXES", "foreign_info"]
+__all__ = ["FOREIGN_SUFFIXES", "read_foreign_info"]
 
-# Of files that are looked at; what they are, their content says.
+# Suffixes of candidate files. Their content decides their kind.
 FOREIGN_SUFFIXES = (".cali", ".mpiP", ".otf2")
 _TIMES = ("mpi_time", "p2p_time", "coll_time", "rma_time", "io_time", "wait_time")
 _COUNTS = {
@@ -27,35 +27,35 @@ _COUNTS = {
 }
 
 
-def foreign_info(path: str) -> dict[str, Any]:
-    """Return what stands in the `info` of our own profiles: the run, and `rollup`, sums over its ranks.
+def read_foreign_info(path: str) -> dict[str, Any]:
+    """Return the run and its `rollup`, sums over its ranks, as in the `info` of our profiles.
 
-    An OTF2 archive is refused: all its events would have to be read. Raises `ProfileError`.
+    OTF2 archives are refused, because all their events would have to be read. Raises `ProfileError`.
     """
     from haloscope.profile import open as open_profile
 
     kind = kind_of_foreign(path)
     if kind is None:
-        raise ProfileError(f"{path}: is no file of Caliper, mpiP or OTF2")
+        raise ProfileError(f"{path}: is not a file of Caliper, mpiP or OTF2")
     if kind == "otf2":
         raise ProfileError(
-            f"{path}: history reads no OTF2 archives, whose events may be many; haloscope show does"
+            f"{path}: history does not read OTF2 archives, as they may have many events; use haloscope show"
         )
     with open_profile(path) as profile:
         return {**profile.info, "rollup": _roll_up(profile)}
 
 
 def _roll_up(profile: Profile) -> dict[str, Any]:
-    """Return sums over the ranks of the whole program; what the tool does not know is not there."""
+    """Return sums over the ranks of the whole program, without values that the tool does not record."""
     whole = profile.table("regions").row(0, named=True)
     sums = {name: whole[column] for name, column in _COUNTS.items()}
     for name in ("time", *_TIMES):
         mean = whole[f"{name}_mean"]
         sums["rank_time" if name == "time" else name] = None if mean is None else mean * whole["ranks"]
-    return {name: value for name, value in sums.items() if value is not None} | _of_hosts(profile)
+    return {name: value for name, value in sums.items() if value is not None} | _sum_hosts(profile)
 
 
-def _of_hosts(profile: Profile) -> dict[str, Any]:
+def _sum_hosts(profile: Profile) -> dict[str, Any]:
     ranks = profile.table("ranks", region="<program>").filter(pl.col("host").is_not_null())
     if ranks.is_empty() or ranks["compute_time"].null_count():
         return {}

@@ -1,4 +1,4 @@
-"""Symbols are put into a profile, so that it says lines of source wherever it is opened."""
+"""Storage of symbols in a profile, so that it has source lines wherever it is opened."""
 
 from __future__ import annotations
 
@@ -24,10 +24,14 @@ _SHUFFLED = 1
 
 
 def keep_symbols(path: str | os.PathLike[str]) -> list[str]:
-    """Put what is known of a profile's call sites into it, and return what isn't, a line for each module.
+    """Store the symbols of a profile's call sites in it; return one line per module with unknown symbols.
 
-    The profile is replaced when the new one is whole, and has rows in its table `symbols`; nothing is done
-    to one without call sites, or that has such rows. Raises `ProfileError` and `OutputError`.
+    The profile is replaced atomically, and then has rows in its table `symbols`. A profile without call sites
+    or with such rows is not changed.
+
+    Raises:
+        ProfileError: The profile cannot be read.
+        OutputError: The profile cannot be replaced.
     """
     with Profile(path) as profile:
         book = profile.site_book
@@ -40,17 +44,17 @@ def keep_symbols(path: str | os.PathLike[str]) -> list[str]:
 
 
 def _write(profile: Profile, found: Functions) -> None:
-    """Put table `symbols` behind the other columns, with a new directory and trailer."""
-    # The file that was read, which may have another one at its place by now.
+    """Append the table `symbols` after the other columns, with a new directory and trailer."""
+    # The file that was read: the path may lead to a different file now.
     with os.fdopen(os.dup(profile.file.fileno()), "rb") as old:
         old.seek(0)
         header = old.read(_HEADER_BYTES)
         old.seek(-_TRAILER_BYTES, os.SEEK_END)
         start, length, _ = _TRAILER.unpack(old.read(_TRAILER.size))
         old.seek(start)
-        # Not-a-numbers of other programs mean unknown, and JSON has none.
+        # NaN of other programs means unknown, and JSON has no NaN.
         directory = json.loads(old.read(length), parse_constant=lambda _: None)
-        body = _table(directory, found, start)
+        body = _pack_table(directory, found, start)
         text = json.dumps(directory, ensure_ascii=False).encode()
         trailer = _TRAILER.pack(start + len(body), len(text), zlib.crc32(text))
         ending = trailer + struct.pack("<I", zlib.crc32(trailer, zlib.crc32(header))) + b"HALOEND\n"
@@ -58,8 +62,8 @@ def _write(profile: Profile, found: Functions) -> None:
         replace_whole(profile.path.resolve(), old, start, [body, text, ending], "profile")
 
 
-def _table(directory: dict[str, Any], found: Functions, start: int) -> bytes:
-    """Return the columns' bytes, which will stand at `start`, and describe them in the directory."""
+def _pack_table(directory: dict[str, Any], found: Functions, start: int) -> bytes:
+    """Return the bytes of the columns, which will begin at `start`, and describe them in the directory."""
     numbers: dict[str, int] = {}
     for index, text in enumerate(directory["strings"]):
         numbers.setdefault(text, index)
@@ -83,6 +87,6 @@ def _table(directory: dict[str, Any], found: Functions, start: int) -> bytes:
         parts.append(packed)
     columns = [[column.name, column.type, column.unit] for column in STORED["symbols"]]
     entry = {"name": "symbols", "columns": columns, "chunks": [{"rows": len(rows), "columns": chunk}]}
-    # The recorder's own one is empty.
+    # The table from the recorder is empty.
     directory["tables"] = [table for table in directory["tables"] if table["name"] != "symbols"] + [entry]
     return b"".join(parts)

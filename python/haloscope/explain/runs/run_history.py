@@ -1,4 +1,4 @@
-"""Many runs as one frame: what their profiles say of themselves, without their tables."""
+"""The history of runs: the information of many profiles as one frame, without their tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
-from haloscope.explain.runs.history_foreign import FOREIGN_SUFFIXES, foreign_info
+from haloscope.explain.runs.history_foreign import FOREIGN_SUFFIXES, read_foreign_info
 from haloscope.profile.store import read_info
 
 __all__ = ["COSTS", "HISTORY", "History", "costs", "history", "read_history"]
@@ -40,24 +40,26 @@ HISTORY: Mapping[str, Any] = {
     "host_ranks": pl.List(pl.Int64),
     "host_compute": pl.List(pl.Float64),
 }
-# What a run's time is summed by.
+# Groups by which the time of runs is summed.
 COSTS: Mapping[str, str] = {"program": "program", "host": "host", "mpi": "mpi_library"}
 
 
 @dataclass(frozen=True)
 class History:
-    """What `read_history` found: a row a profile, and one line for each file that could not be read."""
+    """The result of `read_history`: one row per profile, and one line per unreadable file."""
 
     frame: pl.DataFrame
     unreadable: list[str] = field(default_factory=list)
 
 
 def history(directory: str | os.PathLike[str]) -> pl.DataFrame:
-    """Return a row for each profile below `directory`, the earliest first, without reading their tables.
+    """Return one row per profile below `directory`, the earliest first, without reading their tables.
 
-    Times are seconds, sums over ranks; what a file does not say is null. Files that are no profiles are
-    passed over: `haloscope.explain.read_history` names them. Raises `UsageError` if there is no such
-    directory.
+    Times are seconds, summed over ranks; unknown values are null. Unreadable files are skipped:
+    `haloscope.explain.read_history` lists them.
+
+    Raises:
+        UsageError: There is no such directory.
 
     >>> runs = haloscope.history("/scratch/profiles")
     >>> runs.group_by("program").agg(pl.sum("mpi_time")).sort("mpi_time")
@@ -66,38 +68,48 @@ def history(directory: str | os.PathLike[str]) -> pl.DataFrame:
 
 
 def read_history(directory: str | os.PathLike[str]) -> History:
-    """Return the history of all profiles below `directory`, and what could not be read.
+    """Return the history of all profiles below `directory`, and the unreadable files.
 
-    Of `*.halo` only the `info` is read; `*.cali` and `*.mpiP` are read whole, OTF2 archives are not. No more
-    than one file at a time is in memory. Raises `UsageError`.
+    Only the `info` of `*.halo` is read; `*.cali` and `*.mpiP` are read completely, OTF2 archives are not
+    read. At most one file is in memory at a time.
+
+    Raises:
+        UsageError: There is no such directory.
     """
     top = os.fspath(directory)
     if not os.path.isdir(top):
-        raise UsageError(f"{top}: no such directory; name one with profiles in it")
+        raise UsageError(f"{top}: no such directory; give a directory with profiles")
     parts, rows, unreadable = [], [], []
-    for path in _profiles(top):
+    for path in _find_profiles(top):
         try:
-            info = foreign_info(path) if path.endswith(FOREIGN_SUFFIXES) else read_info(path)
-            rows.append(_row(path, info))
+            info = read_foreign_info(path) if path.endswith(FOREIGN_SUFFIXES) else read_info(path)
+            rows.append(_make_row(path, info))
         except ProfileError as error:
             unreadable.append(str(error))
         if len(rows) == _ROWS_AT_A_TIME:
-            parts.append(_frame(rows))
+            parts.append(_make_frame(rows))
             rows = []
-    frame = pl.concat([*parts, _frame(rows)])
+    frame = pl.concat([*parts, _make_frame(rows)])
     return History(frame.sort("start", "profile", nulls_last=True), unreadable)
 
 
 def costs(frame: pl.DataFrame, by: str) -> pl.DataFrame:
-    """Return what programs, hosts or MPI libraries cost, the most time in MPI first.
+    """Return the time of programs, hosts or MPI libraries, the most time in MPI first.
 
-    `by` is one of `COSTS`. `rank_time` and `mpi_time` are seconds, summed over the ranks of all runs;
-    `share` is that of all time in MPI. A host has the part of a run's time that it has of its ranks. Runs
-    whose profiles say nothing of it count in `runs` only.
+    `rank_time` and `mpi_time` are seconds, summed over the ranks of all runs; `share` is the share of all
+    time in MPI. The time of a run is distributed over its hosts by their numbers of ranks. Runs without data
+    count in `runs` only.
+
+    Args:
+        frame: The history.
+        by: One of `COSTS`.
+
+    Raises:
+        UsageError: `by` is unknown.
     """
     if by not in COSTS:
-        raise UsageError(f"there is no cost by {by!r}; there is {', '.join(COSTS)}")
-    rows = _by_host(frame) if by == "host" else frame
+        raise UsageError(f"unknown group {by!r}; choose from {', '.join(COSTS)}")
+    rows = _split_by_host(frame) if by == "host" else frame
     summed = rows.group_by(COSTS[by]).agg(
         pl.len().alias("runs"),
         pl.col("ranks").sum(),
@@ -109,7 +121,7 @@ def costs(frame: pl.DataFrame, by: str) -> pl.DataFrame:
     return summed.with_columns(share).sort(["mpi_time", COSTS[by]], descending=[True, False])
 
 
-def _by_host(frame: pl.DataFrame) -> pl.DataFrame:
+def _split_by_host(frame: pl.DataFrame) -> pl.DataFrame:
     part = pl.col("host_ranks") / pl.col("host_ranks").sum().over("run")
     return (
         frame.with_row_index("run")
@@ -120,7 +132,7 @@ def _by_host(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _profiles(top: str) -> Iterator[str]:
+def _find_profiles(top: str) -> Iterator[str]:
     for folder, folders, names in os.walk(top):
         folders.sort()
         for name in sorted(names):
@@ -128,12 +140,12 @@ def _profiles(top: str) -> Iterator[str]:
                 yield os.path.join(folder, name)
 
 
-def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
+def _make_frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=HISTORY, orient="row")
 
 
-def _row(path: str, info: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of the frame. Raises `ProfileError` where a value is not what it should be."""
+def _make_row(path: str, info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of the frame. Raises `ProfileError` if a value has the wrong type."""
     known = _Known(path, info)
     roll_up = _Known(path, known.get("rollup", _is_object) or {})
     job = _Known(path, known.get("job", _is_object) or {})
@@ -175,22 +187,26 @@ def _is_object(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def _all(fits: Callable[[object], bool]) -> Callable[[object], bool]:
+def _is_list_of(fits: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: isinstance(value, list) and all(map(fits, value))
 
 
-_OF_HOSTS = {"host_names": _all(_is_text), "host_ranks": _all(_is_count), "host_compute": _all(_is_time)}
+_OF_HOSTS = {
+    "host_names": _is_list_of(_is_text),
+    "host_ranks": _is_list_of(_is_count),
+    "host_compute": _is_list_of(_is_time),
+}
 
 
 @dataclass(frozen=True)
 class _Known:
-    """What a file says, by key."""
+    """Checked values of a file, by key."""
 
     path: str
-    told: Mapping[str, Any]
+    values: Mapping[str, Any]
 
     def get(self, key: str, fits: Callable[[object], bool]) -> Any:
-        value = self.told.get(key)
+        value = self.values.get(key)
         if value is not None and not fits(value):
-            raise ProfileError(f"{self.path}: the profile is damaged: its info {key} is of another type")
+            raise ProfileError(f"{self.path}: the profile is damaged: its info {key} has the wrong type")
         return value

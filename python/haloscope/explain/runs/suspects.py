@@ -1,15 +1,14 @@
-"""Hosts on which programs compute more slowly than on others.
+"""Detection of suspect hosts, on which programs compute more slowly than on others.
 
-What is compared is the time outside MPI that a host's ranks needed on average, as a logarithm, and like with
-like only. Runs of one host are compared with runs of the same command on as many ranks in the same partition
-within 30 days; the hosts of one run with each other, after what the place among them makes of it (rank 0 may
-have more to do). Runs of one day on one host are one observation, as what was wrong with one may have been
-wrong with all.
+The test compares the logarithm of the mean time outside MPI of a host's ranks, between similar runs only.
+Runs on one host are compared with runs of the same command with the same number of ranks in the same
+partition within 30 days. The hosts of one run are compared with each other, after correction for their
+position (rank 0 may have more work). All runs of one day on one host are one observation, because they may
+share a cause.
 
-Within each such group, observations become normal scores of their ranks, so that neither outliers nor groups
-that scatter differently count for more; a host's scores add up to a normal variable if nothing is wrong with
-it. Its variance is enlarged by what days have in common. Probabilities are corrected for the number of hosts
-by Holm's method.
+Within each group, observations are replaced by normal scores of their ranks, so that outliers and groups with
+more scatter have no more weight. Under the null hypothesis the sum of a host's scores is normal. Its variance
+is enlarged by the correlation within days. P-values are corrected for the number of hosts by Holm's method.
 """
 
 from __future__ import annotations
@@ -21,12 +20,13 @@ import polars as pl
 from scipy.special import ndtr, ndtri
 
 from haloscope.base.arrays import Floats, Integers
+from haloscope.base.units import noun_text
 
-__all__ = ["SUSPECT_LEVEL", "suspect_hosts", "suspect_sentences"]
+__all__ = ["SUSPECT_LEVEL", "describe_suspect_hosts", "find_suspect_hosts"]
 
 SUSPECT_LEVEL = 0.05
-_LEAST_SLOWDOWN = 0.02  # hosts that are alike differ by one in a hundred
-_LEAST_OBSERVATIONS = 6  # with fewer, an interval of 95 % is none
+_LEAST_SLOWDOWN = 0.02  # equal hosts differ by about 1 %
+_LEAST_OBSERVATIONS = 6  # with fewer there is no 95 % interval of the median
 _DAY = 86400.0
 _WINDOW = 30 * _DAY
 _LIKE = ["program", "command", "ranks", "hosts", "partition", "version_of_mpi"]
@@ -43,16 +43,18 @@ _COLUMNS = {
 }
 
 
-def suspect_hosts(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a row a host that has something to compare, the most suspect first.
+def find_suspect_hosts(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per comparable host, the most suspect first.
 
-    `frame` is what `history` returns; runs that did not end are left out. `slowdown` is how much longer
-    the host computes than others on median (0.08: 8 %), with an interval of 95 %. `p_value`, corrected,
-    is the probability of such an order if the host is like the others. `suspect` where it is at most 0.05 and
-    `slowdown` at least 0.02.
+    `slowdown` is the median excess of the host's computing time over others (0.08: 8 %), with a 95 %
+    interval. `p_value` is the corrected p-value of the null hypothesis that the host is equal to the others.
+    `suspect` is true if `p_value` is at most 0.05 and `slowdown` at least 0.02.
+
+    Args:
+        frame: The result of `history`. Runs that did not end are left out.
     """
-    cells = _cells(frame)
-    scored = cells if cells.is_empty() else _scored(cells)
+    cells = _make_cells(frame)
+    scored = cells if cells.is_empty() else _score_cells(cells)
     if scored.is_empty():
         return pl.DataFrame(schema=_COLUMNS)
     others = pl.col("size") - pl.col("own")
@@ -67,11 +69,11 @@ def suspect_hosts(frame: pl.DataFrame) -> pl.DataFrame:
     hosts = hosts.filter(pl.col("observations") >= _LEAST_OBSERVATIONS)
     if hosts.is_empty():
         return pl.DataFrame(schema=_COLUMNS)
-    days = np.sqrt(_dispersion(scored))
+    days = np.sqrt(_estimate_dispersion(scored))
     pairs = zip(hosts["excess"].to_list(), (hosts["wider"] * days).to_list(), strict=True)
-    intervals = np.array([_median(np.asarray(values), wider) for values, wider in pairs])
+    intervals = np.array([_median_interval(np.asarray(values), wider) for values, wider in pairs])
     low, middle, high = np.expm1(intervals).T
-    p_values = _corrected(ndtr(-hosts["z"].to_numpy() / days))
+    p_values = _correct_p_values(ndtr(-hosts["z"].to_numpy() / days))
     suspect = (p_values <= SUSPECT_LEVEL) & (middle >= _LEAST_SLOWDOWN)
     return (
         hosts.with_columns(
@@ -87,24 +89,25 @@ def suspect_hosts(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def suspect_sentences(hosts: pl.DataFrame) -> list[str]:
-    """Return one sentence for each suspect host of `suspect_hosts`, or one that there is none."""
+def describe_suspect_hosts(hosts: pl.DataFrame) -> list[str]:
+    """Return one sentence per suspect host of `suspect_hosts`, or one sentence if there is none."""
     found = hosts.filter(pl.col("suspect")).to_dicts()
     if not found:
         return [f"no host is suspect; {len(hosts) or 'none'} could be compared"]
-    return [_sentence(row, len(hosts)) for row in found]
+    return [_describe_host(row, len(hosts)) for row in found]
 
 
-def _sentence(row: dict[str, Any], hosts: int) -> str:
+def _describe_host(row: dict[str, Any], hosts: int) -> str:
     slowdown, low, high = (100 * row[f"slowdown{end}"] for end in ("", "_low", "_high"))
-    programs = "1 program" if row["programs"] == 1 else f"{row['programs']} programs"
+    programs = noun_text(row["programs"], "program")
     return (
         f"{row['host']} computes {slowdown:.1f} % [{low:.1f}, {high:.1f}] longer than other hosts: "
-        f"{row['runs']} runs of {programs}, p = {row['p_value']:.2g} among {hosts} hosts"
+        f"{noun_text(row['runs'], 'run')} of {programs}, p = {row['p_value']:.2g} among"
+        f" {noun_text(hosts, 'host')}"
     )
 
 
-def _cells(frame: pl.DataFrame) -> pl.DataFrame:
+def _make_cells(frame: pl.DataFrame) -> pl.DataFrame:
     """Return `block`, `host`, `day`, `program`, `runs` and `value`, the logarithm of the time."""
     runs = frame.filter(
         ~pl.col("partial").fill_null(value=True) & pl.col("host_names").is_not_null()
@@ -131,35 +134,35 @@ def _cells(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _compare_days(each: pl.DataFrame) -> pl.DataFrame:
-    """Return runs on one host: a block is one command in one window, a cell a host's day in it."""
+    """Return runs on one host. A block is one command in one window, a cell one day of a host."""
     block = pl.struct(*_LIKE, "window").rank("dense").alias("block")
-    return _medians(each.with_columns(block.cast(pl.Int64)))
+    return _take_medians(each.with_columns(block.cast(pl.Int64)))
 
 
 def _compare_hosts(each: pl.DataFrame) -> pl.DataFrame:
-    """Return runs on several hosts: a block is a day of the same hosts, and the places' part is gone."""
+    """Return runs on several hosts. A block is one day of the same hosts; position effects are removed."""
     own = pl.col("value") - pl.col("value").mean().over("run")
     placed = each.with_columns(own).with_columns(
         (pl.col("value") - pl.col("value").median().over([*_LIKE, "place"])).alias("value"),
         pl.len().over([*_LIKE, "place"]).alias("repeats"),
     )
-    # Of one or two runs nobody knows whether the host was slow, or had more to do.
+    # With one or two runs, a slow host cannot be distinguished from a position with more work.
     block = -pl.struct(*_LIKE, "together", "day").rank("dense").cast(pl.Int64)
-    return _medians(placed.filter(pl.col("repeats") > 2).with_columns(block.alias("block")))
+    return _take_medians(placed.filter(pl.col("repeats") > 2).with_columns(block.alias("block")))
 
 
-def _medians(each: pl.DataFrame) -> pl.DataFrame:
+def _take_medians(each: pl.DataFrame) -> pl.DataFrame:
     cells = each.group_by("block", "host", "day", maintain_order=True).agg(
         pl.col("program").first(), pl.len().alias("runs"), pl.col("value").median()
     )
     return cells.select("block", "host", "day", "program", "runs", "value")
 
 
-def _scored(cells: pl.DataFrame) -> pl.DataFrame:
+def _score_cells(cells: pl.DataFrame) -> pl.DataFrame:
     """Return cells with `score`, its `variance`, and `excess` over the median of the block's other hosts.
 
-    Scores of one host in one block are drawn without replacement: the variance of their sum is less than that
-    of each `alone`.
+    Scores of one host in one block are drawn without replacement: the variance of their sum is smaller than
+    the sum of the single variances (`alone`).
     """
     ranked = cells.with_columns(pl.col("value").rank().over("block").alias("place"))
     score = ndtri((ranked["place"] / (ranked["size"] + 1)).to_numpy())
@@ -181,23 +184,23 @@ def _scored(cells: pl.DataFrame) -> pl.DataFrame:
     )
     ends = np.flatnonzero(np.diff(blocks)) + 1
     parts = zip(np.split(values, ends), np.split(hosts, ends), strict=True)
-    excess = np.concatenate([own - _of_others(own, of) for own, of in parts])
+    excess = np.concatenate([own - _median_of_others(own, of) for own, of in parts])
     return compared.with_columns(pl.Series("excess", excess))
 
 
-def _of_others(values: Floats, hosts: Integers) -> Floats:
-    """Return for each value the median of those of other hosts."""
+def _median_of_others(values: Floats, hosts: Integers) -> Floats:
+    """Return for each value the median of the values of other hosts."""
     if len(values) == 2:
         return values[::-1]
     medians = {host: np.median(values[hosts != host]) for host in set(hosts.tolist())}
     return np.array([medians[host] for host in hosts.tolist()])
 
 
-def _dispersion(scored: pl.DataFrame) -> float:
-    """Return by how much scores of one host on one day vary more than independent ones, at least 1.
+def _estimate_dispersion(scored: pl.DataFrame) -> float:
+    """Return the variance ratio of scores of one host on one day to independent scores, at least 1.
 
-    What was wrong on a day may have been wrong with several programs. Days are compared with others of their
-    host: that a host is slow on all days does not make days differ.
+    A disturbance on one day may affect several programs. Days are compared with other days of their host, so
+    a host that is always slow does not increase the ratio.
     """
     days = scored.group_by("host", "day").agg(pl.col("score", "alone", "variance").sum())
     score, variance = pl.col("score"), pl.col("variance")
@@ -210,8 +213,8 @@ def _dispersion(scored: pl.DataFrame) -> float:
     return max(squares / expected, 1.0) if expected > 0 else 1.0
 
 
-def _corrected(p_values: Floats) -> Floats:
-    """Return probabilities after Holm's correction."""
+def _correct_p_values(p_values: Floats) -> Floats:
+    """Return p-values after Holm's correction."""
     order = np.argsort(p_values)
     scaled = np.maximum.accumulate(p_values[order] * np.arange(len(order), 0, -1))
     corrected = np.empty(len(order))
@@ -219,11 +222,11 @@ def _corrected(p_values: Floats) -> Floats:
     return corrected
 
 
-def _median(values: Floats, wider: float) -> tuple[float, float, float]:
-    """Return the median between the bounds of its 95 % interval: two of the values, so much further away.
+def _median_interval(values: Floats, wider: float) -> tuple[float, float, float]:
+    """Return the lower bound, the median and the upper bound of its 95 % interval.
 
-    They would do as they are for independent values. But those of one block are compared with the same runs
-    of other hosts, which may have been slow or fast by chance, and days have something in common.
+    The bounds are order statistics, moved away from the median by the factor `wider`: values of one block
+    are correlated, because they are compared with the same runs of other hosts, and so are days.
     """
     from scipy.stats import binom  # slow to import, and seldom needed
 
