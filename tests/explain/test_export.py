@@ -49,7 +49,7 @@ def secret_profile(path: Path) -> Path:
 
 
 def test_what_does_not_exist_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no such format; there are"):
+    with pytest.raises(UsageError, match="unknown format; choose from"):
         haloscope.export(tmp_path / "a.halo", "punch-cards")
     with pytest.raises(UsageError, match="about one run"):
         haloscope.export([tmp_path / "a.halo", tmp_path / "b.halo"], "cali")

@@ -189,7 +189,7 @@ def test_no_name_is_left_when_it_is_anonymous(tmp_path: Path) -> None:
 def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
         write(TracedProfile(halo_trace(2)), tmp_path / "no-directory" / "run")
-    check_full_disk(write, tmp_path, r"OTF2 cannot write it: .*; is there room")
+    check_full_disk(write, tmp_path, r"OTF2 cannot write it: .*; check the free space")
 
 
 def test_functions_have_the_roles_of_otf2(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_duckdb_and_dask_see_what_we_see(runs: Sequence[Path], tmp_path: Path) -
 
 def test_a_data_set_stands_in_no_other_directory(runs: Sequence[Path], tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("not ours")
-    with pytest.raises(OutputError, match="no data set of profiles"):
+    with pytest.raises(OutputError, match="not a data set of profiles"):
         haloscope.export(runs[0], "parquet", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 

@@ -196,7 +196,7 @@ def test_bars_of_who_dominates_are_all_of_the_time(tmp_path: Path) -> None:
         for number, grid in enumerate([(2, 1, 1), (2, 2, 1), (2, 2, 2), (4, 2, 2), (4, 4, 2)])
     ]
     bars = ensembles.dominance(haloscope.open_all(runs)).figure().data
-    assert bars[-1].name.endswith(" others")
+    assert bars[-1].name.endswith(" other regions")
     assert np.sum([bar.y for bar in bars], axis=0) == pytest.approx([100.0] * 3)
 
 

@@ -262,6 +262,6 @@ def test_profiles_of_other_tools_are_in_it(year: Path) -> None:
     assert set(runs["profile"]) == {str(year / "cali.cali"), str(year / "cali-ranks.cali")}
     assert set(runs["ranks"]) == {3}
     archive, other = sorted(found.unreadable)
-    assert "history reads no OTF2 archives" in archive
+    assert "history does not read OTF2 archives" in archive
     assert "other.cali: is no file of Caliper" in other
     assert "\n" not in archive + other

@@ -158,7 +158,7 @@ def test_single_runs_say_that_they_are(files: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([*OLD, "--"], "one side has no files"),
+        ([*OLD, "--"], "one side"),
         ([*OLD, "--", NEW[0]], "methods of 2, 1 runs cannot be compared"),
         ([*OLD, "--", OLD[0], NEW[0]], "named twice"),
     ],

@@ -327,7 +327,7 @@ def test_a_profile_that_was_replaced_meanwhile_stays(tmp_path: Path, monkeypatch
         return run(*words, **options)
 
     monkeypatch.setattr(subprocess, "run", replace_first)
-    with pytest.raises(OutputError, match="replaced meanwhile"):
+    with pytest.raises(OutputError, match="was replaced while it was read"):
         explain.keep_symbols(path)
     assert path.read_bytes() == b"another one"
 

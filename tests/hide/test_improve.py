@@ -20,11 +20,11 @@ from haloscope.hide.improve import (
     Runner,
     TrialPlan,
     TrialRun,
-    remedies,
+    list_remedies,
     write_improve_page,
 )
-from haloscope.hide.improve.improvement import _promising, _proved, _select_proven
-from haloscope.hide.improve.remedy import _placement
+from haloscope.hide.improve.improvement import _find_promising, _prove, _select_proven
+from haloscope.hide.improve.remedy import _use_placement
 from support.injected import PROGRAMS
 from support.mpi import Mpi
 from support.pages import Look
@@ -55,8 +55,8 @@ def _improved(seconds: dict[tuple[str, ...], float], noise: float, seed: int = 0
     found = [Remedy(name, "because") for name in [*names, "crashes"]]
     runner = _Times({(): 1.0} | seconds, noise, seed)
     plan = TrialPlan(20, seed)
-    promising = _promising(runner, found, lambda what: None)  # type: ignore[arg-type]
-    proofs = _proved(runner, promising, plan, lambda what: None)  # type: ignore[arg-type]
+    promising = _find_promising(runner, found, lambda what: None)  # type: ignore[arg-type]
+    proofs = _prove(runner, promising, plan, lambda what: None)  # type: ignore[arg-type]
     return Improvement((), tuple(found), tuple(runner.runs), tuple(proofs), _select_proven(promising, proofs))
 
 
@@ -109,8 +109,8 @@ def test_what_does_not_come_to_its_end_has_no_gain(which: str, last: int, proved
     """A remedy with which one run of several fails is dropped; nothing has a gain over runs that failed."""
     runner = _Failing(which, last)
     found = [Remedy("a", "because"), Remedy("b", "because")]
-    promising = _promising(runner, found, lambda what: None)  # type: ignore[arg-type]
-    proofs = _proved(runner, promising, TrialPlan(), lambda what: None)  # type: ignore[arg-type]
+    promising = _find_promising(runner, found, lambda what: None)  # type: ignore[arg-type]
+    proofs = _prove(runner, promising, TrialPlan(), lambda what: None)  # type: ignore[arg-type]
     told = Improvement((), tuple(found), tuple(runner.runs), tuple(proofs), _select_proven(promising, proofs))
     assert len(proofs) == proved
     assert not (told.kept and proved < 3)
@@ -155,7 +155,7 @@ def _remedies(
 ) -> dict[str, Remedy]:
     path = messages_between([(0, 1, size), (1, 0, size)], ["here"] * 2).write(tmp_path / "two.halo")
     with open_profile(path) as profile:
-        return {one.name: one for one in remedies(profile, parse(words), "openmpi", environment)}
+        return {one.name: one for one in list_remedies(profile, parse(words), "openmpi", environment)}
 
 
 def test_settings_of_the_launch_are_tried_without(tmp_path: Path, any_mpi: Mpi) -> None:
@@ -179,7 +179,7 @@ def test_settings_of_the_launch_are_tried_without(tmp_path: Path, any_mpi: Mpi) 
     }
     found = _remedies(tmp_path, words, environment, 8)
     assert set(found) == {"without OMPI_MCA_mpi_yield_when_idle=0", "without --mca btl_sm_eager_limit 512"}
-    assert found["without --mca btl_sm_eager_limit 512"].applied(words) == [words[0], *words[4:]]
+    assert found["without --mca btl_sm_eager_limit 512"].apply(words) == [words[0], *words[4:]]
     assert found["without OMPI_MCA_mpi_yield_when_idle=0"].script() == ["unset OMPI_MCA_mpi_yield_when_idle"]
 
 
@@ -190,7 +190,7 @@ def test_another_placement_goes_by_the_profile_of_who_runs_it(
     """Who improves and who tries it again have profiles of their own; a job script says how to get one."""
     path = messages_between([(0, 1, 65536), (2, 3, 65536)], ["a", "b"] * 2).write(tmp_path / "four.halo")
     with open_profile(path) as profile:
-        (found,) = _placement(profile)
+        (found,) = _use_placement(profile)
     words: list[list[str]] = []
 
     def ended(command: list[str], *rest: object) -> int:

@@ -186,8 +186,8 @@ def test_recorder_and_record_tell_the_same(
         (["HALOSCOPE_SHM_PATIENCE=-1"], "HALOSCOPE_SHM_PATIENCE -1: at least 0"),
         (["HALOSCOPE_SHM_CMA=often"], "HALOSCOPE_SHM_CMA often: not one of auto, always, never"),
         (["--protocol", "fast"], "'fast' is not one of 'dynamic'"),
-        (["-o", "/nowhere/x.csv"], "/nowhere/x.csv: can't be written"),
-        ([], "links no MPI: there is nothing to carry"),
+        (["-o", "/nowhere/x.csv"], "/nowhere/x.csv: cannot be written"),
+        ([], "links no MPI: there are no messages to copy"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(
@@ -228,7 +228,7 @@ def test_what_nobody_asked_for_is_not_left(
     )
     assert done.returncode == 0, done.stderr
     assert (
-        "haloscope: by MPI went 24 (24 MiB) from memory that is not shared (--share-heap, or "
+        "haloscope: by MPI: 24 (24 MiB) from memory that is not shared (--share-heap, or "
         "MPIX_Register_buf)\n" in done.stderr
     )
     assert not list(tmp_path.iterdir())
@@ -252,11 +252,11 @@ def test_reasons_are_ordered_by_their_bytes(abi: Abi, tmp_path: Path) -> None:
         "1,,65536,MPI (node),1,,,",
         "1,,20480,MPI (memory),1,,,",
     ) == (
-        "10 messages within nodes: GET 10 (100 % of bytes); 2 waited in the pool; by MPI went "
+        "10 messages within nodes: GET 10 (100 % of bytes); 2 waited in the pool; by MPI: "
         "64 (4 MiB) where MPI was faster, "
-        "3 (3 MiB) of types that cannot be packed (absolute addresses, or over 2 GiB), "
-        "16 (1 MiB) to receivers that mostly came too late (HALOSCOPE_SHM_PATIENCE), "
-        "2 (128 KiB) to other nodes, or to itself, 1 (40 KiB) to find out which is faster, "
+        "3 (3 MiB) with datatypes that cannot be packed (absolute addresses, or over 2 GiB), "
+        "16 (1 MiB) to receivers that were mostly late (HALOSCOPE_SHM_PATIENCE), "
+        "2 (128 KiB) to other nodes, or to the same rank, 1 (40 KiB) to measure which is faster, "
         "1 (20 KiB) from memory that is not shared (--share-heap, or MPIX_Register_buf)"
     )
     assert remark() == "no message was large enough"

@@ -202,7 +202,7 @@ def test_records_of_several_nodes(
         shutil.move(record, there)
     done = recover(live, "-o", "part.halo")
     assert done.returncode == 0
-    assert "partial: ranks 1-2 left no record; rank 0 did not come" in done.stdout
+    assert "partial: ranks 1-2 left no record; rank 0 did not reach" in done.stdout
     assert "1 of 3 ranks" in done.stderr
     assert len(processes(live)) == 1
     shutil.move(here, there.parent / "node0")

@@ -1,4 +1,4 @@
-"""Hiding communication, and having more of it to hide: latency on demand."""
+"""Hide: libraries that overlap, exchange and copy messages, injected latency, and trials of remedies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.hide.fem import Fem as Fem
     from haloscope.hide.fem import build_fem as build_fem
-    from haloscope.hide.fem import fem_flags as fem_flags
+    from haloscope.hide.fem import make_fem_flags as make_fem_flags
     from haloscope.hide.injector import Event as Event
     from haloscope.hide.injector import inject as inject
     from haloscope.hide.latency import read_latency as read_latency

@@ -1,4 +1,4 @@
-"""Builds the finite elements and the application `poisson`, once."""
+"""Build of the finite elements and the application `poisson`, cached."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from haloscope.base.toolchain import (
     toolchain,
 )
 
-__all__ = ["Fem", "build_fem", "fem_flags"]
+__all__ = ["Fem", "build_fem", "make_fem_flags"]
 
 _LIBRARIES = ("libhaloscope-fem-solve.a", "libhaloscope-fem.a", "libhaloscope-overlap.a")
 _SOURCES = {".cpp", ".hpp", ".h", ".txt"}
@@ -31,7 +31,7 @@ _WHAT = "building the finite elements"
 
 @dataclass(frozen=True)
 class Fem:
-    """The files of one build, and what a program that uses them is compiled with."""
+    """The files of one build, and the compiler options of programs that use them."""
 
     directory: Path
     compiler: Path
@@ -48,26 +48,27 @@ class Fem:
 
     @property
     def compile_flags(self) -> list[str]:
-        return ["-std=c++20", "-march=native", *fem_flags(self.p4est, self.petsc)]
+        return ["-std=c++20", "-march=native", *make_fem_flags(self.p4est, self.petsc)]
 
     @property
     def link_flags(self) -> list[str]:
-        made = [str(path) for name in _LIBRARIES if (path := self.directory / name).is_file()]
+        archives = [str(path) for name in _LIBRARIES if (path := self.directory / name).is_file()]
         petsc, prefix = self.petsc.library, self.p4est.prefix
-        places = [] if prefix == Path("/usr") else [f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib"]
-        return [*made, *places, "-lp4est", "-lsc", str(petsc), f"-Wl,-rpath,{petsc.parent}"]
+        directories = [] if prefix == Path("/usr") else [f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib"]
+        return [*archives, *directories, "-lp4est", "-lsc", str(petsc), f"-Wl,-rpath,{petsc.parent}"]
 
 
 def build_fem(quiet: bool = False) -> Fem:
-    """Return the library and the application, from the cache or built now.
+    """Return the library and the application, from the cache or a new build.
 
-    Raises `ComponentError` if p4est or PETSc is missing, or is made for another MPI than the compiler.
+    Raises:
+        ComponentError: p4est or PETSc is missing, or was built for a different MPI than the compiler's.
     """
     p4est, petsc = find_p4est(), find_petsc()
     compiler = toolchain().compiler
     _require_same_mpi(compiler, petsc)
     directory = build_once(
-        f"fem-{_key(compiler, p4est, petsc)}",
+        f"fem-{_make_key(compiler, p4est, petsc)}",
         lambda to: _build(compiler, p4est, petsc, to),
         f"{_WHAT} with {compiler}",
         quiet,
@@ -79,15 +80,15 @@ def _require_same_mpi(compiler: Path, petsc: Petsc) -> None:
     library = find_installed_library(compiler)
     if library is not None and petsc.abi is not None and library.abi != petsc.abi:
         raise ComponentError(
-            f"{petsc.configured}: this PETSc was built with {petsc.abi}, and {compiler} is "
-            f"{library.abi}'s: put the compiler of that MPI first on PATH, or set PETSC_DIR"
+            f"{petsc.configured}: this PETSc was built with {petsc.abi}, but {compiler} is of "
+            f"{library.abi}: put the compiler of that MPI first on PATH, or set PETSC_DIR"
         )
 
 
-def _key(compiler: Path, p4est: P4est, petsc: Petsc) -> str:
+def _make_key(compiler: Path, p4est: P4est, petsc: Petsc) -> str:
     files = [
         path
-        for folder in _folders()
+        for folder in _list_folders()
         for path in folder.rglob("*")
         if path.suffix in _SOURCES and path.is_file()
     ]
@@ -97,17 +98,17 @@ def _key(compiler: Path, p4est: P4est, petsc: Petsc) -> str:
         compiler_identity(str(compiler)),
         str(compiler),
         str(petsc.library),
-        _processor(),
+        _read_processor_features(),
     )
 
 
-def _folders() -> list[Path]:
+def _list_folders() -> list[Path]:
     parts = (("src", "fem"), ("src", "hide", "overlap"), ("apps", "poisson"), ("apps", "common"))
     return [paths.include(), *(paths.source(*part) for part in parts)]
 
 
-def _processor() -> str:
-    """Return what the processor can do, as the build is for this one."""
+def _read_processor_features() -> str:
+    """Return the features of the processor, for which the build is optimised."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -115,10 +116,10 @@ def _processor() -> str:
     return next((line for line in lines if line.startswith(("flags", "Features"))), "")
 
 
-def fem_flags(p4est: P4est | None = None, petsc: Petsc | None = None) -> list[str]:
-    """Return a compiler's options for the headers of src/fem, and of p4est and PETSc.
+def make_fem_flags(p4est: P4est | None = None, petsc: Petsc | None = None) -> list[str]:
+    """Return the compiler's options for the headers of src/fem, p4est and PETSc.
 
-    Components that are not given are looked for. Raises `ComponentError` if one is missing.
+    Components that are not given are searched. Raises `ComponentError` if one is missing.
     """
     own = [paths.include(), paths.source("src")]
     others = [*(petsc or find_petsc()).includes, (p4est or find_p4est()).include]
@@ -147,7 +148,7 @@ def _build(compiler: Path, p4est: P4est, petsc: Petsc, directory: Path) -> None:
     environment = build_environment() | {"P4EST_DIR": str(p4est.prefix)}
     run_logged(configure, _WHAT, log, environment)
     run_logged([build_tool("cmake"), "--build", str(build)], _WHAT, log, environment)
-    for made in ("poisson", *_LIBRARIES):
-        for path in filter(Path.is_file, build.rglob(made)):
-            shutil.move(path, directory / made)
+    for name in ("poisson", *_LIBRARIES):
+        for path in filter(Path.is_file, build.rglob(name)):
+            shutil.move(path, directory / name)
     shutil.rmtree(build)

@@ -1,4 +1,4 @@
-"""`haloscope inject`: run a command whose messages take longer."""
+"""The work of `haloscope inject`: run a command whose messages take longer."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from pathlib import Path
 from haloscope.base.errors import UsageError
 from haloscope.base.objects import Abi
 from haloscope.base.preloading import Choice, Outcome, find_target, run_preloaded
-from haloscope.hide.latency import LatencyModel, read_latencies, seconds
+from haloscope.hide.latency import LatencyModel, parse_seconds, read_latencies
 from haloscope.hide.libraries import build_injector
-from haloscope.hide.records import joined_injected, remark, totals, writable_injected
+from haloscope.hide.records import (
+    join_latency_record,
+    latency_text,
+    prepare_latency_record,
+    summarise_latencies,
+)
 
 __all__ = ["Event", "InjectionPlan", "inject", "read_event", "read_every"]
 
 # The kernel's limit for one variable is 128 KiB.
 _LONGEST = 120_000
-_NO_RANK = "nothing was injected: no rank came to MPI_Finalize with the injector in it"
+_NO_RANK = "nothing was injected: no rank reached MPI_Finalize with the injector loaded"
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class Event:
 
 @dataclass(frozen=True)
 class InjectionPlan:
-    """All that decides what is injected, the seed included."""
+    """All parameters of an injection, including the seed."""
 
     intra: LatencyModel | None = None
     inter: LatencyModel | None = None
@@ -50,10 +55,11 @@ class InjectionPlan:
     def text(self) -> str:
         """Return the value of HALOSCOPE_INJECT.
 
-        Raises `UsageError` if there is nothing to inject, or more than a variable holds.
+        Raises:
+            UsageError: There is nothing to inject, or the text is too long for a variable.
         """
         if not (self.intra or self.inter or self.events):
-            raise UsageError("nothing to inject: say --latency or --once")
+            raise UsageError("nothing to inject: give --latency or --once")
         words = [f"seed {self.seed} collectives {int(self.collectives)}"]
         words.append(f"every_messages {self.every_messages}")
         words.append(f"every_seconds {self.every_seconds:.12g}")
@@ -63,7 +69,7 @@ class InjectionPlan:
         text = " ".join(words)
         if len(text) > _LONGEST:
             raise UsageError(
-                "the models are too large for an environment variable: take one with fewer "
+                "the models are too large for an environment variable: use models with fewer "
                 "regimes or machine states"
             )
         return text
@@ -83,20 +89,28 @@ def inject(  # noqa: PLR0913 - one for each option
     mpi_include: Sequence[Path] = (),
     quiet: bool = False,
 ) -> Outcome:
-    """Run a launch command whose messages take longer to arrive, and return how it ended.
+    """Run a launch command whose messages arrive later.
 
-    * `latency`: what latencies are drawn from, one or several words as of `haloscope inject --latency`,
-      for example "lognormal:200us,0.5" or "inter=constant:50us". A later word replaces an earlier one.
-    * `once`: delays that happen once, as an `Event` or as "RANK:MESSAGE:TIME[:COUNT]".
-    * `every`: how long an instance of a regime model lasts: so many latencies of a rank, or a time ("2ms").
-    * `excess`: inject only what a duration exceeds the mean of the model's fastest regime by.
-    * `collectives`: whether collectives are delayed, too.
-    * `output`: the file for a row on each latency; none is written without it.
-    * `mpi`, `mpi_include`: the MPI's binary interface, and directories of its `mpi.h`, if they are not found.
-    * `quiet`: do not say that the injector is being built.
+    Args:
+        command: The launch command, as a list of words.
+        latency: Latency models as in `haloscope inject --latency`, for example "lognormal:200us,0.5" or
+            "inter=constant:50us". Later ones replace earlier ones.
+        once: Single delays, as an `Event` or as "RANK:MESSAGE:TIME[:COUNT]".
+        every: Length of an instance of a regime model: a number of latencies per rank, or a time ("2ms").
+        excess: Whether to inject only the excess over the mean of the model's fastest regime.
+        collectives: Whether to delay collectives, too.
+        output: File for one row per latency.
+        seed: Seed of the random numbers.
+        mpi: Binary interface of the MPI, if it is not found.
+        mpi_include: Directories of `mpi.h`, if they are not found.
+        quiet: Whether to suppress the message about building the injector.
 
-    The outcome's `status` is that of `os.waitpid`; its `remarks` say how much was injected.
-    Raises `UsageError` if the words make no sense, and `LaunchError` if nothing could be started.
+    Returns:
+        The outcome. Its `status` is that of `os.waitpid`; its `remarks` describe the injected latencies.
+
+    Raises:
+        UsageError: An argument is invalid.
+        LaunchError: The command cannot be started.
 
         haloscope.inject(["mpiexec", "-n", "4", "./app"], "constant:1ms", output="injected.csv")
     """
@@ -105,43 +119,43 @@ def inject(  # noqa: PLR0913 - one for each option
     messages, duration = read_every(str(every))
     events = [read_event(event) if isinstance(event, str) else event for event in once]
     plan = InjectionPlan(intra, inter, events, seed, messages, duration, collectives)
-    return _run(
+    return _run_injected(
         command, plan, None if output is None else Path(output), Choice(mpi, tuple(mpi_include)), quiet
     )
 
 
-def _run(
+def _run_injected(
     command: Sequence[str], plan: InjectionPlan, record: Path | None, choice: Choice, quiet: bool
 ) -> Outcome:
     settings = {"HALOSCOPE_INJECT": plan.text()}
     target = find_target(command, choice, "there is nothing to inject into", quiet)
     if record is not None:
-        record = writable_injected(record)
+        record = prepare_latency_record(record)
         settings["HALOSCOPE_INJECT_OUTPUT"] = str(record)
     injector = build_injector(target.mpi.headers, quiet)
     with tempfile.NamedTemporaryFile(prefix="haloscope-inject-") as summary:
         settings["HALOSCOPE_INJECT_SUMMARY"] = summary.name
         status = run_preloaded(target, injector, settings)
-        told = totals(Path(summary.name))
+        line = summarise_latencies(Path(summary.name))
     if record is None:
-        return Outcome(status, remarks=[told or _NO_RANK])
-    missing = joined_injected(record)
-    return Outcome(status, remarks=[*missing, _recorded(record)])
+        return Outcome(status, remarks=[line or _NO_RANK])
+    missing = join_latency_record(record)
+    return Outcome(status, remarks=[*missing, _describe_record(record)])
 
 
-def _recorded(record: Path) -> str:
-    """Return a line about what the record holds."""
+def _describe_record(record: Path) -> str:
+    """Return a line about the latencies in the record."""
     if not record.is_file():
         return _NO_RANK
     import polars
 
     latencies = polars.read_csv(record, schema_overrides={"latency": polars.Float64})["latency"]
     if not len(latencies):
-        return f"{remark(0, '', 0)} ({record})"
+        return f"{latency_text(0, '', 0)} ({record})"
     middle, most = latencies.median(), latencies.max()
     assert isinstance(middle, float)
     assert isinstance(most, float)
-    return f"{remark(len(latencies), f'median {1e3 * middle:.3g} ms', most)}: {record}"
+    return f"{latency_text(len(latencies), f'median {1e3 * middle:.3g} ms', most)}: {record}"
 
 
 def read_event(text: str) -> Event:
@@ -149,18 +163,19 @@ def read_event(text: str) -> Event:
     parts = text.split(":")
     numbers = [part for part in [*parts[:2], *parts[3:]] if re.fullmatch(r"[0-9]{1,9}", part)]
     if not 3 <= len(parts) <= 4 or len(numbers) != len(parts) - 1:
-        raise UsageError(f"--once {text!r}: not like 2:100:50ms or 2:100:50ms:2")
+        raise UsageError(f"--once {text!r}: not of the form 2:100:50ms or 2:100:50ms:2")
     count = int(parts[3]) if len(parts) == 4 else 1
-    return Event(int(parts[0]), int(parts[1]), seconds(parts[2], "--once"), count)
+    return Event(int(parts[0]), int(parts[1]), parse_seconds(parts[2], "--once"), count)
 
 
 def read_every(text: str) -> tuple[int, float]:
-    """Return how long an instance of a model is: a number of latencies, and a time in seconds, else 0.
+    """Return the length of a model's instance: a number of latencies, and a time in seconds or 0.
 
-    Raises `UsageError`.
+    Raises:
+        UsageError: The text is neither a number nor a duration.
     """
     if re.fullmatch(r"[0-9]{1,9}", text) and int(text) > 0:
         return int(text), 0.0
     if re.search(r"[a-zµμ]", text):
-        return 1, seconds(text, "--every")
+        return 1, parse_seconds(text, "--every")
     raise UsageError(f"--every {text!r}: neither a number of messages nor a duration such as 2ms")

@@ -1,4 +1,4 @@
-"""What a latency is drawn from, read from a word such as `lognormal:1ms,0.5`."""
+"""Models of injected latencies, read from texts such as `lognormal:1ms,0.5`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from haloscope.base.errors import UsageError
 from haloscope.base.units import time
 
-__all__ = ["LatencyModel", "read_latencies", "read_latency", "seconds"]
+__all__ = ["LatencyModel", "parse_seconds", "read_latencies", "read_latency"]
 
 _FORMS = (
     "constant:1ms, normal:1ms,0.2ms (mean, deviation), lognormal:1ms,0.5 (median, deviation of the "
@@ -23,10 +23,10 @@ _QUANTILES = 1001
 
 @dataclass(frozen=True)
 class LatencyModel:
-    """Regimes as the injector reads them; a plain distribution is one regime.
+    """The regimes of a latency model, in the injector's form; a single distribution is one regime.
 
-    `means` are of the regimes, in seconds. What is drawn is multiplied by `scale` after `excess` seconds
-    were taken off.
+    `means` are the means of the regimes in seconds. A latency is a sample minus `excess` seconds, multiplied
+    by `scale`.
     """
 
     regimes: tuple[str, ...]
@@ -39,15 +39,15 @@ class LatencyModel:
     excess: float = field(default=0.0)
 
     def text(self) -> str:
-        """Return the words that src/hide/inject/plan.cpp reads."""
-        words = [_words([self.scale, self.excess]), str(len(self.regimes)), *self.regimes]
-        words += [_words(self.start), str(len(self.machine_start)), _words(self.machine_start)]
-        words += [_words(self.machine_transition), *map(_words, self.transitions)]
+        """Return the text for src/hide/inject/plan.cpp."""
+        words = [_numbers_text([self.scale, self.excess]), str(len(self.regimes)), *self.regimes]
+        words += [_numbers_text(self.start), str(len(self.machine_start)), _numbers_text(self.machine_start)]
+        words += [_numbers_text(self.machine_transition), *map(_numbers_text, self.transitions)]
         return " ".join(words)
 
 
-def seconds(text: str, option: str) -> float:
-    """Return the seconds of a duration such as 20us. Raises `UsageError`."""
+def parse_seconds(text: str, option: str) -> float:
+    """Return a duration such as 20us in seconds. Raises `UsageError`."""
     try:
         return float(time(text))
     except ValueError as error:
@@ -57,10 +57,15 @@ def seconds(text: str, option: str) -> float:
 def read_latencies(
     texts: Sequence[str], excess: bool = False
 ) -> tuple[LatencyModel | None, LatencyModel | None]:
-    """Return the models for messages within a node and between nodes; None is no latency.
+    """Return the models for messages within a node and between nodes; None means no latency.
 
-    Each word is `[intra=|inter=][FACTOR*]MODEL`; a later word replaces an earlier one.
-    Raises `UsageError` for what is no model, and `ProfileError` for a file that is no saved regime model.
+    Args:
+        texts: Texts of the form `[intra=|inter=][FACTOR*]MODEL`. Later ones replace earlier ones.
+        excess: Whether to inject only the excess over the mean of the fastest regime.
+
+    Raises:
+        UsageError: A text is not a model.
+        ProfileError: A file is not a saved regime model.
     """
     models: dict[str, LatencyModel | None] = {"intra": None, "inter": None}
     for text in texts:
@@ -71,41 +76,41 @@ def read_latencies(
 
 
 def read_latency(text: str, excess: bool = False) -> LatencyModel | None:
-    """Return the model of a word `[FACTOR*]MODEL`; None for `none`. Raises `UsageError`, `ProfileError`."""
+    """Return the model of a text `[FACTOR*]MODEL`; None for `none`. Raises `UsageError`, `ProfileError`."""
     factor, star, name = text.partition("*") if "*" in text.partition(":")[0] else ("", "", text)
-    scale = _positive(factor, f"{_OPTION} {text!r}") if star else 1.0
+    scale = _parse_positive(factor, f"{_OPTION} {text!r}") if star else 1.0
     kind, _, rest = name.partition(":")
     if name == "none":
         return None
     if kind == "model" and rest:
-        return _saved(Path(rest), scale, excess)
+        return _read_saved(Path(rest), scale, excess)
     if kind == "empirical" and rest:
-        regime, mean = _empirical(Path(rest))
+        regime, mean = _read_empirical(Path(rest))
     else:
-        regime, mean = _named(kind, rest.split(","), text)
+        regime, mean = _parse_distribution(kind, rest.split(","), text)
     return LatencyModel((regime,), (mean,), scale=scale, excess=mean if excess else 0.0)
 
 
-def _named(kind: str, given: list[str], text: str) -> tuple[str, float]:
-    """Return the words of a distribution, and its mean in seconds."""
+def _parse_distribution(kind: str, given: list[str], text: str) -> tuple[str, float]:
+    """Return the text of a distribution, and its mean in seconds."""
     count = {"constant": 1, "normal": 2, "lognormal": 2, "gamma": 2}.get(kind)
     if count != len(given):
         raise UsageError(f"{_OPTION} {text!r}: not one of none, {_FORMS}")
     if kind == "constant":
-        value = seconds(given[0], _OPTION)
-        return f"constant {_words([value])}", value
+        value = parse_seconds(given[0], _OPTION)
+        return f"constant {_numbers_text([value])}", value
     if kind == "normal":
-        mean, deviation = (seconds(word, _OPTION) for word in given)
-        return f"normal {_words([mean, deviation])}", mean
+        mean, deviation = (parse_seconds(word, _OPTION) for word in given)
+        return f"normal {_numbers_text([mean, deviation])}", mean
     if kind == "lognormal":
-        median, sigma = seconds(given[0], _OPTION), _positive(given[1], _OPTION)
-        return (f"lognormal {_words([math.log(median), sigma])}", median * math.exp(sigma**2 / 2))
-    shape, step = _positive(given[0], _OPTION), seconds(given[1], _OPTION)
-    return f"gamma {_words([shape, step, 0.0])}", shape * step
+        median, sigma = parse_seconds(given[0], _OPTION), _parse_positive(given[1], _OPTION)
+        return (f"lognormal {_numbers_text([math.log(median), sigma])}", median * math.exp(sigma**2 / 2))
+    shape, step = _parse_positive(given[0], _OPTION), parse_seconds(given[1], _OPTION)
+    return f"gamma {_numbers_text([shape, step, 0.0])}", shape * step
 
 
-def _empirical(path: Path) -> tuple[str, float]:
-    """Return the words of the times in a file, by their quantiles, and their mean in seconds."""
+def _read_empirical(path: Path) -> tuple[str, float]:
+    """Return the text of an empirical distribution from the times in a file, and their mean in seconds."""
     import numpy as np
 
     try:
@@ -113,15 +118,15 @@ def _empirical(path: Path) -> tuple[str, float]:
     except OSError as error:
         raise UsageError(f"{_OPTION} {path}: {error.strerror}") from None
     except ValueError:
-        raise UsageError(f"{_OPTION} {path}: holds more than numbers of seconds") from None
+        raise UsageError(f"{_OPTION} {path}: has text other than numbers of seconds") from None
     if not values.size or not np.isfinite(values).all() or (values < 0).any():
-        raise UsageError(f"{_OPTION} {path}: no list of seconds that are not negative, one a line")
-    places = np.linspace(0, 1, min(_QUANTILES, values.size))
-    quantiles = np.quantile(values, places)
-    return f"empirical {len(quantiles)} {_words(quantiles.tolist())}", float(values.mean())
+        raise UsageError(f"{_OPTION} {path}: not a list of non-negative seconds, one per line")
+    probabilities = np.linspace(0, 1, min(_QUANTILES, values.size))
+    quantiles = np.quantile(values, probabilities)
+    return f"empirical {len(quantiles)} {_numbers_text(quantiles.tolist())}", float(values.mean())
 
 
-def _saved(path: Path, scale: float, excess: bool) -> LatencyModel:
+def _read_saved(path: Path, scale: float, excess: bool) -> LatencyModel:
     from haloscope.markov import PARAMETERS
     from haloscope.markov import read_model as read
 
@@ -130,11 +135,11 @@ def _saved(path: Path, scale: float, excess: bool) -> LatencyModel:
     order = {"student": ("location", "scale", "degrees")}.get(saved.family)
     columns = [saved.parameters[key].tolist() for key in order or PARAMETERS[saved.family]]
     rows = list(zip(*columns, strict=True))
-    means = tuple(_mean(name, row) for row in rows)
+    means = tuple(_regime_mean(name, row) for row in rows)
     machine = saved.machine
     matrices = machine["transitions"] if machine else saved.transition[None]
     return LatencyModel(
-        tuple(f"{name} {_words(row)}" for row in rows),
+        tuple(f"{name} {_numbers_text(row)}" for row in rows),
         means,
         tuple(saved.start.tolist()),
         tuple(tuple(matrix.ravel().tolist()) for matrix in matrices),
@@ -145,13 +150,13 @@ def _saved(path: Path, scale: float, excess: bool) -> LatencyModel:
     )
 
 
-def _mean(name: str, row: tuple[float, ...]) -> float:
+def _regime_mean(name: str, row: tuple[float, ...]) -> float:
     if name == "lognormal":
         return math.exp(row[0] + row[1] ** 2 / 2)
     return row[0] * row[1] + row[2] if name == "gamma" else row[0]
 
 
-def _positive(text: str, option: str) -> float:
+def _parse_positive(text: str, option: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -161,5 +166,5 @@ def _positive(text: str, option: str) -> float:
     return value
 
 
-def _words(values: Iterable[float]) -> str:
+def _numbers_text(values: Iterable[float]) -> str:
     return " ".join(f"{value:.12g}" for value in values)

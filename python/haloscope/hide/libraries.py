@@ -1,4 +1,4 @@
-"""Builds the libraries of this package, once: what programs link, and what is preloaded."""
+"""Builds of the libraries of this package, cached: object files to link, and libraries to preload."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _HEAP = "libhaloscope-heap.so"
 
 
 def build_overlap(quiet: bool = False) -> Path:
-    """Return the overlap library as an object file to be linked, for the MPI on PATH."""
+    """Return the overlap library as an object file to link, for the MPI on PATH."""
     return build_object("overlap", paths.source("src", "hide", "overlap"), quiet)
 
 
 def build_halo(quiet: bool = False) -> Path:
-    """Return the halo library as an object file to be linked, for the MPI on PATH."""
+    """Return the halo library as an object file to link, for the MPI on PATH."""
     return build_object("halo", paths.source("src", "hide", "halo"), quiet)
 
 
 def build_heap(quiet: bool = False) -> Path:
-    """Return the shareable heap, to be preloaded, from the cache or built now."""
+    """Return the shareable heap, a library to preload, from the cache or a new build."""
     halo = paths.source("src", "hide", "halo")
     heap = paths.source("src", "hide", "shm", "heap")
     sources = [p for folder in (halo, heap) for p in folder.iterdir() if p.is_file()]
@@ -68,11 +68,11 @@ class Injector:
 
 
 def build_injector(headers: Headers, quiet: bool = False) -> Injector:
-    """Return the injector for these headers, ready-made, from the cache or built now."""
-    places = (("hide", "inject"), ("interpose",))
-    sources = [paths.source("src", *place) for place in places]
-    made = ("libhaloscope-inject.so",)
-    return Injector(build_preload("injector", headers, made, sources, quiet))
+    """Return the injector for these headers: prebuilt, from the cache or a new build."""
+    folders = (("hide", "inject"), ("interpose",))
+    sources = [paths.source("src", *folder) for folder in folders]
+    names = ("libhaloscope-inject.so",)
+    return Injector(build_preload("injector", headers, names, sources, quiet))
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ class Placer:
 
 
 def build_placer(headers: Headers, quiet: bool = False) -> Placer:
-    """Return the placer for these headers, ready-made, from the cache or built now."""
-    sources = [paths.source("src", *place) for place in (("hide", "place"), ("interpose",))]
+    """Return the placer for these headers: prebuilt, from the cache or a new build."""
+    sources = [paths.source("src", *folder) for folder in (("hide", "place"), ("interpose",))]
     return Placer(build_preload("placer", headers, ("libhaloscope-place.so",), sources, quiet))
 
 
@@ -106,13 +106,13 @@ class ShmLibrary:
 
 
 def build_shm_library(headers: Headers, quiet: bool = False) -> ShmLibrary:
-    """Return the shm library for these headers, ready-made, from the cache or built now."""
-    places = (("hide", "shm"), ("hide", "halo"), ("interpose",))
-    sources = [*(paths.source("src", *place) for place in places), paths.include()]
-    made = ("libhaloscope-shm.so",)
-    return ShmLibrary(build_preload("shm", headers, made, sources, quiet))
+    """Return the shm library for these headers: prebuilt, from the cache or a new build."""
+    folders = (("hide", "shm"), ("hide", "halo"), ("interpose",))
+    sources = [*(paths.source("src", *folder) for folder in folders), paths.include()]
+    names = ("libhaloscope-shm.so",)
+    return ShmLibrary(build_preload("shm", headers, names, sources, quiet))
 
 
 def build_shm_library_for(command: Sequence[str]) -> ShmLibrary:
-    """Return the shm library for the MPI of a launch command, from the cache or built now."""
+    """Return the shm library for the MPI of a launch command, from the cache or a new build."""
     return build_shm_library(find_target(command, Choice(), "there is no shm library for it").mpi.headers)

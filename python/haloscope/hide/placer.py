@@ -1,4 +1,4 @@
-"""`haloscope place -- mpiexec …`: run a command whose ranks are where their partners are."""
+"""The work of `haloscope place -- mpiexec …`: run a command with reordered ranks."""
 
 from __future__ import annotations
 
@@ -24,18 +24,25 @@ def place(
     mpi_include: Sequence[Path] = (),
     quiet: bool = False,
 ) -> Outcome:
-    """Run a launch command whose program gets its ranks in another order, and return how it ended.
+    """Run a launch command whose program has its ranks in a different order.
 
-    Processes stay where the launcher puts them. The program's MPI_COMM_WORLD has their ranks as
-    `proposal` says, if that is worth it, and topologies that may be reordered (MPI_Cart_create,
-    MPI_Graph_create, MPI_Dist_graph_create and its adjacent form) are: neighbours come to one node.
+    Processes stay where the launcher puts them. MPI_COMM_WORLD of the program has the order of `proposal`, if
+    that is worth it. Topologies that may be reordered (MPI_Cart_create, MPI_Graph_create,
+    MPI_Dist_graph_create and its adjacent form) are reordered, so that neighbours share a node. If the run
+    has other nodes than the proposal, a rank reports that on standard error, and the order stays unchanged.
 
-    * `proposal`: of `haloscope.propose_placement`; without one the world stays as it is.
-    * `mpi`, `mpi_include`: the MPI's binary interface, and directories of its `mpi.h`, if they are not found.
-    * `quiet`: do not say that the placer is being built.
+    Args:
+        command: The launch command, as a list of words.
+        proposal: Result of `haloscope.propose_placement`; without it the world stays unchanged.
+        mpi: Binary interface of the MPI, if it is not found.
+        mpi_include: Directories of `mpi.h`, if they are not found.
+        quiet: Whether to suppress the message about building the placer.
 
-    The outcome's `status` is that of `os.waitpid`. If the run has other nodes than the proposal, a rank
-    says so on standard error, and all stay as they are. Raises `LaunchError` if nothing could be started.
+    Returns:
+        The outcome. Its `status` is that of `os.waitpid`.
+
+    Raises:
+        LaunchError: The command cannot be started.
 
         proposal = haloscope.propose_placement("app.halo")
         haloscope.place(["mpiexec", "-n", "64", "./app"], proposal)

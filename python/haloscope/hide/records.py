@@ -1,4 +1,4 @@
-"""Records that the ranks of a run write in parts, which become one table when the run is over."""
+"""Records that ranks write in parts, which are joined to one table after the run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from haloscope.base.errors import LaunchError
+from haloscope.base.units import noun_text
 
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["joined_injected", "put_together", "remark", "totals", "writable", "writable_injected"]
+__all__ = [
+    "join_latency_record",
+    "join_parts",
+    "latency_text",
+    "prepare_latency_record",
+    "prepare_record",
+    "summarise_latencies",
+]
 
 _INJECTED = "rank,time,what,partner,tag,link,regime,machine_state,once,latency"
 _WHAT = ("message", "collective", "one-sided")
@@ -32,26 +40,29 @@ _ROW = [
 ]
 
 
-def writable(record: Path) -> Path:
-    """Return the absolute path of a new record, where nothing is.
+def prepare_record(record: Path) -> Path:
+    """Return the absolute path of a new record, after removing an old one.
 
-    Raises `LaunchError` if nothing can be written there.
+    Raises:
+        LaunchError: The path is not writable.
     """
     path = record.absolute()
     try:
-        for part in _parts(path):
+        for part in _list_parts(path):
             part.unlink()
         path.unlink(missing_ok=True)
         path.touch()
         path.unlink()
     except OSError as error:
-        raise LaunchError(f"{path}: can't be written ({error.strerror}); name another with -o") from None
+        raise LaunchError(
+            f"{path}: cannot be written ({error.strerror}); choose a different file with -o"
+        ) from None
     return path
 
 
-def put_together(record: Path, header: str) -> None:
-    """Add to a record the parts that ranks have left beside it, after a header of columns."""
-    parts = _parts(record)
+def join_parts(record: Path, header: str) -> None:
+    """Append the parts that ranks wrote next to a record, after a header of columns."""
+    parts = _list_parts(record)
     if parts and not record.exists():
         record.write_text(f"{header}\n", encoding="utf-8")
     for part in parts:
@@ -60,74 +71,86 @@ def put_together(record: Path, header: str) -> None:
         part.unlink()
 
 
-def _parts(record: Path) -> list[Path]:
-    """Return the parts of a record, in the order of ranks."""
-    beside = record.parent.glob(f"{escape(record.name)}.*")
-    numbered = [path for path in beside if path.suffix[1:].isdigit()]
+def _list_parts(record: Path) -> list[Path]:
+    """Return the parts of a record, by rank."""
+    paths = record.parent.glob(f"{escape(record.name)}.*")
+    numbered = [path for path in paths if path.suffix[1:].isdigit()]
     return sorted(numbered, key=lambda path: int(path.suffix[1:]))
 
 
-def writable_injected(record: Path) -> Path:
-    """Return the absolute path of a new record of latencies, which may replace another one.
+def prepare_latency_record(record: Path) -> Path:
+    """Return the absolute path of a new record of latencies, which may replace an older record.
 
-    Raises `LaunchError` if it can't be written, or if something else is there.
+    Raises:
+        LaunchError: The path is not writable, or has a different file.
     """
     path = record.absolute()
     if path.is_file():
         with path.open("rb") as file:
             if file.readline(200).strip() not in (b"", _INJECTED.encode()):
                 raise LaunchError(
-                    f"{path}: is there and is no record of haloscope inject; name another with -o"
+                    f"{path}: exists and is not a record of haloscope inject; choose a different file with -o"
                 )
-    for part in (part for parts in _worlds(path).values() for part in parts.values()):
+    for part in (part for parts in _find_worlds(path).values() for part in parts.values()):
         part.unlink()
-    return writable(path)
+    return prepare_record(path)
 
 
-def joined_injected(record: Path) -> list[str]:
-    """Make tables of the parts beside a record, one for each world.
+def join_latency_record(record: Path) -> list[str]:
+    """Join the parts next to a record into tables, one per world.
 
-    Return a remark on each table that lacks the rows of some ranks.
+    Returns:
+        A remark on each table with missing ranks.
     """
-    told = []
-    for table, parts in _worlds(record).items():
+    remarks = []
+    for table, parts in _find_worlds(record).items():
         size = int(next(iter(parts.values())).name.rpartition("-")[2])
         for position, (rank, part) in enumerate(sorted(parts.items())):
             with table.open("ab" if position else "wb") as file:
-                _rows(rank, part).write_csv(file, include_header=not position)
+                _read_rows(rank, part).write_csv(file, include_header=not position)
             part.unlink()
         if len(parts) < size:
-            told.append(
-                f"{table}: has the rows of {len(parts)} of {size} ranks: what the others wrote can "
-                "not be seen from here"
+            remarks.append(
+                f"{table}: has the rows of {len(parts)} of {noun_text(size, 'rank')}: the files of the others"
+                " are"
+                " not visible on this node"
             )
-    return told
+    return remarks
 
 
-def totals(summary: Path) -> str | None:
-    """Return a line about what ranks have said that they injected, or None if no rank said anything."""
+def summarise_latencies(summary: Path) -> str | None:
+    """Return a line about the injected latencies of all ranks; None if no rank reported any."""
     lines = [line.split() for line in summary.read_text(encoding="ascii").splitlines()]
     if not lines:
         return None
     count = sum(int(words[2]) for words in lines)
     if not count:
-        return remark(0, "", 0)
+        return latency_text(0, "", 0)
     mean = sum(float(words[3]) for words in lines) / count
     own = {words[1] for words in lines if words[0] == "0"}
     size = int(next(iter(own)).rpartition("-")[2]) if own else 0
-    seen = f" by {len(own)} of {size} ranks, which alone tell it here" if len(own) < size else ""
-    return remark(count, f"mean {1e3 * mean:.3g} ms", max(float(words[4]) for words in lines)) + seen
+    note = (
+        f" (from {len(own)} of {noun_text(size, 'rank')}; the others are not visible on this node)"
+        if len(own) < size
+        else ""
+    )
+    return latency_text(count, f"mean {1e3 * mean:.3g} ms", max(float(words[4]) for words in lines)) + note
 
 
-def remark(count: int, middle: str, longest: float) -> str:
-    """Return a line about so many latencies; `middle` says what a usual one is, `longest` is in seconds."""
+def latency_text(count: int, middle: str, longest: float) -> str:
+    """Return a line about injected latencies.
+
+    Args:
+        count: Their number.
+        middle: Their mean or median, as text.
+        longest: The longest one in seconds."""
     if not count:
         return "nothing was injected: no message between ranks was sent"
-    return f"injected {count} latencies, {middle}, longest {1e3 * longest:.3g} ms"
+    return f"injected {noun_text(count, 'latency', 'latencies')}, {middle}, longest {1e3 * longest:.3g} ms"
 
 
-def _worlds(record: Path) -> dict[Path, dict[int, Path]]:
-    """Return the parts of a record by rank, for its own table and for that of each spawned program."""
+def _find_worlds(record: Path) -> dict[Path, dict[int, Path]]:
+    """Return the parts of a record by rank, for its table and the table of each spawned program."""
     stem, ending = (record.stem, ".csv") if record.suffix == ".csv" else (record.name, "")
     name = re.compile(rf"({re.escape(stem)}(?:-spawned-\d+)?{re.escape(ending)})\.part-(\d+)-of-\d+")
     found: dict[Path, dict[int, Path]] = {}
@@ -141,7 +164,7 @@ def _list_neighbours(record: Path) -> Iterator[Path]:
     return record.parent.iterdir() if record.parent.is_dir() else iter(())
 
 
-def _rows(rank: int, part: Path) -> polars.DataFrame:
+def _read_rows(rank: int, part: Path) -> polars.DataFrame:
     import numpy as np
     import polars as pl
 

@@ -1,4 +1,5 @@
-"""`haloscope shm`: run a command whose large messages within a node are copied by the shm library."""
+"""The work of `haloscope shm`: run a command with the shm library, which copies large messages within a"
+" node."""
 
 from __future__ import annotations
 
@@ -12,13 +13,14 @@ from haloscope.base.errors import UsageError
 from haloscope.base.objects import Abi
 from haloscope.base.preloading import Choice, Outcome, find_target, run_preloaded
 from haloscope.base.settings import Setting, Value, to_environment
+from haloscope.base.units import noun_text
 from haloscope.hide.libraries import build_heap, build_shm_library
-from haloscope.hide.records import put_together, writable
+from haloscope.hide.records import join_parts, prepare_record
 
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["SHM_SETTINGS", "shm", "summary"]
+__all__ = ["SHM_SETTINGS", "describe_record", "shm"]
 
 # Each setting is declared here once, for the command, the function and the environment.
 SHM_SETTINGS: tuple[Setting, ...] = (
@@ -27,8 +29,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_THRESHOLD",
         int,
         "32768",
-        "Carry messages within a node of so many bytes or more, at least 1024. With --share-heap, "
-        "blocks of so many bytes are shared.",
+        "Copy messages within a node of this size or more, at least 1024. With --share-heap, also the "
+        "smallest size of shared blocks.",
         metavar="BYTES",
         least=1024,
     ),
@@ -37,9 +39,9 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_PROTOCOL",
         str,
         "dynamic",
-        "Who copies a message: the receiver (get), both sides (coop), whoever is idle (steal), the same "
-        "in chunks of one size (static), or what the messages before have shown to be best (dynamic). "
-        "off carries nothing.",
+        "Ranks that copy a message: the receiver (get), both sides (coop), any idle rank (steal), the same "
+        "in chunks of one size (static), or the fastest for previous messages (dynamic). off copies "
+        "nothing.",
         choices=("dynamic", "get", "coop", "steal", "static", "off"),
     ),
     Setting(
@@ -47,7 +49,7 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_OUTPUT",
         Path,
         "none",
-        "Write the record of what was carried to this file.",
+        "Write a record of the copied messages to this file.",
         metavar="F.csv",
         flag="-o",
     ),
@@ -67,8 +69,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_POOL",
         int,
         "64",
-        "MiB of shared memory of a rank for messages that nobody takes in time, and as much for receive "
-        "buffers of the library's own.",
+        "MiB of shared memory per rank for messages whose receiver is late, and the same amount for "
+        "receive buffers of the library.",
         metavar="MIB",
         least=0,
         is_option=False,
@@ -78,7 +80,7 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_PATIENCE",
         float,
         "0.001",
-        "Seconds after which a sender that nobody has answered copies its message into the pool.",
+        "Seconds without an answer after which a sender copies its message into the pool.",
         metavar="S",
         least=0,
         is_option=False,
@@ -88,8 +90,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_CMA",
         str,
         "auto",
-        "Whether the kernel copies memory that is not shared (cross-memory attach): where a helper needs "
-        "it (auto), always, or never.",
+        "Whether the kernel copies memory that is not shared (cross-memory attach): if a helper needs it "
+        "(auto), always, or never.",
         choices=("auto", "always", "never"),
         is_option=False,
     ),
@@ -98,8 +100,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_MEASURE",
         str,
         "on",
-        "Whether, with the protocol dynamic, some messages of each pair and size go by turns by the shm "
-        "library and by MPI, and the others by what was faster.",
+        "Whether the protocol dynamic sends some messages of each pair and size alternately by the shm "
+        "library and by MPI, and the others by the faster one.",
         choices=("on", "off"),
         is_option=False,
     ),
@@ -125,21 +127,31 @@ def shm(  # noqa: PLR0913 - one for each setting
     mpi_include: Sequence[Path] = (),
     quiet: bool = False,
 ) -> Outcome:
-    """Run a launch command whose large messages within a node are copied by the shm library.
+    """Run a launch command with the shm library, which copies large messages within a node.
 
-    Return how it ended.
+    Arguments that are None are taken from the environment, else the default applies.
 
-    * `threshold`: carry messages of so many bytes or more; `protocol`: who copies them.
-    * `share_heap`: take the program's large allocations from memory that other ranks can read.
-    * `output`: the file for the record of what was carried; none is kept without it.
-    * `chunk` (bytes), `pool` (MiB), `patience` (seconds), `cma`, `measure`: for experts; see
-      docs/reference/shm.md.
-    * `mpi`, `mpi_include`: the MPI's binary interface, and directories of its `mpi.h`, if they are not found.
-    * `quiet`: do not say that the shm library is being built.
+    Args:
+        command: The launch command, as a list of words.
+        threshold: Smallest size (bytes) of messages that are copied.
+        protocol: Ranks that copy a message.
+        share_heap: Whether large allocations of the program use memory that other ranks can read.
+        output: File for a record of the copied messages.
+        chunk: Bytes that one rank copies at a time.
+        pool: Shared memory (MiB) per rank for messages whose receiver is late.
+        patience: Seconds after which a sender copies its message into the pool.
+        cma: Whether the kernel copies memory that is not shared.
+        measure: Whether the protocol dynamic measures which of the shm library and MPI is faster.
+        mpi: Binary interface of the MPI, if it is not found.
+        mpi_include: Directories of `mpi.h`, if they are not found.
+        quiet: Whether to suppress the message about building the shm library.
 
-    What is None is taken from the environment, else it is the default. The outcome's `status` is that of
-    `os.waitpid`; its `remarks` say what was carried. Raises `UsageError` for a value out of range, and
-    `LaunchError` if nothing could be started.
+    Returns:
+        The outcome. Its `status` is that of `os.waitpid`; its `remarks` describe the copied messages.
+
+    Raises:
+        UsageError: A value is out of range.
+        LaunchError: The command cannot be started.
 
         print(haloscope.shm(["mpiexec", "-n", "8", "./app"], share_heap=True).remarks)
     """
@@ -156,20 +168,20 @@ def shm(  # noqa: PLR0913 - one for each setting
     settings = to_environment(values, os.environ, SHM_SETTINGS)
     for setting in SHM_SETTINGS:
         _require(setting, settings.get(setting.variable))
-    target = find_target(command, Choice(mpi, tuple(mpi_include)), "there is nothing to carry", quiet)
-    asked = writable(Path(settings[_RECORD])) if _RECORD in settings else None
+    target = find_target(command, Choice(mpi, tuple(mpi_include)), "there are no messages to copy", quiet)
+    record = prepare_record(Path(settings[_RECORD])) if _RECORD in settings else None
     library = build_shm_library(target.mpi.headers, quiet)
     behind = [build_heap(quiet)] if share_heap else []
-    with tempfile.TemporaryDirectory(prefix="haloscope-") as aside:  # what nobody wants to keep
-        where = asked or Path(aside) / "shm.csv"
+    with tempfile.TemporaryDirectory(prefix="haloscope-") as aside:  # for a record that is not kept
+        where = record or Path(aside) / "shm.csv"
         status = run_preloaded(target, library, settings | {_RECORD: str(where)}, behind)
-        put_together(where, _HEADER)
-        said = summary(where, share_heap)
-    return Outcome(status, remarks=[f"{said}: {asked}" if asked else said])
+        join_parts(where, _HEADER)
+        line = describe_record(where, share_heap)
+    return Outcome(status, remarks=[f"{line}: {record}" if record else line])
 
 
 def _require(setting: Setting, text: str | None) -> None:
-    """Raise `UsageError` unless a variable's text is a value that the shm library takes."""
+    """Raise `UsageError` unless a variable's text is a valid value."""
     if not text or setting.kind is Path:
         return
     if setting.choices and text not in setting.choices:
@@ -184,34 +196,37 @@ def _require(setting: Setting, text: str | None) -> None:
         raise UsageError(f"{setting.variable} {text}: at least {setting.least}")
 
 
-# What the shm library's reasons (src/hide/shm/carried.hpp) mean, and what would help.
+# Texts of the shm library's reasons (src/hide/shm/carried.hpp) for sending by MPI, and remedies.
 _REASONS = {
     "memory": "from memory that is not shared",
-    "datatype": "of types that cannot be packed (absolute addresses, or over 2 GiB)",
-    "buffered": "by MPI_Bsend",
-    "pool": "for which the pool had no room (HALOSCOPE_SHM_POOL)",
-    "late": "to receivers that mostly came too late (HALOSCOPE_SHM_PATIENCE)",
-    "node": "to other nodes, or to itself",
-    "tried": "to find out which is faster",
+    "datatype": "with datatypes that cannot be packed (absolute addresses, or over 2 GiB)",
+    "buffered": "sent by MPI_Bsend",
+    "pool": "as the pool was full (HALOSCOPE_SHM_POOL)",
+    "late": "to receivers that were mostly late (HALOSCOPE_SHM_PATIENCE)",
+    "node": "to other nodes, or to the same rank",
+    "tried": "to measure which is faster",
     "faster": "where MPI was faster",
 }
 _HELP = {False: " (--share-heap, or MPIX_Register_buf)", True: " (static or small: MPIX_Register_buf)"}
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
-def summary(record: Path, share_heap: bool) -> str:
-    """Return one line about what was carried and how, and what was not and why."""
+def describe_record(record: Path, share_heap: bool) -> str:
+    """Return one line about the copied messages by protocol, and about the others by reason."""
     if not record.is_file():
-        return "no message was carried: the shm library was off, or no rank came to MPI_Finalize with it"
+        return "no message was copied: the shm library was off, or no rank reached MPI_Finalize with it"
     import polars
 
     rows = polars.read_csv(record, infer_schema_length=None)
-    passed = rows.filter(rows["protocol"].str.starts_with("MPI ("))
-    said = [_carried(rows.filter(~rows["protocol"].str.starts_with("MPI ("))), _passed(passed, share_heap)]
-    return "; ".join(filter(None, said)) or "no message was large enough"
+    by_mpi = rows.filter(rows["protocol"].str.starts_with("MPI ("))
+    parts = [
+        _describe_copied(rows.filter(~rows["protocol"].str.starts_with("MPI ("))),
+        _describe_sent_by_mpi(by_mpi, share_heap),
+    ]
+    return "; ".join(filter(None, parts)) or "no message was large enough"
 
 
-def _carried(rows: polars.DataFrame) -> str:
+def _describe_copied(rows: polars.DataFrame) -> str:
     import polars
 
     if not len(rows):
@@ -220,7 +235,7 @@ def _carried(rows: polars.DataFrame) -> str:
     ahead = rows.filter(rows["protocol"] == "AHEAD")["messages"].sum()
     volume = (polars.col("bytes") * polars.col("messages")).sum().alias("volume")
     sums = (
-        # ESCAPE is said by senders, and receivers take these messages later.
+        # ESCAPE is recorded by senders; the receivers of these messages record them later.
         rows.filter(~rows["protocol"].is_in(["ESCAPE", "AHEAD"]))
         .group_by("protocol")
         .agg(polars.col("messages").sum(), volume)
@@ -232,11 +247,11 @@ def _carried(rows: polars.DataFrame) -> str:
     )
     pooled = f"; {waited} waited in the pool" if waited else ""
     between = f"; {ahead} between nodes, ahead of their receives" if ahead else ""
-    within = f"{messages} messages within nodes" + (f": {shares}" if shares else "")
+    within = f"{noun_text(messages, 'message')} within nodes" + (f": {shares}" if shares else "")
     return f"{within}{pooled}{between}"
 
 
-def _passed(rows: polars.DataFrame, share_heap: bool) -> str:
+def _describe_sent_by_mpi(rows: polars.DataFrame, share_heap: bool) -> str:
     import polars
 
     if not len(rows):
@@ -246,15 +261,15 @@ def _passed(rows: polars.DataFrame, share_heap: bool) -> str:
         .agg(polars.col("messages", "bytes").sum())
         .sort("bytes", "protocol", descending=[True, False])
     )
-    told = []
+    texts = []
     for name, messages, volume in sums.rows():
         reason = name.removeprefix("MPI (").removesuffix(")")
         what = _REASONS[reason] + (_HELP[share_heap] if reason == "memory" else "")
-        told.append(f"{messages} ({_amount(volume)}) {what}")
-    return "by MPI went " + ", ".join(told)
+        texts.append(f"{messages} ({_binary_size_text(volume)}) {what}")
+    return "by MPI: " + ", ".join(texts)
 
 
-def _amount(volume: int) -> str:
-    """Return so many bytes in the unit that a reader would choose."""
+def _binary_size_text(volume: int) -> str:
+    """Return a size in the largest suitable binary unit."""
     unit = min(max(volume.bit_length() - 1, 0) // 10, len(_UNITS) - 1)
     return f"{volume / 1024**unit:.3g} {_UNITS[unit]}"

@@ -1,4 +1,4 @@
-"""Improving: remedies for what a profile shows, tried in real runs, of which those stay that help."""
+"""Improve: remedies for the problems of a profile, tried in real runs; significant ones are kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from haloscope.hide.improve.improvement import TrialPlan as TrialPlan
     from haloscope.hide.improve.improvement import improve as improve
     from haloscope.hide.improve.remedy import Remedy as Remedy
-    from haloscope.hide.improve.remedy import remedies as remedies
+    from haloscope.hide.improve.remedy import list_remedies as list_remedies
     from haloscope.hide.improve.trial_runs import Runner as Runner
     from haloscope.hide.improve.trial_runs import TrialRun as TrialRun
 

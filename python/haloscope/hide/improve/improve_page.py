@@ -1,4 +1,4 @@
-"""One self-contained page about what was tried to make a program faster, and what stays."""
+"""The page of `haloscope improve`: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from haloscope.base.errors import printable
-from haloscope.base.units import time_text
+from haloscope.base.units import noun_text, time_text
 from haloscope.hide.improve.improvement import AS_IT_IS, Improvement
 from haloscope.markov.figures import METHOD_COLOURS, Cell, Figure, Section, Table, axis, margin, plain
 from haloscope.profile.page import page, write_page
@@ -19,24 +19,24 @@ _GRID = {"gridcolor": "rgba(128, 140, 150, .25)", "tickcolor": "rgba(0, 0, 0, 0)
 
 
 def write_improve_page(found: Improvement, output: Path) -> None:
-    """Write the page to `output`, which is replaced when it is whole. Raises `OutputError`."""
-    title = "What makes it faster" if found.kept else "Nothing makes it faster for certain"
+    """Write the page to `output`, which is replaced atomically. Raises `OutputError`."""
+    title = "Remedies that make it faster" if found.kept else "No remedy is significantly faster"
     data = {
         "verb": "improve",
         "title": title,
         "about": printable(shlex.join(found.command)),
         "notes": [],
-        "figures": _key_figures(found),
-        "sections": [section.as_json() for section in _sections(found)],
+        "figures": _list_key_figures(found),
+        "sections": [section.as_json() for section in _make_sections(found)],
     }
     write_page(page("sections.html", f"{title} – Haloscope", _SCRIPTS, data), output)
 
 
-def _key_figures(found: Improvement) -> list[tuple[str, str, str]]:
+def _list_key_figures(found: Improvement) -> list[tuple[str, str, str]]:
     first = found.runs[0].seconds
     counts = [
         ("as it is", time_text(first), "the first run"),
-        ("remedies tried", str(len(found.tried)), f"in {len(found.runs)} runs"),
+        ("remedies tried", str(len(found.tried)), f"in {noun_text(len(found.runs), 'run')}"),
         ("kept", str(len(found.kept)), ""),
     ]
     if found.proof is None:
@@ -45,20 +45,20 @@ def _key_figures(found: Improvement) -> list[tuple[str, str, str]]:
     return [*counts, ("times as fast", f"{found.proof.gain:.2f}", interval)]
 
 
-def _sections(found: Improvement) -> Iterator[Section]:
-    yield Section("answer", "What came of it", text=[printable(line) for line in found.describe()])
+def _make_sections(found: Improvement) -> Iterator[Section]:
+    yield Section("answer", "Result", text=[printable(line) for line in found.describe()])
     if found.kept:
         yield Section("script", "For the job script", text=[printable(line) for line in found.script()])
     if found.proofs:
-        yield Section("proofs", "Proofs", figures=[_times_drawn(found)], tables=[_proofs_table(found)])
-    yield Section("tried", "What was tried", tables=[_tried_table(found)])
+        yield Section("proofs", "Proofs", figures=[_draw_times(found)], tables=[_make_proofs_table(found)])
+    yield Section("tried", "Tried remedies", tables=[_make_tried_table(found)])
 
 
-def _times_drawn(found: Improvement) -> Figure:
-    """Return the time of each run, by what was tried in it."""
+def _draw_times(found: Improvement) -> Figure:
+    """Return the figure of the time of each run, by its remedies."""
     ways = list(dict.fromkeys(run.remedies for run in found.runs))
     traces = []
-    for place, way in enumerate(ways):
+    for symbol, way in enumerate(ways):
         runs = [(number, run) for number, run in enumerate(found.runs, 1) if run.remedies == way]
         done = [(number, run.seconds) for number, run in runs if run.seconds is not None]
         traces.append(
@@ -70,7 +70,7 @@ def _times_drawn(found: Improvement) -> Figure:
                 "y": [plain(" and ".join(way) or AS_IT_IS)] * len(done),
                 "text": [f"run {number}" for number, _ in done],
                 "hovertemplate": "%{text}: %{x:.4s}s<extra></extra>",
-                "marker": {"size": 10, "color": METHOD_COLOURS[1 if way else 3], "symbol": place},
+                "marker": {"size": 10, "color": METHOD_COLOURS[1 if way else 3], "symbol": symbol},
                 "showlegend": False,
             }
         )
@@ -80,45 +80,52 @@ def _times_drawn(found: Improvement) -> Figure:
         "xaxis": axis("time", tickformat="~s", ticksuffix="s", rangemode="tozero") | _GRID,
         "yaxis": axis("", autorange="reversed", type="category") | _GRID,
     }
-    return Figure("A point a run: seconds from MPI_Init to the end.", traces, layout)
+    return Figure("One point per run: seconds from MPI_Init to the end.", traces, layout)
 
 
-def _proofs_table(found: Improvement) -> Table:
+def _make_proofs_table(found: Improvement) -> Table:
     columns = [
         ("remedies", ""),
-        ("over", "Beside which runs"),
+        ("over", "Compared with these runs"),
         ("times as fast", "Geometric mean over the rounds"),
-        ("from", "Interval: all hold together in 95 % of cases"),
+        ("from", "Simultaneous 95 % interval of all rows"),
         ("to", ""),
-        ("rounds", "Runs of both sides, one beside the other"),
+        ("rounds", "Interleaved runs of both sides"),
         ("kept", ""),
     ]
     rows: list[list[Cell]] = []
-    for one in found.proofs:
-        names = [" and ".join(one.remedies), " and ".join(one.over) or AS_IT_IS]
-        gains: list[Cell] = [(gain, f"{gain:.2f}") for gain in (one.gain, one.low, one.high) if gain < 1e300]
+    for proof in found.proofs:
+        names = [" and ".join(proof.remedies), " and ".join(proof.over) or AS_IT_IS]
+        gains: list[Cell] = [
+            (gain, f"{gain:.2f}") for gain in (proof.gain, proof.low, proof.high) if gain < 1e300
+        ]
         gains += [(None, "–")] * (3 - len(gains))
-        last: list[Cell] = [(len(one.after), str(len(one.after))), _name("yes" if one.holds else "no")]
-        rows.append([*map(_name, names), *gains, *last])
-    return Table("Proved in runs that had no part in the choice.", columns, rows)
+        last: list[Cell] = [
+            (len(proof.after), str(len(proof.after))),
+            _make_name_cell("yes" if proof.holds else "no"),
+        ]
+        rows.append([*map(_make_name_cell, names), *gains, *last])
+    return Table("Tested in separate runs, which were not used for the selection.", columns, rows)
 
 
-def _tried_table(found: Improvement) -> Table:
-    columns = [
-        ("remedy", ""),
-        ("why", "What suggested it"),
-        ("time", "Of the one run of the choice"),
-        ("problem", ""),
-    ]
+def _make_tried_table(found: Improvement) -> Table:
+    columns = [("remedy", ""), ("why", "Reason"), ("time", "Of the run for the selection"), ("problem", "")]
     alone = {run.remedies[0]: run for run in reversed(found.runs) if len(run.remedies) == 1}
     rows: list[list[Cell]] = []
-    for one in found.tried:
-        run = alone.get(one.name)
+    for remedy in found.tried:
+        run = alone.get(remedy.name)
         seconds = run.seconds if run else None
-        told = run.problem if run else "not run"
-        rows.append([_name(one.name), _name(one.why), (seconds, time_text(seconds)), _name(told)])
-    return Table("Each was run once, between two runs as it is.", columns, rows)
+        problem = run.problem if run else "not run"
+        rows.append(
+            [
+                _make_name_cell(remedy.name),
+                _make_name_cell(remedy.why),
+                (seconds, time_text(seconds)),
+                _make_name_cell(problem),
+            ]
+        )
+    return Table("Each was run once, between two unchanged runs.", columns, rows)
 
 
-def _name(text: str) -> Cell:
+def _make_name_cell(text: str) -> Cell:
     return text, printable(text)

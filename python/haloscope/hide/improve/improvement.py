@@ -1,4 +1,5 @@
-"""Trials of remedies in real runs: what seems to help in one run each is then proved in runs of its own."""
+"""Trials of remedies in real runs: candidates that seem faster in one run are then tested in separate"
+" runs."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ import numpy as np
 
 from haloscope.base.errors import LaunchError
 from haloscope.base.preloading import Choice, Target, find_target
-from haloscope.base.units import percent_text, time_text
-from haloscope.hide.improve.remedy import Remedy, remedies
+from haloscope.base.units import noun_text, percent_text, time_text
+from haloscope.hide.improve.remedy import Remedy, list_remedies
 from haloscope.hide.improve.trial_runs import Runner, TrialRun
 from haloscope.profile import Profile
 
@@ -24,8 +25,8 @@ __all__ = ["AS_IT_IS", "Improvement", "Proof", "TrialPlan", "improve"]
 AS_IT_IS = "as it is"
 
 _LEVEL = 0.05
-_LEAST_GAIN = 0.03  # of the time: less is not worth a line of a job script
-_SEEMS = 0.95  # of the time without it
+_LEAST_GAIN = 0.03  # smallest gain of a remedy that is kept, as a share of the time
+_SEEMS = 0.95  # largest ratio of times with and without a remedy for which it seems faster
 _MOST_PROMISING = 2
 _LEAST_ROUNDS, _MOST_ROUNDS = 3, 5
 
@@ -34,7 +35,7 @@ Step = Callable[[str], None]
 
 @dataclass(frozen=True)
 class TrialPlan:
-    """How many runs in all, and the seed of their order."""
+    """Total number of runs, and the seed of their order."""
 
     runs: int = 20
     seed: int = 0
@@ -42,9 +43,10 @@ class TrialPlan:
 
 @dataclass(frozen=True)
 class Proof:
-    """Gains (time before / after) of remedies over others, in rounds of runs that stood side by side.
+    """The gain (time before / time after) of remedies over others, in interleaved rounds of runs.
 
-    `gain` is their geometric mean, `low` and `high` its interval, corrected for the number of proofs.
+    `gain` is the geometric mean over rounds, `low` and `high` its 95 % interval, corrected for the number of
+    proofs.
     """
 
     remedies: tuple[str, ...]
@@ -57,18 +59,18 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether it is faster for certain, and by enough."""
+        """Whether the gain is significant and at least 3 %."""
         return self.low > 1 and self.gain >= 1 + _LEAST_GAIN
 
     def figures(self) -> dict[str, Any]:
-        """Return it as JSON has it; a bound that is not known is None."""
+        """Return the proof as an object for JSON; an unknown bound is None."""
         bound = self.high if np.isfinite(self.high) else None
         return vars(self) | {"high": bound, "holds": self.holds}
 
 
 @dataclass(frozen=True)
 class Improvement:
-    """What was tried, what came of it, and what stays: `kept`."""
+    """The tried remedies, the results of all runs, and the remedies that are kept."""
 
     command: tuple[str, ...]
     tried: tuple[Remedy, ...]
@@ -78,59 +80,70 @@ class Improvement:
 
     @property
     def proof(self) -> Proof | None:
-        """That of all that is kept, over the run as it was."""
+        """The proof of all kept remedies over the unchanged command."""
         names = tuple(remedy.name for remedy in self.kept)
-        return next((one for one in self.proofs if one.remedies == names and not one.over), None)
+        return next((proof for proof in self.proofs if proof.remedies == names and not proof.over), None)
 
     def figures(self) -> dict[str, Any]:
-        """Return all of it as JSON has it."""
+        """Return the improvement as an object for JSON."""
         return {
             "command": list(self.command),
-            "tried": [{"remedy": one.name, "why": one.why, "script": one.script()} for one in self.tried],
+            "tried": [{"remedy": item.name, "why": item.why, "script": item.script()} for item in self.tried],
             "runs": [
-                {"remedies": one.remedies, "time": one.seconds, "problem": one.problem} for one in self.runs
+                {"remedies": item.remedies, "time": item.seconds, "problem": item.problem}
+                for item in self.runs
             ],
-            "proofs": [one.figures() for one in self.proofs],
-            "kept": [one.name for one in self.kept],
+            "proofs": [item.figures() for item in self.proofs],
+            "kept": [item.name for item in self.kept],
             "script": self.script(),
         }
 
     def script(self) -> list[str]:
-        """Return what to put into a job script."""
+        """Return the lines for a job script."""
         return [line for remedy in self.kept for line in remedy.script()]
 
     def problems(self) -> list[str]:
-        """Return a line for each remedy, or none, with which the program did not come to its end."""
+        """Return one line per combination of remedies with which the program failed."""
         failed = {run.remedies: run.problem for run in self.runs if run.seconds is None}
         return [f"dropped: {' and '.join(names) or AS_IT_IS}: {problem}" for names, problem in failed.items()]
 
     def describe(self) -> list[str]:
-        """Return what people want to know, in lines."""
-        why = {one.name: one.why for one in self.tried}
-        lines = [f"{len(self.runs)} runs, {len(self.tried)} remedies tried"]
+        """Return the result as lines."""
+        why = {proof.name: proof.why for proof in self.tried}
+        tried = noun_text(len(self.tried), "remedy", "remedies")
+        lines = [f"{noun_text(len(self.runs), 'run')}, {tried} tried"]
         lines += self.problems()
-        for one in self.proofs:
-            over = f" over {' and '.join(one.over)}" if one.over else ""
-            verdict = "kept" if one.holds else "not kept"
+        for proof in self.proofs:
+            over = f" over {' and '.join(proof.over)}" if proof.over else ""
+            verdict = "kept" if proof.holds else "not kept"
             lines.append(
-                f"{verdict}: {' and '.join(one.remedies)} ({why[one.remedies[-1]]}){over}: "
-                f"{one.gain:.2f} times as fast ({one.low:.2f} to {one.high:.2f} in {len(one.after)} rounds)"
+                f"{verdict}: {' and '.join(proof.remedies)} ({why[proof.remedies[-1]]}){over}: "
+                f"{proof.gain:.2f} times as fast ({proof.low:.2f} to {proof.high:.2f} in"
+                f" {noun_text(len(proof.after), 'round')})"
             )
         if self.proof is None:
-            return [*lines, "nothing is proposed: no remedy was faster for certain"]
+            return [*lines, "nothing is proposed: no remedy was significantly faster"]
         before, after = float(np.median(self.proof.before)), float(np.median(self.proof.after))
         saved = percent_text(before - after, before)
-        return [*lines, f"{time_text(before)} became {time_text(after)}: {saved} less"]
+        return [*lines, f"{time_text(before)} before, {time_text(after)} after: {saved} less"]
 
 
 def improve(
     command: Sequence[str], *, plan: TrialPlan = TrialPlan(), progress: Step | None = None
 ) -> Improvement:
-    """Profile a launch command, try what may make it faster, and return what does for certain.
+    """Profile a launch command, try remedies, and return those that make it significantly faster.
 
-    At most `plan.runs` runs. Each remedy is tried once; the two that seem best are proved in fresh runs
-    beside the command as it was, one after the other in random order, and together. What ends a run, or takes
-    five times as long, is dropped and told. Raises `LaunchError` if the command itself fails.
+    Each remedy is tried once. The two that seem best are then tested in new runs, alone and together,
+    interleaved with the unchanged command in random order. A remedy whose run fails, or takes five times as
+    long, is dropped and reported.
+
+    Args:
+        command: The launch command, as a list of words.
+        plan: Number of runs and seed of their order.
+        progress: Called with the name of each trial when it begins.
+
+    Raises:
+        LaunchError: The unchanged command fails.
 
         print("\\n".join(haloscope.improve(["mpiexec", "-n", "8", "./app"]).script()))
     """
@@ -145,20 +158,20 @@ def improve(
             raise LaunchError(f"{' '.join(command)}: {first.problem}")
         with Profile(runner.profile) as profile:
             found = _choose_remedies(profile, target, plan)
-        promising = _promising(runner, found, step)
-        proofs = _proved(runner, promising, plan, step)
+        promising = _find_promising(runner, found, step)
+        proofs = _prove(runner, promising, plan, step)
     return Improvement(
         tuple(command), tuple(found), tuple(runner.runs), tuple(proofs), _select_proven(promising, proofs)
     )
 
 
 def _choose_remedies(profile: Profile, target: Target, plan: TrialPlan) -> list[Remedy]:
-    """Return as many remedies as leave half of the runs for proofs."""
-    return remedies(profile, target.launch, target.mpi.abi, os.environ)[: max(1, plan.runs // 2 - 2)]
+    """Return the first remedies, so that half of the runs remain for proofs."""
+    return list_remedies(profile, target.launch, target.mpi.abi, os.environ)[: max(1, plan.runs // 2 - 2)]
 
 
-def _promising(runner: Runner, found: Sequence[Remedy], step: Step) -> list[Remedy]:
-    """Try each once, between two runs as it was; return those that seem to help, the best first."""
+def _find_promising(runner: Runner, found: Sequence[Remedy], step: Step) -> list[Remedy]:
+    """Try each remedy once, between two unchanged runs; return those that seem faster, the best first."""
     times: dict[str, float] = {}
     for remedy in found:
         step(remedy.name)
@@ -167,12 +180,12 @@ def _promising(runner: Runner, found: Sequence[Remedy], step: Step) -> list[Reme
             times[remedy.name] = run.seconds
     step(AS_IT_IS)
     own = [run.seconds for run in [*runner.runs[:1], runner()] if run.seconds is not None]
-    seeming = [one for one in found if times.get(one.name, np.inf) < _SEEMS * min(own)]
-    return sorted(seeming, key=lambda one: times[one.name])[:_MOST_PROMISING]
+    seeming = [remedy for remedy in found if times.get(remedy.name, np.inf) < _SEEMS * min(own)]
+    return sorted(seeming, key=lambda remedy: times[remedy.name])[:_MOST_PROMISING]
 
 
-def _proved(runner: Runner, promising: Sequence[Remedy], plan: TrialPlan, step: Step) -> list[Proof]:
-    """Run as it was, with the best, and with both, in turn; each round in random order."""
+def _prove(runner: Runner, promising: Sequence[Remedy], plan: TrialPlan, step: Step) -> list[Proof]:
+    """Run the unchanged command, the best remedy and both in rounds, each in random order."""
     if not promising:
         return []
     ways: list[tuple[Remedy, ...]] = [(), *(tuple(promising[: count + 1]) for count in range(len(promising)))]
@@ -180,33 +193,35 @@ def _proved(runner: Runner, promising: Sequence[Remedy], plan: TrialPlan, step: 
     if left < _LEAST_ROUNDS * len(ways):
         ways = ways[:2]
     rounds = min(_MOST_ROUNDS, left // len(ways))
-    lot = random.Random(plan.seed)
-    times: dict[tuple[str, ...], list[float]] = {_names(way): [] for way in ways}
+    random_order = random.Random(plan.seed)
+    times: dict[tuple[str, ...], list[float]] = {_remedy_names(way): [] for way in ways}
     for _ in range(rounds):
-        for way in lot.sample(ways, len(ways)):
-            step(" and ".join(_names(way)) or AS_IT_IS)
+        for way in random_order.sample(ways, len(ways)):
+            step(" and ".join(_remedy_names(way)) or AS_IT_IS)
             seconds = runner(*way).seconds
-            times[_names(way)].append(np.nan if seconds is None else seconds)
-    # What did not always come to its end is no remedy, however quick it was when it did.
-    whole = [way for way in ways if not way or np.isfinite(times[_names(way)]).all()]
-    pairs = [(one, other) for place, one in enumerate(whole) for other in whole[:place]]
-    proofs = [_proof(_names(one), _names(other), times, len(pairs)) for one, other in pairs]
+            times[_remedy_names(way)].append(np.nan if seconds is None else seconds)
+    # A combination that failed in any round is no remedy, however fast its other runs were.
+    whole = [way for way in ways if not way or np.isfinite(times[_remedy_names(way)]).all()]
+    pairs = [(way, other) for index, way in enumerate(whole) for other in whole[:index]]
+    proofs = [
+        _make_proof(_remedy_names(way), _remedy_names(other), times, len(pairs)) for way, other in pairs
+    ]
     # One round has no interval.
-    return _consistent([proof for proof in proofs if len(proof.after) > 1])
+    return _drop_useless([proof for proof in proofs if len(proof.after) > 1])
 
 
 def _select_proven(promising: Sequence[Remedy], proofs: Sequence[Proof]) -> tuple[Remedy, ...]:
-    """Return the most remedies that are faster for certain than the run as it was."""
-    holding = [one.remedies for one in proofs if one.holds and not one.over]
+    """Return the largest set of remedies that is significantly faster than the unchanged command."""
+    holding = [item.remedies for item in proofs if item.holds and not item.over]
     names = max(holding, key=len, default=())
-    return tuple(one for one in promising if one.name in names)
+    return tuple(item for item in promising if item.name in names)
 
 
-def _names(way: Sequence[Remedy]) -> tuple[str, ...]:
-    return tuple(one.name for one in way)
+def _remedy_names(way: Sequence[Remedy]) -> tuple[str, ...]:
+    return tuple(remedy.name for remedy in way)
 
 
-def _proof(
+def _make_proof(
     names: tuple[str, ...], over: tuple[str, ...], times: dict[tuple[str, ...], list[float]], proofs: int
 ) -> Proof:
     from haloscope.predict.tune import gain_interval
@@ -221,7 +236,7 @@ def _proof(
     return Proof(names, rest, tuple(before.tolist()), tuple(after.tolist()), gain, low, high)
 
 
-def _consistent(proofs: Sequence[Proof]) -> list[Proof]:
-    """Return proofs without those of several remedies of which one adds nothing to the others."""
-    useless = {one.remedies for one in proofs if one.over and not one.holds}
-    return [one for one in proofs if one.remedies not in useless or one.over]
+def _drop_useless(proofs: Sequence[Proof]) -> list[Proof]:
+    """Return the proofs without combinations in which one remedy adds no significant gain."""
+    useless = {proof.remedies for proof in proofs if proof.over and not proof.holds}
+    return [proof for proof in proofs if proof.remedies not in useless or proof.over]

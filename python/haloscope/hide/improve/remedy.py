@@ -1,4 +1,4 @@
-"""What could make a run faster without a change of the program, from its launch and its profile."""
+"""Candidate remedies of a run, from its launch command and its profile, without a change of the program."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import polars as pl
 from haloscope.base.errors import HaloscopeError
 from haloscope.base.launch import LaunchCommand
 from haloscope.base.objects import Abi
-from haloscope.base.units import bytes_text, percent_text
+from haloscope.base.units import bytes_text, noun_text, percent_text
 
 if TYPE_CHECKING:
     from haloscope.profile import Profile
 
-__all__ = ["PROFILE", "Remedy", "remedies"]
+__all__ = ["PROFILE", "Remedy", "list_remedies"]
 
-# Stands in `Remedy.around` for a profile of the run as it was, which who runs it has.
+# Placeholder in `Remedy.around` for the profile of the unchanged run.
 PROFILE = "F.halo"
 
-# Settings that may cost time; what selects networks and hosts is not among them.
+# Settings that may cost time. Settings that select networks and hosts are not included.
 _SETTING = re.compile(
     r"((OMPI|PRTE)_MCA_|)"
     r"(coll_\w+|btl_\w+_(eager_limit|rndv_eager_limit|max_send_size|flags|free_list_\w+)|pml_\w+|osc\w*|"
@@ -34,15 +34,18 @@ _SETTING = re.compile(
 )
 _ENVIRONMENT = re.compile(r"(OMPI|PRTE)_MCA_|MPIR_CVAR_|UCX_|I_MPI_")
 _BINDING = ("bind-to", "map-by", "rank-by", "cpu-list", "cpu-set")
-_SMALLEST, _LARGEST = 2048, 65536  # bytes: between these an eager limit may matter
-_LARGE = 32768  # bytes: what the shm library carries
+_SMALLEST, _LARGEST = 2048, 65536  # bytes: range of sizes for which an eager limit may matter
+_LARGE = 32768  # bytes: smallest message that the shm library copies
 _LEAST_SEND = 32768  # bytes: the smallest default of max_send_size
-_SHARE = 0.1  # of the time or of the bytes: what is less is no reason
+_SHARE = 0.1  # smallest share of the time or of the bytes that is a reason for a remedy
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change of a launch: variables that are set or (None) unset, words of it that go, verbs before it."""
+    """A change of a launch command.
+
+    `variables` are set, or unset (None). The words `without` are removed. The verb `around` is put in front.
+    """
 
     name: str
     why: str
@@ -50,8 +53,8 @@ class Remedy:
     without: tuple[str, ...] = ()
     around: tuple[str, ...] = ()
 
-    def applied(self, command: Sequence[str]) -> list[str]:
-        """Return the launch command without the words that go; verbs are put before it by who runs it."""
+    def apply(self, command: Sequence[str]) -> list[str]:
+        """Return the launch command without the removed words. The caller puts verbs in front."""
         words = list(command)
         size = len(self.without)
         for at in range(len(words) - size + 1 if size else 0):
@@ -60,7 +63,7 @@ class Remedy:
         return words
 
     def script(self) -> list[str]:
-        """Return lines of a job script, of which the launch command itself is none."""
+        """Return lines for a job script, without the launch command itself."""
         lines = [
             f"unset {name}" if value is None else f"export {name}={shlex.quote(value)}"
             for name, value in self.variables.items()
@@ -68,23 +71,27 @@ class Remedy:
         lines += [f"# without {' '.join(self.without)}"] if self.without else []
         if not self.around:
             return lines
-        whence = f" ({PROFILE}: by haloscope run -o {PROFILE})" if PROFILE in self.around else ""
-        return [*lines, f"# before the launch command: haloscope {' '.join(self.around)}{whence}"]
+        note = f" ({PROFILE}: write it with haloscope run -o {PROFILE})" if PROFILE in self.around else ""
+        return [*lines, f"# before the launch command: haloscope {' '.join(self.around)}{note}"]
 
 
-def remedies(
+def list_remedies(
     profile: Profile, launch: LaunchCommand, abi: Abi, environment: Mapping[str, str]
 ) -> list[Remedy]:
-    """Return what to try: what the launch has been given first, then what the profile suggests."""
-    found = [*_drop_settings(launch, environment), *_crowded(profile, abi, environment)]
-    waits = _share_of_messages(profile)
+    """Return the candidates: settings of the launch first, then suggestions from the profile."""
+    found = [*_drop_settings(launch, environment), *_relieve_crowded_nodes(profile, abi, environment)]
+    waits = _message_share(profile)
     if waits >= _SHARE:
-        found += [*_eager(profile, abi, environment), *_shm_library(profile), *_placement(profile)]
+        found += [
+            *_raise_eager_limit(profile, abi, environment),
+            *_use_shm_library(profile),
+            *_use_placement(profile),
+        ]
     return found
 
 
 def _drop_settings(launch: LaunchCommand, environment: Mapping[str, str]) -> Iterator[Remedy]:
-    """Yield the run without each of the settings that somebody has given it."""
+    """Yield one remedy per setting of the environment or launch command: the run without it."""
     for name in sorted(environment):
         if _ENVIRONMENT.match(name) and _SETTING.fullmatch(name):
             text = f"{name}={environment[name]}"
@@ -96,37 +103,35 @@ def _drop_settings(launch: LaunchCommand, environment: Mapping[str, str]) -> Ite
             continue
         two = words[at : at + 3]
         if option in ("mca", "genv", "env") and len(two) == 3 and _SETTING.fullmatch(two[1]):
-            yield Remedy(f"without {' '.join(two)}", "the launch sets it", without=two)
+            yield Remedy(f"without {' '.join(two)}", "the launch command sets it", without=two)
         elif option in _BINDING and len(two) > 1:
-            yield Remedy(
-                f"without {' '.join(two[:2])}", "the launch says where ranks may run", without=two[:2]
-            )
+            yield Remedy(f"without {' '.join(two[:2])}", "the launch command binds ranks", without=two[:2])
 
 
-def _crowded(profile: Profile, abi: Abi, environment: Mapping[str, str]) -> Iterator[Remedy]:
-    """Yield what lets ranks make room for each other, where a node has fewer cores than ranks."""
+def _relieve_crowded_nodes(profile: Profile, abi: Abi, environment: Mapping[str, str]) -> Iterator[Remedy]:
+    """Yield settings for nodes with more ranks than cores."""
     ranks = profile.frame("processes", ["host"])["host"].value_counts()["count"].max()
     cores = len(os.sched_getaffinity(0))
     if not isinstance(ranks, int) or ranks <= cores:
         return
-    why = f"{ranks} ranks share {cores} cores"
+    why = f"{noun_text(ranks, 'rank')} share {noun_text(cores, 'core')}"
     if abi == "openmpi":
         yielding = {"OMPI_MCA_mpi_yield_when_idle": "1"}
-        yield Remedy("idle ranks yield", why, _unset(yielding, environment))
+        yield Remedy("idle ranks yield", why, _select_different(yielding, environment))
         free = {"OMPI_MCA_hwloc_base_binding_policy": "none", "PRTE_MCA_hwloc_default_binding_policy": "none"}
-        yield Remedy("ranks are bound to no core", why, _unset(free, environment))
+        yield Remedy("ranks are bound to no core", why, _select_different(free, environment))
     else:
         throttle = "MPIR_CVAR_CH4_PROGRESS_THROTTLE"
         slower = {throttle: "1", f"{throttle}_NO_PROGRESS_COUNT": "64"}
-        yield Remedy("idle ranks poll less", why, _unset(slower, environment))
+        yield Remedy("idle ranks poll less", why, _select_different(slower, environment))
 
 
-def _unset(wanted: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str | None]:
+def _select_different(wanted: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str | None]:
     return {name: value for name, value in wanted.items() if environment.get(name) != value}
 
 
-def _share_of_messages(profile: Profile) -> float:
-    """Return which part of the ranks' time is spent in point-to-point calls."""
+def _message_share(profile: Profile) -> float:
+    """Return the share of the ranks' time in point-to-point calls."""
     rows = profile.table("regions")
     if not len(rows):
         return 0.0
@@ -134,15 +139,15 @@ def _share_of_messages(profile: Profile) -> float:
     return float(whole["p2p_time_mean"] or 0) / max(float(whole["time_mean"] or 0), 1e-9)
 
 
-def _sizes(profile: Profile) -> pl.DataFrame:
+def _read_sizes(profile: Profile) -> pl.DataFrame:
     rows = profile.table("sizes")
     whole = rows["region"][0] if len(rows) else None
     return rows.filter((pl.col("region") == whole) & (pl.col("kind") == "p2p"))
 
 
-def _eager(profile: Profile, abi: Abi, environment: Mapping[str, str]) -> Iterator[Remedy]:
-    """Yield a limit above the sizes that most messages have which a limit of today may stop."""
-    rows = _sizes(profile)
+def _raise_eager_limit(profile: Profile, abi: Abi, environment: Mapping[str, str]) -> Iterator[Remedy]:
+    """Yield a larger eager limit, if many messages have sizes that present limits may affect."""
+    rows = _read_sizes(profile)
     between = rows.filter(pl.col("bytes").is_between(_SMALLEST, _LARGEST))
     count, every = int(between["messages"].sum()), int(rows["messages"].sum())
     if not every or count < _SHARE * every:
@@ -151,35 +156,35 @@ def _eager(profile: Profile, abi: Abi, environment: Mapping[str, str]) -> Iterat
     limit = 1 << most.bit_length()
     why = f"{percent_text(count, every)} of the messages have {bytes_text(_SMALLEST)} to {bytes_text(most)}"
     if abi == "openmpi":
-        # What is sent at once has to fit into a send.
+        # An eager message has to fit into one send.
         kinds = ("eager_limit", "max_send_size") if limit > _LEAST_SEND else ("eager_limit",)
         names = [f"OMPI_MCA_btl_{link}_{kind}" for link in ("vader", "sm", "tcp") for kind in kinds]
     else:
         names = ["UCX_RNDV_THRESH", "MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD"]
     wanted = dict.fromkeys(names, str(limit))
-    yield Remedy(f"messages up to {limit} bytes go without asking", why, _unset(wanted, environment))
+    yield Remedy(f"eager limit of {limit} bytes", why, _select_different(wanted, environment))
 
 
-def _shm_library(profile: Profile) -> Iterator[Remedy]:
-    rows = _sizes(profile)
+def _use_shm_library(profile: Profile) -> Iterator[Remedy]:
+    rows = _read_sizes(profile)
     volume = int((rows["bytes"] * rows["messages"]).sum())
     large = rows.filter(pl.col("bytes") >= _LARGE)
-    carried = int((large["bytes"] * large["messages"]).sum())
-    if volume and carried >= _SHARE * volume:
-        why = f"{percent_text(carried, volume)} of the bytes are in large messages"
+    copied = int((large["bytes"] * large["messages"]).sum())
+    if volume and copied >= _SHARE * volume:
+        why = f"{percent_text(copied, volume)} of the bytes are in large messages"
         yield Remedy("the shm library", why, around=("shm", "--share-heap", "--quiet", "--"))
 
 
-def _placement(profile: Profile) -> Iterator[Remedy]:
+def _use_placement(profile: Profile) -> Iterator[Remedy]:
     from haloscope.predict.placement import propose
 
     if len(profile.hosts.names) < 2:
         return
     try:
         proposal = propose(profile.path)
-    except HaloscopeError:  # no Scotch, or ranks that are missing: other remedies are left
+    except HaloscopeError:  # no Scotch, or missing ranks: other remedies remain
         return
     if proposal.is_worth_it:
         spared = percent_text(proposal.bytes_before - proposal.bytes_after, proposal.bytes_before)
         why = f"{spared} fewer bytes between nodes"
-        yield Remedy("another placement", why, around=("place", PROFILE, "--"))
+        yield Remedy("placement of ranks", why, around=("place", PROFILE, "--"))

@@ -1,4 +1,4 @@
-"""A program run once more, with remedies: how long it took, or why it did not come to its end."""
+"""Runs of a program with remedies: their time, or the reason of their failure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import numpy as np
 from haloscope.base.errors import LaunchError
 from haloscope.base.files import last_line
 from haloscope.base.tools import environment_tool, find_tool
+from haloscope.base.units import duration_text
 from haloscope.hide.improve.remedy import PROFILE, Remedy
 from haloscope.profile import Profile
 
 __all__ = ["Runner", "TrialRun"]
 
-# A run that takes so many times longer than the first one is no remedy, and may hang.
+# A run that takes this multiple of the first one is ended, as it may hang.
 _PATIENCE = 5.0
 _LEAST_PATIENCE = 60.0
 _GRACE = 10.0
@@ -26,7 +27,7 @@ _GRACE = 10.0
 
 @dataclass(frozen=True)
 class TrialRun:
-    """One run: `remedies` are names; `seconds` from MPI_Init to MPI_Finalize, or None and what went wrong."""
+    """One run: names of its remedies, and seconds from MPI_Init to MPI_Finalize, or None and the problem."""
 
     remedies: tuple[str, ...]
     seconds: float | None
@@ -34,7 +35,7 @@ class TrialRun:
 
 
 class Runner:
-    """Runs a launch command, watched, so that its time is that of the program and not of its launcher."""
+    """Runs a launch command with a profile, so that the time excludes the launcher."""
 
     def __init__(self, command: Sequence[str], directory: Path) -> None:
         self.command = list(command)
@@ -48,7 +49,7 @@ class Runner:
         return self._directory / "run-1.halo"
 
     def __call__(self, *remedies: Remedy) -> TrialRun:
-        """Run it once. What the program prints goes to a file in the directory."""
+        """Run the command once. The output of the program goes to a file in the directory."""
         number = len(self.runs) + 1
         profile = self._directory / f"run-{number}.halo"
         run = self._run(remedies, profile, self._directory / f"run-{number}.log")
@@ -63,29 +64,31 @@ class Runner:
         names = tuple(remedy.name for remedy in remedies)
         command, environment = self.command, dict(os.environ)
         for remedy in remedies:
-            command = remedy.applied(command)
+            command = remedy.apply(command)
             for name, value in remedy.variables.items():
                 environment.pop(name, None)
                 if value is not None:
                     environment[name] = value
-        watched = [_haloscope(), "run", "--quiet", "-o", str(profile), "--", *command]
+        profiled = [_find_haloscope(), "run", "--quiet", "-o", str(profile), "--", *command]
         for remedy in remedies:
             if remedy.around:
                 around = [str(self.profile) if word == PROFILE else word for word in remedy.around]
-                watched = [_haloscope(), *around, *watched]
+                profiled = [_find_haloscope(), *around, *profiled]
         try:
-            status = _ended(watched, environment, log, self._limit)
+            status = _run_command(profiled, environment, log, self._limit)
         except subprocess.TimeoutExpired:
-            return TrialRun(names, None, f"was ended after {self._limit:.0f} s")
+            return TrialRun(names, None, f"ended after {duration_text(self._limit)}")
         if status or not profile.exists():
-            return TrialRun(names, None, f"status {status}: {last_line(log) or 'nothing was said'}")
-        seconds = _duration(profile)
-        # A ratio of what is no time would be no number.
-        return TrialRun(names, seconds, "" if seconds else "its profile does not say how long it took")
+            return TrialRun(names, None, f"status {status}: {last_line(log) or 'no output'}")
+        seconds = _read_duration(profile)
+        # Ratios need a positive time.
+        return TrialRun(names, seconds, "" if seconds else "its profile has no duration")
 
 
-def _ended(command: Sequence[str], environment: Mapping[str, str], log: Path, limit: float | None) -> int:
-    """Return the status of a command. What we end is asked first, so that it leaves no ranks behind."""
+def _run_command(
+    command: Sequence[str], environment: Mapping[str, str], log: Path, limit: float | None
+) -> int:
+    """Return the status of a command. On a timeout it gets SIGTERM first, so that it can end its ranks."""
     with (
         log.open("wb") as out,
         subprocess.Popen(
@@ -103,16 +106,16 @@ def _ended(command: Sequence[str], environment: Mapping[str, str], log: Path, li
             raise
 
 
-def _duration(profile: Path) -> float | None:
-    """Return the seconds of a run, None if they are not known."""
+def _read_duration(profile: Path) -> float | None:
+    """Return the seconds of a run, None if unknown."""
 
     with Profile(profile) as opened:
-        told = opened.info.get("duration")
-    return float(told) if isinstance(told, int | float) and 0 < told < np.inf else None
+        seconds = opened.info.get("duration")
+    return float(seconds) if isinstance(seconds, int | float) and 0 < seconds < np.inf else None
 
 
-def _haloscope() -> str:
+def _find_haloscope() -> str:
     found = environment_tool("haloscope") or find_tool("haloscope")
     if found is None:
-        raise LaunchError("the command haloscope is not on PATH; runs are started by it")
+        raise LaunchError("the command haloscope is not on PATH; it is needed to start runs")
     return str(found)
