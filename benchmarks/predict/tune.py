@@ -31,7 +31,7 @@ from haloscope.predict.tune import (
     gain_interval,
     measure_all,
     measure_both,
-    settings,
+    make_settings,
     write_rules,
 )
 
@@ -64,7 +64,7 @@ def measured_once_more(bench: Bench, made: Tuning, file: Path) -> dict[Point, Tr
         return {}
     touched = sorted({point.collective for point in made.tuned})
     points = [point for point in made.chosen if point.collective in touched]
-    environment = settings(bench.form, file, touched)
+    environment = make_settings(bench.form, file, touched)
     return measure_both(bench, points, environment, METHOD, ROUNDS, lambda what: None)
 
 

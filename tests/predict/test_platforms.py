@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from haloscope.base.errors import MachineError, UsageError
-from haloscope.predict.simulate import Change, host_names, load_platform, platforms
+from haloscope.predict.simulate import Change, load_platform, name_hosts, platforms
 from haloscope.predict.simulate.collectives import lower_collective
-from haloscope.predict.simulate.description import capacity, platform_xml
+from haloscope.predict.simulate.description import count_capacity, make_platform_xml
 from haloscope.predict.simulate.rank_grids import RankGrid, detect
 
 LINKS = "bandwidth: 10 GB/s\nlatency: 1 us\n"
@@ -25,8 +25,8 @@ def written(directory: Path, text: str) -> Path:
 @pytest.mark.parametrize("name", ["fat-tree", "torus", "dragonfly"])
 def test_shipped_networks_hold_any_number(name: str, ranks: int) -> None:
     platform = load_platform(name)
-    assert ranks <= capacity(platform, ranks) <= 8 * ranks + 16
-    assert len(host_names(platform, ranks)) == ranks
+    assert ranks <= count_capacity(platform, ranks) <= 8 * ranks + 16
+    assert len(name_hosts(platform, ranks)) == ranks
 
 
 def test_all_shipped_platforms_are_read() -> None:
@@ -37,12 +37,12 @@ def test_all_shipped_platforms_are_read() -> None:
 def test_factors_change_links_only(tmp_path: Path) -> None:
     text = "topology: torus\ndimensions: [2, 3]\nloopback_latency: 1 us\ncores: 2\n" + LINKS
     platform = load_platform(written(tmp_path, text))
-    assert capacity(platform, 1) == 12
-    assert host_names(platform, 5) == ["n-0", "n-0", "n-1", "n-1", "n-2"]
-    xml = platform_xml(platform, 12, Change(2, 0.5))
+    assert count_capacity(platform, 1) == 12
+    assert name_hosts(platform, 5) == ["n-0", "n-0", "n-1", "n-1", "n-2"]
+    xml = make_platform_xml(platform, 12, Change(2, 0.5))
     assert 'bw="5000000000Bps" lat="2e-06s"' in xml
     assert 'topo_parameters="2,3"' in xml
-    assert 'lat="0s"' in platform_xml(platform, 12, Change.ideal())
+    assert 'lat="0s"' in make_platform_xml(platform, 12, Change.ideal())
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_one_line_for_a_bad_platform(tmp_path: Path, text: str, said: str) -> No
 def test_too_many_ranks(tmp_path: Path) -> None:
     platform = load_platform(written(tmp_path, "topology: torus\ndimensions: [4]\n" + LINKS))
     with pytest.raises(UsageError, match="room for 4 ranks, not 5"):
-        host_names(platform, 5)
+        name_hosts(platform, 5)
 
 
 def test_a_machine_model_is_a_platform(tmp_path: Path) -> None:
     text = "name: m\nlevels: [{name: node, cores: 4, latency: 1 us, bandwidth: 8 GB/s}]\n"
     platform = load_platform(written(tmp_path, text))
-    xml = platform_xml(platform, 4, Change())
-    assert capacity(platform, 4) == 4
+    xml = make_platform_xml(platform, 4, Change())
+    assert count_capacity(platform, 4) == 4
     assert xml.count("<host ") == 4
     assert 'bandwidth="8000000000Bps" latency="1e-06s"' in xml
 

@@ -20,10 +20,10 @@ from haloscope.predict.tune import (
     Point,
     Trial,
     Tuning,
+    estimate_program_gain,
     gain_interval,
-    program_gain,
-    summary,
-    table,
+    make_table,
+    summarise_gains,
     write_rules,
 )
 from support.command import Command
@@ -105,7 +105,7 @@ def test_gains_have_intervals(tmp_path: Path) -> None:
     assert gain_interval(trial(1.25).gains[:1])[1:] == (0.0, math.inf)
     # Of several points it is the geometric mean.
     made, _ = tuned(tmp_path, dict.fromkeys(POINTS, CHAIN), dict(zip(POINTS, (1.5, 1.5, 2.25), strict=True)))
-    said = re.findall(r"gain: ([\d.]+) \(([\d.]+) to ([\d.]+)\)", summary(made))
+    said = re.findall(r"gain: ([\d.]+) \(([\d.]+) to ([\d.]+)\)", summarise_gains(made))
     mean, least, most = map(float, said[0])
     assert mean == pytest.approx(1.5 ** (4 / 3), abs=1e-3)
     assert 1.5 < least < mean < most < 2.25
@@ -114,11 +114,11 @@ def test_gains_have_intervals(tmp_path: Path) -> None:
 def test_gain_of_a_program_is_weighted_by_its_calls(tmp_path: Path) -> None:
     made = Tuning(emulated_bench(tmp_path), Path(), chosen=dict.fromkeys(POINTS, CHAIN))
     made.trials = {POINTS[0]: trial(2.0, 0), POINTS[1]: trial(1.0, 0)}
-    gain = program_gain(made, Workload({POINTS[0]: 30, POINTS[1]: 10}, {}))
+    gain = estimate_program_gain(made, Workload({POINTS[0]: 30, POINTS[1]: 10}, {}))
     assert gain is not None
     assert gain == pytest.approx((40e-5, 15 / 40, 15 / 40, 15 / 40))
     made.trials = {}
-    assert program_gain(made, Workload({}, {})) is None
+    assert estimate_program_gain(made, Workload({}, {})) is None
 
 
 def test_what_holds_is_written_and_the_rest_dropped(tmp_path: Path) -> None:
@@ -133,11 +133,11 @@ def test_what_holds_is_written_and_the_rest_dropped(tmp_path: Path) -> None:
     ]
     # Dropped in the first pass; what is reported is measured once more without it.
     assert [OTHER in points for points in measured.passes] == [True, False]
-    rows = {row["bytes"]: row for row in table(made).filter(collective="bcast").to_dicts()}
+    rows = {row["bytes"]: row for row in make_table(made).filter(collective="bcast").to_dicts()}
     assert [rows[size]["verified"] for size in (512, 1024, 2048)] == [None, True, True]
     assert (rows[1024]["algorithm"], rows[1024]["default_algorithm"]) == ("way3 256 B", "own")
     assert rows[1024]["gain"] == pytest.approx(1.5)
-    assert "2 of 4 points" in summary(made)
+    assert "2 of 4 points" in summarise_gains(made)
     assert {path.name for path in tmp_path.iterdir()} == {"rules.conf", "libmpi.so"}
 
 

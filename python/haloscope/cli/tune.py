@@ -116,7 +116,7 @@ def tune(
     """
     from haloscope import explain
     from haloscope.predict.bench import CollectiveMethod as Method
-    from haloscope.predict.tune import ComparisonPlan, Gains, RuleChoice, table
+    from haloscope.predict.tune import ComparisonPlan, Gains, RuleChoice, make_table
     from haloscope.predict.tune import tune as tuned
 
     method = Method(warmup=warmup, iterations=iterations, time_limit=time_limit())
@@ -131,7 +131,7 @@ def tune(
             mapping=mapping,
             progress=progress,
         )
-    explain.render(table(made), form, "tune", sys.stdout)
+    explain.render(make_table(made), form, "tune", sys.stdout)
     gains = made.output.with_name(f"{made.output.stem}.gains.json")
     Gains.of(made).save(gains)
     _say_result(made, no_run)
@@ -139,20 +139,25 @@ def tune(
 
 
 def _say_result(made: Tuning, unverified: bool) -> None:
-    from haloscope.predict.tune import program_gain, program_text, summary, usage
+    from haloscope.predict.tune import (
+        describe_program_gain,
+        estimate_program_gain,
+        make_usage,
+        summarise_gains,
+    )
 
-    say(summary(made))
+    say(summarise_gains(made))
     if made.problems:
         more = len(made.problems) - 1
         rest = f" (and {more} more)" if more else ""
         say(f"left to the library: {made.problems[0]}{rest}")
     if made.work is not None:
-        say(program_text(program_gain(made, made.work), made.work))
+        say(describe_program_gain(estimate_program_gain(made, made.work), made.work))
     if not made.rules:
         say("no rule is worth it: no file is written, the library's own choice stands")
         return
     state = "not verified" if unverified else "each rule was seen to take effect"
     say(f"{made.output}: rules for {made.bench.library.name}, {state}; use them by one of:")
     collectives = sorted({point.collective for point in made.tuned})
-    for line in usage(made.bench.form, made.output, collectives):
+    for line in make_usage(made.bench.form, made.output, collectives):
         click.echo(f"  {line}", err=True)

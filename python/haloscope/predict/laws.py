@@ -144,7 +144,7 @@ class CollectiveLaws:
         expected = {way: self.estimate(way, ranks, size) for way in ways}
         ordered = sorted(ways, key=lambda way: expected[way].time)
         for way in ordered:
-            if expected[way].surely_below(own, margin):
+            if expected[way].is_significantly_below(own, margin):
                 return Decision(way, expected[way], own, ordered[0], expected[ordered[0]])
         return Decision(default, own, own, ordered[0], expected[ordered[0]])
 

@@ -1,4 +1,4 @@
-"""The page of a model: time against processes and against size, modelled, and measured beside it."""
+"""The page of a machine model: modelled and measured time by processes and by size."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from haloscope.predict.prediction import error_summary
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
 
-__all__ = ["figure", "measured_figures", "write_measured_page", "write_page"]
+__all__ = ["make_figure", "make_measured_figures", "write_measured_page", "write_page"]
 
-# Okabe and Ito's colours, which colour-blind people can tell apart; the dashes of a line stand for its bytes.
+# Okabe and Ito's colours for colour-blind readers. The dashes of a line encode its bytes.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _RED = "#c0392b"
@@ -25,23 +25,23 @@ _SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up")
 _MOST_FIGURES = 3
 
 
-def figure(rows: pl.DataFrame, machine: Machine) -> dict[str, Any]:
-    """Return what Plotly draws of the table `model` of one collective."""
+def make_figure(rows: pl.DataFrame, machine: Machine) -> dict[str, Any]:
+    """Return the Plotly figure of the table `model` of one collective."""
     sizes = rows["bytes"].unique(maintain_order=True).to_list()
     names = rows["algorithm"].unique(maintain_order=True).to_list()
     traces = [
-        _trace(part, names.index(name), sizes.index(size), len(sizes) > 1)
+        _make_trace(part, names.index(name), sizes.index(size), len(sizes) > 1)
         for (name, size), part in rows.group_by("algorithm", "bytes", maintain_order=True)
     ]
     layout = {
         "xaxis": {"title": {"text": "processes"}, "type": "log", "tickformat": "d"},
         "yaxis": {"title": {"text": "time"}, "type": "log", "tickformat": "~s", "ticksuffix": "s"},
-        **topology(machine, rows["ranks"].unique().sort().to_list()),
+        **mark_levels(machine, rows["ranks"].unique().sort().to_list()),
     }
     return {"data": traces, "layout": layout}
 
 
-def _trace(part: pl.DataFrame, colour: int, dash: int, many: bool) -> dict[str, Any]:
+def _make_trace(part: pl.DataFrame, colour: int, dash: int, many: bool) -> dict[str, Any]:
     name, size = part["algorithm"][0], part["bytes"][0]
     part = part.sort("ranks")
     return {
@@ -55,9 +55,9 @@ def _trace(part: pl.DataFrame, colour: int, dash: int, many: bool) -> dict[str, 
     }
 
 
-def topology(machine: Machine, ranks: Sequence[int]) -> dict[str, Any]:
-    """Return lines and labels where the next of these numbers of ranks needs one more level."""
-    # The line stands between the last number of ranks that has room in a level and the first that has none.
+def mark_levels(machine: Machine, ranks: Sequence[int]) -> dict[str, Any]:
+    """Return lines and labels at the numbers of ranks from which on a further level is used."""
+    # A line is between the last number of ranks that fits into a level and the next number.
     changes = [level for level in machine.changes(ranks[-1]) if level.cores >= ranks[0]]
     lines = [
         {
@@ -77,27 +77,27 @@ def topology(machine: Machine, ranks: Sequence[int]) -> dict[str, Any]:
 
 
 def escape_markup(name: str) -> str:
-    """Return a name as Plotly shows it: < and & would be markup."""
+    """Return a name for Plotly, with < and & escaped."""
     return printable(name).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def measured_figures(rows: pl.DataFrame, machine: Machine) -> list[dict[str, Any]]:
-    """Return the figures of a table of `errors`; of settings, each algorithm's own default."""
+def make_measured_figures(rows: pl.DataFrame, machine: Machine) -> list[dict[str, Any]]:
+    """Return the figures of a table of `errors`, for the default settings of each algorithm."""
     figures: list[dict[str, Any]] = []
-    # Where there is no measurement with the algorithm's own settings, the first ones stand for it.
-    kept = rows.sort("segment", "fanout").unique(
+    # Without a measurement with the default settings, the first settings are used.
+    defaults = rows.sort("segment", "fanout").unique(
         ["collective", "algorithm", "ranks", "bytes"], keep="first", maintain_order=True
     )
-    for (collective,), part in kept.group_by("collective", maintain_order=True):
-        figures += _against(part, machine, str(collective), "ranks", "bytes")
-        figures += _against(part, machine, str(collective), "bytes", "ranks")
+    for (collective,), part in defaults.group_by("collective", maintain_order=True):
+        figures += _plot_against(part, machine, str(collective), "ranks", "bytes")
+        figures += _plot_against(part, machine, str(collective), "bytes", "ranks")
     return figures
 
 
-def _against(
+def _plot_against(
     part: pl.DataFrame, machine: Machine, collective: str, axis: str, other: str
 ) -> Iterable[dict[str, Any]]:
-    """Yield up to three figures, for the smallest, the middle and the largest of the other quantity."""
+    """Yield up to three figures, for the smallest, middle and largest value of the other quantity."""
     if part[axis].n_unique() < 2:
         return
     values = part[other].unique().sort().to_list()
@@ -106,17 +106,17 @@ def _against(
         chosen = part.filter(pl.col(other) == value).sort(axis)
         if chosen[axis].n_unique() < 2:
             continue
-        said = bytes_text(value) if other == "bytes" else f"{value} processes"
+        label = bytes_text(value) if other == "bytes" else f"{value} processes"
         ranks = part["ranks"].unique().sort().to_list()
-        marks = topology(machine, ranks) if axis == "ranks" else {"shapes": [], "labels": []}
+        marks = mark_levels(machine, ranks) if axis == "ranks" else {"shapes": [], "labels": []}
         yield {
             "collective": f"{collective}-{axis}-{value}",
-            "title": f"{collective}, {said}",
+            "title": f"{collective}, {label}",
             "sizes": axis == "bytes",
             "data": [
                 trace
                 for number, name in enumerate(names)
-                for trace in _traces(chosen.filter(pl.col("algorithm") == name), axis, name, number)
+                for trace in _make_traces(chosen.filter(pl.col("algorithm") == name), axis, name, number)
             ],
             "layout": {
                 "xaxis": {"title": {"text": "processes" if axis == "ranks" else "bytes"}},
@@ -126,7 +126,7 @@ def _against(
         }
 
 
-def _traces(part: pl.DataFrame, axis: str, name: str, number: int) -> Iterable[dict[str, Any]]:
+def _make_traces(part: pl.DataFrame, axis: str, name: str, number: int) -> Iterable[dict[str, Any]]:
     if part.is_empty():
         return
     colour, label = COLOURS[number % len(COLOURS)], printable(name)
@@ -153,25 +153,25 @@ def _traces(part: pl.DataFrame, axis: str, name: str, number: int) -> Iterable[d
 def write_page(
     rows: pl.DataFrame, machine: Machine, output: Path, *, about: dict[str, str] | None = None
 ) -> None:
-    """Write the page about a table of `model` for a machine; `about` is what it was made with.
+    """Write the page of a table of `model` for a machine; `about` has the parameters.
 
     Raises `OutputError` if the page cannot be written.
     """
-    said = _about(machine) | (about or {})
+    properties = _describe_machine(machine) | (about or {})
     figures = [
-        {"collective": collective, **figure(part, machine)}
+        {"collective": collective, **make_figure(part, machine)}
         for (collective,), part in rows.group_by("collective", maintain_order=True)
     ]
-    _write(machine, said, figures, output)
+    _write_data(machine, properties, figures, output)
 
 
 def write_measured_page(rows: pl.DataFrame, machine: Machine, output: Path) -> None:
-    """Write the page about a table of `errors`: measured against modelled, and their differences.
+    """Write the page of a table of `errors`: measured and modelled times, and their differences.
 
     Raises `OutputError` if the page cannot be written.
     """
-    said = _about(machine) | {
-        "Time": "mean over ranks and iterations, as OSU's; points are measured, lines modelled",
+    properties = _describe_machine(machine) | {
+        "Time": "mean over ranks and iterations, as in OSU's; points are measured, lines modelled",
         "Error": "relative, of the modelled time",
     }
     summary = [
@@ -183,10 +183,10 @@ def write_measured_page(rows: pl.DataFrame, machine: Machine, output: Path) -> N
         ]
         for row in error_summary(rows).to_dicts()
     ]
-    _write(machine, said, measured_figures(rows, machine), output, summary)
+    _write_data(machine, properties, make_measured_figures(rows, machine), output, summary)
 
 
-def _about(machine: Machine) -> dict[str, str]:
+def _describe_machine(machine: Machine) -> dict[str, str]:
     levels = (
         f"{level.name} ({level.cores} cores) {time_text(float(level.latency))}" for level in machine.levels
     )
@@ -198,16 +198,16 @@ def _about(machine: Machine) -> dict[str, str]:
     }
 
 
-def _write(
+def _write_data(
     machine: Machine,
-    said: Mapping[str, str],
+    properties: Mapping[str, str],
     figures: Sequence[Mapping[str, Any]],
     output: Path,
     errors: Sequence[Sequence[Any]] = (),
 ) -> None:
     data = {
         "machine": printable(machine.name),
-        "about": [[key, printable(value)] for key, value in said.items() if value],
+        "about": [[key, printable(value)] for key, value in properties.items() if value],
         "figures": figures,
         "errors": errors,
     }

@@ -15,7 +15,13 @@ from haloscope.predict.machine import FittedAlgorithm, Machine, Range, generic_r
 from haloscope.predict.observation import EVERYTHING, Observation, Path, Theta
 from haloscope.predict.schedule import CollectivePlan
 
-__all__ = ["bootstrap", "fit", "fit_points", "select_fittable_points", "spread"]
+__all__ = [
+    "bootstrap_bounds",
+    "fit_coefficients",
+    "fit_points",
+    "mean_clipped_error",
+    "select_fittable_points",
+]
 
 _ROUNDS = 3
 _MOST_RANGES = 3
@@ -24,7 +30,7 @@ _MEASURED = ("ranks", "bytes", "segment", "fanout", "time")
 
 
 def select_fittable_points(points: pl.DataFrame) -> pl.DataFrame:
-    """Return the points that can be fitted: done, with a time, of at least two ranks."""
+    """Return the points that can be fitted: successful ones with a time and at least two ranks."""
     done = points.filter((pl.col("status") == "ok") & (pl.col("time") > 0) & (pl.col("ranks") >= 2))
     if done.is_empty():
         raise UsageError("the sweep has no measured point of two or more ranks")
@@ -38,7 +44,7 @@ def fit_points(
     library: str = "",
     step: Callable[[str], None] = lambda _name: None,
 ) -> tuple[FittedAlgorithm, ...]:
-    """Fit every algorithm of a sweep's points."""
+    """Fit a model to every algorithm of a sweep's points."""
     fitted = []
     groups = select_fittable_points(points).group_by("collective", "algorithm", maintain_order=True)
     for (collective, algorithm), group in groups:
@@ -62,7 +68,7 @@ def _fit_group(
         "sizes": (group["bytes"].min(), group["bytes"].max()),
         "times": tuple(group.select(_MEASURED).with_columns(pl.col("time").round_sig_figs(5)).iter_rows()),
     }
-    if len(group) > _MOST_POINTS:  # spread over all sizes and numbers of ranks
+    if len(group) > _MOST_POINTS:  # a subset over all sizes and numbers of ranks
         group = group.sort("ranks", "bytes", "segment", "fanout").gather_every(-(-len(group) // _MOST_POINTS))
     times = group["time"].to_numpy()
     plans = [CollectivePlan(*row) for row in group.select("ranks", "bytes", "segment", "fanout").iter_rows()]
@@ -72,14 +78,14 @@ def _fit_group(
     ]
     known = [observation for observation in observations if observation is not None]
     if len(known) < len(plans):
-        return _generic(about, plans, times)
+        return _fit_generic(about, plans, times)
     fits = [_fit_schedules(known, times, machine, eager) for eager in (0, EVERYTHING)]
     best = min(fits, key=lambda fit: fit.error)
-    return FittedAlgorithm(**about, **_stated(best, times, machine))
+    return FittedAlgorithm(**about, **_state_fit(best, times, machine))
 
 
 class _Fit(NamedTuple):
-    """Coefficients of rows, which are those of the longest paths with these parameters."""
+    """Coefficients of the rows of the longest paths with these parameters."""
 
     error: float
     found: Floats
@@ -88,20 +94,20 @@ class _Fit(NamedTuple):
 
 
 def _fit_schedules(observations: list[Observation], times: Floats, machine: Machine, eager: int) -> _Fit:
-    """Execute, fit what the longest paths consist of, and execute again with what was found.
+    """Alternate between executing the schedules and fitting the parameters of their longest paths.
 
-    Which path is longest depends on the parameters; the best of a few rounds is kept.
+    The longest path depends on the parameters; the best of a few rounds is kept.
     """
-    one = np.ones(1)
+    unit = np.ones(1)
     gamma = 1 / float(machine.arithmetic or 10_000_000_000)
-    theta = Theta(np.zeros(1, np.int64), 0.1e-6 * one, one, one, 0.0, gamma, eager)
+    theta = Theta(np.zeros(1, np.int64), 0.1e-6 * unit, unit, unit, 0.0, gamma, eager)
     paths = [observation.path(theta) for observation in observations]
     fits: list[_Fit] = []
     for _ in range(_ROUNDS):
-        firsts = _ranges(paths, times, machine)
-        rows = _rows(paths, firsts)
-        found = fit(rows, times, _prior(machine, firsts))
-        theta = _theta(firsts, found, eager)
+        firsts = _find_ranges(paths, times, machine)
+        rows = _path_rows(paths, firsts)
+        found = fit_coefficients(rows, times, _make_prior(machine, firsts))
+        theta = _make_theta(firsts, found, eager)
         paths = [observation.path(theta) for observation in observations]
         modelled = np.array([path.time for path in paths])
         error = float(np.minimum(np.abs(modelled / times - 1), 0.5).mean())
@@ -109,21 +115,21 @@ def _fit_schedules(observations: list[Observation], times: Floats, machine: Mach
     return min(fits, key=lambda fit: fit.error)
 
 
-def _rows(paths: list[Path], firsts: Integers) -> Floats:
+def _path_rows(paths: list[Path], firsts: Integers) -> Floats:
     return np.array([path.row(firsts) for path in paths])
 
 
-def _ranges(paths: list[Path], times: Floats, machine: Machine) -> Integers:
-    """Return the sizes where protocols change: as many as the information criterion asks for."""
+def _find_ranges(paths: list[Path], times: Floats, machine: Machine) -> Integers:
+    """Return the sizes at which protocols change; their number minimises the information criterion."""
     sizes = np.unique(np.concatenate([path.sizes for path in paths]))
     firsts = np.zeros(1, np.int64)
     count = len(times)
 
     def criterion(candidate: Integers) -> float:
-        rows = _rows(paths, candidate)
-        found = fit(rows, times, _prior(machine, candidate), 3)
+        rows = _path_rows(paths, candidate)
+        found = fit_coefficients(rows, times, _make_prior(machine, candidate), 3)
         parameters = 2 + 3 * len(candidate)
-        error = max(spread(rows, times, found), 1e-4)
+        error = max(mean_clipped_error(rows, times, found), 1e-4)
         return float(2 * count * np.log(error) + parameters * np.log(count))
 
     best = criterion(firsts)
@@ -140,8 +146,9 @@ def _ranges(paths: list[Path], times: Floats, machine: Machine) -> Integers:
     return firsts
 
 
-def _prior(machine: Machine, firsts: Integers) -> Floats:
-    """Return where parameters go that the points leave open: the machine's latency and bandwidth."""
+def _make_prior(machine: Machine, firsts: Integers) -> Floats:
+    """Return the values for parameters that the points do not determine: the machine's latency and"
+    " bandwidth."""
     gamma = np.nan if machine.arithmetic is None else 1 / float(machine.arithmetic)
     known = all(level.bandwidth is not None for level in machine.levels)
     number = len(firsts)
@@ -149,19 +156,23 @@ def _prior(machine: Machine, firsts: Integers) -> Floats:
     return np.concatenate([[np.nan, gamma], np.full(number, np.nan), np.ones(number), beta])
 
 
-def _theta(firsts: Integers, found: Floats, eager: int) -> Theta:
+def _make_theta(firsts: Integers, found: Floats, eager: int) -> Theta:
     overhead, alpha, beta = found[2:].reshape(3, -1)
     return Theta(firsts, overhead, alpha, beta, float(found[0]), float(found[1]), eager)
 
 
-def _stated(fit: _Fit, times: Floats, machine: Machine) -> dict[str, Any]:
+def _state_fit(fit: _Fit, times: Floats, machine: Machine) -> dict[str, Any]:
     found, firsts = fit.found, fit.theta.firsts
-    low, high = bootstrap(fit.rows, times, _prior(machine, firsts))
+    low, high = bootstrap_bounds(fit.rows, times, _make_prior(machine, firsts))
     number = len(firsts)
 
-    def interval(place: int) -> tuple[float, float, float]:
-        value = found[place]
-        return _rounded(value), _rounded(min(low[place], value)), _rounded(max(high[place], value))
+    def interval(index: int) -> tuple[float, float, float]:
+        value = found[index]
+        return (
+            _round_figures(value),
+            _round_figures(min(low[index], value)),
+            _round_figures(max(high[index], value)),
+        )
 
     ranges = tuple(
         Range(
@@ -178,30 +189,36 @@ def _stated(fit: _Fit, times: Floats, machine: Machine) -> dict[str, Any]:
         "gamma": interval(1),
         "eager": fit.theta.eager,
         "ranges": ranges,
-        "error": _rounded(error),
+        "error": _round_figures(error),
     }
 
 
-def _rounded(value: float) -> float:
+def _round_figures(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _generic(about: dict[str, Any], plans: Iterable[CollectivePlan], times: Floats) -> FittedAlgorithm:
+def _fit_generic(about: dict[str, Any], plans: Iterable[CollectivePlan], times: Floats) -> FittedAlgorithm:
     rows = generic_rows(list(plans))
-    found = fit(rows, times, np.full(rows.shape[1], np.nan))
+    found = fit_coefficients(rows, times, np.full(rows.shape[1], np.nan))
     error = float(np.median(np.abs(rows @ found / times - 1)))
-    return FittedAlgorithm(**about, error=_rounded(error), generic=tuple(map(_rounded, found)))
+    return FittedAlgorithm(**about, error=_round_figures(error), generic=tuple(map(_round_figures, found)))
 
 
 _HUBER = 1.345
-# A share of a point's weight: it pulls parameters that the points leave open to the machine's own values.
+# Weight of the prior, as a share of a point's weight, for parameters that the points do not determine.
 _PULL = 0.02
 
 
-def fit(rows: Floats, times: Floats, prior: Floats, rounds: int = 8) -> Floats:
-    """Return coefficients for which `rows` @ coefficients are `times`, with small relative errors.
+def fit_coefficients(rows: Floats, times: Floats, prior: Floats, rounds: int = 8) -> Floats:
+    """Fit non-negative coefficients with `rows` @ coefficients ≈ `times`, by relative errors.
 
-    Huber's weights, by iteration. `prior` is where what is left open goes; NaN for nowhere.
+    Iteratively reweighted least squares with Huber's weights.
+
+    Args:
+        rows: Cost of each coefficient's unit per point, shape (points, coefficients).
+        times: Measured times (s), shape (points,).
+        prior: Values for coefficients that the points do not determine; NaN for none.
+        rounds: Number of iterations.
     """
     relative = rows / times[:, None]
     scale = np.sqrt((relative**2).mean(axis=0))
@@ -224,15 +241,15 @@ def fit(rows: Floats, times: Floats, prior: Floats, rounds: int = 8) -> Floats:
     return np.asarray(found)
 
 
-def spread(rows: Floats, times: Floats, found: Floats) -> float:
-    """Return a sum of relative errors that no outlier rules."""
+def mean_clipped_error(rows: Floats, times: Floats, found: Floats) -> float:
+    """Return the mean relative error, with large errors cut off at 0.5."""
     errors = np.abs(rows @ found / times - 1)
     return float(np.minimum(errors, 0.5).mean())
 
 
-def bootstrap(rows: Floats, times: Floats, prior: Floats, resamples: int = 60) -> Floats:
-    """Return bounds of the coefficients' 95 % intervals, (2, coefficients), by resampling points."""
+def bootstrap_bounds(rows: Floats, times: Floats, prior: Floats, resamples: int = 60) -> Floats:
+    """Return bootstrap bounds of the coefficients' 95 % intervals, shape (2, coefficients)."""
     random = np.random.default_rng(0)
     drawn = random.integers(0, len(times), (resamples, len(times)))
-    found = [fit(rows[take], times[take], prior, 3) for take in drawn]
+    found = [fit_coefficients(rows[take], times[take], prior, 3) for take in drawn]
     return np.asarray(np.percentile(found, [2.5, 97.5], axis=0))

@@ -21,7 +21,7 @@ import polars as pl
 
 from haloscope import predict
 from haloscope.predict import schedule as schedules
-from haloscope.predict.simulate import smpirun
+from haloscope.predict.simulate import find_smpirun
 
 HERE = Path(__file__).resolve().parent
 BANDWIDTH = "12.5GBps"
@@ -161,7 +161,7 @@ def written(rows: list[dict[str, object]], path: Path) -> None:
 
 def simulated(chosen: dict[int, list[dict[str, object]]]) -> Iterator[dict[str, object]]:
     """Yield the points of each number of ranks with their times: one run of SMPI for each number."""
-    tools = smpirun().parent
+    tools = find_smpirun().parent
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory)
         (place / "orfeo.xml").write_text(platform(predict.load_machine("orfeo")))

@@ -74,9 +74,9 @@ def _offered(launcher: Sequence[str], platform: str | Path | None) -> Iterator[L
     if platform is None:
         yield library(launcher)
         return
-    from haloscope.predict.simulate import SmpiLibrary, load_platform, smpirun
+    from haloscope.predict.simulate import SmpiLibrary, find_smpirun, load_platform
 
-    smpirun()  # that it is missing is said before anything is compiled
+    find_smpirun()  # that it is missing is said before anything is compiled
     simulated = SmpiLibrary(load_platform(str(platform)))
     with simulated.directory:
         yield simulated

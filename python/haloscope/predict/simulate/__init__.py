@@ -1,4 +1,4 @@
-"""Simulate: programs and the patterns of profiles on described networks, with SimGrid's SMPI."""
+"""Simulate: programs and patterns of profiles on described networks, with SimGrid's SMPI."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.predict.simulate.description import Change as Change
-    from haloscope.predict.simulate.description import host_names as host_names
+    from haloscope.predict.simulate.description import name_hosts as name_hosts
     from haloscope.predict.simulate.library import SmpiLibrary as SmpiLibrary
     from haloscope.predict.simulate.platform import load_platform as load_platform
     from haloscope.predict.simulate.platform import platforms as platforms
     from haloscope.predict.simulate.running import SimulationOptions as SimulationOptions
-    from haloscope.predict.simulate.simgrid import smpirun as smpirun
+    from haloscope.predict.simulate.simgrid import find_smpirun as find_smpirun
     from haloscope.predict.simulate.simulation import Simulation as Simulation
     from haloscope.predict.simulate.simulation import is_profile as is_profile
     from haloscope.predict.simulate.simulation import simulate as simulate
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from haloscope.predict.simulate.works import ProgramWork as ProgramWork
     from haloscope.predict.simulate.works import SimulationWork as SimulationWork
     from haloscope.predict.simulate.works import TraceWork as TraceWork
-    from haloscope.predict.simulate.works import sensitivity as sensitivity
-    from haloscope.predict.simulate.works import what_if as what_if
+    from haloscope.predict.simulate.works import measure_sensitivity as measure_sensitivity
+    from haloscope.predict.simulate.works import simulate_once as simulate_once
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

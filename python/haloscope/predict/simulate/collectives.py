@@ -1,4 +1,4 @@
-"""Collectives in SimGrid's actions: those of the world as its own, others as messages."""
+"""Collectives as SimGrid's actions: those of the world by name, others as messages."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 from haloscope.predict.simulate.traces import BYTE
 
-__all__ = ["Round", "blocking_name", "lower_collective", "of_all"]
+__all__ = ["Round", "blocking_name", "lower_collective", "make_world_actions"]
 
-# What is sent at a time: from, to and how many bytes.
+# Messages of one round: source, destination and bytes.
 Round = list[tuple[int, int, int]]
 _WHOLE_ARGUMENT = {"Alltoall", "Alltoallv", "Alltoallw"}
 
@@ -20,8 +20,8 @@ def blocking_name(operation: str) -> str:
     return operation[:1].upper() + operation[1:]
 
 
-def of_all(name: str, size: int, ranks: int, root: int = 0) -> Iterator[str]:
-    """Yield a collective of the world, in the form that SimGrid has for it."""
+def make_world_actions(name: str, size: int, ranks: int, root: int = 0) -> Iterator[str]:
+    """Yield the actions of a collective of the world, in SimGrid's form."""
     block = -(-size // ranks)
     if name == "Barrier":
         yield "barrier"
@@ -45,69 +45,71 @@ def of_all(name: str, size: int, ranks: int, root: int = 0) -> Iterator[str]:
 
 def lower_collective(operation: str, size: int, data: int) -> list[Round]:
     """Return the rounds of a collective whose argument on each rank has `data` bytes."""
-    return _RULES.get(operation, _allreduce)(size, data)
+    return _RULES.get(operation, _make_allreduce)(size, data)
 
 
-def _fan_out(size: int, data: int) -> list[Round]:
+def _make_fan_out(size: int, data: int) -> list[Round]:
     steps = [1 << step for step in range((size - 1).bit_length())]
-    return [[(place, place + step, data) for place in range(step) if place + step < size] for step in steps]
+    return [[(rank, rank + step, data) for rank in range(step) if rank + step < size] for step in steps]
 
 
-def _fan_in(size: int, data: int) -> list[Round]:
-    return [[(to, start, data) for start, to, _ in one] for one in reversed(_fan_out(size, data))]
+def _make_fan_in(size: int, data: int) -> list[Round]:
+    return [
+        [(to, start, data) for start, to, _ in messages] for messages in reversed(_make_fan_out(size, data))
+    ]
 
 
-def _allreduce(size: int, data: int) -> list[Round]:
-    return _fan_in(size, data) + _fan_out(size, data)
+def _make_allreduce(size: int, data: int) -> list[Round]:
+    return _make_fan_in(size, data) + _make_fan_out(size, data)
 
 
-def _barrier(size: int, _data: int) -> list[Round]:
+def _make_barrier(size: int, _data: int) -> list[Round]:
     steps = [1 << step for step in range((size - 1).bit_length())]
-    return [[(place, (place + step) % size, 0) for place in range(size)] for step in steps]
+    return [[(rank, (rank + step) % size, 0) for rank in range(size)] for step in steps]
 
 
-def _ring(size: int, data: int) -> list[Round]:
-    return [[(place, (place + 1) % size, data) for place in range(size)]] * (size - 1)
+def _make_ring(size: int, data: int) -> list[Round]:
+    return [[(rank, (rank + 1) % size, data) for rank in range(size)]] * (size - 1)
 
 
-def _pairwise(size: int, data: int) -> list[Round]:
+def _make_pairwise(size: int, data: int) -> list[Round]:
     block = -(-data // size)
-    return [[(place, (place + step) % size, block) for place in range(size)] for step in range(1, size)]
+    return [[(rank, (rank + step) % size, block) for rank in range(size)] for step in range(1, size)]
 
 
-def _to_first(size: int, data: int) -> list[Round]:
-    return [[(place, 0, data) for place in range(1, size)]]
+def _send_to_first(size: int, data: int) -> list[Round]:
+    return [[(rank, 0, data) for rank in range(1, size)]]
 
 
-def _from_first(size: int, data: int) -> list[Round]:
+def _send_from_first(size: int, data: int) -> list[Round]:
     block = -(-data // size)
-    return [[(0, place, block) for place in range(1, size)]]
+    return [[(0, rank, block) for rank in range(1, size)]]
 
 
-def _reduce_scatter(size: int, data: int) -> list[Round]:
-    return _fan_in(size, data) + _from_first(size, data)
+def _make_reduce_scatter(size: int, data: int) -> list[Round]:
+    return _make_fan_in(size, data) + _send_from_first(size, data)
 
 
-def _chain(size: int, data: int) -> list[Round]:
-    return [[(place, place + 1, data)] for place in range(size - 1)]
+def _make_chain(size: int, data: int) -> list[Round]:
+    return [[(rank, rank + 1, data)] for rank in range(size - 1)]
 
 
 _RULES: dict[str, Callable[[int, int], list[Round]]] = {
-    "Barrier": _barrier,
-    "Bcast": _fan_out,
-    "Reduce": _fan_in,
-    "Allreduce": _allreduce,
-    "Allgather": _ring,
-    "Allgatherv": _ring,
-    "Alltoall": _pairwise,
-    "Alltoallv": _pairwise,
-    "Alltoallw": _pairwise,
-    "Gather": _to_first,
-    "Gatherv": _to_first,
-    "Scatter": _from_first,
-    "Scatterv": _from_first,
-    "Reduce_scatter": _reduce_scatter,
-    "Reduce_scatter_block": _reduce_scatter,
-    "Scan": _chain,
-    "Exscan": _chain,
+    "Barrier": _make_barrier,
+    "Bcast": _make_fan_out,
+    "Reduce": _make_fan_in,
+    "Allreduce": _make_allreduce,
+    "Allgather": _make_ring,
+    "Allgatherv": _make_ring,
+    "Alltoall": _make_pairwise,
+    "Alltoallv": _make_pairwise,
+    "Alltoallw": _make_pairwise,
+    "Gather": _send_to_first,
+    "Gatherv": _send_to_first,
+    "Scatter": _send_from_first,
+    "Scatterv": _send_from_first,
+    "Reduce_scatter": _make_reduce_scatter,
+    "Reduce_scatter_block": _make_reduce_scatter,
+    "Scan": _make_chain,
+    "Exscan": _make_chain,
 }

@@ -1,4 +1,4 @@
-"""Writes a platform as SimGrid reads it: XML, and a file with the host of each rank."""
+"""Description of a platform for SimGrid: XML, and the host of each rank."""
 
 from __future__ import annotations
 
@@ -7,28 +7,29 @@ from decimal import Decimal
 from xml.sax.saxutils import quoteattr
 
 from haloscope.base.errors import MachineError, UsageError
+from haloscope.base.units import noun_text
 from haloscope.predict.machine import Level, Machine
 from haloscope.predict.machine_files import load_machine
 from haloscope.predict.simulate.platform import FatTree, MachinePlatform, Network, Platform, Torus
 
-__all__ = ["SPEED", "Change", "capacity", "host_names", "platform_xml"]
+__all__ = ["SPEED", "Change", "count_capacity", "make_platform_xml", "name_hosts"]
 
 SPEED = 1_000_000_000
-"""Flops a second of a simulated core: a second of computing is so many."""
+"""Flops per second of a simulated core: a second of computing is this number of flops."""
 UNLIMITED = Decimal("1e15")
 _HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
 
 
 @dataclass(frozen=True)
 class Change:
-    """What if: all latencies and bandwidths times a factor."""
+    """Factors of all latencies and bandwidths."""
 
     latency: float = 1
     bandwidth: float = 1
 
     @classmethod
     def ideal(cls) -> Change:
-        """Return the change to no latency and no limit of bandwidth."""
+        """Return the change to zero latency and unlimited bandwidth."""
         return cls(0, float("inf"))
 
     def seconds(self, latency: Decimal) -> str:
@@ -40,32 +41,32 @@ class Change:
         return f"{float(bandwidth) * self.bandwidth:.12g}Bps"
 
 
-def capacity(platform: Platform, ranks: int) -> int:
-    """Return how many ranks fit."""
+def count_capacity(platform: Platform, ranks: int) -> int:
+    """Return the number of ranks that fit."""
     if isinstance(platform, MachinePlatform):
         return load_machine(platform.machine).cores
     return platform.hosts(ranks) * platform.cores
 
 
-def host_names(platform: Platform, ranks: int) -> list[str]:
-    """Return the host of each rank, filled in order. Raises `UsageError` if there are too few."""
-    room = capacity(platform, ranks)
+def name_hosts(platform: Platform, ranks: int) -> list[str]:
+    """Return the host of each rank, filled in order. Raises `UsageError` if there are too few cores."""
+    room = count_capacity(platform, ranks)
     if ranks > room:
-        raise UsageError(f"platform {platform.name} has room for {room} ranks, not {ranks}")
+        raise UsageError(f"platform {platform.name} has cores for {noun_text(room, 'rank')}, not {ranks}")
     cores = 1 if isinstance(platform, MachinePlatform) else platform.cores
     return [f"n-{rank // cores}" for rank in range(ranks)]
 
 
-def platform_xml(platform: Platform, ranks: int, change: Change) -> str:
-    """Return SimGrid's description of the platform for so many ranks."""
+def make_platform_xml(platform: Platform, ranks: int, change: Change) -> str:
+    """Return SimGrid's description of the platform for `ranks` ranks."""
     if isinstance(platform, MachinePlatform):
-        body = _machine(load_machine(platform.machine), change)
+        body = _make_machine(load_machine(platform.machine), change)
     else:
-        body = _network(platform, ranks, change)
+        body = _make_network(platform, ranks, change)
     return f'{_HEAD}<platform version="4.1">\n{body}\n</platform>\n'
 
 
-def _network(network: Network, ranks: int, change: Change) -> str:
+def _make_network(network: Network, ranks: int, change: Change) -> str:
     hosts = network.hosts(ranks)
     kind = (
         "FAT_TREE"
@@ -84,19 +85,19 @@ def _network(network: Network, ranks: int, change: Change) -> str:
     )
 
 
-def _machine(machine: Machine, change: Change) -> str:
-    """Zones in zones, one for each thing that cores share.
+def _make_machine(machine: Machine, change: Change) -> str:
+    """Return nested zones, one per level of the machine.
 
-    Ways inside a zone to its gate cost nothing; the way between two zones, or two cores of the
-    smallest one, is a link of the level that holds both: latencies are the model's, exactly.
+    Routes inside a zone to its gate cost nothing. The route between two zones, or two cores of the smallest
+    zone, is a link of the level that contains both, so latencies are exactly those of the model.
     """
     limit = 1 << 16
     if machine.cores > limit:
         raise MachineError(f"{machine.name}: more than {limit} cores cannot be simulated")
-    return "\n".join(_zone(machine, len(machine.levels) - 1, 0, change))
+    return "\n".join(_make_zone(machine, len(machine.levels) - 1, 0, change))
 
 
-def _zone(machine: Machine, depth: int, first: int, change: Change) -> list[str]:
+def _make_zone(machine: Machine, depth: int, first: int, change: Change) -> list[str]:
     level = machine.levels[depth]
     name = f"z{depth}-{first}"
     lines = [f'<zone id="{name}" routing="Full">']
@@ -104,21 +105,21 @@ def _zone(machine: Machine, depth: int, first: int, change: Change) -> list[str]
         cores = [f"n-{core}" for core in range(first, first + level.cores)]
         lines += [f'<host id="{core}" speed="{SPEED}f"/>' for core in cores]
         lines.append(f'<router id="{name}-gate"/>')
-        lines += _links(name, level, change)
-        lines += _ways("route", name, [(core, "") for core in cores], (f"{name}-gate", ""))
+        lines += _make_links(name, level, change)
+        lines += _make_routes("route", name, [(core, "") for core in cores], (f"{name}-gate", ""))
         return [*lines, "</zone>"]
     inner = machine.levels[depth - 1].cores
-    children = [f"z{depth - 1}-{at}" for at in range(first, first + level.cores, inner)]
-    for at in range(first, first + level.cores, inner):
-        lines += _zone(machine, depth - 1, at, change)
+    children = [f"z{depth - 1}-{position}" for position in range(first, first + level.cores, inner)]
+    for position in range(first, first + level.cores, inner):
+        lines += _make_zone(machine, depth - 1, position, change)
     lines.append(f'<zone id="{name}-gates" routing="None"><router id="{name}-gate"/></zone>')
-    lines += _links(name, level, change)
+    lines += _make_links(name, level, change)
     ends = [(child, f"{child}-gate") for child in children]
-    lines += _ways("zoneRoute", name, ends, (f"{name}-gates", f"{name}-gate"))
+    lines += _make_routes("zoneRoute", name, ends, (f"{name}-gates", f"{name}-gate"))
     return [*lines, "</zone>"]
 
 
-def _links(name: str, level: Level, change: Change) -> list[str]:
+def _make_links(name: str, level: Level, change: Change) -> list[str]:
     bandwidth, latency = change.speed(level.bandwidth), change.seconds(level.latency)
     free = Change.ideal()
     return [
@@ -127,15 +128,15 @@ def _links(name: str, level: Level, change: Change) -> list[str]:
     ]
 
 
-def _ways(tag: str, name: str, ends: list[tuple[str, str]], gate: tuple[str, str]) -> list[str]:
-    """Return routes: between every two of `ends` the level's link, from each to the gate a free one."""
+def _make_routes(tag: str, name: str, ends: list[tuple[str, str]], gate: tuple[str, str]) -> list[str]:
+    """Return routes: the level's link between every two of `ends`, and a free link from each to the gate."""
     lines = []
     for index, end in enumerate(ends):
-        lines += [_way(tag, end, other, f"{name}-link") for other in ends[index + 1 :]]
-        lines.append(_way(tag, end, gate, f"{name}-free"))
+        lines += [_make_route(tag, end, other, f"{name}-link") for other in ends[index + 1 :]]
+        lines.append(_make_route(tag, end, gate, f"{name}-free"))
     return lines
 
 
-def _way(tag: str, source: tuple[str, str], to: tuple[str, str], link: str) -> str:
+def _make_route(tag: str, source: tuple[str, str], to: tuple[str, str], link: str) -> str:
     gates = f" gw_src={quoteattr(source[1])} gw_dst={quoteattr(to[1])}" if source[1] else ""
     return f'<{tag} src="{source[0]}" dst="{to[0]}"{gates}><link_ctn id="{link}"/></{tag}>'

@@ -44,7 +44,7 @@ class SmpiLibrary:
 
     @property
     def name(self) -> str:
-        return f"SimGrid SMPI {simgrid.version()} on {self.platform.name}"
+        return f"SimGrid SMPI {simgrid.find_version()} on {self.platform.name}"
 
     def collectives(self) -> tuple[str, ...]:
         return COLLECTIVES
@@ -58,7 +58,7 @@ class SmpiLibrary:
         del algorithm  # SMPI is told before it starts
 
     def program(self, name: str) -> Path:
-        return program(name, simgrid.smpicxx())
+        return program(name, simgrid.find_smpicxx())
 
     def launch(
         self, program: Sequence[str], ranks: int, environment: Mapping[str, str], mapping: str | None = None
@@ -83,7 +83,7 @@ class SmpiLibrary:
 
     def _asked(self, collective: str) -> list[str]:
         """SMPI names its algorithms to whoever asks for one that it has not."""
-        words = self.launch([str(simgrid.application("cg"))], 1, {f"smpi/{collective}": "?"})
+        words = self.launch([str(simgrid.build_application("cg"))], 1, {f"smpi/{collective}": "?"})
         try:
             done = subprocess.run(
                 words, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL

@@ -1,4 +1,4 @@
-"""The pattern of a profile: as it was recorded, or scaled to another number of ranks."""
+"""The pattern of a profile, as recorded or scaled to a different number of ranks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ import polars as pl
 from haloscope import explain
 from haloscope.base.arrays import Floats
 from haloscope.base.errors import UsageError
+from haloscope.base.units import noun_text
 from haloscope.predict.simulate.collectives import blocking_name
 from haloscope.predict.simulate.pattern import Collective, Node, Pattern
 from haloscope.predict.simulate.rank_grids import Offset, RankGrid, detect
 
-__all__ = ["IN_MPI", "Grown", "computing_of", "grid_of", "pattern_of", "require_pattern", "sends_of"]
+__all__ = ["IN_MPI", "Grown", "find_grid", "make_pattern", "read_computing", "read_sends", "require_pattern"]
 
 SCALES = ("weak", "strong")
 IN_MPI = ("p2p_time", "coll_time", "rma_time", "io_time", "other_time")
@@ -26,10 +27,10 @@ _TABLES = ("ranks", "partners", "collectives")
 
 @dataclass(frozen=True)
 class Grown:
-    """What an average rank does in each region at another number of ranks, by the region's path.
+    """The mean work per rank and region at a different number of ranks, by the region's path.
 
-    `computing` is in seconds, the others are how many times as many, or as large, as in the profile. Those of
-    messages are for patterns without a grid: on a grid neighbours tell them.
+    `computing` is in seconds; the others are factors relative to the profile. The factors of messages apply
+    to patterns without a grid: on a grid the neighbours determine the messages.
     """
 
     how: str
@@ -42,9 +43,9 @@ class Grown:
 
     @classmethod
     def same(cls, is_grid: bool, computing: Floats) -> Grown:
-        """Return no growth: all ranks compute as long."""
+        """Return no growth: all ranks compute for the same time."""
         ones = np.ones(len(computing))
-        return cls("each rank alike", is_grid, computing, ones, ones, ones, ones)
+        return cls("all ranks equal", is_grid, computing, ones, ones, ones, ones)
 
 
 def require_pattern(opened: explain.Profile) -> None:
@@ -55,33 +56,33 @@ def require_pattern(opened: explain.Profile) -> None:
             raise UsageError(f"{opened.path}: has no pattern to simulate: {lacking}")
 
 
-def pattern_of(
+def make_pattern(
     profile: Path, ranks: int | None, scale: str, compute: float, grown: Grown | None = None
 ) -> Pattern:
-    """Return the pattern of a profile; it is scaled if `ranks` is not its own number.
+    """Return the pattern of a profile, scaled if `ranks` differs from its number of ranks.
 
-    With `grown`, each rank does what that says.
+    With `grown`, each rank has that work.
     """
     if scale not in SCALES:
-        raise UsageError(f"no way to scale is called {scale!r}; there are weak and strong")
+        raise UsageError(f"unknown scaling {scale!r}; choose weak or strong")
     with explain.open(profile) as opened:
         require_pattern(opened)
         return _Reading(opened, compute).pattern(ranks, scale, grown)
 
 
-def grid_of(opened: explain.Profile) -> RankGrid | None:
-    """Return the grid of ranks that explains who sends to whom, None if there is none."""
-    partners = sends_of(opened)
+def find_grid(opened: explain.Profile) -> RankGrid | None:
+    """Return the grid of ranks that explains the pairs of partners, None if there is none."""
+    partners = read_sends(opened)
     return detect(int(opened.info["ranks"]), partners["rank"].to_numpy(), partners["partner"].to_numpy())
 
 
-def sends_of(opened: explain.Profile) -> pl.DataFrame:
-    """Return what ranks send to each other, without what goes to processes outside of the world."""
+def read_sends(opened: explain.Profile) -> pl.DataFrame:
+    """Return the messages between ranks, without those to processes outside the world."""
     return opened.frame("partners").filter((pl.col("sends") > 0) & (pl.col("partner") >= 0))
 
 
-def computing_of(opened: explain.Profile) -> pl.DataFrame:
-    """Return path, rank, instances, and the seconds that are neither in nested regions nor in MPI."""
+def read_computing(opened: explain.Profile) -> pl.DataFrame:
+    """Return path, rank, instances, and seconds outside nested regions and MPI."""
     rows = opened.frame("ranks")
     times = rows.select("path", "rank", "time").join(opened.frame("paths", ["path", "parent"]), on="path")
     nested = times.group_by(pl.col("parent").alias("path"), "rank").agg(nested=pl.col("time").sum())
@@ -92,7 +93,7 @@ def computing_of(opened: explain.Profile) -> pl.DataFrame:
 
 
 class _Reading:
-    """A profile's tables as a pattern."""
+    """Converts the tables of a profile to a pattern."""
 
     def __init__(self, profile: explain.Profile, compute: float) -> None:
         self.profile = profile
@@ -101,7 +102,7 @@ class _Reading:
         self.compute = compute
         self.paths = profile.frame("paths")
         self.rows = profile.frame("ranks")
-        self.partners = sends_of(profile)
+        self.partners = read_sends(profile)
         self.collectives = profile.frame("collectives")
 
     def pattern(self, ranks: int | None, scale: str, grown: Grown | None) -> Pattern:
@@ -132,7 +133,7 @@ class _Reading:
         return nodes
 
     def _computing(self) -> pl.DataFrame:
-        return computing_of(self.profile).with_columns(pl.col("compute") * self.compute)
+        return read_computing(self.profile).with_columns(pl.col("compute") * self.compute)
 
     def _fill(self, nodes: Sequence[Node]) -> None:
         for path, rank, instances, seconds in self._computing().iter_rows():
@@ -144,11 +145,11 @@ class _Reading:
         return self.partners.select("path", "rank", "partner", "sends", "bytes_sent")
 
     def _fill_scaled(self, nodes: Sequence[Node], count: int, scale: str) -> RankGrid:
-        grid = grid_of(self.profile)
+        grid = find_grid(self.profile)
         if grid is None:
             raise UsageError(
-                f"no grid of {self.ranks} ranks explains who sends to whom: the pattern cannot be "
-                "scaled; leave out -n to replay it as recorded, or name profiles of five numbers of ranks"
+                f"no grid of {noun_text(self.ranks, 'rank')} explains the partners, so the pattern cannot be "
+                "scaled; leave out -n to replay it as recorded, or give profiles of five numbers of ranks"
             )
         grow = self._grow(count, scale)
         mean = self._computing().group_by("path").agg(pl.col("instances").max(), pl.col("compute").mean())
@@ -164,17 +165,17 @@ class _Reading:
         if not grown.is_grid:
             self._fill_tiles(nodes, count, grown)
             return None
-        grid = grid_of(self.profile)
+        grid = find_grid(self.profile)
         assert grid is not None
         instances = self.rows.group_by("path").agg(pl.col("instances").max())
-        for path, passes in instances.iter_rows():
+        for path, visits in instances.iter_rows():
             seconds = float(grown.computing[path]) * self.compute
-            nodes[path].own = dict.fromkeys(range(count), (passes, seconds))
+            nodes[path].own = dict.fromkeys(range(count), (visits, seconds))
         self._fill_offsets(nodes, grid, self._grow(count, scale))
         return grid.grown(count)
 
     def _fill_tiles(self, nodes: Sequence[Node], count: int, grown: Grown) -> None:
-        """Set the recorded ranks side by side, again and again; between two tiles nothing is sent."""
+        """Repeat the recorded ranks as tiles without messages between tiles."""
         own = self._computing()
         before = own.group_by("path").agg(pl.col("compute").sum() / self.ranks)
         times = {
@@ -193,7 +194,8 @@ class _Reading:
                     nodes[path].add_message(first + rank, first + partner, number, large)
 
     def _fill_offsets(self, nodes: Sequence[Node], grid: RankGrid, grow: float) -> None:
-        """Give each region the mean number of messages and of bytes of the ranks that have that neighbour."""
+        """Set the mean messages and bytes per neighbour in each region, over the ranks with that"
+        " neighbour."""
         offsets = grid.offsets(self.partners["rank"].to_numpy(), self.partners["partner"].to_numpy())
         frame = self.partners.with_columns(
             **{name: pl.Series(offsets[:, axis]) for axis, name in enumerate("xyz")}
@@ -203,7 +205,7 @@ class _Reading:
         )
         for path, x, y, z, sends, size in means.iter_rows():
             offset = int(x), int(y), int(z)
-            shrunk = round(int(size) * grow ** (max(0, 3 - _axes(offset)) / 3))
+            shrunk = round(int(size) * grow ** (max(0, 3 - _count_axes(offset)) / 3))
             nodes[path].offsets[offset] = (max(1, int(sends)), shrunk)
 
     def _fill_collectives(self, nodes: Sequence[Node], count: int, grown: Grown | None) -> None:
@@ -221,6 +223,7 @@ class _Reading:
                 nodes[path].collectives.append(Collective(blocking_name(operation), members, large, each))
 
 
-def _axes(offset: Offset) -> int:
-    """Return how many directions a neighbour is off in: 1 across a face, 2 an edge, 3 a corner."""
+def _count_axes(offset: Offset) -> int:
+    """Return the number of directions in which a neighbour differs: 1 for faces, 2 for edges, 3 for"
+    " corners."""
     return int(np.count_nonzero(offset))

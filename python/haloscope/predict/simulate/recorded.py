@@ -18,8 +18,8 @@ from haloscope import explain
 from haloscope.base.arrays import Integers, Integers32
 from haloscope.base.errors import UsageError
 from haloscope.predict.simulate.description import SPEED
-from haloscope.predict.simulate.recorded_collectives import collectives_of
-from haloscope.predict.simulate.traces import BYTE, MOST_TAGS, region_begin, region_end
+from haloscope.predict.simulate.recorded_collectives import make_collective_actions
+from haloscope.predict.simulate.traces import BYTE, MOST_TAGS, begin_region, end_region
 from haloscope.profile.trace import Trace
 
 __all__ = ["Recorded"]
@@ -62,7 +62,7 @@ class Recorded:
         how = "as recorded" + (f", {left_out} without a match left out" if left_out else "")
         return cls(ranks, program, how, texts)
 
-    def actions(self, rank: int) -> Iterable[str]:
+    def iterate_actions(self, rank: int) -> Iterable[str]:
         """Return SimGrid's actions of a rank."""
         return self.texts.get(rank, [])
 
@@ -72,7 +72,7 @@ def _texts(trace: Trace, compute: float) -> tuple[dict[int, list[str]], int]:
     calls = trace.calls.with_row_index("call_row").sort("rank", "begin", "call_row")
     pairs = _pairs(trace)
     lonely = len(trace.sends) + len(trace.receives) - 2 * len(pairs)
-    collectives, partly = collectives_of(trace)
+    collectives, partly = make_collective_actions(trace)
     actions = pl.concat([_of_messages(pairs, calls), collectives], how="diagonal_relaxed")
     events = pl.concat([_of_calls(calls, actions, compute), _of_regions(trace)], how="diagonal_relaxed")
     events = events.sort("rank", "time", "kind", "order")
@@ -209,9 +209,9 @@ def _of_regions(trace: Trace) -> pl.DataFrame:
     )
     names = marked.with_columns(
         begins=pl.struct("name", "communication").map_elements(
-            lambda row: region_begin(row["name"], row["communication"]), return_dtype=pl.String
+            lambda row: begin_region(row["name"], row["communication"]), return_dtype=pl.String
         ),
-        ends=pl.col("name").map_elements(region_end, return_dtype=pl.String),
+        ends=pl.col("name").map_elements(end_region, return_dtype=pl.String),
     )
     visits = trace.regions.with_row_index("order").join(names, on="path", how="left", maintain_order="left")
     order = pl.col("order").cast(pl.Int64)

@@ -1,4 +1,4 @@
-"""The laws by which the regions of a program grow, of several profiles, on the regions of the largest one."""
+"""Scaling models of a program's regions from several profiles, for the regions of the largest one."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from haloscope.explain.ensembles import FEWEST_POINTS, Beyond, extrapolate_laws
 from haloscope.predict.simulate.profile_patterns import (
     IN_MPI,
     Grown,
-    computing_of,
-    grid_of,
+    find_grid,
+    read_computing,
+    read_sends,
     require_pattern,
-    sends_of,
 )
 from haloscope.predict.simulate.rank_grids import RankGrid
 
@@ -31,10 +31,10 @@ _COUNTS = ("sends", "bytes", "calls", "call_bytes")
 
 @dataclass(frozen=True)
 class RegionWork:
-    """A profile: what an average rank did in each region itself, by path.
+    """A profile: the mean work per rank in each region without nested ones, by path.
 
-    `own` has seconds of `computing` and in `mpi`, and counts: `sends`, `bytes`, `calls` of collectives, and
-    their `call_bytes`.
+    `own` has the seconds `computing` and `mpi`, and the counts `sends`, `bytes`, `calls` (of collectives) and
+    `call_bytes`.
     """
 
     profile: Path
@@ -52,22 +52,22 @@ class RegionWork:
             require_pattern(opened)
             info, tree = dict(opened.info), opened.regions
             ranks = int(info["ranks"])
-            own = _own(opened, ranks)
+            own = _read_own(opened, ranks)
         return cls(profile, ranks, info, tree.names, tree.full_names, tree.parents, own)
 
-    def along(self, names: Sequence[str], column: str) -> Floats:
-        """Return a column by regions of these names; a region that it lacks did nothing."""
+    def column_by_names(self, names: Sequence[str], column: str) -> Floats:
+        """Return a column by regions of these names, with 0 for missing regions."""
         known = dict(zip(self.names, self.own[column].to_list(), strict=True))
         return np.array([known.get(name, 0.0) for name in names])
 
 
-def _own(opened: explain.Profile, ranks: int) -> pl.DataFrame:
+def _read_own(opened: explain.Profile, ranks: int) -> pl.DataFrame:
     rows = opened.frame("ranks")
     collectives = opened.frame("collectives")
     parts = [
-        computing_of(opened).group_by("path").agg(computing=pl.col("compute").sum()),
+        read_computing(opened).group_by("path").agg(computing=pl.col("compute").sum()),
         rows.group_by("path").agg(mpi=pl.sum_horizontal(IN_MPI).sum()),
-        sends_of(opened).group_by("path").agg(pl.col("sends").sum(), bytes=pl.col("bytes_sent").sum()),
+        read_sends(opened).group_by("path").agg(pl.col("sends").sum(), bytes=pl.col("bytes_sent").sum()),
         collectives.group_by("path").agg(
             pl.col("calls").sum(), call_bytes=(pl.col("calls") * pl.col("bytes")).sum()
         ),
@@ -105,7 +105,8 @@ class RegionLaws:
     def values(self, column: str) -> Floats:
         """Return a column of `RegionWork.own`, mean over the runs of a point, shape (regions, points)."""
         means = [
-            np.mean([one.along(self.largest.names, column) for one in runs], axis=0) for runs in self.runs
+            np.mean([one.column_by_names(self.largest.names, column) for one in runs], axis=0)
+            for runs in self.runs
         ]
         return np.asarray(np.array(means).T)
 
@@ -144,7 +145,7 @@ class RegionLaws:
 
     def _times(self, column: str, ranks: int) -> Floats:
         """Return how many times as much as in the largest profile it is; 1 where nothing is."""
-        there = self.largest.along(self.largest.names, column)
+        there = self.largest.column_by_names(self.largest.names, column)
         here = extrapolate_laws(self.points, self.values(column), ranks).value
         with np.errstate(divide="ignore", invalid="ignore"):
             times = np.where((there > 0) & (here > 0), here / there, 1.0)
@@ -163,7 +164,7 @@ def _require_one_program(read: Sequence[RegionWork]) -> None:
 
 def _grid(one: RegionWork) -> RankGrid | None:
     with explain.open(one.profile) as opened:
-        return grid_of(opened)
+        return find_grid(opened)
 
 
 def _length(grid: RankGrid | None, ranks: int) -> float:

@@ -21,9 +21,9 @@ from typing import IO
 from haloscope.base.errors import SimulationError, UsageError
 from haloscope.base.files import copy_whole
 from haloscope.base.signals import handle_signal
-from haloscope.predict.simulate.description import Change, host_names, platform_xml
+from haloscope.predict.simulate.description import Change, make_platform_xml, name_hosts
 from haloscope.predict.simulate.platform import Platform
-from haloscope.predict.simulate.simgrid import SimulationBuild, build_simulation, smpirun
+from haloscope.predict.simulate.simgrid import SimulationBuild, build_simulation, find_smpirun
 
 __all__ = ["SimulationOptions", "command", "run_simulation", "scratch"]
 
@@ -102,9 +102,9 @@ def settings(options: SimulationOptions) -> list[str]:
 
 def write_platform(options: SimulationOptions, directory: Path) -> tuple[Path, Path]:
     """SimGrid's description of the platform, and its list of hosts, a line a rank."""
-    hosts = host_names(options.platform, options.ranks)
+    hosts = name_hosts(options.platform, options.ranks)
     platform, places = directory / "platform.xml", directory / "hosts"
-    text = platform_xml(options.platform, options.ranks, options.change)
+    text = make_platform_xml(options.platform, options.ranks, options.change)
     platform.write_text(text, encoding="utf-8")
     places.write_text("".join(f"{name}\n" for name in hosts), encoding="ascii")
     return platform, places
@@ -113,7 +113,7 @@ def write_platform(options: SimulationOptions, directory: Path) -> tuple[Path, P
 def command(options: SimulationOptions, directory: Path, *more: str) -> list[str]:
     """The words of smpirun before its program."""
     platform, hosts = write_platform(options, directory)
-    words = [str(smpirun()), "-np", str(options.ranks)]
+    words = [str(find_smpirun()), "-np", str(options.ranks)]
     words += ["-platform", str(platform), "-hostfile", str(hosts)]
     if not options.privatize:
         words.append("-no-privatize")

@@ -1,8 +1,9 @@
-"""A whole program at another number of ranks: what several of its profiles say, and what its messages take.
+"""Prediction of a whole program for a different number of ranks from several of its profiles.
 
-The time of a region is computing, by its law; messages, as the scaled pattern takes them in a simulation; and
-waiting: what MPI took in the profiles beyond their own patterns on the network that they ran on, by its law.
-On another network waiting is taken to be the same; the interval reaches to where it changes as messages do.
+The time of a region is the sum of computing (from its scaling model), messages (from a simulation of the
+scaled pattern) and waiting. Waiting is the MPI time of the profiles beyond that of their patterns on their
+network, from its scaling model. On a different network waiting is assumed to be unchanged; the interval
+includes the case that it changes like messages.
 """
 
 from __future__ import annotations
@@ -16,20 +17,21 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.arrays import Floats, Integers
+from haloscope.base.units import noun_text
 from haloscope.explain.ensembles import Beyond
 from haloscope.predict.simulate.description import Change
 from haloscope.predict.simulate.pattern import Pattern
 from haloscope.predict.simulate.platform import Platform, load_platform, platforms
-from haloscope.predict.simulate.profile_patterns import Grown, pattern_of
+from haloscope.predict.simulate.profile_patterns import Grown, make_pattern
 from haloscope.predict.simulate.region_laws import RegionLaws, RegionWork
 from haloscope.predict.simulate.running import SimulationOptions
-from haloscope.predict.simulate.works import replay, what_if
+from haloscope.predict.simulate.works import replay, simulate_once
 
 __all__ = ["ScaledWork"]
 
 
 class ScaledWork:
-    """The pattern of the largest of several profiles at so many ranks, with computing by law."""
+    """The pattern of the largest of several profiles, scaled to `ranks` ranks, with modelled computing."""
 
     eager = 0
 
@@ -37,92 +39,95 @@ class ScaledWork:
         self.laws = RegionLaws(profiles, scale)
         self.ranks, self.compute = ranks, compute
         largest = self.laws.largest.profile
-        self.pattern = pattern_of(largest, ranks, scale, compute, self.laws.grown(ranks))
+        self.pattern = make_pattern(largest, ranks, scale, compute, self.laws.grown(ranks))
         self.name = self.pattern.program
 
-    def simulations(self, options: SimulationOptions) -> int:
-        """Return how many a prediction makes at most."""
-        return 1 + len(self.laws.points) + (self._where_recorded(options) is not None)
+    def count_simulations(self, options: SimulationOptions) -> int:
+        """Return the largest number of simulations of a prediction."""
+        return 1 + len(self.laws.points) + (self._recorded_options(options) is not None)
 
     def simulate(self, options: SimulationOptions, output: Path, about: Mapping[str, str | float]) -> None:
         replay(self.pattern, self.laws.largest.profile, options, output, about)
 
-    def prediction(
-        self, options: SimulationOptions, output: Path, step: Callable[[str], None]
-    ) -> pl.DataFrame:
-        """Simulate, write the profile to `output`, and return a row for each region."""
-        step(f"{self.ranks} ranks on {options.platform.name}")
-        what_if(self, options, output)
-        messages = RegionWork.of(output).along(self.laws.largest.names, "mpi")
-        recorded = self._patterns_of_profiles(options, step)
-        stretch = self._stretch(options, messages, step)
-        return _Prediction(self.laws, self.ranks, self.compute, messages, recorded, stretch).table()
+    def predict(self, options: SimulationOptions, output: Path, step: Callable[[str], None]) -> pl.DataFrame:
+        """Simulate, write the profile to `output`, and return one row per region."""
+        step(f"{noun_text(self.ranks, 'rank')} on {options.platform.name}")
+        simulate_once(self, options, output)
+        messages = RegionWork.of(output).column_by_names(self.laws.largest.names, "mpi")
+        recorded = self._simulate_recorded(options, step)
+        stretch = self._compare_networks(options, messages, step)
+        return _Prediction(self.laws, self.ranks, self.compute, messages, recorded, stretch).make_table()
 
-    def _where_recorded(self, options: SimulationOptions) -> SimulationOptions | None:
-        """Return the options of the profiles' network; None if it is unknown, or the one asked for."""
+    def _recorded_options(self, options: SimulationOptions) -> SimulationOptions | None:
+        """Return the options of the profiles' network.
+
+        None if it is unknown, or equal to the requested one.
+        """
         largest = self.laws.largest
-        network = _network_of(largest, options.platform)
+        network = _find_network(largest, options.platform)
         if network is None:
             return None
-        there = replace(_as_recorded(largest, network, options), ranks=self.ranks)
-        is_same = network is options.platform and there.change == options.change
-        as_well = there.selector == options.selector and not options.algorithms
-        return None if is_same and as_well else there
+        recorded = replace(_recorded_settings(largest, network, options), ranks=self.ranks)
+        is_same = network is options.platform and recorded.change == options.change
+        as_well = recorded.selector == options.selector and not options.algorithms
+        return None if is_same and as_well else recorded
 
-    def _stretch(self, options: SimulationOptions, messages: Floats, step: Callable[[str], None]) -> Floats:
-        """Return how many times as long messages of each region take as on the profiles' network."""
-        there = self._where_recorded(options)
-        if there is None:
+    def _compare_networks(
+        self, options: SimulationOptions, messages: Floats, step: Callable[[str], None]
+    ) -> Floats:
+        """Return the ratio of the messages' times to those on the profiles' network, by region."""
+        recorded = self._recorded_options(options)
+        if recorded is None:
             return np.ones(len(messages))
-        step(f"{self.ranks} ranks on {there.platform.name}, as recorded")
-        before = self._in_mpi(self.pattern, there)
+        step(f"{noun_text(self.ranks, 'rank')} on {recorded.platform.name}, as recorded")
+        before = self._simulate_mpi_time(self.pattern, recorded)
         with np.errstate(divide="ignore", invalid="ignore"):
             times = np.where((before > 0) & (messages > 0), messages / before, 1.0)
         return np.asarray(times)
 
-    def _patterns_of_profiles(self, options: SimulationOptions, step: Callable[[str], None]) -> Floats | None:
-        """Return what the messages of one profile a number of ranks take on the network that it ran on.
+    def _simulate_recorded(self, options: SimulationOptions, step: Callable[[str], None]) -> Floats | None:
+        """Return the simulated times of messages of one profile per number of ranks, on their networks.
 
-        None if one did not run on a network that is known.
+        The result is None if a network is unknown.
         """
         firsts = [runs[0] for runs in self.laws.runs]
-        networks = [_network_of(one, options.platform) for one in firsts]
+        networks = [_find_network(work, options.platform) for work in firsts]
         columns = []
-        for one, network in zip(firsts, networks, strict=True):
+        for work, network in zip(firsts, networks, strict=True):
             if network is None:
                 return None
-            step(f"what is known: {one.ranks} ranks on {network.name}")
-            columns.append(self._pattern_of(one, _as_recorded(one, network, options)))
+            step(f"recorded: {noun_text(work.ranks, 'rank')} on {network.name}")
+            columns.append(self._simulate_pattern(work, _recorded_settings(work, network, options)))
         return np.asarray(np.array(columns).T)
 
-    def _pattern_of(self, one: RegionWork, options: SimulationOptions) -> Floats:
-        alike = Grown.same(self.laws.is_grid, one.own["computing"].to_numpy())
-        return self._in_mpi(pattern_of(one.profile, one.ranks, "weak", 1.0, alike), options)
+    def _simulate_pattern(self, work: RegionWork, options: SimulationOptions) -> Floats:
+        alike = Grown.same(self.laws.is_grid, work.own["computing"].to_numpy())
+        return self._simulate_mpi_time(make_pattern(work.profile, work.ranks, "weak", 1.0, alike), options)
 
-    def _in_mpi(self, pattern: Pattern, options: SimulationOptions) -> Floats:
-        """Return the seconds that a simulated pattern is in MPI, by regions of the largest profile."""
+    def _simulate_mpi_time(self, pattern: Pattern, options: SimulationOptions) -> Floats:
+        """Return the MPI time (s) of a simulated pattern, by regions of the largest profile."""
         with tempfile.TemporaryDirectory(prefix="haloscope-predict-") as name:
             output = Path(name) / "pattern.halo"
             replay(pattern, self.laws.largest.profile, options, output, {})
-            return RegionWork.of(output).along(self.laws.largest.names, "mpi")
+            return RegionWork.of(output).column_by_names(self.laws.largest.names, "mpi")
 
 
-def _network_of(one: RegionWork, asked: Platform) -> Platform | None:
-    """Return the network that a profile was simulated on, None for one that ran elsewhere."""
-    name = one.info.get("platform")
+def _find_network(work: RegionWork, asked: Platform) -> Platform | None:
+    """Return the network of a simulated profile, None for other profiles."""
+    name = work.info.get("platform")
     if name == asked.name:
         return asked
     return load_platform(name) if name in platforms() else None
 
 
-def _as_recorded(one: RegionWork, network: Platform, options: SimulationOptions) -> SimulationOptions:
-    latency, bandwidth = (float(one.info.get(f"{name}_factor", 1)) for name in ("latency", "bandwidth"))
+def _recorded_settings(work: RegionWork, network: Platform, options: SimulationOptions) -> SimulationOptions:
+    latency, bandwidth = (float(work.info.get(f"{name}_factor", 1)) for name in ("latency", "bandwidth"))
     change = Change(latency, bandwidth if bandwidth < 1e300 else float("inf"))
     return replace(
         options,
         platform=network,
-        ranks=one.ranks,
-        selector=str(one.info.get("collectives", options.selector)),
+        ranks=work.ranks,
+        selector=str(work.info.get("collectives", options.selector)),
         algorithms={},
         change=change,
         series=(),
@@ -132,9 +137,10 @@ def _as_recorded(one: RegionWork, network: Platform, options: SimulationOptions)
 
 @dataclass(frozen=True)
 class _Prediction:
-    """Times of regions; `messages` of each at `ranks`, `recorded` at each point, both in MPI.
+    """Predicted times of regions.
 
-    `stretch`: how many times as long messages take as on the network of the profiles.
+    `messages` are the MPI times of the simulated pattern at `ranks`, `recorded` those at each point.
+    `stretch` is the ratio of the messages' times to those on the network of the profiles.
     """
 
     laws: RegionLaws
@@ -144,14 +150,14 @@ class _Prediction:
     recorded: Floats | None
     stretch: Floats
 
-    def table(self) -> pl.DataFrame:
-        """Return a row for each region, with what is nested in it, of an average rank."""
+    def make_table(self) -> pl.DataFrame:
+        """Return one row per region, including nested ones, with mean times (s) per rank."""
         computing = self.laws.computing(self.ranks)
-        waiting, patterns = self._waiting()
-        nested = _nested(self.laws.largest.parents)
+        waiting, patterns = self._predict_waiting()
+        nested = _nesting_matrix(self.laws.largest.parents)
         in_mpi = np.clip(self.messages + waiting.value, 0, None)
         time = nested @ (computing.value * self.compute + in_mpi)
-        low, high = self._bounds(computing, waiting, patterns, nested)
+        low, high = self._make_bounds(computing, waiting, patterns, nested)
         names = self.laws.largest.names
         return pl.DataFrame(
             {
@@ -168,34 +174,34 @@ class _Prediction:
             schema_overrides={"waiting": pl.Float64},
         )
 
-    def _waiting(self) -> tuple[Beyond, Floats]:
-        """Return what laws say of MPI's time beyond messages, and what messages are at the points."""
+    def _predict_waiting(self) -> tuple[Beyond, Floats]:
+        """Return the predicted MPI time beyond messages, and the messages' times at the points."""
         took = self.laws.values("mpi")
         patterns = took if self.recorded is None else self.recorded
         return self.laws.waiting(took - patterns, self.ranks), patterns
 
-    def _bounds(
+    def _make_bounds(
         self, computing: Beyond, waiting: Beyond, patterns: Floats, nested: Floats
     ) -> tuple[Floats, Floats]:
-        """Return the bounds of an interval by the jackknife+ (Barber, Candès, Ramdas, Tibshirani, 2021).
+        """Return the bounds of a jackknife+ interval (Barber, Candès, Ramdas, Tibshirani, 2021).
 
-        The least and the most that laws say without a point, less and more by the share that they miss it by.
+        They are the extremes of predictions without one point, each widened by its error at that point.
         """
         took = nested @ (self.laws.values("computing") + self.laws.values("mpi"))
-        said = nested @ (computing.left_out + patterns + waiting.left_out)
+        predicted = nested @ (computing.left_out + patterns + waiting.left_out)
         with np.errstate(divide="ignore", invalid="ignore"):
-            missed = np.where(took > 0, np.abs(said / took - 1), 0.0)
+            missed = np.where(took > 0, np.abs(predicted / took - 1), 0.0)
         low, high = [], []
         for times in (1.0, self.stretch[:, None]):
-            here = self.messages[:, None] + waiting.without * times
-            without = nested @ (computing.without * self.compute + np.clip(here, 0, None))
+            in_mpi = self.messages[:, None] + waiting.without * times
+            without = nested @ (computing.without * self.compute + np.clip(in_mpi, 0, None))
             low.append(np.clip(without * (1 - missed), 0, None).min(axis=1))
             high.append((without * (1 + missed)).max(axis=1))
         return np.minimum(*low), np.maximum(*high)
 
 
-def _nested(parents: Integers) -> Floats:
-    """Return a matrix that adds to each region those nested in it."""
+def _nesting_matrix(parents: Integers) -> Floats:
+    """Return a matrix that adds nested regions to each region."""
     nested = np.eye(len(parents))
     for path in range(len(parents) - 1, 0, -1):
         nested[parents[path]] += nested[path]

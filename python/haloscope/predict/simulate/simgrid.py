@@ -1,4 +1,4 @@
-"""SimGrid's tools, and what is built for it: the recorder, the replayer, the applications."""
+"""SimGrid's tools, and the builds for it: recorder, replayer and applications."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from haloscope.watch import recorder_sources
 
 __all__ = [
     "SimulationBuild",
-    "application",
+    "build_application",
     "build_simulation",
-    "executable",
-    "smpicxx",
-    "smpirun",
-    "version",
+    "find_executable",
+    "find_smpicxx",
+    "find_smpirun",
+    "find_version",
 ]
 
 _MISSING = (
@@ -30,32 +30,32 @@ _MISSING = (
 )
 
 
-def smpirun() -> Path:
-    """Return SimGrid's launcher. Raises `ComponentError` if it is missing."""
-    return _tool("smpirun")
+def find_smpirun() -> Path:
+    """Return the path of SimGrid's launcher. Raises `ComponentError` if it is missing."""
+    return _find_tool("smpirun")
 
 
-def smpicxx() -> Path:
-    """SimGrid's C++ compiler wrapper."""
-    return _tool("smpicxx")
+def find_smpicxx() -> Path:
+    """Return the path of SimGrid's C++ compiler wrapper. Raises `ComponentError` if it is missing."""
+    return _find_tool("smpicxx")
 
 
 @cache
-def version() -> str:
-    """SimGrid's version, such as `3.32`; empty if it does not say."""
+def find_version() -> str:
+    """Return SimGrid's version, such as `3.32`; empty if unknown."""
     try:
-        said = subprocess.run(
-            [str(smpirun()), "-version"], capture_output=True, text=True, timeout=60, check=False
+        output = subprocess.run(
+            [str(find_smpirun()), "-version"], capture_output=True, text=True, timeout=60, check=False
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    words = said.split()
+    words = output.split()
     return next((word for word in words if word[0].isdigit()), "")
 
 
 @dataclass(frozen=True)
 class SimulationBuild:
-    """What runs in a simulation, in a directory of the cache."""
+    """The libraries and programs of a simulation, in a directory of the cache."""
 
     directory: Path
 
@@ -66,50 +66,50 @@ class SimulationBuild:
 
     @property
     def before_smpi(self) -> Path:
-        """What stands before SMPI in every simulation."""
+        """The library that is preloaded before SMPI in every simulation."""
         return self.directory / "libhaloscope-before-smpi.so"
 
     @property
     def replayer(self) -> Path:
-        """The program that replays traces, with the recorder in it."""
+        """The program that replays traces, including the recorder."""
         return self.directory / "haloscope-replay"
 
 
 def build_simulation() -> SimulationBuild:
-    """Return what runs in a simulation, from the cache or built now."""
-    include = smpicxx().resolve().parent.parent / "include" / "smpi"
-    headers = Headers("simgrid", (include,), f"SimGrid SMPI {version()}", (3, 1))
+    """Return the libraries and programs of a simulation, from the cache or a new build."""
+    include = find_smpicxx().resolve().parent.parent / "include" / "smpi"
+    headers = Headers("simgrid", (include,), f"SimGrid SMPI {find_version()}", (3, 1))
     what = SimulationBuild(Path())
-    made = [path.name for path in (what.recorder, what.before_smpi, what.replayer)]
+    names = [path.name for path in (what.recorder, what.before_smpi, what.replayer)]
     sources = [paths.source("src", "predict", "simulate"), *recorder_sources()]
-    return SimulationBuild(build_preload("simulation", headers, made, sources))
+    return SimulationBuild(build_preload("simulation", headers, names, sources))
 
 
-def application(name: str) -> Path:
-    """A bundled application, compiled for SMPI."""
+def build_application(name: str) -> Path:
+    """Return a bundled application, compiled for SMPI."""
     folder = paths.source("apps", name)
     sources = sorted(folder.glob("*.cpp"))
-    return build_executable(name, sources, [paths.include(), folder.parent], smpicxx(), is_joined=True)
+    return build_executable(name, sources, [paths.include(), folder.parent], find_smpicxx(), is_joined=True)
 
 
-def executable(word: str) -> Path:
-    """What a word of the command line names: a bundled application, or a program for SMPI."""
+def find_executable(word: str) -> Path:
+    """Return the path of a bundled application, or of a program that was compiled for SMPI."""
     if word in applications():
-        return application(word)
+        return build_application(word)
     found = shutil.which(word)
     if found is None:
         known = ", ".join(applications())
-        raise UsageError(f"{word}: no such program, nor a bundled application ({known})")
+        raise UsageError(f"{word}: no such program, and not a bundled application ({known})")
     path = Path(found).resolve()
     if b"libsimgrid" not in path.read_bytes():
         raise UsageError(
-            f"{word}: is not compiled for SMPI: compile it with smpicc, smpicxx or smpif90 in "
-            "place of mpicc, or name a profile to be replayed"
+            f"{word}: is not compiled for SMPI: compile it with smpicc, smpicxx or smpif90 instead "
+            "of mpicc, or give a profile to replay"
         )
     return path
 
 
-def _tool(name: str) -> Path:
+def _find_tool(name: str) -> Path:
     found = shutil.which(name)
     if found is None:
         raise ComponentError(_MISSING.format(name))

@@ -1,4 +1,4 @@
-"""SimGrid's trace text: a file a rank, an action a line, and the list of the files."""
+"""SimGrid's trace text: one file per rank, one action per line, and a list of the files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from haloscope.base.errors import SimulationError, UsageError
 
-__all__ = ["BYTE", "MOST_TAGS", "region_begin", "region_end", "trace_list", "write_traces"]
+__all__ = ["BYTE", "MOST_TAGS", "begin_region", "end_region", "list_traces", "write_traces"]
 
 _NUMBER = re.compile(r"(\d+)")
 BYTE = 6  # SimGrid's number of MPI_BYTE
@@ -18,78 +18,80 @@ MOST_TAGS = 1_000_000  # SMPI's MPI_TAG_UB
 
 
 class ActionTrace(Protocol):
-    """What has actions for each of its ranks."""
+    """A trace with actions for each rank."""
 
     @property
     def ranks(self) -> int:
-        """How many there are."""
+        """Number of ranks."""
 
-    def actions(self, rank: int) -> Iterable[str]:
+    def iterate_actions(self, rank: int) -> Iterable[str]:
         """Return the actions of a rank, without its number."""
 
 
-def region_begin(name: str, communication: bool) -> str:
-    """Return the action that begins a region of any name."""
+def begin_region(name: str, communication: bool) -> str:
+    """Return the action that begins a region."""
     return f"location {quote(name, safe='')} {2 if communication else 1}"
 
 
-def region_end(name: str) -> str:
-    """Return the action that ends it."""
+def end_region(name: str) -> str:
+    """Return the action that ends a region."""
     return f"location {quote(name, safe='')} 0"
 
 
-def trace_list(place: Path) -> list[Path]:
-    """Return the files of a trace, in the order of ranks: those of a directory, or of SimGrid's list."""
+def list_traces(source: Path) -> list[Path]:
+    """Return the files of a trace by rank, from a directory or from SimGrid's list."""
     try:
-        if place.is_dir():
-            files = sorted((path for path in place.iterdir() if path.is_file()), key=_natural)
+        if source.is_dir():
+            files = sorted((path for path in source.iterdir() if path.is_file()), key=_natural_key)
         else:
-            lines = place.read_text(encoding="utf-8").splitlines()
-            files = [_find_trace(place, line.strip()) for line in lines if line.strip()]
+            lines = source.read_text(encoding="utf-8").splitlines()
+            files = [_find_trace(source, line.strip()) for line in lines if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        raise SimulationError(f"{place}: cannot be read as a list of traces: {error}") from None
+        raise SimulationError(f"{source}: cannot be read as a list of traces: {error}") from None
     if not files:
-        raise UsageError(f"{place}: has no traces: a file a rank is needed, or a list of such")
+        raise UsageError(
+            f"{source}: has no traces; give a directory with one file per rank, or a list of files"
+        )
     for rank, file in enumerate(files):
-        _check(file, rank)
+        _check_trace(file, rank)
     return files
 
 
 def write_traces(pattern: ActionTrace, directory: Path) -> Path:
-    """Write the traces of all ranks; returns their list."""
+    """Write the traces of all ranks; return the path of their list."""
     names = []
     for rank in range(pattern.ranks):
         path = directory / f"{rank}.txt"
         with path.open("w", encoding="ascii") as stream:
-            stream.writelines(_lines(rank, pattern.actions(rank)))
+            stream.writelines(_make_lines(rank, pattern.iterate_actions(rank)))
         names.append(f"{path}\n")
     listing = directory / "list"
     listing.write_text("".join(names), encoding="utf-8")
     return listing
 
 
-def _lines(rank: int, actions: Iterable[str]) -> Iterator[str]:
+def _make_lines(rank: int, actions: Iterable[str]) -> Iterator[str]:
     yield f"{rank} init\n"
     for action in actions:
         yield f"{rank} {action}\n"
     yield f"{rank} finalize\n"
 
 
-def _natural(path: Path) -> list[int | str]:
+def _natural_key(path: Path) -> list[int | str]:
     return [int(part) if part.isdigit() else part for part in _NUMBER.split(path.name)]
 
 
-def _find_trace(place: Path, name: str) -> Path:
-    """SimGrid writes names as seen from where it ran; beside the list is as good."""
+def _find_trace(source: Path, name: str) -> Path:
+    """Return the path of a trace: SimGrid writes names relative to its working directory or to the list."""
     given = Path(name)
-    return given.absolute() if given.exists() else (place.parent / name).absolute()
+    return given.absolute() if given.exists() else (source.parent / name).absolute()
 
 
-def _check(file: Path, rank: int) -> None:
+def _check_trace(file: Path, rank: int) -> None:
     try:
         with file.open(encoding="ascii") as stream:
             words = stream.readline().split()
     except (OSError, UnicodeDecodeError) as error:
         raise SimulationError(f"{file}: cannot be read as a trace: {error}") from None
     if words[:2] != [str(rank), "init"]:
-        raise SimulationError(f"{file}: is no trace of rank {rank}: its first line is not '{rank} init'")
+        raise SimulationError(f"{file}: is not a trace of rank {rank}: its first line is not '{rank} init'")

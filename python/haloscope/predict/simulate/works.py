@@ -1,4 +1,4 @@
-"""What can be simulated: a program, the pattern of a profile, a trace. Each makes a profile."""
+"""Subjects of simulations: a program, the pattern of a profile, a trace. Each simulation writes a profile."""
 
 from __future__ import annotations
 
@@ -16,22 +16,31 @@ import polars as pl
 from haloscope import explain
 from haloscope.base.building import applications
 from haloscope.base.errors import UsageError
+from haloscope.base.units import noun_text
 from haloscope.predict.simulate import simgrid
 from haloscope.predict.simulate.pattern import Pattern
-from haloscope.predict.simulate.profile_patterns import pattern_of
+from haloscope.predict.simulate.profile_patterns import make_pattern
 from haloscope.predict.simulate.recorded import Recorded
 from haloscope.predict.simulate.running import SimulationOptions, run_simulation, scratch
-from haloscope.predict.simulate.traces import trace_list, write_traces
+from haloscope.predict.simulate.traces import list_traces, write_traces
 
-__all__ = ["ProfileWork", "ProgramWork", "SimulationWork", "TraceWork", "replay", "sensitivity", "what_if"]
+__all__ = [
+    "ProfileWork",
+    "ProgramWork",
+    "SimulationWork",
+    "TraceWork",
+    "measure_sensitivity",
+    "replay",
+    "simulate_once",
+]
 
 
 class SimulationWork(Protocol):
-    """Something that can be simulated again and again, on this network and on others."""
+    """A subject that can be simulated repeatedly, on several networks."""
 
     name: str
     eager: int
-    """Messages under so many bytes do not wait for their receiver, unless asked for."""
+    """Default size (bytes) below which messages do not wait for their receiver."""
 
     def simulate(self, options: SimulationOptions, output: Path, about: Mapping[str, str | float]) -> None:
         """Simulate, and write the profile; `about` is for its `info`."""
@@ -41,11 +50,11 @@ class ProgramWork:
     """A bundled application, or a program that was compiled with smpicc."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        self.path = simgrid.executable(command[0])
+        self.path = simgrid.find_executable(command[0])
         self.command = [str(self.path), *command[1:]]
         self.name = self.path.name
-        # Bundled ones post receives and sends before they wait: no message needs a buffer. Others
-        # may rely on buffers, with which SimGrid gets slow after some hundred messages a rank.
+        # Bundled applications post receives and sends before they wait: no message needs a buffer. Others may
+        # rely on buffers, with which SimGrid slows down after some hundred messages per rank.
         bundled = command[0] in applications()
         self.eager = 0 if bundled else 65536
         self.text = shlex.join(command)
@@ -56,17 +65,17 @@ class ProgramWork:
 
 
 class TraceWork:
-    """A trace in SimGrid's text: its list of files, or a directory with a file a rank."""
+    """A trace in SimGrid's text: its list of files, or a directory with one file per rank."""
 
     eager = 0
 
-    def __init__(self, place: Path, ranks: int | None) -> None:
-        self.files = trace_list(place)
+    def __init__(self, path: Path, ranks: int | None) -> None:
+        self.files = list_traces(path)
         self.ranks = len(self.files)
         if ranks not in (None, self.ranks):
-            raise UsageError(f"{place}: is a trace of {self.ranks} ranks, not {ranks}")
-        self.name = place.name.partition(".")[0] or "trace"
-        self.place = place
+            raise UsageError(f"{path}: is a trace of {noun_text(self.ranks, 'rank')}, not {ranks}")
+        self.name = path.name.partition(".")[0] or "trace"
+        self.place = path
 
     def simulate(self, options: SimulationOptions, output: Path, about: Mapping[str, str | float]) -> None:
         with scratch() as name:
@@ -77,13 +86,13 @@ class TraceWork:
 
 
 class ProfileWork:
-    """The trace of a profile; without one, or with another number of ranks, its pattern."""
+    """The trace of a profile; without one, or for a different number of ranks, its pattern."""
 
     eager = 0
 
     def __init__(self, profile: Path, ranks: int | None, scale: str, compute: float = 1) -> None:
-        trace = _recorded(profile, ranks, compute)
-        self.pattern: Recorded | Pattern = trace or pattern_of(profile, ranks, scale, compute)
+        trace = _read_trace(profile, ranks, compute)
+        self.pattern: Recorded | Pattern = trace or make_pattern(profile, ranks, scale, compute)
         self.ranks = self.pattern.ranks
         self.name = self.pattern.program
         self.profile = profile
@@ -99,24 +108,24 @@ def replay(
     output: Path,
     about: Mapping[str, str | float],
 ) -> None:
-    """Simulate what a profile has of a program, and write the profile of that."""
+    """Simulate the pattern or trace of a profile, and write the profile of the simulation."""
     with scratch() as name:
         listing = write_traces(pattern, Path(name))
         named = {"program": pattern.program, "command": f"{pattern.what} of {profile}, {pattern.how}"}
         run_simulation(replace(options, privatize=False), output, {**named, **about}, traces=listing)
 
 
-def _recorded(profile: Path, ranks: int | None, compute: float) -> Recorded | None:
-    """Return the trace of a profile of so many ranks, None if there is none."""
+def _read_trace(profile: Path, ranks: int | None, compute: float) -> Recorded | None:
+    """Return the trace of a profile with `ranks` ranks, None if there is none."""
     with explain.open(profile) as opened:
         is_there = opened.has_trace and ranks in (None, opened.info["ranks"])
     return Recorded.of(profile, compute) if is_there else None
 
 
-def what_if(work: SimulationWork, options: SimulationOptions, output: Path) -> None:
-    """Simulate once and write the profile."""
+def simulate_once(work: SimulationWork, options: SimulationOptions, output: Path) -> None:
+    """Simulate once, and write the profile."""
     about: dict[str, str | float] = {
-        "mpi_library": f"SimGrid SMPI {simgrid.version()}",
+        "mpi_library": f"SimGrid SMPI {simgrid.find_version()}",
         "simulated_on": socket.gethostname(),
         "platform": options.platform.name,
         "collectives": options.selector,
@@ -127,16 +136,16 @@ def what_if(work: SimulationWork, options: SimulationOptions, output: Path) -> N
     work.simulate(options, output, about)
 
 
-def sensitivity(
+def measure_sensitivity(
     work: SimulationWork,
     options: SimulationOptions,
     factors: Sequence[float],
     step: Callable[[str], None] = lambda _: None,
 ) -> pl.DataFrame:
-    """Return a row for each region: its mean time with latencies times each factor, and the slope.
+    """Return one row per region: its mean time with each factor of the latencies, and the slope.
 
-    `slope` is the least-squares line's: seconds more for one more of the platform's latency;
-    `share` is the slope over the time with the least factor from 1 on, else the largest one.
+    `slope` is the slope of the least-squares line, in seconds per latency of the platform. `share` is the
+    slope over the time with the smallest factor from 1 on, else with the largest factor.
     """
     parts = []
     with tempfile.TemporaryDirectory(prefix="haloscope-sensitivity-") as name:
@@ -144,7 +153,7 @@ def sensitivity(
             step(f"latency × {factor:g}")
             output = Path(name) / f"{number}.halo"
             change = replace(options.change, latency=options.change.latency * factor)
-            what_if(work, replace(options, change=change), output)
+            simulate_once(work, replace(options, change=change), output)
             with explain.open(output) as profile:
                 rows = profile.table("regions").select("region", "path", "time_mean")
             parts.append(rows.rename({"time_mean": f"time_x{factor:g}"}))

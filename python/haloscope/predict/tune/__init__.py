@@ -1,4 +1,4 @@
-"""Tuning: rules for the MPI library, chosen, written, verified and measured again."""
+"""Tune: rules for the MPI library that are selected, written, verified and measured."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from haloscope.predict.tune.choice import Point as Point
     from haloscope.predict.tune.choice import choose_by_model as choose_by_model
     from haloscope.predict.tune.choice import choose_from as choose_from
-    from haloscope.predict.tune.choice import model_points as model_points
+    from haloscope.predict.tune.choice import make_model_points as make_model_points
     from haloscope.predict.tune.formats import check_output as check_output
-    from haloscope.predict.tune.formats import settings as settings
-    from haloscope.predict.tune.formats import usage as usage
+    from haloscope.predict.tune.formats import make_settings as make_settings
+    from haloscope.predict.tune.formats import make_usage as make_usage
     from haloscope.predict.tune.gains import Gains as Gains
-    from haloscope.predict.tune.gains import program_gain as program_gain
-    from haloscope.predict.tune.gains import program_text as program_text
-    from haloscope.predict.tune.gains import summary as summary
-    from haloscope.predict.tune.gains import table as table
+    from haloscope.predict.tune.gains import describe_program_gain as describe_program_gain
+    from haloscope.predict.tune.gains import estimate_program_gain as estimate_program_gain
+    from haloscope.predict.tune.gains import make_table as make_table
+    from haloscope.predict.tune.gains import summarise_gains as summarise_gains
     from haloscope.predict.tune.gains import write_page as write_page
     from haloscope.predict.tune.sources import RuleChoice as RuleChoice
     from haloscope.predict.tune.trial import Trial as Trial
+    from haloscope.predict.tune.trial import count_steps as count_steps
     from haloscope.predict.tune.trial import gain_interval as gain_interval
     from haloscope.predict.tune.trial import measure_all as measure_all
     from haloscope.predict.tune.trial import measure_both as measure_both
-    from haloscope.predict.tune.trial import steps_of_all as steps_of_all
     from haloscope.predict.tune.tuner import ComparisonPlan as ComparisonPlan
     from haloscope.predict.tune.tuner import Tuning as Tuning
     from haloscope.predict.tune.tuner import tune as tune

@@ -1,10 +1,10 @@
-"""Choosing an algorithm where measurements say that it is faster than the library's own choice.
+"""Selection of algorithms that are significantly faster than the library's default.
 
-Per collective and number of ranks: which algorithms are significantly faster at a size (one-sided
-tests on the logarithms of launches' medians, or where each was launched once Welch tests on those of
-batches; Holm's correction over all that is compared), and by more than a margin; then the way through the
-sizes that takes least, where each change of the algorithm costs the margin as well, so that noise does not
-make a rule of its own for a size.
+For each collective and number of ranks, the candidates at a size are the algorithms that are significantly
+faster, and by more than a margin. The tests are one-sided tests on the logarithms of launches' medians, or
+Welch tests on those of batches if there is one launch each; Holm's correction covers all comparisons. The
+selection then minimises the total time over the sizes, where each change of the algorithm costs the margin,
+so that noise does not create a rule for a single size.
 """
 
 from __future__ import annotations
@@ -23,11 +23,19 @@ from haloscope.predict.bench.workload import CollectivePoint
 from haloscope.predict.laws import CollectiveLaws
 from haloscope.predict.machine import Machine
 from haloscope.predict.prediction import choose, predict
-from haloscope.predict.tune.tuning_rules import DEFAULT, TuningRule, counted_bytes
+from haloscope.predict.tune.tuning_rules import DEFAULT, TuningRule, count_bytes
 
-__all__ = ["Candidate", "Point", "choose_by_model", "choose_from", "holm", "model_points", "rules_of"]
+__all__ = [
+    "Candidate",
+    "Point",
+    "choose_by_model",
+    "choose_from",
+    "correct_holm",
+    "make_model_points",
+    "make_rules",
+]
 
-# What is tuned; its name in `haloscope.predict.tune`.
+# A tuned point; its name in `haloscope.predict.tune`.
 Point = CollectivePoint
 
 _BATCHES = 20
@@ -36,7 +44,7 @@ _UNSIZED = frozenset({"alltoallv", "barrier"})
 
 @dataclass(frozen=True, order=True)
 class Candidate:
-    """An algorithm with its segment size and fan-out; 0 is the library's own."""
+    """An algorithm with its segment size and fan-out; 0 is the library's default."""
 
     name: str = DEFAULT
     number: int = 0
@@ -47,187 +55,188 @@ class Candidate:
 _OWN = Candidate()
 
 
-# The times of a point: for each candidate and each of its launches, logarithms of the medians of batches of
-# iterations.
+# The times of a point: logarithms of medians of batches of iterations, by candidate and launch.
 Batches = Mapping[Candidate, "Sequence[Floats]"]
 
 
 def choose_from(sweep: Sweep, margin: float = 0.05, level: float = 0.05) -> dict[CollectivePoint, Candidate]:
-    """Return what to use at each measured point: `Candidate()` where nothing is surely faster."""
-    points = _points(sweep)
-    faster = _faster(points, margin, level)
+    """Return the choice for each measured point: `Candidate()` if no algorithm is significantly faster."""
+    points = _collect_points(sweep)
+    faster = _find_faster(points, margin, level)
     chosen: dict[CollectivePoint, Candidate] = {}
-    lines = dict.fromkeys((one.collective, one.ranks) for one in points)
+    lines = dict.fromkeys((point.collective, point.ranks) for point in points)
     for collective, ranks in lines:
-        line = sorted(one for one in points if (one.collective, one.ranks) == (collective, ranks))
-        chosen |= zip(line, _path([faster[one] for one in line], math.log1p(margin)), strict=True)
+        line = sorted(point for point in points if (point.collective, point.ranks) == (collective, ranks))
+        chosen |= zip(line, _find_path([faster[point] for point in line], math.log1p(margin)), strict=True)
     return chosen
 
 
-def _points(sweep: Sweep) -> dict[CollectivePoint, dict[Candidate, list[Floats]]]:
+def _collect_points(sweep: Sweep) -> dict[CollectivePoint, dict[Candidate, list[Floats]]]:
     rows = sweep.points.with_row_index("row")
     mappings = rows["mapping"].unique().to_list()
     if len(mappings) > 1:
         raise UsageError(
-            "the sweep has several mappings of ranks, which rules cannot tell apart: "
+            "the sweep has several mappings of ranks, which rules cannot distinguish: "
             f"{', '.join(map(str, mappings))}; measure with one"
         )
     points: dict[CollectivePoint, dict[Candidate, list[Floats]]] = {}
     for row in rows.iter_rows(named=True):
         point = CollectivePoint(row["collective"], row["ranks"], row["bytes"])
         if row["ranks"] >= 2 and row["status"] == "ok":
-            launches = points.setdefault(point, {}).setdefault(_candidate(row), [])
-            launches.append(batches(sweep.samples(row["row"])))
+            launches = points.setdefault(point, {}).setdefault(_make_candidate(row), [])
+            launches.append(batch_medians(sweep.samples(row["row"])))
     compared = {key: value for key, value in points.items() if _OWN in value and len(value) > 1}
     if not compared:
         raise TimingsError(
-            "nothing to choose from: at no point of at least 2 ranks are both the library's own "
-            "choice (default) and another algorithm measured"
+            "nothing to choose from: no point with 2 ranks or more has measurements of both the library's "
+            "default and another algorithm"
         )
     return compared
 
 
-def _candidate(row: Mapping[str, Any]) -> Candidate:
+def _make_candidate(row: Mapping[str, Any]) -> Candidate:
     if row["algorithm"] == DEFAULT:
         return _OWN
     extras = row["segment"] or 0, row["fanout"] or 0
     return Candidate(row["algorithm"], row["number"] or 0, *extras)
 
 
-def batches(samples: Integers) -> Floats:
-    """Return logarithms of the medians of batches of iterations, of the rank that takes longest.
+def batch_medians(samples: Integers) -> Floats:
+    """Return logarithms of the medians of batches of iterations, of the slowest rank.
 
-    Successive iterations are not independent; medians of some dozen of them nearly are.
+    Successive iterations are correlated; medians of a few dozen iterations are nearly independent.
     """
     longest = np.maximum(samples.astype(np.float64).max(axis=0), 1.0)
     parts = np.array_split(longest, max(1, min(_BATCHES, len(longest) // 3)))
     return np.log(np.array([np.median(part) for part in parts], dtype=np.float64))
 
 
-def _faster(
+def _find_faster(
     points: Mapping[CollectivePoint, Batches], margin: float, level: float
 ) -> dict[CollectivePoint, dict[Candidate, float]]:
-    """Return the candidates that are faster for certain at each point, with the ratio's logarithm."""
-    pairs = [(point, one) for point, times in points.items() for one in times if one != _OWN]
-    p_values = [_probability(points[point], one) for point, one in pairs]
+    """Return the significantly faster candidates at each point, with the logarithm of the ratio."""
+    pairs = [
+        (point, candidate) for point, times in points.items() for candidate in times if candidate != _OWN
+    ]
+    p_values = [_p_value(points[point], candidate) for point, candidate in pairs]
     found: dict[CollectivePoint, dict[Candidate, float]] = {point: {_OWN: 0.0} for point in points}
-    for (point, one), p in zip(pairs, holm(p_values), strict=True):
-        ratio = _middle(points[point][one]) - _middle(points[point][_OWN])
+    for (point, candidate), p in zip(pairs, correct_holm(p_values), strict=True):
+        ratio = _mean_median(points[point][candidate]) - _mean_median(points[point][_OWN])
         if p < level and ratio <= -math.log1p(margin):
-            found[point][one] = ratio
+            found[point][candidate] = ratio
     return found
 
 
-def _middle(launches: Sequence[Floats]) -> float:
+def _mean_median(launches: Sequence[Floats]) -> float:
     return float(np.mean([np.median(batch) for batch in launches]))
 
 
-def _probability(times: Batches, one: Candidate) -> float:
-    """Return the probability of such times if the candidate were not faster than the library's own choice.
+def _p_value(times: Batches, candidate: Candidate) -> float:
+    """Return the p-value of the candidate being faster than the library's default.
 
-    What launches of the same differ by is pooled over all candidates of the point.
+    The variance between launches is pooled over all candidates of the point.
     """
-    ours, default = times[one], times[_OWN]
+    ours, default = times[candidate], times[_OWN]
     free = sum(len(launches) - 1 for launches in times.values())
     if min(len(ours), len(default)) < 2 or free < 2:
-        return _welch(ours[0], default[0])
+        return _welch_p_value(ours[0], default[0])
     from scipy.stats import t
 
     medians = [np.array([np.median(batch) for batch in launches]) for launches in times.values()]
     variance = sum(float(((of_one - of_one.mean()) ** 2).sum()) for of_one in medians) / free
-    ratio = _middle(ours) - _middle(default)
+    ratio = _mean_median(ours) - _mean_median(default)
     if variance == 0:
         return 0.0 if ratio < 0 else 1.0
     return float(t.cdf(ratio / math.sqrt(variance * (1 / len(ours) + 1 / len(default))), free))
 
 
-def _welch(ours: Floats, default: Floats) -> float:
-    """Return the probability of such times if the candidate were not faster."""
+def _welch_p_value(ours: Floats, default: Floats) -> float:
+    """Return the p-value of the candidate being faster, by Welch's test."""
     from scipy.stats import ttest_ind
 
     if min(len(ours), len(default)) < 3:
         return 1.0
-    if float(ours.std() + default.std()) == 0:  # a simulation's: exact
+    if float(ours.std() + default.std()) == 0:  # exact times of a simulation
         return 0.0 if ours.mean() < default.mean() else 1.0
     return float(ttest_ind(ours, default, equal_var=False, alternative="less").pvalue)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def correct_holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values after Holm's correction for the number of tests."""
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
     corrected = [1.0] * len(p_values)
     most = 0.0
-    for place, i in enumerate(order):
-        most = max(most, min(1.0, p_values[i] * (len(p_values) - place)))
+    for rank, i in enumerate(order):
+        most = max(most, min(1.0, p_values[i] * (len(p_values) - rank)))
         corrected[i] = most
     return corrected
 
 
-def _path(options: Sequence[Mapping[Candidate, float]], penalty: float) -> list[Candidate]:
-    """Return one candidate a size, so that the sum of logarithms and of what changes cost is least."""
+def _find_path(options: Sequence[Mapping[Candidate, float]], penalty: float) -> list[Candidate]:
+    """Return one candidate per size that minimises the sum of logarithms and of penalties for changes."""
     costs: dict[Candidate, float] = {}
     trace: list[dict[Candidate, Candidate]] = []
     for option in options:
         now: dict[Candidate, float] = {}
         before: dict[Candidate, Candidate] = {}
-        for one, gain in option.items():
-            ways = {last: cost + penalty * (last != one) for last, cost in costs.items()}
-            before[one] = min(ways, key=lambda last: ways[last]) if ways else one
-            now[one] = gain + (ways[before[one]] if ways else 0.0)
+        for candidate, gain in option.items():
+            ways = {last: cost + penalty * (last != candidate) for last, cost in costs.items()}
+            before[candidate] = min(ways, key=lambda last: ways[last]) if ways else candidate
+            now[candidate] = gain + (ways[before[candidate]] if ways else 0.0)
         costs = now
         trace.append(before)
-    path = [min(costs, key=lambda one: costs[one])]
+    path = [min(costs, key=lambda candidate: costs[candidate])]
     for before in reversed(trace[1:]):
         path.append(before[path[-1]])
     return path[::-1]
 
 
-def rules_of(chosen: Mapping[CollectivePoint, Candidate]) -> list[TuningRule]:
-    """Return rules for runs of sizes with one choice; between and beyond them the library decides.
+def make_rules(chosen: Mapping[CollectivePoint, Candidate]) -> list[TuningRule]:
+    """Return rules for runs of consecutive sizes with one choice; the library decides elsewhere.
 
-    A run reaches from its first to its last measured size: what was not measured is not touched,
-    except between two neighbours with the same choice.
+    A run extends from its first to its last measured size: unmeasured sizes are not changed, except between
+    two neighbours with the same choice.
     """
     rules: list[TuningRule] = []
     last: tuple[CollectivePoint, Candidate] | None = None
     for point in sorted(chosen):
         choice = chosen[point]
-        same = last is not None and _line(last[0]) == _line(point)
+        same = last is not None and _line_of(last[0]) == _line_of(point)
         if last and (not same or last[1] != choice):
-            rules += _end(*last)
+            rules += _make_end_rule(*last)
         if not (same and last and last[1] == choice) and choice != _OWN:
-            rules.append(_rule(point, choice))
+            rules.append(_make_rule(point, choice))
         last = point, choice
-    rules += _end(*last) if last else []
-    # Where one run ends and the next begins at the same byte, the next one holds.
+    rules += _make_end_rule(*last) if last else []
+    # If one run ends where the next begins, the next one applies.
     by_place = {}
-    for rule in sorted(rules, key=lambda rule: not rule.default):
+    for rule in sorted(rules, key=lambda rule: not rule.is_default):
         by_place[rule.collective, rule.ranks, rule.bytes] = rule
     return sorted(by_place.values())
 
 
-def _line(point: CollectivePoint) -> tuple[str, int]:
+def _line_of(point: CollectivePoint) -> tuple[str, int]:
     return point.collective, point.ranks
 
 
-def _rule(point: CollectivePoint, choice: Candidate) -> TuningRule:
-    size = counted_bytes(point.collective, point.ranks, point.bytes)
+def _make_rule(point: CollectivePoint, choice: Candidate) -> TuningRule:
+    size = count_bytes(point.collective, point.ranks, point.bytes)
     rest = choice.name, choice.number, choice.segment, choice.fanout
     return TuningRule(point.collective, point.ranks, size, *rest)
 
 
-def _end(point: CollectivePoint, choice: Candidate) -> list[TuningRule]:
+def _make_end_rule(point: CollectivePoint, choice: Candidate) -> list[TuningRule]:
     if choice == _OWN or point.collective in _UNSIZED:
         return []
-    size = counted_bytes(point.collective, point.ranks, point.bytes)
+    size = count_bytes(point.collective, point.ranks, point.bytes)
     return [TuningRule(point.collective, point.ranks, size + 1)]
 
 
-def model_points(
+def make_model_points(
     machine: Machine, collectives: Sequence[str], ranks: Sequence[int], sizes: Sequence[int]
 ) -> list[CollectivePoint]:
-    """Return the grid, over what was fitted where nothing is asked for."""
-    fitted = {one.collective for one in machine.fitted}
+    """Return the points of the grid, by default for all fitted collectives."""
+    fitted = {model.collective for model in machine.fitted}
     if not fitted:
         raise UsageError(
             f"{machine.name}: has no models of algorithms; "
@@ -236,8 +245,8 @@ def model_points(
     unknown = sorted(set(collectives) - fitted)
     if unknown:
         raise UsageError(
-            f"{machine.name}: nothing was fitted to {', '.join(unknown)}; there is "
-            f"{', '.join(sorted(fitted))}"
+            f"{machine.name}: nothing was fitted to {', '.join(unknown)}; choose "
+            f"from {', '.join(sorted(fitted))}"
         )
     return [
         CollectivePoint(collective, count, 0 if collective == "barrier" else size)
@@ -250,34 +259,38 @@ def model_points(
 def choose_by_model(
     machine: Machine, points: Iterable[CollectivePoint], margin: float = 0.05, *, tried: bool = False
 ) -> dict[CollectivePoint, Candidate]:
-    """Return what is faster than the library's own choice for certain, and by more than the margin.
+    """Return the algorithms that are significantly faster than the default, by more than the margin.
 
-    What is `tried` in real runs afterwards, where it has to hold, need only be expected to be faster.
+    An algorithm is significantly faster if the intervals of the scaling models do not overlap; they widen
+    with the distance from measured points. If the default was not measured, no algorithm is significantly
+    faster. If the machine's file has no points, the fastest of its models is taken.
 
-    For certain is what the laws of the measured points say: their intervals, which grow with the distance
-    from what was measured, do not overlap. Where the library's own choice was not measured nothing is
-    certain, and where no points are kept in the machine's file, the fastest of its models is taken.
+    Args:
+        machine: Machine model with fitted algorithms.
+        points: Points to choose for.
+        margin: Smallest relevant gain, as a share.
+        tried: Whether the choice is tested in real runs afterwards; then an expected gain is enough.
     """
-    kept = {one.collective for one in machine.fitted if one.times}
-    laws = CollectiveLaws.of_machine(machine) if kept else None
-    numbers = {(one.collective, one.algorithm): one.number or 0 for one in machine.fitted}
+    measured = {model.collective for model in machine.fitted if model.times}
+    laws = CollectiveLaws.of_machine(machine) if measured else None
+    numbers = {(model.collective, model.algorithm): model.number or 0 for model in machine.fitted}
     chosen: dict[CollectivePoint, Candidate] = {}
     for point in points:
-        if laws is not None and point.collective in kept:
+        if laws is not None and point.collective in measured:
             decision = laws.choose(point.collective, point.ranks, point.bytes, margin=margin)
             bold = tried and decision.gain > 1 + margin
             way = decision.fastest if bold else decision.way
             found = Candidate(way.algorithm, numbers[way.collective, way.algorithm], way.segment, way.fanout)
             chosen[point] = found if bold or decision.sure else _OWN
         else:
-            chosen[point] = _by_models(machine, point, margin)
+            chosen[point] = _choose_by_models(machine, point, margin)
     return chosen
 
 
-def _by_models(machine: Machine, point: CollectivePoint, margin: float) -> Candidate:
-    """Return the fastest by models without intervals; the library's own where it is not much slower."""
+def _choose_by_models(machine: Machine, point: CollectivePoint, margin: float) -> Candidate:
+    """Return the fastest algorithm by models without intervals, or the default if it is not much slower."""
     best = choose(machine, point.collective, point.ranks, point.bytes)
-    if any((one.collective, one.algorithm) == (point.collective, DEFAULT) for one in machine.fitted):
+    if any((model.collective, model.algorithm) == (point.collective, DEFAULT) for model in machine.fitted):
         own = predict(machine, point.collective, DEFAULT, point.ranks, point.bytes)
         if own < best.time * (1 + margin):
             return _OWN

@@ -1,4 +1,4 @@
-"""Which file a library reads, how it is told of it, and writing it."""
+"""Formats of rules files, the settings that make a library read them, and their writer."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from typing import Literal
 
 from haloscope.base.errors import OutputError, RecorderError, UsageError
 from haloscope.predict.mpi_library import Library
-from haloscope.predict.tune.mpich_rules import embedded_tree, write_tree
+from haloscope.predict.tune.mpich_rules import read_embedded_tree, write_tree
 from haloscope.predict.tune.tuning_rules import TuningRule, write_json, write_text
 
-__all__ = ["Format", "check_output", "format_of", "render", "settings", "usage"]
+__all__ = ["Format", "check_output", "find_format", "format_rules", "make_settings", "make_usage"]
 
 Format = Literal["openmpi-text", "openmpi-json", "mpich-json"]
 _OPENMPI = re.compile(r"Open MPI v?(\d+)")
 
 
-def format_of(library: Library) -> Format:
-    """Return the format that a library reads."""
+def find_format(library: Library) -> Format:
+    """Return the format of a library's rules."""
     found = _OPENMPI.match(library.name)
     if found:
         return "openmpi-text" if int(found[1]) < 6 else "openmpi-json"
     if library.name.startswith("MPICH"):
         return "mpich-json"
-    raise RecorderError(f"{library.name} reads no file of rules that is known; there is no tuning it")
+    raise RecorderError(f"{library.name} reads no known format of rules, so it cannot be tuned")
 
 
-def render(rules: Iterable[TuningRule], form: Format, library_file: Path | None) -> str:
+def format_rules(rules: Iterable[TuningRule], form: Format, library_file: Path | None) -> str:
     """Return the text of a rules file."""
     if form == "openmpi-text":
         return write_text(rules)
     if form == "openmpi-json":
         return write_json(rules)
     if library_file is None:
-        raise RecorderError("MPICH's library is not found: the rules are put into its complete tree")
-    return json.dumps(write_tree(rules, embedded_tree(library_file)), indent=1) + "\n"
+        raise RecorderError("the library of MPICH is not found; its complete tree is needed to write rules")
+    return json.dumps(write_tree(rules, read_embedded_tree(library_file)), indent=1) + "\n"
 
 
-def settings(form: Format, file: Path, collectives: Iterable[str]) -> dict[str, str]:
-    """Return the environment in which a library uses a file for these collectives."""
+def make_settings(form: Format, file: Path, collectives: Iterable[str]) -> dict[str, str]:
+    """Return the environment that makes a library use the file for these collectives."""
     path = str(file.absolute())
     if form == "mpich-json":
-        devices = {f"MPIR_CVAR_{one.upper()}_DEVICE_COLLECTIVE": "0" for one in collectives}
+        devices = {f"MPIR_CVAR_{name.upper()}_DEVICE_COLLECTIVE": "0" for name in collectives}
         return {
             "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": path,
             "MPIR_CVAR_DEVICE_COLLECTIVES": "percoll",
@@ -55,28 +55,28 @@ def settings(form: Format, file: Path, collectives: Iterable[str]) -> dict[str, 
     return {
         "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
         "OMPI_MCA_coll_tuned_dynamic_rules_filename": path,
-        # Without this, components such as han and sm would be asked before the one that reads the file.
+        # Without this, components such as han and sm have precedence over the one that reads the file.
         "OMPI_MCA_coll_tuned_priority": "100",
     }
 
 
-def usage(form: Format, file: Path, collectives: Iterable[str]) -> list[str]:
-    """Return what a person types to use a file: with mpiexec, and in a job script."""
-    made = settings(form, file, collectives)
-    exports = [f"export {name}={shlex.quote(value)}" for name, value in made.items()]
+def make_usage(form: Format, file: Path, collectives: Iterable[str]) -> list[str]:
+    """Return the commands to use a file: with mpiexec, and in a job script."""
+    variables = make_settings(form, file, collectives)
+    exports = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     if form == "mpich-json":
         return exports
-    words = (f"--mca {name[len('OMPI_MCA_') :]} {shlex.quote(v)}" for name, v in made.items())
+    words = (f"--mca {name[len('OMPI_MCA_') :]} {shlex.quote(v)}" for name, v in variables.items())
     return ["mpiexec " + " ".join(words) + " …", *exports]
 
 
 def check_output(output: Path, form: Format) -> None:
-    """Say before anything is measured that a file cannot be written, or has another's name."""
+    """Raise an error before the measurements if the file cannot be written or has a wrong suffix."""
     if output.exists() and not output.is_file():
-        raise OutputError(f"{output}: is not a file; name a file to write the rules to")
+        raise OutputError(f"{output}: is not a file; give a file for the rules")
     directory = output.absolute().parent
     if not os.access(directory, os.W_OK | os.X_OK):
         raise OutputError(f"{output}: cannot be written: no permission, or no such directory")
     wants = ".conf" if form == "openmpi-text" else ".json"
     if output.suffix == (".json" if wants == ".conf" else ".conf"):
-        raise UsageError(f"{output}: the library in use reads {form}; name the file *{wants}")
+        raise UsageError(f"{output}: the library in use reads {form}; use the suffix {wants}")

@@ -1,4 +1,4 @@
-"""What tuning gains: as a table, in a line, as a file, and as a page."""
+"""The gains of tuning: as a table, a line, a file, and a page."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import polars as pl
 
 from haloscope.base.errors import MachineError, printable
 from haloscope.base.files import write_whole
-from haloscope.base.units import time_text
+from haloscope.base.units import noun_text, time_text
 from haloscope.predict.bench.workload import Workload
 from haloscope.predict.model_page import escape_markup
 from haloscope.predict.tune.choice import Candidate
-from haloscope.predict.tune.formats import usage
+from haloscope.predict.tune.formats import make_usage
 from haloscope.predict.tune.trial import gain_interval, mean_gain
 from haloscope.predict.tune.tuner import Tuning
 from haloscope.profile.page import page
@@ -26,12 +26,12 @@ from haloscope.profile.page import write_page as write
 
 __all__ = [
     "Gains",
+    "describe_program_gain",
+    "estimate_program_gain",
+    "make_table",
     "name_algorithm",
-    "percent",
-    "program_gain",
-    "program_text",
-    "summary",
-    "table",
+    "percent_share_text",
+    "summarise_gains",
     "write_page",
 ]
 
@@ -50,14 +50,14 @@ _SCHEMA = (
 )
 
 
-def table(made: Tuning) -> pl.DataFrame:
-    """Return a row for each point. Times are medians over the rounds, gains default / tuned."""
+def make_table(tuning: Tuning) -> pl.DataFrame:
+    """Return one row per point. Times (s) are medians over the rounds; gains are default / tuned."""
     import polars as pl
 
-    return pl.DataFrame([_row(made, point) for point in sorted(made.chosen)], schema=_kinds())
+    return pl.DataFrame([_make_row(tuning, point) for point in sorted(tuning.chosen)], schema=_column_types())
 
 
-def _kinds() -> dict[str, Any]:
+def _column_types() -> dict[str, Any]:
     import polars as pl
 
     kinds: dict[str, Any] = dict.fromkeys(_SCHEMA, pl.Float64)
@@ -65,16 +65,16 @@ def _kinds() -> dict[str, Any]:
     return kinds | {"default_algorithm": pl.String, "algorithm": pl.String, "verified": pl.Boolean}
 
 
-def _row(made: Tuning, point: Any) -> dict[str, Any]:
-    one, trial, verdict = made.chosen[point], made.trials.get(point), made.verdicts.get(point)
+def _make_row(tuning: Tuning, point: Any) -> dict[str, Any]:
+    candidate, trial, verdict = tuning.chosen[point], tuning.trials.get(point), tuning.verdicts.get(point)
     row: dict[str, Any] = dict.fromkeys(_SCHEMA)
     row.update(collective=point.collective, ranks=point.ranks, bytes=point.bytes)
-    row["default_algorithm"] = made.defaults.get(point, "default")
-    row["algorithm"] = name_algorithm(one)
-    if one != Candidate():
+    row["default_algorithm"] = tuning.defaults.get(point, "default")
+    row["algorithm"] = name_algorithm(candidate)
+    if candidate != Candidate():
         row["verified"] = bool(verdict and verdict.verified)
     if trial is not None:
-        gain, low, high = gain_interval(trial.gains, made.level)
+        gain, low, high = gain_interval(trial.gains, tuning.level)
         row.update(
             default_time=float(np.median(trial.default)),
             tuned_time=float(np.median(trial.tuned)),
@@ -85,93 +85,98 @@ def _row(made: Tuning, point: Any) -> dict[str, Any]:
     return row
 
 
-def name_algorithm(one: Candidate) -> str:
+def name_algorithm(candidate: Candidate) -> str:
     """Return an algorithm's name with its segment size and fan-out."""
-    segment = f" {one.segment} B" if one.segment else ""
-    return f"{one.name}{segment}{f' ×{one.fanout}' if one.fanout else ''}"
+    segment = f" {candidate.segment} B" if candidate.segment else ""
+    return f"{candidate.name}{segment}{f' ×{candidate.fanout}' if candidate.fanout else ''}"
 
 
-def summary(made: Tuning) -> str:
-    """Return the gain of the rules that were kept, in a line."""
-    count = f"{len(made.tuned)} of {len(made.chosen)} points have a rule"
-    kept = {point: made.trials[point] for point in made.tuned if point in made.trials}
-    if not kept:
+def summarise_gains(tuning: Tuning) -> str:
+    """Return a line about the gain of the rules."""
+    count = f"{len(tuning.tuned)} of {noun_text(len(tuning.chosen), 'point')} have a rule"
+    trials = {point: tuning.trials[point] for point in tuning.tuned if point in tuning.trials}
+    if not trials:
         return count
-    gain, low, high = mean_gain(kept, made.level)
+    gain, low, high = mean_gain(trials, tuning.level)
     return f"{count}; their geometric mean gain: {gain:.3f} ({low:.3f} to {high:.3f})"
 
 
-def program_gain(made: Tuning, work: Workload) -> tuple[float, float, float, float] | None:
-    """Return the seconds, of all ranks, that a program's collectives take by default, and which share of
-    them the rules save, with its interval over the rounds; None where there are no rules."""
-    if not made.trials:
+def estimate_program_gain(tuning: Tuning, work: Workload) -> tuple[float, float, float, float] | None:
+    """Return the default time (s, all ranks) of a program's collectives, and the share that the rules save.
+
+    The share has an interval over the rounds. The result is None if there are no rules."""
+    if not tuning.trials:
         return None
-    points = [point for point in made.trials if point in work.calls]
+    points = [point for point in tuning.trials if point in work.calls]
     calls = np.array([work.calls[point] for point in points], dtype=np.float64)
-    default = calls @ np.array([made.trials[point].default for point in points])
-    tuned = calls @ np.array([made.trials[point].tuned for point in points])
-    ratio, low, high = gain_interval(np.log(default / tuned), made.level)
-    return float(np.median(default)), 1 - 1 / ratio, 1 - _inverse(low), 1 - _inverse(high)
+    default = calls @ np.array([tuning.trials[point].default for point in points])
+    tuned = calls @ np.array([tuning.trials[point].tuned for point in points])
+    ratio, low, high = gain_interval(np.log(default / tuned), tuning.level)
+    return float(np.median(default)), 1 - 1 / ratio, 1 - _invert(low), 1 - _invert(high)
 
 
-def _inverse(value: float) -> float:
+def _invert(value: float) -> float:
     return 0.0 if math.isinf(value) else 1 / value if value else math.inf
 
 
-def percent(value: float) -> str:
-    """Return a share as people say it."""
+def percent_share_text(value: float) -> str:
+    """Return a share as a percentage."""
     return f"{100 * value:.1f} %"
 
 
-def program_text(gain: tuple[float, float, float, float] | None, work: Workload) -> str:
-    """Return what the program gains, in a line."""
+def describe_program_gain(gain: tuple[float, float, float, float] | None, work: Workload) -> str:
+    """Return a line about the gain of the program."""
     if gain is None:
-        return "the program gains nothing: there is no rule for what it calls"
+        return "the program gains nothing: no rule applies to its collectives"
     total, share, low, high = gain
-    apart = work.left_out + sum(work.other.values())
-    others = f"; {time_text(apart)} of its collectives' time was not looked at" if apart else ""
+    excluded = work.left_out + sum(work.other.values())
+    others = f"; {time_text(excluded)} of its collectives' time is not included" if excluded else ""
     return (
-        f"the program's calls of these collectives take {time_text(total)} of all ranks' time by "
-        f"these measurements; the rules save {percent(share)} of it ({percent(low)} to "
-        f"{percent(high)}){others}"
+        f"the program's calls of these collectives take {time_text(total)} over all ranks in "
+        f"these measurements; the rules save {percent_share_text(share)} of it ({percent_share_text(low)} to "
+        f"{percent_share_text(high)}){others}"
     )
 
 
 _INK, _TUNED, _GREY = "#1c2733", "#d55e00", "#c9d1d9"
-# Okabe and Ito's vermilion (slower) and blue (faster), which colour-blind people can tell apart.
+# Okabe and Ito's vermilion (slower) and blue (faster), for colour-blind readers.
 _SCALE = [[0, "#d55e00"], [0.5, "#ffffff"], [1, "#0072b2"]]
 _MAP_NOTE = (
-    "Time by default over time with the rules: blue is faster. Where nothing is written there is "
-    "no rule; grey was not measured again. In brackets what is not certain."
+    "Default time over time with the rules: blue is faster. Cells without a number have "
+    "no rule; grey cells were not measured again. Numbers in brackets are not significant."
 )
-_CURVE_NOTE = "Median over the rounds of the slowest rank's median time; both measured in turn."
+_CURVE_NOTE = "Median over the rounds of the slowest rank's median time; both measured alternately."
 
 
 @dataclass(frozen=True)
 class Gains:
-    """What came of a tuning, as its page shows it; the file holds it as one JSON object."""
+    """The result of a tuning, for its page; the file has it as one JSON object."""
 
     library: str
     summary: str
     about: Mapping[str, str]
     rows: Sequence[Mapping[str, Any]]
-    """Those of `table`."""
+    """The rows of `table`."""
 
     @classmethod
-    def of(cls, made: Tuning) -> Gains:
+    def of(cls, tuning: Tuning) -> Gains:
         """Return the gains of a tuning."""
-        collectives = sorted({point.collective for point in made.tuned})
+        collectives = sorted({point.collective for point in tuning.tuned})
         about = {
-            "Rules": str(made.output) if made.rules else "none was worth it; no file is written",
-            "Program": program_text(program_gain(made, made.work), made.work) if made.work else "",
-            "Use": " | ".join(usage(made.bench.form, made.output, collectives)) if made.rules else "",
-            "Dropped": "; ".join(made.problems),
+            "Rules": str(tuning.output) if tuning.rules else "none; no file is written",
+            "Program": describe_program_gain(estimate_program_gain(tuning, tuning.work), tuning.work)
+            if tuning.work
+            else "",
+            "Use": " | ".join(make_usage(tuning.bench.form, tuning.output, collectives))
+            if tuning.rules
+            else "",
+            "Dropped": "; ".join(tuning.problems),
         }
-        return cls(made.bench.library.name, summary(made), about, table(made).to_dicts())
+        return cls(tuning.bench.library.name, summarise_gains(tuning), about, make_table(tuning).to_dicts())
 
     @classmethod
     def read(cls, path: str | Path) -> Gains:
-        """Read the file that `save` writes. Raises `MachineError` for any other file."""
+        """Read a file written by `save`. Raises `MachineError` for any other file."""
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
             assert content.pop("record") == "gains"
@@ -179,7 +184,7 @@ class Gains:
         except OSError as error:
             raise MachineError(f"{path}: {error.strerror}") from None
         except (ValueError, KeyError, TypeError, AttributeError, AssertionError):
-            raise MachineError(f"{path}: not the gains of haloscope tune") from None
+            raise MachineError(f"{path}: not a file of gains from haloscope tune") from None
 
     def save(self, path: str | Path) -> None:
         """Write the file, for `haloscope report`. Raises `OutputError`."""
@@ -190,37 +195,37 @@ class Gains:
         """Return the rows as a table."""
         import polars as pl
 
-        return pl.DataFrame(self.rows, schema=_kinds())
+        return pl.DataFrame(self.rows, schema=_column_types())
 
 
 def write_page(gains: Gains, output: str | Path) -> None:
-    """Write the page about a tuning. Raises `OutputError` if it cannot be written."""
+    """Write the page of a tuning. Raises `OutputError` if it cannot be written."""
     library = printable(gains.library)
     data = {
         "library": library,
         "summary": printable(gains.summary),
         "about": [[key, printable(value)] for key, value in gains.about.items() if value],
-        "figures": list(_figures(gains.frame())),
+        "figures": list(_make_figures(gains.frame())),
     }
     text = page("tune.html", f"{library} – Haloscope tune", ["tune.js"], data, "predict")
     write(text, Path(output))
 
 
-def _figures(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def _make_figures(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
     for (collective,), part in rows.group_by("collective", maintain_order=True):
-        yield _map(str(collective), part)
+        yield _draw_map(str(collective), part)
         measured = part.drop_nulls("tuned_time")
         for (ranks,), line in measured.group_by("ranks", maintain_order=True):
             if len(line) > 1:
-                yield _curves(f"{collective} on {ranks} processes", line)
+                yield _draw_curves(f"{collective} on {ranks} processes", line)
 
 
-def _map(collective: str, part: pl.DataFrame) -> dict[str, Any]:
+def _draw_map(collective: str, part: pl.DataFrame) -> dict[str, Any]:
     sizes = part["bytes"].unique().sort().to_list()
     ranks = part["ranks"].unique().sort().to_list()
     cells = {(row["ranks"], row["bytes"]): row for row in part.iter_rows(named=True)}
     grid = [[cells.get((count, size)) for size in sizes] for count in ranks]
-    widest = max([0.1, *(abs(_log(row) or 0.0) for line in grid for row in line)])
+    widest = max([0.1, *(abs(_log_gain(row) or 0.0) for line in grid for row in line)])
     return {
         "title": f"{collective}: gain",
         "note": _MAP_NOTE,
@@ -228,12 +233,12 @@ def _map(collective: str, part: pl.DataFrame) -> dict[str, Any]:
         "data": [
             {
                 "type": "heatmap",
-                "x": [_bytes(size) for size in sizes],
+                "x": [_size_text(size) for size in sizes],
                 "y": [str(count) for count in ranks],
-                "z": [[_log(row) for row in line] for line in grid],
-                "text": [[_cell(row) for row in line] for line in grid],
+                "z": [[_log_gain(row) for row in line] for line in grid],
+                "text": [[_cell_text(row) for row in line] for line in grid],
                 "texttemplate": "%{text}",
-                "customdata": [[_hover(row) for row in line] for line in grid],
+                "customdata": [[_hover_text(row) for row in line] for line in grid],
                 "hovertemplate": "%{x} on %{y} processes<br>%{customdata}<extra></extra>",
                 "hoverongaps": False,
                 "zmin": -widest,
@@ -253,19 +258,19 @@ def _map(collective: str, part: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _log(row: dict[str, Any] | None) -> float | None:
+def _log_gain(row: dict[str, Any] | None) -> float | None:
     return math.log2(row["gain"]) if row and row["gain"] else None
 
 
-def _cell(row: dict[str, Any] | None) -> str:
-    """Return the gain where there is a rule; in brackets where the interval holds 1."""
+def _cell_text(row: dict[str, Any] | None) -> str:
+    """Return the gain if there is a rule; in brackets if its interval contains 1."""
     if row is None or row["gain"] is None or row["algorithm"] == "default":
         return ""
     gain = f"{row['gain']:.2f}"
     return gain if row["gain_low"] > 1 else f"({gain})"
 
 
-def _hover(row: dict[str, Any] | None) -> str:
+def _hover_text(row: dict[str, Any] | None) -> str:
     if row is None or row["gain"] is None:
         return ""
     names = f"{row['default_algorithm']} → {row['algorithm']}"
@@ -274,14 +279,14 @@ def _hover(row: dict[str, Any] | None) -> str:
     return "<br>".join(escape_markup(text) for text in (names, times, gain))
 
 
-def _bytes(size: int) -> str:
+def _size_text(size: int) -> str:
     for least, unit in ((1 << 20, "MiB"), (1 << 10, "KiB")):
         if size >= least and size % (least // 4) == 0:
             return f"{size / least:g} {unit}"
     return f"{size} B"
 
 
-def _curves(title: str, line: pl.DataFrame) -> dict[str, Any]:
+def _draw_curves(title: str, line: pl.DataFrame) -> dict[str, Any]:
     line = line.sort("bytes")
     sizes = line["bytes"].to_list()
     steps = sizes[:: max(1, math.ceil(len(sizes) / 10))]
@@ -293,16 +298,16 @@ def _curves(title: str, line: pl.DataFrame) -> dict[str, Any]:
             "x": sizes,
             "y": line[column].to_list(),
             "line": {"color": colour, "width": 2},
-            "text": [escape_markup(str(one)) for one in line[said]],
+            "text": [escape_markup(str(algorithm)) for algorithm in line[algorithm_column]],
             "hovertemplate": "%{x} B: %{y:.4s}s, %{text}<extra></extra>",
         }
-        for name, column, said, colour in (
+        for name, column, algorithm_column, colour in (
             ("default", "default_time", "default_algorithm", _INK),
             ("with the rules", "tuned_time", "algorithm", _TUNED),
         )
     ]
     axis = {"type": "log", "gridcolor": "#e8ecf0", "zeroline": False, "automargin": True}
-    ticks = {"tickvals": steps, "ticktext": [_bytes(size) for size in steps]}
+    ticks = {"tickvals": steps, "ticktext": [_size_text(size) for size in steps]}
     return {
         "title": title,
         "note": _CURVE_NOTE,

@@ -1,4 +1,4 @@
-"""Where the figures are from that rules are chosen by: a sweep, a program's profile, a machine model."""
+"""Sources of rules: a sweep, a program's profile, or a machine model."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from haloscope.predict.bench.workload import CollectivePoint, Workload, read_wor
 from haloscope.predict.kinds import Kind, kind_of
 from haloscope.predict.machine_files import load_machine, machines
 from haloscope.predict.progress import Progress
-from haloscope.predict.tune.choice import Candidate, choose_by_model, choose_from, model_points
-from haloscope.predict.tune.trial import measure_all, measure_best, steps_of_all
+from haloscope.predict.tune.choice import Candidate, choose_by_model, choose_from, make_model_points
+from haloscope.predict.tune.trial import count_steps, measure_all, measure_best
 from haloscope.predict.tune.verification import Bench
 
-__all__ = ["RuleChoice", "chosen_from", "kind_of_source"]
+__all__ = ["RuleChoice", "choose_from_source", "find_source_kind"]
 
-_LAUNCHES = 3  # of each algorithm, where a profile's points are measured
+_LAUNCHES = 3  # launches of each algorithm, if a profile's points are measured
 
 
 @dataclass(frozen=True)
 class RuleChoice:
-    """What rules may be, and how sure they must be.
+    """Limits of the selection of rules.
 
-    A rule must be faster by more than the share `margin`, and for certain at `level` after
-    correction for the number of comparisons. `collectives`, `ranks` and `sizes` (bytes as OSU
-    counts them) are for a machine model: without collectives all that were fitted. `segments` are
-    sizes of segments, in bytes, that are measured for a profile; 0 is the library's own.
+    A rule must be faster by more than the share `margin`, and significantly at `level` after correction for
+    the number of comparisons. `collectives`, `ranks` and `sizes` (bytes as OSU counts them) apply to a
+    machine model; no collectives means all fitted ones. `segments` are segment sizes (bytes) that are
+    measured for a profile; 0 is the library's default.
     """
 
     collectives: Sequence[str] = ()
@@ -39,10 +39,10 @@ class RuleChoice:
     margin: float = 0.05
     level: float = 0.05
     budget: float | None = None
-    """Seconds to measure a profile's points in, those first that should gain the most. None: all of them."""
+    """Seconds for measuring a profile's points, in order of the expected gain. None: all points."""
 
 
-def chosen_from(
+def choose_from_source(
     source: str | Path,
     choice: RuleChoice,
     bench: Bench,
@@ -51,47 +51,52 @@ def chosen_from(
     *,
     tried: bool = True,
 ) -> tuple[dict[CollectivePoint, Candidate], Workload | None]:
-    """Return what to use at each point, and what a program calls if `source` is its profile.
+    """Return the choice for each point, and the calls of a program if `source` is its profile.
 
-    `source` is the file of a sweep, a profile or a machine model, or the name of a machine. The
-    points of a profile are measured now. `tried`: rules are measured again before they are written.
+    Args:
+        source: A sweep, a profile, or a machine model (file or name). The points of a profile are measured.
+        choice: Limits of the selection.
+        bench: The environment for measurements.
+        method: Method of the measurements.
+        progress: Progress of the measurements.
+        tried: Whether the rules are measured again before they are written.
     """
-    kind = kind_of_source(source)
+    kind = find_source_kind(source)
     if choice.collectives and kind != "machine":
-        raise UsageError(f"{source}: is a {kind}; collectives can be named for a machine model only")
+        raise UsageError(f"{source}: is a {kind}; give collectives only for a machine model")
     if choice.budget is not None and kind != "profile":
-        raise UsageError(f"{source}: is a {kind}, of which nothing is measured; a budget is for a profile")
+        raise UsageError(f"{source}: is a {kind}, which is not measured; give a budget only for a profile")
     if kind == "machine":
         described = load_machine(source)
-        points = model_points(described, choice.collectives, choice.ranks, choice.sizes)
+        points = make_model_points(described, choice.collectives, choice.ranks, choice.sizes)
         return choose_by_model(described, points, choice.margin, tried=tried), None
     if kind == "sweep":
         measured = Sweep.read(source)
-        _check_same(source, measured.environment.get("library"), bench)
+        _check_library(source, measured.environment.get("library"), bench)
         return choose_from(measured, choice.margin, choice.level), None
     work = read_workload(Path(source))
-    asked = sorted(work.calls)
+    points = sorted(work.calls)
     if choice.budget is not None:
-        with progress(steps_of_all(bench, asked, choice.segments)) as step:
+        with progress(count_steps(bench, points, choice.segments)) as step:
             sweep = measure_best(bench, work.calls, choice.segments, method, choice.budget, step)
         return choose_from(sweep, choice.margin, choice.level), work
     method = replace(method, launches=max(method.launches, _LAUNCHES))
-    with progress(steps_of_all(bench, asked, choice.segments, method.launches)) as step:
-        sweep = measure_all(bench, asked, choice.segments, method, step)
+    with progress(count_steps(bench, points, choice.segments, method.launches)) as step:
+        sweep = measure_all(bench, points, choice.segments, method, step)
     return choose_from(sweep, choice.margin, choice.level), work
 
 
-def kind_of_source(source: str | Path) -> Kind:
-    """Return what rules are chosen from: a sweep, a profile or a machine. Raises `UsageError` for others."""
+def find_source_kind(source: str | Path) -> Kind:
+    """Return the kind of a source: a sweep, a profile or a machine. Raises `UsageError` for others."""
     kind = "machine" if str(source) in machines() else kind_of(source)
     if kind == "gains":
-        raise UsageError(f"{source}: rules are chosen from a sweep, a profile or a machine model")
+        raise UsageError(f"{source}: give a sweep, a profile or a machine model to choose rules from")
     return kind
 
 
-def _check_same(sweep: str | Path, library: object, bench: Bench) -> None:
+def _check_library(sweep: str | Path, library: object, bench: Bench) -> None:
     if library and library != bench.library.name:
         raise RecorderError(
-            f"{sweep}: measured with {library}, but the mpicc in use is that of "
-            f"{bench.library.name}: load the MPI that was measured, or measure this one"
+            f"{sweep}: measured with {library}, but the mpicc in use is of "
+            f"{bench.library.name}: load the measured MPI, or measure this one"
         )

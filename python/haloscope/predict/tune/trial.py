@@ -1,4 +1,4 @@
-"""Measures through `bench`: all algorithms at points, and default against tuned, interleaved."""
+"""Measurements by `bench`: all algorithms at points, and interleaved default and tuned runs."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from haloscope.predict.bench.workload import CollectivePoint
 from haloscope.predict.budget import Measuring, TrialLaunch, few_calls, measure_within
 from haloscope.predict.laws import Way
 from haloscope.predict.mpi_library import DEFAULT, Algorithm
-from haloscope.predict.tune.choice import Candidate, holm
+from haloscope.predict.tune.choice import Candidate, correct_holm
 from haloscope.predict.tune.verification import Bench
 
 __all__ = [
     "Trial",
+    "count_steps",
     "find_algorithm",
+    "find_slower",
+    "find_useless",
     "gain_interval",
+    "group_runs",
     "mean_gain",
     "measure_all",
     "measure_best",
     "measure_both",
-    "not_holding",
-    "runs_of",
-    "slower",
-    "steps_of_all",
 ]
 
 Step = Callable[[str], None]
@@ -46,22 +46,22 @@ _OWN = Candidate()
 
 @dataclass(frozen=True)
 class Trial:
-    """The times of one point, one a round, by the library's own choice and by the rules."""
+    """The times (s) of one point, one per round, with the library's default and with the rules."""
 
     default: Floats
     tuned: Floats
 
     @property
     def gains(self) -> Floats:
-        """The logarithms of default / tuned, one a round."""
+        """The logarithms of default / tuned, one per round."""
         return np.log(self.default / self.tuned)
 
 
-def steps_of_all(
+def count_steps(
     bench: Bench, points: Sequence[CollectivePoint], segments: Sequence[int], launches: int = 1
 ) -> int:
-    """Return how many points `measure_all` measures."""
-    return launches * sum(len(unit.sizes) for unit in _units(bench, points, segments))
+    """Return the number of points that `measure_all` measures."""
+    return launches * sum(len(unit.sizes) for unit in _make_launches(bench, points, segments))
 
 
 def measure_all(
@@ -71,16 +71,16 @@ def measure_all(
     method: CollectiveMethod,
     step: Step,
 ) -> Sweep:
-    """Measure every algorithm at these points, in random order, in `method.launches` of each."""
+    """Measure every algorithm at these points in random order, in `method.launches` launches each."""
     order = random.Random(method.seed)
     units = [
         replace(unit, launch=launch)
         for launch in range(method.launches)
-        for unit in shuffle_launches(_units(bench, points, segments), order)
+        for unit in shuffle_launches(_make_launches(bench, points, segments), order)
     ]
-    kept = _journal(bench, method)
-    measure(units, bench.library, method, kept, step)
-    return Sweep.of(kept.environment, list(kept.points.values()))
+    journal = _make_journal(bench, method)
+    measure(units, bench.library, method, journal, step)
+    return Sweep.of(journal.environment, list(journal.points.values()))
 
 
 def measure_best(
@@ -91,41 +91,43 @@ def measure_best(
     budget: float,
     step: Step,
 ) -> Sweep:
-    """Measure for `budget` seconds what choices should gain the most by, of points that are called so often.
+    """Measure for `budget` seconds, in order of the expected gain for a program with these numbers of calls.
 
-    The library's own choice is measured at all points, however long that takes. Of each point there are a
-    tenth of the method's calls.
+    The library's default is measured at all points, even beyond the budget. Each point has a tenth of the
+    method's calls.
     """
     method = replace(method, iterations=few_calls(method.iterations), warmup=few_calls(method.warmup))
     units = {
         Way(unit.collective, unit.algorithm.name, unit.segment): unit
-        for unit in _units(bench, list(calls), segments)
+        for unit in _make_launches(bench, list(calls), segments)
     }
-    kept = _journal(bench, method)
+    journal = _make_journal(bench, method)
     weights = {(point.collective, point.ranks, point.bytes): float(number) for point, number in calls.items()}
-    asked = {way: bench.library.asked(unit.algorithm) for way, unit in units.items()}
-    kinds = {way: one.settings for way, one in asked.items() if one is not None}
+    selected = {way: bench.library.asked(unit.algorithm) for way, unit in units.items()}
+    kinds = {way: algorithm.settings for way, algorithm in selected.items() if algorithm is not None}
     measuring = Measuring(units, weights, method.iterations + method.warmup, kinds=kinds)
 
     def measured(launch: TrialLaunch) -> tuple[dict[int, float], float]:
         begin = time.monotonic()
         unit = replace(units[launch.way], ranks=launch.ranks, sizes=launch.sizes)
         launches.measure(unit)
-        rows = [row_of(kept.points[identity(unit.point(size))]) for size in launch.sizes]
+        rows = [row_of(journal.points[identity(unit.point(size))]) for size in launch.sizes]
         medians = {row["bytes"]: row["median"] for row in rows if row["status"] == "ok"}
         return medians, time.monotonic() - begin
 
-    with Launches(bench.library, method, kept, step) as launches:
+    with Launches(bench.library, method, journal, step) as launches:
         measure_within(measuring, measured, budget)
-    return Sweep.of(kept.environment, list(kept.points.values()))
+    return Sweep.of(journal.environment, list(journal.points.values()))
 
 
-def _units(bench: Bench, points: Sequence[CollectivePoint], segments: Sequence[int]) -> list[LaunchPoints]:
+def _make_launches(
+    bench: Bench, points: Sequence[CollectivePoint], segments: Sequence[int]
+) -> list[LaunchPoints]:
     return [
-        LaunchPoints(one.with_segment(segment), segment, 0, ranks, bench.mapping, sizes)
+        LaunchPoints(algorithm.with_segment(segment), segment, 0, ranks, bench.mapping, sizes)
         for (collective, ranks), sizes in lines_of(points).items()
-        for one in bench.library.algorithms(collective)
-        for segment in (segments if one.segments else (0,))
+        for algorithm in bench.library.algorithms(collective)
+        for segment in (segments if algorithm.segments else (0,))
     ]
 
 
@@ -137,22 +139,22 @@ def measure_both(
     rounds: int,
     step: Step,
 ) -> dict[CollectivePoint, Trial]:
-    """Measure default and tuned in turn, each a launch of its own, which of them first by lot."""
-    lot = random.Random(method.seed + 1)
+    """Measure default and tuned alternately in separate launches, in random order."""
+    random_order = random.Random(method.seed + 1)
     found: dict[CollectivePoint, tuple[list[float], list[float]]] = {point: ([], []) for point in points}
     for _ in range(rounds):
         for (collective, ranks), sizes in lines_of(points).items():
-            ways = [Algorithm(collective), Algorithm(collective, _TUNED, None, _pairs(environment))]
-            lot.shuffle(ways)
-            order = tuple(lot.sample(sizes, len(sizes)))
-            kept = _journal(bench, method)
-            units = [LaunchPoints(one, 0, 0, ranks, bench.mapping, order) for one in ways]
-            measure(units, bench.library, method, kept, step)
-            _collect(Sweep.of(kept.environment, list(kept.points.values())), found)
+            ways = [Algorithm(collective), Algorithm(collective, _TUNED, None, _as_pairs(environment))]
+            random_order.shuffle(ways)
+            order = tuple(random_order.sample(sizes, len(sizes)))
+            journal = _make_journal(bench, method)
+            units = [LaunchPoints(way, 0, 0, ranks, bench.mapping, order) for way in ways]
+            measure(units, bench.library, method, journal, step)
+            _collect(Sweep.of(journal.environment, list(journal.points.values())), found)
     return {point: Trial(np.array(a), np.array(b)) for point, (a, b) in found.items()}
 
 
-def _pairs(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _as_pairs(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(environment.items())
 
 
@@ -165,24 +167,24 @@ def _collect(sweep: Sweep, found: Mapping[CollectivePoint, tuple[list[float], li
         found[point][row["algorithm"] == _TUNED].append(row["median"])
 
 
-def _journal(bench: Bench, method: CollectiveMethod) -> SweepJournal:
+def _make_journal(bench: Bench, method: CollectiveMethod) -> SweepJournal:
     about: dict[str, Any] = surroundings(bench.library.name, "", method.words())
     return SweepJournal(about, None)
 
 
 def find_algorithm(bench: Bench, collective: str, name: str, segment: int, fanout: int) -> Algorithm:
-    """Return the library's algorithm of that name. Raises `RecorderError` if it has none."""
-    for one in bench.library.algorithms(collective):
-        if one.name == name and name != DEFAULT:
-            return replace(one).with_segment(segment).with_fanout(fanout)
+    """Return the library's algorithm with this name. Raises `RecorderError` if there is none."""
+    for algorithm in bench.library.algorithms(collective):
+        if algorithm.name == name and name != DEFAULT:
+            return replace(algorithm).with_segment(segment).with_fanout(fanout)
     raise RecorderError(
         f"{bench.library.name} has no algorithm {name} for {collective}: it was measured with "
-        "another library or version; measure again with this one (haloscope bench collective)"
+        "a different library or version; measure this one (haloscope bench collective)"
     )
 
 
 def gain_interval(logarithms: Floats, level: float = 0.05) -> tuple[float, ...]:
-    """Return the geometric mean of gains, one a round, and its interval by Student's t."""
+    """Return the geometric mean of gains, one per round, and its interval by Student's t."""
     from scipy.stats import t
 
     count, middle = len(logarithms), float(np.mean(logarithms))
@@ -197,18 +199,17 @@ def mean_gain(trials: Mapping[CollectivePoint, Trial], level: float = 0.05) -> t
     return gain_interval(np.mean([trial.gains for trial in trials.values()], axis=0), level)
 
 
-def not_holding(
+def find_useless(
     chosen: Mapping[CollectivePoint, Candidate], trials: Mapping[CollectivePoint, Trial], level: float = 0.05
 ) -> set[CollectivePoint]:
-    """Return the points whose rule gains nothing for certain, or that it makes slower.
+    """Return the points whose rule has no significant gain, or slows them down significantly.
 
-    A rule is judged over all of its sizes together, since a round is one launch that they share;
-    one of its points that is slower for certain is enough to drop it. Holm's correction over rules,
-    and over points.
+    A rule is tested over all of its sizes together, because they share the launches of a round. One
+    significantly slower point is enough to drop it. Holm's correction applies over rules, and over points.
     """
-    runs = runs_of(chosen)
-    gained = holm([_probability([trials[p] for p in run], "greater") for run in runs])
-    late = slower(trials, level)
+    runs = group_runs(chosen)
+    gained = correct_holm([_p_value([trials[p] for p in run], "greater") for run in runs])
+    late = find_slower(trials, level)
     dropped: set[CollectivePoint] = set()
     for run, p in zip(runs, gained, strict=True):
         if p >= level or late.intersection(run):
@@ -216,15 +217,16 @@ def not_holding(
     return dropped
 
 
-def slower(trials: Mapping[CollectivePoint, Trial], level: float = 0.05) -> set[CollectivePoint]:
-    """Return the points that are slower with the rules, for certain."""
+def find_slower(trials: Mapping[CollectivePoint, Trial], level: float = 0.05) -> set[CollectivePoint]:
+    """Return the points that are significantly slower with the rules."""
     points = list(trials)
-    p_values = holm([_probability([trials[point]], "less") for point in points])
+    p_values = correct_holm([_p_value([trials[point]], "less") for point in points])
     return {point for point, p in zip(points, p_values, strict=True) if p < level}
 
 
-def runs_of(chosen: Mapping[CollectivePoint, Candidate]) -> list[list[CollectivePoint]]:
-    """Return the points of each rule: neighbours in size with one choice that is not the library's."""
+def group_runs(chosen: Mapping[CollectivePoint, Candidate]) -> list[list[CollectivePoint]]:
+    """Return the points of each rule: neighbours in size with the same choice, except the library's"
+    " default."""
     runs: list[list[CollectivePoint]] = []
     before: CollectivePoint | None = None
     for point in sorted(chosen):
@@ -238,8 +240,8 @@ def runs_of(chosen: Mapping[CollectivePoint, Candidate]) -> list[list[Collective
     return runs
 
 
-def _probability(trials: Sequence[Trial], alternative: Literal["greater", "less"]) -> float:
-    """Return the probability of such gains if there were none: one-sided t-test over the rounds."""
+def _p_value(trials: Sequence[Trial], alternative: Literal["greater", "less"]) -> float:
+    """Return the p-value of the gains by a one-sided t-test over the rounds."""
     from scipy.stats import ttest_1samp
 
     rounds = np.mean([trial.gains for trial in trials], axis=0)

@@ -1,4 +1,4 @@
-"""The whole of `haloscope tune`: choose, write, verify, measure again, drop what does not hold."""
+"""The work of `haloscope tune`: select, write, verify and measure rules, and drop those without a gain."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from haloscope.predict.bench.system import launcher_of
 from haloscope.predict.bench.workload import CollectivePoint, Workload
 from haloscope.predict.mpi_library import Algorithm
 from haloscope.predict.progress import Progress, silent
-from haloscope.predict.tune.choice import Candidate, rules_of
-from haloscope.predict.tune.formats import check_output, render, settings
-from haloscope.predict.tune.sources import RuleChoice, chosen_from, kind_of_source
+from haloscope.predict.tune.choice import Candidate, make_rules
+from haloscope.predict.tune.formats import check_output, format_rules, make_settings
+from haloscope.predict.tune.sources import RuleChoice, choose_from_source, find_source_kind
 from haloscope.predict.tune.trial import (
     Trial,
     find_algorithm,
+    find_slower,
+    find_useless,
     gain_interval,
+    group_runs,
     measure_both,
-    not_holding,
-    runs_of,
-    slower,
 )
 from haloscope.predict.tune.tuning_rules import TuningRule
-from haloscope.predict.tune.verification import Bench, TuneVerdict, describe_ran, verify, what_ran
+from haloscope.predict.tune.verification import Bench, TuneVerdict, functions_text, observe_functions, verify
 
 __all__ = ["ComparisonPlan", "Tuning", "tune", "write_rules"]
 
@@ -38,12 +38,13 @@ Measure = Callable[
     [Bench, Sequence[CollectivePoint], Mapping[str, str], CollectiveMethod, int, Callable[[str], None]],
     Mapping[CollectivePoint, Trial],
 ]
-"""Measures points by default and in an environment with rules, in so many rounds."""
+"""Measures points by default and in an environment with rules, in a number of rounds."""
 
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """How default and tuned are compared: in so many rounds of launches of both, at `level`."""
+    """Parameters of the comparison of default and tuned: method, rounds of launches of both, significance"
+    " level."""
 
     method: CollectiveMethod = field(default_factory=CollectiveMethod)
     rounds: int = 5
@@ -52,39 +53,39 @@ class ComparisonPlan:
 
 @dataclass
 class Tuning:
-    """What came of it."""
+    """The result of a tuning."""
 
     bench: Bench
     output: Path
     rules: list[TuningRule] = field(default_factory=list)
     chosen: dict[CollectivePoint, Candidate] = field(default_factory=dict)
-    """All points of the grid; `Candidate()` where the library decides."""
+    """All points of the grid; `Candidate()` if the library decides."""
     trials: dict[CollectivePoint, Trial] = field(default_factory=dict)
-    """Of the last pass, in which nothing was dropped: of all points of collectives with rules."""
+    """Trials of the last pass, in which no rule was dropped, for all points of collectives with rules."""
     verdicts: dict[CollectivePoint, TuneVerdict] = field(default_factory=dict)
     defaults: dict[CollectivePoint, str] = field(default_factory=dict)
-    """What the library does by itself, where that can be seen."""
+    """Functions that the library uses by default, if they can be observed."""
     tried: int = 0
-    """How many rules were measured, of which those that gained were kept."""
+    """Number of measured rules, including dropped ones."""
     problems: list[str] = field(default_factory=list)
-    """Why rules were dropped, a line each."""
+    """Reasons of dropped rules, one line each."""
     work: Workload | None = None
-    """What the program calls that the points are from."""
+    """The calls of the program from which the points are."""
 
     @property
     def tuned(self) -> dict[CollectivePoint, Candidate]:
-        """The points for which there is a rule."""
-        return {point: one for point, one in self.chosen.items() if one != _OWN}
+        """The points with a rule."""
+        return {point: candidate for point, candidate in self.chosen.items() if candidate != _OWN}
 
     @property
     def level(self) -> float:
-        """The level of the intervals of gains: what is kept was chosen for its gain, so they must be wider.
+        """The level of the intervals of gains. They are wider because the rules were selected by their gain.
 
-        After Benjamini and Yekutieli (2005): of the intervals of R kept rules of m at the level 0.05 R / m,
-        at most 5 % miss what they should hold, on average.
+        Benjamini and Yekutieli (2005): if R of m rules are kept, intervals at the level 0.05 R / m have a
+        false coverage rate of at most 5 %.
         """
-        kept = len(runs_of(self.chosen))
-        return 0.05 * kept / max(self.tried, kept, 1) if kept else 0.05
+        count = len(group_runs(self.chosen))
+        return 0.05 * count / max(self.tried, count, 1) if count else 0.05
 
 
 def tune(
@@ -98,42 +99,52 @@ def tune(
     mapping: str | None = None,
     progress: Progress = silent,
 ) -> Tuning:
-    """Choose the algorithms of collectives, and write rules for the MPI in use as far as they hold.
+    """Select algorithms of collectives, and write rules for the MPI in use that are verified in real runs.
 
-    `source` is a sweep of `haloscope bench collective`, a program's profile, whose collectives are
-    measured now, or a machine model with fitted algorithms: a file, or a machine's name. `output`
-    is the file of rules, `rules.conf` or `rules.json` by what the library reads. Each rule is seen
-    to take effect in a real run and measured against the library's own choice by `plan`, unless
-    not `verified`. `launcher` is the command that starts ranks, with its options; `mapping` is in
-    its words.
+    If no rule has a gain, no file is written.
 
-    Where no rule holds no file is written. Raises `UsageError` for what cannot be tuned,
-    `RecorderError` for a library without rules or another one than was measured.
+    Args:
+        source: A sweep of `haloscope bench collective`, a program's profile, whose collectives are measured
+            now, or a machine model with fitted algorithms (a file or a name).
+        output: The file of rules; by default `rules.conf` or `rules.json`, depending on the library.
+        choice: Limits of the selection.
+        plan: Parameters of the comparison with the library's default.
+        verified: Whether each rule is verified and measured in real runs.
+        launcher: The command that starts ranks, with its options.
+        mapping: The mapping of ranks, in the launcher's words.
+        progress: Progress of the measurements.
+
+    Raises:
+        UsageError: The source cannot be tuned.
+        RecorderError: The library has no rules, or differs from the measured one.
 
         made = haloscope.tune("sweep.jsonl", "rules.conf")
-        print(haloscope.predict.tune.table(made))
+        print(haloscope.predict.tune.make_table(made))
     """
     choice, plan = choice or RuleChoice(), plan or ComparisonPlan()
     bench = Bench.here(launcher_of(launcher), mapping)
-    place = Path(output or "rules" + (".conf" if bench.form == "openmpi-text" else ".json"))
-    check_output(place, bench.form)
+    target = Path(output or "rules" + (".conf" if bench.form == "openmpi-text" else ".json"))
+    check_output(target, bench.form)
     _check_selectable(bench)
-    if not verified and kind_of_source(source) == "profile":
-        raise UsageError(f"{source}: a profile's collectives are measured, so its rules are verified, too")
-    chosen, work = chosen_from(source, choice, bench, plan.method, progress, tried=verified)
+    if not verified and find_source_kind(source) == "profile":
+        raise UsageError(
+            f"{source}: the collectives of a profile are measured, so its rules have to be verified"
+        )
+    chosen, work = choose_from_source(source, choice, bench, plan.method, progress, tried=verified)
     most = 2 * plan.rounds * len(chosen)
     with progress(most) if verified else silent(0) as step:
-        made = write_rules(bench, chosen, place, plan if verified else None, step)
-    made.work = work
-    return made
+        tuning = write_rules(bench, chosen, target, plan if verified else None, step)
+    tuning.work = work
+    return tuning
 
 
 def _check_selectable(bench: Bench) -> None:
     library = bench.library
     if all(len(library.algorithms(name)) == 1 for name in library.collectives()):
         raise RecorderError(
-            f"{library.name} has no algorithms to select from: is the ompi_info of this "
-            "installation missing? There is nothing to tune"
+            f"{library.name} has no selectable algorithms, so there is nothing to tune; check that the"
+            " ompi_info "
+            "of this installation exists"
         )
 
 
@@ -146,104 +157,117 @@ def write_rules(
     *,
     measure: Measure = measure_both,
 ) -> Tuning:
-    """Write the rules for what was chosen, as far as they hold in real runs.
+    """Write the rules for the chosen algorithms that are verified in real runs.
 
-    Without a `plan` nothing is run: the rules are written as they are, and nothing is verified.
-    Where no rule holds no file is written. `measure` compares default and tuned in another way.
+    If no rule has a gain, no file is written.
+
+    Args:
+        bench: The environment for trials.
+        chosen: The chosen algorithm of each point.
+        output: The file of rules.
+        plan: Parameters of the comparison; None: the rules are written without runs.
+        step: Called before each measurement.
+        measure: Function that compares default and tuned.
     """
-    made = Tuning(bench, output, chosen=dict(chosen))
-    algorithms = {point: _algorithm(bench, point, one) for point, one in made.tuned.items()}
-    if plan is not None and made.tuned:
-        with _open_trial_file(output) as aside:
-            _verify(made, algorithms, aside)
-            made.defaults = _defaults(made)
-            made.tried = len(runs_of(made.chosen))
+    tuning = Tuning(bench, output, chosen=dict(chosen))
+    algorithms = {
+        point: _find_algorithm(bench, point, candidate) for point, candidate in tuning.tuned.items()
+    }
+    if plan is not None and tuning.tuned:
+        with _open_trial_file(output) as trial_file:
+            _verify_rules(tuning, algorithms, trial_file)
+            tuning.defaults = _observe_defaults(tuning)
+            tuning.tried = len(group_runs(tuning.chosen))
             for _ in range(_MOST_PASSES):
-                if not made.tuned or not _drop(made, aside, plan, step, measure):
+                if not tuning.tuned or not _drop_rules(tuning, trial_file, plan, step, measure):
                     break
             else:
-                _give_up(made)
-            if made.tuned:  # as it is now, once more: of fewer rules each must still be met
-                _verify(made, algorithms, aside)
-    made.rules = rules_of(made.chosen)
-    if made.rules:
-        write_whole(output, render(made.rules, bench.form, bench.file), "rules")
-    return made
+                _give_up(tuning)
+            if tuning.tuned:  # verify again: with fewer rules, each must still match
+                _verify_rules(tuning, algorithms, trial_file)
+    tuning.rules = make_rules(tuning.chosen)
+    if tuning.rules:
+        write_whole(output, format_rules(tuning.rules, bench.form, bench.file), "rules")
+    return tuning
 
 
-def _algorithm(bench: Bench, point: CollectivePoint, one: Candidate) -> Algorithm:
-    return find_algorithm(bench, point.collective, one.name, one.segment, one.fanout)
+def _find_algorithm(bench: Bench, point: CollectivePoint, candidate: Candidate) -> Algorithm:
+    return find_algorithm(bench, point.collective, candidate.name, candidate.segment, candidate.fanout)
 
 
 @contextmanager
 def _open_trial_file(output: Path) -> Iterator[Path]:
-    """Yield a place for rules on trial, where all nodes see it that will see the output."""
-    aside = output.absolute().with_name(f".{output.name}.{os.getpid()}.trial{output.suffix}")
+    """Yield a path for trial rules next to the output, so that it is visible on the same nodes."""
+    trial_file = output.absolute().with_name(f".{output.name}.{os.getpid()}.trial{output.suffix}")
     try:
-        yield aside
+        yield trial_file
     finally:
-        aside.unlink(missing_ok=True)
+        trial_file.unlink(missing_ok=True)
 
 
-def _write(made: Tuning, aside: Path) -> dict[str, str]:
-    """Return the rules as they are now; the environment in which they are used."""
-    write_whole(aside, render(rules_of(made.chosen), made.bench.form, made.bench.file), "rules")
-    return settings(made.bench.form, aside, _collectives(made))
+def _write_trial(tuning: Tuning, trial_file: Path) -> dict[str, str]:
+    """Write the current rules; return the environment that uses them."""
+    write_whole(
+        trial_file, format_rules(make_rules(tuning.chosen), tuning.bench.form, tuning.bench.file), "rules"
+    )
+    return make_settings(tuning.bench.form, trial_file, _tuned_collectives(tuning))
 
 
-def _collectives(made: Tuning) -> list[str]:
-    return sorted({point.collective for point in made.tuned})
+def _tuned_collectives(tuning: Tuning) -> list[str]:
+    return sorted({point.collective for point in tuning.tuned})
 
 
-def _verify(made: Tuning, algorithms: Mapping[CollectivePoint, Algorithm], aside: Path) -> None:
-    """Drop the rules that are not seen to take effect."""
-    _write(made, aside)
-    seen = verify(made.bench, aside, {point: algorithms[point] for point in made.tuned})
+def _verify_rules(tuning: Tuning, algorithms: Mapping[CollectivePoint, Algorithm], trial_file: Path) -> None:
+    """Drop the rules that do not take effect."""
+    _write_trial(tuning, trial_file)
+    seen = verify(tuning.bench, trial_file, {point: algorithms[point] for point in tuning.tuned})
     for point, verdict in seen.items():
-        made.verdicts[point] = verdict
+        tuning.verdicts[point] = verdict
         if verdict.problem:
-            made.problems.append(verdict.problem)
-            made.chosen[point] = _OWN
+            tuning.problems.append(verdict.problem)
+            tuning.chosen[point] = _OWN
 
 
-def _defaults(made: Tuning) -> dict[CollectivePoint, str]:
-    """Return the functions that do the points without rules; MPICH's cannot be seen."""
-    if made.bench.form == "mpich-json":
+def _observe_defaults(tuning: Tuning) -> dict[CollectivePoint, str]:
+    """Return the functions that run without rules; those of MPICH cannot be observed."""
+    if tuning.bench.form == "mpich-json":
         return {}
     seen: dict[CollectivePoint, str] = {}
-    for ranks in {point.ranks for point in made.chosen}:
-        points = [point for point in made.chosen if point.ranks == ranks]
-        seen |= {point: describe_ran(ran) for point, ran in what_ran(made.bench, points, {}).items()}
+    for ranks in {point.ranks for point in tuning.chosen}:
+        points = [point for point in tuning.chosen if point.ranks == ranks]
+        seen |= {
+            point: functions_text(ran) for point, ran in observe_functions(tuning.bench, points, {}).items()
+        }
     return seen
 
 
-def _drop(
-    made: Tuning, aside: Path, plan: ComparisonPlan, step: Callable[[str], None], measure: Measure
+def _drop_rules(
+    tuning: Tuning, trial_file: Path, plan: ComparisonPlan, step: Callable[[str], None], measure: Measure
 ) -> set[CollectivePoint]:
-    """Measure default against tuned; what does not hold is left to the library again."""
-    environment = _write(made, aside)
-    touched = _collectives(made)
-    points = [point for point in made.chosen if point.collective in touched]
-    trials = dict(measure(made.bench, points, environment, plan.method, plan.rounds, step))
-    made.trials = trials
-    dropped = not_holding(made.chosen, trials, plan.level)
-    # Rules can slow down a collective even at points without a rule; then it loses all of its rules.
-    aside_slower = slower(trials, plan.level) - set(made.tuned)
+    """Compare default and tuned, and drop the rules without a significant gain."""
+    environment = _write_trial(tuning, trial_file)
+    touched = _tuned_collectives(tuning)
+    points = [point for point in tuning.chosen if point.collective in touched]
+    trials = dict(measure(tuning.bench, points, environment, plan.method, plan.rounds, step))
+    tuning.trials = trials
+    dropped = find_useless(tuning.chosen, trials, plan.level)
+    # Rules can slow down a collective at points without a rule; then all of its rules are dropped.
+    aside_slower = find_slower(trials, plan.level) - set(tuning.tuned)
     lost = {point.collective for point in aside_slower}
-    dropped |= {point for point in made.tuned if point.collective in lost}
+    dropped |= {point for point in tuning.tuned if point.collective in lost}
     for point in sorted(dropped):
         gain, low, high = gain_interval(trials[point].gains)
-        made.problems.append(
-            f"{point}: {made.chosen[point].name} gains nothing for certain, "
+        tuning.problems.append(
+            f"{point}: {tuning.chosen[point].name} has no significant gain, "
             f"{gain:.2f} ({low:.2f} to {high:.2f})"
         )
-        made.chosen[point] = _OWN
+        tuning.chosen[point] = _OWN
     if dropped:
-        made.trials = {}
+        tuning.trials = {}
     return dropped
 
 
-def _give_up(made: Tuning) -> None:
-    for point in made.tuned:
-        made.problems.append(f"{point}: other figures in every pass, so nothing is certain")
-        made.chosen[point] = _OWN
+def _give_up(tuning: Tuning) -> None:
+    for point in tuning.tuned:
+        tuning.problems.append(f"{point}: results differ in every pass, so no gain is significant")
+        tuning.chosen[point] = _OWN

@@ -1,8 +1,8 @@
-"""Rules of what algorithm a library is to use, and their files.
+"""Rules for the algorithms of a library, and their files.
 
-The semantics are Open MPI's (`coll_tuned`, 4.1 and 5.0): of the communicator sizes listed for a
-collective the greatest one that is not above the communicator's holds; of its rules, the last one
-whose bytes are not above the call's, in the bytes that the library counts for the collective.
+The semantics are those of Open MPI (`coll_tuned`, 4.1 and 5.0). For a collective, the largest listed
+communicator size that does not exceed the communicator's applies. Of its rules, the last one applies whose
+bytes do not exceed those of the call, as the library counts them.
 Their files are Open MPI's dynamic-rules text (versions 4 and 5), and JSON (version 6).
 """
 
@@ -14,18 +14,18 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-__all__ = ["DEFAULT", "TuningRule", "close_rules", "counted_bytes", "write_json", "write_text"]
+__all__ = ["DEFAULT", "TuningRule", "close_rules", "count_bytes", "write_json", "write_text"]
 
 DEFAULT = "default"
-# Collectives whose size the library takes for all ranks together; users and OSU say it a rank.
-# (Of allgatherv it takes the mean of the counts, as running 4.1.4 and 5.0.11 shows.)
+# Collectives whose size the library counts over all ranks; users and OSU count it per rank.
+# (For allgatherv it uses the mean of the counts, as seen with 4.1.4 and 5.0.11.)
 _TIMES_RANKS = frozenset({"allgather", "alltoall", "gather", "scatter"})
 _UNSIZED = frozenset({"alltoallv", "barrier"})
 
 
 @dataclass(frozen=True, order=True)
 class TuningRule:
-    """From so many ranks and so many counted bytes on: this algorithm."""
+    """The algorithm from a number of ranks and a number of counted bytes on."""
 
     collective: str
     ranks: int
@@ -36,27 +36,27 @@ class TuningRule:
     fanout: int = 0
 
     @property
-    def default(self) -> bool:
-        """True if the library is to decide itself."""
+    def is_default(self) -> bool:
+        """Whether the library decides itself."""
         return self.algorithm == DEFAULT
 
-    def same_choice(self, other: TuningRule) -> bool:
-        """Return True if both say the same, for whatever ranks and bytes."""
+    def has_same_choice(self, other: TuningRule) -> bool:
+        """Return whether both rules have the same algorithm and parameters."""
         return replace(self, ranks=0, bytes=0) == replace(other, ranks=0, bytes=0)
 
 
-def counted_bytes(collective: str, ranks: int, size: int) -> int:
-    """Return what Open MPI compares with a rule's bytes, for a call of OSU's `size`."""
+def count_bytes(collective: str, ranks: int, size: int) -> int:
+    """Return the bytes that Open MPI compares with a rule, for a call of OSU's `size`."""
     if collective in _UNSIZED:
         return 0
     return size * ranks if collective in _TIMES_RANKS else size
 
 
 def close_rules(rules: Sequence[TuningRule]) -> list[TuningRule]:
-    """Return the rules, and default where none is: at size 0, and for the communicator sizes between.
+    """Return the rules with defaults added: at size 0, and for the communicator sizes between.
 
-    Without these the first rule of a size would hold for all larger communicators too, and a list
-    that does not begin at 0 makes the library ignore the whole file.
+    Without these a rule would also apply to all larger communicators, and the library ignores a whole file
+    with a list that does not begin at 0.
     """
     complete = set(rules)
     listed = {(rule.collective, rule.ranks) for rule in rules}
@@ -68,18 +68,18 @@ def close_rules(rules: Sequence[TuningRule]) -> list[TuningRule]:
         )
         if not at_zero:
             complete.add(TuningRule(collective, ranks, 0))
-    return _simplified(complete)
+    return _drop_repetitions(complete)
 
 
-def _simplified(rules: Iterable[TuningRule]) -> list[TuningRule]:
-    """Return the rules in order, without those that repeat the one before."""
-    kept: list[TuningRule] = []
+def _drop_repetitions(rules: Iterable[TuningRule]) -> list[TuningRule]:
+    """Return the rules in order, without repetitions of the previous rule."""
+    distinct: list[TuningRule] = []
     for rule in sorted(rules):
-        last = kept[-1] if kept else None
+        last = distinct[-1] if distinct else None
         same_list = last and (last.collective, last.ranks) == (rule.collective, rule.ranks)
-        if not (last and same_list and last.same_choice(rule)):
-            kept.append(rule)
-    return kept
+        if not (last and same_list and last.has_same_choice(rule)):
+            distinct.append(rule)
+    return distinct
 
 
 _IDENTIFIERS = {
@@ -101,53 +101,53 @@ _IDENTIFIERS = {
     "scatter": 15,
     "scatterv": 16,
 }
-# A tree of no children and no chains at all: what the library takes when it is asked for the
-# algorithm without a fan-out, and its rules reader doesn't.
+# Default fan-outs of the library, which its reader of rules does not apply: without them, a tree has no
+# children.
 _FANOUTS = {("bcast", "chain"): 4, ("bcast", "knomial"): 4, ("reduce", "chain"): 4}
 
 
 def write_text(rules: Iterable[TuningRule]) -> str:
-    """Return the file's text. Where the rules leave a gap the library's own decision is written."""
+    """Return the text of the file. Gaps between rules get the library's default."""
     complete = close_rules(list(rules))
     by_collective = {name: list(group) for name, group in groupby(complete, lambda rule: rule.collective)}
     lines = [f"{len(by_collective)}  # collectives"]
-    for name, ones in by_collective.items():
-        by_ranks = {ranks: list(group) for ranks, group in groupby(ones, lambda one: one.ranks)}
+    for name, members in by_collective.items():
+        by_ranks = {ranks: list(group) for ranks, group in groupby(members, lambda entry: entry.ranks)}
         lines += [f"{_IDENTIFIERS[name]}  # {name}", f"{len(by_ranks)}  # communicator sizes"]
         for ranks, group in by_ranks.items():
             lines += [f"{ranks}  # ranks", f"{len(group)}  # rules"]
-            lines += [_line(rule) for rule in group]
+            lines += [_format_line(rule) for rule in group]
     return "\n".join(lines) + "\n"
 
 
-def _line(rule: TuningRule) -> str:
+def _format_line(rule: TuningRule) -> str:
     fanout = rule.fanout or _FANOUTS.get((rule.collective, rule.algorithm), 0)
     return f"{rule.bytes} {rule.number} {fanout} {rule.segment}  # {rule.algorithm}"
 
 
 def write_json(rules: Iterable[TuningRule]) -> str:
-    """Return the file's text: ranges with both ends, where the first match wins; gaps are the default."""
+    """Return the text of the file: closed ranges, of which the first match applies; gaps get the default."""
     complete = close_rules(list(rules))
     collectives: dict[str, list[dict[str, Any]]] = {}
     for collective in dict.fromkeys(rule.collective for rule in complete):
         mine = [rule for rule in complete if rule.collective == collective]
-        for ranks in dict.fromkeys(rule.ranks for rule in mine if not rule.default):
+        for ranks in dict.fromkeys(rule.ranks for rule in mine if not rule.is_default):
             entry = {
                 "comm_size_min": ranks,
                 "comm_size_max": ranks,
                 "comm_rank_distribution": "any",
-                "rules": _messages([rule for rule in mine if rule.ranks == ranks]),
+                "rules": _make_entries([rule for rule in mine if rule.ranks == ranks]),
             }
             collectives.setdefault(collective, []).append(entry)
     whole = {"rule_file_version": 3, "module": "tuned", "collectives": collectives}
     return json.dumps(whole, indent=2) + "\n"
 
 
-def _messages(rules: Sequence[TuningRule]) -> list[dict[str, Any]]:
+def _make_entries(rules: Sequence[TuningRule]) -> list[dict[str, Any]]:
     ends = [rule.bytes - 1 for rule in rules[1:]]
-    made = []
+    entries = []
     for rule, end in zip(rules, [*ends, None], strict=True):
-        if rule.default:
+        if rule.is_default:
             continue
         entry: dict[str, Any] = {
             "msg_size_min": rule.bytes,
@@ -158,5 +158,5 @@ def _messages(rules: Sequence[TuningRule]) -> list[dict[str, Any]]:
             entry["seg_size"] = rule.segment
         if rule.fanout:
             entry["faninout"] = rule.fanout
-        made.append(entry)
-    return made
+        entries.append(entry)
+    return entries

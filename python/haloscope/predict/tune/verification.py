@@ -1,9 +1,9 @@
-"""Verification in a real run that each rule took effect: the libraries ignore bad files silently.
+"""Verification in real runs that each rule takes effect, because the libraries ignore bad files silently.
 
-Open MPI: a program does each collective once with the witness in it. What runs with the rules must
-be what runs where the algorithm is asked for by its own variable, as it was when it was measured.
-MPICH: its functions cannot be watched; another collective's algorithm in the place of a rule makes
-the call that meets it stop.
+Open MPI: a program with the witness calls each collective once. The function that runs with the rules must be
+the one that runs if the algorithm is selected by its variable, as in the measurement. MPICH: its functions
+cannot be observed. A rule that is replaced by an algorithm of a different collective makes the matching call
+abort.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from haloscope.predict.bench.launches import launch_environment
 from haloscope.predict.bench.library_in_use import library
 from haloscope.predict.bench.workload import CollectivePoint
 from haloscope.predict.mpi_library import Algorithm, Library, describe, program
-from haloscope.predict.tune.formats import Format, format_of, settings
-from haloscope.predict.tune.mpich_rules import Tree, canary
-from haloscope.predict.tune.tuning_rules import counted_bytes
+from haloscope.predict.tune.formats import Format, find_format, make_settings
+from haloscope.predict.tune.mpich_rules import Tree, break_rule
+from haloscope.predict.tune.tuning_rules import count_bytes
 
 __all__ = [
     "Bench",
     "Seen",
     "TuneVerdict",
-    "algorithms_header",
     "build_exercise",
-    "describe_ran",
+    "functions_text",
+    "make_algorithms_header",
+    "observe_functions",
+    "observe_selected",
     "read_seen",
     "verify",
-    "what_ran",
-    "when_asked",
 ]
 
 _SECONDS = 60.0
@@ -47,7 +47,7 @@ _SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Seen:
-    """What did a collective: one of the library's functions, or none that the witness knows."""
+    """The function of the library that ran a collective; None if the witness does not know it."""
 
     function: str | None
     segment: int = 0
@@ -65,7 +65,7 @@ Ran = frozenset[Seen]
 
 @dataclass(frozen=True)
 class TuneVerdict:
-    """What became of a rule in a real run; `problem` is None if it took effect."""
+    """The result of a rule in a real run; `problem` is None if it took effect."""
 
     problem: str | None
     default: str = "default"
@@ -73,13 +73,13 @@ class TuneVerdict:
 
     @property
     def verified(self) -> bool:
-        """True if the rule was seen to take effect."""
+        """Whether the rule took effect."""
         return self.problem is None
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Where rules are tried: the library, its file and compiler, and the mapping of ranks."""
+    """The environment for trials of rules: the library, its file and compiler, and the mapping of ranks."""
 
     library: Library
     file: Path
@@ -89,28 +89,33 @@ class Bench:
 
     @classmethod
     def here(cls, launcher: Sequence[str] = (), mapping: str | None = None) -> Bench:
-        """Return that of the `mpicc` in use. Raises `RecorderError` where it reads no rules."""
+        """Return the environment of the `mpicc` in use.
+
+        Raises `RecorderError` if its library reads no rules.
+        """
         used, tools = library(launcher), toolchain()
         file = describe(program("variables", tools.compiler)).file
         if file is None:
-            raise RecorderError(f"{used.name}: its library's file is not found, so no rule can be verified")
-        return cls(used, file, tools.compiler, format_of(used), mapping)
+            raise RecorderError(
+                f"{used.name}: the file of the library is not found, so no rule can be verified"
+            )
+        return cls(used, file, tools.compiler, find_format(used), mapping)
 
     def exercise(self) -> Path:
-        """Return the program that does collectives once."""
+        """Return the program that calls each collective once."""
         return build_exercise(self.compiler, None if self.form == "mpich-json" else self.file)
 
     def run(
         self, points: Iterable[CollectivePoint], environment: Mapping[str, str]
     ) -> subprocess.CompletedProcess[str]:
-        """Do the collectives of one number of ranks. Raises `RecorderError` after a minute."""
-        asked = sorted(points)
-        words = [str(self.exercise()), *(f"{one.collective}:{one.bytes}" for one in asked)]
-        command = self.library.launch(words, asked[0].ranks, environment, self.mapping)
+        """Call the collectives of one number of ranks. Raises `RecorderError` after a minute."""
+        ordered = sorted(points)
+        words = [str(self.exercise()), *(f"{point.collective}:{point.bytes}" for point in ordered)]
+        command = self.library.launch(words, ordered[0].ranks, environment, self.mapping)
         try:
             return subprocess.run(
                 command,
-                env=launch_environment(asked[0].ranks, environment),
+                env=launch_environment(ordered[0].ranks, environment),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -119,7 +124,7 @@ class Bench:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise RecorderError(f"{asked[0]}: no answer within a minute with the rules") from None
+            raise RecorderError(f"{ordered[0]}: no answer within a minute with the rules") from None
         except OSError as error:
             raise RecorderError(f"{command[0]}: cannot be started ({error.strerror})") from None
 
@@ -127,107 +132,111 @@ class Bench:
 def verify(
     bench: Bench, rules_file: Path, chosen: Mapping[CollectivePoint, Algorithm]
 ) -> dict[CollectivePoint, TuneVerdict]:
-    """Return for each point whether the file makes the library use the algorithm that was chosen."""
+    """Return for each point whether the library uses the chosen algorithm with this file."""
     by_ranks: dict[int, list[CollectivePoint]] = {}
     for point in sorted(chosen):
         by_ranks.setdefault(point.ranks, []).append(point)
     verdicts: dict[CollectivePoint, TuneVerdict] = {}
     collectives = sorted({point.collective for point in chosen})
-    environment = settings(bench.form, rules_file, collectives)
+    environment = make_settings(bench.form, rules_file, collectives)
     for points in by_ranks.values():
         if bench.form == "mpich-json":
-            verdicts |= _stopped(bench, rules_file, environment, points)
+            verdicts |= _verify_by_abort(bench, rules_file, environment, points)
         else:
-            verdicts |= _witnessed(bench, environment, {one: chosen[one] for one in points})
+            verdicts |= _verify_by_witness(bench, environment, {point: chosen[point] for point in points})
     return verdicts
 
 
-def what_ran(
+def observe_functions(
     bench: Bench, points: Sequence[CollectivePoint], environment: Mapping[str, str]
 ) -> dict[CollectivePoint, Ran]:
-    """Return which of Open MPI's functions did each point, by the witness."""
+    """Return the functions of Open MPI that ran for each point, from the witness."""
     with tempfile.TemporaryDirectory(prefix="haloscope-witness-") as directory:
         done = bench.run(points, {**environment, "HALOSCOPE_WITNESS": directory})
         if done.returncode:
-            raise RecorderError(f"{points[0]}: the library refuses: {_reason(done)}")
+            raise RecorderError(f"{points[0]}: the library refuses: {_reason_text(done)}")
         seen = read_seen(Path(directory))
-    return {one: seen.get(_key(one), frozenset()) for one in points}
+    return {point: seen.get(_make_key(point), frozenset()) for point in points}
 
 
-def _key(point: CollectivePoint) -> tuple[str, int, int]:
-    return point.collective, point.ranks, counted_bytes(point.collective, point.ranks, point.bytes)
+def _make_key(point: CollectivePoint) -> tuple[str, int, int]:
+    return point.collective, point.ranks, count_bytes(point.collective, point.ranks, point.bytes)
 
 
-def _witnessed(
+def _verify_by_witness(
     bench: Bench, environment: Mapping[str, str], chosen: Mapping[CollectivePoint, Algorithm]
 ) -> dict[CollectivePoint, TuneVerdict]:
     points = list(chosen)
-    default = what_ran(bench, points, {})
-    tuned = what_ran(bench, points, environment)
-    asked = when_asked(bench, chosen)
+    default = observe_functions(bench, points, {})
+    tuned = observe_functions(bench, points, environment)
+    selected = observe_selected(bench, chosen)
     return {
-        one: TuneVerdict(
-            _problem(one, default[one], tuned[one], asked[one]),
-            describe_ran(default[one]),
-            describe_ran(tuned[one]),
+        point: TuneVerdict(
+            _find_problem(point, default[point], tuned[point], selected[point]),
+            functions_text(default[point]),
+            functions_text(tuned[point]),
         )
-        for one in points
+        for point in points
     }
 
 
-def when_asked(bench: Bench, chosen: Mapping[CollectivePoint, Algorithm]) -> dict[CollectivePoint, Ran]:
-    """Return what runs where each algorithm is asked for by its own variable, as when it was measured."""
+def observe_selected(bench: Bench, chosen: Mapping[CollectivePoint, Algorithm]) -> dict[CollectivePoint, Ran]:
+    """Return the functions that run if each algorithm is selected by its variable, as in the measurement."""
     waiting: dict[str, list[Algorithm]] = {}
     for algorithm in dict.fromkeys(chosen.values()):
         waiting.setdefault(algorithm.collective, []).append(algorithm)
     ran: dict[CollectivePoint, Ran] = {}
     while any(waiting.values()):
-        # One of each collective in a run: their variables do not meet.
+        # One algorithm of each collective per run, because their variables do not conflict.
         now = [ones.pop() for ones in waiting.values() if ones]
         points = [point for point, algorithm in chosen.items() if algorithm in now]
-        environment = {name: value for one in now for name, value in one.settings}
-        ran |= what_ran(bench, points, environment)
+        environment = {
+            name: value for selected_algorithm in now for name, value in selected_algorithm.settings
+        }
+        ran |= observe_functions(bench, points, environment)
     return ran
 
 
-def _problem(point: CollectivePoint, default: Ran, tuned: Ran, asked: Ran) -> str | None:
+def _find_problem(point: CollectivePoint, default: Ran, tuned: Ran, selected: Ran) -> str | None:
     unknown = Seen(None)
-    if unknown in asked or not asked:
-        return f"{point}: no algorithm of the component tuned is seen even where it is asked for"
-    if asked == default:
+    if unknown in selected or not selected:
+        return f"{point}: the component tuned does not run even if its algorithm is selected by variable"
+    if selected == default:
         return (
-            f"{point}: {describe_ran(default)} runs with the rule and without: the component tuned is not "
-            "in use, or takes it anyway"
+            f"{point}: {functions_text(default)} runs with and without the rule: the component tuned is not "
+            "in use, or selects it by default"
         )
-    if tuned == asked:
+    if tuned == selected:
         return None
     if unknown in tuned or not tuned:
-        return f"{point}: another component does it (han, sm …): coll_tuned_priority has no effect"
+        return f"{point}: a different component runs it (han, sm …): coll_tuned_priority has no effect"
     if tuned == default:
-        return f"{point}: the rule has no effect, {describe_ran(default)} runs as without it"
-    return f"{point}: {describe_ran(tuned)} runs instead of {describe_ran(asked)}"
+        return f"{point}: the rule has no effect: {functions_text(default)} runs with and without it"
+    return f"{point}: {functions_text(tuned)} runs instead of {functions_text(selected)}"
 
 
-def describe_ran(ran: Ran) -> str:
-    """Return what ran, in a word."""
+def functions_text(ran: Ran) -> str:
+    """Return the names of the functions that ran."""
     return " + ".join(sorted(map(str, ran))) or "nothing seen"
 
 
-def _stopped(
+def _verify_by_abort(
     bench: Bench, rules_file: Path, environment: Mapping[str, str], points: Sequence[CollectivePoint]
 ) -> dict[CollectivePoint, TuneVerdict]:
-    """MPICH: it goes on with the rules as they are, and stops where they are broken on purpose."""
+    """Verify with MPICH: it accepts the rules, and aborts if a rule is broken on purpose."""
     done = bench.run(points, environment)
     if done.returncode:
-        refused = f"the library refuses the rules: {_reason(done)}"
-        return {one: TuneVerdict(f"{one}: {refused}") for one in points}
+        refused = f"the library refuses the rules: {_reason_text(done)}"
+        return {point: TuneVerdict(f"{point}: {refused}") for point in points}
     text = rules_file.read_text()
-    return {one: _stops(bench, json.loads(text), environment, one) for one in points}
+    return {point: _check_abort(bench, json.loads(text), environment, point) for point in points}
 
 
-def _stops(bench: Bench, rules: Tree, environment: Mapping[str, str], point: CollectivePoint) -> TuneVerdict:
+def _check_abort(
+    bench: Bench, rules: Tree, environment: Mapping[str, str], point: CollectivePoint
+) -> TuneVerdict:
     try:
-        tree = canary(rules, point.collective, point.ranks, point.bytes)
+        tree = break_rule(rules, point.collective, point.ranks, point.bytes)
     except UsageError as error:
         return TuneVerdict(str(error))
     with tempfile.TemporaryDirectory(prefix="haloscope-witness-") as directory:
@@ -239,15 +248,15 @@ def _stops(bench: Bench, rules: Tree, environment: Mapping[str, str], point: Col
         done = bench.run([point], changed)
     if done.returncode and "mpir_coll" in done.stdout + done.stderr:
         return TuneVerdict(None)
-    return TuneVerdict(f"{point}: the call does not meet the rule")
+    return TuneVerdict(f"{point}: the call does not match the rule")
 
 
-def _reason(done: subprocess.CompletedProcess[str]) -> str:
+def _reason_text(done: subprocess.CompletedProcess[str]) -> str:
     return " ".join((done.stderr or done.stdout).split())[:160] or f"status {done.returncode}"
 
 
 _SYMBOL = re.compile(rb"(?<=\0)ompi_coll_base_([a-z]+(?:_scatter(?:_block)?)?)_intra_(\w+)(?=\0)")
-# Where an algorithm's communicator is among its arguments, from 0; the module follows.
+# Index of the communicator among an algorithm's arguments; the module follows.
 _COMMUNICATOR = {
     "allgather": 6,
     "allgatherv": 7,
@@ -283,16 +292,19 @@ _FANNED = {"bcast": {"chain", "knomial"}, "reduce": {"chain", "knomial"}}
 
 
 def build_exercise(compiler: Path, library: Path | None) -> Path:
-    """Return the program that does each collective once; with `library`, an Open MPI, the witness too."""
+    """Return the program that calls each collective once.
+
+    With `library`, an Open MPI, including the witness.
+    """
     folder = paths.source("src", "predict", "witness")
-    header = algorithms_header(library) if library else ""
+    header = make_algorithms_header(library) if library else ""
     names = ["exercise.cpp", "witness.cpp"] if library else ["exercise.cpp"]
     sources = [folder / name for name in names]
     target = "exercise-" + fingerprint(sources, header, str(compiler), compiler_identity(str(compiler)))
 
     def build(directory: Path) -> None:
         (directory / "algorithms.h").write_text(header, encoding="utf-8")
-        # The witness's functions stand before the library's only if the program exports them.
+        # The witness's functions precede those of the library only if the program exports them.
         command = [
             str(compiler),
             "-std=c++20",
@@ -311,23 +323,23 @@ def build_exercise(compiler: Path, library: Path | None) -> Path:
     return build_once(target, build, f"building the witness with {compiler}", quiet=False) / "exercise"
 
 
-def algorithms_header(library: Path) -> str:
-    """Return the text of `algorithms.h`: all algorithms that the library's symbol table names."""
+def make_algorithms_header(library: Path) -> str:
+    """Return the text of `algorithms.h`: all algorithms in the library's symbol table."""
     found = {(m[1].decode(), m[2].decode()) for m in _SYMBOL.finditer(library.read_bytes())}
     lines = []
     for collective, name in sorted(found):
-        place = _COMMUNICATOR.get(collective)
-        if place is None or (collective, name) == ("bcast", "generic"):
+        index = _COMMUNICATOR.get(collective)
+        if index is None or (collective, name) == ("bcast", "generic"):
             continue
-        segment = place + 2 if name in _SEGMENTED.get(collective, ()) else 0
-        fanout = place + 3 if name in _FANNED.get(collective, ()) else 0
+        segment = index + 2 if name in _SEGMENTED.get(collective, ()) else 0
+        fanout = index + 3 if name in _FANNED.get(collective, ()) else 0
         symbol = f"ompi_coll_base_{collective}_intra_{name}"
-        lines.append(f'ALGORITHM({symbol}, "{name}", {place}, {segment}, {fanout})')
+        lines.append(f'ALGORITHM({symbol}, "{name}", {index}, {segment}, {fanout})')
     return "\n".join(lines) + "\n"
 
 
 def read_seen(directory: Path) -> Mapping[tuple[str, int, int], frozenset[Seen]]:
-    """Return what ranks saw, by collective, communicator size and counted bytes."""
+    """Return the functions that ran on the ranks, by collective, communicator size and counted bytes."""
     found: dict[tuple[str, int, int], set[Seen]] = {}
     for path in directory.iterdir():
         for line in path.read_text().splitlines():
