@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common import emit_allowed
 
-from haloscope.predict import Measuring, TrialLaunch, Way, few_calls, measure_within
+from haloscope.predict import Measuring, TrialLaunch, Way, reduce_calls, measure_within
 
 __all__ = ["CASES", "measure"]
 
@@ -112,7 +112,7 @@ def losses(collective: str, times: Times, calls: int, seed: int, shared: bool) -
     taken = measure_within(measuring, measured, SHARE * whole)
     lost = [
         times[way][place[1:]] / min(known[place[1:]] for known in times.values() if place[1:] in known) - 1
-        for place, way in measuring.chosen().items()
+        for place, way in measuring.choose_fastest().items()
     ]
     return lost, taken / whole
 
@@ -120,7 +120,7 @@ def losses(collective: str, times: Times, calls: int, seed: int, shared: bool) -
 def case(one: tuple[str, str, Times, bool]) -> float:
     """The mean loss of a platform and collective over some draws of the scatter."""
     platform, collective, times, shared = one
-    drawn = [losses(collective, times, few_calls(CALLS), seed, shared) for seed in range(DRAWS)]
+    drawn = [losses(collective, times, reduce_calls(CALLS), seed, shared) for seed in range(DRAWS)]
     lost = [loss for some, _ in drawn for loss in some]
     share = float(np.mean([part for _, part in drawn]))
     how = "launches shared" if shared else "each launched"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haloscope.predict.lines import line, pieces
+from haloscope.predict.lines import fit_line, fit_pieces
 
 DOUBLINGS = [1 << power for power in range(23)]
 LATENCY = st.floats(1e-7, 1e-4)
@@ -16,7 +16,7 @@ SPEED = st.floats(1e8, 1e11)
 
 @given(LATENCY, SPEED)
 def test_a_line_is_found_exactly(alpha: float, speed: float) -> None:
-    found = line(DOUBLINGS, [alpha + size / speed for size in DOUBLINGS])
+    found = fit_line(DOUBLINGS, [alpha + size / speed for size in DOUBLINGS])
     assert found.alpha == pytest.approx(alpha, rel=1e-6)
     assert found.beta == pytest.approx(1 / speed, rel=1e-6)
     assert found(1000) == pytest.approx(alpha + 1000 / speed, rel=1e-6)
@@ -28,7 +28,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(sizes: list[int]) -> None
     times = np.array([3e-7 + size * 1e-10 for size in sizes])
     held = np.zeros(2)
     for _ in range(runs):
-        found = line(sizes, times * (1 + 0.02 * random.standard_normal(len(times))))
+        found = fit_line(sizes, times * (1 + 0.02 * random.standard_normal(len(times))))
         held += found.alpha_interval[0] <= 3e-7 <= found.alpha_interval[1]
         held[1] += found.beta_interval[0] <= 1e-10 <= found.beta_interval[1]
         held[1] -= found.alpha_interval[0] <= 3e-7 <= found.alpha_interval[1]
@@ -38,17 +38,17 @@ def test_intervals_hold_the_truth_as_often_as_they_say(sizes: list[int]) -> None
 
 @given(st.lists(st.floats(1e-9, 1.0), min_size=2, max_size=12))
 def test_nothing_is_below_zero(times: list[float]) -> None:
-    found = line(DOUBLINGS[: len(times)], times)
+    found = fit_line(DOUBLINGS[: len(times)], times)
     assert found.alpha >= 0
     assert found.beta >= 0
-    assert all(piece.alpha >= 0 and piece.beta >= 0 for piece in pieces(DOUBLINGS[: len(times)], times))
+    assert all(piece.alpha >= 0 and piece.beta >= 0 for piece in fit_pieces(DOUBLINGS[: len(times)], times))
 
 
 @given(LATENCY, SPEED, st.integers(0, 1 << 32))
 def test_one_protocol_is_one_line(alpha: float, speed: float, seed: int) -> None:
     noise = np.random.default_rng(seed).uniform(0.98, 1.02, len(DOUBLINGS))
     times = [(alpha + size / speed) * factor for size, factor in zip(DOUBLINGS, noise, strict=True)]
-    (piece,) = pieces(DOUBLINGS, times)
+    (piece,) = fit_pieces(DOUBLINGS, times)
     assert (piece.first, piece.before) == (0, 0)
 
 
@@ -70,16 +70,16 @@ def test_switches_are_found_where_they_are(
         (alpha + size / speed) * jump ** sum(index >= start for start in starts) * noise[index]
         for index, size in enumerate(DOUBLINGS)
     ]
-    found = pieces(DOUBLINGS, times)
+    found = fit_pieces(DOUBLINGS, times)
     assert [piece.first for piece in found] == [0, *(DOUBLINGS[start] for start in starts)]
     assert [piece.before for piece in found[1:]] == [DOUBLINGS[start - 1] for start in starts]
 
 
 def test_the_order_of_sizes_does_not_matter() -> None:
     times = [1e-6 if size < 4096 else 3e-6 + size * 1e-10 for size in DOUBLINGS]
-    assert pieces(DOUBLINGS[::-1], times[::-1]) == pieces(DOUBLINGS, times)
+    assert fit_pieces(DOUBLINGS[::-1], times[::-1]) == fit_pieces(DOUBLINGS, times)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_few_sizes_are_one_line(count: int) -> None:
-    assert len(pieces(DOUBLINGS[:count], [1e-6, 5e-6, 1e-6][:count])) == 1
+    assert len(fit_pieces(DOUBLINGS[:count], [1e-6, 5e-6, 1e-6][:count])) == 1

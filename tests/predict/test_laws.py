@@ -172,12 +172,12 @@ def test_two_numbers_of_ranks_tell_no_growth() -> None:
 
 def test_the_library_keeps_what_is_not_slower_for_certain() -> None:
     decided = laws(slow=4.0).choose("allreduce", 256, 8)
-    assert (decided.sure, decided.way) == (True, TREE)
+    assert (decided.is_significant, decided.way) == (True, TREE)
     assert decided.expected.high < decided.default.low
     kept = laws(slow=1.0).choose("allreduce", 256, 8)
-    assert (kept.sure, kept.way, kept.fastest) == (False, OWN, TREE)
+    assert (kept.is_significant, kept.way, kept.fastest) == (False, OWN, TREE)
     far = laws(slow=4.0).choose("allreduce", 1 << 14, 8)
-    assert not far.sure
+    assert not far.is_significant
 
 
 def test_a_choice_of_known_algorithms_grows_as_they_do() -> None:

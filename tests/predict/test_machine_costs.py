@@ -80,7 +80,7 @@ def test_ranks_are_placed_as_launchers_do(mapping: str, cores: list[int]) -> Non
 def test_one_node_is_filled_before_the_next() -> None:
     orfeo = predict.load_machine("orfeo")
     assert {core // 128 for core in orfeo.ranks_on_cores("socket", 128)} == {0}
-    with pytest.raises(UsageError, match="256 cores: none for 257"):
+    with pytest.raises(UsageError, match="256 cores: too few for 257"):
         orfeo.ranks_on_cores("core", 257)
     with pytest.raises(UsageError, match="cannot be mapped by 'bridge'; there is core, node, CCX"):
         orfeo.ranks_on_cores("bridge", 2)

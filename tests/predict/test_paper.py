@@ -99,7 +99,7 @@ def test_figure_7_has_the_papers_order(times: dict[tuple[str, str], dict[int, fl
 def test_the_curves_have_kinks_where_the_topology_changes(
     collective: str, machine: predict.Machine, times: dict[tuple[str, str], dict[int, float]]
 ) -> None:
-    changes = machine.changes(256)
+    changes = machine.exceeded_levels(256)
     assert [level.cores for level in changes] == [4, 8, 16, 64, 128]
     for algorithm in ("pipeline", "binomial") if collective == "bcast" else ("binary", "binomial"):
         curve = times[collective, algorithm]

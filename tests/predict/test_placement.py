@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 import haloscope
 from haloscope.base.errors import ComponentError, HaloscopeError
 from haloscope.predict import load_machine
-from haloscope.predict.placement import Proposal, Traffic, mapping_text, propose, read_nodes, write_placement
+from haloscope.predict.placement import (
+    Proposal,
+    Traffic,
+    make_mapping_text,
+    propose,
+    read_nodes,
+    write_placement,
+)
 from support.command import Command
 from support.missing import missing
 from support.placed import halo, messages_between
@@ -141,7 +148,7 @@ def test_files_of_all_launchers_agree(tmp_path: Path) -> None:
     ]
     assert [by_rankfile[str(rank)] for rank in range(7)] == by_hosts
     assert [in_slots[order.index(rank)] for rank in range(7)] == by_hosts
-    groups = [word.split(",") for word in mapping_text(found).split()]
+    groups = [word.split(",") for word in make_mapping_text(found).split()]
     counted = [sum(1 + int(r.split("-")[-1]) - int(r.split("-")[0]) for r in group) for group in groups]
     assert counted == list(found.nodes.ranks) == [3, 2, 2]
     assert len(set(re.findall(r"slot=\d+", "".join(ranked)))) == 3
@@ -194,7 +201,7 @@ def test_a_host_file(tmp_path: Path) -> None:
     [
         ("0", "1 to 4 nodes"),
         ("9", "1 to 4 nodes"),
-        ("a:1,b:1", "2 slots, and there are 4 ranks"),
+        ("a:1,b:1", "2 slots for 4 ranks"),
         ("a;rm -rf", "is no host"),
         (",", "is no host"),
     ],
@@ -248,4 +255,4 @@ def test_traffic_is_added_up(tmp_path: Path) -> None:
     with haloscope.open(path) as profile:
         traffic = Traffic.of(profile)
     assert traffic.total == 112
-    assert traffic.across(np.array([0, 1])) == 12
+    assert traffic.count_remote_bytes(np.array([0, 1])) == 12

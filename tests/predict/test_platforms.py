@@ -10,7 +10,7 @@ from haloscope.base.errors import MachineError, UsageError
 from haloscope.predict.simulate import Change, load_platform, name_hosts, platforms
 from haloscope.predict.simulate.collectives import lower_collective
 from haloscope.predict.simulate.description import count_capacity, make_platform_xml
-from haloscope.predict.simulate.rank_grids import RankGrid, detect
+from haloscope.predict.simulate.rank_grids import RankGrid, detect_grid
 
 LINKS = "bandwidth: 10 GB/s\nlatency: 1 us\n"
 
@@ -48,7 +48,7 @@ def test_factors_change_links_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("topology: ring\n" + LINKS, "topology: is one of"),
+        ("topology: ring\n" + LINKS, "topology: must be one of"),
         ("topology: torus\nlatency: 1 us\n", "bandwidth: Field required"),
         ("topology: torus\nbandwidth: 9 parsecs\nlatency: 1 us\n", "bandwidth: '9 parsecs'"),
         ("topology: torus\ndimensions: [0]\n" + LINKS, "dimensions.0"),
@@ -62,7 +62,7 @@ def test_factors_change_links_only(tmp_path: Path) -> None:
         ),
         ("topology: fat_tree\nrouting: adaptive\n" + LINKS, "routing: Input should be 'd-mod-k'"),
         ("topology: torus\ncolour: red\n" + LINKS, "colour: Extra inputs"),
-        ("- 1\n", "is no platform"),
+        ("- 1\n", "is not a platform"),
         ("a: [\n", ":2: is not YAML"),
     ],
 )
@@ -103,14 +103,14 @@ def test_grids_are_found() -> None:
         if (to := grid.neighbour(rank, (x, y, z))) is not None
     ]
     senders, partners = np.array(pairs).T
-    found = detect(12, senders, partners)
+    found = detect_grid(12, senders, partners)
     assert found == grid
-    assert found.grown(96) == RankGrid((6, 4, 4), (False, False, False))
+    assert found.scale(96) == RankGrid((6, 4, 4), (False, False, False))
     ring = np.arange(8)
-    closed = detect(8, ring, (ring + 1) % 8)
+    closed = detect_grid(8, ring, (ring + 1) % 8)
     assert closed == RankGrid((8, 1, 1), (True, False, False))
-    assert closed.grown(32).dims == (32, 1, 1)
-    assert detect(7, np.array([0]), np.array([2])) is None
+    assert closed.scale(32).dims == (32, 1, 1)
+    assert detect_grid(7, np.array([0]), np.array([2])) is None
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 8])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from haloscope.base.errors import MachineError, UsageError
-from haloscope.predict import kind_of, write_machine_page
+from haloscope.predict import find_kind, write_machine_page
 from haloscope.predict.tune import Gains
 from support.command import run_command
 from support.pages import page_text
@@ -70,7 +70,7 @@ def told(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str
 
 
 def test_names_do_not_matter(files: dict[str, Path]) -> None:
-    found = {name: kind_of(path) for name, path in files.items()}
+    found = {name: find_kind(path) for name, path in files.items()}
     assert found == {**KINDS, "gains": "gains", "profile": "profile"}
 
 
@@ -128,7 +128,7 @@ def test_other_files_are_refused(tmp_path: Path, text: str, capsys: pytest.Captu
     other = tmp_path / "other.txt"
     other.write_bytes(text.encode("latin-1"))
     with pytest.raises(UsageError, match="a machine model"):
-        kind_of(other)
+        find_kind(other)
     status, line = told(["report", str(other), "-o", "x.html"], capsys)
     assert status == 2
     for word in ("a profile", "a sweep", "a machine model", "the gains"):
@@ -138,7 +138,7 @@ def test_other_files_are_refused(tmp_path: Path, text: str, capsys: pytest.Captu
 def test_a_long_file_is_known_by_its_begin(tmp_path: Path) -> None:
     Gains("MPI", "", {}, [ROW] * 1000).save(tmp_path / "many")
     assert (tmp_path / "many").stat().st_size > 1 << 17
-    assert kind_of(tmp_path / "many") == "gains"
+    assert find_kind(tmp_path / "many") == "gains"
 
 
 def test_gains_are_read_back(tmp_path: Path) -> None:

@@ -129,8 +129,8 @@ def test_what_cannot_be_predicted_is_said(tmp_path: Path) -> None:
     other = sleeping(5, "another").write(tmp_path / "another.halo")
     for asked, ranks, words in (
         (places, None, "-n N"),
-        (places[:4], 32, "6, 9, 12, 18 ranks: laws of growth need 5"),
-        ([*places, other], 32, "are of two programs"),
+        (places[:4], 32, "6, 9, 12, 18 ranks: scaling models need 5"),
+        ([*places, other], 32, "are of different programs"),
         (places[:1], 32, "five numbers of ranks"),
     ):
         with pytest.raises(UsageError, match=words):

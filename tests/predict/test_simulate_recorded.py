@@ -111,5 +111,5 @@ def test_what_has_no_whole_trace(any_mpi: Mpi, compiler: Compiler, tmp_path: Pat
     # One that lost events would wait for ever.
     lossy = {"HALOSCOPE_TRACE_SPOOL": str(tmp_path / "nowhere")}
     lost = watch(mpi, 2, words, tmp_path, options=["--trace"], env=lossy).path
-    with pytest.raises(UsageError, match="events of its trace were lost"):
+    with pytest.raises(UsageError, match="events of its trace lost"):
         Simulation(lost, "torus").run(tmp_path / "never.halo")

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from haloscope.predict import Measuring, TrialLaunch, Way, few_calls, measure_within
+from haloscope.predict import Measuring, TrialLaunch, Way, measure_within, reduce_calls
 from support.mpi import CHECKOUT
 
 KEPT = CHECKOUT / "benchmarks" / "predict" / "kept" / "simulated.parquet"
@@ -52,7 +52,7 @@ def test_what_should_save_most_is_measured_first() -> None:
         measuring.add(launch, times, LAUNCH + CALLS * sum(times.values()))
     assert {order[0], order[1]} == {("bcast", "default"), ("reduce", "default")}
     assert order[2] == ("reduce", "chain")
-    assert measuring.chosen()["reduce", 4, 8] == Way("reduce", "chain")
+    assert measuring.choose_fastest()["reduce", 4, 8] == Way("reduce", "chain")
 
 
 def test_what_cannot_save_enough_is_not_measured() -> None:
@@ -83,7 +83,7 @@ def test_what_is_slow_where_it_was_measured_is_not_measured_on() -> None:
         measuring.add(launch, times, LAUNCH + CALLS * sum(times.values()))
     assert measured["default"] == measured["quick"] == set(ranks)
     assert measured["slow"] < set(ranks)
-    assert {way.algorithm for way in measuring.chosen().values()} == {"quick"}
+    assert {way.algorithm for way in measuring.choose_fastest().values()} == {"quick"}
 
 
 @pytest.mark.parametrize("collective", ["allreduce", "alltoall"])
@@ -109,7 +109,7 @@ def test_a_tenth_of_the_time_gains_most_of_it(collective: str) -> None:
     assert taken < 0.2 * whole
     losses = [
         times[way][place[1:]] / min(known[place[1:]] for known in times.values() if place[1:] in known) - 1
-        for place, way in measuring.chosen().items()
+        for place, way in measuring.choose_fastest().items()
     ]
     kept_choice = [
         own[place[1:]] / min(known[place[1:]] for known in times.values() if place[1:] in known) - 1
@@ -122,6 +122,6 @@ def test_a_tenth_of_the_time_gains_most_of_it(collective: str) -> None:
 def test_algorithms_that_share_launches_are_known_in_a_tenth_of_the_time(script: Callable[..., Any]) -> None:
     budget = script("budget", "benchmarks/predict", "benchmarks")
     times = budget.sweeps()["torus", "alltoall"]
-    lost, taken = budget.losses("alltoall", times, few_calls(CALLS), 0, shared=True)
+    lost, taken = budget.losses("alltoall", times, reduce_calls(CALLS), 0, shared=True)
     assert taken < 0.12
     assert sum(lost) / len(lost) < 0.03

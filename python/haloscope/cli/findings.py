@@ -67,11 +67,11 @@ def findings(profile: Path, again: tuple[Path, ...], bench: tuple[Path, ...], fo
 def _known(files: Sequence[Path]) -> MachineMeasurements:
     """Return what files say of the machine. Raises `UsageError` for files of another kind."""
     from haloscope.explain.findings import MachineMeasurements
-    from haloscope.predict import kind_of
+    from haloscope.predict import find_kind
 
     known = MachineMeasurements()
     for file in files:
-        kind = kind_of(file)
+        kind = find_kind(file)
         if kind == "machine":
             known = _with_machine(known, file)
         elif kind == "sweep":

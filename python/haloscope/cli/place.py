@@ -95,7 +95,7 @@ def _tell(proposal: Proposal, form: str, is_run: bool) -> None:
 
 
 def _write(proposal: Proposal, output: Path | None) -> None:
-    from haloscope.predict.placement import usage, write_placement
+    from haloscope.predict.placement import list_usage, write_placement
 
     if output is None:
         return
@@ -103,4 +103,4 @@ def _write(proposal: Proposal, output: Path | None) -> None:
         say("no mapping is proposed, so none is written")
         return
     write_placement(proposal, output)
-    say_remarks([f"{output}: the mapping; use it by one of:", *usage(proposal, output)])
+    say_remarks([f"{output}: the mapping; use it by one of:", *list_usage(proposal, output)])

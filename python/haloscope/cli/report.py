@@ -58,12 +58,12 @@ def report(files: tuple[Path, ...], output: Path, against: str, by: str) -> None
     the machine model of bench p2p; the gains of tune; or the bundle of a
     campaign (campaign bundle). What it is, its content says.
     """
-    from haloscope.predict import kind_of
+    from haloscope.predict import find_kind
 
     if len(files) == 1 and _is_zip(files[0]):
         _bundle(files[0], output, against, by)
         return
-    kinds = {file: kind_of(file) for file in files}
+    kinds = {file: find_kind(file) for file in files}
     profiles = [file for file in files if kinds[file] == "profile"]
     machines = [file for file in files if kinds[file] == "machine"]
     if len(profiles) > 1 and len(machines) <= 1 and len(profiles) + len(machines) == len(files):

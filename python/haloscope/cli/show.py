@@ -55,10 +55,10 @@ def show(file: Path, table: str, region: str | None, exclusive: bool, form: str)
 
 def _is_sweep(file: Path) -> bool:
     """Return whether a file has measurements of collectives; if it cannot be read, opening it says why."""
-    from haloscope.predict import kind_of
+    from haloscope.predict import find_kind
 
     try:
-        return kind_of(file) == "sweep"
+        return find_kind(file) == "sweep"
     except (UsageError, OSError):
         return False
 

@@ -47,9 +47,9 @@ def place(
         proposal = haloscope.propose_placement("app.halo")
         haloscope.place(["mpiexec", "-n", "64", "./app"], proposal)
     """
-    from haloscope.predict.placement import mapping_text
+    from haloscope.predict.placement import make_mapping_text
 
     target = find_target(command, Choice(mpi, tuple(mpi_include)), "there are no ranks to place", quiet)
     placer = build_placer(target.mpi.headers, quiet)
-    mapping = mapping_text(proposal) if proposal is not None and proposal.is_worth_it else ""
+    mapping = make_mapping_text(proposal) if proposal is not None and proposal.is_worth_it else ""
     return Outcome(run_preloaded(target, placer, {"HALOSCOPE_PLACE": mapping}))

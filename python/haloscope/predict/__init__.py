@@ -1,4 +1,4 @@
-"""Predict: what collectives take on a machine, from a model of it."""
+"""Predict: measurements of machines, models, tuning of collectives, simulation and placement."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from haloscope.predict.bench.sweep import Sweep as Sweep
     from haloscope.predict.budget import Measuring as Measuring
     from haloscope.predict.budget import TrialLaunch as TrialLaunch
-    from haloscope.predict.budget import few_calls as few_calls
     from haloscope.predict.budget import measure_within as measure_within
+    from haloscope.predict.budget import reduce_calls as reduce_calls
     from haloscope.predict.collective_model import ALGORITHMS as ALGORITHMS
     from haloscope.predict.collective_model import FORMULAS as FORMULAS
     from haloscope.predict.collective_model import algorithms_of as algorithms_of
     from haloscope.predict.collective_model import model as model
     from haloscope.predict.kinds import Kind as Kind
-    from haloscope.predict.kinds import kind_of as kind_of
+    from haloscope.predict.kinds import find_kind as find_kind
     from haloscope.predict.law import Estimate as Estimate
     from haloscope.predict.laws import CollectiveLaws as CollectiveLaws
     from haloscope.predict.laws import Decision as Decision

@@ -1,9 +1,8 @@
-"""How the time of a collective may grow with the number of ranks on a machine: what its messages add up to.
+"""Growth functions of collectives on a machine: sums over the messages of typical patterns.
 
-Each function is a sum over the messages that follow one another in some pattern, of what they cost on the
-levels that they cross: latencies, and seconds for each byte while all ranks send alike, so that a link that
-is shared counts for as much as its bytes wait for one another. On a machine of one level they are 1, log2 P,
-P and P log2 P.
+Each function sums the cost of consecutive messages of a pattern on the levels that they cross: latencies, or
+seconds per byte while all ranks send, including waiting for shared links. On a machine of one level the
+functions are 1, log2 P, P and P log2 P.
 """
 
 from __future__ import annotations
@@ -22,14 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["BYTES", "LATENCIES", "Growths"]
 
 LATENCIES = ("none", "tree", "far", "steps", "chain", "ring", "all")
-"""Partners 1, 2, 4 … away, or all as far as any; next ranks near, where they are, or as far as any; all."""
+"""Patterns: no messages; partners 1, 2, 4 … away; as many on the farthest level; neighbours on the nearest level,
+on their levels, or on the farthest level; all partners."""
 BYTES = ("none", "parts", "rounds", "tree", "worst", "near", "far", "chain", "all", "doubling", "blocks")
-"""Parts passed on; rounds of one rank, of all, all as slow as any; halves near, or far; doubled; blocks."""
+"""Patterns: none; parts; rounds of one rank; of all ranks; all rounds at the slowest; halves to near or far
+partners; a chain; all partners; doubled blocks; all blocks."""
 _BANDWIDTH = 1e10
 
 
 class Growths:
-    """The growth functions of a machine; `None` for one of which nothing is known."""
+    """The growth functions of a machine; None for an unknown machine."""
 
     def __init__(self, machine: Machine | None) -> None:
         levels: Sequence[Level] = machine.levels if machine else ()
@@ -44,62 +45,65 @@ class Growths:
         """Return the seconds of each pattern of `LATENCIES`."""
         if ranks < 2:
             return dict.fromkeys(LATENCIES, 0.0)
-        strides = _strides(ranks)
+        strides = _list_strides(ranks)
         last = ranks - 1
-        farthest = self._latency[: self._levels(strides).max() + 1].max()
+        farthest = self._latency[: self._find_levels(strides).max() + 1].max()
         between = last // self._below - last // self._cores
-        between[-1] += last // self._cores[-1]  # beyond what is known, as on the farthest level
+        between[-1] += last // self._cores[-1]  # beyond the machine, as on the farthest level
         return {
             "none": 0.0,
-            "tree": float(self._latency[self._levels(strides)].sum()),
+            "tree": float(self._latency[self._find_levels(strides)].sum()),
             "far": float(len(strides) * farthest),
             "steps": float((ranks - 1) * self._latency[0]),
             "chain": float(between @ self._latency),
             "ring": float((ranks - 1) * farthest),
-            "all": float(self._apart(ranks) @ self._latency),
+            "all": float(self._count_by_level(ranks) @ self._latency),
         }
 
     def bytes(self, ranks: int) -> dict[str, float]:
-        """Return the seconds of each pattern of `BYTES` for a byte."""
+        """Return the seconds per byte of each pattern of `BYTES`."""
         if ranks < 2:
             return dict.fromkeys(BYTES, 0.0)
-        strides = _strides(ranks)
-        loaded = self._loaded(ranks)
-        costs = loaded[self._levels(strides)]
+        strides = _list_strides(ranks)
+        loaded = self._loaded_byte_times(ranks)
+        costs = loaded[self._find_levels(strides)]
         count = len(strides)
         halves = 0.5 ** np.arange(1, count + 1)
         return {
             "none": 0.0,
             "parts": float((1 - 1 / ranks) * self._lone[0]),
-            "rounds": float(self._lone[self._levels(strides)].sum()),
+            "rounds": float(self._lone[self._find_levels(strides)].sum()),
             "tree": float(costs.sum()),
             "worst": float(len(strides) * costs.max()),
             "near": float(costs @ halves),
             "far": float(costs @ halves[::-1]),
             "chain": float((ranks - 1) * self._lone[0]),
-            "all": float(self._apart(ranks) @ loaded),
+            "all": float(self._count_by_level(ranks) @ loaded),
             "doubling": float(costs @ strides),
             "blocks": float(ranks / 2 * costs.sum()),
         }
 
-    def _apart(self, ranks: int) -> Integers:
-        """Return how many ranks are as far away as each level; those beyond all count to the last."""
-        apart = np.minimum(ranks, self._cores) - np.minimum(ranks, self._below)
-        apart[-1] += max(0, ranks - int(self._cores[-1]))
-        return np.asarray(apart)
+    def _count_by_level(self, ranks: int) -> Integers:
+        """Return the number of ranks at the distance of each level.
 
-    def _levels(self, strides: Integers) -> Integers:
+        Ranks beyond all levels count to the last.
+        """
+        counts = np.minimum(ranks, self._cores) - np.minimum(ranks, self._below)
+        counts[-1] += max(0, ranks - int(self._cores[-1]))
+        return np.asarray(counts)
+
+    def _find_levels(self, strides: Integers) -> Integers:
         return np.minimum(np.searchsorted(self._cores, strides, side="right"), len(self._cores) - 1)
 
-    def _loaded(self, ranks: int) -> Floats:
-        """Return seconds for a byte of each level, where all ranks send across it at once."""
+    def _loaded_byte_times(self, ranks: int) -> Floats:
+        """Return the seconds per byte of each level if all ranks send across it at the same time."""
         used = np.minimum(self._below, ranks)
         with np.errstate(divide="ignore"):
             waiting = np.where(self._shared > 0, used / self._shared, 0.0)
         return np.asarray(np.maximum(self._lone, waiting))
 
 
-def _strides(ranks: int) -> Integers:
+def _list_strides(ranks: int) -> Integers:
     return np.left_shift(1, np.arange((ranks - 1).bit_length(), dtype=np.int64))
 
 

@@ -84,7 +84,7 @@ def predict_hockney(machine: Machine, collective: str, algorithm: str, plan: Col
     observation = Observation.of(machine, collective, algorithm, plan)
     if observation is None:
         raise UsageError(f"the messages of {collective} {algorithm!r} are unknown")
-    return observation.last(_make_theta(gamma))
+    return observation.predict_last(_make_theta(gamma))
 
 
 def _make_theta(gamma: float) -> Theta:
@@ -227,7 +227,7 @@ def _predict_by_laws(
     ways = [
         way
         for name, ones in known.items()
-        for way in laws.ways(name)
+        for way in laws.list_ways(name)
         if way.algorithm in ones and way.segment == segment
     ]
     points = [(way, count, size) for way in ways for count in ranks for size in sizes]

@@ -1,4 +1,4 @@
-"""What a file is, by its content: names say nothing for certain."""
+"""Detection of the kind of a file by its content, as its name is not reliable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 from haloscope.base.errors import UsageError
 from haloscope.profile.importing import kind_of_foreign
 
-__all__ = ["KINDS", "Kind", "kind_of"]
+__all__ = ["KINDS", "Kind", "find_kind"]
 
 Kind = Literal["profile", "sweep", "machine", "gains"]
 KINDS: dict[Kind, str] = {
@@ -27,48 +27,54 @@ _HEAD = 1 << 16  # bytes
 _TITLES = (b"OSU MPI", b"Benchmarking ")
 
 
-def kind_of(path: str | Path) -> Kind:
-    """Return what a file is, by its content.
+def find_kind(path: str | Path) -> Kind:
+    """Return the kind of a file, by its content.
 
-    Raises `UsageError`, which names what is known, for any other file, and `OSError` if it
-    cannot be read.
+    Raises:
+        UsageError: The kind is unknown. The message lists the known ones.
+        OSError: The file cannot be read.
     """
-    place = Path(path)
-    if kind_of_foreign(place) is not None:
+    file_path = Path(path)
+    if kind_of_foreign(file_path) is not None:
         return "profile"
-    with place.open("rb") as file:
+    with file_path.open("rb") as file:
         head = file.read(_HEAD)
     if head.startswith(_MAGIC):
         return "profile"
-    # The name decides only for a damaged file, so that the error says what is damaged.
-    found = _of_records(head) or _of_titles(head) or _of_yaml(place) or _MEANT.get(place.suffix)
+    # The suffix decides only for damaged files, so that the error names the damage.
+    found = (
+        _find_record_kind(head)
+        or _find_title_kind(head)
+        or _find_yaml_kind(file_path)
+        or _MEANT.get(file_path.suffix)
+    )
     if found is None:
-        raise UsageError(f"{path}: is not known; it may be {'; '.join(KINDS.values())}")
+        raise UsageError(f"{path}: unknown kind of file; known: {'; '.join(KINDS.values())}")
     return found
 
 
-def _of_records(head: bytes) -> Kind | None:
-    """Return what the first JSON object says of itself; a long one need not end in the head."""
+def _find_record_kind(head: bytes) -> Kind | None:
+    """Return the kind from the first JSON object, which may be longer than the head."""
     kinds: dict[bytes, Kind] = {b"environment": "sweep", b"gains": "gains"}
     found = _RECORD.match(head)
     return kinds.get(found[1]) if found else None
 
 
-def _of_titles(head: bytes) -> Kind | None:
+def _find_title_kind(head: bytes) -> Kind | None:
     comments = [line for line in head.split(b"\n") if line.lstrip().startswith(b"#")]
     return "sweep" if any(title in line for line in comments for title in _TITLES) else None
 
 
-def _of_yaml(place: Path) -> Kind | None:
+def _find_yaml_kind(file_path: Path) -> Kind | None:
     from haloscope.predict.machine_files import MOST_BYTES
 
-    with place.open("rb") as file:
+    with file_path.open("rb") as file:
         text = file.read(MOST_BYTES + 1)
     if len(text) > MOST_BYTES or b"levels" not in text:
         return None
     try:
         content = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):
-        # Damaged, but meant as one: reading it says where.
+        # A damaged machine model: reading it reports the position.
         return "machine" if text.lstrip().startswith((b"name", b"#", b"levels")) else None
     return "machine" if isinstance(content, dict) and "levels" in content else None

@@ -1,4 +1,4 @@
-"""Laws of all algorithms of a sweep, how wide their intervals have to be, and what to choose by them."""
+"""Scaling models of all algorithms of a sweep, the calibration of their intervals, and choices by them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["CollectiveLaws", "Decision", "Way"]
 
 DEFAULT = "default"
-_HELD = 0.95  # the share of points that an interval should hold
-_ALIKE = 0.02  # relative difference of times up to which the library's choice is taken to be an algorithm
-_ENOUGH = 20  # errors from which widths can be told
+_HELD = 0.95  # nominal coverage of the intervals
+_ALIKE = (
+    0.02  # largest relative difference of times at which an algorithm is identified as the library's default
+)
+_ENOUGH = 20  # smallest number of errors that determines widths
 
 
 @dataclass(frozen=True, order=True)
 class Way:
-    """How a collective is done: an algorithm with its segment and fan-out; 0 is the algorithm's own."""
+    """An algorithm of a collective with its segment size and fan-out; 0 is the algorithm's default."""
 
     collective: str
     algorithm: str
@@ -37,25 +39,25 @@ class Way:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to use, what it should take, and what the library's own choice should."""
+    """The choice, its expected time, and that of the library's default."""
 
     way: Way
     expected: Estimate
     default: Estimate
     fastest: Way
-    """The algorithm with the least expected time, sure or not."""
+    """The algorithm with the smallest expected time, significant or not."""
 
     fastest_time: Estimate
-    """What that one should take."""
+    """The expected time of the fastest algorithm."""
 
     @property
     def gain(self) -> float:
-        """How many times as long as the fastest the library's own choice should take."""
+        """The expected ratio of the default's time to that of the fastest algorithm."""
         return self.default.time / self.fastest_time.time
 
     @property
-    def sure(self) -> bool:
-        """True if an algorithm is faster than the library's own choice for certain."""
+    def is_significant(self) -> bool:
+        """Whether an algorithm is significantly faster than the library's default."""
         return self.way.algorithm != DEFAULT
 
 
@@ -63,19 +65,19 @@ Times = Mapping[tuple[int, int], float]
 
 
 class CollectiveLaws:
-    """What was measured of every algorithm, as laws that go beyond it."""
+    """Scaling models of every measured algorithm."""
 
     def __init__(self, times: Mapping[Way, Times], machine: Machine | None = None) -> None:
         self._growths = Growths(machine)
         self._times = times
-        self._widths = self._calibrated()
+        self._widths = self._calibrate()
         self._laws = {way: Law(self._growths, points, widths=self._widths) for way, points in times.items()}
 
     @classmethod
     def of(cls, points: pl.DataFrame, machine: Machine | None = None) -> CollectiveLaws:
-        """Return the laws of the points of a sweep that were measured, on a machine if it is described.
+        """Return the models of the measured points of a sweep, on a machine if its model is given.
 
-        A machine's levels tell what messages cost that cross more of them than any that was measured.
+        The machine's levels determine the cost of messages that cross more levels than the measured ones.
         """
         times: dict[Way, dict[tuple[int, int], float]] = {}
         columns = ("collective", "algorithm", "segment", "fanout", "ranks", "bytes", "time")
@@ -89,7 +91,7 @@ class CollectiveLaws:
 
     @classmethod
     def of_machine(cls, machine: Machine) -> CollectiveLaws:
-        """Return the laws of its measured points. Raises `UsageError` if it has none."""
+        """Return the models of a machine's measured points. Raises `UsageError` if it has none."""
         times: dict[Way, dict[tuple[int, int], float]] = {}
         for model in machine.fitted:
             for ranks, size, segment, fanout, time in model.times:
@@ -105,21 +107,19 @@ class CollectiveLaws:
 
     @property
     def collectives(self) -> tuple[str, ...]:
-        """Those that have laws."""
+        """The collectives with models."""
         return tuple(sorted({way.collective for way in self._laws}))
 
-    def ways(self, collective: str) -> list[Way]:
-        """Return all ways of a collective, the library's own choice among them."""
+    def list_ways(self, collective: str) -> list[Way]:
+        """Return all measured variants of a collective, including the library's default."""
         return sorted(way for way in self._laws if way.collective == collective)
 
     def estimate(self, way: Way, ranks: int, size: int) -> Estimate:
-        """Return the time of a way with its interval. Raises `UsageError` if it was not measured."""
+        """Return the time of a variant with its interval. Raises `UsageError` if it was not measured."""
         if way not in self._laws:
-            raise UsageError(
-                f"{way.collective} {way.algorithm}: was not measured, so nothing says how it grows"
-            )
+            raise UsageError(f"{way.collective} {way.algorithm}: was not measured, so there is no model")
         if way.algorithm == DEFAULT:
-            return self._of_default(way, ranks, size)
+            return self._estimate_default(way, ranks, size)
         return self._laws[way].estimate(ranks, size)
 
     def choose(
@@ -131,13 +131,20 @@ class CollectiveLaws:
         among: Iterable[Way] | None = None,
         margin: float = 0.0,
     ) -> Decision:
-        """Return the fastest way if it is faster than the library's own choice for certain, else that.
+        """Return the fastest variant that is significantly faster than the library's default, else the default.
 
-        For certain is where the 95 % interval of the ratio of their times lies on one side of 1, by the share
-        `margin`. Among several such ways the fastest is taken. `among` are the ways that may be taken.
+        A variant is significantly faster if the 95 % interval of the ratio of their times is below 1, by the
+        share `margin`.
+
+        Args:
+            collective: Name of the collective.
+            ranks: Number of ranks.
+            size: Bytes, as OSU counts them.
+            among: Variants to choose from; by default all.
+            margin: Smallest relevant gain, as a share.
         """
         default = Way(collective, DEFAULT)
-        ways = [one for one in (among or self.ways(collective)) if one != default and one in self._laws]
+        ways = [way for way in (among or self.list_ways(collective)) if way != default and way in self._laws]
         own = self.estimate(default, ranks, size) if default in self._laws else _UNKNOWN
         if not ways:
             return Decision(default, own, own, default, own)
@@ -148,57 +155,55 @@ class CollectiveLaws:
                 return Decision(way, expected[way], own, ordered[0], expected[ordered[0]])
         return Decision(default, own, own, ordered[0], expected[ordered[0]])
 
-    def _of_default(self, way: Way, ranks: int, size: int) -> Estimate:
-        """Return what the algorithm takes that the choice was at the nearest points, else by its own law.
+    def _estimate_default(self, way: Way, ranks: int, size: int) -> Estimate:
+        """Return the time of the algorithm that the default was at the nearest points, else that of its own model.
 
-        A choice has no growth of its own: where it changes from one algorithm to another, no law of its times
-        holds.
+        The default has no model of its own: where it changes the algorithm, no model fits its times.
         """
         own = self._laws[way].estimate(ranks, size)
-        stand_ins = list(self._stand_ins(way, ranks, size))
+        stand_ins = list(self._identify_default(way, ranks, size))
         if not stand_ins or None in stand_ins:
             return own
-        found = [self._laws[one].estimate(ranks, size) for one in stand_ins if one is not None]
-        middle = float(np.exp(np.mean([np.log(one.time) for one in found])))
-        return Estimate(middle, min(one.low for one in found), max(one.high for one in found))
+        found = [self._laws[item].estimate(ranks, size) for item in stand_ins if item is not None]
+        middle = float(np.exp(np.mean([np.log(item.time) for item in found])))
+        return Estimate(middle, min(item.low for item in found), max(item.high for item in found))
 
-    def _stand_ins(self, way: Way, ranks: int, size: int) -> Iterator[Way | None]:
-        """Yield the algorithms that were the choice around a point; None for an unknown one."""
+    def _identify_default(self, way: Way, ranks: int, size: int) -> Iterator[Way | None]:
+        """Yield the algorithms that the default was around a point; None for an unknown one."""
         law, times = self._laws[way], self._times[way]
         for count in _find_neighbours(law.ranks.tolist(), ranks):
             for near in _find_neighbours(law.sizes.tolist(), size):
                 time = times.get((count, near))
                 if time is None:
                     continue
-                yield self._alike(way, count, near, time)
+                yield self._find_equal(way, count, near, time)
 
-    def _alike(self, way: Way, ranks: int, size: int, time: float) -> Way | None:
+    def _find_equal(self, way: Way, ranks: int, size: int, time: float) -> Way | None:
         off = {
-            one: abs(points[ranks, size] / time - 1)
-            for one, points in self._times.items()
-            if one.collective == way.collective and one != way and (ranks, size) in points
+            other: abs(points[ranks, size] / time - 1)
+            for other, points in self._times.items()
+            if other.collective == way.collective and other != way and (ranks, size) in points
         }
-        best = min(off, key=lambda one: off[one], default=None)
+        best = min(off, key=lambda other: off[other], default=None)
         return best if best is not None and off[best] <= _ALIKE else None
 
-    def _calibrated(self) -> tuple[Width, Width]:
-        """Return widths that hold as many points beyond the others as they should, for ranks and for sizes.
+    def _calibrate(self) -> tuple[Width, Width]:
+        """Return widths of intervals with the nominal coverage, for ranks and for sizes.
 
-        Those are left out of laws that are made for this alone, and then compared with them: the last two
-        numbers of ranks, and every second size.
+        They are calibrated by models without the last two numbers of ranks, and without every second size.
         """
-        return self._width(_fewer_ranks, 1), self._width(_fewer_sizes, 2)
+        return self._calibrate_width(_drop_ranks, 1), self._calibrate_width(_drop_sizes, 2)
 
-    def _width(self, fewer: Callable[[Times], Times], part: int) -> Width:
+    def _calibrate_width(self, fewer: Callable[[Times], Times], part: int) -> Width:
         rows: list[tuple[float, float, float]] = []
         for points in self._times.values():
             seen = fewer(points)
             law = Law(self._growths, seen) if seen else None
-            for place, time in points.items():
-                if law is not None and place not in seen:
-                    said = law.parts(*place)
-                    distance = max(law.distance(place[0]), 0.5) if part == 1 else 1.0
-                    rows.append((abs(float(np.log(time)) - said[0]), said[part], distance))
+            for point, time in points.items():
+                if law is not None and point not in seen:
+                    predicted = law.parts(*point)
+                    distance = max(law.distance(point[0]), 0.5) if part == 1 else 1.0
+                    rows.append((abs(float(np.log(time)) - predicted[0]), predicted[part], distance))
         errors = np.array([row for row in rows if np.isfinite(row).all()])
         if len(errors) < _ENOUGH:
             return Width()
@@ -209,19 +214,22 @@ _UNKNOWN = Estimate(float("nan"), 0.0, float("inf"))
 
 
 def _find_neighbours(values: list[int], value: int) -> list[int]:
-    """Return the value if it is there, else those next to it."""
+    """Return the value if it is in the list, else the values next to it."""
     if value in values:
         return [value]
-    below, above = [one for one in values if one < value], [one for one in values if one > value]
+    below, above = (
+        [candidate for candidate in values if candidate < value],
+        [candidate for candidate in values if candidate > value],
+    )
     return ([below[-1]] if below else []) + ([above[0]] if above else [])
 
 
-def _fewer_ranks(points: Times) -> Times:
+def _drop_ranks(points: Times) -> Times:
     ranks = sorted({count for count, _ in points})
-    return {place: time for place, time in points.items() if place[0] in ranks[:-2]} if len(ranks) > 4 else {}
+    return {point: time for point, time in points.items() if point[0] in ranks[:-2]} if len(ranks) > 4 else {}
 
 
-def _fewer_sizes(points: Times) -> Times:
+def _drop_sizes(points: Times) -> Times:
     sizes = sorted({size for _, size in points})
-    kept = {*sizes[::2], *sizes[-1:]}
-    return {place: time for place, time in points.items() if place[1] in kept} if len(sizes) > 3 else {}
+    sizes_left = {*sizes[::2], *sizes[-1:]}
+    return {point: time for point, time in points.items() if point[1] in sizes_left} if len(sizes) > 3 else {}

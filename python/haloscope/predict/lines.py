@@ -1,7 +1,7 @@
-"""Lines through measured times: one for all sizes, or several with the sizes where they change.
+"""Lines through measured times: one for all sizes, or several with their boundaries.
 
-Every size counts by its relative error, so that small messages are not lost beside large ones.
-Neither a latency nor a time for each byte is below zero.
+The fit minimises relative errors, so that small messages count as much as large ones. Latency and time per
+byte are not negative.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from haloscope.base.arrays import Floats
 Interval = tuple[float, float]
 
 
-__all__ = ["Line", "Piece", "line", "pieces"]
+__all__ = ["Line", "Piece", "fit_line", "fit_pieces"]
 
-# A line through fewer points says nothing of them.
+# Smallest number of points of a line.
 _FEWEST = 3
 _MOST_PIECES = 8
 
 
 @dataclass(frozen=True)
 class Line:
-    """`alpha` + size × `beta`, with 95 % intervals by the points' distances from it."""
+    """`alpha` + size × `beta`, with 95 % intervals from the residuals."""
 
     alpha: float
     beta: float
@@ -39,7 +39,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Piece:
-    """A line that holds from the size `first` on; the one before held at `before` still."""
+    """A line for sizes from `first` on; `before` is the last size of the previous line."""
 
     first: int
     before: int
@@ -47,11 +47,11 @@ class Piece:
     beta: float
 
 
-def line(sizes: ArrayLike, times: ArrayLike) -> Line:
-    """Return the line with the least squares of relative errors; needs two sizes or more."""
-    size, time = _floats(sizes), _floats(times)
+def fit_line(sizes: ArrayLike, times: ArrayLike) -> Line:
+    """Return the least-squares line for relative errors, through two sizes or more."""
+    size, time = _as_floats(sizes), _as_floats(times)
     design = np.column_stack([1 / time, size / time])
-    alpha, beta = _solved(design)
+    alpha, beta = _solve(design)
     residuals = 1 - design @ [alpha, beta]
     free = len(size) - 2
     if free < 1:
@@ -68,22 +68,22 @@ def line(sizes: ArrayLike, times: ArrayLike) -> Line:
     )
 
 
-def pieces(sizes: Sequence[int], times: ArrayLike, tolerance: float = 0.05) -> list[Piece]:
-    """Return as few lines as describe the times to about `tolerance` of each, relatively.
+def fit_pieces(sizes: Sequence[int], times: ArrayLike, tolerance: float = 0.05) -> list[Piece]:
+    """Return the fewest lines that describe the times to a relative error of about `tolerance`.
 
-    The cost of a division is the sum of (relative error / tolerance)², and for each further line
-    three times the logarithm of the number of sizes, as in the Bayesian information criterion
-    (two numbers of the line, and where it begins). The best division is found, not a local one.
+    The cost of a division is the sum of (relative error / tolerance)² plus three times the logarithm of the
+    number of sizes per further line, as in the Bayesian information criterion (two parameters and the
+    boundary). Dynamic programming finds the global optimum.
     """
     order = np.argsort(sizes)
-    size, time = _floats(sizes)[order], _floats(times)[order]
+    size, time = _as_floats(sizes)[order], _as_floats(times)[order]
     count = len(size)
     penalty = 3 * float(np.log(max(count, 2)))
-    fits = _all_fits(size, time, tolerance)
-    # best[n][end]: the cost of the first `end` sizes in n lines, and where the last one begins.
+    fits = _fit_runs(size, time, tolerance)
+    # best[n][end]: cost of the first `end` sizes with n lines, and the begin of the last line.
     best = [{0: (0.0, 0)}]
     for _ in range(min(_MOST_PIECES, max(count // _FEWEST, 1))):
-        best.append(_extended(best[-1], fits, count, penalty))
+        best.append(_extend(best[-1], fits, count, penalty))
     number = min((n for n in range(1, len(best)) if count in best[n]), key=lambda n: best[n][count][0])
     starts = [count]
     for n in range(number, 0, -1):
@@ -96,7 +96,7 @@ def pieces(sizes: Sequence[int], times: ArrayLike, tolerance: float = 0.05) -> l
     return found
 
 
-def _extended(
+def _extend(
     before: dict[int, tuple[float, int]],
     fits: dict[tuple[int, int], tuple[float, float, float]],
     count: int,
@@ -112,24 +112,24 @@ def _extended(
     return extended
 
 
-def _all_fits(
+def _fit_runs(
     size: Floats, time: Floats, tolerance: float
 ) -> dict[tuple[int, int], tuple[float, float, float]]:
-    """Return cost, α and β of the line through each run of sizes that is long enough."""
+    """Return cost, α and β of the line through each run of at least `_FEWEST` sizes."""
     fits = {}
     count = len(size)
     for start in range(count):
         for end in range(start + 1, count + 1):
             if end - start >= _FEWEST or (start, end) == (0, count):
                 design = np.column_stack([1 / time[start:end], size[start:end] / time[start:end]])
-                alpha, beta = _solved(design)
+                alpha, beta = _solve(design)
                 errors = (1 - design @ [alpha, beta]) / tolerance
                 fits[start, end] = (float(errors @ errors), alpha, beta)
     return fits
 
 
-def _solved(design: Floats) -> tuple[float, float]:
-    """Return the least squares of design × (α, β) = 1, neither below zero."""
+def _solve(design: Floats) -> tuple[float, float]:
+    """Return the non-negative least-squares solution of design × (α, β) = 1."""
     (a, b), (_, d) = design.T @ design
     right = design.sum(axis=0)
     determinant = a * d - b * b
@@ -138,12 +138,12 @@ def _solved(design: Floats) -> tuple[float, float]:
         beta = (a * right[1] - b * right[0]) / determinant
         if alpha >= 0 and beta >= 0:
             return float(alpha), float(beta)
-    # On the boundary: the better of the two lines with one number.
+    # The solution is on the boundary: the better of the two lines with one parameter.
     level, slope = right[0] / a, right[1] / d if d else 0.0
     flat_error = float(np.square(1 - design[:, 0] * level).sum())
     steep_error = float(np.square(1 - design[:, 1] * slope).sum())
     return (float(level), 0.0) if flat_error <= steep_error else (0.0, float(slope))
 
 
-def _floats(values: ArrayLike) -> Floats:
+def _as_floats(values: ArrayLike) -> Floats:
     return np.asarray(values, dtype=np.float64)

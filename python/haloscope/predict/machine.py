@@ -1,4 +1,4 @@
-"""A machine model: levels of topology, what a message costs across each, and fitted algorithms."""
+"""A machine model: levels of the topology, cost of messages at each level, and fitted algorithms."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from haloscope.base import units
 from haloscope.base.arrays import Floats
 from haloscope.base.errors import UsageError
+from haloscope.base.units import noun_text
 from haloscope.predict.schedule import CollectivePlan
 
 __all__ = [
@@ -29,7 +30,7 @@ __all__ = [
     "PLogP",
     "Protocol",
     "Range",
-    "generic_rows",
+    "make_generic_rows",
 ]
 
 Time = Annotated[Decimal, BeforeValidator(units.time)]
@@ -49,16 +50,16 @@ class _Rules(BaseModel):
 
 
 class Protocol(_Rules):
-    """From so many bytes on a message takes `latency` + bytes / `bandwidth`."""
+    """Messages from `first` bytes on take `latency` + bytes / `bandwidth`."""
 
     first: Annotated[int, Field(ge=0, alias="from")]
     name: str = ""
     latency: Cost
-    bandwidth: Speed | None = None  # None: the size does not matter
+    bandwidth: Speed | None = None  # None: independent of the size
 
 
 class Hockney(_Rules):
-    """One line through all sizes, `alpha` + bytes × `beta`; each relative error counts alike."""
+    """One line through all sizes, `alpha` + bytes × `beta`, fitted to relative errors."""
 
     alpha: Cost
     beta: Cost
@@ -67,9 +68,9 @@ class Hockney(_Rules):
 
 
 class LogGP(_Rules):
-    """Latency, overhead, gap between messages, and gap between the bytes of one, each a time.
+    """Latency, overhead, gap between messages, and gap per byte of a message, each a time.
 
-    An interval holds the true value with 95 % confidence, given the samples.
+    Intervals are 95 % confidence intervals.
     """
 
     L: Cost
@@ -92,9 +93,9 @@ class PLogP(_Rules):
 
 
 class MeasuredTime(_Rules):
-    """The median one-way time of messages of so many bytes, with its 95 % interval.
+    """The median one-way time of messages of `bytes` bytes, with its 95 % interval.
 
-    `gap` is the median time from message to message of a window.
+    `gap` is the median time between messages of a window.
     """
 
     bytes: Annotated[int, Field(gt=0)]
@@ -115,17 +116,17 @@ class Link(_Rules):
     protocols: tuple[Protocol, ...] = ()
     plogp: tuple[PLogP, ...] = ()
     measured: tuple[MeasuredTime, ...] = ()
-    """What the others were fitted to, by size."""
+    """The measured times of the fits, by size."""
 
     @model_validator(mode="after")
-    def _ordered(self) -> Link:
+    def _check_order(self) -> Link:
         starts = [protocol.first for protocol in self.protocols]
         if starts and (starts[0] != 0 or any(low >= high for low, high in pairwise(starts))):
-            raise ValueError("protocols begin with the one from 0 on, and each begins later")
+            raise ValueError("the first protocol must begin at 0, and each later one at a larger size")
         return self
 
     def message_time(self, size: float) -> float:
-        """Return seconds from the send of `size` bytes until they are received."""
+        """Return the time (s) from the send of `size` bytes to their receive."""
         starts, costs = self._pieces
         alpha, beta = costs[bisect_right(starts, size) - 1]
         return alpha + beta * size
@@ -133,70 +134,75 @@ class Link(_Rules):
     @cached_property
     def _pieces(self) -> tuple[list[int], list[tuple[float, float]]]:
         pieces = self.protocols or (Protocol(first=0, latency=self.latency, bandwidth=self.bandwidth),)
-        costs = [(float(one.latency), float(1 / one.bandwidth) if one.bandwidth else 0.0) for one in pieces]
-        return [one.first for one in pieces], costs
+        costs = [
+            (float(piece.latency), float(1 / piece.bandwidth) if piece.bandwidth else 0.0) for piece in pieces
+        ]
+        return [piece.first for piece in pieces], costs
 
 
 def place_ranks(levels: Sequence[Level], mapping: str, ranks: int) -> list[int]:
-    """Return the core of each rank. Raises `UsageError` for what does not exist or has no room."""
-    cores, node = levels[-1].cores, _node(levels)
+    """Return the core of each rank. Raises `UsageError` for an unknown mapping or too many ranks."""
+    cores, node = levels[-1].cores, _count_node_cores(levels)
     if not 0 < ranks <= cores:
-        raise UsageError(f"the machine has {cores} cores: none for {ranks} ranks")
+        raise UsageError(
+            f"the machine has {noun_text(cores, 'core')}: too few for {noun_text(ranks, 'rank')}"
+        )
     if mapping in ("core", "slot"):
         return list(range(ranks))
-    unit = node if mapping == "node" else _unit(levels, mapping)
+    unit = node if mapping == "node" else _find_unit(levels, mapping)
     within = cores if unit >= node else node
-    return [_dealt(rank, unit, within) for rank in range(ranks)]
+    return [_assign_core(rank, unit, within) for rank in range(ranks)]
 
 
-def _dealt(rank: int, unit: int, within: int) -> int:
-    """Return the core of a rank: dealt in turn to the units of `within` cores, then to the next ones."""
+def _assign_core(rank: int, unit: int, within: int) -> int:
+    """Return the core of a rank that is assigned round-robin to the units of `within` cores."""
     whole, rest = divmod(rank, within)
     turn, which = divmod(rest, within // unit)
     return whole * within + which * unit + turn
 
 
-def _node(levels: Sequence[Level]) -> int:
-    """Return cores of a node: of the level that is called so, else of the last that is no network."""
+def _count_node_cores(levels: Sequence[Level]) -> int:
+    """Return the cores per node: those of the level named so, else of the last level that is not a"
+    " network."""
     named = [level.cores for level in levels if level.name.lower() == "node"]
     inside = [level.cores for level in levels if level.name.lower() not in _BEYOND_A_NODE]
     return (named or inside or [level.cores for level in levels])[-1]
 
 
-def _unit(levels: Sequence[Level], mapping: str) -> int:
+def _find_unit(levels: Sequence[Level], mapping: str) -> int:
     wanted = mapping.lower()
     for level in levels:
         name = level.name.lower()
         if wanted in (name, name.split()[0]):
             return level.cores
     known = ", ".join(["core", "node", *(level.name for level in levels)])
-    raise UsageError(f"ranks cannot be mapped by {mapping!r}; there is {known}")
+    raise UsageError(f"unknown mapping {mapping!r}; choose from {known}")
 
 
 class Level(Link):
-    """Something that so many consecutive cores share, and messages between cores that share it."""
+    """A level that `cores` consecutive cores share, and the messages between them."""
 
     name: Text
     cores: Annotated[int, Field(gt=1)]
     shared: Speed | None = None
-    """What each part of the level below can send into this one, and take from it, altogether."""
+    """Total bandwidth of each part of the level below into this level, and of the opposite direction."""
 
 
 class Matrix(_Rules):
-    """Latencies that were measured between all pairs of these cores, in microseconds."""
+    """Measured latencies between all pairs of these cores, in microseconds."""
 
     cores: Annotated[tuple[int, ...], Field(min_length=2)]
     microseconds: tuple[tuple[Annotated[float, Field(ge=0)] | None, ...], ...]
 
     @model_validator(mode="after")
-    def _square(self) -> Matrix:
+    def _check_shape(self) -> Matrix:
         if {len(self.cores)} != {len(self.microseconds), *map(len, self.microseconds)}:
-            raise ValueError("needs a row and a column for each of its cores")
+            raise ValueError("needs one row and one column per core")
         return self
 
 
-def generic_rows(plans: Sequence[CollectivePlan]) -> Floats:
-    """Return 1, log2 P, P, m, m log2 P, m P: what trees, rings and linear algorithms cost."""
+def make_generic_rows(plans: Sequence[CollectivePlan]) -> Floats:
+    """Return 1, log2 P, P, m, m log2 P, m P, the terms of trees, rings and linear algorithms."""
     ranks = np.array([plan.ranks for plan in plans], np.float64)
     size = np.array([plan.bytes for plan in plans], np.float64)
     rounds = np.log2(ranks)
@@ -204,11 +210,10 @@ def generic_rows(plans: Sequence[CollectivePlan]) -> Floats:
 
 
 class Range(_Rules):
-    """Parameters of messages from so many bytes on, each as [value, low, high].
+    """Parameters of messages from `first` bytes on, each as [value, low, high].
 
-    A message of m bytes on a level with latency L and byte time W occupies both its ports for
-    `overhead` + `beta` W, and is there `alpha` L later. `overhead` is seconds, the others are
-    factors of what the machine says.
+    A message on a level with latency L and transfer time W occupies both ports for `overhead` + `beta` W, and
+    arrives `alpha` L later. `overhead` is in seconds, the others are factors of the machine's values.
     """
 
     first: Annotated[_Bytes, Field(alias="from")] = 0
@@ -218,9 +223,9 @@ class Range(_Rules):
 
 
 class FittedAlgorithm(_Rules):
-    """The model of one algorithm: of `ranges` where its messages are known, else a generic one.
+    """The model of one algorithm: by `ranges` if its messages are known, else a generic one.
 
-    The time is OSU's, the mean over ranks. The generic form is the sum of `generic` times 1,
+    The time is the mean over ranks, as in OSU's benchmarks. The generic form is the sum of `generic` times 1,
     log2 P, P, m, m log2 P and m P, for P ranks and m bytes.
     """
 
@@ -229,31 +234,31 @@ class FittedAlgorithm(_Rules):
     number: int | None = None
     library: str = ""
     call: _Estimate = (0.0, 0.0, 0.0)
-    """Seconds that every call takes."""
+    """Seconds of every call."""
     gamma: _Estimate = (0.0, 0.0, 0.0)
-    """Seconds to add a byte."""
+    """Seconds to add one byte."""
     eager: _Bytes = 0
-    """Messages of fewer bytes do not wait for their receiver."""
+    """Messages below this size do not wait for their receiver."""
     ranges: tuple[Range, ...] = ()
     generic: tuple[_Number, ...] = ()
     segments: tuple[_Bytes, ...] = (0,)
     fanouts: tuple[_Bytes, ...] = (0,)
-    """The segments and fan-outs that were measured."""
+    """Measured segments and fan-outs."""
     ranks: tuple[int, int] = (2, 2)
     sizes: tuple[_Bytes, _Bytes] = (0, 0)
-    """Fewest and most that were measured."""
+    """Smallest and largest measured values."""
     points: int = 0
     error: _Number = 0.0
     """Median relative error of these points."""
     times: tuple[tuple[_Bytes, _Bytes, _Bytes, _Bytes, _Number], ...] = ()
-    """The points themselves: ranks, bytes, segment, fan-out and seconds."""
+    """The points: ranks, bytes, segment, fan-out and seconds."""
 
 
 class Machine(_Rules):
-    """What is known of a system. Rank r runs on core r: filled by core, one node after the other.
+    """The model of a machine. Rank r runs on core r, one node after the other.
 
-    Levels go from the nearest to the farthest; the last one holds all cores. Times are seconds,
-    speeds bytes a second, exact as they were written.
+    Levels are ordered from the nearest to the farthest; the last one has all cores. Times are seconds, speeds
+    bytes per second, exactly as written.
     """
 
     name: Text
@@ -261,19 +266,20 @@ class Machine(_Rules):
     source: str = ""
     levels: Annotated[tuple[Level, ...], Field(min_length=1)]
     arithmetic: Speed | None = None
-    """How many bytes of operands a second a core adds to others of as many bytes."""
+    """Bytes of operands per second that a core adds to the same number of bytes."""
     smt: Link | None = None
-    """Messages between the hardware threads of one core; ranks are never placed so."""
+    """Messages between hardware threads of one core, on which ranks are never placed."""
     matrix: Matrix | None = None
-    """As measured; `latency` and all models go by the levels."""
+    """Measured values; `latency` and all models use the levels."""
     fitted: tuple[FittedAlgorithm, ...] = ()
 
     @model_validator(mode="after")
-    def _nested(self) -> Machine:
+    def _check_levels(self) -> Machine:
         for inner, outer in pairwise(self.levels):
             if outer.cores % inner.cores or outer.cores == inner.cores:
                 raise ValueError(
-                    f"levels go from the nearest to the farthest, each a multiple of the last: "
+                    "levels must be ordered from the nearest to the farthest, each a multiple of the"
+                    " previous one: "
                     f"{outer.name} has {outer.cores} cores after {inner.name} with {inner.cores}"
                 )
         return self
@@ -285,22 +291,22 @@ class Machine(_Rules):
 
     @property
     def node_cores(self) -> int:
-        """Cores of a node: of the level that is called so, else of the last that is no network."""
-        return _node(self.levels)
+        """Cores per node: those of the level named so, else of the last level that is not a network."""
+        return _count_node_cores(self.levels)
 
     def level(self, i: int, j: int) -> Level:
-        """Return the smallest thing that two different cores share."""
+        """Return the smallest level that two different cores share."""
         for level in self.levels:
             if i // level.cores == j // level.cores:
                 return level
         raise IndexError(f"{self.name} has cores 0 to {self.cores - 1}, not {max(i, j)}")
 
     def latency(self, i: int, j: int) -> Decimal:
-        """Return L(i, j), the exact seconds that a message of a few bytes takes from core i to core j."""
+        """Return L(i, j), the exact latency (s) of small messages from core i to core j."""
         return self.level(i, j).latency if i != j else Decimal()
 
     def latency_matrix(self, ranks: int) -> Floats:
-        """Return L(i, j) of the first `ranks` cores, ranks × ranks, in seconds."""
+        """Return L(i, j) of the first `ranks` cores in seconds, shape (ranks, ranks)."""
         cores = np.arange(ranks)
         matrix = np.zeros((ranks, ranks))
         for level in reversed(self.levels):
@@ -310,13 +316,13 @@ class Machine(_Rules):
         return matrix
 
     def ranks_on_cores(self, mapping: str = "core", ranks: int | None = None) -> list[int]:
-        """Return the core of each rank: filled by `core`, or dealt to the units of a level in turn.
+        """Return the core of each rank: filled by `core`, or assigned round-robin to the units of a level.
 
-        As the launchers' --map-by: `node` deals to the nodes, another level's name (or `socket`,
-        `numa` …: the first word, in any case) to its units in a node, one node after the other.
+        As in the launchers' --map-by, `node` assigns to nodes, and the name of a different level (or its
+        first word, such as `socket` or `numa`, in any case) to its units in a node, one node after the other.
         """
         return place_ranks(self.levels, mapping, self.cores if ranks is None else ranks)
 
-    def changes(self, ranks: int) -> list[Level]:
-        """Return the levels that fewer than `ranks` processes fill: beyond each, messages go farther."""
+    def exceeded_levels(self, ranks: int) -> list[Level]:
+        """Return the levels with fewer than `ranks` cores: beyond each, messages use a further level."""
         return [level for level in self.levels if level.cores < ranks]

@@ -1,4 +1,4 @@
-"""The page of a machine model: latency by level, time against size with its lines, the matrix."""
+"""The page of a machine model: latency by level, time by size with fitted lines, and the latency matrix."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from haloscope.profile.page import write_page as write
 __all__ = ["write_machine_page"]
 
 _SMT = "SMT"
-_LARGEST = 1 << 22  # bytes, where a model does not say what was measured
-# Okabe and Ito's colours, which colour-blind people can tell apart.
+_LARGEST = 1 << 22  # bytes, for models without measured sizes
+# Okabe and Ito's colours for colour-blind readers.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 
 
 def write_machine_page(machine: Machine, output: str | Path) -> None:
-    """Write the page of a machine, with the measured times that it keeps.
+    """Write the page of a machine model, with its measured times.
 
     Raises `OutputError` if the page cannot be written.
     """
@@ -33,7 +33,7 @@ def write_machine_page(machine: Machine, output: str | Path) -> None:
         ["Measured with", printable(machine.source)],
         *([printable(name), _describe_link(link)] for name, link in links.items()),
     ]
-    figures = [_levels(links), _times(links), _gaps(links), _matrix(machine)]
+    figures = [_draw_levels(links), _draw_times(links), _draw_bandwidth(links), _draw_matrix(machine)]
     data = {
         "machine": printable(machine.name),
         "about": about,
@@ -52,12 +52,12 @@ def _describe_link(link: Link) -> str:
         named = ((name, getattr(link.loggp, name)) for name in ("L", "o", "g", "G"))
         words.append(", ".join(f"{name} {time_text(float(value))}" for name, value in named))
     if link.protocols:
-        starts = ", ".join(bytes_text(one.first) for one in link.protocols[1:])
+        starts = ", ".join(bytes_text(protocol.first) for protocol in link.protocols[1:])
         words.append(f"lines change at {starts}" if starts else "one line for all sizes")
     return "; ".join(words)
 
 
-def _levels(links: dict[str, Link]) -> dict[str, Any]:
+def _draw_levels(links: dict[str, Link]) -> dict[str, Any]:
     times = [float(link.latency) for link in links.values()]
     bounds = [link.latency_interval or (link.latency,) * 2 for link in links.values()]
     trace = {
@@ -81,34 +81,34 @@ def _levels(links: dict[str, Link]) -> dict[str, Any]:
         "key": "levels",
         "data": [trace],
         "note": "The median one-way time of the smallest messages between core 0 and the first "
-        "core that shares this level with it and nothing smaller, with its 95 % interval.",
+        "core that shares this level as the smallest one, with its 95 % interval.",
         "axes": {"x": "", "y": "time", "logarithmic": []},
     }
 
 
-def _times(links: dict[str, Link]) -> dict[str, Any]:
+def _draw_times(links: dict[str, Link]) -> dict[str, Any]:
     data: list[dict[str, Any]] = []
     shapes = []
     for index, (name, link) in enumerate(links.items()):
         colour = _COLOURS[index % len(_COLOURS)]
         if link.measured:
-            data.append(_dots(name, link, colour))
+            data.append(_draw_points(name, link, colour))
         if link.protocols:
-            data.append(_fitted(name, link, colour))
-            shapes += [_mark(one.first, colour) for one in link.protocols[1:]]
+            data.append(_draw_lines(name, link, colour))
+            shapes += [_draw_mark(protocol.first, colour) for protocol in link.protocols[1:]]
     return {
         "title": "Time against size",
         "key": "times",
         "data": data,
         "shapes": shapes,
         "note": "Points: medians of the measured one-way times with their 95 % intervals. Lines: "
-        "latency + bytes / bandwidth, piece by piece; dashed where the line changes: a protocol of "
-        "the MPI library, or a cache that is full.",
+        "latency + bytes / bandwidth, piecewise. Dashed: changes of the line, by a protocol of "
+        "the MPI library or a full cache.",
         "axes": {"x": "bytes", "y": "time", "logarithmic": ["x", "y"]},
     }
 
 
-def _mark(size: int, colour: str) -> dict[str, Any]:
+def _draw_mark(size: int, colour: str) -> dict[str, Any]:
     return {
         "type": "line",
         "yref": "paper",
@@ -121,18 +121,18 @@ def _mark(size: int, colour: str) -> dict[str, Any]:
     }
 
 
-def _gaps(links: dict[str, Link]) -> dict[str, Any] | None:
+def _draw_bandwidth(links: dict[str, Link]) -> dict[str, Any] | None:
     data = []
     for index, (name, link) in enumerate(links.items()):
-        apart = {one.bytes: float(one.gap) for one in link.measured if one.gap}
-        if apart:
-            speeds = [1e-6 * size / time for size, time in apart.items()]
+        gaps = {point.bytes: float(point.gap) for point in link.measured if point.gap}
+        if gaps:
+            speeds = [1e-6 * size / time for size, time in gaps.items()]
             data.append(
                 {
                     "type": "scatter",
                     "mode": "lines+markers",
                     "name": escape_markup(name),
-                    "x": list(apart),
+                    "x": list(gaps),
                     "y": speeds,
                     "line": {"color": _COLOURS[index % len(_COLOURS)], "width": 2},
                     "hovertemplate": "%{x} B: %{y:.4g} MB/s",
@@ -144,12 +144,12 @@ def _gaps(links: dict[str, Link]) -> dict[str, Any] | None:
         "title": "Bandwidth",
         "key": "bandwidth",
         "data": data,
-        "note": "Messages of a window one way; medians.",
+        "note": "Medians of one-way messages in a window.",
         "axes": {"x": "bytes", "y": "MB/s", "logarithmic": ["x", "y"]},
     }
 
 
-def _matrix(machine: Machine) -> dict[str, Any] | None:
+def _draw_matrix(machine: Machine) -> dict[str, Any] | None:
     if machine.matrix is None:
         return None
     names = [str(core) for core in machine.matrix.cores]
@@ -176,15 +176,15 @@ def _matrix(machine: Machine) -> dict[str, Any] | None:
     }
 
 
-def _dots(name: str, link: Link, colour: str) -> dict[str, Any]:
+def _draw_points(name: str, link: Link, colour: str) -> dict[str, Any]:
     points = link.measured
-    middle = [float(one.time) for one in points]
-    bounds = [one.interval or (one.time, one.time) for one in points]
+    middle = [float(point.time) for point in points]
+    bounds = [point.interval or (point.time, point.time) for point in points]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": escape_markup(name),
-        "x": [one.bytes for one in points],
+        "x": [point.bytes for point in points],
         "y": middle,
         "marker": {"color": colour, "size": 6},
         "error_y": {
@@ -199,16 +199,16 @@ def _dots(name: str, link: Link, colour: str) -> dict[str, Any]:
     }
 
 
-def _fitted(name: str, link: Link, colour: str) -> dict[str, Any]:
-    """Return each piece by itself, so that jumps are gaps and not slopes."""
+def _draw_lines(name: str, link: Link, colour: str) -> dict[str, Any]:
+    """Return the pieces separately, so that jumps are drawn as gaps."""
     largest = link.measured[-1].bytes if link.measured else _LARGEST
     x: list[float | None] = []
-    ends = [*(one.first for one in link.protocols[1:]), largest + 1]
+    ends = [*(piece_.first for piece_ in link.protocols[1:]), largest + 1]
     for piece, end in zip(link.protocols, ends, strict=True):
         start, last = max(piece.first, 1), max(end - 1, 1)
         x += [start * (last / start) ** (step / 24) for step in range(25)]
         x.append(None)
-    # A little less than the next piece's first size, so that the last point is this piece's own.
+    # Slightly below the first size of the next piece, so that the last point belongs to this piece.
     y = [None if size is None else link.message_time(round(size)) for size in x]
     return {
         "type": "scatter",

@@ -58,7 +58,7 @@ def _make_trace(part: pl.DataFrame, colour: int, dash: int, many: bool) -> dict[
 def mark_levels(machine: Machine, ranks: Sequence[int]) -> dict[str, Any]:
     """Return lines and labels at the numbers of ranks from which on a further level is used."""
     # A line is between the last number of ranks that fits into a level and the next number.
-    changes = [level for level in machine.changes(ranks[-1]) if level.cores >= ranks[0]]
+    changes = [level for level in machine.exceeded_levels(ranks[-1]) if level.cores >= ranks[0]]
     lines = [
         {
             "type": "line",

@@ -1,4 +1,4 @@
-"""One measured or asked point: its schedule on a machine, and what its time consists of."""
+"""One measured or predicted point: its schedule on a machine, and the components of its time."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["EVERYTHING", "Observation", "Path", "Theta"]
 
 EVERYTHING = 1 << 62
-"""A limit of eagerness that no message reaches."""
+"""An eager limit above all message sizes."""
 _BANDWIDTH = 1e10
-"""Bytes a second where the machine states none: beta, a factor, is then relative to this."""
+"""Default bandwidth (bytes per second): beta is then relative to it."""
 
 
 @dataclass(frozen=True)
 class Theta:
-    """Parameters: of each range, which begins at `firsts`, and of all."""
+    """Parameters of each range (beginning at `firsts`), and of all messages."""
 
     firsts: Integers
     overhead: Floats
@@ -34,11 +34,11 @@ class Theta:
     gamma: float = 0.0
     eager: int = 0
     whole: bool = False
-    """Ports are occupied for the latency, too, as in Hockney's model."""
+    """Whether ports are also occupied for the latency, as in Hockney's model."""
 
 
 class Path(NamedTuple):
-    """What the mean over ranks consists of: messages, latency and byte time by message size."""
+    """Components of the mean over ranks: messages, latency and byte time by message size."""
 
     sizes: Integers
     number: Floats
@@ -47,25 +47,25 @@ class Path(NamedTuple):
     added: float
     time: float
 
-    def row(self, firsts: Integers) -> Floats:
-        """Return what each parameter is multiplied by: call, gamma, and three for each range."""
-        place = np.searchsorted(firsts, self.sizes, side="right") - 1
+    def make_row(self, firsts: Integers) -> Floats:
+        """Return the coefficients of the parameters: call, gamma, and three per range."""
+        index = np.searchsorted(firsts, self.sizes, side="right") - 1
         sums = [
-            np.bincount(place, values, len(firsts)) for values in (self.number, self.latency, self.transfer)
+            np.bincount(index, values, len(firsts)) for values in (self.number, self.latency, self.transfer)
         ]
         return np.concatenate([[1.0, self.added], *sums])
 
 
 class Observation:
-    """A schedule whose messages have their level's latency and byte time."""
+    """A schedule whose messages have the latency and byte time of their level."""
 
-    def __init__(self, machine: Machine, made: Schedule, mapping: str = "core") -> None:
-        self._schedule = made
-        columns = made.columns
+    def __init__(self, machine: Machine, messages: Schedule, mapping: str = "core") -> None:
+        self._schedule = messages
+        columns = messages.columns
         self._real = columns["source"] != columns["target"]
-        cores = np.array(machine.ranks_on_cores(mapping, made.ranks))
-        self._sizes, self._place = np.unique(columns["bytes"], return_inverse=True)
-        self._latency, self._transfer, self._links = _of_levels(
+        cores = np.array(machine.ranks_on_cores(mapping, messages.ranks))
+        self._sizes, self._size_index = np.unique(columns["bytes"], return_inverse=True)
+        self._latency, self._transfer, self._links = _find_level_costs(
             machine, cores[columns["source"]], cores[columns["target"]], columns["bytes"]
         )
         self._added = columns["added"].astype(np.float64)
@@ -74,21 +74,21 @@ class Observation:
     def of(
         cls, machine: Machine, collective: str, algorithm: str, plan: CollectivePlan, mapping: str = "core"
     ) -> Observation | None:
-        """Return the observation, or None if the algorithm's messages are not known."""
-        made = schedule(collective, algorithm, plan)
-        return None if made is None else cls(machine, made, mapping)
+        """Return the observation, or None if the algorithm's messages are unknown."""
+        messages = schedule(collective, algorithm, plan)
+        return None if messages is None else cls(machine, messages, mapping)
 
-    def last(self, theta: Theta) -> float:
-        """Return the seconds until the last rank is done."""
-        place = np.searchsorted(theta.firsts, self._sizes, side="right") - 1
-        durations = self._durations(theta, place[self._place])
+    def predict_last(self, theta: Theta) -> float:
+        """Return the seconds until the last rank has finished."""
+        index = np.searchsorted(theta.firsts, self._sizes, side="right") - 1
+        durations = self._durations(theta, index[self._size_index])
         return float(execute(self._schedule, durations, eager=theta.eager).ends.max())
 
-    def path(self, theta: Theta) -> Path:
-        """Execute the schedule with these parameters, and return what its mean time consists of."""
-        place = np.searchsorted(theta.firsts, self._sizes, side="right") - 1
-        place = place[self._place]
-        durations = self._durations(theta, place)
+    def find_path(self, theta: Theta) -> Path:
+        """Execute the schedule with these parameters, and return the components of its mean time."""
+        index = np.searchsorted(theta.firsts, self._sizes, side="right") - 1
+        index = index[self._size_index]
+        durations = self._durations(theta, index)
         ends, weights = execute(self._schedule, durations, eager=theta.eager, weights=True)
         assert weights is not None
         assert weights.shared is not None
@@ -98,19 +98,19 @@ class Observation:
         count = len(self._sizes)
         sums = np.zeros((3, count))
         for which, values in enumerate((occupied, latency, transfer)):
-            sums[which] = np.bincount(self._place, values, count)
+            sums[which] = np.bincount(self._size_index, values, count)
         added = float(weights.work @ self._added)
         time = theta.call + float(ends.mean())
         return Path(self._sizes, sums[0], sums[1], sums[2], added, time)
 
-    def _durations(self, theta: Theta, place: Integers) -> Durations:
-        beta = theta.beta[place]
-        occupied = theta.overhead[place] + beta * self._transfer
+    def _durations(self, theta: Theta, index: Integers) -> Durations:
+        beta = theta.beta[index]
+        occupied = theta.overhead[index] + beta * self._transfer
         if theta.whole:
             occupied = occupied + self._latency
         return Durations(
             np.where(self._real, occupied, 0),
-            np.where(self._real, theta.alpha[place] * self._latency, 0),
+            np.where(self._real, theta.alpha[index] * self._latency, 0),
             theta.gamma * self._added,
             beta * self._links.seconds,
             self._links.out,
@@ -124,7 +124,7 @@ class _Links(NamedTuple):
     into: Integers32
 
 
-def _of_levels(
+def _find_level_costs(
     machine: Machine, source: Integers, target: Integers, sizes: Integers
 ) -> tuple[Floats, Floats, _Links]:
     """Return latency, byte time and shared links of messages between cores."""
@@ -133,15 +133,15 @@ def _of_levels(
     out, into = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
     left, below, links = source != target, 1, 0
     for level in machine.levels:
-        here = left & (source // level.cores == target // level.cores)
-        left = left & ~here
-        if here.any():
-            latency[here] = float(level.latency)
-            transfer[here] = _byte_times(level, sizes[here])
+        on_level = left & (source // level.cores == target // level.cores)
+        left = left & ~on_level
+        if on_level.any():
+            latency[on_level] = float(level.latency)
+            transfer[on_level] = _byte_times(level, sizes[on_level])
             if level.shared is not None:
-                seconds[here] = sizes[here] / float(level.shared)
-                out[here] = links + source[here] // below
-                into[here] = links + target[here] // below
+                seconds[on_level] = sizes[on_level] / float(level.shared)
+                out[on_level] = links + source[on_level] // below
+                into[on_level] = links + target[on_level] // below
         links += machine.cores // below
         below = level.cores
     return latency, transfer, _Links(seconds, out, into)
@@ -149,9 +149,9 @@ def _of_levels(
 
 def _byte_times(level: Level, sizes: Integers) -> Floats:
     """Return seconds of each message beyond the level's latency."""
-    distinct, place = np.unique(sizes, return_inverse=True)
+    distinct, index = np.unique(sizes, return_inverse=True)
     if level.bandwidth is None and not level.protocols:
         return np.asarray(sizes / _BANDWIDTH)
     latency = float(level.latency)
     times = [max(0.0, level.message_time(int(size)) - latency) for size in distinct]
-    return np.array(times)[place]
+    return np.array(times)[index]

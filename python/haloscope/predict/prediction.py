@@ -1,4 +1,4 @@
-"""What fitted models say: a time, the algorithm to choose, and how large their errors are."""
+"""Predictions of fitted models: times, the best algorithm, and errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import UsageError
-from haloscope.predict.machine import FittedAlgorithm, Machine, generic_rows
+from haloscope.predict.machine import FittedAlgorithm, Machine, make_generic_rows
 from haloscope.predict.observation import Observation, Theta
 from haloscope.predict.schedule import CollectivePlan
 from haloscope.predict.sweep_fitting import select_fittable_points
@@ -20,7 +20,7 @@ __all__ = ["Chosen", "choose", "error_summary", "error_table", "errors", "losses
 
 @dataclass(frozen=True)
 class Chosen:
-    """An algorithm with its settings (0: its own default), and the seconds that it should take."""
+    """An algorithm with its settings (0: default), and its predicted time (s)."""
 
     algorithm: str
     number: int | None
@@ -40,12 +40,23 @@ def predict(
     fanout: int = 0,
     mapping: str = "core",
 ) -> float:
-    """Return seconds that an algorithm takes, as OSU counts them: the mean over ranks.
+    """Return the predicted time (s) of an algorithm: the mean over ranks, as in OSU's benchmarks.
 
-    Raises `UsageError` if nothing was fitted to it.
+    Args:
+        machine: Machine model with fitted algorithms.
+        collective: Name of the collective.
+        algorithm: Name of the algorithm.
+        ranks: Number of ranks.
+        size: Bytes, as OSU counts them.
+        segment: Segment size in bytes; 0: default.
+        fanout: Fan-out; 0: default.
+        mapping: Mapping of ranks to cores.
+
+    Raises:
+        UsageError: The algorithm was not fitted.
     """
-    model = _of(machine, collective, algorithm)
-    return _time(machine, model, CollectivePlan(ranks, size, segment, fanout), mapping)
+    model = _find_model(machine, collective, algorithm)
+    return _predict_time(machine, model, CollectivePlan(ranks, size, segment, fanout), mapping)
 
 
 def choose(
@@ -57,11 +68,11 @@ def choose(
     mapping: str = "core",
     among: Iterable[tuple[str, int, int]] | None = None,
 ) -> Chosen:
-    """Return the fitted algorithm, segment and fan-out that should be fastest.
+    """Return the fitted algorithm, segment and fan-out with the smallest predicted time.
 
-    `among` names those that may be chosen, as (algorithm, segment, fan-out).
+    `among` are the options, as (algorithm, segment, fan-out); by default all fitted ones.
     """
-    options = list(_options(machine, collective, ranks, size) if among is None else among)
+    options = list(_list_options(machine, collective, ranks, size) if among is None else among)
     if not options:
         raise UsageError(
             f"{machine.name}: nothing was fitted to {collective};"
@@ -70,17 +81,17 @@ def choose(
     timed = [
         Chosen(
             algorithm,
-            (model := _of(machine, collective, algorithm)).number,
+            (model := _find_model(machine, collective, algorithm)).number,
             segment,
             fanout,
-            _time(machine, model, CollectivePlan(ranks, size, segment, fanout), mapping),
+            _predict_time(machine, model, CollectivePlan(ranks, size, segment, fanout), mapping),
         )
         for algorithm, segment, fanout in options
     ]
     return min(timed, key=lambda chosen: chosen.time)
 
 
-def _options(machine: Machine, collective: str, ranks: int, size: int) -> Iterable[tuple[str, int, int]]:
+def _list_options(machine: Machine, collective: str, ranks: int, size: int) -> Iterable[tuple[str, int, int]]:
     for model in machine.fitted:
         pair_only = model.algorithm == "two_proc" and ranks != 2
         if model.collective != collective or model.algorithm == "default" or pair_only:
@@ -90,21 +101,21 @@ def _options(machine: Machine, collective: str, ranks: int, size: int) -> Iterab
                 yield from ((model.algorithm, segment, fanout) for fanout in model.fanouts)
 
 
-def _of(machine: Machine, collective: str, algorithm: str) -> FittedAlgorithm:
+def _find_model(machine: Machine, collective: str, algorithm: str) -> FittedAlgorithm:
     for model in machine.fitted:
         if (model.collective, model.algorithm) == (collective, algorithm):
             return model
     known = sorted({m.algorithm for m in machine.fitted if m.collective == collective})
-    there = f"; there is {', '.join(known)}" if known else ""
+    choices = f"; fitted: {', '.join(known)}" if known else ""
     raise UsageError(
-        f"{machine.name}: nothing was fitted to {collective} {algorithm!r}{there};"
+        f"{machine.name}: nothing was fitted to {collective} {algorithm!r}{choices};"
         " haloscope bench fit MACHINE SWEEP.jsonl does it"
     )
 
 
-def _time(machine: Machine, model: FittedAlgorithm, plan: CollectivePlan, mapping: str) -> float:
+def _predict_time(machine: Machine, model: FittedAlgorithm, plan: CollectivePlan, mapping: str) -> float:
     if model.generic:
-        return float((generic_rows([plan]) @ np.array(model.generic))[0])
+        return float((make_generic_rows([plan]) @ np.array(model.generic))[0])
     observation = Observation.of(machine, model.collective, model.algorithm, plan, mapping)
     assert observation is not None
     ranges = model.ranges
@@ -117,7 +128,7 @@ def _time(machine: Machine, model: FittedAlgorithm, plan: CollectivePlan, mappin
         model.gamma[0],
         model.eager,
     )
-    return observation.path(theta).time
+    return observation.find_path(theta).time
 
 
 _LOSSES = {
@@ -137,7 +148,7 @@ _LOSSES = {
 def errors(machine: Machine, points: pl.DataFrame) -> pl.DataFrame:
     """Return the measured points with the `modelled` time and its relative `error`.
 
-    Points of algorithms to which nothing was fitted are left out.
+    Points of algorithms without a fit are left out.
     """
     known = {(model.collective, model.algorithm) for model in machine.fitted}
     done = select_fittable_points(points)
@@ -162,14 +173,14 @@ def errors(machine: Machine, points: pl.DataFrame) -> pl.DataFrame:
 
 
 def error_table(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return what people want to see of `errors`, a row a point."""
+    """Return the columns of `errors` for display, one row per point."""
     return rows.select(
         "collective", "algorithm", "ranks", "bytes", "segment", "fanout", "time", "modelled", "error"
     )
 
 
 def error_summary(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return for each algorithm its points, and their median, 90th percentile and largest error."""
+    """Return per algorithm the number of points, and their median, 90th percentile and largest error."""
     return rows.group_by("collective", "algorithm", maintain_order=True).agg(
         points=pl.len().cast(pl.Int64),
         error_median=pl.col("error").median(),
@@ -179,21 +190,25 @@ def error_summary(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def losses(machine: Machine, points: pl.DataFrame) -> pl.DataFrame:
-    """Return what the model's choice costs over the best option, by collective, ranks and bytes.
+    """Return the cost of the model's choice relative to the best option, by collective, ranks and bytes.
 
-    The options are the measured algorithms with their segments and fan-outs, without the library's
-    own choice; where there is only one there is nothing to choose. `loss` is relative; it is
-    `significant` if the two intervals of the median do not overlap.
+    The options are the measured algorithms with their segments and fan-outs, without the library's default;
+    points with a single option are left out. `loss` is relative. It is `significant` if the two intervals of
+    the median do not overlap.
     """
     done = select_fittable_points(points).filter(pl.col("algorithm") != "default")
     keys = ["collective", "ranks", "bytes", "mapping"]
-    rows = [_loss(machine, group) for _, group in done.group_by(keys, maintain_order=True) if len(group) > 1]
+    rows = [
+        _measure_loss(machine, group)
+        for _, group in done.group_by(keys, maintain_order=True)
+        if len(group) > 1
+    ]
     if not rows:
-        raise UsageError("the sweep has no two algorithms to choose from at any size")
+        raise UsageError("the sweep has no size with two algorithms to choose from")
     return pl.DataFrame(rows, schema=_LOSSES)
 
 
-def _loss(machine: Machine, group: pl.DataFrame) -> dict[str, Any]:
+def _measure_loss(machine: Machine, group: pl.DataFrame) -> dict[str, Any]:
     options = {(row["algorithm"], row["segment"], row["fanout"]): row for row in group.to_dicts()}
     first = next(iter(options.values()))
     chosen = choose(
@@ -206,7 +221,7 @@ def _loss(machine: Machine, group: pl.DataFrame) -> dict[str, Any]:
     )
     taken = options[chosen.algorithm, chosen.segment, chosen.fanout]
     best = min(options.values(), key=lambda row: float(row["time"]))
-    apart = (taken["ci_low"] or taken["time"]) > (best["ci_high"] or best["time"])
+    is_significant = (taken["ci_low"] or taken["time"]) > (best["ci_high"] or best["time"])
     return {
         "collective": first["collective"],
         "ranks": first["ranks"],
@@ -217,5 +232,5 @@ def _loss(machine: Machine, group: pl.DataFrame) -> dict[str, Any]:
         "time": taken["time"],
         "best_time": best["time"],
         "loss": taken["time"] / best["time"] - 1,
-        "significant": apart,
+        "significant": is_significant,
     }

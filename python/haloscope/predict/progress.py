@@ -1,7 +1,7 @@
-"""How functions that take long tell what they are doing: by functions that are handed to them.
+"""Progress of long functions, reported by callbacks.
 
-The library prints nothing itself. The command line hands in its progress bar, and a function that prints
-lines on standard error. By default nothing is shown.
+The library prints nothing itself. The command line passes a progress bar, and a function that prints lines on
+standard error. By default nothing is shown.
 """
 
 from __future__ import annotations
@@ -9,19 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-__all__ = ["Progress", "Remark", "silent", "unheard"]
+__all__ = ["Progress", "Remark", "ignore_text", "show_no_progress"]
 
 Remark = Callable[[str], None]
-"""Called with one line of text that a person should read."""
+"""Called with one line of text for the user."""
 Progress = Callable[[int], AbstractContextManager[Remark]]
-"""Called with the number of steps; gives what to call at the begin of each step, with what it does."""
+"""Called with the number of steps.
+
+Returns a function to call at the begin of each step with its description.
+"""
 
 
 @contextmanager
-def silent(_steps: int) -> Iterator[Remark]:
+def show_no_progress(_steps: int) -> Iterator[Remark]:
     """Show no progress."""
-    yield unheard
+    yield ignore_text
 
 
-def unheard(_text: str) -> None:
+def ignore_text(_text: str) -> None:
     """Ignore a text."""

@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 
 from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import UsageError
-from haloscope.predict.machine import FittedAlgorithm, Machine, Range, generic_rows
+from haloscope.predict.machine import FittedAlgorithm, Machine, Range, make_generic_rows
 from haloscope.predict.observation import EVERYTHING, Observation, Path, Theta
 from haloscope.predict.schedule import CollectivePlan
 
@@ -101,14 +101,14 @@ def _fit_schedules(observations: list[Observation], times: Floats, machine: Mach
     unit = np.ones(1)
     gamma = 1 / float(machine.arithmetic or 10_000_000_000)
     theta = Theta(np.zeros(1, np.int64), 0.1e-6 * unit, unit, unit, 0.0, gamma, eager)
-    paths = [observation.path(theta) for observation in observations]
+    paths = [observation.find_path(theta) for observation in observations]
     fits: list[_Fit] = []
     for _ in range(_ROUNDS):
         firsts = _find_ranges(paths, times, machine)
         rows = _path_rows(paths, firsts)
         found = fit_coefficients(rows, times, _make_prior(machine, firsts))
         theta = _make_theta(firsts, found, eager)
-        paths = [observation.path(theta) for observation in observations]
+        paths = [observation.find_path(theta) for observation in observations]
         modelled = np.array([path.time for path in paths])
         error = float(np.minimum(np.abs(modelled / times - 1), 0.5).mean())
         fits.append(_Fit(error, found, rows, theta))
@@ -116,7 +116,7 @@ def _fit_schedules(observations: list[Observation], times: Floats, machine: Mach
 
 
 def _path_rows(paths: list[Path], firsts: Integers) -> Floats:
-    return np.array([path.row(firsts) for path in paths])
+    return np.array([path.make_row(firsts) for path in paths])
 
 
 def _find_ranges(paths: list[Path], times: Floats, machine: Machine) -> Integers:
@@ -198,7 +198,7 @@ def _round_figures(value: float) -> float:
 
 
 def _fit_generic(about: dict[str, Any], plans: Iterable[CollectivePlan], times: Floats) -> FittedAlgorithm:
-    rows = generic_rows(list(plans))
+    rows = make_generic_rows(list(plans))
     found = fit_coefficients(rows, times, np.full(rows.shape[1], np.nan))
     error = float(np.median(np.abs(rows @ found / times - 1)))
     return FittedAlgorithm(**about, error=_round_figures(error), generic=tuple(map(_round_figures, found)))

@@ -17,7 +17,7 @@ from haloscope.predict.bench.surroundings import surroundings
 from haloscope.predict.bench.sweep import Sweep, identity, journal
 from haloscope.predict.bench.system import launcher_of
 from haloscope.predict.mpi_library import Library
-from haloscope.predict.progress import Progress, Remark, silent, unheard
+from haloscope.predict.progress import Progress, Remark, ignore_text, show_no_progress
 
 __all__ = ["bench_collective", "collective"]
 
@@ -29,8 +29,8 @@ def collective(
     launcher: Sequence[str] = (),
     platform: str | Path | None = None,
     output: str | Path | None = None,
-    progress: Progress = silent,
-    remark: Remark = unheard,
+    progress: Progress = show_no_progress,
+    remark: Remark = ignore_text,
 ) -> Sweep:
     """Measure collectives with every algorithm of the MPI in use, and with its own choice.
 

@@ -21,7 +21,7 @@ from haloscope.predict.bench.library_in_use import library
 from haloscope.predict.bench.output_stream import Stopped, stream
 from haloscope.predict.bench.system import launcher_of
 from haloscope.predict.mpi_library import Library
-from haloscope.predict.progress import Progress, silent
+from haloscope.predict.progress import Progress, show_no_progress
 
 __all__ = ["PARTS", "HaloMethod", "HaloResult", "Series", "bench_halo", "halo", "write_halo"]
 
@@ -166,7 +166,7 @@ def halo(
     method: HaloMethod | None = None,
     *,
     launcher: Sequence[str] = (),
-    progress: Progress = silent,
+    progress: Progress = show_no_progress,
     build_shm: Callable[[Sequence[str]], object] = lambda command: None,
 ) -> HaloResult:
     """Measure halo exchanges, or how much of them a computation hides, with the MPI in use.

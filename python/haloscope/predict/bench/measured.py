@@ -12,7 +12,7 @@ from haloscope.base.errors import MachineError
 from haloscope.predict.bench.p2p_points import P2pPoint
 from haloscope.predict.bench.sweep import median_interval
 from haloscope.predict.bench.system import SMT, BenchSystem
-from haloscope.predict.lines import line, pieces
+from haloscope.predict.lines import fit_line, fit_pieces
 from haloscope.predict.machine import (
     Hockney,
     Level,
@@ -69,7 +69,7 @@ def link(points: Sequence[P2pPoint]) -> Link | None:
     latency, low, high = median_interval(times[0].samples)
     parts: dict[str, Any] = {"latency": _time(latency), "latency_interval": (_time(low), _time(high))}
     if len(times) >= 3:
-        fitted = line(sizes, medians)
+        fitted = fit_line(sizes, medians)
         parts["hockney"] = Hockney(
             alpha=_time(fitted.alpha),
             beta=_time(fitted.beta),
@@ -86,7 +86,7 @@ def link(points: Sequence[P2pPoint]) -> Link | None:
                 latency=_time(one.alpha),
                 bandwidth=_speed(one.beta) if one.beta > 0 else None,
             )
-            for one in pieces(sizes, medians)
+            for one in fit_pieces(sizes, medians)
         )
     parts["measured"] = _measured(own, times)
     return Link(**parts, **_parallel_models(own, latency, (low, high)))
@@ -130,7 +130,7 @@ def _parallel_models(
     sent, received = median_interval(small.samples), median_interval(small.receive)
     o, o_low, o_high = ((a + b) / 2 for a, b in zip(sent, received, strict=True))
     # The next message waits g + (m - 1) G for one of m bytes.
-    gap = line([size - 1 for size in both], [apart[size] for size in both])
+    gap = fit_line([size - 1 for size in both], [apart[size] for size in both])
     return {
         "plogp": rows,
         "loggp": LogGP(
@@ -159,7 +159,7 @@ def _arithmetic(points: Sequence[P2pPoint]) -> Decimal | None:
     }
     if len(chosen) < 3:
         return None
-    beta = line(list(chosen), list(chosen.values())).beta
+    beta = fit_line(list(chosen), list(chosen.values())).beta
     return _speed(beta) if beta > 0 else None
 
 

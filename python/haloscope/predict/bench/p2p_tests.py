@@ -16,9 +16,9 @@ from haloscope.predict.bench.output_stream import Stopped, stream
 from haloscope.predict.bench.p2p_points import Failure, P2pPoint
 from haloscope.predict.bench.surroundings import free_memory, surroundings
 from haloscope.predict.bench.system import BenchSystem, Pair, launcher_of, leaf_switches, topology
-from haloscope.predict.lines import pieces
+from haloscope.predict.lines import fit_pieces
 from haloscope.predict.machine import Machine
-from haloscope.predict.progress import Remark, unheard
+from haloscope.predict.progress import Remark, ignore_text
 
 __all__ = ["P2P_TESTS", "P2pMeasured", "P2pMethod", "all_pairs", "bench_p2p", "measure_p2p", "p2p"]
 
@@ -130,7 +130,7 @@ def p2p(
     nodes: int = 1,
     launcher: Sequence[str] = (),
     each: Callable[[P2pMeasured, P2pPoint], None] = lambda measured, point: None,
-    remark: Remark = unheard,
+    remark: Remark = ignore_text,
 ) -> P2pMeasured:
     """Measure messages between pairs of cores with the MPI in use.
 
@@ -235,7 +235,7 @@ def refined(
     for pair in dict.fromkeys(point.pair for point in points):
         own = sorted((one for one in points if one.pair == pair), key=lambda one: one.bytes)
         known = {one.bytes: one.median for one in own}
-        for piece in pieces(list(known), list(known.values()))[1:]:
+        for piece in fit_pieces(list(known), list(known.values()))[1:]:
             ends = (piece.before, piece.first)
             more = sorted({*_divide_gap(*ends), *ends})
             again = list(measure_p2p(system, "latency", [pair], replace(method, sizes=tuple(more))))

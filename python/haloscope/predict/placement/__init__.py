@@ -1,4 +1,4 @@
-"""Placement: which rank should run on which node, from who sends what to whom."""
+"""Placement: assignment of ranks to nodes from their messages."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.predict.placement.nodes import Nodes as Nodes
     from haloscope.predict.placement.nodes import read_nodes as read_nodes
-    from haloscope.predict.placement.placed_files import mapping_text as mapping_text
-    from haloscope.predict.placement.placed_files import usage as usage
+    from haloscope.predict.placement.placed_files import list_usage as list_usage
+    from haloscope.predict.placement.placed_files import make_mapping_text as make_mapping_text
     from haloscope.predict.placement.placed_files import write_placement as write_placement
     from haloscope.predict.placement.proposal import Proposal as Proposal
     from haloscope.predict.placement.proposal import propose as propose

@@ -1,4 +1,4 @@
-"""The machine as parts within parts, and what messages between its cores take."""
+"""Nested parts of a machine, and times of messages between its cores."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import numpy as np
 
 from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import UsageError
+from haloscope.base.units import noun_text
 from haloscope.predict.machine import Machine
 from haloscope.predict.placement.nodes import Nodes
 from haloscope.predict.placement.traffic import Traffic
 
-__all__ = ["Sections", "message_times", "sections"]
+__all__ = ["Sections", "divide_slots", "sum_message_times"]
 
 
 @dataclass(frozen=True)
 class Sections:
-    """How sections of slots are parted further: `outer` into `inner`, sizes in the order of slots."""
+    """One step of the division of slots: sections `outer` into `inner`, as sizes in the order of slots."""
 
     outer: tuple[int, ...]
     inner: tuple[int, ...]
@@ -29,15 +30,15 @@ class Sections:
         return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
-def sections(nodes: Nodes, machine: Machine | None) -> list[Sections]:
-    """Return how all slots are parted, step by step: into nodes, or by a machine's levels.
+def divide_slots(nodes: Nodes, machine: Machine | None) -> list[Sections]:
+    """Return the division of all slots, step by step: into nodes, or by the levels of a machine.
 
-    Levels of the machine count where all of a node's cores have a rank: else nobody knows which have.
+    Levels of the machine are used only if every core of a node has a rank; otherwise the cores are unknown.
     """
     ranks = sum(nodes.ranks)
     sizes = [nodes.ranks]
     if machine is not None:
-        node = node_cores(nodes, machine)
+        node = count_node_cores(nodes, machine)
         if set(nodes.ranks) == {node}:
             units = [
                 level.cores for level in machine.levels if level.cores < ranks and ranks % level.cores == 0
@@ -52,29 +53,31 @@ def sections(nodes: Nodes, machine: Machine | None) -> list[Sections]:
     return steps
 
 
-def node_cores(nodes: Nodes, machine: Machine) -> int:
-    """Return cores of the machine's nodes. Raises `UsageError` where the ranks have no room on them."""
+def count_node_cores(nodes: Nodes, machine: Machine) -> int:
+    """Return the cores per node of the machine. Raises `UsageError` if the ranks do not fit."""
     unit = machine.node_cores
     if max(nodes.ranks) > unit or len(nodes.ranks) * unit > machine.cores:
         raise UsageError(
-            f"{machine.name}: has {machine.cores // unit} nodes of {unit} cores, the ranks are on {nodes}"
+            f"{machine.name}: has {noun_text(machine.cores // unit, 'node')} of {noun_text(unit, 'core')},"
+            " but the"
+            f" ranks are on {nodes}"
         )
     return unit
 
 
-def message_times(traffic: Traffic, nodes: Nodes, machine: Machine, slots: Integers) -> Floats:
-    """Return seconds of all messages that each rank receives (shape ranks), one after the other."""
+def sum_message_times(traffic: Traffic, nodes: Nodes, machine: Machine, slots: Integers) -> Floats:
+    """Return the total time (s) of the messages that each rank receives, shape (ranks,)."""
     node = nodes.by_slot[slots]
-    core = node * node_cores(nodes, machine) + slots - nodes.first[node]
+    core = node * count_node_cores(nodes, machine) + slots - nodes.first[node]
     mean = traffic.bytes / traffic.messages
     seconds = np.zeros(len(mean))
-    apart = traffic.senders != traffic.receivers
-    pending = apart.copy()
+    is_remote = traffic.senders != traffic.receivers
+    pending = is_remote.copy()
     for level in machine.levels:
         unit = core // level.cores
-        here = pending & (unit[traffic.senders] == unit[traffic.receivers])
-        seconds[here] = traffic.messages[here] * np.array(
-            [level.message_time(size) for size in mean[here].tolist()]
+        chosen = pending & (unit[traffic.senders] == unit[traffic.receivers])
+        seconds[chosen] = traffic.messages[chosen] * np.array(
+            [level.message_time(size) for size in mean[chosen].tolist()]
         )
-        pending &= ~here
+        pending &= ~chosen
     return np.bincount(traffic.receivers, seconds, traffic.ranks).astype(np.float64)

@@ -1,4 +1,4 @@
-"""A mapping as launchers read it."""
+"""Files of a mapping for launchers."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from haloscope.base.files import whole_directory
 from haloscope.predict.placement.proposal import Proposal
 
-__all__ = ["mapping_text", "usage", "write_placement"]
+__all__ = ["list_usage", "make_mapping_text", "write_placement"]
 
 _ORDER = "MPICH_RANK_ORDER"
 
 
 def write_placement(proposal: Proposal, output: Path) -> None:
-    """Write a directory of files, whole or not at all: rankfile, hosts, MPICH_RANK_ORDER.
+    """Write a directory of files atomically: rankfile, hosts, MPICH_RANK_ORDER.
 
     An older directory of this kind is replaced. Raises `OutputError`.
     """
     nodes, slots = proposal.nodes, proposal.after
     node = nodes.by_slot[slots].tolist()
     within = (slots - nodes.first[node]).tolist()
-    hosts = [nodes.names[place] for place in node]
+    hosts = [nodes.names[index] for index in node]
     with whole_directory(output, _ORDER, "placement") as directory:
         lines = [
             f"rank {rank}={host} slot={slot}\n"
@@ -35,8 +35,8 @@ def write_placement(proposal: Proposal, output: Path) -> None:
         (directory / _ORDER).write_text(",".join(map(str, order)) + "\n")
 
 
-def usage(proposal: Proposal, directory: Path) -> list[str]:
-    """Return a line for each launcher that says how it takes the files."""
+def list_usage(proposal: Proposal, directory: Path) -> list[str]:
+    """Return one line per launcher with the command that uses the files."""
     count = proposal.traffic.ranks
     rankfile, hosts = (shlex.quote(str(directory.absolute() / name)) for name in ("rankfile", "hosts"))
     return [
@@ -48,12 +48,12 @@ def usage(proposal: Proposal, directory: Path) -> list[str]:
     ]
 
 
-def mapping_text(proposal: Proposal) -> str:
+def make_mapping_text(proposal: Proposal) -> str:
     """Return the value of HALOSCOPE_PLACE: the ranks of each node, such as `0-3,8 4-7,9`."""
-    return " ".join(_ranges(group) for group in proposal.groups)
+    return " ".join(_format_ranges(group) for group in proposal.groups)
 
 
-def _ranges(ranks: list[int]) -> str:
+def _format_ranges(ranks: list[int]) -> str:
     parts: list[list[int]] = []
     for rank in ranks:
         if parts and rank == parts[-1][1] + 1:

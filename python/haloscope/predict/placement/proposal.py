@@ -1,4 +1,4 @@
-"""A mapping of ranks to nodes, and what it would bring."""
+"""A proposed mapping of ranks to nodes, and its gain."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from haloscope.base.arrays import Integers
-from haloscope.base.units import bytes_text, percent_text, time_text
+from haloscope.base.units import bytes_text, noun_text, percent_text, time_text
 from haloscope.predict.machine import Machine
 from haloscope.predict.machine_files import load_machine
-from haloscope.predict.placement.levels import Sections, message_times, sections
+from haloscope.predict.placement.levels import Sections, divide_slots, sum_message_times
 from haloscope.predict.placement.nodes import Nodes, read_nodes, read_recorded_nodes
 from haloscope.predict.placement.parting import partition_graph
 from haloscope.predict.placement.traffic import Traffic
@@ -20,15 +20,15 @@ from haloscope.profile import Profile
 
 __all__ = ["WORTH", "Proposal", "propose", "propose_placement"]
 
-# Of the bytes between nodes: a mapping that spares less is not worth a job script's line.
+# Smallest reduction of the bytes between nodes for which a mapping is proposed.
 WORTH = 0.05
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """Which slot each rank has now and which it should have; slots are numbered node by node.
+    """The present and the proposed slot of each rank; slots are numbered node by node.
 
-    `before` and `after` are slots by rank. Without a machine model, the order within a node says nothing.
+    `before` and `after` are slots by rank. Without a machine model, the order within a node is arbitrary.
     """
 
     traffic: Traffic
@@ -39,43 +39,43 @@ class Proposal:
 
     @property
     def bytes_before(self) -> int:
-        """Bytes between nodes as ranks are placed now."""
-        return self.traffic.across(self.nodes.by_slot[self.before])
+        """Bytes between nodes with the present placement."""
+        return self.traffic.count_remote_bytes(self.nodes.by_slot[self.before])
 
     @property
     def bytes_after(self) -> int:
-        """Bytes between nodes as proposed."""
-        return self.traffic.across(self.nodes.by_slot[self.after])
+        """Bytes between nodes with the proposed placement."""
+        return self.traffic.count_remote_bytes(self.nodes.by_slot[self.after])
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether at least 5 % fewer bytes would go between nodes."""
+        """Whether the bytes between nodes would be at least 5 % fewer."""
         return self.bytes_before > 0 and self.bytes_after <= (1 - WORTH) * self.bytes_before
 
     @property
     def groups(self) -> list[list[int]]:
-        """The ranks of each node as proposed, by slot."""
+        """The ranks of each node in the proposal, by slot."""
         order = np.argsort(self.after, kind="stable")
         parts = np.split(order, np.cumsum(self.nodes.ranks)[:-1])
         return [part.tolist() for part in parts]
 
     @property
     def times(self) -> tuple[float, float] | None:
-        """Seconds before and after of the rank whose messages take longest, by the machine's model.
+        """Seconds before and after of the rank whose messages take longest, from the machine model.
 
-        They are those of all messages that it receives, one after the other. None without a model.
+        They are the sums over all messages that the rank receives. None without a model.
         """
         if self.machine is None:
             return None
         both = (
-            message_times(self.traffic, self.nodes, self.machine, slots)
+            sum_message_times(self.traffic, self.nodes, self.machine, slots)
             for slots in (self.before, self.after)
         )
         before, after = (float(times.max()) for times in both)
         return before, after
 
     def figures(self) -> dict[str, Any]:
-        """Return all of it as JSON has it: bytes, shares, seconds, nodes and the ranks on each."""
+        """Return the proposal as an object for JSON: bytes, seconds, nodes and their ranks."""
         times = self.times
         return {
             "ranks": self.traffic.ranks,
@@ -92,23 +92,23 @@ class Proposal:
         }
 
     def describe(self) -> list[str]:
-        """Return what people want to know, in lines."""
+        """Return the proposal as lines."""
         total, before, after = self.traffic.total, self.bytes_before, self.bytes_after
         lines = [
-            f"{self.traffic.ranks} ranks on {self.nodes}: {percent_text(before, total)} of "
+            f"{noun_text(self.traffic.ranks, 'rank')} on {self.nodes}: {percent_text(before, total)} of "
             f"{bytes_text(total)} go between nodes"
         ]
         if not self.is_worth_it:
             best = f", and the best mapping found has {percent_text(after, total)}" if after < before else ""
-            return [*lines, f"nothing is proposed: no mapping was found that spares 5 % of these{best}"]
+            return [*lines, f"nothing is proposed: no mapping found reduces these by 5 %{best}"]
         lines.append(
-            f"with another mapping {percent_text(after, total)}: "
+            f"with the proposed mapping {percent_text(after, total)}: "
             f"{percent_text(before - after, before)} fewer bytes"
         )
         if self.times:
             old, new = map(time_text, self.times)
             lines.append(
-                f"the messages of the rank that has most to wait for take {new}, now {old}, by the model"
+                f"the rank with the longest messages receives for {new} instead of {old}, by the model"
             )
         return lines
 
@@ -116,12 +116,19 @@ class Proposal:
 def propose(
     profile: str | os.PathLike[str], hosts: str | None = None, machine: str | os.PathLike[str] | None = None
 ) -> Proposal:
-    """Return the best mapping that was found for what a profile's ranks send each other.
+    """Find a mapping of ranks to nodes with few bytes between nodes.
 
-    `hosts` are the nodes to run on (`8`, `a:4,b:4`, or a host file), filled in this order at present;
-    without them it is where the profile was recorded. `machine` is a model of `haloscope bench p2p`: its
-    levels within nodes and beyond them count, too, and messages get times. Raises `UsageError` where
-    there is nothing to place or no room, `ProfileError`, `MachineError`, and `ComponentError` without Scotch.
+    Args:
+        profile: The profile with the messages.
+        hosts: Nodes to run on (`8`, `a:4,b:4`, or a host file), which the launcher fills in this order. By
+            default those of the profile.
+        machine: Machine model of `haloscope bench p2p`. Its levels are then used, and messages have times.
+
+    Raises:
+        UsageError: There is nothing to place, or the hosts have too few slots.
+        ProfileError: The profile cannot be read.
+        MachineError: The machine model cannot be read.
+        ComponentError: Scotch is missing.
     """
 
     with Profile(profile) as opened:
@@ -132,20 +139,20 @@ def propose(
             nodes = read_nodes(hosts, traffic.ranks)
             node = nodes.by_slot
     model = None if machine is None else load_machine(os.fspath(machine))
-    before = _slots(nodes, node)
-    parts = sections(nodes, model)
-    return Proposal(traffic, nodes, before, _arranged(traffic, nodes, before, parts), model)
+    before = _assign_slots(nodes, node)
+    parts = divide_slots(nodes, model)
+    return Proposal(traffic, nodes, before, _arrange_ranks(traffic, nodes, before, parts), model)
 
 
-def _slots(nodes: Nodes, node: Integers) -> Integers:
-    """Return a slot for each rank, rising on each node."""
+def _assign_slots(nodes: Nodes, node: Integers) -> Integers:
+    """Return a slot per rank, ascending on each node."""
     slots = np.empty(len(node), dtype=np.int64)
     slots[np.argsort(node, kind="stable")] = np.arange(len(node))
     return slots
 
 
-def _arranged(traffic: Traffic, nodes: Nodes, before: Integers, levels: list[Sections]) -> Integers:
-    """Return the slots of ranks, parted level by level from the outermost to the nodes and into them."""
+def _arrange_ranks(traffic: Traffic, nodes: Nodes, before: Integers, levels: list[Sections]) -> Integers:
+    """Return the slots of ranks, divided level by level from the outermost to the innermost."""
     after: Integers = before.copy()
     for sizes in levels:
         ends = np.cumsum(sizes.inner)
@@ -154,9 +161,9 @@ def _arranged(traffic: Traffic, nodes: Nodes, before: Integers, levels: list[Sec
             bounds = [end for end in ends if first < end <= last]
             widths = np.diff([first, *bounds]).tolist()
             given = np.repeat(np.arange(len(widths)), widths)
-            order = np.argsort(ranks, kind="stable")  # ranks rise within a part
+            order = np.argsort(ranks, kind="stable")  # ranks ascend within a part
             members = ranks[order]
-            part = partition_graph(traffic.links.within(members), widths, given[order])
+            part = partition_graph(traffic.links.make_subgraph(members), widths, given[order])
             after[members[np.argsort(part, kind="stable")]] = np.arange(first, last)
     return after
 

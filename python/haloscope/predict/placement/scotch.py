@@ -1,4 +1,4 @@
-"""Scotch's mapper, as a program: it takes a graph and a machine as text."""
+"""Scotch's mapper, called as a program with a graph and a machine as text."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from haloscope.predict.placement.traffic import Links
 __all__ = ["map_vertices"]
 
 _SECONDS = 300.0
-# Scotch's numbers may have 32 bits, and it adds weights up.
+# Scotch may use 32-bit numbers, and sums up weights.
 _MOST_WEIGHT = 1 << 29
 
 
 def map_vertices(links: Links, sizes: Sequence[int]) -> Integers:
-    """Return the part of each vertex: parts of about these sizes, with few bytes between them.
+    """Return the part of each vertex, for parts of about these sizes with few bytes between them.
 
-    Raises `ComponentError` where Scotch is missing or fails.
+    Raises `ComponentError` if Scotch is missing or fails.
     """
-    tool = _tool()
+    tool = _find_tool()
     with tempfile.TemporaryDirectory(prefix="haloscope-scotch-") as directory:
         graph, target, mapping = (Path(directory) / name for name in ("graph", "target", "mapping"))
-        graph.write_text(_graph(links), encoding="ascii")
-        target.write_text(_target(sizes), encoding="ascii")
+        graph.write_text(_format_graph(links), encoding="ascii")
+        target.write_text(_format_target(sizes), encoding="ascii")
         command = [tool, "-b0", str(graph), str(target), str(mapping)]
         try:
             done = subprocess.run(
@@ -39,13 +39,13 @@ def map_vertices(links: Links, sizes: Sequence[int]) -> Integers:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ComponentError(f"{tool}: Scotch's mapper did not end: {error}") from None
         if done.returncode or not mapping.is_file():
-            said = " ".join(done.stderr.decode(errors="replace").split())
-            raise ComponentError(f"{tool}: Scotch's mapper failed: {said or done.returncode}")
-        return _read(mapping, tool, links.vertices, len(sizes))
+            message = " ".join(done.stderr.decode(errors="replace").split())
+            raise ComponentError(f"{tool}: Scotch's mapper failed: {message or done.returncode}")
+        return _read_mapping(mapping, tool, links.vertices, len(sizes))
 
 
-def _tool() -> str:
-    # Debian says whose it is: another program, for genomes, is called gmap as well.
+def _find_tool() -> str:
+    # Debian adds a prefix, because a program for genomes is also called gmap.
     found = shutil.which("scotch_gmap") or shutil.which("gmap")
     if found is None:
         raise ComponentError(
@@ -54,27 +54,27 @@ def _tool() -> str:
     return found
 
 
-def _graph(links: Links) -> str:
+def _format_graph(links: Links) -> str:
     scale = _MOST_WEIGHT / max(1.0, float(links.weights.sum()))
     weights = np.maximum(1, np.rint(links.weights * min(1.0, scale))).astype(np.int64)
     lines = [f"0\n{links.vertices}\t{len(links.ends)}\n0\t010"]
     for vertex in range(links.vertices):
-        here = slice(links.first[vertex], links.first[vertex + 1])
-        pairs = np.stack([weights[here], links.ends[here]], axis=1).ravel().tolist()
+        edges = slice(links.first[vertex], links.first[vertex + 1])
+        pairs = np.stack([weights[edges], links.ends[edges]], axis=1).ravel().tolist()
         lines.append("\t".join(map(str, [len(pairs) // 2, *pairs])))
     return "\n".join(lines) + "\n"
 
 
-def _target(sizes: Sequence[int]) -> str:
-    if len(set(sizes)) == 1 and sizes[0] > 1:  # two levels: what is within a part costs little
+def _format_target(sizes: Sequence[int]) -> str:
+    if len(set(sizes)) == 1 and sizes[0] > 1:  # two levels: edges within a part are cheap
         return f"tleaf\n2 {len(sizes)} 10 {sizes[0]} 1\n"
     return f"cmpltw\n{len(sizes)} {' '.join(map(str, sizes))}\n"
 
 
-def _read(mapping: Path, tool: str, vertices: int, parts: int) -> Integers:
+def _read_mapping(mapping: Path, tool: str, vertices: int, parts: int) -> Integers:
     words = np.array(mapping.read_text(encoding="ascii").split(), dtype=np.int64)
     if len(words) != 2 * vertices + 1:
-        raise ComponentError(f"{tool}: wrote a mapping of another form; is it Scotch's gmap?")
+        raise ComponentError(f"{tool}: wrote a mapping in an unknown format; check that it is Scotch's gmap")
     part = np.empty(vertices, dtype=np.int64)
     part[words[1::2]] = words[2::2]
     leaves = int(part.max()) + 1

@@ -1,4 +1,4 @@
-"""Algorithms of Open MPI's `tuned` component and of MPICH, by the names that the libraries use."""
+"""Algorithms of Open MPI's `tuned` component and of MPICH, by their names in the libraries."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["algorithms", "collectives", "schedule", "uses"]
 Build = Callable[[Schedule, CollectivePlan], None]
 
 
-def _one(build: Callable[[int], Tree]) -> Callable[[int, int], Tree]:
+def _ignore_fanout(build: Callable[[int], Tree]) -> Callable[[int, int], Tree]:
     return lambda ranks, _fanout: build(ranks)
 
 
-_CHAIN, _PIPELINE = trees.chain, _one(trees.pipeline)
-_BINARY, _BINOMIAL = _one(trees.binary), _one(trees.binomial)
-_IN_ORDER = _one(trees.in_order_binomial)
+_CHAIN, _PIPELINE = trees.chain, _ignore_fanout(trees.pipeline)
+_BINARY, _BINOMIAL = _ignore_fanout(trees.binary), _ignore_fanout(trees.binomial)
+_IN_ORDER = _ignore_fanout(trees.in_order_binomial)
 _ALLGATHER: dict[str, Build] = {
     "linear": rootless.allgather_linear,
     "bruck": rootless.allgather_bruck,
@@ -134,31 +134,31 @@ _FANOUTS = {("bcast", "chain"), ("bcast", "knomial"), ("reduce", "chain")}
 
 
 def collectives() -> tuple[str, ...]:
-    """Return those of which there are schedules."""
+    """Return the collectives with schedules."""
     return tuple(_CATALOGUE)
 
 
 def algorithms(collective: str) -> tuple[str, ...]:
-    """Return those of a collective of which there are schedules; none of one that is not known."""
+    """Return the algorithms of a collective with schedules; none for an unknown collective."""
     return tuple(_CATALOGUE.get(collective, {}))
 
 
 def schedule(collective: str, algorithm: str, plan: CollectivePlan) -> Schedule | None:
-    """Return the messages of an algorithm; None if nobody has written them down here."""
-    build = _CATALOGUE.get(collective, {}).get(_name(algorithm))
+    """Return the messages of an algorithm; None if there is no schedule."""
+    build = _CATALOGUE.get(collective, {}).get(_normalise_name(algorithm))
     if build is None:
         return None
-    made = Schedule(plan.ranks)
+    messages = Schedule(plan.ranks)
     if plan.ranks > 1:
-        build(made, CollectivePlan(plan.ranks, plan.bytes, plan.segment, plan.fanout or 4))
-    return made
+        build(messages, CollectivePlan(plan.ranks, plan.bytes, plan.segment, plan.fanout or 4))
+    return messages
 
 
 def uses(collective: str, algorithm: str) -> tuple[bool, bool]:
-    """Return whether the algorithm goes by segments, and by a fan-out."""
-    key = collective, _name(algorithm)
+    """Return whether the algorithm uses segments, and whether it uses a fan-out."""
+    key = collective, _normalise_name(algorithm)
     return key in _SEGMENTS, key in _FANOUTS
 
 
-def _name(algorithm: str) -> str:
+def _normalise_name(algorithm: str) -> str:
     return algorithm.lower().replace("-", "_")

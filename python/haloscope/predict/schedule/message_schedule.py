@@ -1,4 +1,4 @@
-"""A collective as its messages: who sends how much to whom, in which step of its program."""
+"""A collective as messages: source, target, bytes, and steps of the program."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_MESSAGES = 1 << 23
 
 @dataclass(frozen=True)
 class CollectivePlan:
-    """So many ranks and bytes, as OSU counts them; bytes a segment (0: all in one) and fan-out."""
+    """Ranks, bytes as OSU counts them, bytes per segment (0: one segment), and fan-out."""
 
     ranks: int
     bytes: int
@@ -43,9 +43,8 @@ class CollectivePlan:
 class Schedule:
     """Messages in an order in which they can be executed.
 
-    Every rank goes through steps: in one of them it begins to send and to receive any number of
-    messages, and the next one begins when all of them are done. A message whose source and target
-    are one is work: bytes that a rank adds.
+    Every rank has steps: in a step it starts any number of sends and receives, and the next step begins when
+    all of them are complete. A message from a rank to itself is work: bytes that the rank adds.
     """
 
     def __init__(self, ranks: int) -> None:
@@ -65,10 +64,10 @@ class Schedule:
         added: ArrayLike = 0,
         meets: ArrayLike = True,
     ) -> None:
-        """Add messages; steps count from where each rank is now, and 1 is its next one.
+        """Add messages. Steps are relative to the current step of each rank; 1 is the next one.
 
-        `meets`: the receive is not posted ahead, so that a message that is not eager waits for its
-        target. `added` bytes are added to others as soon as they have come.
+        `meets`: the receive is not posted in advance, so that a message that is not eager waits for its
+        target. `added` bytes are added to others on arrival.
         """
         arrays = np.broadcast_arrays(source, target, size, source_step, target_step, added, meets)
         count = arrays[0].size
@@ -87,27 +86,27 @@ class Schedule:
         self._parts.append(part)
 
     def add(self, ranks: ArrayLike, size: ArrayLike) -> None:
-        """Each of the ranks adds so many bytes to others, as its next step."""
+        """Add a step in which each of these ranks adds `size` bytes."""
         self.send(ranks, ranks, 0, added=size)
 
     @cached_property
     def messages(self) -> NDArray[np.void]:
-        """All of them, in order; no more can be added."""
+        """All messages, in order. No more can be added afterwards."""
         if not self._parts:
             return np.empty(0, MESSAGE)
         return np.concatenate(self._parts)
 
     @cached_property
     def columns(self) -> dict[str, AnyArray]:
-        """The same by name, each in one piece."""
+        """The messages by column, each contiguous."""
         return {name: np.ascontiguousarray(self.messages[name]) for name in MESSAGE.names or ()}
 
 
 @dataclass(frozen=True)
 class Durations:
-    """Seconds of each message: of both ports, of latency after that, of adding what has come.
+    """Seconds of each message: occupation of both ports, latency after that, and adding after arrival.
 
-    `shared` is for how long it occupies the links `way_out` and `way_in`, -1 where there is none.
+    `shared` is the time for which the message occupies the links `way_out` and `way_in` (-1: none).
     """
 
     occupied: Floats
@@ -119,7 +118,7 @@ class Durations:
 
 
 class Executed(NamedTuple):
-    """When each rank is done and, if asked for, how often each duration counts in their mean."""
+    """End time of each rank, and on request the weight of each duration in their mean."""
 
     ends: Floats
     weights: Durations | None

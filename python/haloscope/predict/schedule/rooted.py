@@ -51,7 +51,7 @@ _CHUNK = 1024  # bytes of the first part of gather's linear_sync
 
 
 def down(build: Callable[[int, int], trees.Tree]) -> Callable[[Schedule, CollectivePlan], None]:
-    """Return a broadcast along a tree of so many ranks and such a fan-out."""
+    """Return a broadcast along a tree with the plan's ranks and fan-out."""
 
     def add(schedule: Schedule, plan: CollectivePlan) -> None:
         flow_down(schedule, build(plan.ranks, plan.fanout), parts(plan.bytes, plan.segment))
@@ -124,7 +124,7 @@ def broadcast_scatter_ring(schedule: Schedule, plan: CollectivePlan) -> None:
 def reduce_linear(schedule: Schedule, plan: CollectivePlan) -> None:
     """The root receives from P-1, P-2 … 1, and adds each before it turns to the next."""
     others = np.arange(plan.ranks - 1, 0, -1)
-    # One is received, then in turns the next one is received and one is added.
+    # After the first receive, the root alternately receives the next message and adds one.
     turns = np.arange(2 * len(others))
     receives = (turns % 2 == 1) | (turns == 0)
     receives[-1] = False
@@ -153,7 +153,7 @@ def reduce_rabenseifner(schedule: Schedule, plan: CollectivePlan) -> None:
 
 
 def reduce_scatter_gather(schedule: Schedule, plan: CollectivePlan) -> None:
-    """The same of MPICH, where even neighbours leave with all they have."""
+    """The variant of MPICH, in which even neighbours send all of their data and leave."""
     left = 1 << (plan.ranks.bit_length() - 1)
     if plan.bytes < left:
         flow_up(schedule, trees.in_order_binomial(plan.ranks), parts(plan.bytes, 0))
@@ -264,7 +264,7 @@ def recursive_halving(schedule: Schedule, plan: CollectivePlan) -> None:
 
 
 def _owned(blocks: Integers, left: int) -> Integers:
-    """Return bytes of the blocks of each of the ranks that go on, with those of its neighbour."""
+    """Return the bytes of the blocks of each remaining rank, including those of its neighbour."""
     extra = len(blocks) - left
     pairs = blocks[: 2 * extra].reshape(-1, 2).sum(axis=1)
     return np.concatenate([pairs, blocks[2 * extra :]])
@@ -314,7 +314,7 @@ def recursive_doubling(schedule: Schedule, plan: CollectivePlan) -> None:
         root = everyone // stride * stride
         sizes = plan.bytes - (ends[np.minimum(root + stride, count)] - ends[root])
         schedule.send(everyone[real], partner[real], sizes[real])
-        # What comes is what the partner's subtree has; without a partner, from the own half.
+        # The data come from the partner's subtree; without a partner, from the own half.
         first = np.minimum(partner // stride * stride, count)
         comes = plan.bytes - (ends[np.minimum(first + stride, count)] - ends[first])
         pass_on(schedule, count, stride, comes)

@@ -1,6 +1,6 @@
 """Collectives without a root: allreduce, allgather, alltoall, barrier.
 
-Those of reduce_scatter are in `rooted.py`: they are made of the parts of reductions and scatters there.
+Reduce-scatter is in `rooted.py`, because it consists of the parts of reductions and scatters there.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def allreduce_rabenseifner(schedule: Schedule, plan: CollectivePlan) -> None:
 
 
 def allreduce_reduce_scatter_allgather(schedule: Schedule, plan: CollectivePlan) -> None:
-    """The same of MPICH, where even neighbours leave with all they have."""
+    """The variant of MPICH, in which even neighbours send all of their data and leave."""
     if plan.bytes < 1 << (plan.ranks.bit_length() - 1):
         allreduce_doubling(schedule, plan)
         return
@@ -155,7 +155,7 @@ def allgather_bruck(schedule: Schedule, plan: CollectivePlan) -> None:
 
 
 def allgather_neighbor(schedule: Schedule, plan: CollectivePlan) -> None:
-    """Pairs exchange a block, then two at a time with either neighbour in turn."""
+    """Pairs exchange a block, then two at a time alternately with either neighbour."""
     if plan.ranks % 2:
         allgather_ring(schedule, plan)
         return
@@ -191,7 +191,7 @@ def _strides(ranks: int) -> list[int]:
 
 
 def barrier_linear(schedule: Schedule, plan: CollectivePlan) -> None:
-    """All tell the root, which tells all, one after the other."""
+    """All ranks notify the root, which notifies them one after the other."""
     others = np.arange(1, plan.ranks)
     schedule.send(others, 0, 0)
     schedule.send(0, others, 0, source_step=others)
@@ -234,7 +234,7 @@ def barrier_tree(schedule: Schedule, plan: CollectivePlan) -> None:
 
 
 def barrier_dissemination(schedule: Schedule, plan: CollectivePlan) -> None:
-    """Everyone tells the rank that is 1, 2, 4 … on."""
+    """Each rank notifies the ranks at distance 1, 2, 4 …."""
     everyone, stride = np.arange(plan.ranks), 1
     while stride < plan.ranks:
         schedule.send(everyone, (everyone + stride) % plan.ranks, 0)

@@ -1,4 +1,4 @@
-"""What algorithms share: rounds by pairs, rings, and segments that flow along a tree."""
+"""Parts of several algorithms: rounds of pairs, rings, and segments that flow along a tree."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = [
 
 
 def blocks_of(size: int, ranks: int) -> Integers:
-    """Return so many blocks, whose sizes differ by at most one, longer ones first."""
+    """Return the sizes of `ranks` blocks, which differ by at most one, longer ones first."""
     return size // ranks + (np.arange(ranks) < size % ranks)
 
 
 def exchange(schedule: Schedule, ranks: Integers, stride: int, sizes: Integers) -> None:
-    """Participants at this distance send each other what `sizes` has for each."""
+    """Participants at this distance exchange messages of these sizes."""
     partner = np.arange(len(ranks)) ^ stride
     schedule.send(ranks, ranks[partner], sizes)
 
@@ -46,7 +46,7 @@ def rounds(
     added: bool = False,
     meets: bool = True,
 ) -> None:
-    """One row a round, in each of which a rank sends once and receives once, at most."""
+    """Add one round per row, in which each rank sends and receives at most once."""
     steps = np.arange(1, len(sources) + 1)[:, None]
     added_sizes = sizes if added else np.zeros_like(sizes)
     schedule.send(
@@ -57,9 +57,9 @@ def rounds(
 def ring(
     schedule: Schedule, blocks: Integers, shift: int = 0, *, added: bool = False, ahead: bool = False
 ) -> None:
-    """P - 1 rounds: everyone sends the next rank what it got last, at first block `shift` on.
+    """P - 1 rounds: each rank sends the last received block to the next rank, beginning with block `shift` on.
 
-    `added`: the blocks are sums on their way; `ahead`: the next receive is posted before that.
+    `added`: the blocks are partial sums; `ahead`: the next receive is posted before.
     """
     ranks = len(blocks)
     everyone, number = np.arange(ranks), np.arange(ranks - 1)[:, None]
@@ -91,7 +91,7 @@ def doubling(schedule: Schedule, blocks: Integers) -> None:
 
 
 def pass_on(schedule: Schedule, count: int, stride: int, new: Integers) -> None:
-    """Ranks whose partner at this distance does not exist get `new` from others of their half."""
+    """Ranks without a partner at this distance get `new` from other ranks of their half."""
     first = count // (2 * stride) * (2 * stride)
     have = count - first - stride
     if not 0 < have < stride:
@@ -107,9 +107,9 @@ def pass_on(schedule: Schedule, count: int, stride: int, new: Integers) -> None:
 
 
 def fold(schedule: Schedule, ranks: int, size: int) -> Integers:
-    """Leave a power of two: neighbours exchange halves, and the odd one gives its sum away.
+    """Reduce to a power of two: neighbours exchange halves, and the odd one sends its sum away.
 
-    As in Rabenseifner's algorithms; returns the ranks that go on.
+    As in Rabenseifner's algorithms. Returns the remaining ranks.
     """
     left = 1 << (ranks.bit_length() - 1)
     extra = ranks - left
@@ -127,13 +127,13 @@ def fold(schedule: Schedule, ranks: int, size: int) -> Integers:
 
 
 def unfold(schedule: Schedule, ranks: int, size: int) -> None:
-    """After `fold`: the ranks that went on give the result to their neighbours."""
+    """After `fold`: the remaining ranks send the result to their neighbours."""
     even = np.arange(0, 2 * (ranks - (1 << (ranks.bit_length() - 1))), 2)
     schedule.send(even, even + 1, size)
 
 
 def fold_whole(schedule: Schedule, ranks: int, size: int) -> Integers:
-    """Leave a power of two of ranks: even neighbours give all they have to the odd ones."""
+    """Reduce to a power of two: even neighbours send all of their data to the odd ones."""
     left = 1 << (ranks.bit_length() - 1)
     extra = ranks - left
     odd = np.arange(1, 2 * extra, 2)
@@ -143,7 +143,7 @@ def fold_whole(schedule: Schedule, ranks: int, size: int) -> Integers:
 
 
 def unfold_whole(schedule: Schedule, ranks: int, size: int) -> None:
-    """After `fold_whole`: they get this much back."""
+    """After `fold_whole`: even neighbours receive the result."""
     odd = np.arange(1, 2 * (ranks - (1 << (ranks.bit_length() - 1))), 2)
     schedule.send(odd, odd - 1, size)
 
@@ -151,14 +151,14 @@ def unfold_whole(schedule: Schedule, ranks: int, size: int) -> None:
 def halve(schedule: Schedule, ranks: Integers, held: Integers, stride: int) -> Integers:
     """Participants at this distance exchange halves and add; return what each holds."""
     lower = np.arange(len(ranks)) & stride == 0
-    kept = np.where(lower, held // 2, held - held // 2)
-    exchange(schedule, ranks, stride, held - kept)
-    schedule.add(ranks, kept)
-    return kept
+    remaining = np.where(lower, held // 2, held - held // 2)
+    exchange(schedule, ranks, stride, held - remaining)
+    schedule.add(ranks, remaining)
+    return remaining
 
 
 def parts(size: int, segment: int) -> Integers:
-    """Return bytes of each segment; the last one is what is left. 0: all in one."""
+    """Return the bytes of each segment; the last one is the rest. 0: one segment."""
     segment = min(segment, size) or max(size, 1)
     whole, rest = divmod(size, segment)
     return np.array([segment] * whole + [rest] * bool(rest) or [0], np.int64)

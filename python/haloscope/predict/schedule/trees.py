@@ -1,6 +1,6 @@
-"""Who sends to whom: the trees that Open MPI builds, from rank 0.
+"""The trees of Open MPI's algorithms, rooted at rank 0.
 
-A child's rank is higher than its parent's, but in `in_order_binary`, where it is lower. After
+A child's rank is higher than its parent's, except in `in_order_binary`, where it is lower. Source:
 ompi/mca/coll/base/coll_base_topo.c of Open MPI 4 and 5.
 """
 
@@ -27,7 +27,10 @@ __all__ = [
 
 
 class Tree(NamedTuple):
-    """Parent and child of each edge, from the root on; those of one parent as it serves them."""
+    """Parent and child of each edge, from the root on.
+
+    The children of one parent in the order of its messages.
+    """
 
     parents: Integers
     children: Integers
@@ -40,13 +43,13 @@ class Tree(NamedTuple):
 
     @property
     def upwards(self) -> Tree:
-        """The same with all that a rank waits for before what it sends to its own parent."""
+        """The tree with the edges to children before the edge to the own parent."""
         is_downwards = len(self.parents) and self.parents[0] > self.children[0]
         return Tree.of(*self, downwards=not is_downwards)
 
 
 def runs(ranks: int, chains: int) -> list[range]:
-    """Return ranks 1 … P-1 in so many contiguous runs, at most P-1; the longer ones, by one, first."""
+    """Return ranks 1 … P-1 in `chains` contiguous runs (at most P-1), whose lengths differ by at most one."""
     chains = min(chains, ranks - 1)
     length, longer = divmod(ranks - 1, chains)
     starts = [1 + run * length + min(run, longer) for run in range(chains + 1)]
@@ -59,7 +62,8 @@ def pipeline(ranks: int) -> Tree:
 
 
 def chain(ranks: int, chains: int) -> Tree:
-    """Return a tree: the root feeds the head of each run, and in a run each rank the next one."""
+    """Return a tree in which the root sends to the head of each run, and each rank of a run to the next"
+    " one."""
     children = np.arange(1, ranks)
     heads = np.array([run.start for run in runs(ranks, chains)], np.int64)
     parents = np.where(np.isin(children, heads), 0, children - 1)
@@ -116,7 +120,7 @@ def knomial(ranks: int, radix: int) -> Tree:
 
 
 def _strided(parts: list[tuple[Integers, int]], ranks: int) -> Tree:
-    """Return a tree in whose parts ranks are the parents of those at a distance, if there are such."""
+    """Return a tree in whose parts ranks are the parents of existing ranks at a distance."""
     parents = np.concatenate([part for part, _ in parts])
     children = np.concatenate([part + distance for part, distance in parts])
     exist = children < ranks

@@ -1,4 +1,4 @@
-"""SMPI as a library that `haloscope bench collective` measures: on a platform, by its clock."""
+"""SMPI as a library for `haloscope bench collective`, on a platform, with simulated time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from haloscope.base.errors import SimulationError
 from haloscope.predict.mpi_library import COLLECTIVES, Algorithm, program
 from haloscope.predict.simulate import simgrid
 from haloscope.predict.simulate.platform import Platform
-from haloscope.predict.simulate.running import SimulationOptions, command
+from haloscope.predict.simulate.running import SimulationOptions, make_command
 
 __all__ = ["SmpiLibrary"]
 
 _VALID = re.compile(r"Valid algorithms: ([^\n]*?)\.?\n")
-# Choices by size and number of ranks, not algorithms; the first is all libraries' own here.
+# Selectors by size and number of ranks, which are not algorithms; the first is the default of each library.
 _SELECTORS = {"default", "ompi", "mpich", "mvapich2", "impi", "automatic"}
 _UNSELECTABLE = {"gatherv", "scatterv", "reduce_scatter_block"}
 _EAGER = 65536
@@ -29,7 +29,7 @@ _CHAIN = Algorithm(
 
 @dataclass(frozen=True)
 class SmpiLibrary:
-    """Has `selector`'s choices as its own, all of SMPI's algorithms, and a chain broadcast."""
+    """A library with the defaults of `selector`, all algorithms of SMPI, and a chain broadcast."""
 
     platform: Platform
     selector: str = "openmpi"
@@ -51,11 +51,11 @@ class SmpiLibrary:
 
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
         if collective not in self.known:
-            self.known[collective] = (Algorithm(collective), *self._offered(collective))
+            self.known[collective] = (Algorithm(collective), *self._list_algorithms(collective))
         return self.known[collective]
 
     def asked(self, algorithm: Algorithm) -> None:
-        del algorithm  # SMPI is told before it starts
+        del algorithm  # SMPI gets its algorithms as options
 
     def program(self, name: str) -> Path:
         return program(name, simgrid.find_smpicxx())
@@ -70,19 +70,19 @@ class SmpiLibrary:
             if name.startswith("smpi/")
         }
         options = SimulationOptions(self.platform, ranks, self.selector, chosen, eager=self.eager)
-        place = Path(self.directory.name) / str(ranks)
-        place.mkdir(exist_ok=True)
-        # The chain is no algorithm of SMPI's.
+        directory = Path(self.directory.name) / str(ranks)
+        directory.mkdir(exist_ok=True)
+        # The chain is not an algorithm of SMPI.
         words = ["-wrapper", f"env LD_PRELOAD={simgrid.build_simulation().before_smpi}"]
-        return [*command(options, place, *words), *program]
+        return [*make_command(options, directory, *words), *program]
 
-    def _offered(self, collective: str) -> tuple[Algorithm, ...]:
-        names = [] if collective in _UNSELECTABLE else self._asked(collective)
-        found = [Algorithm(collective, one, None, ((f"smpi/{collective}", one),)) for one in names]
+    def _list_algorithms(self, collective: str) -> tuple[Algorithm, ...]:
+        names = [] if collective in _UNSELECTABLE else self._query_names(collective)
+        found = [Algorithm(collective, name, None, ((f"smpi/{collective}", name),)) for name in names]
         return (*found, _CHAIN) if collective == "bcast" else tuple(found)
 
-    def _asked(self, collective: str) -> list[str]:
-        """SMPI names its algorithms to whoever asks for one that it has not."""
+    def _query_names(self, collective: str) -> list[str]:
+        """Return SMPI's algorithms of a collective, which it lists if an unknown one is requested."""
         words = self.launch([str(simgrid.build_application("cg"))], 1, {f"smpi/{collective}": "?"})
         try:
             done = subprocess.run(
@@ -93,4 +93,4 @@ class SmpiLibrary:
         listed = _VALID.search(done.stderr)
         if listed is None:
             return []
-        return [one for one in listed[1].split(", ") if one not in _SELECTORS]
+        return [name for name in listed[1].split(", ") if name not in _SELECTORS]

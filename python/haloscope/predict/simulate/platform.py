@@ -1,4 +1,4 @@
-"""Platforms from short YAML: what kind of network, how many of what, how fast."""
+"""Platforms, described in YAML: kind of network, sizes and speeds."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ __all__ = [
     "Network",
     "Platform",
     "Torus",
+    "factorise_near_cube",
     "load_platform",
-    "near_cube",
     "platforms",
 ]
 
@@ -44,10 +44,10 @@ _MOST_HOSTS = 1 << 17
 _N = TypeVar("_N", bound="Network")
 _SHIPPED = files("haloscope.predict.simulate") / "platforms"
 _MOST_BYTES = 1 << 20
-_FORM = "docs/reference/simulate.md has the form"
+_FORM = "docs/reference/simulate.md describes the format"
 
 
-def near_cube(count: int) -> tuple[int, int, int]:
+def factorise_near_cube(count: int) -> tuple[int, int, int]:
     """Return the three factors of `count` with the smallest sum, largest first."""
     best = (count, 1, 1)
     for z in range(1, round(count ** (1 / 3)) + 2):
@@ -59,16 +59,17 @@ def near_cube(count: int) -> tuple[int, int, int]:
     return best
 
 
-def fitting_tree(hosts: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return a tree of one width, with half as many links up: two levels up to 64 hosts, else three."""
+def fit_tree(hosts: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Return a tree of one width that tapers 2:1: two levels up to 64 hosts, else three."""
     levels = 2 if hosts <= 64 else 3
     width = next(width for width in range(2, hosts + 2) if width**levels >= hosts)
     up = (1, *((max(1, width // 2),) * (levels - 1)))
     return (width,) * levels, up, (1,) * levels
 
 
-def fitting_dragonfly(hosts: int) -> tuple[int, int, int, int]:
-    """Powers of two; no more groups than routers a chassis, which SimGrid needs."""
+def fit_dragonfly(hosts: int) -> tuple[int, int, int, int]:
+    """Return a dragonfly of powers of two, with at most as many groups as routers per chassis, as SimGrid"
+    " needs."""
     nodes = 2 if hosts <= 1024 else 4
     powers = [1 << power for power in range(10)]
     shapes = [
@@ -88,32 +89,32 @@ class _Described(BaseModel):
 
 
 class Network(_Described):
-    """What all networks have: the same links everywhere, and hosts of so many cores."""
+    """Properties of all networks: one kind of link, and hosts with the same number of cores."""
 
     bandwidth: Speed
     latency: Time
     cores: Count = 1
-    """Ranks that a host takes; they talk over its loopback."""
+    """Ranks per host; they communicate over its loopback."""
     loopback_bandwidth: Speed = Decimal("20e9")
     loopback_latency: Time = Decimal("100e-9")
     sharing: Sharing = "splitduplex"
-    """Of a link: each direction for itself, both together, or no contention at all."""
+    """Sharing of a link: each direction separately, both together, or no contention."""
 
     def hosts(self, ranks: int) -> int:
-        """Return how many hosts the network has that is built for so many ranks."""
+        """Return the number of hosts of the network for `ranks` ranks."""
         raise NotImplementedError
 
     def parameters(self, ranks: int) -> str:
         """Return SimGrid's `topo_parameters`."""
         raise NotImplementedError
 
-    def needed(self, ranks: int) -> int:
-        """Return the number of hosts that so many ranks fill."""
+    def count_hosts(self, ranks: int) -> int:
+        """Return the number of hosts that `ranks` ranks fill."""
         return -(-ranks // self.cores)
 
 
 class FatTree(Network):
-    """Switches in levels; without sizes, a tree that tapers 2:1 and just holds the ranks."""
+    """Switches in levels; without sizes, the smallest tree that tapers 2:1 and has room for the ranks."""
 
     topology: Literal["fat_tree"]
     routing: Literal["d-mod-k"] = "d-mod-k"
@@ -127,12 +128,12 @@ class FatTree(Network):
         if given and (self.down is None or self.up is None):
             raise ValueError("a fat tree needs both down and up, or neither")
         if len({len(value) for value in given}) > 1:
-            raise ValueError("down, up and parallel need a number for each level")
-        return _small_enough(self)
+            raise ValueError("down, up and parallel need one number per level")
+        return _check_size(self)
 
     def _tree(self, ranks: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         if self.down is None or self.up is None:
-            return fitting_tree(self.needed(ranks))
+            return fit_tree(self.count_hosts(ranks))
         return self.down, self.up, self.parallel or (1,) * len(self.down)
 
     def hosts(self, ranks: int) -> int:
@@ -144,7 +145,7 @@ class FatTree(Network):
 
 
 class Torus(Network):
-    """A grid that is closed in every direction; without sizes, as near to a cube as it can be."""
+    """A periodic grid; without sizes, the one nearest to a cube."""
 
     topology: Literal["torus"]
     routing: Literal["dimension-order"] = "dimension-order"
@@ -152,11 +153,11 @@ class Torus(Network):
 
     @model_validator(mode="after")
     def _size(self) -> Torus:
-        return _small_enough(self)
+        return _check_size(self)
 
     def _sizes(self, ranks: int) -> tuple[int, ...]:
-        sizes = self.dimensions or near_cube(self.needed(ranks))
-        # SimGrid makes a host its own neighbour across a dimension of one.
+        sizes = self.dimensions or factorise_near_cube(self.count_hosts(ranks))
+        # In a dimension of size one, SimGrid would make a host its own neighbour.
         return tuple(size for size in sizes if size > 1) or (2,)
 
     def hosts(self, ranks: int) -> int:
@@ -167,7 +168,7 @@ class Torus(Network):
 
 
 class Dragonfly(Network):
-    """Connected groups of chassis of routers; without sizes, one that holds all ranks."""
+    """Connected groups of chassis of routers; without sizes, one with room for all ranks."""
 
     topology: Literal["dragonfly"]
     routing: Literal["minimal"] = "minimal"
@@ -185,15 +186,15 @@ class Dragonfly(Network):
             raise ValueError("a dragonfly needs groups, chassis, routers and nodes, or none of them")
         if self.groups and self.routers and self.routers < self.groups:
             raise ValueError(
-                f"SimGrid needs at least as many routers a chassis as groups: {self.routers} "
+                f"SimGrid needs at least one router per chassis and group: {self.routers} "
                 f"routers, {self.groups} groups"
             )
-        return _small_enough(self)
+        return _check_size(self)
 
     def _sizes(self, ranks: int) -> tuple[int, int, int, int]:
         if self.groups and self.chassis and self.routers and self.nodes:
             return self.groups, self.chassis, self.routers, self.nodes
-        return fitting_dragonfly(self.needed(ranks))
+        return fit_dragonfly(self.count_hosts(ranks))
 
     def hosts(self, ranks: int) -> int:
         return prod(self._sizes(ranks))
@@ -205,7 +206,7 @@ class Dragonfly(Network):
 
 
 class MachinePlatform(_Described):
-    """The cores of a machine model, with exactly its latencies between any two."""
+    """The cores of a machine model, with exactly its latencies between all pairs."""
 
     topology: Literal["machine"] = "machine"
     machine: Annotated[str, Field(min_length=1)]
@@ -219,7 +220,7 @@ class MachinePlatform(_Described):
 Platform = FatTree | Torus | Dragonfly | MachinePlatform
 
 
-def _small_enough(network: _N) -> _N:
+def _check_size(network: _N) -> _N:
     hosts = network.hosts(1)
     if hosts > _MOST_HOSTS:
         raise ValueError(f"{hosts} hosts are more than {_MOST_HOSTS}")
@@ -235,54 +236,58 @@ _KINDS: dict[str, type[FatTree | Torus | Dragonfly | MachinePlatform]] = {
 
 
 def platforms() -> list[str]:
-    """Return the names of the platforms that come with Haloscope, the machine models among them."""
+    """Return the names of the platforms of Haloscope, including machine models."""
     names = [Path(entry.name) for entry in _SHIPPED.iterdir()]
     return sorted({name.stem for name in names if name.suffix == ".yaml"} | set(machines()))
 
 
 def load_platform(platform: str | Path) -> Platform:
-    """Read a platform: a name from `platforms()`, or the path of a platform's or a machine's YAML.
+    """Read a platform.
 
-    Raises `MachineError` for what cannot be found, read or understood.
+    Args:
+        platform: A name from `platforms()`, or the YAML file of a platform or machine.
+
+    Raises:
+        MachineError: The file cannot be found, read or parsed.
     """
     text = str(platform)
     if text in machines():
         return MachinePlatform(name=text, machine=text)
     shipped = _SHIPPED / f"{text}.yaml"
     if text in platforms():
-        return _parsed(shipped, text)
+        return _parse_platform(shipped, text)
     path = Path(platform)
     if not path.suffix and not path.exists():
         known = ", ".join(platforms())
-        raise MachineError(f"there is no platform {text!r}; there is {known}, or name a YAML file")
-    return _parsed(path, text)
+        raise MachineError(f"unknown platform {text!r}; choose from {known}, or give a YAML file")
+    return _parse_platform(path, text)
 
 
-def _parsed(place: Traversable, name: str) -> Platform:
-    values = _values(place, name)
+def _parse_platform(file: Traversable, name: str) -> Platform:
+    values = _read_yaml(file, name)
     if isinstance(values, dict) and "levels" in values:  # a machine model itself
         return MachinePlatform(name=load_machine(name).name, machine=name)
     if not isinstance(values, dict):
-        raise MachineError(f"{name}: is no platform; {_FORM}")
+        raise MachineError(f"{name}: is not a platform; {_FORM}")
     if "machine" in values and "topology" not in values:
         values["topology"] = "machine"
     kind = _KINDS.get(str(values.get("topology")))
     if kind is None:
-        raise MachineError(f"{name}: topology: is one of {', '.join(_KINDS)}; {_FORM}")
+        raise MachineError(f"{name}: topology: must be one of {', '.join(_KINDS)}; {_FORM}")
     try:
         return kind.model_validate({"name": Path(name).stem, **values})
     except ValidationError as error:
-        raise MachineError(f"{name}: {_first(error)}") from None
+        raise MachineError(f"{name}: {_first_problem(error)}") from None
 
 
-def _values(place: Traversable, name: str) -> Any:
+def _read_yaml(file: Traversable, name: str) -> Any:
     try:
-        with place.open("rb") as stream:
+        with file.open("rb") as stream:
             text = stream.read(_MOST_BYTES + 1)
     except OSError as error:
         raise MachineError(f"{name}: cannot be read: {error.strerror}") from None
     if len(text) > _MOST_BYTES:
-        raise MachineError(f"{name}: is no platform: larger than {_MOST_BYTES} bytes")
+        raise MachineError(f"{name}: is not a platform: larger than {_MOST_BYTES} bytes")
     try:
         return yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
@@ -292,9 +297,9 @@ def _values(place: Traversable, name: str) -> Any:
         raise MachineError(f"{name}: is not YAML text") from None
 
 
-def _first(error: ValidationError) -> str:
+def _first_problem(error: ValidationError) -> str:
     problems = error.errors()
-    place = ".".join(str(part) for part in problems[0]["loc"]) or "platform"
-    said = problems[0]["msg"].removeprefix("Value error, ")
+    key = ".".join(str(part) for part in problems[0]["loc"]) or "platform"
+    message = problems[0]["msg"].removeprefix("Value error, ")
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return f"{place}: {said}{more}; {_FORM}"
+    return f"{key}: {message}{more}; {_FORM}"

@@ -16,7 +16,7 @@ from haloscope.base.errors import UsageError
 from haloscope.base.units import noun_text
 from haloscope.predict.simulate.collectives import blocking_name
 from haloscope.predict.simulate.pattern import Collective, Node, Pattern
-from haloscope.predict.simulate.rank_grids import Offset, RankGrid, detect
+from haloscope.predict.simulate.rank_grids import Offset, RankGrid, detect_grid
 
 __all__ = ["IN_MPI", "Grown", "find_grid", "make_pattern", "read_computing", "read_sends", "require_pattern"]
 
@@ -73,7 +73,7 @@ def make_pattern(
 def find_grid(opened: explain.Profile) -> RankGrid | None:
     """Return the grid of ranks that explains the pairs of partners, None if there is none."""
     partners = read_sends(opened)
-    return detect(int(opened.info["ranks"]), partners["rank"].to_numpy(), partners["partner"].to_numpy())
+    return detect_grid(int(opened.info["ranks"]), partners["rank"].to_numpy(), partners["partner"].to_numpy())
 
 
 def read_sends(opened: explain.Profile) -> pl.DataFrame:
@@ -156,7 +156,7 @@ class _Reading:
         for path, instances, seconds in mean.iter_rows():
             nodes[path].own = dict.fromkeys(range(count), (instances, seconds * grow))
         self._fill_offsets(nodes, grid, grow)
-        return grid.grown(count)
+        return grid.scale(count)
 
     def _grow(self, count: int, scale: str) -> float:
         return self.ranks / count if scale == "strong" else 1.0
@@ -172,7 +172,7 @@ class _Reading:
             seconds = float(grown.computing[path]) * self.compute
             nodes[path].own = dict.fromkeys(range(count), (visits, seconds))
         self._fill_offsets(nodes, grid, self._grow(count, scale))
-        return grid.grown(count)
+        return grid.scale(count)
 
     def _fill_tiles(self, nodes: Sequence[Node], count: int, grown: Grown) -> None:
         """Repeat the recorded ranks as tiles without messages between tiles."""

@@ -1,7 +1,7 @@
-"""The trace of a profile, as SimGrid's actions: what each rank did, in its order.
+"""The trace of a profile as SimGrid's actions, in the order of each rank.
 
-Between calls a rank computes for as long as it did. Calls take the time of their messages; one-sided
-operations and files, which are not simulated, take what they took.
+Between calls a rank computes for the recorded time. Calls take the time of their messages. One-sided
+operations and file operations are not simulated, and take the recorded time.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import polars as pl
 from haloscope import explain
 from haloscope.base.arrays import Integers, Integers32
 from haloscope.base.errors import UsageError
+from haloscope.base.units import noun_text
 from haloscope.predict.simulate.description import SPEED
 from haloscope.predict.simulate.recorded_collectives import make_collective_actions
 from haloscope.predict.simulate.traces import BYTE, MOST_TAGS, begin_region, end_region
@@ -24,19 +25,20 @@ from haloscope.profile.trace import Trace
 
 __all__ = ["Recorded"]
 
-# Sends of fewer bytes are taken to need no receiver; of others, those that were over before one came.
+# Sends below this size are assumed to need no receiver, and so are others that ended before the receive
+# began.
 _BUFFERED = 4096
 _NANOSECOND = 1e-9
-# What stands at one time: regions end, regions begin, calls, regions end that began now.
+# Order of events at the same time: ends of regions, begins of regions, calls, ends of empty regions.
 _ENDS, _BEGINS, _CALLS, _ENDS_AT_ONCE = range(4)
-# Within a call: sends of before that are over, what begins, what it waits for.
+# Order of actions within a call: completed earlier sends, posts, waits.
 _OVER, _POSTED, _WAITED = range(3)
 _STREAM = ["source", "target", "communicator", "tag"]
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """The actions of all ranks. `how` says what they are of, and what was left out."""
+    """The actions of all ranks. `how` describes their source and omissions."""
 
     what: ClassVar[str] = "trace"
     ranks: int
@@ -48,18 +50,19 @@ class Recorded:
     def of(cls, profile: Path, compute: float) -> Recorded:
         """Read the trace of a profile; times of computing are multiplied by `compute`.
 
-        Raises `UsageError` if it has none, or if events were lost.
+        Raises:
+            UsageError: The profile has no trace, or events were lost.
         """
         with explain.open(profile) as opened:
             trace = opened.trace()
             if lost := int(trace.dropped["events"].sum()):
                 raise UsageError(
-                    f"{profile}: {lost} events of its trace were lost when it was recorded;"
-                    " a larger HALOSCOPE_TRACE_MEMORY loses fewer"
+                    f"{profile}: {noun_text(lost, 'event')} of its trace lost during recording;"
+                    " record it with a larger HALOSCOPE_TRACE_MEMORY"
                 )
             ranks, program = int(opened.info["ranks"]), str(opened.info.get("program", "program"))
-        texts, left_out = _texts(trace, compute)
-        how = "as recorded" + (f", {left_out} without a match left out" if left_out else "")
+        texts, left_out = _make_actions(trace, compute)
+        how = "as recorded" + (f", {left_out} unmatched ends left out" if left_out else "")
         return cls(ranks, program, how, texts)
 
     def iterate_actions(self, rank: int) -> Iterable[str]:
@@ -67,14 +70,16 @@ class Recorded:
         return self.texts.get(rank, [])
 
 
-def _texts(trace: Trace, compute: float) -> tuple[dict[int, list[str]], int]:
-    """Return the actions of each rank, and how many ends of messages and of collectives were left out."""
+def _make_actions(trace: Trace, compute: float) -> tuple[dict[int, list[str]], int]:
+    """Return the actions of each rank, and the number of ends of messages and collectives left out."""
     calls = trace.calls.with_row_index("call_row").sort("rank", "begin", "call_row")
-    pairs = _pairs(trace)
+    pairs = _pair_messages(trace)
     lonely = len(trace.sends) + len(trace.receives) - 2 * len(pairs)
     collectives, partly = make_collective_actions(trace)
-    actions = pl.concat([_of_messages(pairs, calls), collectives], how="diagonal_relaxed")
-    events = pl.concat([_of_calls(calls, actions, compute), _of_regions(trace)], how="diagonal_relaxed")
+    actions = pl.concat([_make_message_actions(pairs, calls), collectives], how="diagonal_relaxed")
+    events = pl.concat(
+        [_make_call_rows(calls, actions, compute), _make_region_rows(trace)], how="diagonal_relaxed"
+    )
     events = events.sort("rank", "time", "kind", "order")
     before = pl.col("until").cum_max().shift(1, fill_value=0).over("rank")
     gap = (pl.col("time") - before).clip(0) * (_NANOSECOND * compute * SPEED)
@@ -82,20 +87,23 @@ def _texts(trace: Trace, compute: float) -> tuple[dict[int, list[str]], int]:
     lines = events.with_columns(
         text=pl.concat_str([computing, pl.col("text")], separator="\n", ignore_nulls=True)
     )
-    told = lines.filter(pl.col("text") != "").group_by("rank", maintain_order=True).agg(pl.col("text"))
-    late = _at_the_end(actions)
-    texts = {rank: "\n".join(parts).split("\n") for rank, parts in told.iter_rows()}
+    texts_of_ranks = (
+        lines.filter(pl.col("text") != "").group_by("rank", maintain_order=True).agg(pl.col("text"))
+    )
+    late = _list_final_waits(actions)
+    texts = {rank: "\n".join(parts).split("\n") for rank, parts in texts_of_ranks.iter_rows()}
     for rank, words in late.items():
         texts.setdefault(rank, []).extend(words)
     return texts, lonely + partly
 
 
-def _pairs(trace: Trace) -> pl.DataFrame:
-    """Return a row a message: `source`, `target`, `label`, `bytes`, the calls of both ends.
+def _pair_messages(trace: Trace) -> pl.DataFrame:
+    """Return one row per message: `source`, `target`, `label`, `bytes`, and the calls of both ends.
 
-    In a stream of messages from one rank to another with one tag, receives match sends in order. `label` is
-    the tag in the simulation, one for each message between two ranks, as SimGrid waits by tags; even: those
-    of collectives are odd.
+    In a stream of messages between two ranks with one tag, receives match sends in order. `label` is the tag
+    in the
+    simulation: unique per message between two ranks, because SimGrid waits by tags, and even, because tags of
+    collectives are odd.
     """
     columns = ["communicator", "tag", "bytes", "started", "completed"]
     sends = trace.sends.select(pl.col("rank").alias("source"), pl.col("partner").alias("target"), *columns)
@@ -109,11 +117,12 @@ def _pairs(trace: Trace) -> pl.DataFrame:
     return pairs.with_columns(label=2 * pl.int_range(pl.len()).over("source", "target") % MOST_TAGS)
 
 
-def _of_messages(pairs: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return a row an action of a message: `rank`, `call_row` (null: behind all), `order` and `text`."""
-    sent = _words(pairs, "isend", "source", "target", "started", "completed")
-    received = _words(pairs, "irecv", "target", "source", "started_there", "completed_there")
-    waited = _waited_in(pairs, calls)
+def _make_message_actions(pairs: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per action of a message: `rank`, `call_row` (null: after all calls), `order` and"
+    " `text`."""
+    sent = _format_actions(pairs, "isend", "source", "target", "started", "completed")
+    received = _format_actions(pairs, "irecv", "target", "source", "started_there", "completed_there")
+    waited = _find_completing_calls(pairs, calls)
     sent = sent.with_columns(done=waited, buffered=waited != pairs["completed"])
     both = pl.concat([sent, received.with_columns(buffered=pl.lit(value=False))])
     # A call with one message that it also completes is blocking.
@@ -135,7 +144,9 @@ def _of_messages(pairs: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([posts, waits], how="vertical_relaxed")
 
 
-def _words(pairs: pl.DataFrame, word: str, rank: str, partner: str, begun: str, done: str) -> pl.DataFrame:
+def _format_actions(
+    pairs: pl.DataFrame, word: str, rank: str, partner: str, begun: str, done: str
+) -> pl.DataFrame:
     return pairs.select(
         pl.col(rank).alias("rank"),
         pl.col(begun).alias("begun"),
@@ -145,37 +156,37 @@ def _words(pairs: pl.DataFrame, word: str, rank: str, partner: str, begun: str, 
     )
 
 
-def _waited_in(pairs: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
-    """Return the call in which each send is over: its own, or for one that was buffered the first after the
-    receive; -1: none.
+def _find_completing_calls(pairs: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
+    """Return the call in which each send completes, -1: none.
 
-    What was recorded happened in this order, so that nobody waits for ever.
+    It is the recorded call, or for buffered sends the first call after the receive. This is the recorded
+    order, so the simulation cannot deadlock.
     """
     by_row = calls.sort("call_row")
     begin, end = by_row["begin"].to_numpy(), by_row["end"].to_numpy()
-    done, there = pairs["completed"].to_numpy(), pairs["completed_there"].to_numpy()
+    done, received = pairs["completed"].to_numpy(), pairs["completed_there"].to_numpy()
     over = np.where(done >= 0, end[np.maximum(done, 0)], np.iinfo(np.int64).max)
     is_buffered = (pairs["bytes"].to_numpy() < _BUFFERED) | (over <= begin[pairs["started_there"].to_numpy()])
-    arrived = np.where(there >= 0, end[np.maximum(there, 0)], np.iinfo(np.int64).max)
-    later = _first_calls(calls, pairs["source"].to_numpy(), arrived)
+    arrived = np.where(received >= 0, end[np.maximum(received, 0)], np.iinfo(np.int64).max)
+    later = _find_first_calls(calls, pairs["source"].to_numpy(), arrived)
     is_later = (later < 0) | (begin[np.maximum(later, 0)] > begin[np.maximum(done, 0)])
     chosen = np.where(is_buffered & (done >= 0) & is_later, later, done)
     return pl.Series("done", chosen, dtype=pl.Int64)
 
 
-def _first_calls(calls: pl.DataFrame, ranks: Integers32, times: Integers) -> Integers:
-    """Return the first call of each rank that begins at a time or after it, -1 if there is none."""
+def _find_first_calls(calls: pl.DataFrame, ranks: Integers32, times: Integers) -> Integers:
+    """Return the first call of each rank that begins at or after a time, -1 if there is none."""
     found = np.full(len(ranks), -1, np.int64)
     for (rank,), own in calls.partition_by("rank", as_dict=True).items():
-        asked = np.flatnonzero(ranks == rank)
-        place = np.searchsorted(own["begin"].to_numpy(), times[asked])
-        is_there = place < len(own)
-        found[asked[is_there]] = own["call_row"].to_numpy()[place[is_there]]
+        wanted = np.flatnonzero(ranks == rank)
+        index = np.searchsorted(own["begin"].to_numpy(), times[wanted])
+        is_there = index < len(own)
+        found[wanted[is_there]] = own["call_row"].to_numpy()[index[is_there]]
     return found
 
 
-def _of_calls(calls: pl.DataFrame, actions: pl.DataFrame, compute: float) -> pl.DataFrame:
-    """Return a row a call, with the lines of its actions."""
+def _make_call_rows(calls: pl.DataFrame, actions: pl.DataFrame, compute: float) -> pl.DataFrame:
+    """Return one row per call, with the lines of its actions."""
     lines = (
         actions.filter(pl.col("call_row").is_not_null())
         .sort("call_row", "order", maintain_order=True)
@@ -185,7 +196,9 @@ def _of_calls(calls: pl.DataFrame, actions: pl.DataFrame, compute: float) -> pl.
     name = pl.col("call").cast(pl.String)
     is_elsewhere = name.str.contains("^MPI_(File_|Win_|R?Put|R?Get_acc|R?Get$|R?Accumulate|Fetch_|Compare_)")
     took = (pl.col("end") - pl.col("begin")) * (_NANOSECOND * compute * SPEED)
-    kept = pl.when(is_elsewhere & (took >= 1)).then(pl.format("compute {}", took.round().cast(pl.Int64)))
+    recorded_time = pl.when(is_elsewhere & (took >= 1)).then(
+        pl.format("compute {}", took.round().cast(pl.Int64))
+    )
     joined = calls.with_columns(pl.col("call_row").cast(pl.Int64)).join(
         lines.with_columns(pl.col("call_row").cast(pl.Int64)),
         on="call_row",
@@ -198,12 +211,12 @@ def _of_calls(calls: pl.DataFrame, actions: pl.DataFrame, compute: float) -> pl.
         pl.col("end").alias("until"),
         pl.lit(_CALLS).alias("kind"),
         pl.col("call_row").alias("order"),
-        pl.coalesce("text", kept).alias("text"),
+        pl.coalesce("text", recorded_time).alias("text"),
     )
 
 
-def _of_regions(trace: Trace) -> pl.DataFrame:
-    """Return a row for each begin and each end of a region."""
+def _make_region_rows(trace: Trace) -> pl.DataFrame:
+    """Return one row per begin and end of a region."""
     marked = trace.paths.select(
         pl.col("path").cast(pl.Int32), "name", pl.col("communication").cast(pl.Boolean)
     )
@@ -229,7 +242,7 @@ def _of_regions(trace: Trace) -> pl.DataFrame:
     return pl.concat([begins, ends], how="vertical_relaxed").with_columns(until=pl.col("time"))
 
 
-def _at_the_end(actions: pl.DataFrame) -> dict[int, list[str]]:
-    """Return what each rank waits for behind all of its calls."""
+def _list_final_waits(actions: pl.DataFrame) -> dict[int, list[str]]:
+    """Return the waits of each rank after all of its calls."""
     rest = actions.filter(pl.col("call_row").is_null()).group_by("rank").agg(pl.col("text"))
     return dict(rest.iter_rows())

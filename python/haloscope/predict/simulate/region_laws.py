@@ -79,94 +79,101 @@ def _read_own(opened: explain.Profile, ranks: int) -> pl.DataFrame:
 
 
 class RegionLaws:
-    """Laws of profiles of one program at `points` numbers of ranks; `runs` has those of each."""
+    """Scaling models of one program's profiles at `points` numbers of ranks.
+
+    `runs` has the profiles of each point.
+    """
 
     def __init__(self, profiles: Sequence[Path], scale: str) -> None:
-        """Read the profiles. Raises `UsageError` if laws cannot be had of them."""
+        """Read the profiles. Raises `UsageError` if they cannot be modelled."""
         read = [RegionWork.of(profile) for profile in profiles]
         _require_one_program(read)
-        self.points = sorted({one.ranks for one in read})
+        self.points = sorted({work.ranks for work in read})
         if len(self.points) < FEWEST_POINTS:
             known = ", ".join(map(str, self.points))
             raise UsageError(
-                f"profiles of {known} ranks: laws of growth need {FEWEST_POINTS} numbers of ranks or more; "
-                "name more profiles, or one alone"
+                f"profiles of {known} ranks: scaling models need {FEWEST_POINTS} numbers of ranks or more; "
+                "give more profiles, or a single one"
             )
-        self.runs = [[one for one in read if one.ranks == ranks] for ranks in self.points]
+        self.runs = [[work for work in read if work.ranks == ranks] for ranks in self.points]
         self.largest = self.runs[-1][0]
-        self._grids = [_grid(runs[0]) for runs in self.runs]
+        self._grids = [_find_grid(runs[0]) for runs in self.runs]
         self._strong = scale == "strong"
 
     @property
     def is_grid(self) -> bool:
-        """True if on all numbers of ranks a grid explains who sends to whom."""
+        """Whether a grid explains the partners at all numbers of ranks."""
         return None not in self._grids
 
     def values(self, column: str) -> Floats:
         """Return a column of `RegionWork.own`, mean over the runs of a point, shape (regions, points)."""
         means = [
-            np.mean([one.column_by_names(self.largest.names, column) for one in runs], axis=0)
+            np.mean([work.column_by_names(self.largest.names, column) for work in runs], axis=0)
             for runs in self.runs
         ]
         return np.asarray(np.array(means).T)
 
-    def computing(self, ranks: int) -> Beyond:
-        """Return what laws say of seconds of computing.
+    def predict_computing(self, ranks: int) -> Beyond:
+        """Return the predicted computing time (s) per rank.
 
-        Where the work is divided among the ranks, the law is that of all ranks together.
+        With strong scaling, the model is fitted to the sum over all ranks.
         """
         points = np.array(self.points, np.float64)
-        one, here = (points, float(ranks)) if self._strong else (np.ones(len(points)), 1.0)
-        found = extrapolate_laws(self.points, self.values("computing") * one, ranks)
-        value, without = (np.clip(part / here, 0, None) for part in (found.value, found.without))
-        return Beyond(found.laws, value, without, found.left_out / one)
+        factors, factor = (points, float(ranks)) if self._strong else (np.ones(len(points)), 1.0)
+        found = extrapolate_laws(self.points, self.values("computing") * factors, ranks)
+        value, without = (np.clip(part / factor, 0, None) for part in (found.value, found.without))
+        return Beyond(found.laws, value, without, found.left_out / factors)
 
-    def waiting(self, took: Floats, ranks: int) -> Beyond:
-        """Return what laws say of seconds of waiting, shape (regions, points).
+    def predict_waiting(self, took: Floats, ranks: int) -> Beyond:
+        """Return the predicted waiting time (s), from values of shape (regions, points).
 
-        On a grid they go by how long the way through it is: what a wave of messages has to wait for.
+        On a grid the models use the length of the path through it, which determines how long a wave of
+        messages waits.
         """
-        lengths = [_length(*place) for place in zip(self._grids, self.points, strict=True)]
-        return extrapolate_laws(lengths, took, _length(self._grids[-1], ranks))
+        lengths = [_equivalent_ranks(*point) for point in zip(self._grids, self.points, strict=True)]
+        return extrapolate_laws(lengths, took, _equivalent_ranks(self._grids[-1], ranks))
 
-    def grown(self, ranks: int) -> Grown:
-        """Return what an average rank does at a number of ranks, in the regions of the largest profile."""
-        times = {name: self._times(name, ranks) for name in _COUNTS}
-        how = f"by laws of {sum(map(len, self.runs))} profiles of {self.points[0]} to {self.points[-1]} ranks"
+    def predict_work(self, ranks: int) -> Grown:
+        """Return the mean work per rank at a number of ranks, in the regions of the largest profile."""
+        times = {name: self._growth_factors(name, ranks) for name in _COUNTS}
+        how = (
+            f"by models of {sum(map(len, self.runs))} profiles of {self.points[0]} to {self.points[-1]} ranks"
+        )
         return Grown(
             how,
             self.is_grid,
-            self.computing(ranks).value,
+            self.predict_computing(ranks).value,
             times["sends"],
             times["bytes"] / times["sends"],
             times["calls"],
             times["call_bytes"] / times["calls"],
         )
 
-    def _times(self, column: str, ranks: int) -> Floats:
-        """Return how many times as much as in the largest profile it is; 1 where nothing is."""
-        there = self.largest.column_by_names(self.largest.names, column)
-        here = extrapolate_laws(self.points, self.values(column), ranks).value
+    def _growth_factors(self, column: str, ranks: int) -> Floats:
+        """Return the factor relative to the largest profile; 1 for regions without such work."""
+        recorded = self.largest.column_by_names(self.largest.names, column)
+        predicted = extrapolate_laws(self.points, self.values(column), ranks).value
         with np.errstate(divide="ignore", invalid="ignore"):
-            times = np.where((there > 0) & (here > 0), here / there, 1.0)
+            times = np.where((recorded > 0) & (predicted > 0), predicted / recorded, 1.0)
         return np.asarray(times)
 
 
 def _require_one_program(read: Sequence[RegionWork]) -> None:
     first = read[0]
-    for one in read:
-        if one.info.get("program") != first.info.get("program"):
+    for work in read:
+        if work.info.get("program") != first.info.get("program"):
             raise UsageError(
-                f"{first.profile} and {one.profile}: are of two programs, {first.info.get('program')} and "
-                f"{one.info.get('program')}; name profiles of one"
+                f"{first.profile} and {work.profile}: are of different programs, {first.info.get('program')}"
+                " and "
+                f"{work.info.get('program')}; give profiles of one program"
             )
 
 
-def _grid(one: RegionWork) -> RankGrid | None:
-    with explain.open(one.profile) as opened:
+def _find_grid(work: RegionWork) -> RankGrid | None:
+    with explain.open(work.profile) as opened:
         return find_grid(opened)
 
 
-def _length(grid: RankGrid | None, ranks: int) -> float:
-    """Return how many ranks a cube has through which the way is as long as through the grid of so many."""
-    return float(ranks) if grid is None else grid.grown(ranks).cube
+def _equivalent_ranks(grid: RankGrid | None, ranks: int) -> float:
+    """Return the number of ranks of a cube with the same path length as the grid of `ranks` ranks."""
+    return float(ranks) if grid is None else grid.predict_work(ranks).cube

@@ -1,4 +1,4 @@
-"""Runs smpirun: the files that it needs, its options, and what its end means."""
+"""Execution of smpirun: its input files, options, and errors."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from typing import IO
 from haloscope.base.errors import SimulationError, UsageError
 from haloscope.base.files import copy_whole
 from haloscope.base.signals import handle_signal
+from haloscope.base.units import duration_text, noun_text
 from haloscope.predict.simulate.description import Change, make_platform_xml, name_hosts
 from haloscope.predict.simulate.platform import Platform
 from haloscope.predict.simulate.simgrid import SimulationBuild, build_simulation, find_smpirun
 
-__all__ = ["SimulationOptions", "command", "run_simulation", "scratch"]
+__all__ = ["SimulationOptions", "make_command", "make_scratch_directory", "run_simulation"]
 
 _NOISE = ("Execution failed with code", "Segmentation fault", "Aborted", "Backtrace (", "  ->  ")
 _ABORT = re.compile(r"haloscope: rank \d+ called MPI_Abort, code")
-_STACK = 1024  # KiB a rank; what is not touched takes no memory
+_STACK = 1024  # KiB per rank; untouched pages take no memory
 
 
 @dataclass(frozen=True)
 class SimulationOptions:
-    """How to simulate, whatever it is."""
+    """Options of a simulation."""
 
     platform: Platform
     ranks: int
@@ -42,15 +43,15 @@ class SimulationOptions:
     algorithms: Mapping[str, str] = field(default_factory=dict)
     change: Change = field(default_factory=Change)
     compute: float = 0
-    """Seconds that simulated cores take for a second of computing here; 0: no time."""
+    """Simulated seconds per second of computing on this machine; 0: computing takes no time."""
     eager: int = 0
-    """Messages under so many bytes do not wait for their receiver."""
+    """Messages below this size (bytes) do not wait for their receiver."""
     time_limit: float | None = None
     privatize: bool = True
     series: tuple[str, ...] = ()
-    """Regions whose instances are all kept, by name or path."""
+    """Regions (names or paths) of which every instance is kept."""
     slice: float | None = None
-    """Seconds of simulated time of a slice in the history; 0: none; None: the recorder's default."""
+    """Length of a slice of the history in simulated seconds; 0: none; None: the recorder's default."""
 
 
 _SELECTORS = {
@@ -62,22 +63,25 @@ _SELECTORS = {
 }
 
 
-def scratch() -> tempfile.TemporaryDirectory[str]:
-    """Return a directory for what smpirun reads."""
-    return tempfile.TemporaryDirectory(prefix="haloscope-simulate-", dir=_temporary())
+def make_scratch_directory() -> tempfile.TemporaryDirectory[str]:
+    """Return a temporary directory for the input of smpirun."""
+    return tempfile.TemporaryDirectory(prefix="haloscope-simulate-", dir=_temporary_directory())
 
 
-def _temporary() -> str:
-    """Return where temporary files go: smpirun takes names apart where they have spaces."""
+def _temporary_directory() -> str:
+    """Return the directory of temporary files, without spaces, at which smpirun splits names."""
     usual = tempfile.gettempdir()
     return "/tmp" if " " in usual else usual
 
 
-def settings(options: SimulationOptions) -> list[str]:
-    """SimGrid's options. Its factors for latency and bandwidth are off: a platform means itself."""
+def make_settings(options: SimulationOptions) -> list[str]:
+    """Return SimGrid's options.
+
+    Its factors for latency and bandwidth are off, so a platform is simulated as described.
+    """
     if options.selector not in _SELECTORS:
         known = ", ".join(_SELECTORS)
-        raise UsageError(f"no collectives of {options.selector!r} are known; there are {known}")
+        raise UsageError(f"unknown selector of collectives {options.selector!r}; choose from {known}")
     values = {
         "smpi/lat-factor": "0:1",
         "smpi/bw-factor": "0:1",
@@ -86,8 +90,8 @@ def settings(options: SimulationOptions) -> list[str]:
         "surf/precision": "1e-12",
         "smpi/wtime": "1e-9",
         "smpi/test": "1e-7",
-        # Else each test that finds nothing takes longer than the last one of any rank, those within
-        # MPI_Waitsome, too: quicker to simulate, and waits come out many times too long.
+        # Otherwise each failed test takes longer than the last one of any rank, also within MPI_Waitsome.
+        # That is faster to simulate, but waits become many times too long.
         "smpi/grow-injected-times": "no",
         "smpi/iprobe": "1e-7",
         "contexts/stack-size": str(_STACK),
@@ -101,23 +105,26 @@ def settings(options: SimulationOptions) -> list[str]:
 
 
 def write_platform(options: SimulationOptions, directory: Path) -> tuple[Path, Path]:
-    """SimGrid's description of the platform, and its list of hosts, a line a rank."""
+    """Write SimGrid's description of the platform and its list of hosts, one line per rank.
+
+    Return both paths.
+    """
     hosts = name_hosts(options.platform, options.ranks)
-    platform, places = directory / "platform.xml", directory / "hosts"
+    platform, host_file = directory / "platform.xml", directory / "hosts"
     text = make_platform_xml(options.platform, options.ranks, options.change)
     platform.write_text(text, encoding="utf-8")
-    places.write_text("".join(f"{name}\n" for name in hosts), encoding="ascii")
-    return platform, places
+    host_file.write_text("".join(f"{name}\n" for name in hosts), encoding="ascii")
+    return platform, host_file
 
 
-def command(options: SimulationOptions, directory: Path, *more: str) -> list[str]:
-    """The words of smpirun before its program."""
+def make_command(options: SimulationOptions, directory: Path, *more: str) -> list[str]:
+    """Return the words of smpirun before its program."""
     platform, hosts = write_platform(options, directory)
     words = [str(find_smpirun()), "-np", str(options.ranks)]
     words += ["-platform", str(platform), "-hostfile", str(hosts)]
     if not options.privatize:
         words.append("-no-privatize")
-    return [*words, *more, "--log=root.thresh:critical", *settings(options)]
+    return [*words, *more, "--log=root.thresh:critical", *make_settings(options)]
 
 
 def run_simulation(
@@ -127,49 +134,57 @@ def run_simulation(
     program: Sequence[str] = (),
     traces: Path | None = None,
 ) -> None:
-    """Simulate a program, or SimGrid's list of traces, and write its profile to `output`.
+    """Simulate a program, or SimGrid's list of traces, and write the profile.
 
-    `about` is added to the profile's `info`. Raises `SimulationError`.
+    Args:
+        options: Options of the simulation.
+        output: File of the profile.
+        about: Entries for the profile's `info`.
+        program: The program and its arguments.
+        traces: SimGrid's list of traces, instead of a program.
+
+    Raises:
+        SimulationError: The simulation fails.
     """
     simulation = build_simulation()
-    with scratch() as name:
+    with make_scratch_directory() as name:
         directory = Path(name)
         profile = directory / "simulated.halo"
         if traces is None:
-            wrapper = _wrapper(directory, simulation, program[1:])
-            words = [*command(options, directory, "-wrapper", str(wrapper)), program[0]]
+            wrapper = _write_wrapper(directory, simulation, program[1:])
+            words = [*make_command(options, directory, "-wrapper", str(wrapper)), program[0]]
         else:
-            words = command(options, directory, "-replay", str(traces))
+            words = make_command(options, directory, "-replay", str(traces))
             words.append(str(simulation.replayer))
         environment = {
             **os.environ,
-            "TMPDIR": _temporary(),
+            "TMPDIR": _temporary_directory(),
             "HALOSCOPE_OUTPUT": str(profile).replace("%", "%%"),
-            "HALOSCOPE_ABOUT": _lines(about),
+            "HALOSCOPE_ABOUT": _format_about(about),
         }
         if options.series:
             environment["HALOSCOPE_SERIES"] = "\n".join(options.series)
         if options.slice is not None:
             environment["HALOSCOPE_SLICE"] = str(options.slice)
         what = program[0] if program else "the trace"
-        _run(words, environment, what, options)
+        _run_smpirun(words, environment, what, options)
         if not profile.exists():
-            raise SimulationError(f"{what}: did not come to MPI_Finalize on all ranks")
+            raise SimulationError(f"{what}: did not reach MPI_Finalize on all ranks")
         copy_whole(profile, output, "profile")
 
 
-def _lines(about: Mapping[str, str | float]) -> str:
-    """A line for each, as the recorder for simulations reads them."""
+def _format_about(about: Mapping[str, str | float]) -> str:
+    """Return one line per entry, in the format of the recorder for simulations."""
     texts = {name: value.replace("\n", " ") for name, value in about.items() if isinstance(value, str)}
     numbers = {f"{name}:": f"{value:.17g}" for name, value in about.items() if not isinstance(value, str)}
     return "".join(f"{name}={value}\n" for name, value in (texts | numbers).items())
 
 
-def _wrapper(directory: Path, simulation: SimulationBuild, arguments: Sequence[str]) -> Path:
-    """What puts the recorder into SMPI's process, and not into smpirun, which is a script.
+def _write_wrapper(directory: Path, simulation: SimulationBuild, arguments: Sequence[str]) -> Path:
+    """Return a script that preloads the recorder into SMPI's process, not into smpirun, which is a script.
 
-    It has the program's arguments, too, which smpirun would take apart at spaces; so would the linker the
-    names of libraries.
+    The script also has the arguments of the program, which smpirun would split at spaces, as the linker would
+    split names of libraries.
     """
     script, links = directory / "preload", (directory / "recorder.so", directory / "before.so")
     for link, library in zip(links, (simulation.recorder, simulation.before_smpi), strict=True):
@@ -180,7 +195,9 @@ def _wrapper(directory: Path, simulation: SimulationBuild, arguments: Sequence[s
     return script
 
 
-def _run(words: list[str], environment: Mapping[str, str], what: str, options: SimulationOptions) -> None:
+def _run_smpirun(
+    words: list[str], environment: Mapping[str, str], what: str, options: SimulationOptions
+) -> None:
     child = subprocess.Popen(
         words,
         env=environment,
@@ -190,39 +207,39 @@ def _run(words: list[str], environment: Mapping[str, str], what: str, options: S
         start_new_session=True,
     )
     _allow_files(child.pid)
-    said: list[str] = []
+    messages: list[str] = []
     ends = ((child.stdout, sys.stdout), (child.stderr, sys.stderr))
-    readers = [threading.Thread(target=_forward, args=(pipe, to, said), daemon=True) for pipe, to in ends]
+    readers = [threading.Thread(target=_forward, args=(pipe, to, messages), daemon=True) for pipe, to in ends]
     for reader in readers:
         reader.start()
     try:
-        status = _waited(child, options.time_limit)
+        status = _wait_for_child(child, options.time_limit)
     except subprocess.TimeoutExpired:
         raise SimulationError(
-            f"{what}: simulating {options.ranks} ranks took more than {options.time_limit:g} s; "
-            "allow more with HALOSCOPE_TIME_LIMIT, or simulate fewer iterations"
+            f"{what}: simulating {noun_text(options.ranks, 'rank')} took more than "
+            f"{duration_text(options.time_limit)}; raise HALOSCOPE_TIME_LIMIT, or simulate fewer iterations"
         ) from None
     finally:
-        _end(child)
+        _end_child(child)
         for reader in readers:
             reader.join(5)
-    _judge(status, said, what)
+    _judge(status, messages, what)
 
 
 def _allow_files(process: int) -> None:
-    """SimGrid has the trace of each rank open: let it have as many files as this user may have."""
+    """Raise the limit of open files to the maximum, because SimGrid opens the trace of each rank."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError):  # it may be over
+    with contextlib.suppress(OSError):  # the process may have ended
         resource.prlimit(process, resource.RLIMIT_NOFILE, (most, most))
 
 
-def _waited(child: subprocess.Popen[bytes], limit: float | None) -> int:
-    """Return its exit status. SIGTERM ends the simulation, too, as Ctrl-C does.
+def _wait_for_child(child: subprocess.Popen[bytes], limit: float | None) -> int:
+    """Wait for the child, and return its exit status. SIGTERM ends the simulation, as Ctrl-C does.
 
-    It waits in short turns: a signal may have come to one of the readers.
+    It waits in short intervals, because a reader thread may have received the signal.
     """
     deadline = time.monotonic() + (float("inf") if limit is None else limit)
-    with handle_signal(signal.SIGTERM, _leave):
+    with handle_signal(signal.SIGTERM, _raise_exit):
         while True:
             left = deadline - time.monotonic()
             try:
@@ -232,49 +249,49 @@ def _waited(child: subprocess.Popen[bytes], limit: float | None) -> int:
                     raise
 
 
-def _leave(number: int, _frame: object) -> None:
+def _raise_exit(number: int, _frame: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Nothing of a simulation outlives this process, however it is interrupted."""
+def _end_child(child: subprocess.Popen[bytes]) -> None:
+    """End the simulation, so that it does not outlive this process."""
     if child.poll() is None:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
 
 
-def _forward(pipe: IO[bytes] | None, to: IO[str], said: list[str]) -> None:
-    """The program's own words go on to the terminal; SimGrid's and smpirun's are kept."""
+def _forward(pipe: IO[bytes] | None, to: IO[str], messages: list[str]) -> None:
+    """Forward the output of the program; collect the messages of SimGrid and smpirun."""
     assert pipe is not None
     with pipe, contextlib.suppress(OSError):  # the reader of our output may be gone
         for raw in pipe:
             line = raw.decode("utf-8", "replace")
             if "/CRITICAL]" in line or line.startswith(_NOISE) or "--cfg=smpi/" in line or _ABORT.match(line):
-                said.append(line.strip())
-            elif line.strip() or not said:
+                messages.append(line.strip())
+            elif line.strip() or not messages:
                 to.write(line)
                 to.flush()
 
 
-def _judge(status: int, said: list[str], what: str) -> None:
-    words = " ".join(said)
-    aborted = next((line for line in said if "called MPI_Abort" in line), None)
+def _judge(status: int, messages: list[str], what: str) -> None:
+    words = " ".join(messages)
+    aborted = next((line for line in messages if "called MPI_Abort" in line), None)
     if aborted is not None:
         raise SimulationError(f"{what}: {aborted.removeprefix('haloscope: ')}")
     if "Deadlock detected" in words:
         raise SimulationError(
-            f"{what}: deadlock in the simulation: ranks wait for messages that nobody sends; if "
+            f"{what}: deadlock in the simulation: ranks wait for messages that no rank sends; if "
             "it relies on buffered sends, allow them with Simulation(eager=BYTES) in Python"
         )
     if status > 128 or status < 0:
         number = abs(status) - 128 if status > 128 else -status
         known = {entry.value: entry.name for entry in signal.Signals}
         name = known.get(number, f"signal {number}")
-        reason = next((line for line in said if "/CRITICAL]" in line), "")
+        reason = next((line for line in messages if "/CRITICAL]" in line), "")
         reason = reason.partition("/CRITICAL] ")[2][:200]
-        raise SimulationError(f"{what}: died of {name} in the simulation{_append_reason(reason)}")
+        raise SimulationError(f"{what}: ended by {name} in the simulation{_append_reason(reason)}")
     if status:
-        raise SimulationError(f"{what}: left the simulation with exit status {status}")
+        raise SimulationError(f"{what}: ended with exit status {status} in the simulation")
 
 
 def _append_reason(reason: str) -> str:

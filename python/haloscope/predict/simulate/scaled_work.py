@@ -39,7 +39,7 @@ class ScaledWork:
         self.laws = RegionLaws(profiles, scale)
         self.ranks, self.compute = ranks, compute
         largest = self.laws.largest.profile
-        self.pattern = make_pattern(largest, ranks, scale, compute, self.laws.grown(ranks))
+        self.pattern = make_pattern(largest, ranks, scale, compute, self.laws.predict_work(ranks))
         self.name = self.pattern.program
 
     def count_simulations(self, options: SimulationOptions) -> int:
@@ -152,7 +152,7 @@ class _Prediction:
 
     def make_table(self) -> pl.DataFrame:
         """Return one row per region, including nested ones, with mean times (s) per rank."""
-        computing = self.laws.computing(self.ranks)
+        computing = self.laws.predict_computing(self.ranks)
         waiting, patterns = self._predict_waiting()
         nested = _nesting_matrix(self.laws.largest.parents)
         in_mpi = np.clip(self.messages + waiting.value, 0, None)
@@ -178,7 +178,7 @@ class _Prediction:
         """Return the predicted MPI time beyond messages, and the messages' times at the points."""
         took = self.laws.values("mpi")
         patterns = took if self.recorded is None else self.recorded
-        return self.laws.waiting(took - patterns, self.ranks), patterns
+        return self.laws.predict_waiting(took - patterns, self.ranks), patterns
 
     def _make_bounds(
         self, computing: Beyond, waiting: Beyond, patterns: Floats, nested: Floats

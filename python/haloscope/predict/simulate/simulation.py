@@ -12,8 +12,8 @@ import polars as pl
 from haloscope.base.building import applications
 from haloscope.base.errors import UsageError
 from haloscope.base.units import noun_text
-from haloscope.predict.kinds import kind_of
-from haloscope.predict.progress import Progress, silent
+from haloscope.predict.kinds import find_kind
+from haloscope.predict.progress import Progress, show_no_progress
 from haloscope.predict.simulate.description import Change, name_hosts
 from haloscope.predict.simulate.platform import Platform, load_platform
 from haloscope.predict.simulate.running import SimulationOptions
@@ -73,7 +73,7 @@ class Simulation:
     series: tuple[str, ...] = ()
     slice: float | None = None
 
-    def run(self, output: str | Path | None = None, progress: Progress = silent) -> Path:
+    def run(self, output: str | Path | None = None, progress: Progress = show_no_progress) -> Path:
         """Simulate, and return the path of the profile.
 
         Args:
@@ -90,7 +90,7 @@ class Simulation:
             simulate_once(self._work, options, target)
         return target
 
-    def sensitivity(self, factors: Sequence[float], progress: Progress = silent) -> pl.DataFrame:
+    def sensitivity(self, factors: Sequence[float], progress: Progress = show_no_progress) -> pl.DataFrame:
         """Simulate with each factor of the latencies.
 
         Returns:
@@ -107,7 +107,9 @@ class Simulation:
         """Whether the subject is several profiles of a program."""
         return isinstance(self._work, ScaledWork)
 
-    def prediction(self, output: str | Path | None = None, progress: Progress = silent) -> pl.DataFrame:
+    def prediction(
+        self, output: str | Path | None = None, progress: Progress = show_no_progress
+    ) -> pl.DataFrame:
         """Extrapolate several profiles to `ranks` ranks, and write the profile of the simulation.
 
         Returns:
@@ -180,7 +182,7 @@ def simulate(
     ranks: int | None = None,
     collectives: str = "openmpi",
     compute_factor: float = 1.0,
-    progress: Progress = silent,
+    progress: Progress = show_no_progress,
 ) -> Path:
     """Simulate a program, a profile's pattern, or a trace on a described network; return the profile's path.
 
@@ -202,7 +204,7 @@ def is_profile(word: str) -> bool:
 
 def _find_kind(path: Path) -> str | None:
     try:
-        return kind_of(path)
+        return find_kind(path)
     except (UsageError, OSError):
         return None
 

@@ -21,7 +21,7 @@ from haloscope.predict.simulate import simgrid
 from haloscope.predict.simulate.pattern import Pattern
 from haloscope.predict.simulate.profile_patterns import make_pattern
 from haloscope.predict.simulate.recorded import Recorded
-from haloscope.predict.simulate.running import SimulationOptions, run_simulation, scratch
+from haloscope.predict.simulate.running import SimulationOptions, make_scratch_directory, run_simulation
 from haloscope.predict.simulate.traces import list_traces, write_traces
 
 __all__ = [
@@ -78,7 +78,7 @@ class TraceWork:
         self.place = path
 
     def simulate(self, options: SimulationOptions, output: Path, about: Mapping[str, str | float]) -> None:
-        with scratch() as name:
+        with make_scratch_directory() as name:
             listing = Path(name) / "list"
             listing.write_text("".join(f"{file}\n" for file in self.files), encoding="utf-8")
             named = {"program": self.name, "command": f"trace {self.place}"}
@@ -109,7 +109,7 @@ def replay(
     about: Mapping[str, str | float],
 ) -> None:
     """Simulate the pattern or trace of a profile, and write the profile of the simulation."""
-    with scratch() as name:
+    with make_scratch_directory() as name:
         listing = write_traces(pattern, Path(name))
         named = {"program": pattern.program, "command": f"{pattern.what} of {profile}, {pattern.how}"}
         run_simulation(replace(options, privatize=False), output, {**named, **about}, traces=listing)

@@ -281,7 +281,7 @@ def choose_by_model(
             bold = tried and decision.gain > 1 + margin
             way = decision.fastest if bold else decision.way
             found = Candidate(way.algorithm, numbers[way.collective, way.algorithm], way.segment, way.fanout)
-            chosen[point] = found if bold or decision.sure else _OWN
+            chosen[point] = found if bold or decision.is_significant else _OWN
         else:
             chosen[point] = _choose_by_models(machine, point, margin)
     return chosen

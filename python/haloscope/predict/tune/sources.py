@@ -10,7 +10,7 @@ from haloscope.base.errors import RecorderError, UsageError
 from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.sweep import Sweep
 from haloscope.predict.bench.workload import CollectivePoint, Workload, read_workload
-from haloscope.predict.kinds import Kind, kind_of
+from haloscope.predict.kinds import Kind, find_kind
 from haloscope.predict.machine_files import load_machine, machines
 from haloscope.predict.progress import Progress
 from haloscope.predict.tune.choice import Candidate, choose_by_model, choose_from, make_model_points
@@ -88,7 +88,7 @@ def choose_from_source(
 
 def find_source_kind(source: str | Path) -> Kind:
     """Return the kind of a source: a sweep, a profile or a machine. Raises `UsageError` for others."""
-    kind = "machine" if str(source) in machines() else kind_of(source)
+    kind = "machine" if str(source) in machines() else find_kind(source)
     if kind == "gains":
         raise UsageError(f"{source}: give a sweep, a profile or a machine model to choose rules from")
     return kind

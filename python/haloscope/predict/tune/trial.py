@@ -19,7 +19,7 @@ from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.surroundings import surroundings
 from haloscope.predict.bench.sweep import Sweep, SweepJournal, identity, row_of
 from haloscope.predict.bench.workload import CollectivePoint
-from haloscope.predict.budget import Measuring, TrialLaunch, few_calls, measure_within
+from haloscope.predict.budget import Measuring, TrialLaunch, measure_within, reduce_calls
 from haloscope.predict.laws import Way
 from haloscope.predict.mpi_library import DEFAULT, Algorithm
 from haloscope.predict.tune.choice import Candidate, correct_holm
@@ -96,7 +96,7 @@ def measure_best(
     The library's default is measured at all points, even beyond the budget. Each point has a tenth of the
     method's calls.
     """
-    method = replace(method, iterations=few_calls(method.iterations), warmup=few_calls(method.warmup))
+    method = replace(method, iterations=reduce_calls(method.iterations), warmup=reduce_calls(method.warmup))
     units = {
         Way(unit.collective, unit.algorithm.name, unit.segment): unit
         for unit in _make_launches(bench, list(calls), segments)

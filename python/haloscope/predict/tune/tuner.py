@@ -14,7 +14,7 @@ from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.system import launcher_of
 from haloscope.predict.bench.workload import CollectivePoint, Workload
 from haloscope.predict.mpi_library import Algorithm
-from haloscope.predict.progress import Progress, silent
+from haloscope.predict.progress import Progress, show_no_progress
 from haloscope.predict.tune.choice import Candidate, make_rules
 from haloscope.predict.tune.formats import check_output, format_rules, make_settings
 from haloscope.predict.tune.sources import RuleChoice, choose_from_source, find_source_kind
@@ -97,7 +97,7 @@ def tune(
     verified: bool = True,
     launcher: Sequence[str] = (),
     mapping: str | None = None,
-    progress: Progress = silent,
+    progress: Progress = show_no_progress,
 ) -> Tuning:
     """Select algorithms of collectives, and write rules for the MPI in use that are verified in real runs.
 
@@ -132,7 +132,7 @@ def tune(
         )
     chosen, work = choose_from_source(source, choice, bench, plan.method, progress, tried=verified)
     most = 2 * plan.rounds * len(chosen)
-    with progress(most) if verified else silent(0) as step:
+    with progress(most) if verified else show_no_progress(0) as step:
         tuning = write_rules(bench, chosen, target, plan if verified else None, step)
     tuning.work = work
     return tuning
