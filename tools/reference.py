@@ -8,7 +8,7 @@ What is generated stands between two lines of a page, `<!-- KIND: ARGUMENT -->` 
 
     <!-- options: bench p2p -->   the options of a command, from its declaration in haloscope.cli
     <!-- stored: ranks -->        the columns of a table of the profile file, from haloscope.base.schema
-    <!-- shown: ranks -->         the columns of a table that `show` prints, from haloscope.base.shown
+    <!-- shown: ranks -->         the columns of a table for people, from its `ShownTable`
     <!-- python: haloscope -->   the public names of a module, from signatures and docstrings
     <!-- packages: python -->    which packages use which others, from imports; `src`: from includes
     <!-- settings: watch -->      the environment variables of a package, from its settings
@@ -32,14 +32,21 @@ import click
 import structure
 from haloscope import hide, watch
 from haloscope.base import schema
-from haloscope.base.shown import SHOWN
 from haloscope.cli import haloscope
 from haloscope.explain.findings import RULES
+from haloscope.markov import REGIMES_TABLE
+from haloscope.predict.simulate import PREDICTION_TABLE, SENSITIVITY_TABLE
+from haloscope.predict.tune import TUNE_TABLE
+from haloscope.profile.shown import SHOWN
 from haloscope.reproduce.campaign import SPECIFIED
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _PART = re.compile(r"(<!-- ([a-z]+): ([^\n]*?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
 _SETTINGS = {"watch": watch.SETTINGS, "watch to recorder": watch.PASSED_ON, "shm": hide.SHM_SETTINGS}
+_SHOWN = {
+    **SHOWN,
+    **{each.name: each for each in (PREDICTION_TABLE, REGIMES_TABLE, SENSITIVITY_TABLE, TUNE_TABLE)},
+}
 _DEFAULT = re.compile(r"\s*\[(?:default: )?([^\[\]]*)\]$")
 
 
@@ -103,7 +110,7 @@ def _since(minor: int) -> str:
 
 def shown(name: str) -> str:
     """Return the columns of a table that people and scripts see."""
-    rows = [[_names(group.names), group.meaning] for group in SHOWN[name]]
+    rows = [[_names(group.names), group.meaning] for group in _SHOWN[name].groups]
     return table(["column", "meaning"], rows)
 
 

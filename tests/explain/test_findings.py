@@ -16,9 +16,9 @@ from scipy.stats import t
 
 import haloscope
 from haloscope.base.errors import ProfileError
-from haloscope.base.shown import SHOWN
 from haloscope.explain import Profile
 from haloscope.explain.findings import RULES, Finding, MachineMeasurements
+from haloscope.profile.shown import SHOWN
 from support.command import Command
 from support.mpi import CHECKOUT
 from support.profiles import Draft, draft, path_rows, process_rows

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from haloscope import explain
 from haloscope.base.errors import ProfileError
+from haloscope.profile.shown import SHOWN
 from support.profiles import COLUMNS, Draft, draft, path_rows, process_rows, seal
 
 if TYPE_CHECKING:
@@ -373,7 +374,7 @@ def test_any_numbers_are_read_or_refused(tmp_path: Path, data: st.DataObject) ->
         for table in explain.TABLES:
             frame = profile.table(table)
             for fmt in explain.FORMATS:
-                explain.render(frame, fmt, table, io.StringIO())
+                explain.render(frame, fmt, SHOWN[table], io.StringIO())
         explain.summary(profile)
         explain.report([path], tmp_path / "report.html")
 

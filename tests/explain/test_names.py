@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from haloscope import explain
+from haloscope.profile.shown import SHOWN
 from support.profiles import draft, path_rows, process_rows
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def test_long_names_are_shown_by_their_ends(tmp_path: Path) -> None:
     name = "begin" + "x" * (1 << 20) + "\nend"
     profile = explain.open(draft_of([[name]]).write(tmp_path / "run.halo"))
     shown = io.StringIO()
-    explain.render(profile.table("ranks"), "table", "ranks", shown)
+    explain.render(profile.table("ranks"), "table", SHOWN["ranks"], shown)
     text = "".join(shown.getvalue().split())
     assert "beginxxx" in text
     assert "xxx\\nend" in text

@@ -12,6 +12,7 @@ import pytest
 from haloscope import explain
 from haloscope.base.errors import HaloscopeError, ProfileError, UsageError
 from haloscope.markov import Timings, read_timings
+from haloscope.profile.shown import SHOWN
 from support.profiles import draft, path_rows, process_rows
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def test_ranks_that_died_or_recorded_nothing_are_told(tmp_path: Path) -> None:
 def test_the_table_series_is_read_as_it_is_printed(tmp_path: Path) -> None:
     path = profile(tmp_path, 3, 2)
     printed = io.StringIO()
-    explain.render(explain.open(path).table("series"), "csv", "series", printed)
+    explain.render(explain.open(path).table("series"), "csv", SHOWN["series"], printed)
     (tmp_path / "run.csv").write_text(printed.getvalue())
     timings, expected = read_timings(tmp_path / "run.csv"), read_timings(path)
     assert timings.region == "halo"

@@ -13,6 +13,7 @@ import pytest
 from haloscope import explain
 from haloscope.base.errors import UsageError
 from haloscope.base.units import bytes_text, count_text, moment_text, percent_text, ranks_text, time_text
+from haloscope.profile.shown import SHOWN
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.sample import halo_profile
 
@@ -29,7 +30,7 @@ HOSTILE = "<script>alert(1)</script>[bold]\x1b[31m:smile:,\"\n'é漢\u202e"
 
 def text(profile: Profile, fmt: str, table: str) -> str:
     stream = io.StringIO()
-    explain.render(profile.table(table), fmt, table, stream)
+    explain.render(profile.table(table), fmt, SHOWN[table], stream)
     return stream.getvalue()
 
 
@@ -81,11 +82,11 @@ def test_long_tables_are_written_whole() -> None:
         }
     )
     stream = io.StringIO()
-    explain.render(frame, "csv", "calls", stream)
+    explain.render(frame, "csv", SHOWN["calls"], stream)
     read = list(csv.reader(io.StringIO(stream.getvalue(), newline="")))
     assert read == [frame.columns, *([region, call, str(n), ""] for region, call, n, _ in frame.iter_rows())]
     stream = io.StringIO()
-    explain.render(frame, "json", "calls", stream)
+    explain.render(frame, "json", SHOWN["calls"], stream)
     assert json.loads(stream.getvalue()) == frame.to_dicts()
 
 

@@ -190,7 +190,7 @@ def _check_asked(collectives: Sequence[str], profile: Path | None) -> None:
 
 def _print(sweep: Sweep, form: str, full: bool, tails: Sequence[float]) -> None:
     from haloscope import explain
-    from haloscope.predict.bench import write_osu
+    from haloscope.predict.bench import POINTS_TABLE, write_osu
 
     sweep = sweep.sorted()
     if form == "osu":
@@ -198,7 +198,7 @@ def _print(sweep: Sweep, form: str, full: bool, tails: Sequence[float]) -> None:
     elif form == "samples":
         _write_samples(sweep)
     else:
-        explain.render(sweep.points, form, "points", sys.stdout)
+        explain.render(sweep.points, form, POINTS_TABLE, sys.stdout)
 
 
 def _write_samples(sweep: Sweep) -> None:

@@ -141,7 +141,7 @@ def fit(machine: str, sweeps: tuple[Path, ...], output: Path | None, form: str) 
     if output is not None:
         predict.save_fitted(machine, fitted, output)
     rows = predict.errors(described.model_copy(update={"fitted": fitted}), points)
-    explain.render(predict.error_summary(rows), form, "errors", sys.stdout)
+    explain.render(predict.error_summary(rows), form, predict.ERRORS_TABLE, sys.stdout)
 
 
 def _compare(machine: str, points: pl.DataFrame, form: str, output: Path | None) -> None:
@@ -150,7 +150,7 @@ def _compare(machine: str, points: pl.DataFrame, form: str, output: Path | None)
     described = predict.load_machine(machine)
     rows = predict.errors(described, points)
     if output is None:
-        explain.render(predict.error_table(rows), form, "model", sys.stdout)
+        explain.render(predict.error_table(rows), form, predict.MODEL_TABLE, sys.stdout)
     else:
         predict.write_measured_page(rows, described, output)
 
@@ -183,7 +183,7 @@ def _show(rows: pl.DataFrame, machine: str, formula: str, form: str, output: Pat
     from haloscope import explain, predict
 
     if output is None:
-        explain.render(rows, form, "model", sys.stdout)
+        explain.render(rows, form, predict.MODEL_TABLE, sys.stdout)
     else:
         about = {"Made with": f"formula {formula}"}
         predict.write_page(rows, predict.load_machine(machine), output, about=about)

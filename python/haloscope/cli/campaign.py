@@ -18,6 +18,7 @@ from haloscope.cli.groups import CommandGroup
 from haloscope.cli.options import format_option
 
 if TYPE_CHECKING:
+    from haloscope.profile.shown import ShownTable
     from haloscope.reproduce.campaign import Campaign, Happened
 
 __all__ = ["campaign"]
@@ -45,11 +46,11 @@ _specification = click.argument("specification", type=click.Path(path_type=Path)
 @format_option("Print for people, or for programs.")
 def plan(specification: Path, form: str) -> None:
     """Say what would run, what that costs, and what can't run and why; nothing is started."""
-    from haloscope.reproduce.campaign import list_experiments
+    from haloscope.reproduce.campaign import PLAN_TABLE, list_experiments
 
     campaign = _opened(specification)
     table = campaign.table()
-    _print(table if form != "table" else list_experiments(table), form, "plan")
+    _print(table if form != "table" else list_experiments(table), form, PLAN_TABLE)
     if form == "table":
         _print_summary(campaign, table)
         for note in campaign.notes():
@@ -81,11 +82,11 @@ def run(specification: Path, failed: bool) -> int:
 @format_option("Print for people, or for programs.")
 def status(specification: Path, form: str) -> None:
     """Say how far a campaign is, while it runs or after."""
-    from haloscope.reproduce.campaign import standing
+    from haloscope.reproduce.campaign import STANDING_TABLE, standing
 
     campaign = _opened(specification)
     table = campaign.table()
-    _print(table if form != "table" else standing(table), form, "standing")
+    _print(table if form != "table" else standing(table), form, STANDING_TABLE)
     if form == "table":
         _print_summary(campaign, table)
 
@@ -110,10 +111,10 @@ def status(specification: Path, form: str) -> None:
 @format_option("Print for people, or for programs.")
 def report(specification: Path, output: Path | None, against: str, by: str | None, form: str) -> None:
     """Print what the runs gave, and write the page about their profiles."""
-    from haloscope.reproduce.campaign import results, write_report
+    from haloscope.reproduce.campaign import RESULTS_TABLE, results, write_report
 
     campaign = _opened(specification)
-    _print(results(campaign), form, "results")
+    _print(results(campaign), form, RESULTS_TABLE)
     if output is not None:
         write_report(campaign, output, against=against, by=by)
 
@@ -141,10 +142,10 @@ def _opened(specification: Path) -> Campaign:
     return Campaign.opened(specification)
 
 
-def _print(table: Any, form: str, name: str) -> None:
+def _print(table: Any, form: str, declared: ShownTable) -> None:
     from haloscope import explain
 
-    explain.render(table, form, name, sys.stdout)
+    explain.render(table, form, declared, sys.stdout)
 
 
 def _print_summary(campaign: Campaign, table: Any) -> None:

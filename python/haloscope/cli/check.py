@@ -70,11 +70,12 @@ def check(
         raise UsageError(f"{profiles[1]}: one profile is checked at a time; several are for --write-rules")
     from haloscope import explain
     from haloscope.explain.checking import check as checked
+    from haloscope.profile.shown import ShownTable
 
     found = checked(profiles[0], rules, again=None if again is None else _make_repeater(_words(again)))
     _notices(found, junit, markdown)
     if form != "table":
-        explain.render(found.frame, form, "check", sys.stdout)
+        explain.render(found.frame, form, ShownTable("check"), sys.stdout)
     else:
         click.echo("\n".join(found.describe()))
     return found.exit_status

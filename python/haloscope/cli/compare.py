@@ -50,10 +50,11 @@ def compare(files: tuple[Path, ...], output: Path | None, form: str) -> None:
     with progress(3 if output else 2) as step:
         from haloscope import explain
         from haloscope.explain.comparing import compare as compared
+        from haloscope.profile.shown import ShownTable
 
         found = compared(*sides, output=output, progress=step)
     if form != "table":
-        explain.render(found.frame, form, "compare", sys.stdout)
+        explain.render(found.frame, form, ShownTable("compare"), sys.stdout)
         return
     for line in found.describe():
         click.echo(line)

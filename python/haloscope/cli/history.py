@@ -49,7 +49,7 @@ def history(directory: Path, by: str, form: str) -> None:
     hosts = explain.suspect_hosts(found.frame) if by == "host" or form == "table" else None
     if by == "host" and hosts is not None:
         frame = frame.join(hosts.drop("runs"), on="host", how="left", maintain_order="left")
-    explain.render(frame, form, "history", sys.stdout)
+    explain.render(frame, form, explain.HISTORY_TABLE, sys.stdout)
     if form == "table" and hosts is not None:
         click.echo("\n".join(explain.suspect_sentences(hosts)))
     say_remarks(_unreadable(found.unreadable))

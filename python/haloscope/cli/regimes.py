@@ -147,7 +147,7 @@ def regimes(
         output = Path(f"{files[0].stem}-regimes.html" if count == 1 else "regimes.html")
     with progress(_STEPS_OF_A_FILE * count + 1 + (_STEPS_OF_A_PAGE if output else 0)) as step:
         from haloscope import explain
-        from haloscope.markov import RegimeOptions
+        from haloscope.markov import REGIMES_TABLE, RegimeOptions
         from haloscope.markov import regimes as find
 
         options = RegimeOptions(
@@ -160,7 +160,7 @@ def regimes(
         results = find(
             methods, options, region=region, output=output, values=values, model=model, progress=step
         )
-    explain.render(results.frame, form, "regimes", sys.stdout)
+    explain.render(results.frame, form, REGIMES_TABLE, sys.stdout)
     if form != "table":
         return
     for line in results.describe():

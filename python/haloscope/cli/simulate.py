@@ -172,7 +172,7 @@ def simulate(
     the time of each region with N ranks is predicted, too, and printed.
     """
     from haloscope import explain
-    from haloscope.predict.simulate import Simulation
+    from haloscope.predict.simulate import PREDICTION_TABLE, SENSITIVITY_TABLE, Simulation
 
     limit = time_limit(float("inf"))
     simulation = Simulation(
@@ -189,10 +189,12 @@ def simulate(
         series=series,
     )
     if sensitivity is not None:
-        explain.render(simulation.sensitivity(sensitivity, progress), form, "sensitivity", sys.stdout)
+        rows = simulation.sensitivity(sensitivity, progress)
+        explain.render(rows, form, SENSITIVITY_TABLE, sys.stdout)
         return
     if simulation.has_prediction:
-        explain.render(simulation.prediction(output, progress), form, "prediction", sys.stdout)
+        rows = simulation.prediction(output, progress)
+        explain.render(rows, form, PREDICTION_TABLE, sys.stdout)
         return
     profile = simulation.run(output, progress)
     click.echo("\n".join(explain.summary(explain.open(profile))), err=True)

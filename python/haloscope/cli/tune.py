@@ -116,7 +116,7 @@ def tune(
     """
     from haloscope import explain
     from haloscope.predict.bench import CollectiveMethod as Method
-    from haloscope.predict.tune import ComparisonPlan, Gains, RuleChoice, table
+    from haloscope.predict.tune import TUNE_TABLE, ComparisonPlan, Gains, RuleChoice, table
     from haloscope.predict.tune import tune as tuned
 
     method = Method(warmup=warmup, iterations=iterations, time_limit=time_limit())
@@ -131,7 +131,7 @@ def tune(
             mapping=mapping,
             progress=progress,
         )
-    explain.render(table(made), form, "tune", sys.stdout)
+    explain.render(table(made), form, TUNE_TABLE, sys.stdout)
     gains = made.output.with_name(f"{made.output.stem}.gains.json")
     Gains.of(made).save(gains)
     _say_result(made, no_run)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import printable
+from haloscope.base.palette import INK, SERIES
 from haloscope.base.units import bytes_text, time_text
 from haloscope.predict.machine import Link, Machine
 from haloscope.predict.machine_files import machine_text
@@ -18,7 +19,7 @@ __all__ = ["write_machine_page"]
 _SMT = "SMT"
 _LARGEST = 1 << 22  # bytes, where a model does not say what was measured
 # Okabe and Ito's colours, which colour-blind people can tell apart.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+_COLOURS = (*SERIES, INK)
 
 
 def write_machine_page(machine: Machine, output: str | Path) -> None:
@@ -70,7 +71,7 @@ def _levels(links: dict[str, Link]) -> dict[str, Any]:
         "error_y": {
             "type": "data",
             "symmetric": False,
-            "color": "#1c2733",
+            "color": INK,
             "array": [float(high) - time for time, (_, high) in zip(times, bounds, strict=True)],
             "arrayminus": [time - float(low) for time, (low, _) in zip(times, bounds, strict=True)],
         },

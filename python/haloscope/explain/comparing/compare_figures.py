@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from haloscope.markov.figures import METHOD_COLOURS, Figure, TimeUnit, Trace, axis, margin, plain, unit_of
+from haloscope.base.palette import GREY, METHODS
+from haloscope.markov.figures import Figure, TimeUnit, Trace, axis, margin, plain, unit_of
 from haloscope.profile.store import PROGRAM, region_text
 
 if TYPE_CHECKING:
@@ -17,15 +18,14 @@ __all__ = ["changes_drawn", "intervals_drawn"]
 
 _MOST_BARS = 30
 _PARTS = {
-    "compute": ("computing", METHOD_COLOURS[3]),
-    "waiting": ("waiting", METHOD_COLOURS[1]),
-    "transfer": ("in MPI without waiting", METHOD_COLOURS[2]),
-    "mpi": ("in MPI", METHOD_COLOURS[1]),
+    "compute": ("computing", METHODS[3]),
+    "waiting": ("waiting", METHODS[1]),
+    "transfer": ("in MPI without waiting", METHODS[2]),
+    "mpi": ("in MPI", METHODS[1]),
 }
-_GREY = "#8a95a0"
 # Seen on light and dark ground alike.
 _GRID = {"gridcolor": "rgba(128, 140, 150, .25)", "tickcolor": "rgba(0, 0, 0, 0)"}
-_ZERO = _GRID | {"zeroline": True, "zerolinecolor": _GREY}
+_ZERO = _GRID | {"zeroline": True, "zerolinecolor": GREY}
 
 
 def intervals_drawn(claims: Sequence[TimeClaim]) -> Figure | None:
@@ -63,9 +63,9 @@ def _longer(claim: TimeClaim) -> tuple[float, float, float]:
 def _point(claim: TimeClaim, label: str, place: tuple[float, float, float], most: float) -> Trace:
     """Return a point with its interval, no arm of which is longer than `most`: browsers draw no 1e30."""
     amount, low, high = place
-    colour = _GREY
+    colour = GREY
     if claim.sure:
-        colour = METHOD_COLOURS[1] if amount > 0 else METHOD_COLOURS[3]
+        colour = METHODS[1] if amount > 0 else METHODS[3]
     return {
         "type": "scatter",
         "mode": "markers",

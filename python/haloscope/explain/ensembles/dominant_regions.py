@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from haloscope.base.palette import PALE
 from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.growth import FACTORS, SURE, Growth, select_law_points
 from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS
@@ -123,7 +124,7 @@ def _drawn(frame: pl.DataFrame) -> Figure | None:
                 "name": f"{len(order) - len(chosen)} others",
                 "x": x,
                 "y": (100 * (1 - rows["share"].fill_null(0.0))).clip(0, 100).to_list(),
-                "marker": {"color": "#cbd3db"},
+                "marker": {"color": PALE},
                 "hovertemplate": "%{y:.1f} %<extra>%{fullData.name}</extra>",
             }
         )

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from haloscope.base.errors import UsageError
+from haloscope.base.palette import METHODS
 from haloscope.explain.ensembles.ensemble import Ensemble
-from haloscope.markov.figures import METHOD_COLOURS, Figure, Trace, axis, margin, plain
+from haloscope.markov.figures import Figure, Trace, axis, margin, plain
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as PlotlyFigure
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 # All but the first, which is no colour; then again, with another mark.
-COLOURS = METHOD_COLOURS[1:]
+COLOURS = METHODS[1:]
 _MARKS = ("circle", "square", "diamond", "triangle-up")
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _MOST_TICKS = 12

@@ -11,7 +11,8 @@ import polars as pl
 
 from haloscope.base.errors import printable, shorten_text
 from haloscope.profile import Profile
-from haloscope.profile.sites import SourceLocation, site_of, site_rows, site_text, without_arguments
+from haloscope.profile.shown import site_text, without_arguments
+from haloscope.profile.sites import SourceLocation, site_of, site_rows
 from haloscope.profile.store import Scope
 
 __all__ = ["flames", "site_data"]

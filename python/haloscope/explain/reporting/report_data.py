@@ -22,7 +22,7 @@ from haloscope.explain.reporting.report_timeline import timeline
 from haloscope.explain.reporting.report_waiting import waiting
 from haloscope.explain.reporting.text_summary import warnings
 from haloscope.profile import Profile
-from haloscope.profile.shown import views
+from haloscope.profile.shown import SHOWN
 from haloscope.profile.store import RegionTree, Scope, region_text
 from haloscope.profile.tables import call_rows, efficiency_rows, info, rank_rows, region_rows, run_information
 
@@ -66,7 +66,7 @@ def page_data(profile: Profile) -> dict[str, Any]:
 
 def _about(profile: Profile) -> list[tuple[str, str]]:
     frame = info(profile.data)
-    key, value = views("info", frame.columns)
+    key, value = SHOWN["info"].views(frame.columns)
     return [(key.of(row), value.of(row)) for row in frame.to_dicts()]
 
 

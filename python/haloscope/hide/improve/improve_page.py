@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from haloscope.base.errors import printable
+from haloscope.base.palette import METHODS
 from haloscope.base.units import time_text
 from haloscope.hide.improve.improvement import AS_IT_IS, Improvement
-from haloscope.markov.figures import METHOD_COLOURS, Cell, Figure, Section, Table, axis, margin, plain
+from haloscope.markov.figures import Cell, Figure, Section, Table, axis, margin, plain
 from haloscope.profile.page import page, write_page
 
 __all__ = ["write_improve_page"]
@@ -70,7 +71,7 @@ def _times_drawn(found: Improvement) -> Figure:
                 "y": [plain(" and ".join(way) or AS_IT_IS)] * len(done),
                 "text": [f"run {number}" for number, _ in done],
                 "hovertemplate": "%{text}: %{x:.4s}s<extra></extra>",
-                "marker": {"size": 10, "color": METHOD_COLOURS[1 if way else 3], "symbol": place},
+                "marker": {"size": 10, "color": METHODS[1 if way else 3], "symbol": place},
                 "showlegend": False,
             }
         )

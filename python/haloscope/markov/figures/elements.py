@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 
 from haloscope.base.arrays import Floats
 from haloscope.base.errors import printable
+from haloscope.base.palette import FAST_TO_SLOW, GRID
 
 __all__ = [
-    "METHOD_COLOURS",
     "Cell",
     "Figure",
     "Panel",
@@ -36,9 +36,6 @@ __all__ = [
 Trace = dict[str, Any]
 Cell = tuple[float | str | None, str]  # what a table sorts by, and its text
 
-# Okabe and Ito's colours, which nearly everyone can tell apart; the first one is the baseline's.
-METHOD_COLOURS = ("#1c2733", "#d55e00", "#009e73", "#0072b2", "#cc79a7", "#8a6d00", "#7a6a9e")
-_FAST_TO_SLOW = ("#31408f", "#2e78b7", "#2fa4b5", "#7fb069", "#e69f00", "#c23b22", "#7a1f5c")
 _CHOSEN = {1: "0", 2: "05", 3: "024", 4: "0245", 5: "02456", 6: "012456"}
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
@@ -179,7 +176,7 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
     return {
         "title": {"text": title, "standoff": 8},  # else it lies on long numbers
         "exponentformat": "SI",  # else 10^9 is B, as bytes are
-        "gridcolor": "#e8ecf0",
+        "gridcolor": GRID,
         "zeroline": False,
         "automargin": True,
         "ticks": "outside",
@@ -223,9 +220,9 @@ def regime_name(state: int, regimes: int) -> str:
 def regime_colours(regimes: int) -> list[str]:
     """Return a colour for each regime, fastest first; two are as in the paper's Figure 12."""
     if regimes in _CHOSEN:
-        return [_FAST_TO_SLOW[int(number)] for number in _CHOSEN[regimes]]
+        return [FAST_TO_SLOW[int(number)] for number in _CHOSEN[regimes]]
     # More than we chose: in even steps through them, so that none comes twice.
-    steps = np.linspace(0, len(_FAST_TO_SLOW) - 1, regimes)
-    chosen = [[int(colour[at : at + 2], 16) for colour in _FAST_TO_SLOW] for at in (1, 3, 5)]
-    parts = [np.interp(steps, range(len(_FAST_TO_SLOW)), part).round().astype(int) for part in chosen]
+    steps = np.linspace(0, len(FAST_TO_SLOW) - 1, regimes)
+    chosen = [[int(colour[at : at + 2], 16) for colour in FAST_TO_SLOW] for at in (1, 3, 5)]
+    parts = [np.interp(steps, range(len(FAST_TO_SLOW)), part).round().astype(int) for part in chosen]
     return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in zip(*parts, strict=True)]

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import printable
+from haloscope.base.palette import FAST_TO_SLOW, GREY, METHODS
 from haloscope.markov.analysis import Fit, RegimeAnalysis
 from haloscope.markov.figures.elements import (
-    METHOD_COLOURS,
     Figure,
     Section,
     TimeUnit,
@@ -50,7 +50,7 @@ def _curves(found: Fit, curves: pl.DataFrame, criterion: str, title: str) -> Fig
                 "name": name.upper(),
                 "x": curves["regimes"].to_list(),
                 "y": (curves[name] - curves[name].min()).to_list(),
-                "line": {"color": METHOD_COLOURS[number + 1], "width": 2.4 if name == criterion else 1},
+                "line": {"color": METHODS[number + 1], "width": 2.4 if name == criterion else 1},
             }
         )
     layout = {
@@ -89,7 +89,7 @@ def _diagonal(low: float, high: float) -> Trace:
         "y": [low, high],
         "hoverinfo": "skip",
         "showlegend": False,
-        "line": {"color": "#9aa5b1", "width": 1},
+        "line": {"color": GREY, "width": 1},
     }
 
 
@@ -135,7 +135,7 @@ def _residuals(table: pl.DataFrame, name: str) -> Figure:
             "mode": "markers",
             "x": points["normal"].to_list(),
             "y": points["residual"].to_list(),
-            "marker": {"color": "#31408f", "size": 4},
+            "marker": {"color": FAST_TO_SLOW[0], "size": 4},
             "showlegend": False,
         },
     ]
@@ -159,7 +159,7 @@ def _correlation(table: pl.DataFrame, name: str) -> Figure:
         "mode": "lines",
         "hoverinfo": "skip",
         "showlegend": False,
-        "line": {"color": "#9aa5b1", "width": 1, "dash": "dash"},
+        "line": {"color": GREY, "width": 1, "dash": "dash"},
         "x": lags,
     }
     limit = table["band"].to_numpy()
@@ -169,7 +169,7 @@ def _correlation(table: pl.DataFrame, name: str) -> Figure:
             "x": lags,
             "y": table["correlation"].to_list(),
             "showlegend": False,
-            "marker": {"color": "#31408f"},
+            "marker": {"color": FAST_TO_SLOW[0]},
         },
         band | {"y": limit.tolist()},
         band | {"y": np.negative(limit).tolist()},

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from haloscope.base.arrays import Bytes, Flags, Floats, Integers
+from haloscope.base.palette import TIMES
 from haloscope.base.units import time_text
 from haloscope.markov.analysis import Decoded, RunTimings
 from haloscope.markov.figures.elements import (
@@ -29,7 +30,6 @@ __all__ = ["Cells", "cells", "heat_maps", "median_ranks", "rank_axes", "regime_m
 
 _MOST_POINTS = 4096
 # Faint colours for usual times, warm ones for slow times, as in Figure 1 of Heldman et al.
-_TIMES = [[0, "#f3f6f9"], [0.3, "#f2d9a0"], [0.6, "#e08a3c"], [0.85, "#b3301f"], [1, "#5a0f1c"]]
 # Three times as many cells as a screen shows; about two megabytes of page.
 MOST_ROWS, MOST_COLUMNS = 256, 1024
 
@@ -110,7 +110,7 @@ def _times(small: Cells) -> Trace:
         "z": array(np.maximum(colour, low)),
         "zmin": low,
         "zmax": high,
-        "colorscale": _TIMES,
+        "colorscale": TIMES,
         "customdata": array(small.mean),
         "hovertemplate": "instance %{x}, row %{y}<br>%{customdata:.4s}s<extra></extra>",
         "colorbar": {

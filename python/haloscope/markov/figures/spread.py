@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.base.errors import UsageError, printable
+from haloscope.base.palette import FAST_TO_SLOW, METHODS, PURPLE
 from haloscope.base.units import ranks_text
 from haloscope.markov.analysis import RunTimings
 from haloscope.markov.figures.elements import (
-    METHOD_COLOURS,
     Figure,
     Panel,
     Section,
@@ -113,7 +113,7 @@ def _boxplots(
 def _functional(found: FunctionalBoxplot, cdfs: Cdfs, unit: TimeUnit) -> list[Trace]:
     times = unit.of(cdfs.times)
     plain_line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "x": array(times)}
-    thin = {"color": "#7b6fa8", "width": 1}
+    thin = {"color": PURPLE, "width": 1}
     traces: list[Trace] = [
         plain_line | {"y": array(found.low), "line": thin},
         plain_line | {"y": array(found.high), "line": thin},
@@ -123,12 +123,13 @@ def _functional(found: FunctionalBoxplot, cdfs: Cdfs, unit: TimeUnit) -> list[Tr
             "y": array(found.central_high),
             "line": {"width": 0},
             "fill": "tonexty",
-            "fillcolor": "rgba(123, 111, 168, 0.45)",
+            "fillcolor": PURPLE + "73",
         },
     ]
     worst = found.outliers[np.argsort(found.depth[found.outliers])][:_MOST_OUTLIERS]
     traces += [
-        plain_line | {"y": array(cdfs.curves[row]), "line": {"color": "#c23b22", "width": 1, "dash": "dash"}}
+        plain_line
+        | {"y": array(cdfs.curves[row]), "line": {"color": FAST_TO_SLOW[5], "width": 1, "dash": "dash"}}
         for row in worst.tolist()
     ]
     median = {
@@ -151,7 +152,7 @@ def _line(name: str, x: ArrayLike, y: ArrayLike, colour: str) -> Trace:
 
 
 def _colour(number: int) -> str:
-    return METHOD_COLOURS[number % len(METHOD_COLOURS)]
+    return METHODS[number % len(METHODS)]
 
 
 def median_densities(views: Sequence[RunTimings], unit: TimeUnit) -> Section | None:
@@ -228,7 +229,7 @@ def boxes(views: Sequence[RunTimings], unit: TimeUnit) -> Section:
     traces = []
     for number, view in enumerate(views):
         table = box_table([view.slowest.sample], view.slowest.regimes).drop_nulls("median")
-        colour = _colour(number) if len(views) > 1 else "#31408f"
+        colour = _colour(number) if len(views) > 1 else FAST_TO_SLOW[0]
         traces.append(
             {
                 "type": "box",
@@ -298,7 +299,7 @@ def values(views: Sequence[RunTimings], names: Sequence[str], unit: TimeUnit) ->
     Raises `UsageError` if a run has not recorded them in any instance.
     """
     most = _MOST_DOTS // len(views)
-    points = [_sample(view, names, METHOD_COLOURS[i % 7], most) for i, view in enumerate(views)]
+    points = [_sample(view, names, METHODS[i % 7], most) for i, view in enumerate(views)]
     regimes = max(view.regimes for view in views)
     figures = [_scattered_values(points, names, None, unit, "Paper: Figure 7.")]
     for regime in range(regimes if regimes > 1 else 0):

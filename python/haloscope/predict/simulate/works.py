@@ -22,8 +22,18 @@ from haloscope.predict.simulate.profile_patterns import pattern_of
 from haloscope.predict.simulate.recorded import Recorded
 from haloscope.predict.simulate.running import SimulationOptions, run_simulation, scratch
 from haloscope.predict.simulate.traces import trace_list, write_traces
+from haloscope.profile.shown import ShownTable, columns, part, text, time
 
-__all__ = ["ProfileWork", "ProgramWork", "SimulationWork", "TraceWork", "replay", "sensitivity", "what_if"]
+__all__ = [
+    "SENSITIVITY_TABLE",
+    "ProfileWork",
+    "ProgramWork",
+    "SimulationWork",
+    "TraceWork",
+    "replay",
+    "sensitivity",
+    "what_if",
+]
 
 
 class SimulationWork(Protocol):
@@ -127,6 +137,23 @@ def what_if(work: SimulationWork, options: SimulationOptions, output: Path) -> N
     work.simulate(options, output, about)
 
 
+SENSITIVITY_TABLE = ShownTable(
+    "sensitivity",
+    (
+        columns("region path", "as in `show`", path=text("region")),
+        columns("time_xF", "mean time of the ranks with latencies × F"),
+        columns(
+            "slope",
+            "of the least-squares line: additional seconds per additional latency of the platform",
+            slope=time(),
+        ),
+        columns("share", "slope ÷ time at the smallest F ≥ 1", share=part()),
+    ),
+    others=lambda name: time(f"latency × {name[6:]}") if name.startswith("time_x") else None,
+    others_at=1,
+)
+
+
 def sensitivity(
     work: SimulationWork,
     options: SimulationOptions,
@@ -149,8 +176,8 @@ def sensitivity(
                 rows = profile.table("regions").select("region", "path", "time_mean")
             parts.append(rows.rename({"time_mean": f"time_x{factor:g}"}))
     table = parts[0]
-    for part in parts[1:]:
-        table = table.join(part.drop("region"), on="path", how="left", maintain_order="left")
+    for rows in parts[1:]:
+        table = table.join(rows.drop("region"), on="path", how="left", maintain_order="left")
     times = table.select(f"time_x{factor:g}" for factor in factors).to_numpy()
     slopes = np.polyfit(np.asarray(factors), times.T, 1)[0]
     base = next((i for i, factor in enumerate(factors) if factor >= 1), len(factors) - 1)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from haloscope.predict.tune.gains import program_gain as program_gain
     from haloscope.predict.tune.gains import program_text as program_text
     from haloscope.predict.tune.gains import summary as summary
-    from haloscope.predict.tune.gains import table as table
     from haloscope.predict.tune.gains import write_page as write_page
     from haloscope.predict.tune.sources import RuleChoice as RuleChoice
     from haloscope.predict.tune.trial import Trial as Trial
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from haloscope.predict.tune.tuner import Tuning as Tuning
     from haloscope.predict.tune.tuner import tune as tune
     from haloscope.predict.tune.tuner import write_rules as write_rules
+    from haloscope.predict.tune.tuning_table import TUNE_TABLE as TUNE_TABLE
+    from haloscope.predict.tune.tuning_table import table as table
     from haloscope.predict.tune.verification import Bench as Bench
     from haloscope.predict.tune.verification import TuneVerdict as TuneVerdict
     from haloscope.predict.tune.verification import verify as verify

@@ -14,81 +14,18 @@ import polars as pl
 
 from haloscope.base.errors import MachineError, printable
 from haloscope.base.files import write_whole
+from haloscope.base.palette import GRID, INK, ORANGE, PALE, SHARES
 from haloscope.base.units import time_text
 from haloscope.predict.bench.workload import Workload
 from haloscope.predict.model_page import escape_markup
-from haloscope.predict.tune.choice import Candidate
 from haloscope.predict.tune.formats import usage
 from haloscope.predict.tune.trial import gain_interval, mean_gain
 from haloscope.predict.tune.tuner import Tuning
+from haloscope.predict.tune.tuning_table import row_types, table
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
 
-__all__ = [
-    "Gains",
-    "name_algorithm",
-    "percent",
-    "program_gain",
-    "program_text",
-    "summary",
-    "table",
-    "write_page",
-]
-
-_SCHEMA = (
-    "collective",
-    "ranks",
-    "bytes",
-    "default_algorithm",
-    "default_time",
-    "algorithm",
-    "tuned_time",
-    "gain",
-    "gain_low",
-    "gain_high",
-    "verified",
-)
-
-
-def table(made: Tuning) -> pl.DataFrame:
-    """Return a row for each point. Times are medians over the rounds, gains default / tuned."""
-    import polars as pl
-
-    return pl.DataFrame([_row(made, point) for point in sorted(made.chosen)], schema=_kinds())
-
-
-def _kinds() -> dict[str, Any]:
-    import polars as pl
-
-    kinds: dict[str, Any] = dict.fromkeys(_SCHEMA, pl.Float64)
-    kinds |= {"collective": pl.String, "ranks": pl.Int64, "bytes": pl.Int64}
-    return kinds | {"default_algorithm": pl.String, "algorithm": pl.String, "verified": pl.Boolean}
-
-
-def _row(made: Tuning, point: Any) -> dict[str, Any]:
-    one, trial, verdict = made.chosen[point], made.trials.get(point), made.verdicts.get(point)
-    row: dict[str, Any] = dict.fromkeys(_SCHEMA)
-    row.update(collective=point.collective, ranks=point.ranks, bytes=point.bytes)
-    row["default_algorithm"] = made.defaults.get(point, "default")
-    row["algorithm"] = name_algorithm(one)
-    if one != Candidate():
-        row["verified"] = bool(verdict and verdict.verified)
-    if trial is not None:
-        gain, low, high = gain_interval(trial.gains, made.level)
-        row.update(
-            default_time=float(np.median(trial.default)),
-            tuned_time=float(np.median(trial.tuned)),
-            gain=gain,
-            gain_low=low,
-            gain_high=high,
-        )
-    return row
-
-
-def name_algorithm(one: Candidate) -> str:
-    """Return an algorithm's name with its segment size and fan-out."""
-    segment = f" {one.segment} B" if one.segment else ""
-    return f"{one.name}{segment}{f' ×{one.fanout}' if one.fanout else ''}"
+__all__ = ["Gains", "percent", "program_gain", "program_text", "summary", "write_page"]
 
 
 def summary(made: Tuning) -> str:
@@ -137,9 +74,7 @@ def program_text(gain: tuple[float, float, float, float] | None, work: Workload)
     )
 
 
-_INK, _TUNED, _GREY = "#1c2733", "#d55e00", "#c9d1d9"
 # Okabe and Ito's vermilion (slower) and blue (faster), which colour-blind people can tell apart.
-_SCALE = [[0, "#d55e00"], [0.5, "#ffffff"], [1, "#0072b2"]]
 _MAP_NOTE = (
     "Time by default over time with the rules: blue is faster. Where nothing is written there is "
     "no rule; grey was not measured again. In brackets what is not certain."
@@ -188,9 +123,7 @@ class Gains:
 
     def frame(self) -> pl.DataFrame:
         """Return the rows as a table."""
-        import polars as pl
-
-        return pl.DataFrame(self.rows, schema=_kinds())
+        return pl.DataFrame(self.rows, schema=row_types())
 
 
 def write_page(gains: Gains, output: str | Path) -> None:
@@ -240,12 +173,12 @@ def _map(collective: str, part: pl.DataFrame) -> dict[str, Any]:
                 "zmax": widest,
                 "xgap": 1,
                 "ygap": 1,
-                "colorscale": _SCALE,
+                "colorscale": SHARES,
                 "showscale": False,
             }
         ],
         "layout": {
-            "plot_bgcolor": _GREY,
+            "plot_bgcolor": PALE,
             "margin": {"l": 64, "r": 16, "t": 16, "b": 72},
             "xaxis": {"title": {"text": "bytes"}, "type": "category", "showgrid": False},
             "yaxis": {"title": {"text": "processes"}, "type": "category", "showgrid": False},
@@ -297,11 +230,11 @@ def _curves(title: str, line: pl.DataFrame) -> dict[str, Any]:
             "hovertemplate": "%{x} B: %{y:.4s}s, %{text}<extra></extra>",
         }
         for name, column, said, colour in (
-            ("default", "default_time", "default_algorithm", _INK),
-            ("with the rules", "tuned_time", "algorithm", _TUNED),
+            ("default", "default_time", "default_algorithm", INK),
+            ("with the rules", "tuned_time", "algorithm", ORANGE),
         )
     ]
-    axis = {"type": "log", "gridcolor": "#e8ecf0", "zeroline": False, "automargin": True}
+    axis = {"type": "log", "gridcolor": GRID, "zeroline": False, "automargin": True}
     ticks = {"tickvals": steps, "ticktext": [_bytes(size) for size in steps]}
     return {
         "title": title,

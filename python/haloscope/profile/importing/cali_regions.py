@@ -10,7 +10,7 @@ from functools import cached_property
 from haloscope.profile.importing.cali_file import CaliRecord
 from haloscope.profile.importing.cali_metrics import meaning_of
 from haloscope.profile.importing.mpi_functions import FAMILIES, call_name, family_of, is_waiting
-from haloscope.profile.store.tree import PROGRAM
+from haloscope.profile.shown.cells import PROGRAM
 
 __all__ = ["ALL", "CaliRegions", "Values", "number_in"]
 

@@ -12,8 +12,8 @@ import polars as pl
 from haloscope.profile.importing.foreign_tables import Foreign, path_rows, unreadable
 from haloscope.profile.importing.mpi_functions import FAMILIES, kinds_of
 from haloscope.profile.importing.mpip_report import MpipFrame, MpipReport, parse_report
+from haloscope.profile.shown.cells import PROGRAM
 from haloscope.profile.store.framing import DamageError
-from haloscope.profile.store.tree import PROGRAM
 
 __all__ = ["read_mpip"]
 

@@ -11,7 +11,7 @@ from haloscope.base.arrays import AnyArray, Integers
 from haloscope.profile.importing.mpi_functions import call_name
 from haloscope.profile.importing.otf2_archive import KINDS, Archive
 from haloscope.profile.importing.otf2_world import ArchiveWorld
-from haloscope.profile.store.tree import PROGRAM
+from haloscope.profile.shown.cells import PROGRAM
 
 __all__ = ["ArchiveEvents", "read_events"]
 

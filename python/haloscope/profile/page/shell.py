@@ -17,6 +17,7 @@ import numpy as np
 
 from haloscope.base.errors import printable
 from haloscope.base.files import write_whole
+from haloscope.base.palette import for_scripts
 from haloscope.base.paths import prebuilt
 
 __all__ = ["page", "write_page"]
@@ -49,7 +50,11 @@ def page(
         "plotly": _plotly(),
         "frame": _part("profile", "frame.js"),
         "script": "\n".join(
-            [*(_part("profile", name) for name in _SHARED), *(_part(package, name) for name in scripts)]
+            [
+                f"const PALETTE = {json.dumps(for_scripts())};",
+                *(_part("profile", name) for name in _SHARED),
+                *(_part(package, name) for name in scripts),
+            ]
         ),
     }
     whole = _part("profile", "frame.html").replace("{{body}}", _part(package, template).rstrip())

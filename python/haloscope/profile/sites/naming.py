@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from haloscope.profile.sites.readable import without_arguments
+from haloscope.profile.shown.readable import without_arguments
 from haloscope.profile.sites.symboliser import Request, ask
 
 __all__ = ["name_places"]

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from haloscope.base.shown import shown_columns
+from haloscope.profile.shown.profile_tables import SHOWN
 from haloscope.profile.sites.book import SiteBook
 from haloscope.profile.sites.call_stacks import SourceLocation, site_of
-from haloscope.profile.sites.readable import without_arguments
 from haloscope.profile.store.profile_data import ProfileData
-from haloscope.profile.store.tree import Reduction, Scope, region_text
+from haloscope.profile.store.tree import Reduction, Scope
 
-__all__ = ["fold_stack", "site_rows", "site_text", "sites"]
+__all__ = ["fold_stack", "site_rows", "sites"]
 
 _SUMS: dict[str, Reduction] = dict.fromkeys(
     ("calls", "bytes", "time_total", "ranks", "time_squares", "parts"), "sum"
@@ -31,7 +30,7 @@ def sites(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     whole = pl.lit(profile.once(SiteBook).rows["time_total"].sum(), pl.Float64)
     told = rows.with_columns(share=pl.when(whole > 0).then(pl.col("time_total") / whole))
     named = scope.named(told, ["time_total", "site", "stack", "call"], [True, False, False, False])
-    return named.select(shown_columns("sites"))
+    return named.select(SHOWN["sites"].columns)
 
 
 def site_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
@@ -47,12 +46,6 @@ def site_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 def fold_stack(stack: Sequence[SourceLocation]) -> str:
     """Return a stack as one line, the outermost place first, as tools that draw flame graphs read it."""
     return ";".join(place.text.replace(";", ",") for place in reversed(stack))
-
-
-def site_text(site: str, function: str | None) -> str:
-    """Return a place of the source as people see it: the file, the line and the function's name."""
-    is_said = function is None or site.startswith(f"{function} (")
-    return region_text(site if is_said else f"{site} {without_arguments(function or '')}")
 
 
 def _places(known: dict[str, list[SourceLocation]]) -> pl.DataFrame:

@@ -127,7 +127,7 @@ def _symbols(path: str) -> Any:
 
 
 def _functions(cache: Any, address: int) -> list[Function]:
-    from haloscope.profile.sites.readable import readable
+    from haloscope.profile.shown.readable import readable
 
     if not 0 <= address < 1 << 64:
         return []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from haloscope.base.schema import INSTANCE_QUANTITIES, STORED
-from haloscope.base.shown import shown_columns
+from haloscope.profile.shown.profile_tables import SHOWN
 
 if TYPE_CHECKING:
     from haloscope.profile.store.tree import Reduction
@@ -37,7 +37,7 @@ NEEDED = {
 # What files of an older minor version lack, is unknown there.
 NEWER = {column.name for columns in STORED.values() for column in columns if column.since}
 
-RANK_COLUMNS, REGION_COLUMNS = shown_columns("ranks"), shown_columns("regions")
+RANK_COLUMNS, REGION_COLUMNS = SHOWN["ranks"].columns, SHOWN["regions"].columns
 
 
 _TYPES = {"integer": pl.Int64, "real": pl.Float64, "string": pl.String}

@@ -7,27 +7,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from haloscope.profile.shown.cells import TEXT_KEYS
 from haloscope.profile.store.framing import DamageError
 
-__all__ = ["ROLL_UP", "SAID", "SURROUNDINGS", "TEXT_KEYS", "TRACE_TABLES", "checked_info"]
+__all__ = ["ROLL_UP", "SAID", "SURROUNDINGS", "TRACE_TABLES", "checked_info"]
 
 # Of the calls of a trace.
 TRACE_TABLES = ("waits", "wait_pairs", "delays", "critical_path", "tolerance")
-# Their values are text, also where they look like a number.
-TEXT_KEYS = frozenset(
-    {
-        "program",
-        "command",
-        "mpi_library",
-        "mpi_standard",
-        "mpi_abi",
-        "binding",
-        "only",
-        "ended_in",
-        "source",
-        "version",
-    }
-)
 # Texts by key: what the program says of its run, and what its surroundings do.
 SAID, SURROUNDINGS = "metadata", ("job", "environment")
 # Sums of the tables, for who reads many profiles.

@@ -14,24 +14,12 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.arrays import Flags, Integers
-from haloscope.base.errors import UsageError, printable, shorten_text
+from haloscope.base.errors import UsageError
+from haloscope.profile.shown.cells import PROGRAM
 from haloscope.profile.store.framing import DamageError
 
-__all__ = [
-    "PROGRAM",
-    "Reduction",
-    "RegionTree",
-    "Scope",
-    "join_path",
-    "no_region",
-    "parts",
-    "region_text",
-    "region_tree",
-]
+__all__ = ["Reduction", "RegionTree", "Scope", "join_path", "no_region", "parts", "region_tree"]
 
-PROGRAM = "<program>"
-# Of a region's name or path, in tables and sentences.
-_MOST_SHOWN = 160
 # A chain of n regions has full names of n² characters: a small file can ask for more than memory
 # holds. Then long ones lose their middle, and have the number of the path instead.
 _LONGEST_NAME = 1000
@@ -55,11 +43,6 @@ def parts(path: str) -> list[str]:
         return []
     found = re.findall(r"(?:^|/)((?:[^/\\]|\\.)*)", path, re.DOTALL)
     return [re.sub(r"\\(.)", r"\1", name, flags=re.DOTALL) for name in found]
-
-
-def region_text(name: str) -> str:
-    """Return a name or path as people see it: on one line, the middle of a long one left out."""
-    return printable(shorten_text(name, _MOST_SHOWN))
 
 
 class RegionTree:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import polars as pl
 
-from haloscope.base.shown import shown_columns
+from haloscope.profile.shown.profile_tables import SHOWN
 from haloscope.profile.store.profile_data import ProfileData
 
 __all__ = ["binding", "binding_text", "numbers_of"]
@@ -37,7 +37,7 @@ def binding(profile: ProfileData) -> pl.DataFrame:
     """Return a row a rank; what is not known is null."""
     frame = profile.frame("processes", ["rank", "host", "pid", "cpus", "numa_nodes", "sockets"])
     lists = [pl.when(pl.col(name) != "").then(name) for name in ("cpus", "numa_nodes", "sockets")]
-    return frame.with_columns(lists).select(shown_columns("binding")).sort("rank")
+    return frame.with_columns(lists).select(SHOWN["binding"].columns).sort("rank")
 
 
 def binding_text(profile: ProfileData) -> str | None:

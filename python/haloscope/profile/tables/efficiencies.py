@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import polars as pl
 
-from haloscope.base.shown import shown_columns
 from haloscope.profile import waiting
+from haloscope.profile.shown.profile_tables import SHOWN
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.tree import Scope
 from haloscope.profile.tables.ranks import rank_rows
@@ -21,7 +21,7 @@ _REPLAYED = ("serialisation", "transfer", "ideal_time")
 def pop(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return a row a region; that of `<program>` is of the trace, if there is one."""
     rows = efficiency_rows(profile, scope, rank_rows(profile, scope))
-    return scope.named(rows, []).select(shown_columns("pop"))
+    return scope.named(rows, []).select(SHOWN["pop"].columns)
 
 
 def efficiency_rows(profile: ProfileData, scope: Scope, of_ranks: pl.DataFrame) -> pl.DataFrame:

@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from haloscope.profile.store.info_keys import ROLL_UP, SAID, SURROUNDINGS, TEXT_KEYS, checked_info
+from haloscope.profile.shown.cells import TEXT_KEYS
+from haloscope.profile.store.info_keys import ROLL_UP, SAID, SURROUNDINGS, checked_info
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.tables.binding import binding_text
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import polars as pl
 
 from haloscope.base.errors import UsageError
-from haloscope.base.shown import shown_columns
 from haloscope.profile import sites, trace, waiting
+from haloscope.profile.shown.profile_tables import SHOWN
 from haloscope.profile.store.columns import LAYOUT, keys, reductions, replace_empty_text
 from haloscope.profile.store.info_keys import TRACE_TABLES
 from haloscope.profile.store.profile_data import ProfileData
@@ -67,7 +67,7 @@ def slices(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
 
     `start` is seconds after MPI_Init; a slice in which a call went on lasts longer.
     """
-    return profile.frame("slices", shown_columns("slices")).sort("rank", "slice")
+    return profile.frame("slices", SHOWN["slices"].columns).sort("rank", "slice")
 
 
 def phases(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
@@ -76,7 +76,7 @@ def phases(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
     `share` is of the calls that were looked at; `start` and `end` are seconds after MPI_Init.
     """
     rows = profile.frame("phases").with_columns(share=pl.col("calls") / pl.col("all_calls"))
-    return rows.select(shown_columns("phases")).sort("rank", "phase")
+    return rows.select(SHOWN["phases"].columns).sort("rank", "phase")
 
 
 def calls(profile: ProfileData, scope: Scope) -> pl.DataFrame:
@@ -117,7 +117,7 @@ def _clocks(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
     rows = trace.read_trace(profile).clocks if profile.has_trace else pl.DataFrame(schema=CLOCKS)
     hosts = profile.frame("processes", ["rank", "host"]).unique("rank", keep="first", maintain_order=True)
     joined = rows.cast({"rank": pl.Int64}).join(hosts, on="rank", how="left", maintain_order="left")
-    return joined.select(shown_columns("clocks"))
+    return joined.select(SHOWN["clocks"].columns)
 
 
 def sizes(profile: ProfileData, scope: Scope) -> pl.DataFrame:
@@ -138,7 +138,7 @@ def partners(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     same = profile.hosts.same(rows["rank"], rows["partner"])
     inside = pl.when(pl.col("partner") >= 0).then(pl.col("partner")).alias("partner")
     named = scope.named(rows.with_columns(same, inside), keys("partners"))
-    return named.select(shown_columns("partners"))
+    return named.select(SHOWN["partners"].columns)
 
 
 def collectives(profile: ProfileData, scope: Scope) -> pl.DataFrame:
@@ -159,7 +159,7 @@ def collectives(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
 def communicators(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
     """Return one row a communicator, the largest first, whatever the scope."""
-    frame = profile.frame("communicators", shown_columns("communicators"))
+    frame = profile.frame("communicators", SHOWN["communicators"].columns)
     return frame.sort(["size", "calls"], descending=True, maintain_order=True)
 
 
