@@ -197,7 +197,7 @@ def test_an_installed_wheel_needs_no_checkout(
 _TOOLS = re.compile(
     r"(.*-)?(c\+\+|g\+\+|cc|gcc|cpp|clang|cmake|ninja|git|make|ld|as|gfortran|mpi(cc|c\+\+|cxx|f))[-.\d\w]*"
 )
-_EXTRAS = ("plotly", "scipy", "symbolic", "pympistandard")
+_EXTRAS = ("plotly", "psij", "scipy", "symbolic", "pympistandard")
 
 
 @pytest.fixture

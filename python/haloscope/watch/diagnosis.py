@@ -38,6 +38,7 @@ _NEED_MPI = (*_PRELOADING, "bench", "improve", "demo", "study")
 _EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "build": ("builds for an MPI that nothing is ready-made for", ()),
     "callsites": ("the lines of source of call sites", ()),
+    "campaign": ("runs of campaigns", ("campaign",)),
     "pages": ("pages, if the wheel has no script for them", ()),
     "statistics": ("statistics", ("regimes", "compare", "check", "bench", "tune", "improve", "history")),
 }
