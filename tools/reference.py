@@ -216,9 +216,9 @@ def _prose(text: str) -> str:
 
 
 def packages(which: str) -> str:
-    """Return a picture of the arrows between packages, without those to `base`, which all use."""
-    arrows = structure.python_arrows() if which == "python" else structure.include_arrows()
-    pairs = sorted((a or "front", b or "front") for a, b in arrows if b != "base")
+    """Return a picture of the edges between packages, without those to `base`, which all use."""
+    edges = structure.package_imports() if which == "python" else structure.package_includes()
+    pairs = sorted((a or "front", b or "front") for a, b in edges if b != "base")
     lines = "".join(f"  {a} --> {b}\n" for a, b in pairs)
     return f"```mermaid\nflowchart TB\n{lines}```\n"
 
