@@ -9,7 +9,6 @@ What is generated stands between two lines of a page, `<!-- KIND: ARGUMENT -->` 
     <!-- options: bench p2p -->   the options of a command, from its declaration in haloscope.cli
     <!-- stored: ranks -->        the columns of a table of the profile file, from haloscope.base.schema
     <!-- shown: ranks -->         the columns of a table for people, from its `ShownTable`
-    <!-- python: haloscope -->   the public names of a module, from signatures and docstrings
     <!-- packages: python -->    which packages use which others, from imports; `src`: from includes
     <!-- settings: watch -->      the environment variables of a package, from its settings
     <!-- variables: watch -->     those among them that are no options
@@ -19,13 +18,10 @@ What is generated stands between two lines of a page, `<!-- KIND: ARGUMENT -->` 
 
 from __future__ import annotations
 
-import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import get_origin
 
 import click
 
@@ -168,53 +164,6 @@ def rules(_: str) -> str:
     return table(["rule", "finds", "when", "tables"], rows)
 
 
-def python(words: str) -> str:
-    """Return signatures and docstrings of a module's public names, of all or of those behind its name."""
-    module, *names = words.split()
-    found = import_module(module)
-    things = [(name, getattr(found, name)) for name in names or sorted(found.__all__, key=str.lower)]
-    return "".join(
-        _documented(name, thing) for name, thing in things if callable(thing) and get_origin(thing) is None
-    )
-
-
-def _documented(name: str, thing: Callable[..., object]) -> str:
-    prose = _prose(inspect.getdoc(thing) or "")
-    text = f"\n## `{name}`\n\n```text\n{_signature(name, thing)}\n```\n\n{prose}\n"
-    if not inspect.isclass(thing):
-        return text
-    told = {member: _first(value) for member, value in vars(thing).items() if not member.startswith("_")}
-    members = "".join(f"* `{member}`: {line}\n" for member, line in told.items() if line)
-    return text + (f"\n{members}" if members else "")
-
-
-def _signature(name: str, thing: Callable[..., object]) -> str:
-    if not inspect.isclass(thing):
-        # The address of a default would be another one each time.
-        return re.sub(
-            r"<function \S+ at 0x[0-9a-f]+>", "…", f"{name}{inspect.signature(thing)}".replace("'", "")
-        )
-    fields = "".join(
-        f"\n    {field}: {kind}" for field, kind in vars(thing).get("__annotations__", {}).items()
-    )
-    return f"class {name}:{fields or ' ...'}"
-
-
-def _first(value: object) -> str:
-    """Return the first line of the docstring of a method or property."""
-    return (
-        (inspect.getdoc(value) or "").partition("\n")[0]
-        if callable(value) or isinstance(value, property)
-        else ""
-    )
-
-
-def _prose(text: str) -> str:
-    """Return a docstring in Markdown: examples and trees become blocks of code."""
-    parts = text.split("\n\n")
-    return "\n\n".join(f"```text\n{p}\n```" if p.startswith((">>>", "    ")) else p for p in parts)
-
-
 def packages(which: str) -> str:
     """Return a picture of the edges between packages, without those to `base`, which all use."""
     edges = structure.package_imports() if which == "python" else structure.package_includes()
@@ -227,7 +176,6 @@ KINDS: Mapping[str, Callable[[str], str]] = {
     "keys": keys,
     "options": options,
     "packages": packages,
-    "python": python,
     "rules": rules,
     "settings": settings,
     "shown": shown,

@@ -22,7 +22,7 @@ from haloscope.predict.progress import Progress, Remark, silent, unheard
 __all__ = ["bench_collective", "collective"]
 
 
-def collective(
+def bench_collective(
     grid: BenchGrid,
     method: CollectiveMethod | None = None,
     *,
@@ -95,4 +95,4 @@ def _remark_on(grid: BenchGrid, offered: Library, cores: int, remark: Remark) ->
 
 
 # Its name in `import haloscope`.
-bench_collective = collective
+collective = bench_collective

@@ -162,7 +162,7 @@ class HaloResult:
         return found
 
 
-def halo(
+def bench_halo(
     method: HaloMethod | None = None,
     *,
     launcher: Sequence[str] = (),
@@ -359,4 +359,4 @@ def _plain(value: float) -> float:
 
 
 # Its name in `import haloscope`.
-bench_halo = halo
+halo = bench_halo

@@ -121,7 +121,7 @@ class P2pMeasured:
         return machine(name, self.system, self.points, place, made)
 
 
-def p2p(
+def bench_p2p(
     tests: Sequence[str] = (),
     method: P2pMethod | None = None,
     *,
@@ -315,4 +315,4 @@ def _point(record: Mapping[str, Any], pair: Pair) -> P2pPoint:
 
 
 # Its name in `import haloscope`.
-bench_p2p = p2p
+p2p = bench_p2p

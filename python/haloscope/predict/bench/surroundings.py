@@ -77,7 +77,9 @@ class Noise:
         }
 
 
-def noise(duration: float = 0.5, quantum: float = 1e-5, processors: Sequence[int] | None = None) -> Noise:
+def bench_noise(
+    duration: float = 0.5, quantum: float = 1e-5, processors: Sequence[int] | None = None
+) -> Noise:
     """Measure this node for so many seconds, on all processors at once if none are named.
 
     Raises `UsageError` for processors or times that cannot be.
@@ -169,4 +171,4 @@ def free_memory() -> int:
 
 
 # Its name in `import haloscope`.
-bench_noise = noise
+noise = bench_noise

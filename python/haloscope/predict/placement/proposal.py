@@ -113,7 +113,7 @@ class Proposal:
         return lines
 
 
-def propose(
+def propose_placement(
     profile: str | os.PathLike[str], hosts: str | None = None, machine: str | os.PathLike[str] | None = None
 ) -> Proposal:
     """Return the best mapping that was found for what a profile's ranks send each other.
@@ -162,4 +162,4 @@ def _arranged(traffic: Traffic, nodes: Nodes, before: Integers, levels: list[Sec
 
 
 # Its name in `import haloscope`.
-propose_placement = propose
+propose = propose_placement
