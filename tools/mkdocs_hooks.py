@@ -1,7 +1,7 @@
 """What MkDocs does with the documentation beside making pages.
 
-The README comes first. Pages link to sources, which are no part of the site: such a link becomes its text, and
-the path. `::: MODULE` shows the public names of the module, which its front only declares.
+The README comes first. Pages link to sources, which are no part of the site: such a link becomes its text,
+and the path. `::: MODULE` shows the public names of the module, which its front only declares.
 """
 
 from __future__ import annotations
