@@ -24,12 +24,11 @@ Examples:
   haloscope place app.halo
   haloscope place app.halo --hosts hosts.txt --machine here.yaml -o placement
   haloscope place app.halo -- mpiexec -n 64 ./app
-  haloscope place -- mpiexec -n 64 ./app-that-lets-MPI-reorder
 """
 
 
 @click.command(cls=Launching, epilog=_EXAMPLES)
-@click.argument("profile", required=False, type=click.Path(path_type=Path), metavar="[F.halo]")
+@click.argument("profile", type=click.Path(path_type=Path), metavar="F.halo")
 @click.option(
     "--hosts",
     metavar="N|HOST[:SLOTS],…|FILE",
@@ -50,7 +49,7 @@ Examples:
 @format_option("Print for people, or for programs.", ("table", "json"))
 @mpi_option
 def place(
-    profile: Path | None,
+    profile: Path,
     hosts: str | None,
     machine: str | None,
     output: Path | None,
@@ -61,28 +60,18 @@ def place(
     """Say which rank should run on which node, or run a program so.
 
     From who sends what to whom in a profile. LAUNCHER is a whole launch command: the program is started
-    with its ranks in the better order, without the launcher's help, and topologies that MPI may reorder
-    are reordered. The program's output and exit status stay its own.
+    with its ranks in the better order, without the launcher's help. The program's output and exit status
+    stay its own.
     """
     from haloscope.hide import place as run_placed
+    from haloscope.predict.placement import propose
 
-    if profile is None and (not launcher or hosts or machine or output):
-        raise click.UsageError(
-            "the profile is missing: haloscope place F.halo, or haloscope place -- mpiexec …"
-        )
-    proposal = _proposal(profile, hosts, machine) if profile is not None else None
-    if proposal is not None:
-        _tell(proposal, form, bool(launcher))
-        _write(proposal, output)
+    proposal = propose(profile, hosts, machine)
+    _tell(proposal, form, bool(launcher))
+    _write(proposal, output)
     if not launcher:
         return 0
     return leave_like(run_placed(launcher, proposal, mpi=mpi).status)
-
-
-def _proposal(profile: Path, hosts: str | None, machine: str | None) -> Proposal:
-    from haloscope.predict.placement import propose
-
-    return propose(profile, hosts, machine)
 
 
 def _tell(proposal: Proposal, form: str, is_run: bool) -> None:

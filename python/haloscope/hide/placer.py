@@ -18,7 +18,7 @@ __all__ = ["place"]
 
 def place(
     command: Sequence[str],
-    proposal: Proposal | None = None,
+    proposal: Proposal,
     *,
     mpi: Abi | None = None,
     mpi_include: Sequence[Path] = (),
@@ -27,10 +27,9 @@ def place(
     """Run a launch command whose program gets its ranks in another order, and return how it ended.
 
     Processes stay where the launcher puts them. The program's MPI_COMM_WORLD has their ranks as
-    `proposal` says, if that is worth it, and topologies that may be reordered (MPI_Cart_create,
-    MPI_Graph_create, MPI_Dist_graph_create and its adjacent form) are: neighbours come to one node.
+    `proposal` states, if that is worth it.
 
-    * `proposal`: of `haloscope.propose_placement`; without one the world stays as it is.
+    * `proposal`: of `haloscope.propose_placement`.
     * `mpi`, `mpi_include`: the MPI's binary interface, and directories of its `mpi.h`, if they are not found.
     * `quiet`: do not say that the placer is being built.
 
@@ -44,5 +43,5 @@ def place(
 
     target = find_target(command, Choice(mpi, tuple(mpi_include)), "there are no ranks to place", quiet)
     placer = build_placer(target.mpi.headers, quiet)
-    mapping = mapping_text(proposal) if proposal is not None and proposal.is_worth_it else ""
+    mapping = mapping_text(proposal) if proposal.is_worth_it else ""
     return Outcome(run_preloaded(target, placer, {"HALOSCOPE_PLACE": mapping}))

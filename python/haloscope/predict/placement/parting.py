@@ -1,4 +1,4 @@
-"""Vertices of a graph parted so that few bytes go between parts of given sizes."""
+"""Ranks parted so that few bytes go between parts of given sizes."""
 
 from __future__ import annotations
 
@@ -6,94 +6,23 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from haloscope.base.arrays import Floats, Integers
+from haloscope.base.arrays import Integers
+from haloscope.base.partition import Links, fill_parts, partition_graph
 from haloscope.predict.placement.scotch import map_vertices
-from haloscope.predict.placement.traffic import Links
 from haloscope.predict.simulate.rank_grids import RankGrid, detect
 
-__all__ = ["partition_graph"]
-
-_MOST_SWEEPS = 10
-# Vertices times parts: what one table of bytes to each part may take.
-_MOST_REFINED = 1 << 25
+__all__ = ["part_ranks"]
 
 
-def partition_graph(links: Links, sizes: Sequence[int], given: Integers) -> Integers:
-    """Return the part of each vertex, so many vertices in each: the best that was found.
+def part_ranks(links: Links, sizes: Sequence[int], given: Integers) -> Integers:
+    """Return the part of each rank, `sizes[k]` ranks in part k: the best that was found.
 
-    `given` is one way to do it, which stays where nothing is better.
+    `given` is a partition that is returned unless a better one is found.
     """
     if len(sizes) < 2:
-        return np.zeros(links.vertices, dtype=np.int64)
-    best, least = given, links.cut(given)
+        return given
     scotch = fill_parts(links, map_vertices(links, sizes), sizes)
-    swapped = (refine_parts(links, begin, len(sizes)) for begin in (given, scotch))
-    for part in [*boxes(links, sizes), *swapped]:
-        cost = links.cut(part)
-        if cost < least:
-            best, least = part, cost
-    return best
-
-
-def fill_parts(links: Links, part: Integers, sizes: Sequence[int]) -> Integers:
-    """Return parts of exactly these sizes: what a part has too many of goes where it is missed least."""
-    part = part.copy()
-    room = np.array(sizes) - np.bincount(part, minlength=len(sizes))
-    to_part = bytes_to_parts(links, part, len(sizes))
-    for full in np.flatnonzero(room < 0):
-        while room[full] < 0:
-            members = np.flatnonzero(part == full)
-            free = np.flatnonzero(room > 0)
-            gains = to_part[np.ix_(members, free)] - to_part[members, full][:, None]
-            who, where = np.unravel_index(int(gains.argmax()), gains.shape)
-            vertex, to = int(members[who]), int(free[where])
-            _move(links, to_part, vertex, int(full), to)
-            part[vertex] = to
-            room[full] += 1
-            room[to] -= 1
-    return part
-
-
-def refine_parts(links: Links, part: Integers, parts: int) -> Integers:
-    """Return the parts after vertices have changed places, two at a time, as long as that helps."""
-    part = part.copy()
-    if links.vertices * parts > _MOST_REFINED:
-        return part
-    to_part = bytes_to_parts(links, part, parts)
-    every = np.arange(links.vertices)
-    for _ in range(_MOST_SWEEPS):
-        changed = False
-        own = to_part[every, part]
-        for vertex in np.flatnonzero(to_part.sum(axis=1) > own).tolist():
-            here = part[vertex]
-            gains = to_part[vertex][part] - to_part[vertex, here]
-            gains += to_part[:, here] - to_part[every, part]
-            near = slice(links.first[vertex], links.first[vertex + 1])
-            gains[links.ends[near]] -= 2 * links.weights[near]
-            gains[part == here] = 0
-            other = int(gains.argmax())
-            if gains[other] > 1e-9 * to_part[vertex].sum():
-                there = part[other]
-                _move(links, to_part, vertex, here, there)
-                _move(links, to_part, other, there, here)
-                part[vertex], part[other] = there, here
-                changed = True
-        if not changed:
-            break
-    return part
-
-
-def bytes_to_parts(links: Links, part: Integers, parts: int) -> Floats:
-    """Return the bytes between each vertex and each part (vertices × parts)."""
-    keys = links.begins * parts + part[links.ends]
-    sums = np.bincount(keys, links.weights, links.vertices * parts).astype(np.float64)
-    return sums.reshape(links.vertices, parts)
-
-
-def _move(links: Links, to_part: Floats, vertex: int, here: int, to: int) -> None:
-    near = slice(links.first[vertex], links.first[vertex + 1])
-    to_part[links.ends[near], here] -= links.weights[near]
-    to_part[links.ends[near], to] += links.weights[near]
+    return partition_graph(links, sizes, [given, *boxes(links, sizes), scotch])
 
 
 def boxes(links: Links, sizes: Sequence[int]) -> Iterator[Integers]:

@@ -14,7 +14,7 @@ from haloscope.predict.machine import Machine
 from haloscope.predict.machine_files import load_machine
 from haloscope.predict.placement.levels import Sections, message_times, sections
 from haloscope.predict.placement.nodes import Nodes, read_nodes, read_recorded_nodes
-from haloscope.predict.placement.parting import partition_graph
+from haloscope.predict.placement.parting import part_ranks
 from haloscope.predict.placement.traffic import Traffic
 from haloscope.profile import Profile
 
@@ -156,7 +156,7 @@ def _arranged(traffic: Traffic, nodes: Nodes, before: Integers, levels: list[Sec
             given = np.repeat(np.arange(len(widths)), widths)
             order = np.argsort(ranks, kind="stable")  # ranks rise within a part
             members = ranks[order]
-            part = partition_graph(traffic.links.within(members), widths, given[order])
+            part = part_ranks(traffic.links.within(members), widths, given[order])
             after[members[np.argsort(part, kind="stable")]] = np.arange(first, last)
     return after
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from haloscope.base.arrays import Integers
 from haloscope.base.errors import ComponentError
-from haloscope.predict.placement.traffic import Links
+from haloscope.base.partition import Links
 
 __all__ = ["map_vertices"]
 

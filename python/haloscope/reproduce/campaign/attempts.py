@@ -95,8 +95,6 @@ def _wrapped(words: list[str], variant: Variant) -> list[str]:
     if variant.watch:
         given = variant.watch if isinstance(variant.watch, dict) else {}
         words = [*command, "run", "--quiet", "-o", f"../{PROFILE}", *_options(given), "--", *words]
-    if variant.place:
-        words = [*command, "place", "--", *words]
     if variant.shm:
         words = [*command, "shm", "--quiet", "--", *words]
     if variant.inject:

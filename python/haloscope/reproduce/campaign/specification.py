@@ -197,7 +197,6 @@ class Variant(_Strict):
     )
     inject: Annotated[list[str], BeforeValidator(_words)] = _field([], "Latencies, as `inject --latency`.")
     shm: bool = _field(False, "Run with the shm library (`haloscope shm`).")
-    place: bool = _field(False, "Let MPI's reordering place ranks (`haloscope place`).")
     caliper: str | None = _field(None, "CALI_CONFIG, for programs that are linked to Caliper.")
     launch: str | None = _field(None, "Another launcher, such as that of another MPI.")
     environment: Environment = _field({}, "Environment variables of each run.")
