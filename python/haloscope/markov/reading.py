@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from haloscope.base.arrays import Floats, Indices, Integers
 from haloscope.base.errors import HaloscopeError, ProfileError, UsageError, printable
+from haloscope.base.schema import MAGIC
 from haloscope.base.units import ranks_text
 from haloscope.markov.timings import Timings, check_timings
 from haloscope.profile import Profile
@@ -22,7 +23,6 @@ from haloscope.profile.tables import QUANTITIES, InstanceSeries
 __all__ = ["read_timings", "series_of", "timings_of"]
 
 _MOST_EMPTINESS, _ALWAYS_FINE = 64, 1 << 24  # as for the matrix of a profile
-_PROFILE = b"\x89HALO"
 
 
 def read_arrays(path: Path, region: str | None) -> Timings:
@@ -203,7 +203,7 @@ def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Tim
         raise ProfileError(f"{path}: {error.strerror}; name a file of timings") from None
     if not begin:
         raise ProfileError(f"{path}: is empty; name a profile, or .npy, .npz, CSV or Parquet")
-    if begin.startswith(_PROFILE):
+    if begin.startswith(MAGIC[:5]):
         profile = Profile(path)
         profile.verify()  # other tables are read later, when they are asked for
         return timings_of(profile, region)

@@ -9,6 +9,7 @@ from typing import Literal
 import yaml
 
 from haloscope.base.errors import UsageError
+from haloscope.base.schema import MAGIC
 from haloscope.profile.importing import kind_of_foreign
 
 __all__ = ["KINDS", "Kind", "kind_of"]
@@ -20,7 +21,6 @@ KINDS: dict[Kind, str] = {
     "machine": "a machine model (haloscope bench p2p -o)",
     "gains": "the gains of a tuning (haloscope tune)",
 }
-_MAGIC = b"\x89HALO"
 _RECORD = re.compile(rb'\s*\{\s*"record"\s*:\s*"(\w+)"')
 _MEANT: dict[str, Kind] = {".halo": "profile", ".jsonl": "sweep"}
 _HEAD = 1 << 16  # bytes
@@ -38,7 +38,7 @@ def kind_of(path: str | Path) -> Kind:
         return "profile"
     with place.open("rb") as file:
         head = file.read(_HEAD)
-    if head.startswith(_MAGIC):
+    if head.startswith(MAGIC[:5]):
         return "profile"
     # The name decides only for a damaged file, so that the error says what is damaged.
     found = _of_records(head) or _of_titles(head) or _of_yaml(place) or _MEANT.get(place.suffix)

@@ -13,13 +13,13 @@ from itertools import count
 from pathlib import Path
 
 from haloscope.base.errors import OutputError
+from haloscope.base.schema import MAGIC
+from haloscope.watch.recorder_settings import DEFAULT_NAME
 
-__all__ = ["DEFAULT_NAME", "Output", "expand", "is_other", "place"]
+__all__ = ["Output", "expand", "is_other", "place"]
 
-DEFAULT_NAME = "%p-%n-%d.halo"
 # Which batch job it is, for %j.
 _JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
-_MAGIC = b"\x89HALO\r\n\x1a"
 
 
 @dataclass
@@ -84,12 +84,12 @@ def is_other(path: Path) -> bool:
     """Return whether something is there that is no profile; an empty file is nothing, as mktemp's."""
     try:
         with path.open("rb") as file:
-            begin = file.read(len(_MAGIC))
+            begin = file.read(len(MAGIC))
     except FileNotFoundError:
         return False
     except OSError:
         return True
-    return begin not in (_MAGIC, b"")
+    return begin not in (MAGIC, b"")
 
 
 def place(whole: Path, wanted: Path, replaceable: Callable[[Path], bool]) -> Path:

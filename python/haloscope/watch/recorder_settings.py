@@ -81,12 +81,13 @@ def _interfaces(setting: Setting, value: Value) -> str:
     return text
 
 
+DEFAULT_NAME = "%p-%n-%d.halo"
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "output",
         "HALOSCOPE_OUTPUT",
         Path,
-        "%p-%n-%d.halo",
+        DEFAULT_NAME,
         "The profile to write. %p: program, %n: number of ranks, %d: date and time, %D: date, "
         "%j: batch job, %%: percent sign.",
         metavar="F.halo",

@@ -10,13 +10,12 @@ import zlib
 from pathlib import Path
 
 from haloscope.base.errors import ProfileError
+from haloscope.base.schema import FORMAT, MAGIC
 
 __all__ = ["HEADER_BYTES", "REMEDY", "TRAILER_BYTES", "DamageError", "check_header", "directory_place"]
 
 HEADER_BYTES = 16
-_MAGIC = b"\x89HALO\r\n\x1a"
 _END = b"HALOEND\n"
-_MAJOR = 1
 _TRAILER = struct.Struct("<QQII8s")
 TRAILER_BYTES = _TRAILER.size
 REMEDY = "run the program again, or take another copy"
@@ -34,14 +33,14 @@ def check_header(path: Path, header: bytes) -> None:
     """Check the first bytes of a file, as many of `HEADER_BYTES` as it has. Raises `ProfileError`."""
     if not header:
         raise ProfileError(f"{path}: is empty; {REMEDY}")
-    if header[: len(_MAGIC)] != _MAGIC[: len(header)]:
+    if header[: len(MAGIC)] != MAGIC[: len(header)]:
         raise ProfileError(f"{path}: is not a Haloscope profile; name a file that `haloscope run` wrote")
     if len(header) == HEADER_BYTES:
-        major, minor = struct.unpack_from("<II", header, len(_MAGIC))
-        if major > _MAJOR:
+        major, minor = struct.unpack_from("<II", header, len(MAGIC))
+        if major > FORMAT[0]:
             raise ProfileError(
                 f"{path}: has the newer format version {major}.{minor}, and this"
-                f" Haloscope reads up to {_MAJOR}; install a newer Haloscope"
+                f" Haloscope reads up to {FORMAT[0]}; install a newer Haloscope"
             )
 
 
