@@ -70,7 +70,8 @@ def partition_graph(links: Links, sizes: Sequence[int], starts: Sequence[Integer
 def grow_parts(links: Links, sizes: Sequence[int]) -> Integers:
     """Return parts that were filled one after the other, with the vertex that has most bytes to them."""
     part = np.full(links.vertices, -1, dtype=np.int64)
-    outside = np.bincount(links.begins, links.weights, links.vertices)  # bytes to vertices that have no part
+    # Bytes to vertices that have no part.
+    outside = np.bincount(links.begins, links.weights, links.vertices).astype(np.float64)
     for number, size in enumerate(sizes):
         bond = np.zeros(links.vertices)
         for _ in range(size):
