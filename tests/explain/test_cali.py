@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import caliperreader
 import pytest
 
 from haloscope import explain
 from haloscope.base.errors import OutputError
+from haloscope.explain import Profile
 from support.profiles import Draft, draft, path_rows, process_rows
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from haloscope.explain import Profile
-
-    Read = Callable[[Draft], Profile]
+Read = Callable[[Draft], Profile]
 
 METADATA = {"mesh": "a=b, c\\d\nnext", "iterations": "12", "tolerance": "0.5", "gcc": "1.10", "year": "007"}
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import pytest
@@ -17,9 +18,6 @@ from haloscope.explain.ensembles import Speeds
 from support.pages import page_data
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.sample import halo_profile
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 GRIDS = ((2, 1, 1), (2, 2, 1), (2, 2, 2), (3, 2, 1))
 

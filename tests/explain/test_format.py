@@ -7,8 +7,10 @@ import json
 import os
 import struct
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,10 +21,6 @@ from haloscope import explain
 from haloscope.base.errors import ProfileError
 from haloscope.profile.shown import SHOWN
 from support.profiles import COLUMNS, Draft, draft, path_rows, process_rows, seal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 integers = st.integers(-(2**63), 2**63 - 1)
 reals = st.floats(allow_nan=False, allow_infinity=False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,15 +13,10 @@ from hypothesis import strategies as st
 
 from haloscope import explain
 from haloscope.base.errors import ProfileError, UsageError
+from haloscope.explain import Profile
 from support.profiles import Draft, draft, path_rows, process_rows
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from haloscope.explain import Profile
-
-    Read = Callable[[Draft], Profile]
+Read = Callable[[Draft], Profile]
 
 # Lengths that eight bytes hold exactly, in ticks of 2⁻²⁰ s.
 exact = st.integers(0, 1 << 19).map(lambda ticks: ticks * 2.0**-20)

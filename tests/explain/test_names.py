@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from haloscope import explain
 from haloscope.profile.shown import SHOWN
-from support.profiles import draft, path_rows, process_rows
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from support.profiles import Draft
+from support.profiles import Draft, draft, path_rows, process_rows
 
 NAMES = st.lists(st.text() | st.text("a/\\<>") | st.just("<program>"), max_size=5)
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from numpy.typing import NDArray
+from playwright.sync_api import Page
 
 from haloscope import explain
 from haloscope.base.errors import TimingsError, UsageError
@@ -22,12 +25,6 @@ from haloscope.markov.figures import heat_maps
 from support.pages import Look, page_data, wait_until
 from support.profiles import draft, path_rows, process_rows
 from support.timings import make_timings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-    from playwright.sync_api import Page
 
 HOSTILE = "<img src=x onerror=alert(1)></script><b>é %{x} {{data}}"
 RANKS, INSTANCES = 24, 400

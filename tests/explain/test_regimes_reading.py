@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,9 +15,6 @@ from haloscope.base.errors import HaloscopeError, ProfileError, UsageError
 from haloscope.markov import Timings, read_timings
 from haloscope.profile.shown import SHOWN
 from support.profiles import draft, path_rows, process_rows
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAN = float("nan")
 MATRIX = np.array([[0.5, 0.25, 0.125], [1.0, 2.0, 0.75]])

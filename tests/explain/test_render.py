@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,17 +15,12 @@ import pytest
 from haloscope import explain
 from haloscope.base.errors import UsageError
 from haloscope.base.units import bytes_text, count_text, moment_text, percent_text, ranks_text, time_text
+from haloscope.explain import Profile
 from haloscope.profile.shown import SHOWN
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.sample import halo_profile
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from haloscope.explain import Profile
-
-    Read = Callable[[Draft], Profile]
+Read = Callable[[Draft], Profile]
 
 HOSTILE = "<script>alert(1)</script>[bold]\x1b[31m:smile:,\"\n'é漢\u202e"
 
