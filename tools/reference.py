@@ -203,9 +203,20 @@ def _first(value: object) -> str:
 
 
 def _prose(text: str) -> str:
-    """Return a docstring in Markdown: examples and trees become blocks of code."""
-    parts = text.split("\n\n")
-    return "\n\n".join(f"```text\n{p}\n```" if p.startswith((">>>", "    ")) else p for p in parts)
+    """Return a docstring in Markdown: examples and trees become blocks of code, arguments a list."""
+    return "\n\n".join(map(_paragraph, text.split("\n\n")))
+
+
+def _paragraph(part: str) -> str:
+    if part.startswith((">>>", "    ")):
+        return f"```text\n{part}\n```"
+    title, _, rest = part.partition("\n")
+    if title not in {"Args:", "Returns:", "Yields:", "Raises:"}:
+        return part
+    entries = re.sub(r"\n\s+", " ", inspect.cleandoc(rest))
+    if title in {"Returns:", "Yields:"}:
+        return f"{title} {entries}"
+    return f"{title}\n\n" + re.sub(r"^(\w+):", r"* `\1`:", entries, flags=re.MULTILINE)
 
 
 def packages(which: str) -> str:
