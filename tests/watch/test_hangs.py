@@ -174,7 +174,7 @@ def test_a_run_says_that_it_hangs(
         assert "MPI_Recv" in table.stdout
         assert "hang" in table.stdout
         metrics = live.parent / "metrics.prom"
-        assert top("--prometheus", metrics, "--once").returncode == 0
+        assert top("--prometheus", metrics, "--interval", "0").returncode == 0
         assert metrics.read_text().count("haloscope_rank_up{") == RANKS
     assert running.returncode != 0
     watched = Watched(subprocess.CompletedProcess([], 0), live.parent / "hung.halo")

@@ -86,7 +86,7 @@ def check_hang(two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path
         while together.get("kind") != "deadlock of receives" and time.monotonic() < end:
             for node, host in enumerate(two_nodes.hosts):
                 printed = subprocess.run(
-                    two_nodes.words([haloscope, "top", "--once", "--format", "json"], node),
+                    two_nodes.words([haloscope, "top", "--format", "json"], node),
                     env=two_nodes.environment(mpi, {"HALOSCOPE_LIVE": str(tmp_path / host)}),
                     capture_output=True,
                     text=True,

@@ -28,7 +28,7 @@ def top(
         run: A run's identity, a program's name, a process or a directory of live records. The default is
             all of this user's in /dev/shm, /tmp or HALOSCOPE_LIVE.
         interval: Seconds between the two looks.
-        files: Output of `haloscope top --once --format json`, one file per node. These are joined, and
+        files: Output of `haloscope top --format json`, one file per node. These are joined, and
             nothing is looked for on this node.
 
     Raises:
@@ -193,10 +193,10 @@ def _programs_in(file: Path) -> Iterator[dict[str, Any]]:
         values = json.loads(file.read_text(errors="replace"))
     except OSError as error:
         raise UsageError(
-            f"{file}: {error.strerror}; name a file with the output of haloscope top --once --format json"
+            f"{file}: {error.strerror}; name a file with the output of haloscope top --format json"
         ) from None
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict) or values.get("haloscope_top") != 1:
-        raise UsageError(f"{file}: is not the output of haloscope top --once --format json")
+        raise UsageError(f"{file}: is not the output of haloscope top --format json")
     yield from (each for each in values.get("programs", ()) if isinstance(each, dict))
