@@ -28,13 +28,13 @@ import click
 import structure
 from haloscope import hide, watch
 from haloscope.base import schema
-from haloscope.cli import haloscope
 from haloscope.explain.findings import RULES
 from haloscope.markov import REGIMES_TABLE
 from haloscope.predict.simulate import PREDICTION_TABLE, SENSITIVITY_TABLE
 from haloscope.predict.tune import TUNE_TABLE
 from haloscope.profile.shown import SHOWN
 from haloscope.reproduce.campaign import SPECIFIED
+from manual import commands
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _PART = re.compile(r"(<!-- ([a-z]+): ([^\n]*?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
@@ -56,16 +56,9 @@ def filled(text: str) -> str:
     return _PART.sub(lambda part: part[1] + KINDS[part[2]](part[3]) + part[5], text)
 
 
-def verbs(command: click.Command = haloscope, words: str = "") -> Iterator[tuple[str, click.Command]]:
+def verbs() -> Iterator[tuple[str, click.Command]]:
     """Yield the words of each verb, such as "bench p2p", with its command."""
-    if not isinstance(command, click.Group):
-        yield words, command
-        return
-    context = click.Context(command)
-    for name in command.list_commands(context):
-        found = command.get_command(context, name)
-        assert found is not None
-        yield from verbs(found, f"{words} {name}".strip())
+    return ((words, command) for words, command in commands() if not isinstance(command, click.Group))
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:

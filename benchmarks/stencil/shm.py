@@ -129,7 +129,7 @@ def steal(
     crowded = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none"}
     program = str(library.program("stealing"))
     words = [
-        *with_shm("--protocol", protocol, chunk=chunk),
+        *with_shm(protocol=protocol, chunk=chunk),
         *library.launch(3),
         program,
         third,

@@ -139,7 +139,7 @@ def test_ranks_with_impossible_times_are_left_out(tmp_path: Path) -> None:
         "left out, as nothing was recorded: rank 4",
         "left out, as durations are missing, negative or infinite: ranks 1-3",
         "ended before the others: rank 5, the first after 2 of 4 instances",
-        "1 durations are 0: shorter than the clock could tell",
+        "1 durations are 0: shorter than the clock's resolution",
     )
 
 

@@ -296,3 +296,18 @@ def test_the_summary_warns_in_few_lines(read: Read, nested: Draft) -> None:
 def test_the_summary_of_nothing_has_no_division_by_zero(read: Read) -> None:
     lines = explain.summary(read(draft(paths=path_rows())))
     assert lines[0].startswith("cg: 2 ranks")
+
+
+def test_notebooks_show_a_profile_and_its_tables(read: Read) -> None:
+    """Regions as `show` prints them; no name of the program becomes markup."""
+    paths = [*path_rows("halo"), {"path": 2, "parent": 0, "name": HOSTILE, "communication": 1}]
+    ranks = [{"path": path, "rank": 0, "instances": 1, "time": 1.0} for path in range(3)]
+    profile = read(draft({"program": HOSTILE}, paths=paths, processes=process_rows("alpha"), ranks=ranks))
+    page, table = profile._repr_html_(), profile.table("regions")._repr_html_()
+    for shown in (page, table):
+        assert "halo" in shown
+        assert "&lt;script&gt;" in shown
+        assert "<script" not in shown
+    assert [title for title in ("region", "time", "partners") if f">{title}</th>" not in page] == []
+    assert page.count("<tr>") == 1 + 3
+    assert not {"\x1b", "\u202e"} & set(page)

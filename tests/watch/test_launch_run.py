@@ -148,7 +148,7 @@ def test_exports_do_what_run_does(mpi: Mpi, hello: Path, work: Path) -> None:
 def test_program_without_mpi_runs(work: Path, capfd: pytest.CaptureFixture[str]) -> None:
     outcome = run(["sleep", "0"])
     assert (outcome.status, outcome.profiles) == (0, [])
-    assert outcome.remarks == ["sleep links no MPI: it ran, and there was nothing to watch"]
+    assert outcome.remarks == ["sleep links no MPI: it ran, and there was nothing to profile"]
 
 
 def test_statically_linked_mpi_is_named(work: Path) -> None:

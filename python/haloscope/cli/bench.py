@@ -25,4 +25,4 @@ Examples:
 
 @click.group(cls=CommandGroup, modules=_COMMANDS, epilog=_EXAMPLES)
 def bench() -> None:
-    """Measure this system: messages, collectives, halo exchanges, noise; and predict collectives."""
+    """Measure messages, collectives, halo exchanges and noise of this machine, and model collectives."""

@@ -35,7 +35,7 @@ Examples:
 
 @click.group(cls=CommandGroup, epilog=_EXAMPLES)
 def campaign() -> None:
-    """Run a campaign: systems, programs and sizes from one file, to the end whatever happens on the way."""
+    """Run a campaign of systems, programs and sizes from one file, and continue it after interruptions."""
 
 
 _specification = click.argument("specification", type=click.Path(path_type=Path), metavar="SPEC.yaml")
@@ -43,9 +43,9 @@ _specification = click.argument("specification", type=click.Path(path_type=Path)
 
 @campaign.command()
 @_specification
-@format_option("Print for people, or for programs.")
+@format_option()
 def plan(specification: Path, form: str) -> None:
-    """Say what would run, what that costs, and what can't run and why; nothing is started."""
+    """List the runs of a campaign, their cost, and runs that are impossible. Nothing is started."""
     from haloscope.reproduce.campaign import PLAN_TABLE, list_experiments
 
     campaign = _opened(specification)
@@ -59,11 +59,11 @@ def plan(specification: Path, form: str) -> None:
 
 @campaign.command()
 @_specification
-@click.option("--failed", is_flag=True, help="Try once more what has failed.")
+@click.option("--failed", is_flag=True, help="Run failed runs again.")
 def run(specification: Path, failed: bool) -> int:
-    """Run all that is not done yet; the exit status is 1 if a run failed.
+    """Start all runs that are not done. The exit status is 1 if a run failed.
 
-    Killed or interrupted, it goes on where it was when it is called again: what is done never runs twice.
+    After an interruption, call it again to continue. Finished runs are not repeated.
     """
     from haloscope.reproduce.campaign import run_campaign
 
@@ -79,9 +79,9 @@ def run(specification: Path, failed: bool) -> int:
 
 @campaign.command()
 @_specification
-@format_option("Print for people, or for programs.")
+@format_option()
 def status(specification: Path, form: str) -> None:
-    """Say how far a campaign is, while it runs or after."""
+    """Show the progress of a campaign, also while it runs."""
     from haloscope.reproduce.campaign import STANDING_TABLE, standing
 
     campaign = _opened(specification)
@@ -101,16 +101,20 @@ def status(specification: Path, form: str) -> None:
     help="The page to write. [default: none]",
 )
 @click.option(
-    "--against", default="run_ranks", show_default=True, metavar="COLUMN", help="What runs are drawn against."
+    "--against",
+    default="run_ranks",
+    show_default=True,
+    metavar="COLUMN",
+    help="Column for the x-axis of several runs, such as a metadata key of the program.",
 )
 @click.option(
     "--by",
     metavar="COLUMN",
-    help="What is drawn side by side. [default: experiment, system or variant; curve, if several]",
+    help="Group runs by this column. [default: experiment, system or variant; curve, if several]",
 )
-@format_option("Print for people, or for programs.")
+@format_option()
 def report(specification: Path, output: Path | None, against: str, by: str | None, form: str) -> None:
-    """Print what the runs gave, and write the page about their profiles."""
+    """Print the results of the runs, and write a page about their profiles."""
     from haloscope.reproduce.campaign import RESULTS_TABLE, results, write_report
 
     campaign = _opened(specification)
@@ -127,10 +131,10 @@ def report(specification: Path, output: Path | None, against: str, by: str | Non
     type=click.Path(path_type=Path),
     metavar="F.zip",
     required=True,
-    help="The file to write.",
+    help="The archive to write.",
 )
 def bundle(specification: Path, output: Path) -> None:
-    """Write the campaign to one file: specification, environment, profiles and report, as an RO-Crate."""
+    """Write specification, environment, profiles and report of a campaign to one archive, an RO-Crate."""
     from haloscope.reproduce.campaign import bundle as write_bundle
 
     write_bundle(_opened(specification), output)

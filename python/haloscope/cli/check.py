@@ -34,19 +34,27 @@ Examples:
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F.halo... RULES.toml"
 )
-@click.option("--write-rules", is_flag=True, help="Learn the rules from these runs, and write them.")
+@click.option(
+    "--write-rules", is_flag=True, help="Learn the rules from these runs, and write them to RULES.toml."
+)
 @click.option(
     "--again",
     metavar="COMMAND",
-    help="The launch command, to be run again if a time looks slow; without it none fails.",
+    help="Launch command to run again if a time is slow. Without it, times never fail.",
 )
 @click.option(
-    "--junit", type=click.Path(path_type=Path), metavar="F.xml", help="Write JUnit XML for a CI server."
+    "--junit",
+    type=click.Path(path_type=Path),
+    metavar="F.xml",
+    help="Write JUnit XML for a CI server to this file.",
 )
 @click.option(
-    "--markdown", type=click.Path(path_type=Path), metavar="F.md", help="Write a comment for a merge request."
+    "--markdown",
+    type=click.Path(path_type=Path),
+    metavar="F.md",
+    help="Write a comment for a merge request to this file.",
 )
-@format_option("Print for people, or for programs.")
+@format_option()
 def check(
     files: tuple[Path, ...],
     write_rules: bool,
@@ -57,8 +65,8 @@ def check(
 ) -> int:
     """Check a profile against rules; the exit status is 3 if one fails.
 
-    Rules are exact counts, which have no noise: messages, sizes, calls and collectives of each region; and
-    times, which fail only if the program is slow again when it is run again.
+    Rules for counts are exact: messages, sizes, calls and collectives of each region. Rules for times fail
+    only if the program is also slow when it is run again.
     """
     if len(files) < 2:
         raise UsageError("check takes a profile and rules: haloscope check F.halo RULES.toml")

@@ -35,7 +35,7 @@ Examples:
     metavar="PAGE.html",
     help="The page to write. [default: none]",
 )
-@format_option("Print for people, or for programs.")
+@format_option()
 def compare(files: tuple[Path, ...], output: Path | None, form: str) -> None:
     """Report what changed between runs A and runs B, and whether it is more than noise.
 

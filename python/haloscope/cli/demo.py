@@ -50,8 +50,8 @@ Examples:
 def demo() -> None:
     """Profile the bundled program amr on 2 ranks and explain its bottleneck.
 
-    Rank 0 has most of the blocks, and balancing is off. Prints the summary and the findings, and leaves
-    haloscope-demo.halo and haloscope-demo.html in the current directory.
+    Rank 0 has most of the blocks, and load balancing is off. Prints the summary and the findings, and writes
+    haloscope-demo.halo and haloscope-demo.html to the current directory.
     """
     from haloscope.watch import run
 

@@ -16,10 +16,10 @@ Example:
 
 @click.command(epilog=_EXAMPLES)
 def doctor() -> None:
-    """Say what of this machine works, and what to install.
+    """Check this machine: what works, and what to install.
 
-    One line for each thing: ok, or missing with the remedy. Then the verbs that work here, and for each other
-    one what it lacks.
+    One line per component: ok, or missing with the command that installs it. Then the commands that work
+    here, and the missing components of the others.
     """
     from haloscope.watch import doctor
 

@@ -32,15 +32,14 @@ _MOST_NAMED = 5
     type=click.Choice(("program", "host", "mpi", "run")),
     default="program",
     show_default=True,
-    help="What time is summed by; run: not at all.",
+    help="Group runs by this column. run: list each run.",
 )
-@format_option("Print for people, or for programs.")
+@format_option()
 def history(directory: Path, by: str, form: str) -> None:
-    """Say what many runs cost, and on which hosts they were slow.
+    """Summarise many runs: programs, hosts and MPI libraries with most time in MPI, and slow hosts.
 
-    All profiles below DIR are looked at, but only at what they say of themselves: programs, hosts and
-    MPI libraries, the most time in MPI first. Those of Caliper and mpiP are, too. Files that are no
-    profiles, and OTF2 archives, are counted.
+    DIR is searched for profiles of Haloscope, Caliper and mpiP. Only their table `info` is read. Other
+    files, and OTF2 archives, are counted.
     """
     from haloscope import explain
 

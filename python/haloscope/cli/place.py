@@ -32,21 +32,21 @@ Examples:
 @click.option(
     "--hosts",
     metavar="N|HOST[:SLOTS],…|FILE",
-    help="The nodes to run on, filled in this order at present. [default: those of the profile]",
+    help="Nodes for the run, in the order in which the launcher fills them. [default: those of the profile]",
 )
 @click.option(
     "--machine",
     metavar="MACHINE",
-    help="A machine model (of bench p2p): its levels count, too, and messages get times. [default: none]",
+    help="Machine model (of bench p2p), to use its levels and message times. [default: none]",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write the mapping to this directory, as launchers read it. [default: none]",
+    help="Write the mapping for launchers to this directory. [default: none]",
 )
-@format_option("Print for people, or for programs.", ("table", "json"))
+@format_option(choices=("table", "json"))
 @mpi_option
 def place(
     profile: Path,
@@ -57,11 +57,10 @@ def place(
     mpi: Abi | None,
     launcher: tuple[str, ...],
 ) -> int:
-    """Say which rank should run on which node, or run a program so.
+    """Propose which rank should run on which node, or run a program in this order.
 
-    From who sends what to whom in a profile. LAUNCHER is a whole launch command: the program is started
-    with its ranks in the better order, without the launcher's help. The program's output and exit status
-    stay its own.
+    The proposal comes from the messages in a profile. LAUNCHER is a complete launch command. It starts the
+    program with its ranks in the better order. Output and exit status are those of the program.
     """
     from haloscope.hide import place as run_placed
     from haloscope.predict.placement import propose

@@ -34,21 +34,21 @@ Examples:
     type=click.Path(path_type=Path),
     required=True,
     metavar="PAGE.html",
-    help="The page to write; an existing one is replaced when the new one is whole.",
+    help="The page to write. An existing page is replaced when the new one is complete.",
 )
 @click.option(
     "--against",
     default="run_ranks",
     show_default=True,
     metavar="COLUMN",
-    help="What several runs are drawn against: a column of theirs, such as what the program said of the run.",
+    help="Column for the x-axis of several runs, such as a metadata key of the program.",
 )
 @click.option(
     "--by",
     default="program",
     show_default=True,
     metavar="COLUMN",
-    help="The column of several runs whose values are drawn side by side, such as a cluster's name.",
+    help="Group runs by this column, such as the name of the cluster.",
 )
 def report(files: tuple[Path, ...], output: Path, against: str, by: str) -> None:
     """Write one self-contained interactive page about what the files hold.

@@ -32,11 +32,12 @@ Examples:
     type=click.Choice(list(SHOWN)),
     default="regions",
     show_default=True,
-    help="The table to print.",
+    metavar="TABLE",
+    help=f"The table to print: {', '.join(SHOWN)}.",
 )
-@click.option("--region", metavar="REGION", help="Print only the rows of this region, by name or path.")
-@click.option("--exclusive", is_flag=True, help="Leave out what nested regions did.")
-@format_option("Print for people, or for programs.")
+@click.option("--region", metavar="REGION", help="Only this region, by its name or path.")
+@click.option("--exclusive", is_flag=True, help="Count without nested regions.")
+@format_option()
 def show(file: Path, table: str, region: str | None, exclusive: bool, form: str) -> None:
     """Print one table of a profile, or measurements of collectives.
 

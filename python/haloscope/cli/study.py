@@ -20,7 +20,7 @@ __all__ = ["study"]
 
 _EXAMPLES = """\b
 Examples:
-  haloscope study --list
+  haloscope study
   haloscope study hpcg-communication-patterns
   haloscope study all --large -o results
 """
@@ -28,8 +28,7 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("names", nargs=-1, metavar="[NAME... | all]")
-@click.option("--list", "listed", is_flag=True, help="Say which studies there are, and how long they take.")
-@click.option("--large", is_flag=True, help="Run the parts that take long, too.")
+@click.option("--large", is_flag=True, help="Also run the long parts.")
 @click.option(
     "-o",
     "--output",
@@ -37,23 +36,21 @@ Examples:
     metavar="DIR",
     default="studies-here",
     show_default=True,
-    help="Where results go, a directory for each study, with its page.",
+    help="Directory for the results, with one directory and one page per study.",
 )
-def study(names: tuple[str, ...], listed: bool, large: bool, output: Path) -> int:
-    """Bring back the tables and figures of a paper, and show them beside the published ones.
+def study(names: tuple[str, ...], large: bool, output: Path) -> int:
+    """Reproduce the tables and figures of a paper, and show them next to the published ones.
 
-    What is done is not run again: the page is written anew from what is there. The exit status is 1 if a part
-    has no result, or if what should be exactly as published is not.
+    Without NAME, list the studies and their durations. Finished parts are not run again; only the page is
+    written. The exit status is 1 if a part has no result, or an exact result differs from the published one.
     """
     from haloscope.reproduce.study import studies
 
     there = studies()
-    if listed:
+    if not names:
         for name, one in there.items():
             click.echo(printable(_line(name, one)))
         return 0
-    if not names:
-        raise click.UsageError(f"say which: all, {', '.join(there)}")
     for name in names:
         if name != "all" and name not in there:
             raise click.UsageError(f"there is no study {printable(name)}; there are {', '.join(there)}")

@@ -53,7 +53,7 @@ class InjectionPlan:
         Raises `UsageError` if there is nothing to inject, or more than a variable holds.
         """
         if not (self.intra or self.inter or self.events):
-            raise UsageError("nothing to inject: say --latency or --once")
+            raise UsageError("nothing to inject: give --latency or --once")
         words = [f"seed {self.seed} collectives {int(self.collectives)}"]
         words.append(f"every_messages {self.every_messages}")
         words.append(f"every_seconds {self.every_seconds:.12g}")
@@ -162,5 +162,5 @@ def read_every(text: str) -> tuple[int, float]:
     if re.fullmatch(r"[0-9]{1,9}", text) and int(text) > 0:
         return int(text), 0.0
     if re.search(r"[a-zµμ]", text):
-        return 1, seconds(text, "--every")
-    raise UsageError(f"--every {text!r}: neither a number of messages nor a duration such as 2ms")
+        return 1, seconds(text, "every")
+    raise UsageError(f"every {text!r}: neither a number of messages nor a duration such as 2ms")

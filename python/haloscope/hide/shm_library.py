@@ -27,31 +27,32 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_THRESHOLD",
         int,
         "32768",
-        "Carry messages within a node of so many bytes or more, at least 1024. With --share-heap, "
-        "blocks of so many bytes are shared.",
+        "Smallest message within a node that the shm library copies, in bytes, at least 1024. With "
+        "--share-heap, blocks of this size are shared.",
         metavar="BYTES",
         least=1024,
+        is_option=False,
     ),
     Setting(
         "protocol",
         "HALOSCOPE_SHM_PROTOCOL",
         str,
         "dynamic",
-        "Who copies a message: the receiver (get), both sides (coop), whoever is idle (steal), the same "
-        "in chunks of one size (static), or what the messages before have shown to be best (dynamic). "
-        "off carries nothing.",
+        "Ranks that copy a message: the receiver (get), both sides (coop), any idle rank (steal, or static "
+        "with chunks of one size), or the fastest of these by the messages before (dynamic). off: MPI "
+        "copies all messages.",
         choices=("dynamic", "get", "coop", "steal", "static", "off"),
+        is_option=False,
     ),
     Setting(
         "output",
         "HALOSCOPE_SHM_OUTPUT",
         Path,
         "none",
-        "Write the record of what was carried to this file.",
+        "Write one row per pair of ranks, message size and protocol to this file.",
         metavar="F.csv",
         flag="-o",
     ),
-    # These have no option: only an expert sets them.
     Setting(
         "chunk",
         "HALOSCOPE_SHM_CHUNK",
@@ -67,8 +68,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_POOL",
         int,
         "64",
-        "MiB of shared memory of a rank for messages that nobody takes in time, and as much for receive "
-        "buffers of the library's own.",
+        "MiB of shared memory per rank for messages that the receiver does not take in time. Receive "
+        "buffers of the library may use the same amount.",
         metavar="MIB",
         least=0,
         is_option=False,
@@ -78,7 +79,7 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_PATIENCE",
         float,
         "0.001",
-        "Seconds after which a sender that nobody has answered copies its message into the pool.",
+        "Seconds after which a sender without an answer copies its message into the pool.",
         metavar="S",
         least=0,
         is_option=False,
@@ -88,8 +89,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_CMA",
         str,
         "auto",
-        "Whether the kernel copies memory that is not shared (cross-memory attach): where a helper needs "
-        "it (auto), always, or never.",
+        "Copy memory that is not shared by the kernel (cross-memory attach): where a helper needs it (auto), "
+        "always, or never.",
         choices=("auto", "always", "never"),
         is_option=False,
     ),
@@ -98,8 +99,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_MEASURE",
         str,
         "on",
-        "Whether, with the protocol dynamic, some messages of each pair and size go by turns by the shm "
-        "library and by MPI, and the others by what was faster.",
+        "With the protocol dynamic: send some messages of each pair and size alternately by the shm library "
+        "and by MPI, and the others by the faster one.",
         choices=("on", "off"),
         is_option=False,
     ),

@@ -170,7 +170,7 @@ def model(
 
     `machine` is a machine model, or its name or file. `formula` is one of `FORMULAS`, and
     `algorithms` are among those that it knows (`algorithms_of`), or `["all"]`. Without `ranks` they
-    are 2 to all cores of the machine; rank r runs on core r. `sizes` are bytes as OSU counts them.
+    are 2 to all cores of the machine, doubled; rank r runs on core r. `sizes` are bytes as OSU counts them.
     `chains` is for the algorithm `chain`, `segment` (bytes; 0: the whole message) for algorithms by
     segments with the formulas `hockney` and `fitted`.
 
@@ -181,7 +181,7 @@ def model(
     where what was measured supports no number.
     """
     machine = machine if isinstance(machine, Machine) else load_machine(machine)
-    ranks = ranks or range(2, machine.cores + 1)
+    ranks = ranks or [1 << doubled for doubled in range(1, machine.cores.bit_length())]
     names = [collective] if isinstance(collective, str) else collective
     known = {
         name: algorithms_of(formula, name, machine) if list(algorithms) == ["all"] else algorithms

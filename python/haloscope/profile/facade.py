@@ -54,6 +54,12 @@ class Profile:
     def __repr__(self) -> str:
         return f"<haloscope profile {str(self.path)!r}>"
 
+    def _repr_html_(self) -> str:
+        """Return the run and its table `regions`, as notebooks show it."""
+        from haloscope.profile.page.notebook import profile_html
+
+        return profile_html(self.data, self.table("regions"))
+
     @property
     def path(self) -> Path:
         """The path of the profile."""

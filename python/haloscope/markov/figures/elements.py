@@ -1,4 +1,4 @@
-"""What a page about regimes is made of: figures and tables for Plotly and for people."""
+"""Parts of a page about regimes: figures and tables, for Plotly and for people."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 Trace = dict[str, Any]
-Cell = tuple[float | str | None, str]  # what a table sorts by, and its text
+Cell = tuple[float | str | None, str]  # the sort key, and the text
 
 _CHOSEN = {1: "0", 2: "05", 3: "024", 4: "0245", 5: "02456", 6: "012456"}
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -54,7 +54,7 @@ class TimeUnit:
 
 @dataclass(frozen=True)
 class Figure:
-    """One plot: `caption` says in a line what one sees, and of which figure of the paper."""
+    """One plot: `caption` explains it in one line, and names the paper's figure."""
 
     caption: str
     traces: Sequence[Trace]
@@ -62,7 +62,7 @@ class Figure:
     title: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return what the page draws."""
+        """Return the figure for the page's script."""
         return {
             "title": self.title,
             "caption": self.caption,
@@ -86,7 +86,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """Plots and tables under one heading, so many plots side by side."""
+    """Plots and tables under one heading, with `columns` plots side by side."""
 
     name: str
     title: str
@@ -94,7 +94,7 @@ class Section:
     tables: Sequence[Table] = ()
     text: Sequence[str] = ()
     columns: int = 1
-    pictures: Sequence[tuple[str, str]] = ()  # addresses that hold all of it, and what is said instead
+    pictures: Sequence[tuple[str, str]] = ()  # data addresses of images, and their descriptions
 
     def as_json(self) -> dict[str, Any]:
         """Return what the page shows."""
@@ -109,7 +109,7 @@ class Section:
         }
 
 
-_BETWEEN = 56  # pixels from a panel to the one below: numbers, upright where it is narrow, and a title
+_BETWEEN = 56  # pixels from a panel to the one below: for numbers, upright on narrow pages, and a title
 
 
 @dataclass(frozen=True)
@@ -129,10 +129,7 @@ def panels(
     height: int,
     **layout: Any,
 ) -> tuple[list[Trace], dict[str, Any]]:
-    """Return traces and layout of a grid of panels with the same axes, each under its title.
-
-    The titles of the axes stand at the grid's left and bottom edges only. Plotly places the panels.
-    """
+    """Return traces and layout of a grid of panels with the same axes, each under its title."""
     rows = -(-len(drawn) // columns)
     gap = max(0.2, _BETWEEN / height)
     traces: list[Trace] = []
@@ -154,7 +151,7 @@ def panels(
 
 
 def _title_above(title: str, at: str) -> dict[str, Any]:
-    """Return the title of the panel whose axes end in `at`."""
+    """Return the title of the panel whose axis names end in `at`."""
     return {
         "text": f"<b>{plain(title)}</b>",
         "showarrow": False,
@@ -187,7 +184,7 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 
 def margin(top: int) -> dict[str, int]:
-    """Return the margins of a plot: what stands above it is of that height."""
+    """Return the margins of a plot; `top` is the height of the text above it."""
     return {"l": 64, "r": 16, "t": top, "b": 48}
 
 
@@ -201,7 +198,7 @@ def array(values: ArrayLike, kind: str = "f4") -> dict[str, str]:
 
 
 def plain(text: str) -> str:
-    """Return other people's text as Plotly shows it: nothing in it is markup."""
+    """Return untrusted text for Plotly, without markup."""
     return html.escape(printable(text), quote=False)
 
 
@@ -212,7 +209,7 @@ def unit_of(seconds: float) -> TimeUnit:
 
 
 def regime_name(state: int, regimes: int) -> str:
-    """Return what state 0, 1, … of so many is called."""
+    """Return the name of state 0, 1, … of a model with this number of regimes."""
     said = {0: ", fastest", regimes - 1: ", slowest"}.get(state, "") if regimes > 1 else ""
     return f"regime {state + 1}{said}"
 
@@ -221,7 +218,7 @@ def regime_colours(regimes: int) -> list[str]:
     """Return a colour for each regime, fastest first; two are as in the paper's Figure 12."""
     if regimes in _CHOSEN:
         return [FAST_TO_SLOW[int(number)] for number in _CHOSEN[regimes]]
-    # More than we chose: in even steps through them, so that none comes twice.
+    # For more regimes than colours: even steps between the colours, so that none is used twice.
     steps = np.linspace(0, len(FAST_TO_SLOW) - 1, regimes)
     chosen = [[int(colour[at : at + 2], 16) for colour in FAST_TO_SLOW] for at in (1, 3, 5)]
     parts = [np.interp(steps, range(len(FAST_TO_SLOW)), part).round().astype(int) for part in chosen]

@@ -1,4 +1,4 @@
-"""How good the models are, and what the whole machine does."""
+"""Figures of the quality of models, and of the whole machine's states."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["criteria", "goodness_figures", "whole_machines"]
 
 
 def criteria(analyses: Sequence[RegimeAnalysis]) -> Section | None:
-    """Return the curves by which the number of regimes was chosen; None where it was given."""
+    """Return the curves that chose the number of regimes; None if the user chose it."""
     figures = []
     for analysis in analyses:
         for name, found in analysis.series:
@@ -116,11 +116,11 @@ def _quantiles(table: pl.DataFrame, name: str, unit: TimeUnit) -> Figure:
         "height": 330,
         "showlegend": False,
         "margin": margin(32),
-        "xaxis": axis(f"quantile of what the model draws, {unit.name}", type="log"),
+        "xaxis": axis(f"quantile of times drawn from the model, {unit.name}", type="log"),
         "yaxis": axis(f"quantile of the times, {unit.name}", type="log"),
     }
     caption = (
-        "QQ plot of each regime, coloured as above, from 0.5 to 99.5 %: dots off the line are times"
+        "QQ plot of each regime, coloured as above, from 0.5 to 99.5 %: dots off the line: times"
         " that the model does not draw. Drawn times below 0 are not shown."
     )
     return Figure(caption, traces, layout, _title(name, "times"))
@@ -182,13 +182,13 @@ def _correlation(table: pl.DataFrame, name: str) -> Figure:
     }
     caption = (
         "Autocorrelation of the pseudo-residuals: beyond the dashed lines it is not chance, and the"
-        " regimes do not explain all that instances have in common."
+        " regimes do not explain all of the dependence between instances."
     )
-    return Figure(caption, traces, layout, _title(name, "what is left"))
+    return Figure(caption, traces, layout, _title(name, "residuals"))
 
 
 def whole_machines(analyses: Sequence[RegimeAnalysis]) -> Section | None:
-    """Show what each run's whole-machine model found; None if none was asked for."""
+    """Return a figure of each run's whole-machine model; None if there is none."""
     found = [(one.name, one.machine) for one in analyses if one.machine is not None]
     if not found:
         return None

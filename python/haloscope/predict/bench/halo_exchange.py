@@ -106,10 +106,10 @@ class HaloMethod:
         if shm == "off":
             return launch
         options = ["--quiet", "-o", str(record)]
-        options += ["--protocol", self.protocol] if self.protocol else []
         options += ["--share-heap"] if self.memory == "share-heap" else []
         # The shm library itself is measured, so it carries all that it can.
-        carried = ["env", "HALOSCOPE_SHM_MEASURE=off", sys.executable, "-m", "haloscope.cli", "shm"]
+        chosen = [f"HALOSCOPE_SHM_PROTOCOL={self.protocol}"] if self.protocol else []
+        carried = ["env", "HALOSCOPE_SHM_MEASURE=off", *chosen, sys.executable, "-m", "haloscope.cli", "shm"]
         return [*carried, *options, "--", *launch]
 
 

@@ -16,7 +16,7 @@ from haloscope.base.errors import UsageError
 from haloscope.profile.shown.cells import PROGRAM, TEXT_KEYS, Row
 from haloscope.profile.shown.shown_table import ColumnView, ShownTable
 
-__all__ = ["FORMATS", "render"]
+__all__ = ["FORMATS", "by_site", "region_indents", "render"]
 
 _WIDTH_OF_A_PIPE = 100
 _MOST_ROWS = 1000
@@ -97,14 +97,14 @@ def _rich_table(rows: Sequence[Row], shown: Sequence[ColumnView], table_name: st
             no_wrap=view.form.is_whole or not view.form.left,
             overflow="fold",
         )
-    indents = _indents(rows) if table_name == "regions" else [""] * len(rows)
+    indents = region_indents(rows) if table_name == "regions" else [""] * len(rows)
     for row, indent in zip(rows, indents, strict=True):
         cells = [view.of(row) for view in shown]
         table.add_row(*(Text(cell) for cell in [indent + cells[0], *cells[1:]]))
     return table
 
 
-def _indents(rows: Sequence[Row]) -> list[str]:
+def region_indents(rows: Sequence[Row]) -> list[str]:
     """Return how far to set in each region: two spaces for each row above that holds it."""
     above: list[str] = []
     indents = []
