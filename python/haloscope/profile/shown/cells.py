@@ -1,4 +1,4 @@
-"""One column for people, and what its cells say."""
+"""One column for people, and the text of its cells."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def time(title: str, source: str) -> ColumnView:
 
 
 def bandwidth(title: str, source: str) -> ColumnView:
-    """What is so many seconds a byte."""
+    """A column of seconds per byte, shown as a bandwidth."""
     return ColumnView(title, (source,), lambda value: UNKNOWN if not value else f"{bytes_text(1 / value)}/s")
 
 

@@ -28,9 +28,8 @@ _ROWS_AT_A_TIME = 50_000
 def render(frame: pl.DataFrame, fmt: str, table_name: str, stream: TextIO) -> None:
     """Print `frame`, the table called `table_name`, on `stream` as `table`, `csv` or `json`.
 
-    csv and json have every column under its name in the reference, times in seconds; json is a
-    list of records, one a line, with null for what is unknown. Raises `UsageError` for another
-    format.
+    csv and json have every column under its name in the reference, times in seconds; json is a list of
+    records, one per line, with null for unknown values. Raises `UsageError` for another format.
     """
     if fmt not in _WRITERS:
         raise UsageError(f"there is no format {fmt!r}; there is {', '.join(FORMATS)}")
@@ -57,7 +56,7 @@ def _write_json(frame: pl.DataFrame, table_name: str, stream: TextIO) -> None:
 
 
 def _typed(row: Row) -> dict[str, object]:
-    """Return a row of `info` with its value as what it is: a number, a list, a truth value."""
+    """Return a row of `info` with a typed value: a number, a list, a Boolean."""
     value = row["value"]
     if value is not None and row["key"] not in TEXT_KEYS:
         value = json.loads(value)
@@ -69,7 +68,7 @@ def _write_table(frame: pl.DataFrame, table_name: str, stream: TextIO) -> None:
     # Region names may look like markup or emoji codes, and must not be interpreted.
     console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
     if "memory" in frame.columns and frame["memory"].drop_nulls().is_in(["host"]).all():
-        frame = frame.drop("memory")  # as it is without a GPU
+        frame = frame.drop("memory")  # always null without a GPU
     shown = views(table_name, frame.columns)
     if table_name == "sites":
         frame = by_site(frame)
@@ -80,7 +79,7 @@ def _write_table(frame: pl.DataFrame, table_name: str, stream: TextIO) -> None:
 
 
 def by_site(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the table `sites` with one row a region, site and function, for whatever stacks lead there."""
+    """Return the table `sites` with one row per region, site and function, summed over stacks."""
     keys = ["region", "site", "file", "line", "function", "call"]
     sums = pl.col("calls", "bytes", "time_total", "share").sum()
     one = pl.when(pl.len() == 1).then(pl.col("time_cv").first()).alias("time_cv")
@@ -107,7 +106,7 @@ def _rich_table(rows: Sequence[Row], shown: Sequence[ColumnView], table_name: st
 
 
 def region_indents(rows: Sequence[Row]) -> list[str]:
-    """Return how far to set in each region: two spaces for each row above that holds it."""
+    """Return the indentation of each region: two spaces per enclosing region in the rows above."""
     above: list[str] = []
     indents = []
     for row in rows:
@@ -143,12 +142,12 @@ _MEANINGS = {
     " to, min–max over ranks",
     "sites": "time: all ranks; share: of the MPI time of all sites; ±: standard deviation over ranks;"
     " stacks that lead there: --format csv or json",
-    "waits": "share: of the region's time in MPI calls; other: of that, neither waiting nor completion",
-    "delays": "waiting caused: of all ranks, by what this rank did there for longer than those who waited",
-    "critical_path": "share: of the run's time; in MPI: transfer, as nobody waits on the critical path",
+    "waits": "share: of the region's time in MPI calls; other: neither waiting nor completion",
+    "delays": "waiting caused: of all ranks, by the excess time of this rank there",
+    "critical_path": "share: of the run's time; in MPI: transfer, as the critical path has no waiting",
     "pop": "parallel: share of the time that ranks compute: balance × comm.; comm.: serial. × transfer",
-    "tolerance": "latencies, bytes: of the region's messages, on the critical path; then what can be added to"
-    " each latency until the run takes so much longer, and a further link's bandwidth for that",
+    "tolerance": "latencies, bytes: of the region's messages, on the critical path; then the latency that can"
+    " be added to each until the run takes this share longer, and a further link's bandwidth for that",
     "regimes": "share: of all instances; ±: half the 95 % interval of the mean",
     "ranks": "MPI: its share of the time; partners: distinct ranks sent to",
 }
