@@ -83,7 +83,7 @@ def test_damage_that_is_found_later_leaves_a_run_out_of_all(runs: list[Path], tm
     assert ensemble.table("regions")["profile"].n_unique() == 2
     assert ensemble.table("sizes")["profile"].unique().to_list() == [str(runs[0])]
     assert ensemble.table("regions")["profile"].unique().to_list() == [str(runs[0])]
-    assert "names a region that is not there" in ensemble.skipped[0]
+    assert "names a region that does not exist" in ensemble.skipped[0]
 
 
 def test_what_runs_say_are_columns(tmp_path: Path) -> None:

@@ -145,13 +145,13 @@ def test_ranks_too_unequal_for_a_matrix_are_refused(read: Read) -> None:
 @pytest.mark.parametrize(
     ("table", "changed", "words"),
     [
-        ("series", {"instances": [3, 1]}, "counts other instances"),
-        ("series", {"instances": [-1, 4]}, "counts instances that are not there"),
-        ("series", {"instances": [2**62, 2**62]}, "counts instances that are not there"),
-        ("series", {"rank": [0, 7]}, "names a rank that is not there"),
-        ("series", {"path": [1, 9]}, "names a region that is not there"),
-        ("instances", {"packed": [1]}, "counts instances that are not there"),
-        ("instances", {"packed": []}, "counts instances that are not there"),
+        ("series", {"instances": [3, 1]}, "does not count the instances"),
+        ("series", {"instances": [-1, 4]}, "counts instances that do not exist"),
+        ("series", {"instances": [2**62, 2**62]}, "counts instances that do not exist"),
+        ("series", {"rank": [0, 7]}, "names a rank that does not exist"),
+        ("series", {"path": [1, 9]}, "names a region that does not exist"),
+        ("instances", {"packed": [1]}, "counts instances that do not exist"),
+        ("instances", {"packed": []}, "counts instances that do not exist"),
     ],
 )
 def test_tables_that_contradict_each_other_are_refused(

@@ -308,7 +308,7 @@ def test_a_program_that_is_gone_is_named(tmp_path: Path) -> None:
         assert profile.table("sites")["site"].to_list() == ["libpetsc_real.so.3.18+0x30", "solver+0x10"]
     content = path.read_bytes()
     # Only the program's file is named: lines of libraries are not needed.
-    assert explain.keep_symbols(path) == [f"{PATHS[PROGRAM]}: is not there any more"]
+    assert explain.keep_symbols(path) == [f"{PATHS[PROGRAM]}: does not exist any more"]
     assert path.read_bytes() == content
 
 

@@ -84,7 +84,7 @@ def test_existing_profile_is_not_taken_for_a_new_one(mpi: Mpi, hello: Path, work
 def test_a_file_that_is_no_profile_is_refused(work: Path) -> None:
     for content, refused in ((b"my thesis", True), (b"\x89HAL", True), (b"", False)):
         (work / "a.halo").write_bytes(content)
-        with pytest.raises(OutputError, match="is no profile") if refused else nullcontext():
+        with pytest.raises(OutputError, match="is not a profile") if refused else nullcontext():
             run(["touch", "started"], output=Path("a.halo"))
         assert (work / "a.halo").read_bytes() == content
         assert (work / "started").exists() != refused

@@ -187,10 +187,11 @@ _KINDS: Mapping[bytes, Callable[[Path, str | None], Timings]] = {
 
 
 def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Timings:
-    """Return the timings of `region` that are in a file; None: of its only region. The file is a profile with
-    a series, a `.npy` or `.npz` array, a Parquet or a CSV file, with the contents that
-    docs/reference/regimes.md describes. Raises `UsageError` if the region has no series or has to be named,
-    `ProfileError` if the file has no timings.
+    """Return the timings of `region` that are in a file; None: of its only region.
+
+    The file is a profile with a series, a `.npy` or `.npz` array, a Parquet or a CSV file, with the contents
+    that docs/reference/regimes.md describes. Raises `UsageError` if the region has no series or has to be
+    named, `ProfileError` if the file has no timings.
     """
     path = Path(path)
     if kind_of_foreign(path) is not None:

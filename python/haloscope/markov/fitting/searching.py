@@ -133,8 +133,9 @@ _ALIKE = 1e-3  # part of the larger deviation: means that differ by less count a
 
 @dataclass(frozen=True)
 class SearchLimits:
-    """Limits of the search. `stickiness` is a number of instances per regime that count as staying, in
-    addition to the data.
+    """Limits of the search.
+
+    `stickiness` is a number of instances per regime that count as staying, in addition to the data.
     """
 
     max_iter: int

@@ -26,9 +26,8 @@ _ROWS_AT_A_TIME = 50_000
 def render(frame: pl.DataFrame, fmt: str, table: ShownTable, stream: TextIO) -> None:
     """Print `frame`, which has columns of `table`, on `stream` as `table`, `csv` or `json`.
 
-    csv and json have every column under its name in the reference, times in seconds; json is a
-    list of records, one a line, with null for what is unknown. Raises `UsageError` for another
-    format.
+    csv and json have every column under its name in the reference, times in seconds; json is a list of
+    records, one per line, with null for unknown values. Raises `UsageError` for another format.
     """
     if fmt not in _WRITERS:
         raise UsageError(f"there is no format {fmt!r}; there is {', '.join(FORMATS)}")
@@ -55,7 +54,7 @@ def _write_json(frame: pl.DataFrame, table: ShownTable, stream: TextIO) -> None:
 
 
 def _typed(row: Row) -> dict[str, object]:
-    """Return a row of `info` with its value as what it is: a number, a list, a truth value."""
+    """Return a row of `info` with a typed value: a number, a list, a Boolean."""
     value = row["value"]
     if value is not None and row["key"] not in TEXT_KEYS:
         value = json.loads(value)
@@ -78,7 +77,7 @@ def _write_table(frame: pl.DataFrame, table: ShownTable, stream: TextIO) -> None
 
 
 def by_site(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the table `sites` with one row a region, site and function, for whatever stacks lead there."""
+    """Return the table `sites` with one row per region, site and function, summed over stacks."""
     keys = ["region", "site", "file", "line", "function", "call"]
     sums = pl.col("calls", "bytes", "time_total", "share").sum()
     one = pl.when(pl.len() == 1).then(pl.col("time_cv").first()).alias("time_cv")
@@ -105,7 +104,7 @@ def _rich_table(rows: Sequence[Row], shown: Sequence[ColumnView], table_name: st
 
 
 def region_indents(rows: Sequence[Row]) -> list[str]:
-    """Return how far to set in each region: two spaces for each row above that holds it."""
+    """Return the indentation of each region: two spaces per enclosing region in the rows above."""
     above: list[str] = []
     indents = []
     for row in rows:

@@ -26,7 +26,7 @@ TIMING_TABLES = (
             columns("time_max", "the longest of a region, rank and partner together"),
             columns("share", "of the time in MPI calls of the region", share=part()),
         ),
-        note="share: of the region's time in MPI calls; other: of that, neither waiting nor completion",
+        note="share: of the region's time in MPI calls; other: neither waiting nor completion",
     ),
     ShownTable(
         "wait_pairs",
@@ -62,7 +62,7 @@ TIMING_TABLES = (
             ),
             columns("share", "of all waiting", share=part()),
         ),
-        note="waiting caused: of all ranks, by what this rank did there for longer than those who waited",
+        note="waiting caused: of all ranks, by the excess time of this rank there",
     ),
     ShownTable(
         "critical_path",
@@ -74,7 +74,7 @@ TIMING_TABLES = (
             ),
             columns("share", "of the run's time", share=part()),
         ),
-        note="share: of the run's time; in MPI: transfer, as nobody waits on the critical path",
+        note="share: of the run's time; in MPI: transfer, as the critical path has no waiting",
     ),
     ShownTable(
         "pop",
@@ -155,8 +155,8 @@ TIMING_TABLES = (
                 without_waiting=time(),
             ),
         ),
-        note="latencies, bytes: of the region's messages, on the critical path; then what can be added to"
-        " each latency until the run takes so much longer, and a further link's bandwidth for that",
+        note="latencies, bytes: of the region's messages, on the critical path; then the latency that can be "
+        "added to each until the run takes this share longer, and a further link's bandwidth for that",
     ),
     ShownTable(
         "clocks",

@@ -1,4 +1,4 @@
-"""Sites: the lines of source that calls of MPI come from, and the stacks that lead there."""
+"""Sites: the source lines of MPI calls, and their stacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table `sites`: the calls of MPI by the places of the program that they come from."""
+"""The table `sites`: MPI calls by their location in the program."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _PLACE = {"site": pl.String, "file": pl.String, "line": pl.Int64, "function": pl
 
 
 def sites(profile: ProfileData, scope: Scope) -> pl.DataFrame:
-    """Return region × place × stack × MPI function, the costliest of a region first.
+    """Return region × location × stack × MPI function, the most expensive ones of a region first.
 
-    `share` is of the MPI time of all sites of the run. `time_cv` is unknown where a row is put together of
-    several: over the ranks their times do not add up.
+    `share` is of the MPI time of all sites of the run. `time_cv` is unknown for a row that is a sum of
+    several: the variation of a sum does not follow from theirs.
     """
     rows = site_rows(profile, scope)
     whole = pl.lit(profile.once(SiteBook).rows["time_total"].sum(), pl.Float64)
@@ -34,7 +34,7 @@ def sites(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
 
 def site_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
-    """Return the rows of `sites` in no order, with the number of their region as `path`."""
+    """Return the unsorted rows of `sites`, with the number of their region as `path`."""
     book = profile.once(SiteBook)
     rows = scope.reduced(book.rows.with_columns(parts=pl.lit(1)), ["stack", "call"], _SUMS)
     placed = rows.rename({"stack": "frames"}).join(_places(book.places), on="frames", how="left")
@@ -44,7 +44,7 @@ def site_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
 
 def fold_stack(stack: Sequence[SourceLocation]) -> str:
-    """Return a stack as one line, the outermost place first, as tools that draw flame graphs read it."""
+    """Return a stack as one line, the outermost location first, as tools for flame graphs read it."""
     return ";".join(place.text.replace(";", ",") for place in reversed(stack))
 
 
@@ -57,7 +57,7 @@ def _places(known: dict[str, list[SourceLocation]]) -> pl.DataFrame:
 
 
 def _variation() -> pl.Expr:
-    """Return the standard deviation over the ranks that have the site, as a share of their mean."""
+    """Return the standard deviation over the ranks with the site, as a share of their mean."""
     ranks = pl.col("ranks")
     mean = pl.col("time_total") / ranks
     # Rounding may make a difference of two equal numbers negative.

@@ -1,6 +1,6 @@
-"""The frame of a profile, docs/format.md version 1: its header, its trailer, and how damage is told.
+"""The frame of a profile, docs/format.md version 1: its header, its trailer, and errors of damage.
 
-It needs no tables, which take a while to load: `haloscope run` looks here after each program.
+It needs no tables, which load slowly: `haloscope run` checks the frame of each new profile.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REMEDY = "run the program again, or take another copy"
 
 
 class DamageError(Exception):
-    """What is wrong with a file, without its name."""
+    """The damage of a file, without its name."""
 
     def of(self, path: Path) -> ProfileError:
         """Return the error to show, with the file's name and the remedy."""
@@ -30,7 +30,7 @@ class DamageError(Exception):
 
 
 def check_header(path: Path, header: bytes) -> None:
-    """Check the first bytes of a file, as many of `HEADER_BYTES` as it has. Raises `ProfileError`."""
+    """Check the first bytes of a file, at most `HEADER_BYTES`. Raises `ProfileError`."""
     if not header:
         raise ProfileError(f"{path}: is empty; {REMEDY}")
     if header[: len(MAGIC)] != MAGIC[: len(header)]:
@@ -45,9 +45,9 @@ def check_header(path: Path, header: bytes) -> None:
 
 
 def directory_place(header: bytes, trailer: bytes, size: int) -> tuple[int, int, int]:
-    """Return where the directory of a file of `size` bytes stands, its length and its checksum.
+    """Return the offset, the length and the checksum of the directory of a file of `size` bytes.
 
-    Raises `DamageError` for a trailer that cannot be.
+    Raises `DamageError`.
     """
     if size < HEADER_BYTES + TRAILER_BYTES:
         raise DamageError(f"it was cut short at byte {size}")
@@ -57,5 +57,5 @@ def directory_place(header: bytes, trailer: bytes, size: int) -> tuple[int, int,
     if zlib.crc32(trailer[:20], zlib.crc32(header)) != crc:
         raise DamageError("the checksum of its header is wrong")
     if start < HEADER_BYTES or start + length != size - TRAILER_BYTES:
-        raise DamageError("its directory stands outside the file")
+        raise DamageError("its directory is outside the file")
     return start, length, directory_crc

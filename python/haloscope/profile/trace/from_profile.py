@@ -82,13 +82,13 @@ def _bytes(events: TraceEvents, requests: Requests, calls: Integers) -> Integers
 
 
 def _regions(events: TraceEvents) -> pl.DataFrame:
-    """Return the visits of regions; one that was never left lasts until the last event of its thread."""
+    """Return the visits of regions; an open one lasts until the last event of its thread."""
     kinds = events.of("kind")
     place = np.flatnonzero((kinds == Kind.ENTER) | (kinds == Kind.LEAVE))
     is_enter = kinds[place] == Kind.ENTER
     where = events.where[place]
     steps = np.where(is_enter, 1, -1)
-    # A region and its end are next to each other among those of one thread and depth.
+    # A begin and its end are neighbours among events of one thread and depth.
     depth = np.cumsum(steps) + ~is_enter
     order = np.lexsort((place, depth, where))
     first, second = order[:-1], order[1:]
