@@ -16,8 +16,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["NEEDS", "main"]
-
 HERE = Path(__file__).resolve().parent
 # By name: `root`, or programs on PATH. A part that needs more, such as a peer, is left out there.
 NEEDS: dict[str, tuple[str, ...]] = {

@@ -13,19 +13,6 @@ import polars as pl
 from haloscope.base.palette import METHODS
 from haloscope.markov.figures import Figure, Panel, Trace, panels
 
-__all__ = [
-    "ENVIRONMENT",
-    "HALOSCOPE",
-    "NOT_HERE",
-    "draw",
-    "grid",
-    "here",
-    "into",
-    "lines",
-    "simulated",
-    "watched",
-]
-
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 NOT_HERE = 4  # the exit status of a part that this machine cannot run
 # Any user may run them, and more ranks than cores are no error and wait politely.

@@ -23,8 +23,6 @@ from common import MPI_ENVIRONMENT, emit, estimate
 from numpy.typing import NDArray
 from virtual import POLICIES, STAY, regimes_in_turn
 
-__all__ = ["CASES", "Steps", "chain", "measure", "policy_words", "run"]
-
 BENCHMARK = "overlap"
 CELLS, WORK, STEPS, LEFT_OUT, ROUNDS = 20000, 60, 240, 40, 7
 LATE = {  # as shares of the work

@@ -27,8 +27,6 @@ from common import emit_allowed
 
 from haloscope.predict import Measuring, TrialLaunch, Way, few_calls, measure_within
 
-__all__ = ["CASES", "measure"]
-
 DATA = Path(__file__).resolve().parent / "kept" / "simulated.parquet"
 MADE_WITH = ("torus", "allreduce")
 MOST_RANKS = 64

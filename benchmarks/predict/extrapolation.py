@@ -34,8 +34,6 @@ from common import Estimate, emit, emit_allowed, write_rows
 from haloscope import predict
 from haloscope.predict import ALGORITHMS, CollectiveLaws, Way
 
-__all__ = ["CASES", "measure"]
-
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "kept" / "simulated.parquet"
 UNSEEN = HERE / "kept" / "unseen.parquet"

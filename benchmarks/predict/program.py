@@ -29,8 +29,6 @@ from common import emit_allowed, write_rows
 import haloscope
 from haloscope.predict.simulate import Simulation
 
-__all__ = ["CASES", "measure"]
-
 # Nearly cubes, as (x, y, z).
 KNOWN = ((2, 2, 2), (3, 2, 2), (3, 3, 2), (3, 3, 3), (4, 3, 3), (4, 4, 3), (4, 4, 4))
 # Those that are predicted, and times how much the bandwidth of the profiles' network.

@@ -35,8 +35,6 @@ from haloscope.predict.tune import (
     write_rules,
 )
 
-__all__ = ["CASES", "measure"]
-
 CASES = ("geometric mean gain by tuning", "worst point with rules, upper end of its interval")
 
 COLLECTIVES = ("allgather", "allreduce", "alltoall", "bcast", "reduce", "reduce_scatter")

@@ -21,19 +21,6 @@ from haloscope.base.launcher import report_toolchain
 from haloscope.base.toolchain import Toolchain
 from haloscope.predict.bench import library
 
-__all__ = [
-    "CHECKOUT",
-    "SIZES",
-    "Blocks",
-    "Floats",
-    "Library",
-    "exchanges",
-    "libraries",
-    "output",
-    "row",
-    "with_shm",
-]
-
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 HALO = CHECKOUT / "src" / "hide" / "halo"

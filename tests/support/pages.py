@@ -18,8 +18,6 @@ from playwright.sync_api import Browser, Page
 from support.limits import HANG
 from support.missing import missing
 
-__all__ = ["Look", "chromium", "page_data", "page_text", "wait_until"]
-
 _CHROMIUM = Path("/usr/bin/chromium")
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TABLE_1", "Made", "make_timings"]
-
 # Mean and standard deviation in seconds, share of instances, of regimes 1 to 3.
 TABLE_1 = {
     "fixed": ((1.79e-3, 5.89e-5, 0.33), (1.89e-3, 5.49e-5, 0.32), (2.89e-3, 6.19e-3, 0.35)),

@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-__all__ = ["extras", "remedy"]
-
 _DECLARED = re.compile(r"""([\w.-]+).*;.*\bextra == ["']([\w-]+)["']""")
 
 

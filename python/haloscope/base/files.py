@@ -13,17 +13,6 @@ from typing import BinaryIO
 
 from haloscope.base.errors import OutputError
 
-__all__ = [
-    "copy_whole",
-    "end_of",
-    "last_line",
-    "replace_whole",
-    "scratch_file",
-    "whole_directory",
-    "whole_file",
-    "write_whole",
-]
-
 _PART = 1 << 20
 
 

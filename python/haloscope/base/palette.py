@@ -2,25 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "BLUE",
-    "BLUES",
-    "FAST_TO_SLOW",
-    "GREY",
-    "GRID",
-    "INK",
-    "KINDS",
-    "METHODS",
-    "ORANGE",
-    "PALE",
-    "PURPLE",
-    "RED",
-    "SERIES",
-    "SHARES",
-    "TIMES",
-    "for_scripts",
-]
-
 INK, GREY, PALE, GRID = "#1c2733", "#8a95a0", "#cbd3db", "#e8ecf0"
 RED = "#c0392b"
 # Okabe and Ito's colours, which nearly all readers can distinguish.

@@ -10,8 +10,6 @@ import numpy as np
 
 from haloscope.base.arrays import Floats, Integers
 
-__all__ = ["Links", "fill_parts", "grow_parts", "partition_graph"]
-
 _MOST_SWEEPS = 10
 # Vertices times parts: what one table of bytes to each part may take.
 _MOST_REFINED = 1 << 25

@@ -11,18 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = [
-    "COUNTED",
-    "FORMAT",
-    "INSTANCE_QUANTITIES",
-    "MAGIC",
-    "OPTIONAL",
-    "STORED",
-    "Column",
-    "Merge",
-    "Type",
-]
-
 # Major and minor version of the file. A new column raises the minor version, and has it as `since`.
 FORMAT = (1, 4)
 # The first bytes of the file.

@@ -6,8 +6,6 @@ import click
 
 from haloscope.cli.groups import CommandGroup
 
-__all__ = ["bench"]
-
 _COMMANDS = {
     "p2p": "bench_p2p",
     "collective": "bench_collective",

@@ -30,8 +30,6 @@ from haloscope.cli.options import format_option
 if TYPE_CHECKING:
     from haloscope.predict.bench import Sweep
 
-__all__ = ["collective"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope bench collective allreduce

@@ -18,8 +18,6 @@ from haloscope.cli.measuring import (
 )
 from haloscope.cli.options import format_option
 
-__all__ = ["halo"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope bench halo

@@ -15,8 +15,6 @@ from haloscope.cli.options import format_option
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["fit", "model"]
-
 _MODEL_EXAMPLES = """\b
 Examples:
   haloscope bench model orfeo bcast

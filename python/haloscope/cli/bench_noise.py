@@ -14,8 +14,6 @@ from haloscope.cli.options import format_option, numbers
 if TYPE_CHECKING:
     from haloscope.predict.bench import Noise
 
-__all__ = ["noise"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope bench noise

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from haloscope.predict.bench import P2pMeasured as Measured
     from haloscope.predict.bench import P2pPoint as Point
 
-__all__ = ["p2p"]
-
 _BY_SIZE = " Default: by test and size."
 _EXAMPLES = """\b
 Examples:

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from haloscope.base.errors import HaloscopeError
 
-__all__ = ["write_as_caliper"]
-
 
 def write_as_caliper(profile: Path) -> list[str]:
     """Write what the program asked Caliper for. Return remarks; it changes no exit status either."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from haloscope.profile.shown import ShownTable
     from haloscope.reproduce.campaign import Campaign, Happened
 
-__all__ = ["campaign"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope campaign plan scaling.yaml

@@ -19,8 +19,6 @@ from haloscope.cli.options import format_option
 if TYPE_CHECKING:
     from haloscope.explain.checking import Again, Checked
 
-__all__ = ["check"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope check --write-rules good-1.halo good-2.halo good-3.halo rules.toml

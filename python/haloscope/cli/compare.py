@@ -13,8 +13,6 @@ from haloscope.cli.console import progress
 from haloscope.cli.options import format_option
 from haloscope.cli.parted import PartedCommand, split_groups
 
-__all__ = ["compare"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope compare old.halo new.halo

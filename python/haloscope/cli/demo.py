@@ -19,8 +19,6 @@ from haloscope.base.toolchain import Toolchain
 from haloscope.base.tools import environment_tool
 from haloscope.cli.console import say_remarks
 
-__all__ = ["demo"]
-
 _RANKS = 2
 _PROFILE = Path("haloscope-demo.halo")
 _PAGE = Path("haloscope-demo.html")

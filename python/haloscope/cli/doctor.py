@@ -6,8 +6,6 @@ import click
 
 from haloscope.cli.command import all_verbs
 
-__all__ = ["doctor"]
-
 _EXAMPLES = """\b
 Example:
   haloscope doctor

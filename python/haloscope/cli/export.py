@@ -9,8 +9,6 @@ import click
 from haloscope.cli.console import say_remarks
 from haloscope.explain.export import EXPORTS
 
-__all__ = ["export"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope export run.halo --to cali

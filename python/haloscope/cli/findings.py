@@ -16,8 +16,6 @@ from haloscope.cli.options import format_option
 if TYPE_CHECKING:
     from haloscope.explain.findings import MachineMeasurements
 
-__all__ = ["findings"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope findings run.halo

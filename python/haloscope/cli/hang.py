@@ -18,8 +18,6 @@ from haloscope.cli.top import from_option, run_argument, say_unread
 if TYPE_CHECKING:
     from haloscope.watch import StackFrame
 
-__all__ = ["hang"]
-
 _INTERVAL = 0.3  # seconds between two samples: a rank in the same call in both makes no progress
 _EXAMPLES = """\b
 Examples:

@@ -14,8 +14,6 @@ from haloscope.cli.options import format_option
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["history"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope history /scratch/profiles

@@ -14,8 +14,6 @@ from haloscope.cli.console import progress
 from haloscope.cli.measuring import Launching, check_place, interruptible
 from haloscope.cli.options import format_option
 
-__all__ = ["improve"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope improve -- mpiexec -n 8 ./app

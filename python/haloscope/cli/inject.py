@@ -11,8 +11,6 @@ from haloscope.base.preloading import leave_like
 from haloscope.cli.console import say_remarks
 from haloscope.cli.options import mpi_option
 
-__all__ = ["inject"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope inject --latency constant:1ms -o injected.csv -- mpiexec -n 4 ./app

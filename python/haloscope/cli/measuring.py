@@ -15,20 +15,6 @@ from haloscope.base.errors import OutputError, UsageError
 from haloscope.base.signals import handle_signal
 from haloscope.cli.options import numbers, sizes
 
-__all__ = [
-    "Launching",
-    "check_place",
-    "full_option",
-    "interruptible",
-    "iterations_option",
-    "ranks_option",
-    "sizes_option",
-    "tails_option",
-    "time_limit",
-    "warmup_option",
-    "words",
-]
-
 _TIME_LIMIT = "HALOSCOPE_TIME_LIMIT"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

@@ -12,8 +12,6 @@ import click
 from haloscope.base.objects import ABIS
 from haloscope.base.settings import Setting
 
-__all__ = ["format_option", "mpi_option", "numbers", "setting_options", "sizes"]
-
 _MOST_VALUES = 1 << 16
 _RANGE = re.compile(r"([0-9]{1,13})(?::([0-9]{1,13})(?::([0-9]{1,13}))?)?")
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -17,8 +17,6 @@ from haloscope.cli.options import format_option, mpi_option
 if TYPE_CHECKING:
     from haloscope.predict.placement import Proposal
 
-__all__ = ["place"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope place app.halo

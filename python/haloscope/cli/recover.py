@@ -10,8 +10,6 @@ from haloscope.cli.caliper import write_as_caliper
 from haloscope.cli.console import say_remarks
 from haloscope.cli.symbols import keep_symbols
 
-__all__ = ["recover"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope recover

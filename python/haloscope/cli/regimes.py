@@ -17,8 +17,6 @@ from haloscope.cli.parted import PartedCommand, split_groups
 if TYPE_CHECKING:
     from haloscope.markov import Criterion, Reduction
 
-__all__ = ["regimes"]
-
 _CRITERIA = ("bic", "aic", "icl")
 _STEPS_OF_A_FILE, _STEPS_OF_A_PAGE = 2, 14
 _EXAMPLES = """\b

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from haloscope.explain.ensembles import Speeds
     from haloscope.predict import Kind
 
-__all__ = ["report"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope report run.halo -o report.html

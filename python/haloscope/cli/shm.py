@@ -12,8 +12,6 @@ from haloscope.cli.console import say_remarks
 from haloscope.cli.options import mpi_option, setting_options
 from haloscope.hide import SHM_SETTINGS
 
-__all__ = ["shm"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope shm -- mpiexec -n 8 ./app

@@ -13,8 +13,6 @@ from haloscope.cli.console import say_remarks
 from haloscope.cli.options import format_option
 from haloscope.profile.shown import SHOWN
 
-__all__ = ["show"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope show run.halo

@@ -12,8 +12,6 @@ from haloscope.cli.console import progress
 from haloscope.cli.measuring import time_limit
 from haloscope.cli.options import format_option
 
-__all__ = ["simulate"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope simulate --platform fat-tree -n 64 cg --nx 16 --ny 16 --nz 16 --iterations 2

@@ -16,8 +16,6 @@ from haloscope.cli.console import progress, say
 if TYPE_CHECKING:
     from haloscope.reproduce.study import PartOutcome, Study
 
-__all__ = ["study"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope study

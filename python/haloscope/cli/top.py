@@ -16,8 +16,6 @@ from haloscope.cli.options import format_option
 if TYPE_CHECKING:
     from haloscope.watch import Looking
 
-__all__ = ["from_option", "run_argument", "say_unread", "top"]
-
 _RATES = 1.0  # seconds for the rates of a table that is printed once
 _EXAMPLES = """\b
 Examples:

@@ -23,8 +23,6 @@ from haloscope.cli.options import format_option
 if TYPE_CHECKING:
     from haloscope.predict.tune import Tuning
 
-__all__ = ["tune"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope bench collective bcast allreduce -n 2:8 -o sweep.jsonl

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from haloscope.watch import Recording
 
-__all__ = ["env", "run"]
-
 _RUN_EXAMPLES = """\b
 Examples:
   haloscope run -- mpiexec -n 8 ./app input.txt

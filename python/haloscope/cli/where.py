@@ -17,8 +17,6 @@ from haloscope.base.mpi import on_path
 if TYPE_CHECKING:
     from haloscope.hide import Fem
 
-__all__ = ["where"]
-
 _EXAMPLES = """\b
 Examples:
   cc -I"$(haloscope where include)" -c solver.c

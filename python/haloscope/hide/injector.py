@@ -15,8 +15,6 @@ from haloscope.hide.latency import LatencyModel, read_latencies, seconds
 from haloscope.hide.libraries import build_injector
 from haloscope.hide.records import joined_injected, remark, totals, writable_injected
 
-__all__ = ["Event", "InjectionPlan", "inject", "read_event", "read_every"]
-
 # The kernel's limit for one variable is 128 KiB.
 _LONGEST = 120_000
 _NO_RANK = "nothing was injected: no rank came to MPI_Finalize with the injector in it"

@@ -13,8 +13,6 @@ from haloscope.hide.libraries import build_placer
 if TYPE_CHECKING:
     from haloscope.predict.placement import Proposal
 
-__all__ = ["place"]
-
 
 def place(
     command: Sequence[str],

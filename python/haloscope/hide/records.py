@@ -13,8 +13,6 @@ from haloscope.base.errors import LaunchError
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["joined_injected", "put_together", "remark", "totals", "writable", "writable_injected"]
-
 _INJECTED = "rank,time,what,partner,tag,link,regime,machine_state,once,latency"
 _WHAT = ("message", "collective", "one-sided")
 # struct Row of src/hide/inject/journal.hpp.

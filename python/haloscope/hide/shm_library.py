@@ -18,8 +18,6 @@ from haloscope.hide.records import put_together, writable
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["SHM_SETTINGS", "shm", "summary"]
-
 # Each setting is declared here once, for the command, the function and the environment.
 SHM_SETTINGS: tuple[Setting, ...] = (
     Setting(

@@ -23,20 +23,6 @@ from haloscope.markov.statistics.slow_episodes import episodes
 from haloscope.markov.timings import Reduction, Timings
 from haloscope.profile import kernels
 
-__all__ = [
-    "Decoded",
-    "Fit",
-    "RegimeAnalysis",
-    "RegimeOptions",
-    "Regimes",
-    "RunTimings",
-    "analyse",
-    "decode_all",
-    "find_regimes",
-    "fit_and_decode",
-    "representative",
-]
-
 RANKS = 20  # section 3.1
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from haloscope.markov.analysis import RegimeAnalysis
     from haloscope.markov.statistics.added_time import Added
 
-__all__ = ["answer"]
-
 _NAMES = {
     "machine": "while the whole machine was slow",
     "host": "while one host was",

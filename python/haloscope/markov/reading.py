@@ -20,8 +20,6 @@ from haloscope.profile import Profile
 from haloscope.profile.importing import kind_of_foreign
 from haloscope.profile.tables import QUANTITIES, InstanceSeries
 
-__all__ = ["read_timings", "series_of", "timings_of"]
-
 _MOST_EMPTINESS, _ALWAYS_FINE = 64, 1 << 24  # as for the matrix of a profile
 
 

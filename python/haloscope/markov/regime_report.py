@@ -17,9 +17,6 @@ from haloscope.markov.results import Results, results_of
 File = str | PathLike[str]
 
 
-__all__ = ["regimes"]
-
-
 def regimes(
     files: File | Sequence[File | Sequence[File]],
     options: RegimeOptions | None = None,

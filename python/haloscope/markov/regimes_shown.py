@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from haloscope.profile.shown import ShownTable, columns, count, exact, interval, part, text, time
 
-__all__ = ["REGIMES_TABLE"]
-
 REGIMES_TABLE = ShownTable(
     "regimes",
     (

@@ -12,8 +12,6 @@ from haloscope.base.arrays import Flags, Floats, Indices, Integers
 from haloscope.base.errors import ProfileError
 from haloscope.base.units import ranks_text
 
-__all__ = ["REDUCED", "Reduction", "Timings", "check_timings"]
-
 Reduction = Literal["max", "median", "mean"]
 REDUCED = -1  # the rank of a series reduced over all ranks
 

@@ -24,8 +24,6 @@ from haloscope.predict.laws import DEFAULT, Way
 if TYPE_CHECKING:
     from haloscope.predict.machine import Machine
 
-__all__ = ["Measuring", "TrialLaunch", "expected_saving", "few_calls", "measure_within"]
-
 _UNKNOWN = 0.7  # deviation of the logarithm of a time of which nothing is known but the library's own choice
 _SLOWER = 0.2  # by which an algorithm is slower than that, in the mean
 _DEVIATIONS = 1.96

@@ -18,9 +18,6 @@ from haloscope.base.arrays import Floats, Integers
 if TYPE_CHECKING:
     from haloscope.predict.machine import Level, Machine
 
-
-__all__ = ["BYTES", "LATENCIES", "Growths"]
-
 LATENCIES = ("none", "tree", "far", "steps", "chain", "ring", "all")
 """Partners 1, 2, 4 … away, or all as far as any; next ranks near, where they are, or as far as any; all."""
 BYTES = ("none", "parts", "rounds", "tree", "worst", "near", "far", "chain", "all", "doubling", "blocks")

@@ -33,8 +33,6 @@ from haloscope.predict.observation import Observation, Theta
 from haloscope.predict.prediction import predict
 from haloscope.predict.schedule import CollectivePlan, uses
 
-__all__ = ["ALGORITHMS", "FORMULAS", "algorithms_of", "hockney", "model", "time_of"]
-
 _MOST_SEGMENTS = 1 << 14
 _ADDING = ("reduce", "allreduce", "reduce_scatter", "reduce_scatter_block")
 Time = Callable[["Machine", "CollectivePlan"], float]

@@ -12,8 +12,6 @@ from haloscope.base.errors import UsageError
 from haloscope.base.schema import MAGIC
 from haloscope.profile.importing import kind_of_foreign
 
-__all__ = ["KINDS", "Kind", "kind_of"]
-
 Kind = Literal["profile", "sweep", "machine", "gains"]
 KINDS: dict[Kind, str] = {
     "profile": "a profile (haloscope run), an OTF2 archive, a .cali file or an mpiP report",

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from haloscope.predict.machine import Machine
 
-__all__ = ["CollectiveLaws", "Decision", "Way"]
-
 DEFAULT = "default"
 _HELD = 0.95  # the share of points that an interval should hold
 _ALIKE = 0.02  # relative difference of times up to which the library's choice is taken to be an algorithm

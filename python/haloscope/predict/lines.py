@@ -16,9 +16,6 @@ from haloscope.base.arrays import Floats
 
 Interval = tuple[float, float]
 
-
-__all__ = ["Line", "Piece", "line", "pieces"]
-
 # A line through fewer points says nothing of them.
 _FEWEST = 3
 _MOST_PIECES = 8

@@ -17,21 +17,6 @@ from haloscope.base.arrays import Floats
 from haloscope.base.errors import UsageError
 from haloscope.predict.schedule import CollectivePlan
 
-__all__ = [
-    "FittedAlgorithm",
-    "Hockney",
-    "Level",
-    "Link",
-    "LogGP",
-    "Machine",
-    "Matrix",
-    "MeasuredTime",
-    "PLogP",
-    "Protocol",
-    "Range",
-    "generic_rows",
-]
-
 Time = Annotated[Decimal, BeforeValidator(units.time)]
 Cost = Annotated[Decimal, BeforeValidator(units.cost)]
 Speed = Annotated[Decimal, BeforeValidator(units.speed)]

@@ -14,8 +14,6 @@ from haloscope.predict.model_page import escape_markup
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
 
-__all__ = ["write_machine_page"]
-
 _SMT = "SMT"
 _LARGEST = 1 << 22  # bytes, where a model does not say what was measured
 # Okabe and Ito's colours, which colour-blind people can tell apart.

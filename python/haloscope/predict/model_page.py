@@ -16,8 +16,6 @@ from haloscope.predict.prediction import error_summary
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
 
-__all__ = ["figure", "measured_figures", "write_measured_page", "write_page"]
-
 # The dashes of a line stand for its bytes.
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up")

@@ -13,9 +13,6 @@ from haloscope.predict.schedule import CollectivePlan, Durations, Schedule, exec
 if TYPE_CHECKING:
     from haloscope.predict.machine import Level, Machine
 
-
-__all__ = ["EVERYTHING", "Observation", "Path", "Theta"]
-
 EVERYTHING = 1 << 62
 """A limit of eagerness that no message reaches."""
 _BANDWIDTH = 1e10

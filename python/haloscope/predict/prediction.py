@@ -16,18 +16,6 @@ from haloscope.predict.schedule import CollectivePlan
 from haloscope.predict.sweep_fitting import select_fittable_points
 from haloscope.profile.shown import ShownTable, columns, count, exact, part, text, time
 
-__all__ = [
-    "ERRORS_TABLE",
-    "MODEL_TABLE",
-    "Chosen",
-    "choose",
-    "error_summary",
-    "error_table",
-    "errors",
-    "losses",
-    "predict",
-]
-
 _ALGORITHM = columns("collective algorithm", "of a library or a formula", collective=text(), algorithm=text())
 MODEL_TABLE = ShownTable(
     "model",

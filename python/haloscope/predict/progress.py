@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-__all__ = ["Progress", "Remark", "silent", "unheard"]
-
 Remark = Callable[[str], None]
 """Called with one line of text that a person should read."""
 Progress = Callable[[int], AbstractContextManager[Remark]]

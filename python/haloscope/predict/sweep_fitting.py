@@ -15,8 +15,6 @@ from haloscope.predict.machine import FittedAlgorithm, Machine, Range, generic_r
 from haloscope.predict.observation import EVERYTHING, Observation, Path, Theta
 from haloscope.predict.schedule import CollectivePlan
 
-__all__ = ["bootstrap", "fit", "fit_points", "select_fittable_points", "spread"]
-
 _ROUNDS = 3
 _MOST_RANGES = 3
 _MOST_POINTS = 120

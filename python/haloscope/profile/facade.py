@@ -28,8 +28,6 @@ from haloscope.profile.tables.table_builders import build
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["RUN_COLUMNS", "Profile", "label_table", "open", "run_columns", "run_row"]
-
 _NO_TRACE = "the run was recorded without a trace: record it with `haloscope run --trace`"
 
 

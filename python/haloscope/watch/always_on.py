@@ -12,8 +12,6 @@ from haloscope.base.mpi import detect
 from haloscope.base.objects import Abi
 from haloscope.watch.recorder import build_recorder
 
-__all__ = ["always", "asked_for"]
-
 # Below the directory: a folder per day, and names that no two jobs share. An existing profile stays.
 PATTERN = "%D/%p-%n-%j-%d.halo"
 _SIZE_LIMIT = "16"  # MiB per profile

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["left_to_others", "tool_variables"]
-
 # Interfaces that load the library in this variable. All other interfaces call the recorder directly.
 _VARIABLES = {
     "kokkos": "KOKKOS_TOOLS_LIBS",

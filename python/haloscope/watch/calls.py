@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from haloscope.watch.live import ANY, Call, Process
 
-__all__ = ["call_text", "state_text"]
-
 _STATES = {"running": "computing", "stopped": "stopped by a signal"}
 
 

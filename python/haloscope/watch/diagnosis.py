@@ -27,8 +27,6 @@ from haloscope.base.toolchain import compiler, compiler_identity, find_hypre, fi
 from haloscope.base.tools import environment_tool, find_tool
 from haloscope.watch.recorder import is_built
 
-__all__ = ["DoctorCheck", "Sharing", "doctor", "examine_sharing", "reason_against_attach"]
-
 _MIB = 1 << 20
 # Verbs that preload a library before the MPI that they find, and verbs that compile programs.
 _PRELOADING = ("run", "env", "hang", "top", "recover", "inject", "shm", "place")

@@ -11,8 +11,6 @@ from haloscope.watch.live import Process, snapshot
 from haloscope.watch.recorder import Builds, Recorder
 from haloscope.watch.roll_call import roll_call
 
-__all__ = ["ended_in"]
-
 _LONGEST = 2000
 
 

@@ -13,8 +13,6 @@ from haloscope.watch.live import Process, Snapshot, snapshot
 from haloscope.watch.recorder import Builds, Recorder
 from haloscope.watch.roll_call import RollCall, roll_call
 
-__all__ = ["Hanging", "print_hang"]
-
 _LEAST, _MOST = 0.25, 5.0  # seconds between two looks
 _BUSY = 0.1  # of a core; a rank that uses less does not compute
 

@@ -15,8 +15,6 @@ from haloscope.watch.recorder import Builds
 from haloscope.watch.roll_call import RollCall
 from haloscope.watch.thread_stacks import Resolver, Stack, ask, plain
 
-__all__ = ["Told", "roll_calls", "stack_lines"]
-
 _MOST_ASKED = 4
 _MOST_FRAMES = 24
 

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from haloscope.watch.places import foreign
 
-__all__ = ["clear_parts", "clear_spool", "clear_unbegun", "clear_without_records"]
-
 _NAMED_BY_RANK_0 = re.compile(r"haloscope-(\d+)-\d+$")
 _OLD = 60.0  # seconds; a process that makes a directory makes a record in it earlier
 _WORD = 8  # bytes at the begin of a record that are zero until it is complete

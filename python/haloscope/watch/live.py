@@ -19,8 +19,6 @@ from typing import Any
 from haloscope.watch.places import foreign, has_mapped
 from haloscope.watch.recorder import Builds, Recorder
 
-__all__ = ["ANY", "Call", "Communicator", "Process", "Snapshot", "Sums", "Thread", "parse", "snapshot"]
-
 ANY = -1  # any partner or tag
 _MOST_RANKS = 1 << 22  # a larger number is taken for an error
 _SECONDS = 60  # for one build to read all records

@@ -8,8 +8,6 @@ from contextlib import ContextDecorator
 from types import TracebackType
 from typing import Any
 
-__all__ = ["comm_region", "metadata", "region", "value"]
-
 
 def _nothing(*_: object) -> None:
     """The marker of a program that is not profiled: does nothing."""

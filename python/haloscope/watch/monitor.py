@@ -16,8 +16,6 @@ from haloscope.watch.places import holders, places_of_user
 from haloscope.watch.rates import RunningProgram, running
 from haloscope.watch.recorder import Builds
 
-__all__ = ["Looking", "dump", "top", "unread_text"]
-
 
 def top(
     run: str | Path | None = None, *, interval: float = 1.0, files: Sequence[Path | str] = ()

@@ -16,8 +16,6 @@ from haloscope.base.errors import OutputError
 from haloscope.base.schema import MAGIC
 from haloscope.watch.recorder_settings import DEFAULT_NAME
 
-__all__ = ["Output", "expand", "is_other", "place"]
-
 # The variables with the number of the batch job, for %j.
 _JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
 

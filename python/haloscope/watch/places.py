@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["directories", "foreign", "has_mapped", "holders", "mains_of_user", "places_of_user"]
-
 _DEEPEST = 6
 
 

@@ -10,8 +10,6 @@ from haloscope.base.files import write_whole
 from haloscope.watch.live import Process
 from haloscope.watch.rates import RunningProgram
 
-__all__ = ["exposition", "write_exposition"]
-
 Sample = tuple[Mapping[str, str], float]
 
 

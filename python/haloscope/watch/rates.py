@@ -9,8 +9,6 @@ from pathlib import Path
 from haloscope.watch.live import Process, Snapshot
 from haloscope.watch.roll_call import RollCall, roll_call
 
-__all__ = ["RankNow", "RunningProgram", "running"]
-
 
 @dataclass(frozen=True)
 class RankNow:

@@ -35,8 +35,6 @@ from haloscope.watch.recorder_settings import SETTINGS, Recording
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["env", "run"]
-
 
 def run(
     command: Sequence[str],

@@ -12,8 +12,6 @@ from haloscope.base.cache import cache, is_whole
 from haloscope.base.headers import Headers
 from haloscope.watch import recorder_settings
 
-__all__ = ["Builds", "Recorder", "build_recorder", "built_recorders", "is_built", "recorder_sources"]
-
 _LIBRARY = "libhaloscope-watch.so"
 _ALWAYS = f"always/{_LIBRARY}"
 # The last three are linked by programs with markers of other tools, and do nothing by themselves.

@@ -13,8 +13,6 @@ from typing import TypedDict
 from haloscope.base.errors import UsageError
 from haloscope.base.settings import Setting, Value
 
-__all__ = ["INTERFACES", "PASSED_ON", "SETTINGS", "Recording"]
-
 
 class Recording(TypedDict, total=False):
     """How a program is recorded: a keyword for each of `SETTINGS`. The others have their defaults.

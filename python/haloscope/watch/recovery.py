@@ -17,18 +17,6 @@ from haloscope.watch.outputs import Output, expand, is_other, place
 from haloscope.watch.places import foreign, has_mapped, holders, mains_of_user, places_of_user
 from haloscope.watch.recorder import Recorder, built_recorders
 
-__all__ = [
-    "Record",
-    "RecordedWorld",
-    "Recovery",
-    "clear",
-    "clear_empty",
-    "join",
-    "join_and_clear",
-    "read_worlds",
-    "recover",
-]
-
 
 @dataclass
 class Recovery:

@@ -12,8 +12,6 @@ from haloscope.watch.standing import Ranks, Standing, operation, standings
 from haloscope.watch.verdict import HangVerdict, judge
 from haloscope.watch.wait_cycles import Waits
 
-__all__ = ["RollCall", "roll_call"]
-
 _MOST_GROUPS = 24
 _PLACES = {
     "dead": "dead",

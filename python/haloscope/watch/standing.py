@@ -12,8 +12,6 @@ from typing import Literal
 
 from haloscope.watch.live import ANY, Call, Communicator, Process
 
-__all__ = ["Need", "Place", "Ranks", "Standing", "compatible", "operation", "standings"]
-
 Place = Literal["inside", "outside", "polling", "moving", "dead", "finished", "unseen"]
 
 

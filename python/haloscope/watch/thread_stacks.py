@@ -13,8 +13,6 @@ from pathlib import Path
 from haloscope.watch.live import Process
 from haloscope.watch.recorder import Builds, Recorder
 
-__all__ = ["Resolver", "Stack", "StackFrame", "ask", "plain"]
-
 _SECONDS = 30
 _ET_EXEC = 2
 

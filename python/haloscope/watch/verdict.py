@@ -11,8 +11,6 @@ from haloscope.watch.live import ANY, Call
 from haloscope.watch.standing import Standing, compatible, operation
 from haloscope.watch.wait_cycles import Waits
 
-__all__ = ["HangVerdict", "judge"]
-
 _MOST_STEPS = 4  # steps of a cycle that are printed
 
 

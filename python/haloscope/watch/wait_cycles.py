@@ -10,8 +10,6 @@ from functools import cached_property
 from haloscope.watch.live import Communicator
 from haloscope.watch.standing import Need, Place, Ranks
 
-__all__ = ["Waits"]
-
 _GOING = ("outside", "polling", "moving", "unseen")  # they may still do what others need
 
 

@@ -11,8 +11,6 @@ from haloscope.explain.caliper.cali_writer import write_cali
 from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
 
-__all__ = ["as_caliper", "parse_configuration"]
-
 _KEY = "caliper.config"
 _FILES = ("spot", "runtime-profile", "hatchet-region-profile")
 _OTHER = re.compile(r".+-(report|profile|trace)")

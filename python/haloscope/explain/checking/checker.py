@@ -27,9 +27,6 @@ from haloscope.watch import run
 
 File = str | PathLike[str]
 
-
-__all__ = ["Again", "Checked", "check", "make_repeater"]
-
 # Runs the program once more and leaves the profile at the path that it gets.
 Again = Callable[[Path], None]
 _MOST_SAID = 50  # verdicts

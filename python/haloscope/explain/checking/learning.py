@@ -18,9 +18,6 @@ from haloscope.profile.store import PROGRAM
 
 File = str | PathLike[str]
 
-
-__all__ = ["FEWEST_TIMES", "find_detectable_share", "learn_rules", "learned_from"]
-
 FEWEST_TIMES = 3  # runs that times are learned from: of fewer, nobody knows how they scatter
 _LEAST_AGAIN, _MOST_AGAIN = 5, 20  # runs that confirm a slow one
 _MATTERS = 0.1  # of the time of the program: regions with less get no time rule

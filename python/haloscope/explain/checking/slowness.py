@@ -10,8 +10,6 @@ from scipy.stats import norm, permutation_test, t
 
 from haloscope.markov.statistics import faster_by_runs
 
-__all__ = ["Slowness", "looks_slow", "noticed_slowdown", "quick_half", "surely_slower"]
-
 # The share of checks in which any time fails by chance, if all times were measured again.
 _WRONG = 0.01
 _PERMUTATIONS = 19_999

@@ -15,16 +15,6 @@ from haloscope.explain.checking.slowness import looks_slow, quick_half, surely_s
 from haloscope.explain.comparing import ComparedRun, times_of_runs
 from haloscope.profile.store import PROGRAM, region_text
 
-__all__ = [
-    "CHECKED",
-    "CheckVerdict",
-    "Status",
-    "count_verdicts",
-    "slow_ones",
-    "time_verdicts",
-    "verdict_frame",
-]
-
 Status = Literal["passed", "failed", "suspect"]
 _TABLES = ("regions", "calls", "sizes", "memory", "collectives", "communicators")
 

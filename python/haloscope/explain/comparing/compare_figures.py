@@ -14,8 +14,6 @@ from haloscope.profile.store import PROGRAM, region_text
 if TYPE_CHECKING:
     from haloscope.explain.comparing.time_differences import TimeClaim
 
-__all__ = ["changes_drawn", "intervals_drawn"]
-
 _MOST_BARS = 30
 _PARTS = {
     "compute": ("computing", METHODS[3]),

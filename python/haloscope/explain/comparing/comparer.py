@@ -13,8 +13,6 @@ from haloscope.explain.comparing.run_comparison import Comparison
 from haloscope.explain.comparing.sides import RECORDED, Side, read_sides
 from haloscope.explain.comparing.time_differences import shared_series, time_claims
 
-__all__ = ["compare"]
-
 File = str | PathLike[str]
 
 _SHORT = "one run a side and no series: whether times differ by more than noise cannot be said; name several \

@@ -11,8 +11,6 @@ from haloscope.profile import Profile
 from haloscope.profile.store import ProfileData, Scope
 from haloscope.profile.tables import rank_rows, region_rows
 
-__all__ = ["COUNTS", "FACTS", "OWN_TIMES", "PAIRS", "count_facts", "knows_memory", "own_times", "pairs"]
-
 # Columns of the table `regions` that a program decides, not its machine.
 COUNTS = (
     "ranks",

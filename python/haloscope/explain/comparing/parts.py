@@ -13,8 +13,6 @@ from haloscope.explain.comparing.sides import Side, times_of_runs
 from haloscope.markov.statistics import means_apart
 from haloscope.profile.store import region_text
 
-__all__ = ["PARTS", "cause_lines", "changed_parts", "is_traced"]
-
 PARTS = {
     "region": pl.String,
     "part": pl.String,

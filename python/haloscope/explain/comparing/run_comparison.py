@@ -18,9 +18,6 @@ from haloscope.explain.comparing.time_differences import TimeClaim, time_frame
 
 File = str | PathLike[str]
 
-
-__all__ = ["COMPARED", "Comparison"]
-
 # The columns of `Comparison.frame`.
 COMPARED = {
     "kind": pl.String,

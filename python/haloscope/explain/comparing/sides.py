@@ -17,8 +17,6 @@ from haloscope.markov import series_of
 from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
 
-__all__ = ["RECORDED", "ComparedRun", "Side", "read_run", "read_sides", "times_of_runs", "why_apart"]
-
 # A run that was recorded in another way counts other things, or takes another time.
 RECORDED = ("only", "from", "until", "trace", "exact_times", "sync_collectives", "unwatched_ranks")
 _TABLES = ("calls", "sizes", "partners", "collectives", "communicators")

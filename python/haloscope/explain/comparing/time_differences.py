@@ -15,8 +15,6 @@ from haloscope.markov import Claim, ClaimMethod, RegimeOptions, analyse, claims,
 from haloscope.markov.statistics import faster_by_runs, sentence
 from haloscope.profile.store import PROGRAM, region_text
 
-__all__ = ["TIMES", "TimeClaim", "longer_text", "shared_series", "time_claims", "time_frame"]
-
 _MOST_PERCENT = 1000  # that are told exactly: intervals of few runs may be anything
 _WRONG = 0.05  # the share of comparisons in which any sentence may be wrong that is called sure
 _MATTERS = 0.01  # of the time: regions with less are not tested

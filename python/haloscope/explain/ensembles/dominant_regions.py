@@ -15,8 +15,6 @@ from haloscope.explain.ensembles.view import COLOURS, EnsembleView, add_axis_col
 from haloscope.markov.figures import Figure, axis, plain
 from haloscope.profile.store import region_text
 
-__all__ = ["dominance"]
-
 _COLUMNS: dict[str, Any] = {
     "series": pl.String,
     "times": pl.Int64,

@@ -18,8 +18,6 @@ from haloscope.profile import RUN_COLUMNS, Profile, label_table, run_row
 from haloscope.profile.store import PROGRAM, ProfileFile, checked_info, no_region, parts
 from haloscope.profile.tables import said_texts
 
-__all__ = ["Ensemble", "open_all"]
-
 # Profiles that are open, and in memory, at a time.
 _AT_A_TIME = 64
 # Tables that are made of many profiles at once.

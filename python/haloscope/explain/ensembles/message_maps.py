@@ -18,8 +18,6 @@ from haloscope.markov.figures import Figure, Panel, Trace, axis, panels
 from haloscope.profile import Profile, label_table
 from haloscope.profile.store import PROGRAM
 
-__all__ = ["time_maps"]
-
 _MOST_MAPS = 6
 _MOST_BINS = 128
 _MOST_TICKS = 8

@@ -8,8 +8,6 @@ from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.profile import RUN_COLUMNS
 from haloscope.profile.store import PROGRAM
 
-__all__ = ["remarks"]
-
 _MOST_NAMED = 8
 
 

@@ -23,8 +23,6 @@ from haloscope.explain.ensembles.view import (
 from haloscope.markov.figures import Figure, Panel, Trace, axis, panels, plain
 from haloscope.profile.store import PROGRAM, region_text
 
-__all__ = ["efficiency", "over", "shares", "totals"]
-
 _MOST_REGIONS = 8
 _PARTS = {
     "compute": KINDS["compute"],

@@ -17,8 +17,6 @@ import numpy as np
 
 from haloscope.base.arrays import Floats, Integers
 
-__all__ = ["FEWEST_POINTS", "ScalingLaws", "Term", "draws_of", "fit"]
-
 FEWEST_POINTS = 5
 # A term that adds less than this share to every value says nothing.
 _LEAST_SHARE = 5e-4

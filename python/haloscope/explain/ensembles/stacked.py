@@ -26,8 +26,6 @@ from haloscope.profile.store import (
 )
 from haloscope.profile.tables import region_rows
 
-__all__ = ["Stacked"]
-
 # Ranks of one profile are so far from those of the next one; those that are none stay none, too.
 _APART = 1 << 33
 _RANKS = ("rank", "partner")

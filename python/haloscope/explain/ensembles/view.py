@@ -17,21 +17,6 @@ from haloscope.markov.figures import Figure, Trace, axis, margin, plain
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as PlotlyFigure
 
-
-__all__ = [
-    "COLOURS",
-    "EnsembleView",
-    "add_axis_columns",
-    "axis_of",
-    "column_of",
-    "label_of",
-    "layout_of",
-    "line",
-    "mean_of",
-    "one_region",
-    "told_against",
-]
-
 # All but the first, which is no colour; then again, with another mark.
 COLOURS = METHODS[1:]
 _MARKS = ("circle", "square", "diamond", "triangle-up")

@@ -18,8 +18,6 @@ from haloscope.profile import Profile
 from haloscope.profile.store import ProfileData, ProfileFile, Source
 from haloscope.profile.trace import Trace
 
-__all__ = ["Aliases", "AnonymousProfile", "anonymous_trace"]
-
 # Columns of text that hold words of MPI's and of ours, or numbers.
 _HARMLESS = {
     ("calls", "call"),

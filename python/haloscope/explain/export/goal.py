@@ -19,8 +19,6 @@ from haloscope.explain.export.traced import TracedProfile
 from haloscope.profile.kernels import native_library
 from haloscope.profile.trace import Trace
 
-__all__ = ["write_goal"]
-
 # The numbers of `Pattern` in src/explain/exporting/rounds.hpp, by those that OTF2 gives to operations.
 _ALL_WAIT, _ALL_GATHER, _ALL_TO_ALL, _FROM_ROOT, _TO_ROOT, _SCATTER, _GATHER, _CHAIN = range(8)
 _PATTERNS = {

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["FILE", "FUNCTION", "operations_of", "role_of"]
-
 # OTF2_CollectiveOp of what moves data among all ranks of a communicator. Neighbourhood collectives have none:
 # a reader would take them for operations in which every rank waits for all.
 _OPERATIONS = {

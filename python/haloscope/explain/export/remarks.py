@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from haloscope.explain.export.trace_columns import TraceColumns
 from haloscope.profile.trace import Trace
 
-__all__ = ["remarks_on"]
-
 _WHY = {
     "messages": "their other side is not a rank of this world, or not known",
     "collectives": "the format has no such operation, or their communicator is not known",

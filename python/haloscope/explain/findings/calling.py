@@ -9,8 +9,6 @@ from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import POLL, Ground, place_text
 from haloscope.profile.store import PROGRAM
 
-__all__ = ["communicators_made", "outside_regions", "polling", "slow_algorithm"]
-
 _MAKES = r"^MPI_(Comm_(split|split_type|dup|dup_with_info|create|create_group|free)|Cart_(create|sub))$"
 _LEAST_MADE = 10  # by a rank
 _NEAR = 1.5  # of sizes: what was measured holds up to so many times as many bytes

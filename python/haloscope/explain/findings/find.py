@@ -17,8 +17,6 @@ from haloscope.explain.findings.staging import host_staging
 from haloscope.explain.findings.unevenness import imbalance, shared_cpu, slow_place
 from haloscope.profile import Profile
 
-__all__ = ["RULES", "FindingRule", "findings"]
-
 
 @dataclass(frozen=True)
 class FindingRule:

@@ -9,8 +9,6 @@ from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import Ground, place_text
 from haloscope.profile.store import PROGRAM
 
-__all__ = ["blocking_transfer", "small_messages"]
-
 # Bytes of a small message, and how many of them one could be.
 _SMALL, _LEAST_TOGETHER = 4096, 4.0
 # Copying the bytes of many messages into one costs so much (s a byte).

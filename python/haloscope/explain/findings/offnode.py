@@ -11,8 +11,6 @@ from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import Ground
 from haloscope.profile.store import PROGRAM
 
-__all__ = ["scattered_partners"]
-
 # Placed by a simple rule, so much less must leave the nodes: the best placement is better still.
 _LEAST_FEWER = 0.15
 _MOST_RANKS = 2048

@@ -8,8 +8,6 @@ from haloscope.base.units import bytes_text, percent_text, time_text
 from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import Ground, place_text
 
-__all__ = ["host_staging"]
-
 # A device's buffers have to be moved all the same: not all of the copies' time is to be gained.
 _LEAST_PART = 0.5
 

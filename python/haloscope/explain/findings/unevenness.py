@@ -17,8 +17,6 @@ from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import FAMILIES, Ground, place_text
 from haloscope.profile.tables import numbers_of
 
-__all__ = ["imbalance", "shared_cpu", "slow_place"]
-
 # Of the run: what a region's excess must be for it to count.
 _LEAST_EXCESS = 0.01
 # A place is slow if it is slower by so much, in each region that has such a share of the computing.

@@ -15,8 +15,6 @@ from haloscope.profile.shown import site_text, without_arguments
 from haloscope.profile.sites import SourceLocation, site_of, site_rows
 from haloscope.profile.store import Scope
 
-__all__ = ["flames", "site_data"]
-
 # Of a run's time; what is narrower can't be seen.
 _LEAST = 1e-3
 _LONGEST = 160

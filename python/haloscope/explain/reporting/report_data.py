@@ -26,8 +26,6 @@ from haloscope.profile.shown import SHOWN
 from haloscope.profile.store import RegionTree, Scope, region_text
 from haloscope.profile.tables import call_rows, efficiency_rows, info, rank_rows, region_rows, run_information
 
-__all__ = ["page_data"]
-
 # Rows of one figure. They make about ten megabytes of page.
 _MOST_ROWS = 400_000
 

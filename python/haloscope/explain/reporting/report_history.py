@@ -11,8 +11,6 @@ from haloscope.base.arrays import AnyArray
 from haloscope.explain.reporting.report_packing import packed_columns
 from haloscope.profile import Profile
 
-__all__ = ["history"]
-
 # A browser still draws a map of so many cells and bins quickly.
 _MOST_CELLS = 256
 _MOST_BINS = 512

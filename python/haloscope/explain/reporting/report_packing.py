@@ -12,16 +12,6 @@ import polars as pl
 from haloscope.profile import Profile
 from haloscope.profile.store import RegionTree
 
-__all__ = [
-    "bin_ranks",
-    "by_region",
-    "number_regions",
-    "pack_rows",
-    "packed_columns",
-    "rows_by_region",
-    "world",
-]
-
 # More ranks than this are put into bins, at most half as many, which a browser still draws quickly.
 _MOST_RANKS = 1024
 _BINS = 512

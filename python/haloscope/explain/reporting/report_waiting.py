@@ -11,8 +11,6 @@ import polars as pl
 from haloscope.explain.reporting.report_packing import bin_ranks, pack_rows, rows_by_region, world
 from haloscope.profile import Profile
 
-__all__ = ["waiting"]
-
 # Corners of T(L) that a page shows.
 _MOST_CORNERS = 1000
 _LONGER = (0.01, 0.02, 0.05)

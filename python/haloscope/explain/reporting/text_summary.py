@@ -17,8 +17,6 @@ from haloscope.profile.shown import site_text
 from haloscope.profile.store import PROGRAM, region_text
 from haloscope.profile.tables import run_information
 
-__all__ = ["summary", "warnings"]
-
 _COSTLIEST = 3
 _FINDINGS = 2
 _MOST_EVENTS = 200_000  # of a trace that a summary waits for

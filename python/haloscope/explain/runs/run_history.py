@@ -16,8 +16,6 @@ from haloscope.explain.runs.history_foreign import FOREIGN_SUFFIXES, foreign_inf
 from haloscope.profile.shown import ShownTable, columns, count, moment, number, part, size, slower, text, time
 from haloscope.profile.store import read_info
 
-__all__ = ["COSTS", "HISTORY", "HISTORY_TABLE", "History", "costs", "history", "read_history"]
-
 _ROWS_AT_A_TIME = 4096
 _TEXTS = ("program", "command", "mpi_library", "mpi_standard", "mpi_abi", "version")
 _TIMES = ("rank_time", "mpi_time", "p2p_time", "coll_time", "rma_time", "io_time", "wait_time")

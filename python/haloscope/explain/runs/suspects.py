@@ -22,8 +22,6 @@ from scipy.special import ndtr, ndtri
 
 from haloscope.base.arrays import Floats, Integers
 
-__all__ = ["SUSPECT_LEVEL", "suspect_hosts", "suspect_sentences"]
-
 SUSPECT_LEVEL = 0.05
 _LEAST_SLOWDOWN = 0.02  # hosts that are alike differ by one in a hundred
 _LEAST_OBSERVATIONS = 6  # with fewer, an interval of 95 % is none

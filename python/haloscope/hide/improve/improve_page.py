@@ -13,8 +13,6 @@ from haloscope.hide.improve.improvement import AS_IT_IS, Improvement
 from haloscope.markov.figures import Cell, Figure, Section, Table, axis, margin, plain
 from haloscope.profile.page import page, write_page
 
-__all__ = ["write_improve_page"]
-
 _SCRIPTS = ("sections.js", "regimes.js")
 _GRID = {"gridcolor": "rgba(128, 140, 150, .25)", "tickcolor": "rgba(0, 0, 0, 0)"}
 

@@ -19,8 +19,6 @@ from haloscope.base.units import bytes_text, percent_text
 if TYPE_CHECKING:
     from haloscope.profile import Profile
 
-__all__ = ["PROFILE", "Remedy", "remedies"]
-
 # Stands in `Remedy.around` for a profile of the run as it was, which who runs it has.
 PROFILE = "F.halo"
 

@@ -16,8 +16,6 @@ from haloscope.base.tools import environment_tool, find_tool
 from haloscope.hide.improve.remedy import PROFILE, Remedy
 from haloscope.profile import Profile
 
-__all__ = ["Runner", "TrialRun"]
-
 # A run that takes so many times longer than the first one is no remedy, and may hang.
 _PATIENCE = 5.0
 _LEAST_PATIENCE = 60.0

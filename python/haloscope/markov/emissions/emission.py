@@ -16,9 +16,6 @@ from haloscope.base.errors import TimingsError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-
-__all__ = ["EMPTY", "Emission", "Gaussian", "LogNormal", "States", "narrowest", "positive"]
-
 # The smallest deviation of a state, as a share of the distance between the quartiles of all timings.
 _NARROWEST = 1e-4
 # The smallest deviation where nearly all timings are equal, as a share of their median.

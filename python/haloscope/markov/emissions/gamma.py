@@ -13,8 +13,6 @@ from scipy.special import gammainc, gammaln, polygamma, psi
 from haloscope.base.arrays import Flags, Floats, Indices
 from haloscope.markov.emissions.emission import EMPTY, States, positive
 
-__all__ = ["Gamma"]
-
 _SHAPES = (1e-2, 1e8)  # above the largest, a gamma is a Gaussian in all digits that timings have
 # Smallest distance of the shift from the shortest duration: this times (median − minimum), over the root of
 # the number of durations. A larger distance makes the deviation of a skewed regime too small. With a smaller

@@ -13,8 +13,6 @@ from scipy.special import gammaln, psi, stdtr
 from haloscope.base.arrays import Flags, Floats
 from haloscope.markov.emissions.emission import EMPTY, States, narrowest
 
-__all__ = ["Student"]
-
 _DEGREES = (2.1, 200.0)  # below 2 there is no variance; 200 is a Gaussian in practice
 _LEAPS = (2.0, 8.0)
 _FIRST = 8.0  # degrees at the start

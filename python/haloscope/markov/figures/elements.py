@@ -15,24 +15,6 @@ from haloscope.base.arrays import Floats
 from haloscope.base.errors import printable
 from haloscope.base.palette import FAST_TO_SLOW, GRID
 
-__all__ = [
-    "Cell",
-    "Figure",
-    "Panel",
-    "Section",
-    "Table",
-    "TimeUnit",
-    "Trace",
-    "array",
-    "axis",
-    "margin",
-    "panels",
-    "plain",
-    "regime_colours",
-    "regime_name",
-    "unit_of",
-]
-
 Trace = dict[str, Any]
 Cell = tuple[float | str | None, str]  # the sort key, and the text
 

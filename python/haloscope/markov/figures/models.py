@@ -26,8 +26,6 @@ from haloscope.markov.figures.page_tables import machine_table
 from haloscope.markov.fitting.whole_machine import WholeMachine
 from haloscope.markov.statistics.fit_quality import Goodness
 
-__all__ = ["criteria", "goodness_figures", "whole_machines"]
-
 
 def criteria(analyses: Sequence[RegimeAnalysis]) -> Section | None:
     """Return the curves that chose the number of regimes; None if the user chose it."""

@@ -26,8 +26,6 @@ from haloscope.markov.figures.elements import (
     regime_name,
 )
 
-__all__ = ["Cells", "cells", "heat_maps", "median_ranks", "rank_axes", "regime_map", "slowest_ranks"]
-
 _MOST_POINTS = 4096
 # Faint colours for usual times, warm ones for slow times, as in Figure 1 of Heldman et al.
 # Three times the number of cells that a screen shows; about two megabytes of page.

@@ -12,8 +12,6 @@ from haloscope.base.units import count_text, percent_text, time_text
 from haloscope.markov.figures.elements import Table
 from haloscope.markov.fitting.whole_machine import Stay
 
-__all__ = ["check_table", "episode_table", "fit_table", "machine_table", "regime_tables", "test_table"]
-
 Cell = tuple[float | str | None, str]
 
 

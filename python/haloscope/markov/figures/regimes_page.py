@@ -31,8 +31,6 @@ from haloscope.markov.timings import Timings
 from haloscope.profile import Profile
 from haloscope.profile.page import page, write_page
 
-__all__ = ["report_sections", "write_regimes_page"]
-
 _SCRIPTS = ("sections.js", "regimes.js")
 _MOST_EPISODES = 200
 # Limits of a report: durations per region, and regions; larger cases need `haloscope regimes`.

@@ -39,8 +39,6 @@ from haloscope.markov.statistics.distributions import (
 )
 from haloscope.markov.statistics.samples import Sample
 
-__all__ = ["boxes", "functional_boxes", "median_densities", "sums", "values"]
-
 _MOST_OUTLIERS = 20
 _POINTS = 512
 _MOST_OF_A_CURVE = 1024

@@ -22,9 +22,6 @@ from haloscope.profile.kernels import Chain, SequenceBounds
 
 Series = ArrayLike | Sequence[ArrayLike]
 
-
-__all__ = ["NATIVE", "NONE", "Expected", "Parameters", "PreparedSequences", "Sequences"]
-
 _LARGEST = 1e150  # so that its square is finite, too
 NONE = 255  # the state where there is no instance
 

@@ -11,20 +11,6 @@ from haloscope.base.errors import UsageError
 from haloscope.markov.emissions.emission import Emission
 from haloscope.profile.kernels import native_library
 
-__all__ = [
-    "Chains",
-    "CoupledFit",
-    "DurationGrid",
-    "Expectation",
-    "evidence",
-    "expectation",
-    "fit_chains",
-    "infer_states",
-    "start_from_machine",
-    "survivors",
-    "viterbi",
-]
-
 
 @dataclass(frozen=True)
 class Expectation:

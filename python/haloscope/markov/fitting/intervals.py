@@ -13,8 +13,6 @@ from haloscope.markov.emissions.emission import Emission
 from haloscope.profile import kernels
 from haloscope.profile.kernels import Chain, SequenceBounds
 
-__all__ = ["Intervals", "Likelihood", "shares"]
-
 _STEP = 1e-3  # of a parameter's scale, for central differences
 _SEEN = 0.5  # expected transitions below which a probability is taken as known
 _SCALES = {"mean": "std", "log_mean": "log_std", "location": "scale"}  # others: their own size

@@ -20,8 +20,6 @@ from haloscope.markov.fitting.saved import Saved, emission_of, read_model, write
 from haloscope.markov.fitting.searching import Climb, Search, Searched, SearchLimits, disagreement, doubts
 from haloscope.profile.kernels import MOST_STATES, Chain, available_threads
 
-__all__ = ["CRITERIA", "Criterion", "RegimeModel", "Selection", "select"]
-
 
 class RegimeModel:
     """Regimes of timing series in seconds: a Markov chain of states, each with its durations.

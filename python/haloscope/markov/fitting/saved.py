@@ -20,8 +20,6 @@ from haloscope.markov.emissions import family
 from haloscope.markov.emissions.emission import Emission
 from haloscope.profile.kernels import MOST_STATES
 
-__all__ = ["PARAMETERS", "Saved", "emission_of", "read_model", "write"]
-
 _FORMAT, _VERSION = "haloscope-regimes", 1
 _LARGEST_FILE = 64 << 20
 _ROUNDING = 1e-6  # largest distance of a sum of probabilities from 1

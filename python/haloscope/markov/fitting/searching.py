@@ -13,8 +13,6 @@ from haloscope.markov.emissions.emission import Emission
 from haloscope.markov.fitting.chains import NATIVE, Expected, Parameters, PreparedSequences, Sequences
 from haloscope.profile.kernels import Chain
 
-__all__ = ["Climb", "Search", "SearchLimits", "Searched", "disagreement", "doubts", "splits", "starts"]
-
 _MOST_VALUES = 1 << 14
 _STAYING = 0.9
 _ROUNDS = 50

@@ -25,8 +25,6 @@ from haloscope.markov.fitting.regime_model import RegimeModel
 from haloscope.markov.fitting.saved import Saved, emission_of, read_model, write
 from haloscope.markov.timings import Timings
 
-__all__ = ["MachineModel", "MachineStates", "Stay", "WholeMachine", "whole_machine"]
-
 
 @dataclass(frozen=True)
 class MachineStates:

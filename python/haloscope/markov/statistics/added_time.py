@@ -15,9 +15,6 @@ from haloscope.base.arrays import Flags, Floats
 if TYPE_CHECKING:
     import polars as pl
 
-
-__all__ = ["Added", "measure_added_time"]
-
 # Consecutive instances form a block, so that a long slowdown counts as one case.
 _BLOCKS = 20
 _SURE = 0.95

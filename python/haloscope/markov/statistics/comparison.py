@@ -21,8 +21,6 @@ from haloscope.markov.statistics.samples import (
     row_blocks,
 )
 
-__all__ = ["compare_distributions", "regime_means", "regime_table", "sentence", "sentences"]
-
 _MEANS_SCHEMA = {
     "name": pl.String,
     "regime": pl.Int64,

@@ -13,23 +13,6 @@ from haloscope.base.arrays import Floats, Integers
 from haloscope.markov.statistics.samples import Sample, row_blocks
 from haloscope.profile import kernels
 
-__all__ = [
-    "MOST_POINTS",
-    "Cdfs",
-    "CumulativeSum",
-    "Density",
-    "FunctionalBoxplot",
-    "band_depth",
-    "box_table",
-    "common_times",
-    "cumulative_sums",
-    "density",
-    "functional_boxplot",
-    "modified_band_depth",
-    "rank_cdfs",
-    "rank_medians",
-]
-
 # Outliers that are listed; more would make a figure slow.
 MOST_POINTS = 1000
 _BOX_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {

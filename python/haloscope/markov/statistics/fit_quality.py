@@ -15,9 +15,6 @@ from haloscope.markov.statistics.samples import autocorrelation, largest_distanc
 
 Decoder = Callable[[Floats], Bytes]
 
-
-__all__ = ["Family", "Goodness", "checks", "draw_sequences", "goodness", "pseudo_residuals", "regime_fits"]
-
 _NEAREST = 1e-12  # smallest distance of a probability from 0 and 1: 7 standard deviations
 _QUANTILES = 4096  # at which distributions are compared; smaller distances do not matter
 _FITS: dict[str, pl.DataType | type[pl.DataType]] = {

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["FASTER", "TRIMMED", "faster_by_runs", "means_apart"]
-
 FASTER = ("faster", "faster_low", "faster_high")
 # With ten runs or more, the slowest and the fastest tenth are left out (Yuen): machines disturb single runs.
 TRIMMED = 0.1

@@ -10,17 +10,6 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from haloscope.base.arrays import Bytes, Flags, Floats
 
-__all__ = [
-    "ROWS",
-    "Mean",
-    "Sample",
-    "autocorrelation",
-    "largest_distance",
-    "long_run_variance",
-    "ratio_mean",
-    "row_blocks",
-]
-
 # Rows per block, so that their results stay in the cache and memory is small.
 ROWS = 64
 # With fewer instances, their dependence cannot be estimated.

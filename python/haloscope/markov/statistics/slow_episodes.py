@@ -14,9 +14,6 @@ from haloscope.markov.statistics.samples import ROWS
 
 Stretches = list[tuple[int, int]]
 
-
-__all__ = ["Slow", "bar", "episodes", "find_covered", "scores", "stretches", "stretches_of_row"]
-
 # Number of stretches of one instance that are added, so that a few long ones do not seem usual.
 _FEW_RUNS = np.ones(10, dtype=np.int64)
 # The probability that any episode is reported for a machine without episodes.

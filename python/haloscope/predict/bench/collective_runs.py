@@ -19,8 +19,6 @@ from haloscope.predict.bench.system import launcher_of
 from haloscope.predict.mpi_library import Library
 from haloscope.predict.progress import Progress, Remark, silent, unheard
 
-__all__ = ["bench_collective", "collective"]
-
 
 def bench_collective(
     grid: BenchGrid,

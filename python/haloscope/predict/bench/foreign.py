@@ -14,8 +14,6 @@ from haloscope.predict.bench.sweep import Sweep
 from haloscope.predict.bench.sweep_points import frame
 from haloscope.predict.mpi_library import COLLECTIVES, DEFAULT
 
-__all__ = ["read_any", "read_imb", "read_osu", "write_osu"]
-
 # OSU's own titles, where they are not the collective's name.
 TITLES = {
     "bcast": "Broadcast",

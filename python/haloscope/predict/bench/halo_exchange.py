@@ -23,8 +23,6 @@ from haloscope.predict.bench.system import launcher_of
 from haloscope.predict.mpi_library import Library
 from haloscope.predict.progress import Progress, silent
 
-__all__ = ["PARTS", "HaloMethod", "HaloResult", "Series", "bench_halo", "halo", "write_halo"]
-
 PARTS = {"halo": ("total", "inter", "intra"), "overlap": ("communication", "computation", "both")}
 _LARGE = 8193  # bytes, from where on OSU takes fewer iterations
 _MOST = (1 << 31) - 1  # MPI counts elements in an int

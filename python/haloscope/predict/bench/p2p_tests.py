@@ -20,8 +20,6 @@ from haloscope.predict.lines import pieces
 from haloscope.predict.machine import Machine
 from haloscope.predict.progress import Remark, unheard
 
-__all__ = ["P2P_TESTS", "P2pMeasured", "P2pMethod", "all_pairs", "bench_p2p", "measure_p2p", "p2p"]
-
 # OSU's names; `overhead` and `reduce` are for LogGP, PLogP and the cost of arithmetic.
 P2P_TESTS = ("latency", "bw", "bibw", "mbw_mr", "overhead", "reduce")
 _FOR_MODEL = ("latency", "bw", "bibw", "overhead", "reduce")

@@ -21,8 +21,6 @@ from haloscope.base.errors import HaloscopeError, UsageError
 from haloscope.predict.bench.output_stream import Stopped, stream
 from haloscope.predict.mpi_library import program
 
-__all__ = ["Noise", "bench_noise", "free_memory", "noise", "surroundings"]
-
 _BLOCKS = 20
 _LONGEST = 5
 # Work that takes at least a tenth longer than the fastest was interrupted; less is the clock's.

@@ -20,17 +20,6 @@ from haloscope.predict.bench.sweep_points import POINT_KEYS, POINT_TIMES, frame
 if TYPE_CHECKING:
     import polars as pl
 
-
-__all__ = [
-    "Sweep",
-    "SweepJournal",
-    "identity",
-    "join_sweeps",
-    "journal",
-    "measured_points",
-    "median_interval",
-]
-
 _PLACE = ("collective", "algorithm", "segment", "fanout", "ranks", "bytes")
 # Points measured otherwise don't belong into one sweep.
 _SAME = ("library", "host")

@@ -17,9 +17,6 @@ from haloscope.profile.page import write_page as write
 if TYPE_CHECKING:
     import polars as pl
 
-
-__all__ = ["write_page"]
-
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _MOST = 4  # figures of a kind for a collective
 _NOTE = (

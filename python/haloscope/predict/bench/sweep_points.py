@@ -10,8 +10,6 @@ from haloscope.profile.shown import ShownTable, columns, exact, interval, text, 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["POINTS_TABLE", "POINT_KEYS", "POINT_TIMES", "frame"]
-
 _KEYS = (
     columns("collective algorithm", "what was measured", collective=text(), algorithm=text()),
     columns("number", "the library's number of the algorithm"),

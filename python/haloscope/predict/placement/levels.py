@@ -12,8 +12,6 @@ from haloscope.predict.machine import Machine
 from haloscope.predict.placement.nodes import Nodes
 from haloscope.predict.placement.traffic import Traffic
 
-__all__ = ["Sections", "message_times", "sections"]
-
 
 @dataclass(frozen=True)
 class Sections:

@@ -11,8 +11,6 @@ from haloscope.base.partition import Links, fill_parts, partition_graph
 from haloscope.predict.placement.scotch import map_vertices
 from haloscope.predict.simulate.rank_grids import RankGrid, detect
 
-__all__ = ["part_ranks"]
-
 
 def part_ranks(links: Links, sizes: Sequence[int], given: Integers) -> Integers:
     """Return the part of each rank, `sizes[k]` ranks in part k: the best that was found.

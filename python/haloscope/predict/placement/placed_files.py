@@ -10,8 +10,6 @@ import numpy as np
 from haloscope.base.files import whole_directory
 from haloscope.predict.placement.proposal import Proposal
 
-__all__ = ["mapping_text", "usage", "write_placement"]
-
 _ORDER = "MPICH_RANK_ORDER"
 
 

@@ -18,8 +18,6 @@ from haloscope.predict.placement.parting import part_ranks
 from haloscope.predict.placement.traffic import Traffic
 from haloscope.profile import Profile
 
-__all__ = ["WORTH", "Proposal", "propose", "propose_placement"]
-
 # Of the bytes between nodes: a mapping that spares less is not worth a job script's line.
 WORTH = 0.05
 

@@ -14,8 +14,6 @@ from haloscope.base.arrays import Integers
 from haloscope.base.errors import ComponentError
 from haloscope.base.partition import Links
 
-__all__ = ["map_vertices"]
-
 _SECONDS = 300.0
 # Scotch's numbers may have 32 bits, and it adds weights up.
 _MOST_WEIGHT = 1 << 29

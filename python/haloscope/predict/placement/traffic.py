@@ -13,8 +13,6 @@ from haloscope.base.errors import UsageError
 from haloscope.base.partition import Links
 from haloscope.profile import Profile
 
-__all__ = ["Traffic"]
-
 
 @dataclass(frozen=True)
 class Traffic:

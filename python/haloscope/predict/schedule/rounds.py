@@ -8,23 +8,6 @@ from haloscope.base.arrays import Integers
 from haloscope.predict.schedule.message_schedule import Schedule
 from haloscope.predict.schedule.trees import Tree
 
-__all__ = [
-    "blocks_of",
-    "doubling",
-    "exchange",
-    "flow_down",
-    "flow_up",
-    "fold",
-    "fold_whole",
-    "halve",
-    "parts",
-    "pass_on",
-    "ring",
-    "rounds",
-    "unfold",
-    "unfold_whole",
-]
-
 
 def blocks_of(size: int, ranks: int) -> Integers:
     """Return so many blocks, whose sizes differ by at most one, longer ones first."""

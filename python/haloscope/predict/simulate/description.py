@@ -11,8 +11,6 @@ from haloscope.predict.machine import Level, Machine
 from haloscope.predict.machine_files import load_machine
 from haloscope.predict.simulate.platform import FatTree, MachinePlatform, Network, Platform, Torus
 
-__all__ = ["SPEED", "Change", "capacity", "host_names", "platform_xml"]
-
 SPEED = 1_000_000_000
 """Flops a second of a simulated core: a second of computing is so many."""
 UNLIMITED = Decimal("1e15")

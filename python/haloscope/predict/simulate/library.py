@@ -15,8 +15,6 @@ from haloscope.predict.simulate import simgrid
 from haloscope.predict.simulate.platform import Platform
 from haloscope.predict.simulate.running import SimulationOptions, command
 
-__all__ = ["SmpiLibrary"]
-
 _VALID = re.compile(r"Valid algorithms: ([^\n]*?)\.?\n")
 # Choices by size and number of ranks, not algorithms; the first is all libraries' own here.
 _SELECTORS = {"default", "ompi", "mpich", "mvapich2", "impi", "automatic"}

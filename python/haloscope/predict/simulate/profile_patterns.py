@@ -17,8 +17,6 @@ from haloscope.predict.simulate.collectives import blocking_name
 from haloscope.predict.simulate.pattern import Collective, Node, Pattern
 from haloscope.predict.simulate.rank_grids import Offset, RankGrid, detect
 
-__all__ = ["IN_MPI", "Grown", "computing_of", "grid_of", "pattern_of", "require_pattern", "sends_of"]
-
 SCALES = ("weak", "strong")
 IN_MPI = ("p2p_time", "coll_time", "rma_time", "io_time", "other_time")
 _TABLES = ("ranks", "partners", "collectives")

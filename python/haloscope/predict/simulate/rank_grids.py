@@ -11,8 +11,6 @@ import numpy as np
 from haloscope.base.arrays import Integers
 from haloscope.predict.simulate.platform import near_cube
 
-__all__ = ["RankGrid", "detect"]
-
 Offset = tuple[int, int, int]
 
 

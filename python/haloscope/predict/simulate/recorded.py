@@ -22,8 +22,6 @@ from haloscope.predict.simulate.recorded_collectives import collectives_of
 from haloscope.predict.simulate.traces import BYTE, MOST_TAGS, region_begin, region_end
 from haloscope.profile.trace import Trace
 
-__all__ = ["Recorded"]
-
 # Sends of fewer bytes are taken to need no receiver; of others, those that were over before one came.
 _BUFFERED = 4096
 _NANOSECOND = 1e-9

@@ -25,8 +25,6 @@ from haloscope.predict.simulate.description import Change, host_names, platform_
 from haloscope.predict.simulate.platform import Platform
 from haloscope.predict.simulate.simgrid import SimulationBuild, build_simulation, smpirun
 
-__all__ = ["SimulationOptions", "command", "run_simulation", "scratch"]
-
 _NOISE = ("Execution failed with code", "Segmentation fault", "Aborted", "Backtrace (", "  ->  ")
 _ABORT = re.compile(r"haloscope: rank \d+ called MPI_Abort, code")
 _STACK = 1024  # KiB a rank; what is not touched takes no memory

@@ -26,8 +26,6 @@ from haloscope.predict.simulate.running import SimulationOptions
 from haloscope.predict.simulate.works import replay, what_if
 from haloscope.profile.shown import ShownTable, columns, text, time
 
-__all__ = ["PREDICTION_TABLE", "ScaledWork"]
-
 
 class ScaledWork:
     """The pattern of the largest of several profiles at so many ranks, with computing by law."""

@@ -29,8 +29,6 @@ from haloscope.predict.simulate.works import (
 from haloscope.profile.importing import kind_of_foreign
 from haloscope.watch import Output, expand
 
-__all__ = ["Simulation", "is_profile", "simulate"]
-
 FACTORS = ("latency", "bandwidth", "compute")
 
 

@@ -24,17 +24,6 @@ from haloscope.predict.simulate.running import SimulationOptions, run_simulation
 from haloscope.predict.simulate.traces import trace_list, write_traces
 from haloscope.profile.shown import ShownTable, columns, part, text, time
 
-__all__ = [
-    "SENSITIVITY_TABLE",
-    "ProfileWork",
-    "ProgramWork",
-    "SimulationWork",
-    "TraceWork",
-    "replay",
-    "sensitivity",
-    "what_if",
-]
-
 
 class SimulationWork(Protocol):
     """Something that can be simulated again and again, on this network and on others."""

@@ -25,8 +25,6 @@ from haloscope.predict.machine import Machine
 from haloscope.predict.prediction import choose, predict
 from haloscope.predict.tune.tuning_rules import DEFAULT, TuningRule, counted_bytes
 
-__all__ = ["Candidate", "Point", "choose_by_model", "choose_from", "holm", "model_points", "rules_of"]
-
 # What is tuned; its name in `haloscope.predict.tune`.
 Point = CollectivePoint
 

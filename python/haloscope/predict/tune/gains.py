@@ -25,8 +25,6 @@ from haloscope.predict.tune.tuning_table import row_types, table
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
 
-__all__ = ["Gains", "percent", "program_gain", "program_text", "summary", "write_page"]
-
 
 def summary(made: Tuning) -> str:
     """Return the gain of the rules that were kept, in a line."""

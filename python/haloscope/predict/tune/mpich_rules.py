@@ -15,8 +15,6 @@ from typing import Any
 from haloscope.base.errors import RecorderError, UsageError
 from haloscope.predict.tune.tuning_rules import TuningRule, close_rules, counted_bytes
 
-__all__ = ["Tree", "canary", "embedded_tree", "write_tree"]
-
 Tree = dict[str, Any]
 
 _TEXT = re.compile(rb'\{"collective=[ -~]+')

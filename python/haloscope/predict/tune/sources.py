@@ -17,8 +17,6 @@ from haloscope.predict.tune.choice import Candidate, choose_by_model, choose_fro
 from haloscope.predict.tune.trial import measure_all, measure_best, steps_of_all
 from haloscope.predict.tune.verification import Bench
 
-__all__ = ["RuleChoice", "chosen_from", "kind_of_source"]
-
 _LAUNCHES = 3  # of each algorithm, where a profile's points are measured
 
 

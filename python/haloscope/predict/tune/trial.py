@@ -25,20 +25,6 @@ from haloscope.predict.mpi_library import DEFAULT, Algorithm
 from haloscope.predict.tune.choice import Candidate, holm
 from haloscope.predict.tune.verification import Bench
 
-__all__ = [
-    "Trial",
-    "find_algorithm",
-    "gain_interval",
-    "mean_gain",
-    "measure_all",
-    "measure_best",
-    "measure_both",
-    "not_holding",
-    "runs_of",
-    "slower",
-    "steps_of_all",
-]
-
 Step = Callable[[str], None]
 _TUNED = "tuned"
 _OWN = Candidate()

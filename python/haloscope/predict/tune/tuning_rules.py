@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-__all__ = ["DEFAULT", "TuningRule", "close_rules", "counted_bytes", "write_json", "write_text"]
-
 DEFAULT = "default"
 # Collectives whose size the library takes for all ranks together; users and OSU say it a rank.
 # (Of allgatherv it takes the mean of the counts, as running 4.1.4 and 5.0.11 shows.)

@@ -12,8 +12,6 @@ from haloscope.predict.tune.trial import gain_interval
 from haloscope.predict.tune.tuner import Tuning
 from haloscope.profile.shown import ShownTable, columns, exact, gain, text, time, yes_no
 
-__all__ = ["TUNE_TABLE", "name_algorithm", "row_types", "table"]
-
 TUNE_TABLE = ShownTable(
     "tune",
     (

@@ -29,19 +29,6 @@ from haloscope.predict.tune.formats import Format, format_of, settings
 from haloscope.predict.tune.mpich_rules import Tree, canary
 from haloscope.predict.tune.tuning_rules import counted_bytes
 
-__all__ = [
-    "Bench",
-    "Seen",
-    "TuneVerdict",
-    "algorithms_header",
-    "build_exercise",
-    "describe_ran",
-    "read_seen",
-    "verify",
-    "what_ran",
-    "when_asked",
-]
-
 _SECONDS = 60.0
 
 

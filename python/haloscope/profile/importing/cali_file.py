@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from haloscope.profile.store.framing import DamageError
 
-__all__ = ["CaliFile", "CaliRecord", "parse_cali"]
-
 # Nodes that no file defines: attributes of attributes, below their types.
 _NAME, _TYPE, _PROPERTIES = 8, 9, 10
 _KNOWN = {_NAME: "cali.attribute.name", _TYPE: "cali.attribute.type", _PROPERTIES: "cali.attribute.prop"}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Meaning", "Statistic", "meaning_of"]
-
 Statistic = Literal["min", "max", "sum", "ranks"]
 _STATISTICS: dict[str, Statistic] = {"min": "min", "max": "max", "sum": "sum"}
 _TIMES = {"time.duration": 1.0, "time.duration.ns": 1e-9}

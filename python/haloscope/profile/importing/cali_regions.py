@@ -12,8 +12,6 @@ from haloscope.profile.importing.cali_metrics import meaning_of
 from haloscope.profile.importing.mpi_functions import FAMILIES, call_name, family_of, is_waiting
 from haloscope.profile.shown.cells import PROGRAM
 
-__all__ = ["ALL", "CaliRegions", "Values", "number_in"]
-
 _FUNCTION, _COMMUNICATION, _RANK = "mpi.function", "comm.region", "mpi.rank"
 ALL = -1  # the rank of a record over all ranks
 Key = tuple[int, int]  # node and rank

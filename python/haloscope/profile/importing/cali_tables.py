@@ -17,8 +17,6 @@ from haloscope.profile.importing.mpi_functions import FAMILIES
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.tree import RegionTree, roll_up
 
-__all__ = ["read_cali"]
-
 _SUMS = ("sends", "recvs", "colls", "bytes_sent", "bytes_recv")
 _EXTREMES = (*_SUMS, "dest_ranks", "src_ranks")
 _INSTANCES = [f"{name}_instance_{end}" for name in _EXTREMES for end in ("min", "max")]

@@ -14,8 +14,6 @@ from haloscope.profile.store.columns import type_columns
 from haloscope.profile.store.info_keys import TRACE_TABLES
 from haloscope.profile.trace import Trace
 
-__all__ = ["Foreign", "path_rows", "unreadable"]
-
 # Shown tables whose name differs from that of their stored table.
 _STORED_AS = {"regions": "ranks", "pop": "ranks", "binding": "processes", "info": "processes"}
 

@@ -8,8 +8,6 @@ from typing import Literal
 
 import polars as pl
 
-__all__ = ["FAMILIES", "Family", "call_name", "family_of", "is_waiting", "kinds_of", "operation_of"]
-
 Family = Literal["p2p", "coll", "rma", "io", "other"]
 FAMILIES: tuple[Family, ...] = ("p2p", "coll", "rma", "io", "other")
 

@@ -11,8 +11,6 @@ import polars as pl
 from haloscope.profile.importing.mpi_functions import call_name
 from haloscope.profile.store.framing import DamageError
 
-__all__ = ["MpipFrame", "MpipReport", "parse_report"]
-
 _SECTION = re.compile(r"@--- (.*?)\s*-*$")
 _INTRODUCTION = re.compile(r"@ (\S.*?)\s*: ?(.*)$")
 _TASK = "MPI Task Assignment"

@@ -15,8 +15,6 @@ from haloscope.profile.importing.mpip_report import MpipFrame, MpipReport, parse
 from haloscope.profile.shown.cells import PROGRAM
 from haloscope.profile.store.framing import DamageError
 
-__all__ = ["read_mpip"]
-
 # Times have three or four digits: rounding alone can leave this difference.
 _ROUNDING = 0.05
 

@@ -21,8 +21,6 @@ from haloscope.profile.importing.foreign_tables import unreadable
 from haloscope.profile.importing.otf2_loader import find_otf2
 from haloscope.profile.store.framing import REMEDY
 
-__all__ = ["KINDS", "NO_NUMBER", "Archive", "take_apart"]
-
 # As `Kind` in src/explain/importing/otf2_columns.cpp.
 KINDS = (
     "enter",

@@ -13,8 +13,6 @@ from haloscope.profile.importing.otf2_archive import KINDS, Archive
 from haloscope.profile.importing.otf2_world import ArchiveWorld
 from haloscope.profile.shown.cells import PROGRAM
 
-__all__ = ["ArchiveEvents", "read_events"]
-
 _MPI = 4  # a paradigm
 _ENTER, _LEAVE = KINDS.index("enter"), KINDS.index("leave")
 _MOST_DEPTH = 1024  # the recorder's limit: deeper regions count for the region around them

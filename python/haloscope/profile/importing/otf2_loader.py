@@ -16,8 +16,6 @@ from haloscope.base.cache import cache as cache_directory
 from haloscope.base.errors import ComponentError
 from haloscope.base.toolchain import build_environment, compiler, compiler_identity, run_logged
 
-__all__ = ["Otf2", "find_otf2", "otf2_library"]
-
 _MISSING = (
     "OTF2 not found: install it (Debian: apt-get install libopen-trace-format2-dev), or set OTF2_DIR to "
     "where its include/otf2/otf2.h is"

@@ -19,8 +19,6 @@ from haloscope.profile.importing.otf2_world import ArchiveWorld
 from haloscope.profile.store.tree import RegionTree, roll_up
 from haloscope.profile.trace import Trace
 
-__all__ = ["read_otf2"]
-
 _SENDS, _RECEIVES, _COLLECTIVES = (
     [KINDS.index(kind) for kind in kinds.split()]
     for kinds in ("send post_send", "receive received", "end_collective collective")

@@ -13,8 +13,6 @@ from haloscope.profile.importing.otf2_events import ArchiveEvents
 from haloscope.profile.importing.otf2_world import ArchiveWorld
 from haloscope.profile.trace import CALLS, COLLECTIVES, COMMUNICATORS, RECEIVES, REGIONS, SENDS, Trace
 
-__all__ = ["trace_of"]
-
 _KIND = {kind: number for number, kind in enumerate(KINDS)}
 _WORLD = "MPI_COMM_WORLD"
 _KEYS = ["rank", "request"]

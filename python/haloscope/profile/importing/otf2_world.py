@@ -13,8 +13,6 @@ from haloscope.base.arrays import AnyArray, Integers
 if TYPE_CHECKING:
     from haloscope.profile.importing.otf2_archive import Archive
 
-__all__ = ["ArchiveWorld"]
-
 _MPI = 4  # a paradigm
 _CPU_THREADS = (0, 1)  # types of locations: unknown, and a thread
 _COMM_LOCATIONS, _COMM_GROUP, _COMM_SELF = 4, 5, 6  # types of groups

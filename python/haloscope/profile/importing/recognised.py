@@ -11,8 +11,6 @@ from haloscope.base.errors import ProfileError
 if TYPE_CHECKING:
     from haloscope.profile.importing.foreign_tables import Foreign
 
-__all__ = ["ForeignKind", "kind_of_foreign", "open_foreign"]
-
 ForeignKind = Literal["otf2", "cali", "mpip"]
 _HEAD = 4096
 # An archive's anchor file: the size of a block, a mark, and these letters.

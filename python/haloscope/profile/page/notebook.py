@@ -15,8 +15,6 @@ from haloscope.profile.shown.renderer import region_indents
 from haloscope.profile.shown.shown_table import ColumnView
 from haloscope.profile.store.profile_data import ProfileData
 
-__all__ = ["profile_html"]
-
 _MOST_ROWS = 1000
 
 

@@ -20,8 +20,6 @@ from haloscope.base.files import write_whole
 from haloscope.base.palette import for_scripts
 from haloscope.base.paths import prebuilt
 
-__all__ = ["page", "write_page"]
-
 _WRAPPED = re.compile(
     r"(?P<licence>/\*\*.*?\*/\n)\(.*?, \(\) => \{\n"
     r'(?P<all>"use strict";var Plotly=.*\nwindow\.Plotly = Plotly;\n)return Plotly;\n\}\)\);\s*',

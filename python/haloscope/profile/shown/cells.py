@@ -11,33 +11,6 @@ from haloscope.base.errors import printable, shorten_text
 from haloscope.base.units import UNKNOWN, bytes_text, count_text, moment_text, percent_text, time_text
 from haloscope.profile.shown.readable import without_arguments
 
-__all__ = [
-    "PROGRAM",
-    "TEXT_KEYS",
-    "Form",
-    "Row",
-    "bandwidth",
-    "count",
-    "exact",
-    "gain",
-    "info_value",
-    "interval",
-    "moment",
-    "number",
-    "part",
-    "region_text",
-    "share",
-    "site",
-    "site_text",
-    "size",
-    "slower",
-    "span",
-    "text",
-    "time",
-    "word",
-    "yes_no",
-]
-
 Row = Mapping[str, Any]
 PROGRAM = "<program>"
 # Values of `info` that are text, also where they look like a number.

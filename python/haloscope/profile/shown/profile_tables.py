@@ -9,8 +9,6 @@ from haloscope.profile.shown.run_tables import INFO, RUN_TABLES
 from haloscope.profile.shown.shown_table import ShownTable
 from haloscope.profile.shown.timing_tables import TIMING_TABLES
 
-__all__ = ["SHOWN"]
-
 SHOWN: Mapping[str, ShownTable] = {
     table.name: table for table in (*REGION_TABLES, *RUN_TABLES, *TIMING_TABLES, INFO)
 }

@@ -7,8 +7,6 @@ import re
 from functools import cache, lru_cache
 from typing import Any
 
-__all__ = ["readable", "without_arguments"]
-
 _FORTRAN_FILE = re.compile(r"\.(f|for|ftn|f\d\d)$", re.IGNORECASE)
 # gfortran, Intel, flang.
 _MODULE_PROCEDURE = (

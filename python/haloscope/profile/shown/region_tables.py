@@ -6,8 +6,6 @@ from haloscope.base.schema import COUNTED, INSTANCE_QUANTITIES
 from haloscope.profile.shown.cells import count, exact, share, size, span, text, time
 from haloscope.profile.shown.shown_table import ShownTable, columns
 
-__all__ = ["REGION_TABLES"]
-
 _EXTREMES = " ".join(f"{name}_instance_{end}" for name in INSTANCE_QUANTITIES for end in ("min", "max"))
 
 REGION_TABLES = (

@@ -16,8 +16,6 @@ from haloscope.base.errors import UsageError
 from haloscope.profile.shown.cells import PROGRAM, TEXT_KEYS, Row
 from haloscope.profile.shown.shown_table import ColumnView, ShownTable
 
-__all__ = ["FORMATS", "by_site", "region_indents", "render"]
-
 _WIDTH_OF_A_PIPE = 100
 _MOST_ROWS = 1000
 _ROWS_AT_A_TIME = 50_000

@@ -18,8 +18,6 @@ from haloscope.profile.shown.cells import (
 )
 from haloscope.profile.shown.shown_table import ShownTable, columns
 
-__all__ = ["INFO", "RUN_TABLES"]
-
 _MEMORY = columns(
     "memory",
     "where the buffer lies, `host`, `device` or `managed` (see [GPUs](gpus.md)); null for a call that names "

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from haloscope.profile.shown.cells import Form, Row
 
-__all__ = ["ColumnView", "Group", "ShownTable", "columns"]
-
 
 @dataclass(frozen=True)
 class Group:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from haloscope.profile.shown.cells import bandwidth, count, exact, part, size, text, time
 from haloscope.profile.shown.shown_table import ShownTable, columns
 
-__all__ = ["TIMING_TABLES"]
-
 TIMING_TABLES = (
     ShownTable(
         "waits",

@@ -19,8 +19,6 @@ from haloscope.profile.sites.symbols import (
 from haloscope.profile.sites.system_libraries import is_library
 from haloscope.profile.store.profile_data import ProfileData
 
-__all__ = ["SiteBook"]
-
 
 class SiteBook:
     """The call sites, read on demand; so are the program's files."""

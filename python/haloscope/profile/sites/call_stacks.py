@@ -11,8 +11,6 @@ from pathlib import PurePath
 from haloscope.profile.sites.symbols import Address, Module, Symbols
 from haloscope.profile.sites.system_libraries import is_c_library, is_library, is_library_source
 
-__all__ = ["SourceLocation", "StackLocations", "addresses_in", "site_of"]
-
 # Frames with file, line and function: Python's, and those of tools without addresses.
 _NAMED = re.compile(r"(?:python|source)\t")
 # Functions that start a program or a thread. musl's short names count in musl only.

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from haloscope.profile.sites.elf import Elf, read_elf
 
-__all__ = ["Found", "find"]
-
 _DEBUG = Path("/usr/lib/debug")
 # Of a file; larger ones are not read.
 _MOST_BYTES = 8 << 30

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["Elf", "read_elf"]
-
 _PT_LOAD, _NOBITS, _NT_GNU_BUILD_ID = 1, 8, 3
 _LINES = {".debug_info", ".zdebug_info"}
 # Files from compilers have fewer sections, and shorter names and notes.

@@ -8,8 +8,6 @@ from pathlib import Path
 from haloscope.profile.shown.readable import without_arguments
 from haloscope.profile.sites.symboliser import Request, ask
 
-__all__ = ["name_places"]
-
 
 def name_places(places: Sequence[tuple[str, int]]) -> list[list[str]]:
     """Return lines for each place, a file of code and a return address in it, the innermost function first.

@@ -12,8 +12,6 @@ from haloscope.profile.sites.call_stacks import SourceLocation, site_of
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.tree import Reduction, Scope
 
-__all__ = ["fold_stack", "site_rows", "sites"]
-
 _SUMS: dict[str, Reduction] = dict.fromkeys(
     ("calls", "bytes", "time_total", "ranks", "time_squares", "parts"), "sum"
 )

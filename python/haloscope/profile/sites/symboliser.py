@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Answer", "Function", "Request", "ask"]
-
 # Function, file and line; a file that is unknown is None, and its line 0.
 Function = tuple[str, str | None, int]
 

@@ -13,8 +13,6 @@ from haloscope.profile.sites.symboliser import Function, Request, ask
 if TYPE_CHECKING:
     from haloscope.profile.store.profile_data import ProfileData
 
-__all__ = ["Address", "Functions", "Module", "Symbols", "kept_symbols", "modules_of", "resolve_addresses"]
-
 Address = tuple[str, int]
 Functions = Mapping[Address, tuple[Function, ...]]
 

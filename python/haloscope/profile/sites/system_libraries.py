@@ -7,8 +7,6 @@ from fnmatch import translate
 from functools import lru_cache
 from pathlib import PurePath
 
-__all__ = ["is_c_library", "is_library", "is_library_source"]
-
 # For a call through one of these, the site is the program's call of the library.
 _MODULES = """
     libmpi* libpmpi* libmpich* libopen-rte.* libopen-pal.* libucp.* libucs.* libuct.* libfabric.* libpmix*

@@ -13,20 +13,6 @@ from haloscope.profile.shown.profile_tables import SHOWN
 if TYPE_CHECKING:
     from haloscope.profile.store.tree import Reduction
 
-__all__ = [
-    "LAYOUT",
-    "NEEDED",
-    "NEWER",
-    "RANK_COLUMNS",
-    "RANK_REDUCTIONS",
-    "REGION_COLUMNS",
-    "instance_columns",
-    "keys",
-    "reductions",
-    "replace_empty_text",
-    "type_columns",
-]
-
 # The columns of each table of the file with their types, and the columns that every file has.
 LAYOUT: Mapping[str, Mapping[str, str]] = {
     table: {column.name: column.type for column in columns} for table, columns in STORED.items()

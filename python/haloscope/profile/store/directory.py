@@ -21,8 +21,6 @@ from haloscope.base.schema import OPTIONAL
 from haloscope.profile.store.columns import LAYOUT, NEEDED
 from haloscope.profile.store.framing import HEADER_BYTES, DamageError
 
-__all__ = ["Chunk", "Directory", "StoredColumn", "most_memory", "parse"]
-
 PLAIN, SHUFFLED_ZLIB = 0, 1
 # DEFLATE compresses at most 1032:1. A file with more rows is refused before it costs memory.
 _MOST_INFLATION = 1032

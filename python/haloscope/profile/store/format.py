@@ -31,8 +31,6 @@ from haloscope.profile.store.framing import (
     directory_place,
 )
 
-__all__ = ["ProfileFile", "decode", "low_bytes"]
-
 # Inflating releases the interpreter's lock; more threads than this only wait for memory.
 _THREADS = min(4, os.cpu_count() or 1)
 # With fewer values, threads cost more than they save; with fewer texts, so does a column of the pool.

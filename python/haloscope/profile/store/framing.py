@@ -12,8 +12,6 @@ from pathlib import Path
 from haloscope.base.errors import ProfileError
 from haloscope.base.schema import FORMAT, MAGIC
 
-__all__ = ["HEADER_BYTES", "REMEDY", "TRAILER_BYTES", "DamageError", "check_header", "directory_place"]
-
 HEADER_BYTES = 16
 _END = b"HALOEND\n"
 _TRAILER = struct.Struct("<QQII8s")

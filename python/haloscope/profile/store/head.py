@@ -19,8 +19,6 @@ from haloscope.profile.store.framing import (
     directory_place,
 )
 
-__all__ = ["read_info"]
-
 _AT_ONCE = 64 << 10  # bytes of a file's end, where its directory is
 _MOST_INFO = (
     4 << 20

@@ -11,8 +11,6 @@ import polars as pl
 from haloscope.base.arrays import Integers
 from haloscope.profile.store.framing import DamageError
 
-__all__ = ["Hosts"]
-
 _UNKNOWN = -1
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from haloscope.profile.shown.cells import TEXT_KEYS
 from haloscope.profile.store.framing import DamageError
 
-__all__ = ["ROLL_UP", "SAID", "SURROUNDINGS", "TRACE_TABLES", "checked_info"]
-
 # Keys about the calls of a trace.
 TRACE_TABLES = ("waits", "wait_pairs", "delays", "critical_path", "tolerance")
 # Texts by key: from the program, and from its environment.

@@ -10,8 +10,6 @@ import polars as pl
 from haloscope.base.arrays import AnyArray, Integers
 from haloscope.profile.store.tree import Reduction, RegionTree
 
-__all__ = ["is_ordered", "with_nested"]
-
 _MOST_PLACES = 1 << 62
 
 

@@ -19,8 +19,6 @@ from haloscope.profile.store.hosts import Hosts
 from haloscope.profile.store.source import Source
 from haloscope.profile.store.tree import RegionTree, region_tree
 
-__all__ = ["ProfileData"]
-
 _T = TypeVar("_T")
 
 

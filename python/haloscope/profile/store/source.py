@@ -10,8 +10,6 @@ import polars as pl
 
 from haloscope.profile.store.trace_tables import Trace
 
-__all__ = ["Source"]
-
 
 class Source(Protocol):
     """The interface of a profile's source."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-__all__ = ["CALLS", "CLOCKS", "COLLECTIVES", "COMMUNICATORS", "RECEIVES", "REGIONS", "SENDS", "Trace"]
-
 _EVENTS = ("calls", "regions", "sends", "receives", "collectives")
 _NUMBER = pl.Int64
 _WHERE = {"rank": pl.Int32, "thread": pl.Int32}

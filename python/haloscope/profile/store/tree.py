@@ -18,8 +18,6 @@ from haloscope.base.errors import UsageError
 from haloscope.profile.shown.cells import PROGRAM
 from haloscope.profile.store.framing import DamageError
 
-__all__ = ["Reduction", "RegionTree", "Scope", "join_path", "no_region", "parts", "region_tree"]
-
 # A chain of n regions has full names of n² characters, which may exceed memory even for a small file. Then
 # the middle of long names is replaced by the number of the path.
 _LONGEST_NAME = 1000

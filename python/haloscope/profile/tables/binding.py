@@ -9,8 +9,6 @@ import polars as pl
 from haloscope.profile.shown.profile_tables import SHOWN
 from haloscope.profile.store.profile_data import ProfileData
 
-__all__ = ["binding", "binding_text", "numbers_of"]
-
 _MOST_NUMBER = 65536  # the largest number of a CPU in the recorder
 _MOST_LOOKED_AT = 65536  # ranks, for the words
 

@@ -12,8 +12,6 @@ from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.tree import Scope
 from haloscope.profile.tables.ranks import rank_rows
 
-__all__ = ["efficiency_rows", "pop"]
-
 # Columns from a replay of a trace, for the whole run only.
 _REPLAYED = ("serialisation", "transfer", "ideal_time")
 

@@ -13,8 +13,6 @@ from haloscope.profile.store.info_keys import ROLL_UP, SAID, SURROUNDINGS, check
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.tables.binding import binding_text
 
-__all__ = ["as_text", "info", "run_information", "said_texts"]
-
 _ORDER = [
     "program",
     "command",

@@ -17,8 +17,6 @@ from haloscope.profile.kernels import native_library
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.profile_data import ProfileData
 
-__all__ = ["QUANTITIES", "InstanceSeries", "Instances"]
-
 # Number of low bytes of an instance that a quantity needs: three for the duration, three for the gap before
 # it, two for the share of waiting.
 LOW_BYTES = {"start": 6, "duration": 3, "wait": 8}

@@ -14,8 +14,6 @@ from haloscope.profile.store.nested import is_ordered, with_nested
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.tree import Reduction, Scope
 
-__all__ = ["rank_rows", "ranks", "region_rows", "regions"]
-
 # The columns of `REGION_COLUMNS` with numbers.
 _NUMBERS = [name for name in REGION_COLUMNS if name not in ("region", "path")]
 _OFFNODE = ("sends_offnode", "bytes_offnode")

@@ -20,8 +20,6 @@ from haloscope.profile.tables.information import info
 from haloscope.profile.tables.instances import QUANTITIES, InstanceSeries
 from haloscope.profile.tables.ranks import ranks, regions
 
-__all__ = ["TABLES", "build", "call_rows"]
-
 _KEYS = ["path", "rank", "instance"]
 _COLUMNS = ("region", *_KEYS, *QUANTITIES)
 _WITHOUT_REGION = ("communicators", "phases", "slices", "clocks", "binding", "info")

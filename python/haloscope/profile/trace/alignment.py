@@ -15,8 +15,6 @@ import polars as pl
 from haloscope.base.arrays import Floats, Integers
 from haloscope.profile.trace.events import Kind, TraceEvents
 
-__all__ = ["MOVED", "Aligned", "align_events"]
-
 _CHANNEL = ["source", "dest", "tag", "communicator"]
 _WINDOWS = 64
 MOVED: dict[str, type[pl.DataType]] = {"rank": pl.Int32, "events": pl.Int64, "longest": pl.Int64}

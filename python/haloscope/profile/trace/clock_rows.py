@@ -9,8 +9,6 @@ from haloscope.profile.store.trace_tables import CLOCKS
 from haloscope.profile.trace.alignment import Aligned
 from haloscope.profile.trace.trace_times import Clocks
 
-__all__ = ["clock_rows"]
-
 
 def clock_rows(clocks: Clocks, found: Aligned) -> pl.DataFrame:
     """Return one row per rank with a clock: offsets and moves in seconds, machines numbered from 0."""

@@ -8,8 +8,6 @@ import polars as pl
 from haloscope.base.arrays import AnyArray, Integers
 from haloscope.profile.store.framing import DamageError
 
-__all__ = ["Communicators"]
-
 _WORLD = "MPI_COMM_WORLD"
 
 

@@ -13,8 +13,6 @@ from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.trace.thread_structure import Structures, words_to_bytes
 from haloscope.profile.trace.trace_times import Clocks, read_times
 
-__all__ = ["BEGUN", "Action", "Kind", "TraceEvents", "read_events"]
-
 
 class Kind:
     """The kinds of events in the file."""

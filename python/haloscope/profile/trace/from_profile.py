@@ -16,8 +16,6 @@ from haloscope.profile.trace.events import Action, Kind, TraceEvents, read_event
 from haloscope.profile.trace.messages import Requests, collectives, receives, sends
 from haloscope.profile.trace.trace_times import Clocks
 
-__all__ = ["read_trace"]
-
 
 def read_trace(profile: ProfileData) -> Trace:
     """Return the trace of a profile. Raises `UsageError` if it has none, `ProfileError` for damage."""

@@ -13,8 +13,6 @@ from haloscope.profile.store.trace_tables import COLLECTIVES, RECEIVES, SENDS
 from haloscope.profile.trace.communicators import Communicators
 from haloscope.profile.trace.events import BEGUN, Action, Kind, TraceEvents
 
-__all__ = ["Requests", "collectives", "operation", "receives", "sends"]
-
 _THREAD_BITS = 44  # numbers of requests are smaller
 
 

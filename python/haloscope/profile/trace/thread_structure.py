@@ -10,8 +10,6 @@ from haloscope.base.arrays import AnyArray, Integers
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.profile_data import ProfileData
 
-__all__ = ["Structures", "numbers", "words_to_bytes"]
-
 _OFTEN = 4096
 _DEPTH = 16  # more than rules of real runs have
 _HEAD = 5  # bytes before those of an order

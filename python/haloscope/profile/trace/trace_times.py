@@ -14,8 +14,6 @@ from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.trace.thread_structure import words_to_bytes
 
-__all__ = ["Clocks", "ThreadTimes", "read_times"]
-
 _HEAD = 6  # bytes before a column
 _ZlibError: type[Exception] = zlib_ng.error  # type: ignore[assignment]  # its stub says it is one
 

@@ -9,8 +9,6 @@ from haloscope.profile.kernels import native_library
 from haloscope.profile.waiting.stretches import BEFORE, COMPUTING, Stretches
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["critical_path"]
-
 
 def critical_path(timeline: Timeline, cut: Stretches, waits: pl.DataFrame) -> pl.DataFrame:
     """Return the critical path by region and rank: `path`, `rank`, `time` and `mpi_time` (ns), `changes`.

@@ -13,8 +13,6 @@ from haloscope.profile.waiting.matching import Matches
 from haloscope.profile.waiting.stretches import Stretches, pointers
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["delay_costs"]
-
 
 class _Waiting(ctypes.Structure):
     """`Waiting` in delays.cpp."""

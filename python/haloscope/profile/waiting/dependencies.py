@@ -9,8 +9,6 @@ import polars as pl
 from haloscope.profile.waiting.matching import Matches
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["Dependencies", "dependencies"]
-
 # Sends that end when their data are copied, and sends that always wait for the receive.
 _BUFFERED, _SYNCHRONOUS = r"^MPI_(B|Ib)send", r"^MPI_(S|Is)send"
 

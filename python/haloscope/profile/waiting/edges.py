@@ -15,8 +15,6 @@ from haloscope.profile.waiting.injected import place_injected_units
 from haloscope.profile.waiting.states import awaited_calls
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["Unit", "as_recorded", "ideal"]
-
 # A parameter is added per message, or per byte.
 Unit = Literal["latency", "byte"]
 

@@ -9,8 +9,6 @@ import numpy as np
 from haloscope.profile.waiting.stretches import COMPUTING, Stretches
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["Efficiency", "efficiency"]
-
 
 @dataclass(frozen=True)
 class Efficiency:

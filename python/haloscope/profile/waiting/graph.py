@@ -16,8 +16,6 @@ from haloscope.profile import kernels
 from haloscope.profile.waiting.stretches import pointers
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["ABSENT", "COUNTED", "Edges", "Question", "Tape", "tape"]
-
 # Roles of an edge's group in a question: part of the graph, with the parameter added, or absent.
 _PRESENT, COUNTED, ABSENT = range(3)
 _LANES = 8

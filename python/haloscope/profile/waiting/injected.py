@@ -11,8 +11,6 @@ from haloscope.profile.waiting.dependencies import Dependencies
 from haloscope.profile.waiting.graph import Edges
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["place_injected_units"]
-
 
 def place_injected_units(
     edges: Edges, timeline: Timeline, depends: Dependencies, gets: pl.DataFrame

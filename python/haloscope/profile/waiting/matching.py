@@ -8,8 +8,6 @@ import polars as pl
 
 from haloscope.profile.trace import Trace
 
-__all__ = ["Matches", "match_trace"]
-
 # Direction of data, by the collective's name without MPI_, I and v.
 _TO_ALL_FROM_ALL = "Allgather Allreduce Alltoall Alltoallw Reduce_scatter Reduce_scatter_block".split()
 _KINDS = {

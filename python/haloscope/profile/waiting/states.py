@@ -12,8 +12,6 @@ from haloscope.base.arrays import Integers
 from haloscope.profile.waiting.dependencies import Dependencies
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["COMPLETIONS", "WAITS", "wait_states"]
-
 WAITS = (
     "late_sender",
     "wrong_order",

@@ -13,8 +13,6 @@ from haloscope.base.arrays import AnyArray, Bytes, Integers, Integers32
 from haloscope.profile.kernels import native_library
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["BEFORE", "COMPUTING", "IN_CALL", "WAITING", "Stretches", "pointers", "stretches"]
-
 # Kinds of stretches: before the first event, outside of MPI, in MPI, waiting in MPI. `Kind` in timelines.hpp.
 BEFORE, COMPUTING, IN_CALL, WAITING = range(4)
 

@@ -11,8 +11,6 @@ import polars as pl
 from haloscope.base.arrays import Integers, Integers32
 from haloscope.profile.trace import Trace
 
-__all__ = ["Timeline", "ranges"]
-
 
 @dataclass(frozen=True)
 class Timeline:

@@ -16,8 +16,6 @@ import numpy as np
 from haloscope.base.arrays import Bytes, Flags, Floats
 from haloscope.profile.waiting.graph import ABSENT, COUNTED, Question, Tape
 
-__all__ = ["Pieces", "find_length_without_waiting", "find_tolerance", "pieces"]
-
 # Share of the run's length: replays that differ by less are on one line.
 _SAME = 1e-12
 

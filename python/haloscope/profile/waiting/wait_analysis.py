@@ -24,8 +24,6 @@ from haloscope.profile.waiting.stretches import Stretches, stretches
 from haloscope.profile.waiting.timeline import Timeline
 from haloscope.profile.waiting.tolerance import Pieces, find_length_without_waiting, find_tolerance, pieces
 
-__all__ = ["WaitAnalysis", "analyse_waiting"]
-
 _NANOSECONDS = 1e9
 
 

@@ -13,8 +13,6 @@ from haloscope.profile.store.tree import Scope
 from haloscope.profile.waiting.edges import Unit
 from haloscope.profile.waiting.wait_analysis import WaitAnalysis, analyse_waiting
 
-__all__ = ["wait_table"]
-
 # Shares by which the run is longer, as in the columns' names.
 _LONGER = {0.01: "1", 0.02: "2", 0.05: "5"}
 _TOLERATED: Mapping[Unit, Sequence[str]] = {

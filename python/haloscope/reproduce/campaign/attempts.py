@@ -23,8 +23,6 @@ from haloscope.reproduce.campaign.points import Point
 from haloscope.reproduce.campaign.specification import CampaignProgram, Specification, Variant
 from haloscope.watch import SETTINGS
 
-__all__ = ["PROFILE", "RESULT", "Ending", "abandon_attempt", "end", "ending_of", "is_held", "prepare"]
-
 PROFILE = "profile.halo"
 RESULT = "result.json"
 _MOST_OUTPUT = 1 << 24

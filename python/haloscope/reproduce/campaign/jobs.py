@@ -19,8 +19,6 @@ from haloscope.reproduce.campaign.specification import CampaignSystem
 if TYPE_CHECKING:
     from psij import Job, JobExecutor, JobStatus
 
-__all__ = ["ARRAY_FROM", "Jobs"]
-
 ARRAY_FROM = 100  # runs alike that wait
 _POLL = 5  # seconds
 _EXECUTOR = Path(__file__).with_name("executor.py")

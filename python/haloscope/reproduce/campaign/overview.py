@@ -12,17 +12,6 @@ from haloscope.base.units import time_text
 from haloscope.profile.shown import ShownTable, columns, count, number, region_text, text, time
 from haloscope.reproduce.campaign.campaign import Campaign
 
-__all__ = [
-    "PLAN_TABLE",
-    "RESULTS_TABLE",
-    "STANDING_TABLE",
-    "list_experiments",
-    "results",
-    "standing",
-    "summary",
-    "write_report",
-]
-
 _GROUP = ["experiment", "system", "program", "variant", "ranks"]
 _STATES = ("done", "running", "waiting", "failed", "impossible")
 _CONFIGURATION = columns(

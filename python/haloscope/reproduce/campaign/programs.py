@@ -21,8 +21,6 @@ from haloscope.reproduce.campaign.points import Point
 from haloscope.reproduce.campaign.specification import WITH_FEM
 from haloscope.watch import build_recorder
 
-__all__ = ["prepare_programs"]
-
 
 def prepare_programs(campaign: Campaign, waiting: Sequence[Point]) -> dict[str, Path]:
     """Build the programs of these runs, and what watches them; return where bundled applications are.

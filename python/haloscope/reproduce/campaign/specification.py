@@ -24,19 +24,6 @@ from haloscope.reproduce.campaign.expressions import Value
 from haloscope.reproduce.campaign.grids import Grids, Ranks
 from haloscope.watch import SETTINGS
 
-__all__ = [
-    "BUILT_IN",
-    "COLUMNS",
-    "GRID",
-    "SPECIFIED",
-    "WITH_FEM",
-    "CampaignProgram",
-    "CampaignSystem",
-    "Experiment",
-    "Specification",
-    "Variant",
-]
-
 # Names that every point has, beside its parameters.
 GRID = ("px", "py", "pz")  # may be parameters where there are no grids
 BUILT_IN = ("ranks", "nodes", *GRID, "repetition", "system")
