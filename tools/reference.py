@@ -144,15 +144,14 @@ def variables(package: str) -> str:
 
 
 def rules(_: str) -> str:
-    """Return the rules by which findings are made, in their order."""
+    """Return the rules by which findings are made, in their order, with links to their sections."""
+    page = (CHECKOUT / "docs/reference/findings.md").read_text("utf-8")
+
+    def link(name: str) -> str:
+        return f"[`{name}`](#{name})" if f"### `{name}`\n" in page else f"`{name}`"
+
     rows = [
-        [
-            ", ".join(f"[`{name}`](#{name})" for name in rule.names),
-            rule.finds,
-            rule.threshold,
-            _names(rule.tables),
-        ]
-        for rule in RULES
+        [", ".join(map(link, rule.names)), rule.finds, rule.threshold, _names(rule.tables)] for rule in RULES
     ]
     return table(["rule", "finds", "when", "tables"], rows)
 
