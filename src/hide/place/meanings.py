@@ -21,6 +21,7 @@ _FAMILIES = {
     "Attr_get": Meaning("get_attribute", "comm, keyval"),
     "Comm_set_errhandler": Meaning("set_error_handler", "comm"),
 }
+_TAKEN = "MPI_Comm comm"  # by what a family calls
 # Handles are converted as they are, and what is to be aborted is the whole run.
 _AS_THEY_ARE = {"Comm_c2f", "Comm_toint", "Abort"}
 
@@ -43,7 +44,7 @@ class _Placing(Library):
         short = short_name(procedure)
         meaning = _FAMILIES.get(short)
         if meaning is not None:
-            taken = "MPI_Comm comm" if meaning.arguments else ""
+            taken = _TAKEN if meaning.arguments else ""
             forward = f"[&]({taken}) {{ return {call(procedure)}; }}"
             given = ", ".join(filter(None, [meaning.arguments, forward]))
             return self._defined(procedure, f"{meaning.family}({given})")
@@ -98,12 +99,17 @@ class _Replacing(FortranWrapper):
     """A family decides which communicator Fortran's function gets."""
 
     def _body(self, strings: list[str]) -> Iterator[str]:
+        assert self.meaning is not None
         assert not strings
         yield "const FortranError error{f_ierror};"
         yield from (declaration for declaration, _ in self._declarations())
         given = ", ".join("&now_comm" if p.name == "comm" else f"f_{p.name}" for p in self.parameters)
-        inner = f"MPI_Fint now_comm = to_fortran(comm); target({given}); return error();"
-        yield f"error.set({self.statement(f'[&](MPI_Comm comm) {{ {inner} }}')[:-1]});"
+        inner = f"target({given}); return error();"
+        if self.meaning.arguments:
+            taken, inner = _TAKEN, f"MPI_Fint now_comm = to_fortran(comm); {inner}"
+        else:
+            taken = ""
+        yield f"error.set({self.statement(f'[&]({taken}) {{ {inner} }}')[:-1]});"
 
 
 LIBRARY = _Placing()
