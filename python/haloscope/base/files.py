@@ -32,6 +32,18 @@ def last_line(log: Path) -> str:
     return lines[-1].strip()[:300] if lines else ""
 
 
+def unused_path(path: Path) -> Path:
+    """Return this path, or `NAME-2`, `NAME-3` and so on with its suffix: the first that nothing has.
+
+    It is for names that the user did not choose: these never replace a file.
+    """
+    found, number = path, 1
+    while os.path.lexists(found):
+        number += 1
+        found = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    return found
+
+
 def write_whole(output: Path, text: str, what: str) -> None:
     """Replace `output` by `text` in one step.
 

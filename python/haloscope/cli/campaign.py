@@ -58,7 +58,8 @@ def plan(specification: Path, form: str) -> None:
 @campaign.command()
 @_specification
 @click.option("--failed", is_flag=True, help="Run failed runs again.")
-def run(specification: Path, failed: bool) -> int:
+@format_option(choices=("table", "json"))
+def run(specification: Path, failed: bool, form: str) -> int:
     """Start all runs that are not done. The exit status is 1 if a run failed.
 
     After an interruption, call it again to continue. Finished runs are not repeated.
@@ -71,7 +72,10 @@ def run(specification: Path, failed: bool) -> int:
     with _shown(campaign) as told:
         run_campaign(campaign, again=failed, told=told)
     table = campaign.table()
-    _print_summary(campaign, table)
+    if form == "json":
+        _print(table, form, "standing")
+    else:
+        _print_summary(campaign, table)
     return 1 if "failed" in set(table["state"]) else 0
 
 

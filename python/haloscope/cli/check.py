@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -70,7 +71,7 @@ def check(
         raise UsageError("check takes a profile and rules: haloscope check F.halo RULES.toml")
     *profiles, rules = files
     if write_rules:
-        _write(profiles, rules, (again, junit, markdown))
+        _write(profiles, rules, (again, junit, markdown), form)
         return 0
     if len(profiles) > 1:
         raise UsageError(f"{profiles[1]}: one profile is checked at a time; several are for --write-rules")
@@ -87,7 +88,7 @@ def check(
     return found.exit_status
 
 
-def _write(profiles: list[Path], rules: Path, others: tuple[object, ...]) -> None:
+def _write(profiles: list[Path], rules: Path, others: tuple[object, ...], form: str) -> None:
     if any(other is not None for other in others):
         raise UsageError("--write-rules writes rules and nothing else; leave the other options out")
     from haloscope.explain.checking import find_detectable_share, learn_rules
@@ -96,11 +97,16 @@ def _write(profiles: list[Path], rules: Path, others: tuple[object, ...]) -> Non
     regions = learned.regions.values()
     times = sum((rule.time is not None) + (rule.own_time is not None) for rule in regions)
     varying = sum(len(rule.varies) for rule in regions)
+    least = find_detectable_share(learned)
+    if form == "json":
+        counts = {"regions": len(regions), "times": times, "varying": varying}
+        click.echo(json.dumps({"rules": str(rules), "ranks": learned.ranks, **counts, "detectable": least}))
+        return
     click.echo(
         f"{printable(shlex.quote(str(rules)))}: {len(regions)} regions of {printable(learned.program)} on "
         f"{learned.ranks} ranks, {times} rules about time, {varying} counts that vary"
     )
-    if (least := find_detectable_share(learned)) is not None:
+    if least is not None:
         click.echo(
             f"a program that is {100 * least:.0f} % slower fails in about nine checks of ten with --again; "
             "rules from more runs notice less"

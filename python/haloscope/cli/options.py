@@ -66,10 +66,11 @@ def mpi_option(function: _F) -> _F:
 def format_option(
     text: str = "Print for people or for programs.", choices: Sequence[str] = ("table", "csv", "json")
 ) -> Callable[[_F], _F]:
-    """Add the option `form`; the first of its choices is the default."""
-    return click.option(
-        "--format", "form", type=click.Choice(choices), default=choices[0], show_default=True, help=text
-    )
+    """Add the option `form`, whose default is the first of its choices, and `--json`."""
+    kind = click.Choice(choices)
+    form = click.option("--format", "form", type=kind, default=choices[0], show_default=True, help=text)
+    as_json = click.option("--json", "form", flag_value="json", help="The same as --format json.")
+    return lambda function: form(as_json(function))
 
 
 def setting_options(settings: Iterable[Setting]) -> Callable[[_F], _F]:

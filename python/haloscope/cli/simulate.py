@@ -180,5 +180,7 @@ def simulate(
         rows = simulation.prediction(output, progress)
         explain.render(rows, form, PREDICTION_TABLE, sys.stdout)
         return
-    profile = simulation.run(output, progress)
-    click.echo("\n".join(explain.summary(explain.open(profile))), err=True)
+    with explain.open(simulation.run(output, progress)) as profile:
+        if form != "table":
+            explain.render(profile.table("regions"), form, "regions", sys.stdout)
+        click.echo("\n".join(explain.summary(profile)), err=True)
