@@ -70,13 +70,11 @@ reference: setup-check
 docs: setup-check
 	$(BIN)/mkdocs build --quiet
 
-# `make bench-watch` measures one package, `make bench` every one that has measurements.
-bench: $(patsubst benchmarks/%/run.py,bench-%,$(sort $(wildcard benchmarks/*/run.py)))
+# `make bench-watch` measures one package, `make bench` all that benchmarks/bench.py lists.
+bench: bench-all
 
-bench-%: setup
-	@$(BIN)/python benchmarks/$*/run.py
-
-bench-overlap bench-regimes: $(VENV)/.development
+bench-%: setup $(VENV)/.development
+	@$(BIN)/python benchmarks/bench.py $*
 
 # What is given to others, in dist/: the sources, and a wheel with what is ready-made for the MPIs that are here.
 # From the same commit and the same tools come the same bytes.

@@ -18,20 +18,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "EMITTED",
-    "MPI_ENVIRONMENT",
-    "Estimate",
-    "between",
-    "emit",
-    "emit_allowed",
-    "estimate",
-    "melt_of",
-    "put_between",
-    "undisturbed",
-    "write_rows",
-]
-
 # Benchmark and case of every row that was printed.
 EMITTED: set[tuple[str, str]] = set()
 

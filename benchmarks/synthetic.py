@@ -14,8 +14,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support.profiles import COLUMNS, INFO, Draft, columns_of, path_rows
 from support.series import pack
 
-__all__ = ["REGION", "packed", "profile"]
-
 TICK = 0.4e-9
 REGION = "halo"
 

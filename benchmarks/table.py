@@ -15,8 +15,6 @@ from pathlib import Path
 
 from common import between, put_between
 
-__all__ = ["COLUMNS", "line", "page_of", "rows", "shown"]
-
 BENCHMARKS = Path(__file__).resolve().parent
 PAGES = BENCHMARKS.parent / "docs" / "quality"
 COLUMNS = ("case", "ours", "peer", "unit", "peer_name", "ratio", "ci_low", "ci_high", "target", "met")

@@ -10,20 +10,8 @@ from pathlib import Path
 
 import polars as pl
 
-from haloscope.markov.figures import METHOD_COLOURS, Figure, Panel, Trace, panels
-
-__all__ = [
-    "ENVIRONMENT",
-    "HALOSCOPE",
-    "NOT_HERE",
-    "draw",
-    "grid",
-    "here",
-    "into",
-    "lines",
-    "simulated",
-    "watched",
-]
+from haloscope.base.palette import METHODS
+from haloscope.markov.figures import Figure, Panel, Trace, panels
 
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 NOT_HERE = 4  # the exit status of a part that this machine cannot run
@@ -92,7 +80,7 @@ def lines(frame: pl.DataFrame, x: str, y: str, by: str, names: Sequence[str], mo
     for number, name in enumerate(names):
         rows = frame.filter(pl.col(by) == name).sort(x)
         if len(rows):
-            colour = METHOD_COLOURS[number % len(METHOD_COLOURS)]
+            colour = METHODS[number % len(METHODS)]
             made.append(
                 {
                     "type": "scatter",

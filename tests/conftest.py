@@ -14,10 +14,11 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import hypothesis
 import pytest
+from playwright.sync_api import Browser
 
 from support.budget import pytest_runtest_makereport, pytest_runtest_setup, pytest_terminal_summary
 from support.cluster import Cluster, cluster, obstacle
@@ -26,9 +27,6 @@ from support.mpi import CHECKOUT, NAMES, REMEDY, Mpi, find
 from support.pages import Look, chromium
 from support.programs import Compiler
 from support.recorder import library
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 # pytest finds them by name.
 __all__ = ["pytest_runtest_makereport", "pytest_runtest_setup", "pytest_terminal_summary"]

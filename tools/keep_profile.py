@@ -16,12 +16,12 @@ from pathlib import Path
 
 import haloscope
 from haloscope.base.building import build_application
-from haloscope.base.shown import SHOWN
 from haloscope.base.toolchain import toolchain
 from haloscope.base.version import own_version
+from haloscope.profile.shown import SHOWN
 
 _COMPUTED = {"waits", "wait_pairs", "delays", "critical_path", "pop", "tolerance", "clocks"}
-KEPT_TABLES = tuple(name for name in (*SHOWN, "info") if name not in _COMPUTED)
+KEPT_TABLES = tuple(name for name in SHOWN if name not in _COMPUTED)
 _PROGRAM = "--procs 2,2,1 --zones 8,8,8 --groups 2 --quad 8 --gset 1 --dset 8 --zset 1,1,1 --niter 2".split()
 _OPTIONS = ["--trace", "--callsites", "--depth", "2", "--series", "sweep_comm", "--slice", "0.01"]
 

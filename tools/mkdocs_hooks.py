@@ -1,22 +1,23 @@
-"""What MkDocs does with the documentation beside making pages: the README comes first, and links stay right.
+"""What MkDocs does with the documentation beside making pages.
 
-Pages link to sources, which are no part of the site: such a link becomes its text, and the path.
+The README comes first. Pages link to sources, which are no part of the site: such a link becomes its text,
+and the path. `::: MODULE` shows the public names of the module, which its front only declares.
 """
 
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-__all__ = ["on_files", "on_page_markdown"]
-
 CHECKOUT = Path(__file__).resolve().parents[1]
 DOCS = CHECKOUT / "docs"
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+_MODULE = re.compile(r"^::: (\S+)\n(?! )", re.MULTILINE)
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -27,7 +28,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Return a page without links that leave the site."""
+    """Return a page without links that leave the site, with the names of modules."""
     place = (DOCS / page.file.src_uri).parent
 
     def link(match: re.Match[str]) -> str:
@@ -40,4 +41,10 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         path = path if path.is_relative_to(CHECKOUT) and path.exists() else CHECKOUT / target
         return f"{text} (`{path.relative_to(CHECKOUT)}` of the sources)"
 
-    return _LINK.sub(link, markdown)
+    return _MODULE.sub(_with_members, _LINK.sub(link, markdown + "\n"))
+
+
+def _with_members(match: re.Match[str]) -> str:
+    module = import_module(match[1])
+    names = [name for name in sorted(module.__all__, key=str.lower) if callable(getattr(module, name))]
+    return f"{match[0]}    options:\n      members: [{', '.join(names)}]\n"

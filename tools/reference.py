@@ -8,8 +8,7 @@ What is generated stands between two lines of a page, `<!-- KIND: ARGUMENT -->` 
 
     <!-- options: bench p2p -->   the options of a command, from its declaration in haloscope.cli
     <!-- stored: ranks -->        the columns of a table of the profile file, from haloscope.base.schema
-    <!-- shown: ranks -->         the columns of a table that `show` prints, from haloscope.base.shown
-    <!-- python: haloscope -->   the public names of a module, from signatures and docstrings
+    <!-- shown: ranks -->         the columns of a table for people, from its `ShownTable`
     <!-- packages: python -->    which packages use which others, from imports; `src`: from includes
     <!-- settings: watch -->      the environment variables of a package, from its settings
     <!-- variables: watch -->     those among them that are no options
@@ -19,27 +18,31 @@ What is generated stands between two lines of a page, `<!-- KIND: ARGUMENT -->` 
 
 from __future__ import annotations
 
-import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import get_origin
 
 import click
 
 import structure
 from haloscope import hide, watch
 from haloscope.base import schema
-from haloscope.base.shown import SHOWN
-from haloscope.cli import haloscope
 from haloscope.explain.findings import RULES
+from haloscope.markov import REGIMES_TABLE
+from haloscope.predict.simulate import PREDICTION_TABLE, SENSITIVITY_TABLE
+from haloscope.predict.tune import TUNE_TABLE
+from haloscope.profile.shown import SHOWN
 from haloscope.reproduce.campaign import SPECIFIED
+from manual import commands
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _PART = re.compile(r"(<!-- ([a-z]+): ([^\n]*?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
 _SETTINGS = {"watch": watch.SETTINGS, "watch to recorder": watch.PASSED_ON, "shm": hide.SHM_SETTINGS}
+_SHOWN = {
+    **SHOWN,
+    **{each.name: each for each in (PREDICTION_TABLE, REGIMES_TABLE, SENSITIVITY_TABLE, TUNE_TABLE)},
+}
 _DEFAULT = re.compile(r"\s*\[(?:default: )?([^\[\]]*)\]$")
 
 
@@ -53,16 +56,9 @@ def filled(text: str) -> str:
     return _PART.sub(lambda part: part[1] + KINDS[part[2]](part[3]) + part[5], text)
 
 
-def verbs(command: click.Command = haloscope, words: str = "") -> Iterator[tuple[str, click.Command]]:
+def verbs() -> Iterator[tuple[str, click.Command]]:
     """Yield the words of each verb, such as "bench p2p", with its command."""
-    if not isinstance(command, click.Group):
-        yield words, command
-        return
-    context = click.Context(command)
-    for name in command.list_commands(context):
-        found = command.get_command(context, name)
-        assert found is not None
-        yield from verbs(found, f"{words} {name}".strip())
+    return ((words, command) for words, command in commands() if not isinstance(command, click.Group))
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -103,7 +99,7 @@ def _since(minor: int) -> str:
 
 def shown(name: str) -> str:
     """Return the columns of a table that people and scripts see."""
-    rows = [[_names(group.names), group.meaning] for group in SHOWN[name]]
+    rows = [[_names(group.names), group.meaning] for group in _SHOWN[name].groups]
     return table(["column", "meaning"], rows)
 
 
@@ -148,70 +144,22 @@ def variables(package: str) -> str:
 
 
 def rules(_: str) -> str:
-    """Return the rules by which findings are made, in their order."""
+    """Return the rules by which findings are made, in their order, with links to their sections."""
+    page = (CHECKOUT / "docs/reference/findings.md").read_text("utf-8")
+
+    def link(name: str) -> str:
+        return f"[`{name}`](#{name})" if f"### `{name}`\n" in page else f"`{name}`"
+
     rows = [
-        [
-            ", ".join(f"[`{name}`](#{name})" for name in rule.names),
-            rule.finds,
-            rule.threshold,
-            _names(rule.tables),
-        ]
-        for rule in RULES
+        [", ".join(map(link, rule.names)), rule.finds, rule.threshold, _names(rule.tables)] for rule in RULES
     ]
     return table(["rule", "finds", "when", "tables"], rows)
 
 
-def python(words: str) -> str:
-    """Return signatures and docstrings of a module's public names, of all or of those behind its name."""
-    module, *names = words.split()
-    found = import_module(module)
-    things = [(name, getattr(found, name)) for name in names or sorted(found.__all__, key=str.lower)]
-    return "".join(
-        _documented(name, thing) for name, thing in things if callable(thing) and get_origin(thing) is None
-    )
-
-
-def _documented(name: str, thing: Callable[..., object]) -> str:
-    prose = _prose(inspect.getdoc(thing) or "")
-    text = f"\n## `{name}`\n\n```text\n{_signature(name, thing)}\n```\n\n{prose}\n"
-    if not inspect.isclass(thing):
-        return text
-    told = {member: _first(value) for member, value in vars(thing).items() if not member.startswith("_")}
-    members = "".join(f"* `{member}`: {line}\n" for member, line in told.items() if line)
-    return text + (f"\n{members}" if members else "")
-
-
-def _signature(name: str, thing: Callable[..., object]) -> str:
-    if not inspect.isclass(thing):
-        # The address of a default would be another one each time.
-        return re.sub(
-            r"<function \S+ at 0x[0-9a-f]+>", "…", f"{name}{inspect.signature(thing)}".replace("'", "")
-        )
-    fields = "".join(
-        f"\n    {field}: {kind}" for field, kind in vars(thing).get("__annotations__", {}).items()
-    )
-    return f"class {name}:{fields or ' ...'}"
-
-
-def _first(value: object) -> str:
-    """Return the first line of the docstring of a method or property."""
-    return (
-        (inspect.getdoc(value) or "").partition("\n")[0]
-        if callable(value) or isinstance(value, property)
-        else ""
-    )
-
-
-def _prose(text: str) -> str:
-    """Return a docstring in Markdown: examples and trees become blocks of code."""
-    parts = text.split("\n\n")
-    return "\n\n".join(f"```text\n{p}\n```" if p.startswith((">>>", "    ")) else p for p in parts)
-
-
 def packages(which: str) -> str:
-    """Return a picture of the arrows between packages, without those to `base`, which all use."""
-    arrows = structure.python_arrows() if which == "python" else structure.include_arrows()
-    pairs = sorted((a or "front", b or "front") for a, b in arrows if b != "base")
+    """Return a picture of the edges between packages, without those to `base`, which all use."""
+    edges = structure.package_imports() if which == "python" else structure.package_includes()
+    pairs = sorted((a or "front", b or "front") for a, b in edges if b != "base")
     lines = "".join(f"  {a} --> {b}\n" for a, b in pairs)
     return f"```mermaid\nflowchart TB\n{lines}```\n"
 
@@ -220,7 +168,6 @@ KINDS: Mapping[str, Callable[[str], str]] = {
     "keys": keys,
     "options": options,
     "packages": packages,
-    "python": python,
     "rules": rules,
     "settings": settings,
     "shown": shown,

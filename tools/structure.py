@@ -2,7 +2,7 @@
 
     python tools/structure.py       prints all, and fails on what docs/design.md forbids
 
-It fails on an import against the order of packages, on circles of files or folders, on an import from below
+It fails on an import against the order of packages, on cycles of files or folders, on an import from below
 the public front of another package, and on a file name or class name that two Python modules have.
 """
 
@@ -26,13 +26,13 @@ SOURCES = CHECKOUT / "src"
 PYTHON_ORDER = ("base", "watch", "profile", "markov", "explain", "predict", "hide", "reproduce", "", "cli")
 SOURCE_ORDER = ("interpose", "watch", "explain", "predict", "hide", "fem")
 # Modules of `base` are public, each by its own name.
-_OPEN = "base"
+_WITHOUT_FRONT = "base"
 # Tests may import from below a front where they test a part that has no public name.
 _MOST_TESTS = 25
 _OUTSIDE = ("tests", "benchmarks", "studies", "tools")
 _SUFFIXES = {".cpp", ".hpp", ".h", ".c", ".py", ".f90"}
 
-Arrows = Counter[tuple[str, str]]
+Edges = Counter[tuple[str, str]]
 _Node = TypeVar("_Node", bound=Hashable)
 
 
@@ -107,7 +107,7 @@ def _declared(front: str) -> dict[str, str]:
     return {each.name: each.module for each in imports(modules()[front]) if each.is_hidden}
 
 
-def home(module: str, name: str) -> str:
+def find_definition(module: str, name: str) -> str:
     """Return the module that defines a name, which a front may have from elsewhere."""
     while is_front(module) and name in _declared(module):
         module = _declared(module)[name]
@@ -119,15 +119,15 @@ def is_deep(each: Import, package: str | None) -> bool:
 
     `package` is None for code outside of all packages.
     """
-    return package_of(each.target) not in (package, _OPEN) and not is_front(each.target)
+    return package_of(each.target) not in (package, _WITHOUT_FRONT) and not is_front(each.target)
 
 
-def is_against(order: Sequence[str], mine: str, theirs: str) -> bool:
+def is_against(order: Sequence[str], source: str, target: str) -> bool:
     """Return whether a package imports from one that comes later in the order."""
-    return order.index(theirs) > order.index(mine)
+    return order.index(target) > order.index(source)
 
 
-def uses() -> Iterator[tuple[str, Import]]:
+def find_imports() -> Iterator[tuple[str, Import]]:
     """Yield each import of a module of ours, without those by which fronts declare public names."""
     for module, file in modules().items():
         for each in imports(file):
@@ -135,11 +135,11 @@ def uses() -> Iterator[tuple[str, Import]]:
                 yield module, each
 
 
-def python_arrows() -> Arrows:
+def package_imports() -> Edges:
     """Return how many names a package imports from another one; those of a front by the front."""
-    found = Arrows((package_of(module), package_of(each.target)) for module, each in uses())
-    found += Arrows(("", package_of(theirs)) for theirs in _declared("haloscope").values())
-    return Arrows({pair: count for pair, count in found.items() if pair[0] != pair[1]})
+    found = Edges((package_of(module), package_of(each.target)) for module, each in find_imports())
+    found += Edges(("", package_of(target)) for target in _declared("haloscope").values())
+    return Edges({pair: count for pair, count in found.items() if pair[0] != pair[1]})
 
 
 def includes(root: Path) -> Iterator[tuple[Path, str]]:
@@ -150,58 +150,58 @@ def includes(root: Path) -> Iterator[tuple[Path, str]]:
                 yield file, name
 
 
-def include_arrows() -> Arrows:
+def package_includes() -> Edges:
     """Return how often a package of `src` includes a header of another one."""
-    arrows = Arrows()
+    edges = Edges()
     for file, name in includes(SOURCES):
-        mine, theirs = file.relative_to(SOURCES).parts[0], name.partition("/")[0]
-        if theirs in SOURCE_ORDER and theirs != mine:
-            arrows[mine, theirs] += 1
-    return arrows
+        source, target = file.relative_to(SOURCES).parts[0], name.partition("/")[0]
+        if target in SOURCE_ORDER and target != source:
+            edges[source, target] += 1
+    return edges
 
 
-def circles(arrows: Iterable[tuple[_Node, _Node]]) -> list[_Node]:
-    """Return the nodes of circles, and those on ways from one circle to another."""
-    nexts: dict[_Node, set[_Node]] = defaultdict(set)
-    for mine, theirs in arrows:
-        nexts[mine].add(theirs)
-    # Without those that lead to none in a circle, again and again, from both ends.
-    while ends := {node for node, to in nexts.items() if not to & nexts.keys()}:
+def find_cycles(edges: Iterable[tuple[_Node, _Node]]) -> list[_Node]:
+    """Return the nodes of cycles, and those on paths from one cycle to another."""
+    successors: dict[_Node, set[_Node]] = defaultdict(set)
+    for source, target in edges:
+        successors[source].add(target)
+    # Without those that lead to no cycle, again and again, from both ends.
+    while ends := {node for node, to in successors.items() if not to & successors.keys()}:
         for node in ends:
-            del nexts[node]
-    while begins := nexts.keys() - set().union(*nexts.values()):
+            del successors[node]
+    while begins := successors.keys() - set().union(*successors.values()):
         for node in begins:
-            del nexts[node]
-    return list(nexts)
+            del successors[node]
+    return list(successors)
 
 
-def layers(arrows: Iterable[tuple[str, str]]) -> int:
-    """Return the nodes on the longest way along arrows that have no circle."""
-    nexts: Mapping[str, set[str]] = defaultdict(set)
-    for mine, theirs in arrows:
-        nexts[mine].add(theirs)
+def layers(edges: Iterable[tuple[str, str]]) -> int:
+    """Return the nodes on the longest path along edges that have no cycle."""
+    successors: Mapping[str, set[str]] = defaultdict(set)
+    for source, target in edges:
+        successors[source].add(target)
 
     @cache
     def height(node: str) -> int:
-        return 1 + max((height(each) for each in nexts.get(node, ())), default=0)
+        return 1 + max((height(each) for each in successors.get(node, ())), default=0)
 
-    return max((height(node) for node in list(nexts)), default=0)
-
-
-def file_arrows() -> set[tuple[str, str]]:
-    """Return which modules use which others, in whatever way they import them."""
-    pairs = {(module, home(each.target, each.name)) for module, each in uses()}
-    return {(mine, theirs) for mine, theirs in pairs if mine != theirs}
+    return max((height(node) for node in list(successors)), default=0)
 
 
-def folder_arrows(folder: str, arrows: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return the arrows between what is directly in a folder: files and folders."""
+def module_imports() -> set[tuple[str, str]]:
+    """Return which modules use which others, hidden imports included."""
+    pairs = {(module, find_definition(each.target, each.name)) for module, each in find_imports()}
+    return {(source, target) for source, target in pairs if source != target}
+
+
+def folder_imports(folder: str, edges: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return the edges between what is directly in a folder: files and folders."""
 
     def part(module: str) -> str:
         return module.removeprefix(f"{folder}.").partition(".")[0] if module.startswith(f"{folder}.") else ""
 
-    pairs = {(part(mine), part(theirs)) for mine, theirs in arrows}
-    return {(mine, theirs) for mine, theirs in pairs if mine and theirs and mine != theirs}
+    pairs = {(part(source), part(target)) for source, target in edges}
+    return {(source, target) for source, target in pairs if source and target and source != target}
 
 
 def classes() -> dict[str, list[str]]:
@@ -211,7 +211,7 @@ def classes() -> dict[str, list[str]]:
         for node in ast.parse(file.read_text("utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[node.name].append(module)
-    return {name: homes for name, homes in sorted(found.items()) if len(homes) > 1}
+    return {name: places for name, places in sorted(found.items()) if len(places) > 1}
 
 
 def _print_sizes() -> None:
@@ -227,46 +227,46 @@ def _print_sizes() -> None:
     print("lines by package: " + ", ".join(f"{name} {count}" for name, count in packages.most_common()))
 
 
-def _named(pair: tuple[str, str]) -> str:
+def _format_pair(pair: tuple[str, str]) -> str:
     return " > ".join(name or "front" for name in pair)
 
 
 def _order_faults() -> list[str]:
-    """Print the arrows between packages, and return those against the order."""
+    """Print the edges between packages, and return those against the order."""
     bad = []
-    for title, arrows, order in (
-        ("python", python_arrows(), PYTHON_ORDER),
-        ("src", include_arrows(), SOURCE_ORDER),
+    for title, edges, order in (
+        ("python", package_imports(), PYTHON_ORDER),
+        ("src", package_includes(), SOURCE_ORDER),
     ):
-        against = [_named(pair) for pair in arrows if is_against(order, *pair)]
-        told = ", ".join(f"{_named(pair)} {count}" for pair, count in sorted(arrows.items()))
-        print(f"{title}: {len(arrows)} arrows, {layers(arrows) if not against else '?'} layers: {told}")
+        against = [_format_pair(pair) for pair in edges if is_against(order, *pair)]
+        counts = ", ".join(f"{_format_pair(pair)} {count}" for pair, count in sorted(edges.items()))
+        print(f"{title}: {len(edges)} edges, {layers(edges) if not against else '?'} layers: {counts}")
         bad += [f"against the order: {each}" for each in against]
     return bad
 
 
-def _circle_faults() -> list[str]:
-    arrows = file_arrows()
-    bad = [f"circle of files: {module}" for module in circles(arrows)]
+def _cycle_faults() -> list[str]:
+    edges = module_imports()
+    bad = [f"cycle of files: {module}" for module in find_cycles(edges)]
     for folder in (module for module in modules() if is_front(module) and module != "haloscope"):
-        within = folder_arrows(folder, arrows)
-        bad += [f"circle in {folder}: {part}" for part in circles(within)]
+        within = folder_imports(folder, edges)
+        bad += [f"cycle in {folder}: {part}" for part in find_cycles(within)]
         if folder.count(".") == 1 and within:
             parts = len({part for pair in within for part in pair})
-            print(f"{folder}: {parts} parts, {len(within)} arrows, {layers(within)} layers")
+            print(f"{folder}: {parts} parts, {len(within)} edges, {layers(within)} layers")
     return bad
 
 
 def _front_faults() -> list[str]:
     """Return imports from below fronts, and print how many test files have some."""
-    deep = [each for module, each in uses() if is_deep(each, package_of(module))]
+    too_deep = [each for module, each in find_imports() if is_deep(each, package_of(module))]
     outside = [
         each for root in _OUTSIDE for file in (CHECKOUT / root).rglob("*.py") for each in imports(file)
     ]
     below = [each for each in outside if is_deep(each, None)]
     tests = {each.file for each in below if each.file.is_relative_to(CHECKOUT / "tests")}
     print(f"{len(tests)} test files import from below a front, of {_MOST_TESTS} that may")
-    bad = deep + [each for each in below if len(tests) > _MOST_TESTS or each.file not in tests]
+    bad = too_deep + [each for each in below if len(tests) > _MOST_TESTS or each.file not in tests]
     return [
         f"{each.file.relative_to(CHECKOUT)}:{each.line}: below a front: {each.module} {each.name}"
         for each in bad
@@ -274,20 +274,20 @@ def _front_faults() -> list[str]:
 
 
 def _name_faults() -> list[str]:
-    several = classes()
-    print(f"{len(several)} class names with several meanings: {' '.join(several)}")
+    repeated = classes()
+    print(f"{len(repeated)} class names with several meanings: {' '.join(repeated)}")
     # A verb's file in the command line is called as the file that does its work.
     names = Counter(file.name for file in modules().values() if file.parent.name != "cli")
     bad = [f"in several folders: {name}" for name, count in names.items() if count > 1 and name[0] != "_"]
-    bad += [f"class of several modules: {name}" for name in several]
+    bad += [f"class of several modules: {name}" for name in repeated]
     return bad
 
 
 def main() -> int:
     """Print all. Return 1 if something is forbidden."""
     _print_sizes()
-    bad = [*_order_faults(), *_circle_faults(), *_front_faults(), *_name_faults()]
-    statements = {(each.file, each.line): each.is_hidden for _, each in uses()}
+    bad = [*_order_faults(), *_cycle_faults(), *_front_faults(), *_name_faults()]
+    statements = {(each.file, each.line): each.is_hidden for _, each in find_imports()}
     hidden = sum(statements.values())
     print(f"{hidden} of {len(statements)} imports are hidden: {100 * hidden / len(statements):.1f} %")
     print(*(bad or ["nothing forbidden"]), sep="\n")

@@ -31,6 +31,7 @@ from synthetic import REGION, packed, profile
 import haloscope
 from haloscope import explain
 from haloscope.base.launcher import report_toolchain
+from haloscope.profile.shown import SHOWN
 
 MOST_BYTES = 8.0
 REAL_REGION = "halo_exchange"
@@ -86,7 +87,7 @@ def seconds(action: Callable[[], Any]) -> float:
 def show_regions(path: Path) -> str:
     with haloscope.open(path) as opened:
         stream = io.StringIO()
-        explain.render(opened.table("regions"), "table", "regions", stream)
+        explain.render(opened.table("regions"), "table", SHOWN["regions"], stream)
         return stream.getvalue()
 
 

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-__all__ = ["year"]
-
 _DAYS = 365
 
 

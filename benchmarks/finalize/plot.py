@@ -8,8 +8,6 @@ from math import log2, log10
 
 from common import Estimate
 
-__all__ = ["Curve", "figure"]
-
 _WIDTH, _HEIGHT, _LEFT, _TOP = 330, 220, 60, 30
 _GREY = "#777"
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 from sedov import Blast, Floats
 
-__all__ = ["figure"]
-
 _WIDTH, _HEIGHT, _LEFT, _TOP = 640, 300, 60, 20
 _FARTHEST, _DENSEST = 1.2, 6.5
 _GREY, _BLUE, _RED = "#777", "#1f6fb4", "#c0392b"

@@ -17,8 +17,6 @@ import numpy as np
 from haloscope.hide.improve import Improvement, Runner, improve
 from haloscope.predict.tune import gain_interval
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Print what came of it."""

@@ -13,8 +13,6 @@ import programs
 from common import Estimate, emit, estimate
 from numpy.typing import NDArray
 
-__all__ = ["CASES", "measure"]
-
 BENCHMARK = "overlap"
 ROUNDS, ITERATIONS = 7, 150
 PROBLEM = ["--level", "6", "--jacobi", "--tolerance", "0", "--iterations", str(ITERATIONS)]

@@ -23,8 +23,6 @@ from common import MPI_ENVIRONMENT, emit, estimate
 from numpy.typing import NDArray
 from virtual import POLICIES, STAY, regimes_in_turn
 
-__all__ = ["CASES", "Steps", "chain", "measure", "policy_words", "run"]
-
 BENCHMARK = "overlap"
 CELLS, WORK, STEPS, LEFT_OUT, ROUNDS = 20000, 60, 240, 40, 7
 LATE = {  # as shares of the work
@@ -108,7 +106,7 @@ def _measure_regimes(words: Sequence[str], work: float) -> None:
         for seed in range(ROUNDS):
             for name in ("dynamic", "regimes", "test"):
                 arguments = [*policy_words(name, work), f"late={0.7 * work}", f"stay={STAY}"]
-                steps = run([*words, *arguments], f"model:{path}", seed, "--every", "1")
+                steps = run([*words, *arguments], f"model:{path}", seed)
                 shares.setdefault(name, []).append(steps.hidden_on_average())
     for name in ("regimes", "test"):
         _emit_shares(f"hidden, two regimes: {name}", shares, name, "dynamic alpha", None)

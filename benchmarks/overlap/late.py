@@ -17,8 +17,6 @@ import polars
 import programs
 from common import emit, estimate
 
-__all__ = ["CASES", "measure"]
-
 BENCHMARK = "overlap"
 ROUNDS, APPLICATIONS, LEFT_OUT = 3, 150, 30
 PROBLEM = ["--level", "5", "--degree", "4", "--iterations", str(APPLICATIONS)]

@@ -21,8 +21,6 @@ from programs import Program
 from haloscope.base.errors import HaloscopeError
 from picture import Kernel, draw
 
-__all__ = ["CASES", "measure"]
-
 BENCHMARK = "overlap"
 ROUNDS = 9
 LEVEL = 7  # of Q1: 2^21 elements

@@ -11,8 +11,6 @@ from typing import Any
 
 from programs import missing
 
-__all__ = ["Kernel", "draw"]
-
 picture: Path | None = None  # where it goes: run.py --picture; none is drawn without
 WIDTH, HEIGHT = 900, 560
 

@@ -21,8 +21,6 @@ from common import Estimate, emit, estimate, put_between  # noqa: E402
 from hidden import chain, policy_words, run  # noqa: E402
 from virtual import LAWS, POLICIES, POLLS, STAY, Simulation, Steps, word  # noqa: E402
 
-__all__ = ["CASES", "measure", "tables"]
-
 BENCHMARK = "overlap"
 SEEDS, ROUNDS = 9, 5
 CHEAP, DEAR = 2e-4, 1e-2  # a poll, in units of the work

@@ -20,20 +20,6 @@ from haloscope.base.launcher import report_toolchain
 from haloscope.base.toolchain import build_environment, build_tool, compiler_identity, run_logged
 from haloscope.hide import build_fem, build_overlap
 
-__all__ = [
-    "Case",
-    "Program",
-    "aij",
-    "dealii",
-    "launch",
-    "missing",
-    "ours",
-    "poisson",
-    "roofline",
-    "toy",
-    "virtual",
-]
-
 HERE = Path(__file__).resolve().parent
 PEERS = HERE / "peers"
 HALOSCOPE = Path(sys.executable).with_name("haloscope")

@@ -13,8 +13,6 @@ import numpy as np
 import programs
 from common import emit, estimate
 
-__all__ = ["CASES", "measure"]
-
 BENCHMARK = "overlap"
 ROUNDS, LEVEL = 3, 7
 # What poisson is told, and what the peer.

@@ -20,21 +20,6 @@ from numpy.typing import NDArray
 
 from haloscope.hide import read_latency
 
-__all__ = [
-    "ITEMS",
-    "LATE",
-    "LAWS",
-    "POLICIES",
-    "POLLS",
-    "SOURCES",
-    "STAY",
-    "Law",
-    "Simulation",
-    "Steps",
-    "regimes_in_turn",
-    "word",
-]
-
 POLICIES = {"fixed": 0, "dynamic": 1, "regimes": 4, "test": 2, "adaptive": 3}
 POLLS = ("test", "adaptive")
 LATE = {"both": 0.4, "output": 0.7}

@@ -25,9 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common import emit_allowed
 
-from haloscope.predict import Measuring, TrialLaunch, Way, reduce_calls, measure_within
-
-__all__ = ["CASES", "measure"]
+from haloscope.predict import Measuring, TrialLaunch, Way, measure_within, reduce_calls
 
 DATA = Path(__file__).resolve().parent / "kept" / "simulated.parquet"
 MADE_WITH = ("torus", "allreduce")

@@ -24,8 +24,6 @@ from common import MPI_ENVIRONMENT, emit, estimate
 from haloscope.base.launcher import report_toolchain
 from haloscope.predict.bench import Library, library, stream
 
-__all__ = ["CASES", "measure"]
-
 MEASURED = (
     ("barrier", 0),
     ("bcast", 8),

@@ -34,8 +34,6 @@ from common import Estimate, emit, emit_allowed, write_rows
 from haloscope import predict
 from haloscope.predict import ALGORITHMS, CollectiveLaws, Way
 
-__all__ = ["CASES", "measure"]
-
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "kept" / "simulated.parquet"
 UNSEEN = HERE / "kept" / "unseen.parquet"
@@ -224,7 +222,7 @@ def judge_split(
         assert isinstance(size, int)
         if collective not in ours:
             continue
-        known = set(laws.ways(collective))
+        known = set(laws.list_ways(collective))
         truth = {
             Way(collective, name): seconds for name, seconds in group.select("algorithm", "time").iter_rows()
         }

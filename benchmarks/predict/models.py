@@ -63,8 +63,6 @@ def _measured_here(directory: Path) -> pl.DataFrame:
         "200",
         "-x",
         "20",
-        "--segment",
-        "0,8192,65536",
         "-o",
         str(sweep),
         "--format",

@@ -24,8 +24,6 @@ from support.cluster import cluster, obstacle
 from support.mpi import Mpi, find
 from support.placed import halo
 
-__all__ = ["CASES", "measure"]
-
 Dims = tuple[int, int, int]
 # Ranks, zones of a rank, nodes, and the shares that are aimed at.
 PATTERNS: dict[str, tuple[Dims, Dims, int, float]] = {

@@ -29,8 +29,6 @@ from common import emit_allowed, write_rows
 import haloscope
 from haloscope.predict.simulate import Simulation
 
-__all__ = ["CASES", "measure"]
-
 # Nearly cubes, as (x, y, z).
 KNOWN = ((2, 2, 2), (3, 2, 2), (3, 3, 2), (3, 3, 3), (4, 3, 3), (4, 4, 3), (4, 4, 4))
 # Those that are predicted, and times how much the bandwidth of the profiles' network.
@@ -67,8 +65,7 @@ def simulated(
         PLATFORM,
         ranks,
         collectives=COLLECTIVES,
-        bandwidth_factor=factor,
-        compute_factor=compute,
+        factor={"bandwidth": factor, "compute": compute},
     )
     simulation.run(output)
     took = time.perf_counter() - begun
@@ -125,7 +122,7 @@ def judge(program: str, compute: float, folder: Path) -> Iterator[Judged]:
     ]
     for grid, factor in HELD_OUT:
         ranks = int(np.prod(grid))
-        asked = Simulation(known, PLATFORM, ranks, collectives=COLLECTIVES, bandwidth_factor=factor)
+        asked = Simulation(known, PLATFORM, ranks, collectives=COLLECTIVES, factor={"bandwidth": factor})
         said = asked.prediction(folder / "said.halo")
         truth = times_of(simulated(program, grid, folder / "truth.halo", compute, factor))
         rows = said.join(truth, on="path")

@@ -29,13 +29,11 @@ from haloscope.predict.tune import (
     Tuning,
     choose_from,
     gain_interval,
+    make_settings,
     measure_all,
     measure_both,
-    make_settings,
     write_rules,
 )
-
-__all__ = ["CASES", "measure"]
 
 CASES = ("geometric mean gain by tuning", "worst point with rules, upper end of its interval")
 

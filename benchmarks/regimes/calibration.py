@@ -14,8 +14,6 @@ from haloscope.markov import ClaimMethod as Method
 from haloscope.markov import RegimeModel, RegimeOptions, Timings, analyse, claims
 from haloscope.markov.statistics import episodes
 
-__all__ = ["measure_comparisons", "measure_episodes", "measure_starts", "report_rate"]
-
 Floats = NDArray[np.float64]
 Law = Callable[[np.random.Generator], Floats]
 

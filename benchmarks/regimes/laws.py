@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-__all__ = ["LAWS", "autoregressive", "mixed", "semi_markov", "stays", "table_1"]
-
 Floats = NDArray[np.float64]
 States = NDArray[np.int64]
 

@@ -18,8 +18,6 @@ from laws import LAWS
 
 from haloscope.markov import Criterion, select
 
-__all__ = ["measure_truths"]
-
 FAMILIES = ("gaussian", "lognormal")  # with kernels of their own
 
 CRITERIA: tuple[Criterion, ...] = ("aic", "bic", "icl", "elbow")

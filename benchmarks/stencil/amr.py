@@ -12,8 +12,6 @@ from programs import Floats, Library, output, row, with_shm
 
 from haloscope.base.building import build_application
 
-__all__ = ["measure", "measure_bound"]
-
 # Flat blocks with many variables: docs/reference/amr.md.
 FLAGS = (
     "--npz {ranks} --nx 32 --ny 32 --nz 2 --num_vars 64 --num_refine 0 --num_tsteps 3 "

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from programs import SIZES, Blocks, Library, exchanges, row
 
-__all__ = ["measure", "measure_limits"]
-
 WAYS = ("in-place", "window", "chosen")
 MPI = ("mpi-persistent", "mpi-neighbourhood", "mpi-isend", "mpi-isend-large-pages")
 LIMITS = {

@@ -19,8 +19,6 @@ from programs import Floats, Library, exchanges
 from sharing import MOST_CHUNKS, Machine, chunk_of, time_of
 from shm import steal
 
-__all__ = ["measure"]
-
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = {"256 KiB": 256 * KIB, "1 MiB": MIB, "2 MiB": 2 * MIB, "8 MiB": 8 * MIB}
 SMALL = (64 * KIB, 128 * KIB)  # from these the start

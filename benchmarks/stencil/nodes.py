@@ -26,8 +26,6 @@ sys.path.insert(0, str(CHECKOUT / "tests"))
 from support.cluster import Cluster, cluster, obstacle
 from support.mpi import Mpi, find
 
-__all__ = ["measure", "on_nodes"]
-
 Record = dict[str, Any]
 Settings = dict[str, Any]
 LINK = "4gbit"

@@ -22,8 +22,6 @@ from waiting import MELT
 
 import haloscope
 
-__all__ = ["measure", "measure_on_nodes"]
-
 NO_SLOWER, LARGE = 0.99, 32768
 LINK = "1 Gbit/s"
 ON_NODES = ("cg", "mg", "lu")  # of NPB's

@@ -21,19 +21,6 @@ from haloscope.base.launcher import report_toolchain
 from haloscope.base.toolchain import Toolchain
 from haloscope.predict.bench import library
 
-__all__ = [
-    "CHECKOUT",
-    "SIZES",
-    "Blocks",
-    "Floats",
-    "Library",
-    "exchanges",
-    "libraries",
-    "output",
-    "row",
-    "with_shm",
-]
-
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 HALO = CHECKOUT / "src" / "hide" / "halo"
@@ -84,14 +71,14 @@ def libraries() -> Iterator[Library]:
             yield Library(f"{name} (wheel)", Toolchain(folder / "mpicxx", folder / "mpiexec"))
 
 
-def with_shm(*options: str, chunk: int = 0, measures: bool = False) -> list[str]:
+def with_shm(*options: str, protocol: str = "", chunk: int = 0, measures: bool = False) -> list[str]:
     """Return what stands before a launch command for the shm library, with chunks of so many bytes.
 
     It carries all that it can, unless it `measures` for itself what is faster.
     """
     command = Path(sys.executable).with_name("haloscope")
     record = Path(tempfile.gettempdir()) / f"shm-{os.getpid()}.csv"
-    variables = {"MEASURE": "" if measures else "off", "CHUNK": chunk or ""}
+    variables = {"MEASURE": "" if measures else "off", "CHUNK": chunk or "", "PROTOCOL": protocol}
     settings = [f"HALOSCOPE_SHM_{name}={value}" for name, value in variables.items() if value]
     return ["env", *settings, str(command), "shm", "--quiet", "-o", str(record), *options, "--"]
 

@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 from programs import HERE, Library, output, row
 
-__all__ = ["measure"]
-
 SIZES = (8, 64, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 WAYS = {"ring": "a ring, matched by nobody", "token": "a ring, matched by a token"}
 

@@ -16,8 +16,6 @@ from programs import CHECKOUT, Library, output, with_shm
 
 from haloscope.base.building import build_executable
 
-__all__ = ["measure"]
-
 RANKS = (2, 4, 8, 27, 64, 128)
 SIMULATED = (*RANKS, 256)
 BYTES, ROUNDS = 65536, 20

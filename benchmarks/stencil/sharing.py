@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-__all__ = ["MOST_CHUNKS", "Machine", "chunk_of", "time_of"]
-
 MOST_CHUNKS = 64  # of a copy: a bit each
 LEAST_CHUNK = 64 << 10  # HALOSCOPE_SHM_CHUNK
 PAGE = 4096

@@ -11,8 +11,6 @@ import numpy as np
 from common import MPI_ENVIRONMENT, emit, estimate
 from programs import CHECKOUT, SIZES, Floats, Library, exchanges, output, row, with_shm
 
-__all__ = ["measure", "measure_small", "measure_stealing", "steal"]
-
 BLOCKS = 2  # of each way in a launch
 # Copies by both cores at once: of what each has written itself, and of what the other one has.
 LIMITS = {
@@ -129,7 +127,7 @@ def steal(
     crowded = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none"}
     program = str(library.program("stealing"))
     words = [
-        *with_shm("--protocol", protocol, chunk=chunk),
+        *with_shm(protocol=protocol, chunk=chunk),
         *library.launch(3),
         program,
         third,

@@ -18,8 +18,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-__all__ = ["stolen"]
-
 PORT = 47600
 SOCKET_BUFFER = 1 << 20
 SECONDS = 2.0

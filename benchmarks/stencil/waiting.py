@@ -17,8 +17,6 @@ from programs import HERE, Library, output, row, with_shm
 
 from haloscope.hide import build_heap
 
-__all__ = ["MELT", "measure", "measure_heap", "measure_lammps", "measure_memories"]
-
 SIZES = {"64 KiB": 64 << 10, "1 MiB": 1 << 20}
 # As programs have them: sizes (the smallest go at once), ways, and memory.
 COMMON_SIZES = {"2 KiB": 2 << 10, **{f"{kib} KiB": kib << 10 for kib in (8, 16, 32, 64, 256)}}

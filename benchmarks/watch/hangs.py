@@ -32,11 +32,11 @@ SOURCE = CHECKOUT / "tests" / "watch" / "programs" / "hangs.c"
 COMMAND = str(Path(sys.executable).with_name("haloscope"))
 # What the verdict says of each.
 WORDS = {
-    "ring of sends": "deadlock of sends that nobody receives: ranks 0-3",
-    "ring of receives": "all wait to receive, and nobody sends",
+    "ring of sends": "deadlock of sends without receives: ranks 0-3",
+    "ring of receives": "all wait to receive, and no rank sends",
     "missing collective": "rank 1 has come to MPI_Finalize without MPI_Allreduce",
     "different collectives": "different collectives on MPI_COMM_WORLD",
-    "wrong tag": "rank 1 receives from 0 with tag 3, but what 0 sends to it has tag 4",
+    "wrong tag": "rank 1 receives from 0 with tag 3, but the message of 0 has tag 4",
     "asleep": "for rank 1, asleep",
     "computing": "for rank 1, computing",
     "dead": "rank 1 is dead",

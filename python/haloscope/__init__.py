@@ -1,6 +1,6 @@
-"""Haloscope watches what the processes of an MPI program say to each other, and explains it.
+"""Haloscope profiles MPI programs, explains their communication, and helps to make them faster.
 
-What the verbs of the command line do, functions do here; names are looked up when they are used first.
+For each verb of the command line there is a function. A name is imported on first use.
 """
 
 from __future__ import annotations

@@ -31,9 +31,15 @@ SECONDS = re.compile(r"^time .* communication ([0-9.]+) s", re.MULTILINE)
 def communication(amr: str, cells: int, protocol: str) -> float:
     """Return the seconds that ranks communicate on average, with packing and unpacking."""
     words = [amr, *RUN.split(), *(word for axis in "xyz" for word in (f"--n{axis}", str(cells)))]
-    shm = [str(HALOSCOPE), "shm", "--quiet", "--protocol", protocol, "--"] if protocol != "MPI" else []
+    shm = [str(HALOSCOPE), "shm", "--quiet", "--"] if protocol != "MPI" else []
     command = [*shm, str(report_toolchain().launcher), "-n", "2", *words]
-    done = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        command,
+        env={**ENVIRONMENT, "HALOSCOPE_SHM_PROTOCOL": protocol},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
     found = SECONDS.search(done.stdout)
     if found is None:
         sys.exit(f"amr printed no time of communication: {done.stdout[-200:]}")

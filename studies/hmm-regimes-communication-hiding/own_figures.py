@@ -8,18 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from study import Floats, Method, cells
 
-from haloscope.markov.figures import (
-    METHOD_COLOURS,
-    Figure,
-    Panel,
-    Section,
-    TimeUnit,
-    Trace,
-    array,
-    axis,
-    margin,
-    panels,
-)
+from haloscope.base.palette import METHODS
+from haloscope.markov.figures import Figure, Panel, Section, TimeUnit, Trace, array, axis, margin, panels
 
 MOST = 2048  # points of a line
 
@@ -118,7 +108,7 @@ def histogram(found: Sequence[Method], unit: TimeUnit, title: str, caption: str)
                 "fill": "tozeroy",
                 "x": array(unit.of((edges[1:] + edges[:-1]) / 2)),
                 "y": array(shares),
-                "line": {"color": METHOD_COLOURS[number % 7], "width": 1.2, "shape": "hvh"},
+                "line": {"color": METHODS[number % 7], "width": 1.2, "shape": "hvh"},
                 "opacity": 0.5,
             }
         )

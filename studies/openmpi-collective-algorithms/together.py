@@ -11,8 +11,6 @@ from common import draw, lines
 from haloscope import predict
 from haloscope.markov.figures import Figure, Panel, Trace, axis
 
-__all__ = ["KEYS", "UP", "across", "formulas", "latencies_alone", "modelled", "picture", "told"]
-
 KEYS = ["collective", "algorithm", "ranks", "bytes"]
 MEASURED, SIMULATED, FORMULA, MODEL = (
     "measured on this machine",

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from haloscope import explain
+from haloscope.explain import Profile
 from support.command import Command, run_command
+from support.mpi import Mpi
 from support.profiles import Draft, draft, path_rows, process_rows
+from support.programs import Compiler
 from support.watched import watch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from haloscope.explain import Profile
-    from support.mpi import Mpi
-    from support.programs import Compiler
 
 
 @pytest.fixture

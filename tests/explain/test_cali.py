@@ -1,24 +1,21 @@
-"""What Caliper's readers make of a profile: the files and reports that programs ask Caliper for."""
+"""What Caliper's readers make of a profile: the files that programs ask Caliper for."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import caliperreader
 import pytest
 
 from haloscope import explain
 from haloscope.base.errors import OutputError
+from haloscope.explain import Profile
 from support.profiles import Draft, draft, path_rows, process_rows
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from haloscope.explain import Profile
-
-    Read = Callable[[Draft], Profile]
+Read = Callable[[Draft], Profile]
 
 METADATA = {"mesh": "a=b, c\\d\nnext", "iterations": "12", "tolerance": "0.5", "gcc": "1.10", "year": "007"}
 
@@ -79,18 +76,6 @@ def marked_draft(asked: str = "") -> Draft:
 @pytest.fixture
 def marked(read: Read) -> Profile:
     return read(marked_draft())
-
-
-def shown(profile: Profile) -> dict[str, str]:
-    """The reports that the program asked Caliper for, by the stream on which they appear."""
-    reports: dict[str, str] = {}
-
-    def keep(text: str, stream: str) -> None:
-        assert stream not in reports
-        reports[stream] = text
-
-    explain.write_caliper_outputs(profile, keep)
-    return reports
 
 
 def records(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
@@ -172,12 +157,10 @@ def test_what_is_said_of_the_run_keeps_its_text_or_number(marked: Profile, tmp_p
 
 
 def test_a_program_without_regions_is_one(read: Read, tmp_path: Path) -> None:
-    asked = {"metadata": {"caliper.config": "runtime-report"}}
     ranks = in_regions(p0=(3, 1, 2))
-    bare = read(draft(asked, paths=path_rows(), ranks=ranks, processes=process_rows("a", "a")))
+    bare = read(draft(paths=path_rows(), ranks=ranks, processes=process_rows("a", "a")))
     assert explain.write_cali(bare, tmp_path / "f.cali") == 1
     assert list(records(tmp_path / "f.cali")[0]) == ["<program>"]
-    assert shown(bare)["stderr"].splitlines()[1].split()[0] == "<program>"
 
 
 def test_an_output_that_cannot_be_written_is_one_line(marked: Profile, tmp_path: Path) -> None:
@@ -185,26 +168,14 @@ def test_an_output_that_cannot_be_written_is_one_line(marked: Profile, tmp_path:
         explain.write_cali(marked, tmp_path / "nowhere" / "f.cali")
 
 
-def test_reports(read: Read) -> None:
-    reports = shown(read(marked_draft("runtime-report(comm.stats),mpi-report(output=stdout)")))
-    lines = [line.split() for line in reports["stderr"].splitlines()]
-    assert lines[0][:3] == ["Path", "Min", "time/rank"]
-    assert [line[0] for line in lines[1:]] == ["main", "loop", "halo", "a=b"]
-    assert lines[1][1:5] == ["8.000000", "12.000000", "16.000000", "100.000000"]
-    assert len(lines[3]) > len(lines[2])
-    calls = [line.split()[:2] for line in reports["stdout"].splitlines()]
-    assert calls == [["Function", "Count"], ["MPI_Send", "12"]]
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("spot(output=F.cali)", {"F.cali": ""}),
         ("spot(output=F.cali,profile.mpi,comm.stats)", {"F.cali": "functions messages"}),
-        ("runtime-report,comm.stats", {"stderr": "messages"}),
         (
             "comm.stats=false,spot(comm.stats,output=F.cali) , runtime-report(output=stdout),profile.mpi",
-            {"F.cali": "functions messages", "stdout": ""},
+            {"F.cali": "functions messages"},
         ),
         ('spot(output="a,(b).cali")', {"a,(b).cali": ""}),
         (r"spot(output=a\,b)", {"a,b": ""}),
@@ -217,12 +188,13 @@ def test_reports(read: Read) -> None:
 def test_configurations_are_read(
     read: Read, text: str, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`expected`: the files and streams that are written, and which options they follow."""
+    """`expected`: the files that are written, and which options they follow."""
     profile = read(marked_draft(text))
     folder = tmp_path / "written"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    found = shown(profile) | {path.name: path.read_text("utf-8") for path in folder.iterdir()}
+    explain.as_caliper(profile)
+    found = {path.name: path.read_text("utf-8") for path in folder.iterdir()}
     options = {"functions": "MPI_Send", "messages": "Sends (total)"}
     assert {
         name: " ".join(option for option, sign in options.items() if sign in content)
@@ -237,7 +209,7 @@ def test_what_is_no_file_of_caliper_is_not_written(
     profile = read(marked_draft(asked))
     before = sorted(tmp_path.iterdir())
     monkeypatch.chdir(tmp_path)
-    (remark,) = explain.write_caliper_outputs(profile, lambda _text, _stream: None)
+    (remark,) = explain.write_caliper_outputs(profile)
     option = asked.partition("(")[2].rstrip(")")
     assert remark == f"caliper.config: spot with {option} is not supported; give a file with the suffix .cali"
     assert sorted(tmp_path.iterdir()) == before
@@ -250,7 +222,7 @@ def test_where_files_of_caliper_are_written(
     (tmp_path / "folder").mkdir()
     profile = read(marked_draft("runtime-profile,hatchet-region-profile(outdir=folder,output=F.cali)"))
     monkeypatch.chdir(tmp_path)
-    remarks = explain.write_caliper_outputs(profile, lambda _text, _stream: None)
+    remarks = explain.write_caliper_outputs(profile)
     places = [profile.path.with_suffix(".cali"), Path("folder", "F.cali")]
     assert remarks == [f"{place}: 4 records, as configured for Caliper" for place in places]
     assert all(place.is_file() for place in places)
@@ -258,22 +230,12 @@ def test_where_files_of_caliper_are_written(
 
 def test_what_was_asked_for_is_written(read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    asked = "spot(output=F.cali),runtime-report,mpi-report(output=r.txt),event-trace,spot(output=no/F.cali)"
+    asked = "spot(output=F.cali),runtime-report,spot(output=no/F.cali)"
     profile = read(
         draft({"metadata": {"caliper.config": asked}}, paths=path_rows("a"), ranks=in_regions(p1=(1, 1, 0)))
     )
-    reports: list[tuple[str, str]] = []
-    remarks = explain.write_caliper_outputs(
-        profile, lambda text, stream: reports.append((text.split()[0], stream))
-    )
-    assert reports == [("Path", "stderr")]
+    remarks = explain.write_caliper_outputs(profile)
     assert (tmp_path / "F.cali").is_file()
-    assert (tmp_path / "r.txt").read_text("utf-8").startswith("Function")
-    assert [remark.partition(":")[0] for remark in remarks] == [
-        "F.cali",
-        "r.txt",
-        "caliper.config",
-        "no/F.cali",
-    ]
+    assert [remark.partition(":")[0] for remark in remarks] == ["F.cali", "caliper.config", "no/F.cali"]
     plain = read(draft(paths=path_rows("a"), ranks=in_regions(p1=(1, 1, 0))))
-    assert explain.write_caliper_outputs(plain, lambda _text, _stream: None) == []
+    assert explain.write_caliper_outputs(plain) == []

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import pytest
+from playwright.sync_api import Page
 
 import haloscope
 from haloscope.base.errors import ProfileError, UsageError
@@ -14,9 +15,6 @@ from haloscope.explain.ensembles import Speeds
 from support.pages import Look, page_data
 from support.profiles import draft, path_rows, process_rows
 from support.sample import halo_profile
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 EVIL = "<img src=x onerror=alert(1)>&amp;\u202e"
 GRIDS = ((1, 1, 1), (2, 1, 1), (2, 2, 1), (2, 2, 2), (4, 2, 2))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import pytest
@@ -17,9 +18,6 @@ from haloscope.explain.ensembles import Speeds
 from support.pages import page_data
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.sample import halo_profile
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 GRIDS = ((2, 1, 1), (2, 2, 1), (2, 2, 2), (3, 2, 1))
 
@@ -85,7 +83,7 @@ def test_damage_that_is_found_later_leaves_a_run_out_of_all(runs: list[Path], tm
     assert ensemble.table("regions")["profile"].n_unique() == 2
     assert ensemble.table("sizes")["profile"].unique().to_list() == [str(runs[0])]
     assert ensemble.table("regions")["profile"].unique().to_list() == [str(runs[0])]
-    assert "names a region that is not there" in ensemble.skipped[0]
+    assert "names a region that does not exist" in ensemble.skipped[0]
 
 
 def test_what_runs_say_are_columns(tmp_path: Path) -> None:

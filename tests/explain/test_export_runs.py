@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,10 +15,6 @@ from haloscope import explain
 from haloscope.base.errors import OutputError
 from support.profiles import draft, path_rows, process_rows
 from support.readers import read_by
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 ODD = 'a, "b"\n=c\\d'
 RANKS = (2, 4, 8)

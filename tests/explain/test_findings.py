@@ -16,9 +16,9 @@ from scipy.stats import t
 
 import haloscope
 from haloscope.base.errors import ProfileError
-from haloscope.base.shown import SHOWN
 from haloscope.explain import Profile
 from haloscope.explain.findings import RULES, Finding, MachineMeasurements
+from haloscope.profile.shown import SHOWN
 from support.command import Command
 from support.mpi import CHECKOUT
 from support.profiles import Draft, draft, path_rows, process_rows
@@ -330,7 +330,7 @@ def test_the_command_prints_what_the_function_returns(command: Command, tmp_path
 
 def test_a_file_of_another_kind_is_refused(command: Command, tmp_path: Path) -> None:
     path = run([{"a": 6.0}, {"a": 2.0}], [0.0, 4.0]).write(tmp_path / "run.halo")
-    done = command("findings", path, "--bench", path)
+    done = command("findings", path, "--machine", path)
     assert done.returncode == 2
     assert "is a profile; findings take a machine model or a sweep" in done.stderr
 
@@ -362,7 +362,7 @@ def test_what_was_measured_on_the_machine(command: Command, tmp_path: Path) -> N
     sweep = tmp_path / "sweep.jsonl"
     sweep.write_text("".join(json.dumps(one) + "\n" for one in ({"record": "environment"}, own, chain)))
     machine = CHECKOUT / "python" / "haloscope" / "predict" / "machines" / "orfeo.yaml"
-    done = command("findings", path, "--bench", sweep, "--bench", machine, "--format", "json")
+    done = command("findings", path, "--machine", sweep, "--machine", machine, "--format", "json")
     (finding,) = json.loads(done.stdout)
     assert finding["rule"] == "slow_algorithm"
     assert finding["gain"] == pytest.approx(1.0, rel=1e-3)  # 1000 calls of a rank, 1 ms less each

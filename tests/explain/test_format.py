@@ -7,8 +7,10 @@ import json
 import os
 import struct
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,11 +19,8 @@ from hypothesis import strategies as st
 
 from haloscope import explain
 from haloscope.base.errors import ProfileError
+from haloscope.profile.shown import SHOWN
 from support.profiles import COLUMNS, Draft, draft, path_rows, process_rows, seal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 integers = st.integers(-(2**63), 2**63 - 1)
 reals = st.floats(allow_nan=False, allow_infinity=False)
@@ -206,7 +205,7 @@ def set_chunk(directory: dict[str, Any], position: int, value: float) -> None:
         (lambda d: set_chunk(d, 3, 9), "unknown way"),
         (lambda d: d["tables"].pop(3), "byte"),
         (lambda d: d["tables"].append(d["tables"][3]), "two tables"),
-        (lambda d: d.update(strings=[]), "names a string that is not there"),
+        (lambda d: d.update(strings=[]), "names a string that does not exist"),
         (lambda d: d.update(strings=[1]), "not all strings"),
         (lambda d: d.update(info=[]), "info is not a JSON object"),
         (lambda d: d["tables"][3]["columns"][0].__setitem__(1, "complex"), "unknown type"),
@@ -264,7 +263,7 @@ def test_a_string_outside_the_pool_is_refused(tmp_path: Path) -> None:
             written.write(tmp_path / "run.halo"),
             lambda directory: directory["tables"][-1]["columns"][0].__setitem__(1, "string"),
         )
-        assert "names a string that is not there" in refusal(path)
+        assert "names a string that does not exist" in refusal(path)
 
 
 @pytest.mark.parametrize(
@@ -328,8 +327,8 @@ def test_a_chain_of_long_names_is_refused_before_it_fills_the_memory(tmp_path: P
 @pytest.mark.parametrize(
     ("table", "row", "words"),
     [
-        ("ranks", {"path": 2, "rank": 0}, "names a region that is not there"),
-        ("ranks", {"path": -1, "rank": 0}, "names a region that is not there"),
+        ("ranks", {"path": 2, "rank": 0}, "names a region that does not exist"),
+        ("ranks", {"path": -1, "rank": 0}, "names a region that does not exist"),
         ("ranks", {"path": 1, "rank": 0}, "a region and rank twice"),
         ("processes", {"rank": 0}, "a rank twice"),
     ],
@@ -373,7 +372,7 @@ def test_any_numbers_are_read_or_refused(tmp_path: Path, data: st.DataObject) ->
         for table in explain.TABLES:
             frame = profile.table(table)
             for fmt in explain.FORMATS:
-                explain.render(frame, fmt, table, io.StringIO())
+                explain.render(frame, fmt, SHOWN[table], io.StringIO())
         explain.summary(profile)
         explain.report([path], tmp_path / "report.html")
 

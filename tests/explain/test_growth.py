@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from numpy.typing import NDArray
 
 import haloscope
 from haloscope.explain import Ensemble, ensembles
 from support.profiles import draft, path_rows, process_rows
 from support.readers import read_by
 from support.sample import halo_profile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 RANKS = np.array([2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
 # pᵃ · log₂(p)ᵇ, as text and as numbers: all that Extra-P tries, and as many that fall.

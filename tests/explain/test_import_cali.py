@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -11,18 +13,12 @@ from hypothesis import given, settings
 import haloscope
 from haloscope import explain
 from haloscope.base.errors import ProfileError
+from haloscope.explain import Profile
 from support.damaged import check_read_or_refused, damaged
 from support.foreign_verbs import check_verbs
-from support.profiles import draft, path_rows, process_rows
+from support.profiles import Draft, draft, path_rows, process_rows
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from haloscope.explain import Profile
-    from support.profiles import Draft
-
-    Read = Callable[[Draft], Profile]
+Read = Callable[[Draft], Profile]
 
 # As Caliper writes it: numbers of its own, attributes where they are first needed, a root without a region.
 SPOT = r"""__rec=node,id=12,attr=10,data=64,parent=3

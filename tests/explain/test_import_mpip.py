@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -16,9 +16,6 @@ from haloscope.cli import haloscope as command
 from support.damaged import check_read_or_refused, damaged
 from support.foreign_verbs import check_verbs
 from support.pages import page_data
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RULE = "-" * 75
 

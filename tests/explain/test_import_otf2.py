@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -12,20 +12,15 @@ import pytest
 import haloscope
 from haloscope import explain
 from haloscope.base.errors import HaloscopeError, ProfileError
+from haloscope.explain import Profile
 from haloscope.explain.export import TracedProfile
 from haloscope.explain.export.otf2 import _Definitions, write_otf2
+from haloscope.profile.trace import Trace
 from support.missing import missing
 from support.mpi import CHECKOUT, find
 from support.otf2_tools import need_otf2_library
+from support.programs import Compiler
 from support.traces import Script, cg_trace, halo_trace
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from haloscope.explain import Profile
-    from haloscope.profile.trace import Trace
-    from support.programs import Compiler
-
 
 pytestmark = pytest.mark.slow  # builds the writer
 

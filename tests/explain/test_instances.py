@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,15 +13,10 @@ from hypothesis import strategies as st
 
 from haloscope import explain
 from haloscope.base.errors import ProfileError, UsageError
+from haloscope.explain import Profile
 from support.profiles import Draft, draft, path_rows, process_rows
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from haloscope.explain import Profile
-
-    Read = Callable[[Draft], Profile]
+Read = Callable[[Draft], Profile]
 
 # Lengths that eight bytes hold exactly, in ticks of 2⁻²⁰ s.
 exact = st.integers(0, 1 << 19).map(lambda ticks: ticks * 2.0**-20)
@@ -148,13 +145,13 @@ def test_ranks_too_unequal_for_a_matrix_are_refused(read: Read) -> None:
 @pytest.mark.parametrize(
     ("table", "changed", "words"),
     [
-        ("series", {"instances": [3, 1]}, "counts other instances"),
-        ("series", {"instances": [-1, 4]}, "counts instances that are not there"),
-        ("series", {"instances": [2**62, 2**62]}, "counts instances that are not there"),
-        ("series", {"rank": [0, 7]}, "names a rank that is not there"),
-        ("series", {"path": [1, 9]}, "names a region that is not there"),
-        ("instances", {"packed": [1]}, "counts instances that are not there"),
-        ("instances", {"packed": []}, "counts instances that are not there"),
+        ("series", {"instances": [3, 1]}, "does not count the instances"),
+        ("series", {"instances": [-1, 4]}, "counts instances that do not exist"),
+        ("series", {"instances": [2**62, 2**62]}, "counts instances that do not exist"),
+        ("series", {"rank": [0, 7]}, "names a rank that does not exist"),
+        ("series", {"path": [1, 9]}, "names a region that does not exist"),
+        ("instances", {"packed": [1]}, "counts instances that do not exist"),
+        ("instances", {"packed": []}, "counts instances that do not exist"),
     ],
 )
 def test_tables_that_contradict_each_other_are_refused(

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from haloscope import explain
-from support.profiles import draft, path_rows, process_rows
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from support.profiles import Draft
+from haloscope.profile.shown import SHOWN
+from support.profiles import Draft, draft, path_rows, process_rows
 
 NAMES = st.lists(st.text() | st.text("a/\\<>") | st.just("<program>"), max_size=5)
 
@@ -71,7 +67,7 @@ def test_long_names_are_shown_by_their_ends(tmp_path: Path) -> None:
     name = "begin" + "x" * (1 << 20) + "\nend"
     profile = explain.open(draft_of([[name]]).write(tmp_path / "run.halo"))
     shown = io.StringIO()
-    explain.render(profile.table("ranks"), "table", "ranks", shown)
+    explain.render(profile.table("ranks"), "table", SHOWN["ranks"], shown)
     text = "".join(shown.getvalue().split())
     assert "beginxxx" in text
     assert "xxx\\nend" in text

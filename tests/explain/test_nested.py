@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from haloscope import explain
-from support.profiles import draft, process_rows
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from support.profiles import Draft
+from support.profiles import Draft, draft, process_rows
 
 Rows = list[dict[str, Any]]
 Values = tuple[Any, ...]

@@ -11,18 +11,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import pytest
+from playwright.sync_api import Browser
 
 from haloscope.explain.export import EXPORTS, TracedProfile
 from support.limits import HANG
 from support.missing import missing
 from support.traces import cg_trace
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 LOADED = "(() => { try { return !!(self.app && self.app.trace) } catch (e) { return false } })()"
 QUERY = """async (text) => {

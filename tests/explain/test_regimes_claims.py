@@ -93,7 +93,7 @@ def test_in_doubt_nothing_is_faster() -> None:
     base, other = drawn(random), drawn(random, 0, 0.8)
     share, _ = said([run(base, 0.2)], [run(other, 0.8)])
     assert "the fast regimes hold 80 % and 20 % of the instances" in share.text
-    bad = "gaussian is a bad model of regime 1: 30 % of the times are not where it says"
+    bad = "gaussian is a bad model of regime 1: 30 % of the times do not fit it"
     fit, _ = said([run(base)], [run(other, verdicts=(bad,))])
     assert fit.text.endswith(f"as B: {bad}")
     # The same times, cut elsewhere: a shorter fast regime, and the test knows that nothing differs.
@@ -101,7 +101,7 @@ def test_in_doubt_nothing_is_faster() -> None:
     assert "the KS test of all times has p 1" in test.text
     for claim in (share, fit, test):
         assert not claim.sure
-        assert "not surely faster or slower" in claim.text
+        assert "not significantly faster or slower" in claim.text
 
 
 def test_runs_that_differ_as_much_as_methods_leave_it_in_doubt() -> None:
@@ -151,7 +151,7 @@ def test_methods_are_parted_by_dashes(files: Path) -> None:
 def test_single_runs_say_that_they_are(files: Path) -> None:
     printed = CliRunner().invoke(haloscope, ["regimes", OLD[0], NEW[0], *QUICK, "table"])
     assert "in these two runs new-0 was" in printed.output
-    assert "note: that is about these runs" in printed.output
+    assert "note: this is about these runs" in printed.output
     assert "KS test of all times" in printed.output
 
 

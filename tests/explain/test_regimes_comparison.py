@@ -113,7 +113,7 @@ def test_what_cannot_be_compared_is_null() -> None:
     assert means["faster"].to_list() == [None, None, 50.0]
     lines = sentences(means, baseline=1)
     assert lines[0] == "none cannot be compared with short in the fast regime: one has no times"
-    assert lines[1].endswith("in the fast regime; too few instances to say how surely")
+    assert lines[1].endswith("in the fast regime; too few instances for an interval")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_the_sentence() -> None:
     b, c, d = sentences(regime_means(samples))
     assert b == "in these two runs B was 4.2 % [4.2, 4.2] faster than A in the fast regime"
     assert c == "in these two runs C was 5.0 % [5.0, 5.0] slower than A in the fast regime"
-    same = "in these two runs D was not surely faster or slower than A in the fast regime"
+    same = "in these two runs D was not significantly faster or slower than A in the fast regime"
     assert d == f"{same}: +0.0 % [+0.0, +0.0]"
     assert sentences(regime_means(samples, regime=None))[0].endswith("faster than A")
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from numpy.typing import NDArray
+from playwright.sync_api import Page
 
 from haloscope import explain
 from haloscope.base.errors import TimingsError, UsageError
@@ -22,12 +25,6 @@ from haloscope.markov.figures import heat_maps
 from support.pages import Look, page_data, wait_until
 from support.profiles import draft, path_rows, process_rows
 from support.timings import make_timings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-    from playwright.sync_api import Page
 
 HOSTILE = "<img src=x onerror=alert(1)></script><b>é %{x} {{data}}"
 RANKS, INSTANCES = 24, 400
@@ -80,8 +77,8 @@ def data(page: Page, section: str, plot: int, what: str) -> Any:
 
 def test_the_page_of_one_run(methods: list[Path], tmp_path: Path, show: Callable[[Path], Page]) -> None:
     page_path = tmp_path / "a page.html"
-    told = run(methods[0], "-o", page_path, "--values", "t_in,t_out", "--states", "auto")
-    assert "chosen by the elbow" in told
+    found = find(methods[0], RegimeOptions(states="elbow"), output=page_path, values=("t_in", "t_out"))
+    assert "chosen by the elbow" in "".join(found.describe())
     page = show(page_path)
     sections = [one.get_attribute("id") for one in page.locator("main section").all()]
     assert sections == [
@@ -153,7 +150,7 @@ def test_names_are_text(tmp_path: Path, show: Callable[[Path], Page]) -> None:
         np.savez(path, duration=made.durations, host=[HOSTILE] * 6, **names)  # type: ignore[arg-type]
         paths.append(path)
     page_path = tmp_path / "page.html"
-    run(*paths, "--region", HOSTILE, "-o", page_path, "--values", "t<b>in,t_out")
+    find(paths, region=HOSTILE, output=page_path, values=("t<b>in", "t_out"))
     page = show(page_path)
     assert page.locator("body img, main b").count() == 0
     assert "<img src=x onerror=alert(1)>" in page.locator("h1").inner_text()
@@ -287,8 +284,6 @@ def test_every_family_has_a_page(methods: list[Path], tmp_path: Path, emission: 
     [
         (["--states", "none"], "neither auto nor"),
         (["--states", "0"], "neither auto nor"),
-        (["--instances", "5"], "FROM:TO"),
-        (["--values", "t_in"], "two names"),
         (["--emission", "poisson"], "poisson"),
         (["--seed", "-1"], "seed"),
     ],
@@ -343,7 +338,7 @@ def test_methods_need_runs(methods: list[Path]) -> None:
 
 def test_values_that_are_not_there(methods: list[Path], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no values t_middle; there are: t_in, t_out"):
-        run(methods[0], "--values", "t_in,t_middle", "-o", tmp_path / "page.html")
+        find(methods[0], output=tmp_path / "page.html", values=("t_in", "t_middle"))
     with pytest.raises(UsageError, match="is named twice"):
         run(methods[0], methods[0])
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,10 +13,8 @@ import pytest
 from haloscope import explain
 from haloscope.base.errors import HaloscopeError, ProfileError, UsageError
 from haloscope.markov import Timings, read_timings
+from haloscope.profile.shown import SHOWN
 from support.profiles import draft, path_rows, process_rows
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAN = float("nan")
 MATRIX = np.array([[0.5, 0.25, 0.125], [1.0, 2.0, 0.75]])
@@ -74,7 +73,7 @@ def test_ranks_that_died_or_recorded_nothing_are_told(tmp_path: Path) -> None:
 def test_the_table_series_is_read_as_it_is_printed(tmp_path: Path) -> None:
     path = profile(tmp_path, 3, 2)
     printed = io.StringIO()
-    explain.render(explain.open(path).table("series"), "csv", "series", printed)
+    explain.render(explain.open(path).table("series"), "csv", SHOWN["series"], printed)
     (tmp_path / "run.csv").write_text(printed.getvalue())
     timings, expected = read_timings(tmp_path / "run.csv"), read_timings(path)
     assert timings.region == "halo"
@@ -140,7 +139,7 @@ def test_ranks_with_impossible_times_are_left_out(tmp_path: Path) -> None:
         "left out, as nothing was recorded: rank 4",
         "left out, as durations are missing, negative or infinite: ranks 1-3",
         "ended before the others: rank 5, the first after 2 of 4 instances",
-        "1 durations are 0: shorter than the clock could tell",
+        "1 durations are 0: shorter than the clock's resolution",
     )
 
 

@@ -110,8 +110,8 @@ def _with(value: Any, *keys: Any) -> Callable[[dict[str, Any]], object]:
     ("change", "says"),
     [
         (_without("format"), "no JSON object with format"),
-        (_with(2, "version"), "another version"),
-        (_with("ms", "unit"), "another unit"),
+        (_with(2, "version"), "version is not"),
+        (_with("ms", "unit"), "unit is not s"),
         (_with("cauchy", "family"), "none of gaussian, lognormal, gamma, student"),
         (_with(["gamma"], "family"), "none of"),
         (_with([], "regimes"), "no list of 1 to 32 regimes"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -22,23 +24,19 @@ from haloscope.base.units import (
     ranks_text,
     time_text,
 )
+from haloscope.explain import Profile
+from haloscope.profile.shown import SHOWN
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.sample import halo_profile
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from haloscope.explain import Profile
-
-    Read = Callable[[Draft], Profile]
+Read = Callable[[Draft], Profile]
 
 HOSTILE = "<script>alert(1)</script>[bold]\x1b[31m:smile:,\"\n'é漢\u202e"
 
 
 def text(profile: Profile, fmt: str, table: str) -> str:
     stream = io.StringIO()
-    explain.render(profile.table(table), fmt, table, stream)
+    explain.render(profile.table(table), fmt, SHOWN[table], stream)
     return stream.getvalue()
 
 
@@ -90,11 +88,11 @@ def test_long_tables_are_written_whole() -> None:
         }
     )
     stream = io.StringIO()
-    explain.render(frame, "csv", "calls", stream)
+    explain.render(frame, "csv", SHOWN["calls"], stream)
     read = list(csv.reader(io.StringIO(stream.getvalue(), newline="")))
     assert read == [frame.columns, *([region, call, str(n), ""] for region, call, n, _ in frame.iter_rows())]
     stream = io.StringIO()
-    explain.render(frame, "json", "calls", stream)
+    explain.render(frame, "json", SHOWN["calls"], stream)
     assert json.loads(stream.getvalue()) == frame.to_dicts()
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page
 
 from haloscope import explain
 from haloscope.base.errors import OutputError, ProfileError, UsageError
 from support.pages import Look, page_data, wait_until
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows
 from support.sample import halo_profile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from playwright.sync_api import Browser, Page
 
 HOSTILE = "<img src=x onerror=alert(1)></script><b>bold</b> %{x} {{data}} $& é"
 

@@ -7,11 +7,12 @@ import csv
 import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from playwright.sync_api import Browser, Page
 
 import haloscope
 from haloscope import explain
@@ -19,9 +20,6 @@ from haloscope.explain import Profile
 from support.pages import Look, page_data, wait_until
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.traced_drafts import CALL, PART, WORLD, symbol, traced_draft
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 KINDS = {"u2": np.uint16, "u4": np.uint32, "i4": np.int32, "f8": np.float64}
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from haloscope.explain import Profile
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from haloscope.explain import Profile
 
 PROGRAM, LIBC, PTHREAD, MUSL, STEPS = "00000001", "00000002", "00000003", "00000004", "00000005"
 PATHS = {

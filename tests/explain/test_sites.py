@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,14 +17,10 @@ from hypothesis import strategies as st
 
 from haloscope import explain
 from haloscope.base.errors import OutputError
+from haloscope.explain import Profile
 from haloscope.explain.reporting import make_flame_boxes
 from support.missing import missing
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from haloscope.explain import Profile
 
 SOURCE = Path(__file__).with_name("programs") / "nested.cpp"
 PROGRAM, MPI, PETSC, OTHER, BINDING = "00000001", "00000002", "00000003", "00000004", "00000005"
@@ -311,7 +308,7 @@ def test_a_program_that_is_gone_is_named(tmp_path: Path) -> None:
         assert profile.table("sites")["site"].to_list() == ["libpetsc_real.so.3.18+0x30", "solver+0x10"]
     content = path.read_bytes()
     # Only the program's file is named: lines of libraries are not needed.
-    assert explain.keep_symbols(path) == [f"{PATHS[PROGRAM]}: is not there any more"]
+    assert explain.keep_symbols(path) == [f"{PATHS[PROGRAM]}: does not exist any more"]
     assert path.read_bytes() == content
 
 

@@ -271,12 +271,12 @@ def test_what_is_not_there_is_said(compiled: Callable[..., Path], look_up: LookU
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     remarks = {
-        Module(tmp_path / "gone"): "is not there any more",
-        Module(program, (1,), "0123456789abcdef"): "was replaced by another build since the run",
+        Module(tmp_path / "gone"): "does not exist any more",
+        Module(program, (1,), "0123456789abcdef"): "was replaced by a different build since the run",
         Module(text): "cannot be read",
         Module(pipe): "cannot be read",
-        Module("linux-vdso.so.1"): "is no file",
-        Module("./program"): "is not there any more",
+        Module("linux-vdso.so.1"): "is not a file",
+        Module("./program"): "does not exist any more",
     }
     answers = look_up(*remarks)
     assert [answer.remark for answer in answers] == [*remarks.values()]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,15 +16,11 @@ import pytest
 import haloscope
 from haloscope import explain
 from haloscope.base.errors import ProfileError, UsageError
+from haloscope.explain import Profile
 from support.profiles import INFO, Draft, columns_of, draft, path_rows, process_rows
 from support.sample import halo_profile
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from haloscope.explain import Profile
-
-    Read = Callable[[Draft], Profile]
+Read = Callable[[Draft], Profile]
 
 INSTANCE = [
     f"{x}_instance_{end}"

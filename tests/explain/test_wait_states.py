@@ -241,10 +241,10 @@ def test_what_cannot_be_matched_is_counted() -> None:
     analysis = WaitAnalysis(script.trace())
     assert analysis.remarks == [
         "7 events were dropped when the trace was recorded",
-        "2 sends have no receive that is known",
-        "1 receives have no send that is known",
-        "1 messages were left out, as sender and receiver know another size",
-        "2 parts of collectives were left out, as not all ranks' parts are known",
+        "2 sends have no known receive",
+        "1 receives have no known send",
+        "1 messages were left out, as sender and receiver have different sizes",
+        "2 parts of collectives were left out, as parts of other ranks are unknown",
         "1 messages arrive before they were sent, and were left out: clocks differ",
     ]
     assert set(analysis.waits["kind"]) == {"other"}

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 import haloscope as library
-from haloscope.base.shown import shown_columns
 from haloscope.cli import haloscope as command
 from haloscope.explain import Profile
+from haloscope.profile.shown import SHOWN
 from support.analysed import check_tables
 from support.profiles import Draft, draft, path_rows
 
@@ -22,7 +22,7 @@ def test_tables_agree_with_each_other(late_ring: Path) -> None:
     with library.open(late_ring) as profile:
         check_tables(profile)
         for name in TRACE_TABLES:
-            assert profile.table(name).columns == shown_columns(name)
+            assert profile.table(name).columns == SHOWN[name].columns
             assert len(profile.table(name))
         assert profile.remarks("waits") == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -31,7 +32,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def inject(haloscope: Path, compiler: Compiler, tmp_path: Path) -> Inject:
-    """`inject(mpi, ranks, program, *arguments, options=[…])` runs one of tests/hide/programs."""
+    """`inject(mpi, ranks, program, *arguments, options=[…])` runs one of tests/hide/programs.
+
+    With `keywords` by the function, not by the command.
+    """
 
     def run(
         mpi: Mpi,
@@ -42,12 +46,16 @@ def inject(haloscope: Path, compiler: Compiler, tmp_path: Path) -> Inject:
         around: Sequence[str | Path] = (),
         flags: Sequence[str] = ("-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow"),
         env: Mapping[str, str] | None = None,
+        keywords: Mapping[str, object] | None = None,
     ) -> Injected:
         executable = compiler(mpi, PROGRAMS / program, flags)
         record = tmp_path / "injected.csv"
-        words = [haloscope, "inject", "-o", record, *options, "--", *around, *mpi.launch(ranks)]
+        verb: list[str | Path] = [haloscope, "inject", "-o", record, *options, "--"]
+        if keywords is not None:
+            given = {"output": str(record), **keywords}
+            verb = [sys.executable, "-c", f"import sys, haloscope; haloscope.inject(sys.argv[1:], **{given})"]
         done = subprocess.run(
-            [*map(str, words), str(executable), *arguments],
+            [*map(str, [*verb, *around, *mpi.launch(ranks)]), str(executable), *arguments],
             env=mpi.environment(env),
             cwd=tmp_path,
             stdin=subprocess.DEVNULL,

@@ -283,11 +283,10 @@ def test_the_protocol_layer_changes_nothing(
 ) -> None:
     division = "--npx 2 --npy 3 --init_x 2 --init_z 2".split()
     record = tmp_path / "shm.csv"
-    shm = [str(haloscope), "shm", "--threshold", "1024", "-o", str(record), "--"]
+    shm = [str(haloscope), "shm", "-o", str(record), "--"]
     command = [*amr.mpi.launch(6), str(amr.program), *MOVING, *division, *buffers]
-    done = subprocess.run(
-        [*shm, *command], env=amr.mpi.environment(), capture_output=True, text=True, check=False
-    )
+    env = amr.mpi.environment({"HALOSCOPE_SHM_THRESHOLD": "1024"})
+    done = subprocess.run([*shm, *command], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
     assert lines["fingerprint"] == alone["fingerprint"][0]

@@ -99,7 +99,6 @@ def test_a_single_delay_travels_one_rank_a_step(mpi: Mpi, inject: Inject) -> Non
         (["--latency", "empirical:nowhere"], "No such file"),
         (["--latency", "model:nowhere.json"], "name a saved regime model"),
         (["--once", "2:1"], "not like 2:100:50ms"),
-        (["--latency", "constant:1ms", "--every", "never"], "--every"),
         (["--latency", "-1*constant:1ms"], "greater than 0"),
         (["--latency", "constant:1ms", "-o", "/nowhere/x.csv"], "/nowhere/x.csv"),
     ],
@@ -138,8 +137,8 @@ MACHINE = {
 @ONE
 def test_regimes_of_the_whole_machine(mpi: Mpi, inject: Inject, tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text(json.dumps(MACHINE))
-    options = ["--latency", "model:model.json", "--every", "4"]
-    done = inject(mpi, 4, "wave.c", "40", options=options)
+    keywords: dict[str, object] = {"latency": "model:model.json", "every": 4}
+    done = inject(mpi, 4, "wave.c", "40", keywords=keywords)
     table = done.latencies
     # Here the machine's state decides the regime, and the regime the size.
     assert (table["regime"] == table["machine_state"]).all()
@@ -152,13 +151,13 @@ def test_regimes_of_the_whole_machine(mpi: Mpi, inject: Inject, tmp_path: Path) 
     assert len({tuple(row[:shortest]) for row in instances.values()}) == 1
     assert all(len(set(row[i : i + 4])) == 1 for row in states.values() for i in range(0, len(row), 4))
     # The same seed gives the same run, another one another.
-    again = inject(mpi, 4, "wave.c", "40", options=options).latencies
+    again = inject(mpi, 4, "wave.c", "40", keywords=keywords).latencies
     assert timeless(again) == timeless(table)
-    other = inject(mpi, 4, "wave.c", "40", options=[*options, "--seed", "1"]).latencies
+    other = inject(mpi, 4, "wave.c", "40", keywords=keywords | {"seed": 1}).latencies
     assert timeless(other) != timeless(table)
     # Twice what lies above the mean of the fast regime, 10 us.
-    options += ["--excess", "--latency", "2*model:model.json"]
-    above = inject(mpi, 4, "wave.c", "40", options=options).latencies["latency"].to_numpy()
+    keywords |= {"excess": True, "latency": "2*model:model.json"}
+    above = inject(mpi, 4, "wave.c", "40", keywords=keywords).latencies["latency"].to_numpy()
     assert above == pytest.approx(2 * np.maximum(table["latency"].to_numpy() - 1e-5, 0), abs=2e-9)
 
 

@@ -1,4 +1,4 @@
-"""`haloscope bench collective --from`: what a program used, as often as it used it in proportion."""
+"""`haloscope bench collective F.halo`: what a program used, as often as it used it in proportion."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_what_a_program_used(command: Command, any_used: Mpi, tmp_path: Path, co
     # What takes a hundredth of the time may be left out, and which calls these are is chance.
     longest = read_workload(profile)
     used_most = max(longest.calls, key=lambda point: longest.seconds[point]).collective
-    asked = ("bench", "collective", "--from", str(profile), "-i", "60", "-x", "6", "--algorithm", "default")
+    asked = ("bench", "collective", str(profile), "-i", "60", "-x", "6", "--algorithm", "default")
     done = command(*asked, used_most, "-o", "s.jsonl")
     assert done.returncode == 0, done.stderr
     assert "measured alone" in done.stderr.splitlines()[-1]
@@ -73,7 +73,7 @@ def test_what_a_program_used(command: Command, any_used: Mpi, tmp_path: Path, co
     for words, said in (
         (("bcast", *asked[2:]), "the program does not use it; it uses"),
         ((*asked[2:], "-m", "8"), "leave out -n and -m"),
-        (("-n", "2"), "by --from"),
+        (("-n", "2"), "COLLECTIVE"),
     ):
         refused = command("bench", "collective", *words)
         assert refused.returncode == 2

@@ -23,7 +23,7 @@ def model(command: Command) -> Model:
 
 
 def test_rows_for_programs(model: Model) -> None:
-    asked = "orfeo bcast --algorithm pipeline -n 2:256 -m 2:2"
+    asked = "orfeo bcast --algorithm pipeline -n 2:256:1 -m 2:2"
     done = model(f"{asked} --formula paper --format json")
     assert (done.returncode, done.stderr) == (0, "")
     rows = json.loads(done.stdout)
@@ -42,7 +42,7 @@ def test_rows_for_programs(model: Model) -> None:
 
 def test_lists_and_ranges(model: Model) -> None:
     asked = "orfeo bcast reduce --algorithm binomial --format json"
-    rows = json.loads(model(f"{asked} -n 8,16:18 -m 3:20,2").stdout)
+    rows = json.loads(model(f"{asked} -n 8,16:18:1 -m 3:20,2").stdout)
     pairs = [(r["ranks"], r["bytes"]) for r in rows if r["collective"] == "reduce"]
     assert pairs == [(p, size) for p in (8, 16, 17, 18) for size in (3, 6, 12, 2)]
 
@@ -65,9 +65,9 @@ def test_table_for_people(model: Model) -> None:
         ("orfeo bcast -n 1:9", 2, "2 are the fewest"),
         ("orfeo bcast -n 9:3", 2, "9:3"),
         ("orfeo bcast -n two", 2, "two"),
-        ("orfeo bcast -n 2:9999999999", 2, "65536 numbers"),
+        ("orfeo bcast -n 2:9999999999:1", 2, "65536 numbers"),
         ("orfeo bcast -n 300", 2, "256 cores"),
-        ("orfeo bcast -m 0:0", 2, "1 byte"),
+        ("orfeo bcast -m 0:0", 2, "cannot be doubled"),
         ("orfeo bcast --formula hockney", 1, "bandwidth"),
         ("orfeo bcast -n 2 -o no/such/page.html", 1, "page.html"),
     ],

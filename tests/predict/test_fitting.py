@@ -181,7 +181,7 @@ def test_from_sweep_to_page(files: tuple[Path, Path], tmp_path: Path, command: C
     rows = json.loads(command(*asked, "-n", "24", "-m", "100:100", "--format", "json").stdout)
     assert {row["algorithm"] for row in rows} == {"chain", "binomial"}
     page = tmp_path / "page.html"
-    against = ["bench", "model", str(out), "--measured", str(sweep)]
+    against = ["bench", "model", str(out), str(sweep)]
     assert command(*against, "-o", page).returncode == 0
     assert "median error" in page.read_text()
     assert "modelled" in command(*against).stdout

@@ -250,7 +250,7 @@ def test_kept_data_that_no_law_has_seen(platform: str, script: Callable[..., Any
         held += [
             one.low <= time <= one.high
             for way, time in truth.items()
-            if way != OWN and way in made.ways("reduce")
+            if way != OWN and way in made.list_ways("reduce")
             for one in [made.estimate(way, int(str(ranks)), int(str(size)))]
         ]
         if Way("reduce", "default") in truth:

@@ -93,6 +93,33 @@ def test_a_page_of_each(
     assert words in page_text(page)
 
 
+def test_a_page_without_a_name_replaces_nothing(
+    files: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "machine.html").write_text("mine")
+    for page in ("machine-2.html", "machine-3.html"):
+        assert run_command("report", files["machine"]) == 0
+        assert capsys.readouterr().out == f"page: {page}\n"
+        assert "Latency by level" in page_text(tmp_path / page)
+    assert (tmp_path / "machine.html").read_text() == "mine"
+    assert run_command("report", files["sweep"], files["imb"]) == 0
+    assert capsys.readouterr().out == "page: report.html\n"
+
+
+def test_a_page_is_opened(files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > "{tmp_path}/opened"\n')
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    monkeypatch.chdir(tmp_path)
+    assert run_command("report", files["machine"], "--open") == 0
+    assert (tmp_path / "opened").read_text() == f"{(tmp_path / 'machine.html').as_uri()}\n"
+
+
 def test_several_sweeps_are_one_page(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,7 +56,6 @@ variants:
   sites: {watch: {callsites: true, depth: 4}}
   late: {inject: "constant:50ms"}
   shm: {shm: true}
-  placed: {place: true}
   caliper: {caliper: "spot(output=ring.cali)"}
   bare: {watch: false}
 """
@@ -186,7 +185,7 @@ def test_every_variant_leaves_its_mark(
     assert [record["path"][-1] for record in reader.records] == ["halo"]
     # All are one command, in front of which is what the variant does.
     assert len({each["command"] for each in asked.values()}) == 1
-    for variant, verb in (("late", "inject"), ("shm", "shm"), ("placed", "place")):
+    for variant, verb in (("late", "inject"), ("shm", "shm")):
         assert verb in asked[variant]["words"]
 
 

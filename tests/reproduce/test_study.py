@@ -240,7 +240,7 @@ def test_the_studies_that_come_with_it() -> None:
     assert len(there) == 5
     for study in there.values():
         assert all((study.folder / part.script).is_file() for part in study.parts)
-    done = CliRunner().invoke(command, ["study", "--list"])
+    done = CliRunner().invoke(command, ["study"])
     assert (done.exit_code, len(done.output.splitlines())) == (0, 5)
 
 

@@ -9,8 +9,6 @@ from haloscope.explain import Profile
 from haloscope.profile.trace import Trace
 from haloscope.profile.waiting import WaitAnalysis
 
-__all__ = ["check_sums", "check_tables"]
-
 _NO_WAITING = ("other", "barrier_completion", "nxn_completion")
 _REPLAY = ("parallel", "load_balance", "serialisation", "transfer")
 

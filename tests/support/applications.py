@@ -14,8 +14,6 @@ from support.invariants import check
 from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 
-__all__ = ["Application", "Counts", "counted"]
-
 _COUNTER = CHECKOUT / "tests" / "watch" / "oracle" / "counter.c"
 
 

@@ -8,8 +8,6 @@ from collections.abc import Generator
 
 import pytest
 
-__all__ = ["pytest_runtest_makereport", "pytest_runtest_setup", "pytest_terminal_summary"]
-
 SUITE = 1300  # processor seconds of `make test`: 12 minutes on two cores, with what waits
 FILE = 15  # of one file
 _BEGUN = pytest.StashKey[float]()

@@ -9,8 +9,6 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
-__all__ = ["BASE", "RING", "WORKSPACE", "Written", "events"]
-
 Written = Callable[[str], Path]
 # Programs that need no MPI.
 BASE = """

@@ -9,8 +9,6 @@ import numpy as np
 from hmmlearn.hmm import GaussianHMM
 from numpy.typing import NDArray
 
-__all__ = ["Truth", "hmmlearn_model", "staying"]
-
 Floats = NDArray[np.float64]
 
 

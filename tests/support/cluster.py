@@ -10,8 +10,6 @@ from pathlib import Path
 
 from support.mpi import CHECKOUT, Mpi
 
-__all__ = ["Cluster", "cluster", "obstacle"]
-
 _SCRIPT = CHECKOUT / "tools" / "cluster.sh"
 # A name of its own, so that two test sessions on one machine leave each other's cluster alone; and
 # a network, so that two workers of one session do; two sessions are told theirs by CLUSTER_NET.

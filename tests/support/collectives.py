@@ -8,8 +8,6 @@ from fractions import Fraction
 from functools import cache
 from math import ceil, log2
 
-__all__ = ["PAPER", "Job", "executed", "met", "open_mpi_children", "orfeo", "rabenseifner_program"]
-
 Latency = Callable[[int, int], Fraction]
 # Section 3.3: microseconds from core 0 to core 1, 4, 8, 32, 64, 128, by what the two share.
 _SHARED = [(4, "0.15"), (8, "0.32"), (16, "0.35"), (64, "0.43"), (128, "0.69"), (256, "1.82")]

@@ -10,8 +10,6 @@ from unittest.mock import patch
 
 from haloscope.cli import main
 
-__all__ = ["Command", "run_command"]
-
 Command = Callable[..., subprocess.CompletedProcess[str]]
 """Runs `haloscope` with some words, and returns its status and what it printed."""
 

@@ -10,8 +10,6 @@ from hypothesis import strategies
 from haloscope import explain
 from haloscope.base.errors import HaloscopeError
 
-__all__ = ["check_read_or_refused", "damaged"]
-
 
 def damaged(text: str) -> strategies.SearchStrategy[bytes]:
     """Return strategies for a text in which bytes stand in place of three others, or at its end."""

@@ -7,8 +7,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["emulated_mpi"]
-
 # Instead of a program it writes one that reports what is known of the library, and can do nothing else.
 _COMPILER = """#!/bin/sh
 for word; do [ "$before" = -o ] && target=$word; before=$word; done

@@ -16,18 +16,6 @@ from typing import Any, cast
 from haloscope.predict.bench import Algorithm, Library
 from haloscope.predict.tune import Bench, Point
 
-__all__ = [
-    "COLLECTIVES",
-    "EmulatedBench",
-    "TextRule",
-    "emulated_bench",
-    "json_choice",
-    "own_leaf",
-    "read_text",
-    "text_choice",
-    "tree_leaf",
-]
-
 # Open MPI's numbers of collectives.
 COLLECTIVES = {
     "allgather": 0,

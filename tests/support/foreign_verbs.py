@@ -9,8 +9,6 @@ from click.testing import CliRunner
 from haloscope.base.errors import HaloscopeError
 from haloscope.cli import haloscope as command
 
-__all__ = ["check_verbs"]
-
 _WORKS = (
     "show FILE --table ranks",
     "show FILE --table waits",

@@ -12,8 +12,6 @@ from haloscope.base.errors import OutputError
 from haloscope.explain.export import TracedProfile
 from support.traces import halo_trace
 
-__all__ = ["check_full_disk"]
-
 _ROOM = 20_000  # bytes, for a trace that needs more
 
 

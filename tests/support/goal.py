@@ -7,8 +7,6 @@ from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Operation", "finish_times", "messages", "read_goal"]
-
 _OPERATION = re.compile(
     r"(\w+): (?:calc (\d+)|(send|recv) (\d+)b (?:to|from) (\d+) tag (\d+))(?: cpu (\d+))?"
 )

@@ -11,8 +11,6 @@ import polars
 
 from support.mpi import CHECKOUT
 
-__all__ = ["PROGRAMS", "Inject", "Injected"]
-
 PROGRAMS = CHECKOUT / "tests" / "hide" / "programs"
 
 

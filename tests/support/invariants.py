@@ -15,8 +15,6 @@ import polars as pl
 import haloscope
 from haloscope.explain import Profile
 
-__all__ = ["check", "kind_of"]
-
 # Of a call's requests, which may be of several kinds.
 _COMPLETION = re.compile(r"MPI_(Wait|Start)(all|any|some)?$")
 _KINDS = (

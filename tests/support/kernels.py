@@ -6,8 +6,6 @@ import ctypes
 
 from haloscope import explain
 
-__all__ = ["use_kernels"]
-
 
 def use_kernels(path: str) -> None:
     """Let this process use the library at `path`; before anything else has asked for the kernels."""

@@ -2,7 +2,5 @@
 
 from __future__ import annotations
 
-__all__ = ["HANG"]
-
 # Seconds. pytest's own limit for a whole test, `timeout` in pyproject.toml, is three times as long.
 HANG = 300.0

@@ -7,8 +7,6 @@ from typing import NoReturn
 
 import pytest
 
-__all__ = ["impossible", "missing"]
-
 
 def missing(what: str) -> NoReturn:
     """Skip the test; in CI, where everything must be installed, fail it."""

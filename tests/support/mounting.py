@@ -11,8 +11,6 @@ import pytest
 
 from support.missing import missing
 
-__all__ = ["Mount", "mount"]
-
 Mount = Callable[[str, str], Path]
 
 

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from support.sleeping import sleeping
 
-__all__ = ["CHECKOUT", "NAMES", "REMEDY", "Mpi", "find"]
-
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 # Open MPI first: it yields when idle, so more ranks than cores cost nothing.

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from support.mpi import CHECKOUT, Mpi
 
-__all__ = ["tools"]
-
 
 def tools(mpi: Mpi) -> dict[str, str]:
     """The environment in which `mpi` is what `mpicc` and `mpiexec` are."""

@@ -17,8 +17,6 @@ from support import read_otf2
 from support.missing import missing
 from support.traces import Script
 
-__all__ = ["check_order", "matrix", "need_otf2", "need_otf2_library", "read_archive"]
-
 # Debian's, which has the reader.
 _PYTHON = "/usr/bin/python3"
 _INSTALL = "apt-get install libopen-trace-format2-dev otf2-tools python3-otf2"

@@ -9,18 +9,14 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
+from playwright.sync_api import Browser, Page
 
 from support.limits import HANG
 from support.missing import missing
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
-__all__ = ["Look", "chromium", "page_data", "page_text", "wait_until"]
 
 _CHROMIUM = Path("/usr/bin/chromium")
 

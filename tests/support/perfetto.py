@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Slice", "Track", "read_perfetto"]
-
 Fields = dict[int, list[Any]]
 
 

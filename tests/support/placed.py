@@ -7,8 +7,6 @@ from itertools import product
 
 from support.profiles import Draft, draft, path_rows, process_rows
 
-__all__ = ["halo", "messages_between"]
-
 Dims = tuple[int, int, int]
 
 

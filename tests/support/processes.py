@@ -11,8 +11,6 @@ from pathlib import Path
 
 from support.limits import HANG
 
-__all__ = ["kill", "processes_of", "wait_for_end"]
-
 
 def processes_of(program: Path) -> list[int]:
     """The processes that run a program, the eldest first."""

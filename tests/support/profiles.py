@@ -7,14 +7,12 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from support.series import TICK, series_tables
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MAGIC = b"\x89HALO\r\n\x1a"
 END = b"HALOEND\n"

@@ -14,8 +14,6 @@ from pathlib import Path
 from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
 
-__all__ = ["Compiler", "without_builds"]
-
 _WRAPPERS = {".c": "mpicc", ".cpp": "mpicxx", ".cc": "mpicxx", ".f90": "mpifort"}
 
 

@@ -9,8 +9,6 @@ from hypothesis import strategies
 from haloscope.profile.trace import Trace
 from support.traces import Script
 
-__all__ = ["Step", "run_of", "steps"]
-
 _OPERATIONS = "Barrier Allreduce Reduce Bcast Scan Iallreduce Scatterv Gather Alltoall Ibarrier".split()
 _MODES = "eager synchronous posted tested".split()
 

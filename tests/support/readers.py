@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from support.missing import missing
 from support.mpi import CHECKOUT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCRIPTS = CHECKOUT / "tests" / "explain" / "readers"
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from support.mpi import Mpi
 
-__all__ = ["join", "library"]
-
 
 @cache
 def library(mpi: Mpi) -> Path:

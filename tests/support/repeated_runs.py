@@ -8,8 +8,6 @@ import numpy as np
 
 from support.profiles import Draft, draft, path_rows, process_rows
 
-__all__ = ["repeated_run"]
-
 # Seconds of two ranks in regions of their own, and how much of that is in MPI.
 _OWN = {0: (0.05, 0.0), 1: (0.6, 0.0), 2: (0.3, 0.9), 3: (0.05, 0.5)}
 _TAIL, _TAIL_MEAN = 0.1, 3.0  # one run in ten is disturbed, by so many spreads on average

@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = [
-    "BUNDLED",
-    "FRESH_MINIAMR",
-    "LAMMPS",
-    "LAMMPS_IN_A_ROW",
-    "MINIAMR",
-    "UNMARKED",
-    "Deck",
-    "lammps_deck",
-]
-
 # In place of the header of markers, whose guard this is: markers that do nothing.
 UNMARKED = """
 #define HALOSCOPE_REGION_HPP

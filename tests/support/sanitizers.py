@@ -19,8 +19,6 @@ from haloscope.base.objects import MpiLibrary
 from haloscope.watch import Recorder
 from support.mpi import CHECKOUT, Mpi
 
-__all__ = ["Sanitized", "build", "build_kernels", "report_options", "reports"]
-
 _BIN = Path(sys.executable).parent
 # Optimised as for users they take minutes to compile with sanitizers, which see no less without. Programs
 # that run with the recorder's are in C: Fortran's wrappers are there to be linked.

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TICK", "pack", "series_tables"]
-
 TICK = 2.0**-20  # seconds, of profiles that tests write: a power of two keeps round times exact
 _LARGEST = ((1 << 20) - 1) << 30
 

@@ -14,8 +14,6 @@ from support.missing import missing
 from support.mpi import Mpi
 from support.mpis import tools
 
-__all__ = ["CONFORM", "RANDOM", "Shm", "build_shm", "carried", "conform_flags", "offered"]
-
 _PROGRAMS = Path(__file__).resolve().parents[1] / "hide" / "programs" / "shm"
 CONFORM = _PROGRAMS / "conform" / "conform.c"
 RANDOM = _PROGRAMS / "random.c"

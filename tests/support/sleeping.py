@@ -8,8 +8,6 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-__all__ = ["sleeping"]
-
 
 def sleeping(compiler: Path) -> dict[str, str]:
     """Return the environment that preloads sleeping.c."""

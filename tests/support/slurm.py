@@ -15,8 +15,6 @@ from pathlib import Path
 from support.cluster import Cluster, cluster, obstacle
 from support.limits import HANG
 
-__all__ = ["Slurm", "slurm", "slurm_obstacle"]
-
 _PACKAGES = "apt-get install slurm-wlm munge"
 # A node that does not answer for so long is down: the least that Slurm asks at.
 _SILENCE = 10

@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-__all__ = ["FUNCTIONS", "small_header", "small_open_mpi"]
-
 FUNCTIONS = ("MPI_Init", "MPI_Send", "MPI_Recv", "MPI_Barrier")
 _VERSION = """
 int MPI_Get_version(int *major, int *minor) { *major = 3; *minor = 1; return 0; }

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-__all__ = ["TABLE_1", "Made", "make_timings"]
+from numpy.typing import NDArray
 
 # Mean and standard deviation in seconds, share of instances, of regimes 1 to 3.
 TABLE_1 = {

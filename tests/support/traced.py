@@ -7,8 +7,6 @@ import polars as pl
 from haloscope.explain import Profile
 from haloscope.profile.trace import Trace
 
-__all__ = ["check_trace", "matched"]
-
 _CHANNEL = ["source", "dest", "tag", "communicator"]
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows
 
-__all__ = ["CALL", "PART", "WORLD", "packed_column", "symbol", "traced_draft", "words_of"]
-
 CALL, PART = 3, 4
 WORLD = 7  # the identity of MPI_COMM_WORLD
 TICK = 1e-9

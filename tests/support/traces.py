@@ -10,8 +10,6 @@ import polars as pl
 
 from haloscope.profile.trace import CALLS, COLLECTIVES, COMMUNICATORS, RECEIVES, REGIONS, SENDS, Trace
 
-__all__ = ["Script", "cg_trace", "halo_trace", "repeated"]
-
 _PATHS = {"path": pl.Int64, "parent": pl.Int64, "communication": pl.Int64, "name": pl.String}
 _WRITTEN_PATHS = {"path": pl.Int64, "parent": pl.Int64, "name": pl.String, "communication": pl.Int64}
 _PROCESSES = {

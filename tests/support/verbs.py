@@ -7,8 +7,6 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-__all__ = ["Verb", "verb"]
-
 Verb = Callable[..., subprocess.CompletedProcess[str]]
 
 

@@ -16,8 +16,6 @@ from support.invariants import check
 from support.mpi import Mpi
 from support.programs import Compiler
 
-__all__ = ["PROGRAMS", "STRICT", "Traffic", "Watched", "program", "watch"]
-
 PROGRAMS = Path(__file__).resolve().parents[1] / "watch" / "programs"
 STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow", "-Wno-stringop-overread")
 _HALOSCOPE = Path(sys.executable).with_name("haloscope")

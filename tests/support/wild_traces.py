@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 from haloscope.profile.trace import Trace
 from support.traces import Script
 
-__all__ = ["wild_traces"]
-
 _CALLS = ("MPI_Send", "MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Allreduce", "MPI_Ibcast", "MPI_Wtime")
 _TIMES = st.integers(-50, 200)
 

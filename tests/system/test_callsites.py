@@ -134,7 +134,7 @@ def test_a_program_that_is_gone_is_named(any_mpi: Mpi, compiler: Compiler, tmp_p
         text=True,
         check=True,
     )
-    assert f"haloscope: {program}: is not there any more\n" in done.stderr
+    assert f"haloscope: {program}: does not exist any more\n" in done.stderr
     with haloscope.open(tmp_path / "gone.halo") as profile:
         (row,) = profile.table("sites", exclusive=True).filter(call="MPI_Barrier").to_dicts()
     assert row["site"].startswith("gone+0x")

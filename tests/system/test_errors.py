@@ -65,7 +65,6 @@ def assert_one_line(done: subprocess.CompletedProcess[str], status: int, *words:
         (("show",), ("FILE", "--help")),
         (("show", "x.halo", "--table", "frobs"), ("frobs", "regions")),
         (("show", "x.halo", "--format", "xml"), ("xml", "json")),
-        (("report", "x.halo"), ("--output",)),
         (("report", "-o", "x.html"), ("FILE",)),
         (("where",), ("WHAT",)),
         (("where", "frobs"), ("frobs", "cg")),

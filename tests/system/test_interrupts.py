@@ -93,7 +93,7 @@ CASES = (
     Case("bench p2p -m 8 -o out.yaml -- {launcher}", ("out.yaml",)),
     Case("bench collective bcast -n 2 -m 8:64 -o out.jsonl -- {launcher}", ("out.jsonl",), True),
     Case("bench model orfeo bcast -n 2:64 -o out.html", ("out.html",)),
-    Case("tune {directory}/sweep.jsonl --no-run -o out.conf", ("out.conf", "out.gains.json")),
+    Case("tune {directory}/sweep.jsonl --rounds 0 -o out.conf", ("out.conf", "out.gains.json")),
     Case("simulate --platform torus {profile} -o out.halo", ("out.halo",)),
     Case("inject --latency constant:10us -- {launch} {app} {program}"),
     Case("shm -- {launch} {app} {program}"),

@@ -19,6 +19,7 @@ import prebuild
 from haloscope.base.headers import Headers, find_headers
 from haloscope.base.objects import MpiLibrary
 from haloscope.base.prebuilt import SOURCES, find_prebuilt, source_mark, unpack_prebuilt
+from haloscope.base.version import own_version
 from haloscope.hide import build_injector, build_placer
 from haloscope.watch import build_recorder
 from support.missing import missing
@@ -136,6 +137,8 @@ def test_wheel_carries_what_the_recorder_is_built_from(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"haloscope/py.typed", "haloscope/profile/kernels/libhaloscope-explain.so"} <= names
     assert {"haloscope/predict/machines/orfeo.yaml", "haloscope/predict/page/model.js"} <= names
+    data = f"haloscope-{own_version()}.data/data/share"
+    assert {f"{data}/man/man1/haloscope-run.1", f"{data}/bash-completion/completions/haloscope"} <= names
     recorders = [name for name in names if name.endswith("/recorder.tar.xz")]
     assert len(recorders) == 2
     for tree in ("include", "src", "apps"):
@@ -197,7 +200,7 @@ def test_an_installed_wheel_needs_no_checkout(
 _TOOLS = re.compile(
     r"(.*-)?(c\+\+|g\+\+|cc|gcc|cpp|clang|cmake|ninja|git|make|ld|as|gfortran|mpi(cc|c\+\+|cxx|f))[-.\d\w]*"
 )
-_EXTRAS = ("plotly", "scipy", "symbolic", "pympistandard")
+_EXTRAS = ("plotly", "psij", "scipy", "symbolic", "pympistandard")
 
 
 @pytest.fixture

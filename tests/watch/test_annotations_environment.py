@@ -93,4 +93,6 @@ def test_run_says_which_tool_gets_the_markers(
         with monkeypatch.context() as patch:
             patch.setenv(variable, "/opt/tool.so")
             (remark,) = run(command, output="a.halo").remarks
-        assert remark.startswith(f"{variable} names another tool: it gets these markers, not the profile")
+        assert remark.startswith(
+            f"{variable} names a different tool, which gets these markers instead of the profile"
+        )

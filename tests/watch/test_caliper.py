@@ -32,11 +32,7 @@ def linked(compiler: Compiler, mpi: Mpi, source: str = "caliper.cpp") -> Path:
 
 @pytest.fixture(scope="module")
 def marked(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Watched:
-    command: list[str | Path] = [
-        linked(compiler, mpi),
-        "spot(output=F.cali),runtime-report(output=report.txt)",
-        "watched",
-    ]
+    command: list[str | Path] = [linked(compiler, mpi), "spot(output=F.cali)", "watched"]
     return watch(mpi, RANKS, command, tmp_path_factory.mktemp("caliper"))
 
 
@@ -116,7 +112,7 @@ def test_what_the_program_says_is_metadata(marked: Watched) -> None:
         "alphabet": "[(1,a),(2,b)]",
         "big": "9876543210",
         "annotations": "caliper, adiak",
-        "caliper.config": "spot(output=F.cali),runtime-report(output=report.txt),comm.stats=true",
+        "caliper.config": "spot(output=F.cali),comm.stats=true",
     }
     assert {key: said.get(key) for key in expected} == expected
     assert "wrong" not in said
@@ -137,9 +133,6 @@ def test_what_caliper_was_asked_for_is_written(marked: Watched) -> None:
     assert int(halo["sum#sum#sum#total.send.count"]) == row["sends_total"]
     assert float(halo["avg#inclusive#sum#time.duration"]) == row["time_mean"]
     assert reader.globals["mesh"] == "a=b, c"
-    report = marked.path.with_name("report.txt").read_text("utf-8").splitlines()
-    assert len(report) == 1 + len(found)
-    assert "Sends (total)" in report[0]
 
 
 def test_what_a_killed_program_asked_for_is_written_by_recover(

@@ -86,7 +86,7 @@ def test_disk_that_is_full(any_mpi: Mpi, during: Path, haloscope: Path, mount: M
     assert "No space left on device" in lost
     assert str(records) in lost
     assert kept.startswith(f"haloscope: {records}: could not be joined")
-    assert kept.endswith("the records stay there, for haloscope recover")
+    assert kept.endswith("the records are kept for haloscope recover")
     assert list(full.iterdir()) == [hog]
     assert len(list(records.glob("*.live"))) == 2
     hog.unlink()  # what the message is for
@@ -298,7 +298,7 @@ def test_a_device_is_no_place_for_a_profile(
     done = run(haloscope, any_mpi, device, [str(during), f"touch {tmp_path / 'started'}"])
     assert done.returncode == 1
     (line,) = said(done)
-    assert f"{device}: is no regular file" in line
+    assert f"{device}: is not a regular file" in line
     done = hand_run(any_mpi, during, tmp_path, {"HALOSCOPE_OUTPUT": str(device)})
     assert (done.returncode, done.stdout) == (0, "end\n")
     (line,) = said(done)
@@ -350,7 +350,7 @@ def test_two_programs_of_one_run(any_mpi: Mpi, during: Path, haloscope: Path, tm
         second = tmp_path / "run-2.halo"
         assert sorted(tmp_path.iterdir()) == [second, profile]
         (line,) = said(done)
-        assert line.startswith(f"haloscope: {profile} stays as it is")
+        assert line.startswith(f"haloscope: {profile} is kept")
         assert line.endswith(f"{second} is the next one")
         assert done.stderr.count("\nprofile: ") == 2
         for path in (profile, second):

@@ -84,7 +84,7 @@ def test_existing_profile_is_not_taken_for_a_new_one(mpi: Mpi, hello: Path, work
 def test_a_file_that_is_no_profile_is_refused(work: Path) -> None:
     for content, refused in ((b"my thesis", True), (b"\x89HAL", True), (b"", False)):
         (work / "a.halo").write_bytes(content)
-        with pytest.raises(OutputError, match="is no profile") if refused else nullcontext():
+        with pytest.raises(OutputError, match="is not a profile") if refused else nullcontext():
             run(["touch", "started"], output=Path("a.halo"))
         assert (work / "a.halo").read_bytes() == content
         assert (work / "started").exists() != refused
@@ -148,7 +148,7 @@ def test_exports_do_what_run_does(mpi: Mpi, hello: Path, work: Path) -> None:
 def test_program_without_mpi_runs(work: Path, capfd: pytest.CaptureFixture[str]) -> None:
     outcome = run(["sleep", "0"])
     assert (outcome.status, outcome.profiles) == (0, [])
-    assert outcome.remarks == ["sleep links no MPI: it ran, and there was nothing to watch"]
+    assert outcome.remarks == ["sleep links no MPI: it ran, and there was nothing to profile"]
 
 
 def test_statically_linked_mpi_is_named(work: Path) -> None:

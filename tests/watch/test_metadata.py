@@ -146,7 +146,7 @@ def test_where_each_rank_could_run(any_mpi: Mpi, compiler: Compiler, tmp_path: P
     assert [row["rank"] for row in rows] == [0, 1, 2]
     assert {row["cpus"] for row in rows} == {str(cpu)}
     assert all(re.fullmatch(r"\d+", row[name]) for row in rows for name in ("numa_nodes", "sockets"))
-    assert watched.info["binding"] == "1 CPU a rank, shared with others"
+    assert watched.info["binding"] == "1 CPU per rank, shared with others"
 
 
 def test_a_program_that_says_too_much(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
@@ -181,11 +181,11 @@ NO_LISTS = ("a", "1-", "3-1", "1,1", "0-99999", "1,,2", "-1", "\u0661")
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
-        (["0-3,8", "9-13"], "5 CPUs a rank, none shared"),
-        (["0-3", "3"], "1 to 4 CPUs a rank, shared with others"),
-        (["0", "1"], "1 CPU a rank, none shared"),
+        (["0-3,8", "9-13"], "5 CPUs per rank, none shared"),
+        (["0-3", "3"], "1 to 4 CPUs per rank, shared with others"),
+        (["0", "1"], "1 CPU per rank, none shared"),
         *(
-            (["0-1", text], "0 to 2 CPUs a rank, none shared")
+            (["0-1", text], "0 to 2 CPUs per rank, none shared")
             for text in "a 1- 3-1 1,1 0-99999 1,,2 -1 \u0661".split()
         ),
     ],

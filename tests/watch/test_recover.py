@@ -221,7 +221,7 @@ def test_records_that_are_damaged_stay(
     done = recover(live)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 3
-    assert f"{damaged}: no recorder in this cache reads it" in done.stderr
+    assert f"{damaged}: no recorder in this cache can read it" in done.stderr
     assert "2 of 3 ranks" in done.stderr
     assert Watched(done, live.parent / "run-3.halo").info["missing_ranks"] == "[1]"
     assert len(processes(live)) == RANKS

@@ -171,7 +171,7 @@ def test_nodes_are_joined(top: Verb, hang: Verb, tmp_path: Path) -> None:
         (("nothing",), 1, ("nothing: no program",)),
         (("--from", "none.json"), 2, ("none.json", "No such file")),
         (("--from", "other.json"), 2, ("other.json", "--format json")),
-        (("--interval", "0"), 2, ("--interval 0",)),
+        (("--interval", "0.01"), 2, ("--interval 0.01",)),
         (("--interval", "nan"), 2, ("--interval nan",)),
     ],
 )
@@ -205,6 +205,6 @@ def test_records_that_nobody_reads(top: Verb, tmp_path: Path) -> None:
 
 
 def test_metrics_where_nothing_runs(top: Verb, tmp_path: Path) -> None:
-    done = top("--prometheus", "haloscope.prom", "--once")
+    done = top("--prometheus", "haloscope.prom", "--interval", "0")
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "haloscope.prom").read_text().count("# TYPE") == 10

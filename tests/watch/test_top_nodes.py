@@ -86,7 +86,7 @@ def check_hang(two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path
         while together.get("kind") != "deadlock of receives" and time.monotonic() < end:
             for node, host in enumerate(two_nodes.hosts):
                 printed = subprocess.run(
-                    two_nodes.words([haloscope, "top", "--once", "--format", "json"], node),
+                    two_nodes.words([haloscope, "top", "--format", "json"], node),
                     env=two_nodes.environment(mpi, {"HALOSCOPE_LIVE": str(tmp_path / host)}),
                     capture_output=True,
                     text=True,
@@ -99,4 +99,4 @@ def check_hang(two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path
     alone = asked(haloscope, tmp_path, *froms[:2])["verdict"]
     assert alone["kind"] == "unseen"
     assert (together["kind"], together["ranks"]) == ("deadlock of receives", [0, 1, 2, 3])
-    assert "nobody sends" in together["text"]
+    assert "no rank sends" in together["text"]

@@ -25,7 +25,7 @@ mkdir -p "{top}/$(hostname)"
 HALOSCOPE_LIVE="{top}/$(hostname)" exec "$@"
 """
 # As docs/reference/top.md has it.
-ASKED = "haloscope top --once --format json > top-$(hostname).json"
+ASKED = "haloscope top --format json > top-$(hostname).json"
 
 
 @pytest.fixture

@@ -22,9 +22,9 @@ public:
   explicit ConfigManager(const char *configuration);
   ~ConfigManager();
 
-  // Adds what `configuration` asks for; returns false where it cannot be read: see `error_msg`.
+  // Adds a configuration, which is recorded by `start`; always true, as it is not read here.
   bool add(const char *configuration);
-  // What is no known configuration or option, KEY=VALUE, goes into `others`.
+  // `others` stays as it is.
   bool add(const char *configuration, argmap_t &others);
   void load(const char *file);
   void add_config_spec(const char *json);
@@ -34,7 +34,7 @@ public:
 
   bool error() const;
   std::string error_msg() const;
-  // Returns what is wrong with a configuration; nothing if it can be read.
+  // Always empty.
   std::string check(const char *configuration, bool others_are_fine = false) const;
 
   void start();

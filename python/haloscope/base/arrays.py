@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AnyArray", "Bytes", "Flags", "Floats", "Indices", "Integers", "Integers32"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Integers32 = NDArray[np.int32]

@@ -27,18 +27,6 @@ from haloscope.base.toolchain import (
 )
 from haloscope.base.version import own_version
 
-__all__ = [
-    "applications",
-    "build_application",
-    "build_executable",
-    "build_object",
-    "build_preload",
-    "build_with_cmake",
-    "hypre_options",
-    "is_ready",
-    "preload_name",
-]
-
 _FLAGS = ("-O3", "-std=c++20")
 # Without MPI's C++ interface: C programs can then link this object, too.
 _LIBRARY_FLAGS = (*_FLAGS, "-fPIC", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")

@@ -18,8 +18,6 @@ from pathlib import Path
 
 from haloscope.base.errors import RecorderError
 
-__all__ = ["build_once", "cache", "fingerprint", "is_whole", "tell"]
-
 _SUMS = "SHA256SUMS"
 _SCRATCH = ".building-"
 

@@ -14,15 +14,6 @@ from haloscope.base.errors import RecorderError
 from haloscope.base.launch import LaunchCommand, script_text
 from haloscope.base.mpi import Mpi
 
-__all__ = [
-    "Preloaded",
-    "earlier_preload",
-    "forward_variables",
-    "outer_settings",
-    "prepare_launch",
-    "recorder_environment",
-]
-
 _ENV_LIST = "OMPI_MCA_mca_base_env_list"
 _SLURM_LIST = "SLURM_EXPORT_ENV"
 # LD_PRELOAD separates by these, and the dynamic loader expands the dollar sign.

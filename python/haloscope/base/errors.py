@@ -20,22 +20,6 @@ from __future__ import annotations
 import unicodedata
 from typing import ClassVar
 
-__all__ = [
-    "ComponentError",
-    "HaloscopeError",
-    "LaunchError",
-    "MachineError",
-    "OutputError",
-    "ProfileError",
-    "RecorderError",
-    "SimulationError",
-    "TimingsError",
-    "UsageError",
-    "printable",
-    "shorten_text",
-]
-
-
 # A region's name, for example, may have a million characters.
 _LONGEST_LINE = 2000
 

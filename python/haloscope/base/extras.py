@@ -6,18 +6,20 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-__all__ = ["extras", "remedy"]
-
 _DECLARED = re.compile(r"""([\w.-]+).*;.*\bextra == ["']([\w-]+)["']""")
+
+
+# Modules that are not called like their package.
+_MODULES = {"psij-python": "psij"}
 
 
 @cache
 def extras() -> Mapping[str, str]:
-    """Return the packages of extras, each with the name of its extra."""
+    """Return the modules of extras, each with the name of its extra."""
     from importlib.metadata import requires
 
     found = map(_DECLARED.match, requires("haloscope") or ())
-    return {match[1]: match[2] for match in found if match and match[2] != "all"}
+    return {_MODULES.get(match[1], match[1]): match[2] for match in found if match and match[2] != "all"}
 
 
 def remedy(error: ModuleNotFoundError) -> str | None:

@@ -13,17 +13,6 @@ from typing import BinaryIO
 
 from haloscope.base.errors import OutputError
 
-__all__ = [
-    "copy_whole",
-    "end_of",
-    "last_line",
-    "replace_whole",
-    "scratch_file",
-    "whole_directory",
-    "whole_file",
-    "write_whole",
-]
-
 _PART = 1 << 20
 
 
@@ -41,6 +30,18 @@ def last_line(log: Path) -> str:
     """Return the last line of a log with a letter or digit, at most 300 characters, or an empty text."""
     lines = [line for line in end_of(log, 4096).splitlines() if any(map(str.isalnum, line))]
     return lines[-1].strip()[:300] if lines else ""
+
+
+def unused_path(path: Path) -> Path:
+    """Return this path, or `NAME-2`, `NAME-3` and so on with its suffix: the first that nothing has.
+
+    It is for names that the user did not choose: these never replace a file.
+    """
+    found, number = path, 1
+    while os.path.lexists(found):
+        number += 1
+        found = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    return found
 
 
 def write_whole(output: Path, text: str, what: str) -> None:

@@ -15,8 +15,6 @@ from haloscope.base.objects import Abi, MpiLibrary
 from haloscope.base.prebuilt import fits_one
 from haloscope.base.tools import find_tool
 
-__all__ = ["Headers", "find_headers", "library_version", "read_headers", "wrapper_directories"]
-
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "standard": "the MPI standard ABI"}
 _PRODUCTS = (
     (r"Open MPI v([\d.]+)", "Open MPI"),

@@ -10,19 +10,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-__all__ = [
-    "LAUNCHER",
-    "PYTHON",
-    "WRAPPERS",
-    "Executable",
-    "LaunchCommand",
-    "launchers",
-    "name_of",
-    "parse",
-    "resolve",
-    "script_text",
-]
-
 PYTHON = re.compile(r"(python|pypy)[\d.]*t?")
 
 LAUNCHER = re.compile(

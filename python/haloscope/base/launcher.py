@@ -14,8 +14,6 @@ from haloscope.base.mpi import find_installed_library
 from haloscope.base.toolchain import Toolchain, toolchain
 from haloscope.base.tools import environment_tool
 
-__all__ = ["complete_command", "print_launcher", "report_toolchain"]
-
 
 def complete_command(command: Sequence[str], quiet: bool = False) -> list[str]:
     """Return a launch command in which a launcher that is not on PATH is replaced by this environment's.

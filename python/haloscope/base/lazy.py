@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-__all__ = ["lazily"]
-
 _BEGIN = "\nif TYPE_CHECKING:\n"
 
 

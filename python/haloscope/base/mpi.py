@@ -16,8 +16,6 @@ from haloscope.base.launch import PYTHON, Executable, LaunchCommand, launchers, 
 from haloscope.base.objects import Abi, MpiLibrary, abi_of, contains, interpreter, is_elf, linked_mpi, pick
 from haloscope.base.tools import environment_tool, find_tool
 
-__all__ = ["Mpi", "Origin", "detect", "find_installed_library", "on_path", "statically_linked"]
-
 Origin = Literal["linked", "mpi4py", "launcher", "mpicc", "chosen"]
 
 _NAMES = (

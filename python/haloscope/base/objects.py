@@ -12,19 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-__all__ = [
-    "ABIS",
-    "Abi",
-    "MpiLibrary",
-    "abi_of",
-    "contains",
-    "interpreter",
-    "is_elf",
-    "linked_mpi",
-    "pick",
-    "read_defined_names",
-]
-
 Abi = Literal["openmpi", "mpich", "standard", "simgrid"]
 # The interfaces of libraries that programs run with; SimGrid's MPI is for simulations alone.
 ABIS: tuple[Abi, ...] = get_args(Abi)[:3]

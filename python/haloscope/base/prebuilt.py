@@ -21,18 +21,6 @@ from haloscope.base.errors import RecorderError
 from haloscope.base.objects import Abi, MpiLibrary, read_defined_names
 from haloscope.base.version import own_version
 
-__all__ = [
-    "DESCRIPTION",
-    "SOURCES",
-    "Prebuilt",
-    "find_prebuilt",
-    "fits_one",
-    "functions",
-    "list_wrapped_functions",
-    "source_mark",
-    "unpack_prebuilt",
-]
-
 DESCRIPTION, SOURCES = "interface.json", "SOURCES"
 # This excludes Fortran's names, which some libraries define in capitals.
 _FUNCTION = rb"MPIX?_[A-Z]\w*[a-z]\w*"

@@ -25,17 +25,6 @@ from haloscope.base.mpi import Mpi, detect
 from haloscope.base.objects import Abi
 from haloscope.base.signals import is_ignored
 
-__all__ = [
-    "Choice",
-    "Meanwhile",
-    "Outcome",
-    "Target",
-    "find_target",
-    "leave_like",
-    "run_child",
-    "run_preloaded",
-]
-
 _NESTED = ("run", "inject", "shm", "place")
 
 

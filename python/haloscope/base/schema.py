@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["COUNTED", "FORMAT", "INSTANCE_QUANTITIES", "OPTIONAL", "STORED", "Column", "Merge", "Type"]
-
 # Major and minor version of the file. A new column raises the minor version, and has it as `since`.
 FORMAT = (1, 4)
+# The first bytes of the file.
+MAGIC = b"\x89HALO\r\n\x1a"
 
 Type = Literal["integer", "real", "string"]
 # How a column is merged when rows with equal keys become one.

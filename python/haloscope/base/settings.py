@@ -11,8 +11,6 @@ from pathlib import Path
 
 from haloscope.base.errors import UsageError
 
-__all__ = ["Setting", "Value", "to_environment"]
-
 Value = str | int | float | bool | Path | Sequence[str]
 # Defaults in words, and their form in the variable.
 _IN_WORDS = {"off": "0", "none": "", "all": ""}

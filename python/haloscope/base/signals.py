@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["handle_signal", "is_ignored"]
-
 
 def is_ignored(number: signal.Signals) -> bool:
     """Return whether this process ignores a signal, such as SIGHUP under `nohup`."""

@@ -14,23 +14,6 @@ from haloscope.base.errors import ComponentError, RecorderError
 from haloscope.base.objects import linked_mpi
 from haloscope.base.tools import environment_tool, find_tool
 
-__all__ = [
-    "Hypre",
-    "P4est",
-    "Petsc",
-    "Toolchain",
-    "build_environment",
-    "build_tool",
-    "compiler",
-    "compiler_identity",
-    "find_hypre",
-    "find_p4est",
-    "find_petsc",
-    "run_logged",
-    "toolchain",
-    "wrapper_identity",
-]
-
 _LOG_LINES = 400
 
 

@@ -7,8 +7,6 @@ import shutil
 import sys
 from pathlib import Path
 
-__all__ = ["environment_tool", "find_tool"]
-
 
 def find_tool(name: str) -> Path | None:
     """Return the program `name` that is first on PATH, else this Python environment's, else None."""

@@ -7,21 +7,6 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-__all__ = [
-    "UNKNOWN",
-    "bytes_text",
-    "cost",
-    "count_text",
-    "duration_text",
-    "moment_text",
-    "noun_text",
-    "percent_text",
-    "ranks_text",
-    "speed",
-    "time",
-    "time_text",
-]
-
 UNKNOWN = "–"
 _SIZES = ((1e18, "EB"), (1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _COUNTS = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))

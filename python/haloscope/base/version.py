@@ -6,8 +6,6 @@ import os
 import sys
 from functools import cache
 
-__all__ = ["own_version"]
-
 _PREFIX, _SUFFIX = "haloscope-", ".dist-info"
 
 

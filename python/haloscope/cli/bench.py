@@ -6,8 +6,6 @@ import click
 
 from haloscope.cli.groups import CommandGroup
 
-__all__ = ["bench"]
-
 _COMMANDS = {
     "p2p": "bench_p2p",
     "collective": "bench_collective",
@@ -25,4 +23,4 @@ Examples:
 
 @click.group(cls=CommandGroup, modules=_COMMANDS, epilog=_EXAMPLES)
 def bench() -> None:
-    """Measure this system: messages, collectives, halo exchanges, noise; and predict collectives."""
+    """Measure messages, collectives, halo exchanges and noise of this machine, and model collectives."""

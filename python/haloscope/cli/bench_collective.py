@@ -15,90 +15,47 @@ from haloscope.base.errors import UsageError
 from haloscope.cli.console import progress, say
 from haloscope.cli.measuring import (
     Launching,
-    format_option,
     full_option,
     interruptible,
+    iterations_option,
+    ranks_option,
+    sizes_option,
     tails_option,
     time_limit,
     warmup_option,
     words,
 )
-from haloscope.cli.options import counts, sizes
+from haloscope.cli.options import format_option
 
 if TYPE_CHECKING:
     from haloscope.predict.bench import Sweep
-
-__all__ = ["collective"]
 
 _EXAMPLES = """\b
 Examples:
   haloscope bench collective allreduce
   haloscope bench collective bcast reduce -n 2:8 -m 2:1048576 -o sweep.jsonl
-  haloscope bench collective bcast -n 8 --algorithm default,chain --segment 0,8192,65536
-  haloscope bench collective all -n 64,128 --map-by core,node -- srun --mpi=pmix
-  haloscope bench collective --from app.halo -o sweep.jsonl
+  haloscope bench collective bcast -n 8 --algorithm default,chain
+  haloscope bench collective all -n 64,128 -- srun --mpi=pmix
+  haloscope bench collective app.halo -o sweep.jsonl
   haloscope bench collective bcast -n 64 --platform fat-tree -i 3 -x 1
 """
 
 
 @click.command(cls=Launching, epilog=_EXAMPLES)
-@click.argument("collectives", nargs=-1, metavar="[COLLECTIVE...]")
-@click.option(
-    "--from",
-    "profile",
-    type=click.Path(path_type=Path),
-    metavar="F.halo",
-    help="Measure what the program of this profile used, in proportion to its calls, at most -i times each.",
-)
-@click.option(
-    "-n",
-    "ranks",
-    callback=counts,
-    metavar="2:8|4,8",
-    help="Numbers of processes. The default is the number of cores of this machine.",
-)
-@click.option(
-    "-m",
-    "--message-size",
-    "sizes",
-    callback=sizes,
-    default="1:1048576",
-    show_default=True,
-    metavar="[MIN:]MAX|2,4096",
-    help="As OSU: sizes of messages in bytes, doubled from MIN (1) to MAX, or a list.",
-)
-@click.option(
-    "-i",
-    "--iterations",
-    type=click.IntRange(1),
-    metavar="N",
-    default=1000,
-    show_default=True,
-    help="As OSU: measured calls, for messages of every size.",
-)
-@warmup_option
-@click.option("-c", "--validation", "check", is_flag=True, help="As OSU: check the data of each call.")
+@click.argument("collectives", nargs=-1, required=True, metavar="COLLECTIVE...|F.halo")
+@ranks_option(". Default: the number of cores of this machine.")
+@sizes_option("1:1048576")
+@iterations_option(1000)
+@warmup_option(100)
+@click.option("-c", "--validation", "check", is_flag=True, help="As OSU: check the data.")
 @click.option(
     "--algorithm",
     "algorithms",
     callback=words,
-    metavar="all|NAME[,NAME]",
-    help="Names of the library's algorithms, or default, its own choice. By default all are measured.",
-)
-@click.option(
-    "--segment",
-    "segments",
-    callback=counts,
-    default="0",
-    metavar="BYTES[,BYTES]",
-    help="Sizes of segments, for algorithms that cut messages. 0 is the library's own size.",
-)
-@click.option(
-    "--map-by",
-    "mappings",
-    callback=words,
+    default="all",
+    show_default=True,
     metavar="NAME[,NAME]",
-    help="Mappings of ranks in the launcher's words (core, socket, node). The default is its own.",
+    help="Algorithms of the MPI library. default is the library's choice.",
 )
 @click.option(
     "--platform",
@@ -110,29 +67,22 @@ Examples:
     "--output",
     type=click.Path(path_type=Path),
     metavar="SWEEP.jsonl",
-    help="Keep every point with its samples here at once. An unfinished sweep is continued.",
+    help="Write each point with its samples to this file. An unfinished sweep is continued.",
 )
 @full_option
 @tails_option
 @format_option(
-    "osu",
-    "table",
-    "csv",
-    "json",
-    "samples",
-    text="Print as OSU does, a row a point with medians, or every sample as CSV.",
+    "Print as OSU does, one row per point with its median, or every sample as CSV.",
+    ("osu", "table", "csv", "json", "samples"),
 )
 def collective(
     collectives: Sequence[str],
-    profile: Path | None,
     ranks: list[int] | None,
     sizes: list[int],
     iterations: int,
     warmup: int,
     check: bool,
     algorithms: list[str],
-    segments: list[int],
-    mappings: list[str],
     platform: str | None,
     output: Path | None,
     full: bool,
@@ -143,23 +93,23 @@ def collective(
     """Measure collectives with every algorithm of the MPI library, and with its own choice.
 
     COLLECTIVE is allgather, allgatherv, allreduce, alltoall, alltoallv, barrier, bcast, gather,
-    gatherv, reduce, reduce_scatter, reduce_scatter_block, scatter, scatterv, or all; with --from all that
-    the program used need not be named. LAUNCHER starts the ranks instead of mpiexec.
+    gatherv, reduce, reduce_scatter, reduce_scatter_block, scatter, scatterv, or all. F.halo measures the
+    collectives of a profile, each at most -i times, in proportion to its calls. LAUNCHER starts the ranks
+    instead of mpiexec.
     """
     from haloscope.predict.bench import BenchGrid, read_workload, workload_text
     from haloscope.predict.bench import CollectiveMethod as Method
     from haloscope.predict.bench import collective as measured
 
-    _check_asked(collectives, profile)
-    names = [word.strip().lower() for text in collectives for word in text.split(",")]
+    profile = _find_profile(collectives)
+    listed = [text for text in collectives if text != str(profile)]
+    names = [word.strip().lower() for text in listed for word in text.split(",")]
     work = read_workload(profile) if profile else None
     grid = BenchGrid(
         names,
         ranks or (),
         sizes,
         () if "all" in algorithms else algorithms,
-        segments,
-        mappings=mappings or (None,),
         iterations=work.iterations(iterations) if work else {},
     )
     method = Method(
@@ -180,17 +130,20 @@ def collective(
         say(f"{profile}: {workload_text(work, sweep.points)}")
 
 
-def _check_asked(collectives: Sequence[str], profile: Path | None) -> None:
-    if not collectives and profile is None:
-        raise UsageError("which collectives? name some, or all, or a profile by --from")
+def _find_profile(collectives: Sequence[str]) -> Path | None:
+    """Return the profile among the names of collectives; it has the numbers of ranks and the sizes."""
+    files = [Path(text) for text in collectives if text.endswith(".halo")]
+    if len(files) > 1:
+        raise UsageError(f"{files[1]}: one profile is measured at a time")
     source = click.get_current_context().get_parameter_source
-    if profile and ParameterSource.COMMANDLINE in (source("ranks"), source("sizes")):
-        raise UsageError("--from: the profile says how many processes and what sizes: leave out -n and -m")
+    if files and ParameterSource.COMMANDLINE in (source("ranks"), source("sizes")):
+        raise UsageError(f"{files[0]}: the profile has numbers of ranks and sizes: leave out -n and -m")
+    return files[0] if files else None
 
 
 def _print(sweep: Sweep, form: str, full: bool, tails: Sequence[float]) -> None:
     from haloscope import explain
-    from haloscope.predict.bench import write_osu
+    from haloscope.predict.bench import POINTS_TABLE, write_osu
 
     sweep = sweep.sorted()
     if form == "osu":
@@ -198,7 +151,7 @@ def _print(sweep: Sweep, form: str, full: bool, tails: Sequence[float]) -> None:
     elif form == "samples":
         _write_samples(sweep)
     else:
-        explain.render(sweep.points, form, "points", sys.stdout)
+        explain.render(sweep.points, form, POINTS_TABLE, sys.stdout)
 
 
 def _write_samples(sweep: Sweep) -> None:

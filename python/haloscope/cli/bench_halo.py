@@ -7,10 +7,16 @@ import sys
 import click
 
 from haloscope.cli.console import progress
-from haloscope.cli.measuring import Launching, format_option, full_option, interruptible, time_limit
-from haloscope.cli.options import sizes
-
-__all__ = ["halo"]
+from haloscope.cli.measuring import (
+    Launching,
+    full_option,
+    interruptible,
+    iterations_option,
+    sizes_option,
+    time_limit,
+    warmup_option,
+)
+from haloscope.cli.options import format_option
 
 _EXAMPLES = """\b
 Examples:
@@ -30,54 +36,33 @@ Examples:
     "ranks",
     type=click.IntRange(2),
     metavar="N",
-    help="Number of processes. The default is the number of cores of this machine.",
+    help="Number of ranks. Default: the number of cores of this machine.",
 )
-@click.option(
-    "-m",
-    "--message-size",
-    "sizes",
-    callback=sizes,
-    default="1024:8388608",
-    show_default=True,
-    metavar="[MIN:]MAX|2,4096",
-    help="As OSU: bytes to each neighbour, doubled from MIN (1) to MAX, or a list.",
-)
-@click.option(
-    "-i",
-    "--iterations",
-    type=click.IntRange(1),
-    metavar="N",
-    help="As OSU: measured exchanges. The default is 1000, for messages over 8 KiB 100.",
-)
-@click.option(
-    "-x",
-    "--warmup",
-    type=click.IntRange(0),
-    metavar="N",
-    help="As OSU: exchanges before them. The default is 100, for messages over 8 KiB 10.",
-)
+@sizes_option("1024:8388608")
+@iterations_option(None, " Default: 1000, above 8 KiB 100.")
+@warmup_option(None, " Default: 100, above 8 KiB 10.")
 @full_option
 @click.option(
     "--dims",
     type=click.Choice(("1", "2", "3", "4")),
     default="3",
     show_default=True,
-    help="Dimensions of the grid of ranks. 4 is MILC's pattern.",
+    help="Dimensions of the grid of ranks. 4 is the pattern of MILC.",
 )
 @click.option(
     "--shm",
     type=click.Choice(("off", "on", "both")),
     default="off",
     show_default=True,
-    help="Measure without the shm library, with it, or in launches of both by turns.",
+    help="Measure without the shm library, with it, or both alternately.",
 )
 @click.option(
     "--rounds",
     type=click.IntRange(1),
     metavar="N",
-    help="Launches of each kind. The default is 1, with --shm both 10.",
+    help="Number of launches of each kind. Default: 1, with --shm both 10.",
 )
-@format_option("table", "csv", "json", text="Print medians, every sample, or medians with samples.")
+@format_option("Print medians, every sample (csv), or medians with samples (json).")
 def halo(
     overlap: bool,
     ranks: int | None,
@@ -91,10 +76,10 @@ def halo(
     form: str,
     launcher: tuple[str, ...],
 ) -> None:
-    """Measure halo exchanges: all neighbours, those on other nodes only, those on this node only.
+    """Measure halo exchanges: with all neighbours, only on other nodes, and only on this node.
 
-    The ideal is the longer one of the last two: neither would wait for the other. The overlap is 100
-    (1 - (overall - compute) / exchange) %. LAUNCHER starts the ranks instead of mpiexec.
+    The ideal is the longer time of the last two. The overlap is 100 (1 - (overall - compute) / exchange) %.
+    LAUNCHER starts the ranks instead of mpiexec.
     """
     from haloscope.hide import build_shm_library_for
     from haloscope.predict.bench import HaloMethod, write_halo

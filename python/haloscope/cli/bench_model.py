@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from haloscope.cli.console import progress
-from haloscope.cli.measuring import FORMAT, format_option, words
-from haloscope.cli.options import counts, sizes
+from haloscope.cli.measuring import ranks_option, sizes_option, words
+from haloscope.cli.options import format_option
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["fit", "model"]
 
 _MODEL_EXAMPLES = """\b
 Examples:
@@ -24,7 +22,7 @@ Examples:
   haloscope bench model orfeo bcast reduce -n 2:256 -o orfeo.html
   haloscope bench model mine.yaml bcast -m 2:1048576 --formula hockney
   haloscope bench model fitted.yaml allreduce --formula fitted -n 8,64
-  haloscope bench model fitted.yaml --measured sweep.jsonl -o measured.html
+  haloscope bench model fitted.yaml sweep.jsonl -o measured.html
 """
 _FIT_EXAMPLES = """\b
 Examples:
@@ -35,7 +33,7 @@ Examples:
 
 @click.command(epilog=_MODEL_EXAMPLES)
 @click.argument("machine", metavar="MACHINE|FILE.yaml")
-@click.argument("collectives", nargs=-1, metavar="[COLLECTIVE...]")
+@click.argument("collectives", nargs=-1, metavar="COLLECTIVE...|SWEEP.jsonl...")
 @click.option(
     "--algorithm",
     "algorithms",
@@ -43,48 +41,26 @@ Examples:
     default="all",
     show_default=True,
     metavar="NAME[,NAME]",
-    help="Algorithms, by the names of the formula. Those of paper are pipeline, binomial, chain for bcast, "
-    "and binary, binomial, rabenseifner for reduce.",
+    help="Algorithms of the formula. paper has pipeline, binomial and chain for bcast, and binary, binomial "
+    "and rabenseifner for reduce.",
 )
-@click.option(
-    "-n",
-    "ranks",
-    callback=counts,
-    metavar="2:256|8,16",
-    help="Numbers of processes. The default is 2 to all cores of the machine.",
-)
-@click.option(
-    "-m",
-    "--message-size",
-    "sizes",
-    callback=sizes,
-    default="2:2",
-    show_default=True,
-    metavar="[MIN:]MAX|2,4096",
-    help="Sizes of the message in bytes, doubled from MIN (1) to MAX, or a list.",
-)
+@ranks_option(". Default: 2 to all cores of the machine, doubled.")
+@sizes_option("2:2")
 @click.option(
     "--formula",
     default="paper",
     show_default=True,
     metavar="paper|hockney|fitted",
-    help="The formulas of Derin's paper (2025), which know latency only, models after the libraries' code, "
-    "or models that were fitted to measurements of this machine.",
+    help="Formulas of Derin (2025), with latency only, Hockney's model of the libraries' algorithms, or "
+    "models fitted to measurements of this machine.",
 )
-@format_option(*FORMAT, text="Print for people, or for programs.")
-@click.option(
-    "--measured",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="SWEEP.jsonl",
-    help="Compare what was measured with the fitted models: in a table, or with -o on a page.",
-)
+@format_option()
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="PAGE.html",
-    help="Write a page with the figures instead of the table; an existing file is replaced.",
+    help="Write a page with figures instead of the table. An existing page is replaced.",
 )
 def model(
     machine: str,
@@ -94,15 +70,17 @@ def model(
     sizes: list[int],
     formula: str,
     form: str,
-    measured: tuple[Path, ...],
     output: Path | None,
 ) -> None:
-    """Predict what collectives take on a machine, from a model of it.
+    """Predict the times of collectives on a machine, from its model.
 
-    MACHINE comes with Haloscope (orfeo) or is a file. COLLECTIVE is bcast or reduce, with the other
-    formulas allreduce, alltoall and others, too.
+    MACHINE is a name that is included (orfeo) or a file of bench p2p. COLLECTIVE is bcast or reduce; the
+    other formulas also have allreduce, alltoall and others. SWEEP compares measurements with the fitted
+    models.
     """
-    names = list(dict.fromkeys(word for text in collectives for word in text.split(",")))
+    measured = [Path(word) for word in collectives if Path(word).suffix]
+    listed = [word for word in collectives if not Path(word).suffix]
+    names = list(dict.fromkeys(word for text in listed for word in text.split(",")))
     if measured:
         from haloscope.predict.bench import measured_points
 
@@ -125,11 +103,11 @@ def model(
     metavar="MACHINE.yaml",
     help="Write the machine with its fitted models to this file. [default: none]",
 )
-@format_option(*FORMAT, text="Print for people, or for programs.")
+@format_option()
 def fit(machine: str, sweeps: tuple[Path, ...], output: Path | None, form: str) -> None:
     """Fit models of a machine's collectives to sweeps of bench collective, and print their errors.
 
-    MACHINE comes with Haloscope (orfeo) or is a file of bench p2p. Each measured algorithm gets a model.
+    MACHINE is a name that is included (orfeo) or a file of bench p2p. Each measured algorithm gets a model.
     """
     from haloscope import explain, predict
     from haloscope.predict.bench import measured_points
@@ -141,7 +119,7 @@ def fit(machine: str, sweeps: tuple[Path, ...], output: Path | None, form: str) 
     if output is not None:
         predict.save_fitted(machine, fitted, output)
     rows = predict.errors(described.model_copy(update={"fitted": fitted}), points)
-    explain.render(predict.error_summary(rows), form, "errors", sys.stdout)
+    explain.render(predict.error_summary(rows), form, predict.ERRORS_TABLE, sys.stdout)
 
 
 def _compare(machine: str, points: pl.DataFrame, form: str, output: Path | None) -> None:
@@ -150,7 +128,7 @@ def _compare(machine: str, points: pl.DataFrame, form: str, output: Path | None)
     described = predict.load_machine(machine)
     rows = predict.errors(described, points)
     if output is None:
-        explain.render(predict.error_table(rows), form, "model", sys.stdout)
+        explain.render(predict.error_table(rows), form, predict.MODEL_TABLE, sys.stdout)
     else:
         predict.write_measured_page(rows, described, output)
 
@@ -183,7 +161,7 @@ def _show(rows: pl.DataFrame, machine: str, formula: str, form: str, output: Pat
     from haloscope import explain, predict
 
     if output is None:
-        explain.render(rows, form, "model", sys.stdout)
+        explain.render(rows, form, predict.MODEL_TABLE, sys.stdout)
     else:
         about = {"Made with": f"formula {formula}"}
         predict.write_page(rows, predict.load_machine(machine), output, about=about)

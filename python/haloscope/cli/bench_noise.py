@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from haloscope.cli.options import counts, format_option
+from haloscope.cli.options import format_option, numbers
 
 if TYPE_CHECKING:
     from haloscope.predict.bench import Noise
 
-__all__ = ["noise"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope bench noise
-  haloscope bench noise --duration 10 --quantum 100e-6 --cpus 0:3
+  haloscope bench noise --duration 10 --cpus 0:3:1
   haloscope bench noise --format csv > samples.csv
 """
 _COLUMNS = {
@@ -42,32 +40,24 @@ _COLUMNS = {
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long the processors work.",
-)
-@click.option(
-    "--quantum",
-    type=click.FloatRange(1e-6, 1),
-    default=1e-5,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long one piece of work takes at best.",
+    help="Measure for this time.",
 )
 @click.option(
     "--cpus",
     "processors",
-    callback=counts,
-    metavar="0:3|0,2",
-    help="Numbers of processors, as the system counts them. The default is all that may be used.",
+    callback=numbers,
+    metavar="0,2|0:3:1",
+    help="Processors, by the system's numbers. 0:3:1 is 0 to 3. Default: all that may be used.",
 )
-@format_option("Print a row for each processor, every sample (csv), or both (json).")
-def noise(duration: float, quantum: float, processors: list[int] | None, form: str) -> None:
-    """Measure what the system takes from programs, with fixed quanta of work on each processor.
+@format_option("Print one row per processor, every sample (csv), or both (json).")
+def noise(duration: float, processors: list[int] | None, form: str) -> None:
+    """Measure the time that the system takes from programs, with fixed pieces of work on each processor.
 
-    What is lost is the share of the time beyond that of the best quantum.
+    The lost time is the share above the time of the fastest piece.
     """
     from haloscope.predict.bench import noise as measured
 
-    found = measured(duration, quantum, processors)
+    found = measured(duration, processors=processors)
     if form == "json":
         samples = {str(cpu): [_plain(t) for t in times] for cpu, times in found.samples.items()}
         click.echo(json.dumps({**found.summary(), "samples": samples}))

@@ -15,20 +15,21 @@ from haloscope.cli.console import say
 from haloscope.cli.measuring import (
     Launching,
     check_place,
-    format_option,
     full_option,
     interruptible,
+    iterations_option,
+    sizes_option,
     tails_option,
     time_limit,
+    warmup_option,
 )
-from haloscope.cli.options import sizes
+from haloscope.cli.options import format_option
 
 if TYPE_CHECKING:
     from haloscope.predict.bench import P2pMeasured as Measured
     from haloscope.predict.bench import P2pPoint as Point
 
-__all__ = ["p2p"]
-
+_BY_SIZE = " Default: by test and size."
 _EXAMPLES = """\b
 Examples:
   haloscope bench p2p
@@ -67,30 +68,9 @@ def _pairs(
 
 @click.command(cls=Launching, epilog=_EXAMPLES)
 @click.argument("tests", nargs=-1, callback=_tests, metavar="[TEST...]")
-@click.option(
-    "-m",
-    "--message-size",
-    "sizes",
-    callback=sizes,
-    default="1:4194304",
-    show_default=True,
-    metavar="[MIN:]MAX|2,4096",
-    help="As OSU: sizes of messages in bytes, doubled from MIN (1) to MAX, or a list.",
-)
-@click.option(
-    "-i",
-    "--iterations",
-    type=click.IntRange(1),
-    metavar="N",
-    help="As OSU: measured iterations. Without it the number depends on the test and the size.",
-)
-@click.option(
-    "-x",
-    "--warmup",
-    type=click.IntRange(0),
-    metavar="N",
-    help="As OSU: iterations before them. Without it the number depends on the test and the size.",
-)
+@sizes_option("1:4194304")
+@iterations_option(None, _BY_SIZE)
+@warmup_option(None, _BY_SIZE)
 @click.option(
     "-W",
     "--window-size",
@@ -99,9 +79,9 @@ def _pairs(
     metavar="N",
     default=64,
     show_default=True,
-    help="As OSU: how many messages are under way at once in bw, bibw and mbw_mr.",
+    help="As OSU: number of messages in flight in bw, bibw and mbw_mr.",
 )
-@click.option("-c", "--validation", "check", is_flag=True, help="As OSU: check what arrives.")
+@click.option("-c", "--validation", "check", is_flag=True, help="As OSU: check the data.")
 @full_option
 @tails_option
 @click.option(
@@ -110,8 +90,8 @@ def _pairs(
     multiple=True,
     callback=_pairs,
     metavar="CORE,CORE|all",
-    help="Measure between these two cores; may be repeated. Cores are counted as hwloc does, through "
-    "all nodes. With all, the latency between every two cores is measured as well.",
+    help="Measure between these two cores, by hwloc's numbers, counted through all nodes. all also measures "
+    "the latency of every pair. Can be repeated.",
 )
 @click.option(
     "--nodes",
@@ -119,15 +99,15 @@ def _pairs(
     metavar="N",
     envvar="SLURM_JOB_NUM_NODES",
     default=1,
-    help="Number of nodes, all like this one. In a Slurm job the default is the number of its nodes.",
+    help="Number of nodes, all like this one. Default in a Slurm job: its number of nodes; else 1.",
 )
-@format_option("osu", "csv", "json", text="Print as OSU does, or every sample for programs.")
+@format_option("Print as OSU does, or every sample for programs.", ("osu", "csv", "json"))
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="MACHINE.yaml",
-    help="Measure all that a machine model needs and write the model; an existing file is replaced.",
+    help="Measure what a machine model needs, and write the model. An existing file is replaced.",
 )
 def p2p(
     tests: list[str],

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from haloscope.base.errors import HaloscopeError
-
-__all__ = ["write_as_caliper"]
 
 
 def write_as_caliper(profile: Path) -> list[str]:
@@ -20,10 +16,6 @@ def write_as_caliper(profile: Path) -> list[str]:
         if "caliper.config" not in (explain.read_info(str(profile)).get("metadata") or ()):
             return []
         with explain.open(profile) as opened:
-            return explain.write_caliper_outputs(opened, _show)
+            return explain.write_caliper_outputs(opened)
     except (HaloscopeError, OSError) as error:
         return [str(error)]
-
-
-def _show(text: str, stream: str) -> None:
-    click.echo(text, nl=False, err=stream == "stderr")

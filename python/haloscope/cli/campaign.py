@@ -18,9 +18,8 @@ from haloscope.cli.groups import CommandGroup
 from haloscope.cli.options import format_option
 
 if TYPE_CHECKING:
+    from haloscope.profile.shown import ShownTable
     from haloscope.reproduce.campaign import Campaign, Happened
-
-__all__ = ["campaign"]
 
 _EXAMPLES = """\b
 Examples:
@@ -34,7 +33,7 @@ Examples:
 
 @click.group(cls=CommandGroup, epilog=_EXAMPLES)
 def campaign() -> None:
-    """Run a campaign: systems, programs and sizes from one file, to the end whatever happens on the way."""
+    """Run a campaign of systems, programs and sizes from one file, and continue it after interruptions."""
 
 
 _specification = click.argument("specification", type=click.Path(path_type=Path), metavar="SPEC.yaml")
@@ -42,14 +41,14 @@ _specification = click.argument("specification", type=click.Path(path_type=Path)
 
 @campaign.command()
 @_specification
-@format_option("Print for people, or for programs.")
+@format_option()
 def plan(specification: Path, form: str) -> None:
-    """Say what would run, what that costs, and what can't run and why; nothing is started."""
-    from haloscope.reproduce.campaign import list_experiments
+    """List the runs of a campaign, their cost, and runs that are impossible. Nothing is started."""
+    from haloscope.reproduce.campaign import PLAN_TABLE, list_experiments
 
     campaign = _opened(specification)
     table = campaign.table()
-    _print(table if form != "table" else list_experiments(table), form, "plan")
+    _print(table if form != "table" else list_experiments(table), form, PLAN_TABLE)
     if form == "table":
         _print_summary(campaign, table)
         for note in campaign.notes():
@@ -58,11 +57,12 @@ def plan(specification: Path, form: str) -> None:
 
 @campaign.command()
 @_specification
-@click.option("--failed", is_flag=True, help="Try once more what has failed.")
-def run(specification: Path, failed: bool) -> int:
-    """Run all that is not done yet; the exit status is 1 if a run failed.
+@click.option("--failed", is_flag=True, help="Run failed runs again.")
+@format_option(choices=("table", "json"))
+def run(specification: Path, failed: bool, form: str) -> int:
+    """Start all runs that are not done. The exit status is 1 if a run failed.
 
-    Killed or interrupted, it goes on where it was when it is called again: what is done never runs twice.
+    After an interruption, call it again to continue. Finished runs are not repeated.
     """
     from haloscope.reproduce.campaign import run_campaign
 
@@ -72,20 +72,23 @@ def run(specification: Path, failed: bool) -> int:
     with _shown(campaign) as told:
         run_campaign(campaign, again=failed, told=told)
     table = campaign.table()
-    _print_summary(campaign, table)
+    if form == "json":
+        _print(table, form, "standing")
+    else:
+        _print_summary(campaign, table)
     return 1 if "failed" in set(table["state"]) else 0
 
 
 @campaign.command()
 @_specification
-@format_option("Print for people, or for programs.")
+@format_option()
 def status(specification: Path, form: str) -> None:
-    """Say how far a campaign is, while it runs or after."""
-    from haloscope.reproduce.campaign import standing
+    """Show the progress of a campaign, also while it runs."""
+    from haloscope.reproduce.campaign import STANDING_TABLE, standing
 
     campaign = _opened(specification)
     table = campaign.table()
-    _print(table if form != "table" else standing(table), form, "standing")
+    _print(table if form != "table" else standing(table), form, STANDING_TABLE)
     if form == "table":
         _print_summary(campaign, table)
 
@@ -100,20 +103,24 @@ def status(specification: Path, form: str) -> None:
     help="The page to write. [default: none]",
 )
 @click.option(
-    "--against", default="run_ranks", show_default=True, metavar="COLUMN", help="What runs are drawn against."
+    "--against",
+    default="run_ranks",
+    show_default=True,
+    metavar="COLUMN",
+    help="Column for the x-axis of several runs, such as a metadata key of the program.",
 )
 @click.option(
     "--by",
     metavar="COLUMN",
-    help="What is drawn side by side. [default: experiment, system or variant; curve, if several]",
+    help="Group runs by this column. [default: experiment, system or variant; curve, if several]",
 )
-@format_option("Print for people, or for programs.")
+@format_option()
 def report(specification: Path, output: Path | None, against: str, by: str | None, form: str) -> None:
-    """Print what the runs gave, and write the page about their profiles."""
-    from haloscope.reproduce.campaign import results, write_report
+    """Print the results of the runs, and write a page about their profiles."""
+    from haloscope.reproduce.campaign import RESULTS_TABLE, results, write_report
 
     campaign = _opened(specification)
-    _print(results(campaign), form, "results")
+    _print(results(campaign), form, RESULTS_TABLE)
     if output is not None:
         write_report(campaign, output, against=against, by=by)
 
@@ -126,10 +133,10 @@ def report(specification: Path, output: Path | None, against: str, by: str | Non
     type=click.Path(path_type=Path),
     metavar="F.zip",
     required=True,
-    help="The file to write.",
+    help="The archive to write.",
 )
 def bundle(specification: Path, output: Path) -> None:
-    """Write the campaign to one file: specification, environment, profiles and report, as an RO-Crate."""
+    """Write specification, environment, profiles and report of a campaign to one archive, an RO-Crate."""
     from haloscope.reproduce.campaign import bundle as write_bundle
 
     write_bundle(_opened(specification), output)
@@ -141,10 +148,10 @@ def _opened(specification: Path) -> Campaign:
     return Campaign.opened(specification)
 
 
-def _print(table: Any, form: str, name: str) -> None:
+def _print(table: Any, form: str, declared: ShownTable) -> None:
     from haloscope import explain
 
-    explain.render(table, form, name, sys.stdout)
+    explain.render(table, form, declared, sys.stdout)
 
 
 def _print_summary(campaign: Campaign, table: Any) -> None:

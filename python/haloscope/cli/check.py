@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -19,8 +20,6 @@ from haloscope.cli.options import format_option
 if TYPE_CHECKING:
     from haloscope.explain.checking import Again, Checked
 
-__all__ = ["check"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope check --write-rules good-1.halo good-2.halo good-3.halo rules.toml
@@ -34,19 +33,27 @@ Examples:
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F.halo... RULES.toml"
 )
-@click.option("--write-rules", is_flag=True, help="Learn the rules from these runs, and write them.")
+@click.option(
+    "--write-rules", is_flag=True, help="Learn the rules from these runs, and write them to RULES.toml."
+)
 @click.option(
     "--again",
     metavar="COMMAND",
-    help="The launch command, to be run again if a time looks slow; without it none fails.",
+    help="Launch command to run again if a time is slow. Without it, times never fail.",
 )
 @click.option(
-    "--junit", type=click.Path(path_type=Path), metavar="F.xml", help="Write JUnit XML for a CI server."
+    "--junit",
+    type=click.Path(path_type=Path),
+    metavar="F.xml",
+    help="Write JUnit XML for a CI server to this file.",
 )
 @click.option(
-    "--markdown", type=click.Path(path_type=Path), metavar="F.md", help="Write a comment for a merge request."
+    "--markdown",
+    type=click.Path(path_type=Path),
+    metavar="F.md",
+    help="Write a comment for a merge request to this file.",
 )
-@format_option("Print for people, or for programs.")
+@format_option()
 def check(
     files: tuple[Path, ...],
     write_rules: bool,
@@ -57,30 +64,31 @@ def check(
 ) -> int:
     """Check a profile against rules; the exit status is 3 if one fails.
 
-    Rules are exact counts, which have no noise: messages, sizes, calls and collectives of each region; and
-    times, which fail only if the program is slow again when it is run again.
+    Rules for counts are exact: messages, sizes, calls and collectives of each region. Rules for times fail
+    only if the program is also slow when it is run again.
     """
     if len(files) < 2:
         raise UsageError("check takes a profile and rules: haloscope check F.halo RULES.toml")
     *profiles, rules = files
     if write_rules:
-        _write(profiles, rules, (again, junit, markdown))
+        _write(profiles, rules, (again, junit, markdown), form)
         return 0
     if len(profiles) > 1:
         raise UsageError(f"{profiles[1]}: one profile is checked at a time; several are for --write-rules")
     from haloscope import explain
     from haloscope.explain.checking import check as checked
+    from haloscope.profile.shown import ShownTable
 
     found = checked(profiles[0], rules, again=None if again is None else _make_repeater(_words(again)))
     _notices(found, junit, markdown)
     if form != "table":
-        explain.render(found.frame, form, "check", sys.stdout)
+        explain.render(found.frame, form, ShownTable("check"), sys.stdout)
     else:
         click.echo("\n".join(found.describe()))
     return found.exit_status
 
 
-def _write(profiles: list[Path], rules: Path, others: tuple[object, ...]) -> None:
+def _write(profiles: list[Path], rules: Path, others: tuple[object, ...], form: str) -> None:
     if any(other is not None for other in others):
         raise UsageError("--write-rules writes rules and nothing else; leave the other options out")
     from haloscope.explain.checking import find_detectable_share, learn_rules
@@ -89,11 +97,16 @@ def _write(profiles: list[Path], rules: Path, others: tuple[object, ...]) -> Non
     regions = learned.regions.values()
     times = sum((rule.time is not None) + (rule.own_time is not None) for rule in regions)
     varying = sum(len(rule.varies) for rule in regions)
+    least = find_detectable_share(learned)
+    if form == "json":
+        counts = {"regions": len(regions), "times": times, "varying": varying}
+        click.echo(json.dumps({"rules": str(rules), "ranks": learned.ranks, **counts, "detectable": least}))
+        return
     click.echo(
         f"{printable(shlex.quote(str(rules)))}: {len(regions)} regions of {printable(learned.program)} on "
         f"{learned.ranks} ranks, {times} rules about time, {varying} counts that vary"
     )
-    if (least := find_detectable_share(learned)) is not None:
+    if least is not None:
         click.echo(
             f"a program that is {100 * least:.0f} % slower fails in about nine checks of ten with --again; "
             "rules from more runs notice less"

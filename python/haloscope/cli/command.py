@@ -14,8 +14,6 @@ from haloscope.base.errors import HaloscopeError
 from haloscope.cli.console import say
 from haloscope.cli.groups import CommandGroup
 
-__all__ = ["all_verbs", "haloscope"]
-
 # The rows of the first screen: a title, empty where a row continues the one above, and verbs with modules.
 _ROWS: tuple[tuple[str, dict[str, str]], ...] = (
     ("Profile", {"run": "watch", "env": "watch", "hang": "hang", "top": "top"}),

@@ -13,8 +13,6 @@ from haloscope.cli.console import progress
 from haloscope.cli.options import format_option
 from haloscope.cli.parted import PartedCommand, split_groups
 
-__all__ = ["compare"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope compare old.halo new.halo
@@ -35,7 +33,7 @@ Examples:
     metavar="PAGE.html",
     help="The page to write. [default: none]",
 )
-@format_option("Print for people, or for programs.")
+@format_option()
 def compare(files: tuple[Path, ...], output: Path | None, form: str) -> None:
     """Report what changed between runs A and runs B, and whether it is more than noise.
 
@@ -50,10 +48,11 @@ def compare(files: tuple[Path, ...], output: Path | None, form: str) -> None:
     with progress(3 if output else 2) as step:
         from haloscope import explain
         from haloscope.explain.comparing import compare as compared
+        from haloscope.profile.shown import ShownTable
 
         found = compared(*sides, output=output, progress=step)
     if form != "table":
-        explain.render(found.frame, form, "compare", sys.stdout)
+        explain.render(found.frame, form, ShownTable("compare"), sys.stdout)
         return
     for line in found.describe():
         click.echo(line)

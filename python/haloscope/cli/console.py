@@ -13,8 +13,6 @@ import click
 
 from haloscope.base.errors import printable
 
-__all__ = ["progress", "say", "say_lines", "say_remarks"]
-
 _PATIENCE = 2.0  # seconds
 
 

@@ -19,8 +19,6 @@ from haloscope.base.toolchain import Toolchain
 from haloscope.base.tools import environment_tool
 from haloscope.cli.console import say_remarks
 
-__all__ = ["demo"]
-
 _RANKS = 2
 _PROFILE = Path("haloscope-demo.halo")
 _PAGE = Path("haloscope-demo.html")
@@ -50,8 +48,8 @@ Examples:
 def demo() -> None:
     """Profile the bundled program amr on 2 ranks and explain its bottleneck.
 
-    Rank 0 has most of the blocks, and balancing is off. Prints the summary and the findings, and leaves
-    haloscope-demo.halo and haloscope-demo.html in the current directory.
+    Rank 0 has most of the blocks, and load balancing is off. Prints the summary and the findings, and writes
+    haloscope-demo.halo and haloscope-demo.html to the current directory.
     """
     from haloscope.watch import run
 

@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import click
 
 from haloscope.cli.command import all_verbs
+from haloscope.cli.options import format_option
 
-__all__ = ["doctor"]
+if TYPE_CHECKING:
+    from haloscope.watch import DoctorCheck
 
 _EXAMPLES = """\b
-Example:
+Examples:
   haloscope doctor
+  haloscope doctor --json
 """
 
 
 @click.command(epilog=_EXAMPLES)
-def doctor() -> None:
-    """Say what of this machine works, and what to install.
+@format_option(choices=("table", "json"))
+def doctor(form: str) -> None:
+    """Check this machine: what works, and what to install.
 
-    One line for each thing: ok, or missing with the remedy. Then the verbs that work here, and for each other
-    one what it lacks.
+    One line per component: ok, or missing with the command that installs it. Then the commands that work
+    here, and the missing components of the others.
     """
-    from haloscope.watch import doctor
+    from haloscope.watch import doctor as examine
 
+    if form == "json":
+        click.echo(json.dumps([vars(check) for check in examine()], indent=2))
+    else:
+        _print(examine())
+
+
+def _print(checks: Iterable[DoctorCheck]) -> None:
+    """Print each line at once, as some checks take a second."""
     lacking: dict[str, list[str]] = {}
-    for finding in doctor():
-        mark = "ok     " if finding.works else "missing"
-        remedy = f": {finding.remedy}" if finding.remedy and not finding.works else ""
-        click.echo(f"{mark}  {finding.what:<20} {finding.detail}{remedy}")
-        for verb in () if finding.works else finding.verbs:
-            lacking.setdefault(verb, []).append(finding.what.removesuffix(" (optional)"))
+    for check in checks:
+        mark = "ok     " if check.works else "missing"
+        remedy = f": {check.remedy}" if check.remedy and not check.works else ""
+        click.echo(f"{mark}  {check.what:<20} {check.detail}{remedy}")
+        for verb in () if check.works else check.verbs:
+            lacking.setdefault(verb, []).append(check.what.removesuffix(" (optional)"))
     click.echo(f"work here: {', '.join(verb for verb in all_verbs() if verb not in lacking)}")
     for things in dict.fromkeys(map(tuple, lacking.values())):
         waiting = [verb for verb in all_verbs() if tuple(lacking.get(verb, ())) == things]

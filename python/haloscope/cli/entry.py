@@ -6,8 +6,6 @@ import atexit
 import signal
 import sys
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Entry point of the command."""

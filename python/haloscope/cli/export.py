@@ -9,8 +9,6 @@ import click
 from haloscope.cli.console import say_remarks
 from haloscope.explain.export import EXPORTS
 
-__all__ = ["export"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope export run.halo --to cali
@@ -28,15 +26,15 @@ Examples:
     "--output",
     type=click.Path(path_type=Path),
     metavar="OUT",
-    help="The file or directory to write; else it is called as the profile is, in the working directory.",
+    help="The file or directory to write. [default: the profile's name, in the working directory]",
 )
 @click.option(
     "--anonymous",
     is_flag=True,
-    help="Write aliases for names of hosts, regions, files and programs, and for what was said of the run.",
+    help="Replace the names of hosts, regions, files and programs, and the metadata of the run, by aliases.",
 )
 def export(files: tuple[Path, ...], to: str, output: Path | None, anonymous: bool) -> None:
-    """Write a profile in a format that other programs read."""
+    """Convert a profile to a format of other programs: OTF2, Perfetto, .cali, CSV and others."""
     from haloscope.explain.export import export_with_remarks
 
     target, remarks = export_with_remarks(files, to, output, anonymous)

@@ -16,12 +16,10 @@ from haloscope.cli.options import format_option
 if TYPE_CHECKING:
     from haloscope.explain.findings import MachineMeasurements
 
-__all__ = ["findings"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope findings run.halo
-  haloscope findings run.halo --bench here.yaml --bench sweep.jsonl
+  haloscope findings run.halo --machine here.yaml --machine sweep.jsonl
   haloscope findings run.halo again-1.halo again-2.halo again-3.halo
   haloscope findings run.halo --format json
 """
@@ -31,26 +29,24 @@ Examples:
 @click.argument("profile", type=click.Path(path_type=Path), metavar="F.halo")
 @click.argument("again", type=click.Path(path_type=Path), nargs=-1, metavar="[AGAIN.halo...]")
 @click.option(
-    "--bench",
+    "--machine",
     type=click.Path(path_type=Path),
     multiple=True,
-    metavar="FILE",
-    help="What bench p2p or bench collective measured on the machine. Can be repeated.",
+    metavar="MACHINE",
+    help="Machine model (of bench p2p) or sweep (of bench collective) of the machine. Can be repeated.",
 )
-@format_option("Print for people, or for programs.", ("text", "json"))
-def findings(profile: Path, again: tuple[Path, ...], bench: tuple[Path, ...], form: str) -> None:
-    """Say what is wrong in a run, why, and what it would bring to put it right.
+@format_option(choices=("table", "json"))
+def findings(profile: Path, again: tuple[Path, ...], machine: tuple[Path, ...], form: str) -> None:
+    """Find performance problems of a run: cause, fix and expected gain.
 
-    What would bring most comes first. A program that is all right has no findings. A run that was recorded
-    with --trace tells more of who waits for whom. Other runs of the same
-    program on as many ranks, two or more, tell uneven work of a few percent
-    from what the machine does.
+    Findings with the largest gain come first. A trace (run --trace) adds which ranks wait for which. Two or
+    more repeated runs with the same number of ranks add load imbalance of a few percent.
     """
     from haloscope import explain
     from haloscope.explain.findings import finding_lines, is_crowded
     from haloscope.explain.findings import findings as found_in
 
-    known = _known(bench)
+    known = _known(machine)
     with explain.open(profile) as opened:
         opened.verify()  # a damaged file is refused, even if what rules read of it is whole
         found = found_in(opened, known, repeats=again)

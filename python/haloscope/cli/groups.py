@@ -9,8 +9,6 @@ from typing import Any
 
 import click
 
-__all__ = ["CommandGroup"]
-
 
 class CommandGroup(click.Group):
     """A group whose commands are functions of modules in this package.

@@ -18,8 +18,6 @@ from haloscope.cli.top import from_option, run_argument, say_unread
 if TYPE_CHECKING:
     from haloscope.watch import StackFrame
 
-__all__ = ["hang"]
-
 _INTERVAL = 0.3  # seconds between two samples: a rank in the same call in both makes no progress
 _EXAMPLES = """\b
 Examples:
@@ -32,13 +30,13 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @run_argument
 @from_option
-@format_option("Print for people, or for programs.", ("table", "json"))
+@format_option(choices=("table", "json"))
 def hang(run: str | None, files: tuple[Path, ...], form: str) -> None:
     """Show why a running program hangs: the call of each rank, and which rank it waits for.
 
-    RUN is a run's identity, a program's name, a process, or a directory of live records. Without it all
-    programs of yours that run under the recorder on this node are reported. Over nodes, print `haloscope top
-    --once --format json` on each and join the files with --from.
+    RUN is a run's identity, a program's name, a process, or a directory of live records. Without RUN, report
+    all your profiled programs on this node. For several nodes, print haloscope top --format json on each node
+    and join the files with --from.
     """
     from haloscope.watch import Looking, roll_calls, stack_lines
 

@@ -8,8 +8,6 @@ import click
 
 from haloscope.cli.groups import CommandGroup
 
-__all__ = ["help"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope help compare

@@ -14,8 +14,6 @@ from haloscope.cli.options import format_option
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["history"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope history /scratch/profiles
@@ -32,15 +30,14 @@ _MOST_NAMED = 5
     type=click.Choice(("program", "host", "mpi", "run")),
     default="program",
     show_default=True,
-    help="What time is summed by; run: not at all.",
+    help="Group runs by this column. run: list each run.",
 )
-@format_option("Print for people, or for programs.")
+@format_option()
 def history(directory: Path, by: str, form: str) -> None:
-    """Say what many runs cost, and on which hosts they were slow.
+    """Summarise many runs: programs, hosts and MPI libraries with most time in MPI, and slow hosts.
 
-    All profiles below DIR are looked at, but only at what they say of themselves: programs, hosts and
-    MPI libraries, the most time in MPI first. Those of Caliper and mpiP are, too. Files that are no
-    profiles, and OTF2 archives, are counted.
+    DIR is searched for profiles of Haloscope, Caliper and mpiP. Only their table `info` is read. Other
+    files, and OTF2 archives, are counted.
     """
     from haloscope import explain
 
@@ -49,7 +46,7 @@ def history(directory: Path, by: str, form: str) -> None:
     hosts = explain.find_suspect_hosts(found.frame) if by == "host" or form == "table" else None
     if by == "host" and hosts is not None:
         frame = frame.join(hosts.drop("runs"), on="host", how="left", maintain_order="left")
-    explain.render(frame, form, "history", sys.stdout)
+    explain.render(frame, form, explain.HISTORY_TABLE, sys.stdout)
     if form == "table" and hosts is not None:
         click.echo("\n".join(explain.describe_suspect_hosts(hosts)))
     say_remarks(_unreadable(found.unreadable))

@@ -14,8 +14,6 @@ from haloscope.cli.console import progress
 from haloscope.cli.measuring import Launching, check_place, interruptible
 from haloscope.cli.options import format_option
 
-__all__ = ["improve"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope improve -- mpiexec -n 8 ./app
@@ -30,24 +28,24 @@ Examples:
     metavar="N",
     default=20,
     show_default=True,
-    help="Runs of the program, at most.",
+    help="Largest number of runs of the program.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="PAGE.html",
-    help="The page to write, with every run and every proof. [default: none]",
+    help="The page to write, with all runs and their statistics. [default: none]",
 )
-@format_option("Print for people, or for programs.", ("table", "json"))
+@format_option(choices=("table", "json"))
 def improve(
     runs: int, output: Path | None, form: Literal["table", "json"], launcher: tuple[str, ...]
 ) -> None:
-    """Try what may make a program faster without changing it, and say what does for certain.
+    """Try settings that may make a program faster in real runs, and print those that do.
 
-    LAUNCHER is a whole launch command, of a run that is short and does as a long one does. It is run some
-    times with the settings that it was given left out, idle ranks that yield, other limits for messages, the
-    shm library, and another placement, as its profile suggests; all of them leave its results as they are.
+    LAUNCHER is a complete launch command. Use a short run that behaves like your production run. The trials,
+    chosen by the profile, are: without the given MPI settings, idle ranks that yield, other message limits,
+    the shm library, another placement. None of them changes the program's results.
     """
     from haloscope.hide.improve import TrialPlan, write_improve_page
     from haloscope.hide.improve import improve as improved

@@ -13,21 +13,8 @@ import click
 
 from haloscope.base.errors import OutputError, UsageError
 from haloscope.base.signals import handle_signal
+from haloscope.cli.options import numbers, sizes
 
-__all__ = [
-    "FORMAT",
-    "Launching",
-    "check_place",
-    "format_option",
-    "full_option",
-    "interruptible",
-    "tails_option",
-    "time_limit",
-    "warmup_option",
-    "words",
-]
-
-FORMAT = ("table", "csv", "json")
 _TIME_LIMIT = "HALOSCOPE_TIME_LIMIT"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -43,12 +30,6 @@ class Launching(click.Command):
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return [*super().collect_usage_pieces(ctx), "[-- LAUNCHER...]"]
-
-
-def format_option(*choices: str, text: str) -> Callable[[_Command], _Command]:
-    """Return the option `--format` with these choices, of which the first is the default."""
-    kind = click.Choice(choices)
-    return click.option("--format", "form", type=kind, default=choices[0], show_default=True, help=text)
 
 
 def words(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str]:
@@ -67,29 +48,70 @@ def _percentiles(_context: click.Context, _option: click.Parameter, text: str | 
     return values
 
 
+def ranks_option(text: str, default: str | None = None) -> Callable[[_Command], _Command]:
+    """Return the option `-n` for several numbers of ranks."""
+    return click.option(
+        "-n",
+        "ranks",
+        callback=numbers,
+        default=default,
+        show_default=default is not None,
+        metavar="2:8|4,8",
+        help=f"Numbers of ranks{text} 2:8 is doubled (2, 4, 8), 2:8:1 has all.",
+    )
+
+
 # As OSU's programs have them.
+def sizes_option(default: str) -> Callable[[_Command], _Command]:
+    """Return the option `-m`."""
+    return click.option(
+        "-m",
+        "--message-size",
+        "sizes",
+        callback=sizes,
+        default=default,
+        show_default=True,
+        metavar="[MIN:]MAX|2,4096",
+        help="As OSU: message sizes in bytes, doubled from MIN (1) to MAX, or a list.",
+    )
+
+
+def iterations_option(default: int | None, text: str = "", least: int = 1) -> Callable[[_Command], _Command]:
+    """Return the option `-i`."""
+    return click.option(
+        "-i",
+        "--iterations",
+        type=click.IntRange(least),
+        metavar="N",
+        default=default,
+        show_default=default is not None,
+        help=f"As OSU: number of measured iterations.{text}",
+    )
+
+
+def warmup_option(default: int | None, text: str = "") -> Callable[[_Command], _Command]:
+    """Return the option `-x`."""
+    return click.option(
+        "-x",
+        "--warmup",
+        type=click.IntRange(0),
+        metavar="N",
+        default=default,
+        show_default=default is not None,
+        help=f"As OSU: number of iterations before the measured ones.{text}",
+    )
+
+
 full_option = click.option(
-    "-f", "--full", is_flag=True, help="As OSU: print minimum, maximum and iterations, too."
+    "-f", "--full", is_flag=True, help="As OSU: also print minimum, maximum and iterations."
 )
 tails_option = click.option(
     "-z",
     "--tail-lat",
     "tails",
     callback=_percentiles,
-    metavar="[P1,P2]",
-    is_flag=False,
-    flag_value="50,90,99",
-    default=None,
-    help="As OSU: print percentiles of the times, too. Without values these are 50,90,99.",
-)
-warmup_option = click.option(
-    "-x",
-    "--warmup",
-    type=click.IntRange(0),
-    metavar="N",
-    default=100,
-    show_default=True,
-    help="As OSU: calls before these, which are not measured.",
+    metavar="P1,P2",
+    help="As OSU: also print these percentiles of the times, such as 50,90,99.",
 )
 
 

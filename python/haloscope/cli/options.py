@@ -12,68 +12,65 @@ import click
 from haloscope.base.objects import ABIS
 from haloscope.base.settings import Setting
 
-__all__ = ["counts", "doublings", "format_option", "mpi_option", "setting_options", "sizes"]
-
 _MOST_VALUES = 1 << 16
-_RANGE = re.compile(r"([0-9]{1,13})(?::([0-9]{1,13}))?")
+_RANGE = re.compile(r"([0-9]{1,13})(?::([0-9]{1,13})(?::([0-9]{1,13}))?)?")
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def counts(_context: click.Context, _option: click.Parameter, text: str | None) -> list[int] | None:
-    """Return the numbers of `8,16`, or of `2:256`, which is all from 2 to 256."""
-    if text is None:
-        return None
-    numbers: list[int] = []
-    for first, last in _ends(text):
-        if last - first > _MOST_VALUES:
-            raise click.BadParameter(f"{text!r} is more than {_MOST_VALUES} numbers")
-        numbers += range(first, last + 1)
-    return list(dict.fromkeys(numbers))
+def numbers(_context: click.Context, _option: click.Parameter, text: str | None) -> list[int] | None:
+    """Return the numbers of a list such as `8,16`, in which ranges may be.
 
-
-def doublings(_context: click.Context, _option: click.Parameter, text: str) -> list[int]:
-    """Return the numbers of `2,64`, or of `2:16`, which is 2, 4, 8, 16."""
-    return _doubled(_ends(text))
+    `2:8` is doubled, as OSU's ranges are: 2, 4, 8. `2:8:1` has a step: 2, 3, ..., 8.
+    """
+    return None if text is None else _in_ranges(text)
 
 
 def sizes(_context: click.Context, _option: click.Parameter, text: str) -> list[int]:
-    """Return sizes as OSU's -m has them: `16` is 1 to 16, `2:` is 2 to 1 MiB, a list is taken as it is."""
-    if "," in text:
-        return _doubled(_ends(text))
+    """Return message sizes: `numbers`, and as OSU `16` and `:16` for `1:16`, `2:` for `2:1048576`."""
     first, colon, last = text.partition(":")
-    return _doubled(_ends(f"{first or 1}:{last or 1 << 20}" if colon else f"1:{first}"))
+    if "," not in text and ":" not in last:
+        text = f"{first or 1}:{last or 1 << 20}" if colon else f"1:{first}"
+    found = _in_ranges(text)
+    if 0 in found:
+        raise click.BadParameter("a message has 1 byte or more")
+    return found
 
 
-def _doubled(ends: list[tuple[int, int]]) -> list[int]:
-    numbers: list[int] = []
-    for first, last in ends:
-        if first == 0:
-            raise click.BadParameter("a message has 1 byte or more")
-        numbers += (first << step for step in range((last // first).bit_length()))
-    return list(dict.fromkeys(numbers))
+def _in_ranges(text: str) -> list[int]:
+    return list(dict.fromkeys(number for part in text.split(",") for number in _in_range(part, text)))
 
 
-def _ends(text: str) -> list[tuple[int, int]]:
-    """Return the first and last number of each range; they are the same for a number alone."""
-    parts = [_RANGE.fullmatch(part.strip()) for part in text.split(",")]
-    ends = [(int(part[1]), int(part[2] or part[1])) for part in parts if part]
-    if len(ends) < len(parts) or any(first > last for first, last in ends):
-        raise click.BadParameter(f"{text!r} is not like 8,16 or 2:256")
-    return ends
+def _in_range(part: str, text: str) -> Iterable[int]:
+    ends = _RANGE.fullmatch(part.strip())
+    first, last, step = (int(end or 0) for end in ends.groups()) if ends else (1, 0, 0)
+    if ends and ends[2] is None:
+        return (first,)
+    if first > last or (ends and ends[3] and not step):
+        raise click.BadParameter(f"{text!r} is not like 8,16 or 2:256 or 2:8:1")
+    if step:
+        if (last - first) // step > _MOST_VALUES:
+            raise click.BadParameter(f"{text!r} is more than {_MOST_VALUES} numbers")
+        return range(first, last + 1, step)
+    if first == 0:
+        raise click.BadParameter(f"{text!r}: 0 cannot be doubled; write {part.strip()}:1 for every number")
+    return (first << doubled for doubled in range((last // first).bit_length()))
 
 
 def mpi_option(function: _F) -> _F:
-    """Add the option `mpi`, the user's word on the MPI."""
+    """Add the option `mpi`, the binary interface of the MPI."""
     return click.option(
-        "--mpi", type=click.Choice(ABIS), help="The binary interface of the MPI, if it is not found."
+        "--mpi", type=click.Choice(ABIS), help="Binary interface of the MPI, if Haloscope does not find it."
     )(function)
 
 
-def format_option(text: str, choices: Sequence[str] = ("table", "csv", "json")) -> Callable[[_F], _F]:
-    """Add the option `form`, for people by default, or for programs; `text` is its help."""
-    return click.option(
-        "--format", "form", type=click.Choice(choices), default=choices[0], show_default=True, help=text
-    )
+def format_option(
+    text: str = "Print for people or for programs.", choices: Sequence[str] = ("table", "csv", "json")
+) -> Callable[[_F], _F]:
+    """Add the option `form`, whose default is the first of its choices, and `--json`."""
+    kind = click.Choice(choices)
+    form = click.option("--format", "form", type=kind, default=choices[0], show_default=True, help=text)
+    as_json = click.option("--json", "form", flag_value="json", help="The same as --format json.")
+    return lambda function: form(as_json(function))
 
 
 def setting_options(settings: Iterable[Setting]) -> Callable[[_F], _F]:
@@ -89,9 +86,9 @@ def setting_options(settings: Iterable[Setting]) -> Callable[[_F], _F]:
 
 def _option(setting: Setting) -> Callable[[_F], _F]:
     names = [setting.option, *([setting.flag] if setting.flag else [])]
-    text = f"{setting.description} [default: {setting.default}]"
     if setting.kind is bool:
-        return click.option(*names, is_flag=True, help=text)
+        return click.option(*names, is_flag=True, help=setting.description)
+    text = f"{setting.description} [default: {setting.default}]"
     if setting.choices:
         return click.option(*names, type=click.Choice(setting.choices), help=text)
     kind = click.Path(path_type=Path) if setting.kind is Path else setting.kind

@@ -9,8 +9,6 @@ import click
 
 from haloscope.base.errors import UsageError
 
-__all__ = ["PARTED", "PartedCommand", "split_groups"]
-
 PARTED = Path("/--/")  # what no file is called
 
 

@@ -17,40 +17,37 @@ from haloscope.cli.options import format_option, mpi_option
 if TYPE_CHECKING:
     from haloscope.predict.placement import Proposal
 
-__all__ = ["place"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope place app.halo
   haloscope place app.halo --hosts hosts.txt --machine here.yaml -o placement
   haloscope place app.halo -- mpiexec -n 64 ./app
-  haloscope place -- mpiexec -n 64 ./app-that-lets-MPI-reorder
 """
 
 
 @click.command(cls=Launching, epilog=_EXAMPLES)
-@click.argument("profile", required=False, type=click.Path(path_type=Path), metavar="[F.halo]")
+@click.argument("profile", type=click.Path(path_type=Path), metavar="F.halo")
 @click.option(
     "--hosts",
     metavar="N|HOST[:SLOTS],…|FILE",
-    help="The nodes to run on, filled in this order at present. [default: those of the profile]",
+    help="Nodes for the run, in the order in which the launcher fills them. [default: those of the profile]",
 )
 @click.option(
     "--machine",
     metavar="MACHINE",
-    help="A machine model (of bench p2p): its levels count, too, and messages get times. [default: none]",
+    help="Machine model (of bench p2p), to use its levels and message times. [default: none]",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write the mapping to this directory, as launchers read it. [default: none]",
+    help="Write the mapping for launchers to this directory. [default: none]",
 )
-@format_option("Print for people, or for programs.", ("table", "json"))
+@format_option(choices=("table", "json"))
 @mpi_option
 def place(
-    profile: Path | None,
+    profile: Path,
     hosts: str | None,
     machine: str | None,
     output: Path | None,
@@ -58,31 +55,20 @@ def place(
     mpi: Abi | None,
     launcher: tuple[str, ...],
 ) -> int:
-    """Say which rank should run on which node, or run a program so.
+    """Propose which rank should run on which node, or run a program in this order.
 
-    From who sends what to whom in a profile. LAUNCHER is a whole launch command: the program is started
-    with its ranks in the better order, without the launcher's help, and topologies that MPI may reorder
-    are reordered. The program's output and exit status stay its own.
+    The proposal comes from the messages in a profile. LAUNCHER is a complete launch command. It starts the
+    program with its ranks in the better order. Output and exit status are those of the program.
     """
     from haloscope.hide import place as run_placed
+    from haloscope.predict.placement import propose
 
-    if profile is None and (not launcher or hosts or machine or output):
-        raise click.UsageError(
-            "the profile is missing: haloscope place F.halo, or haloscope place -- mpiexec …"
-        )
-    proposal = _proposal(profile, hosts, machine) if profile is not None else None
-    if proposal is not None:
-        _tell(proposal, form, bool(launcher))
-        _write(proposal, output)
+    proposal = propose(profile, hosts, machine)
+    _tell(proposal, form, bool(launcher))
+    _write(proposal, output)
     if not launcher:
         return 0
     return leave_like(run_placed(launcher, proposal, mpi=mpi).status)
-
-
-def _proposal(profile: Path, hosts: str | None, machine: str | None) -> Proposal:
-    from haloscope.predict.placement import propose
-
-    return propose(profile, hosts, machine)
 
 
 def _tell(proposal: Proposal, form: str, is_run: bool) -> None:

@@ -10,8 +10,6 @@ from haloscope.cli.caliper import write_as_caliper
 from haloscope.cli.console import say_remarks
 from haloscope.cli.symbols import keep_symbols
 
-__all__ = ["recover"]
-
 _EXAMPLES = """\b
 Examples:
   haloscope recover
@@ -28,22 +26,21 @@ Examples:
     "-o",
     type=click.Path(path_type=Path),
     metavar="F.halo",
-    help="Where the profile goes, as in run. [default: where the run would have written it]",
+    help="The profile to write, as in run. [default: that of the run]",
 )
-@click.option("--keep", is_flag=True, help="Leave the records where they are.")
+@click.option("--keep", is_flag=True, help="Do not delete the records.")
 @click.option(
     "--force",
     is_flag=True,
-    help="Also of what is still running, whose records stay; also over a file that is no profile.",
+    help="Also write profiles of running programs, and replace files that are not profiles.",
 )
 def recover(directory: Path | None, output: Path | None, keep: bool, force: bool) -> int:
-    """Join what an interrupted run left behind, for a run that haloscope env had watched.
+    """Write profiles of interrupted runs from their live records.
 
-    DIR is a directory of live records, one that holds several of them, or one into which those of
-    several nodes were copied; without it, those that your runs left on this node are looked for.
-    Each MPI_COMM_WORLD gets a profile. A file that is there already is not replaced: the new one
-    is called NAME-2.halo. Records of other users are refused. Records are removed when all of their
-    world are in the profile.
+    DIR is a directory of live records, or a directory of such directories, for example copied from several
+    nodes. Default: the records that your runs left on this node. Each MPI_COMM_WORLD gets a profile. An
+    existing file is not replaced: the new one is NAME-2.halo. Records of other users are refused. Records are
+    deleted when the profile has all ranks of their world; those of running programs stay.
     """
     from haloscope import explain
     from haloscope.watch import recover

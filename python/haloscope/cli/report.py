@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import shlex
+import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from haloscope.base.errors import printable
+from haloscope.base.files import unused_path
+from haloscope.cli.console import say
+
 if TYPE_CHECKING:
     from haloscope.explain.ensembles import Speeds
     from haloscope.predict import Kind
 
-__all__ = ["report"]
-
 _EXAMPLES = """\b
 Examples:
-  haloscope report run.halo -o report.html
+  haloscope report run.halo
+  haloscope report run.halo --open
   haloscope report run-*.halo -o scaling.html
   haloscope report run-*.halo machine.yaml --against nx --by cluster -o scaling.html
   haloscope report bundle.zip -o scaling.html
@@ -32,25 +37,25 @@ Examples:
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    required=True,
     metavar="PAGE.html",
-    help="The page to write; an existing one is replaced when the new one is whole.",
+    help="The page to write. An existing file is replaced. [default: a new file NAME.html here]",
 )
+@click.option("--open", "opened", is_flag=True, help="Open the page in a web browser.")
 @click.option(
     "--against",
     default="run_ranks",
     show_default=True,
     metavar="COLUMN",
-    help="What several runs are drawn against: a column of theirs, such as what the program said of the run.",
+    help="Column for the x-axis of several runs, such as a metadata key of the program.",
 )
 @click.option(
     "--by",
     default="program",
     show_default=True,
     metavar="COLUMN",
-    help="The column of several runs whose values are drawn side by side, such as a cluster's name.",
+    help="Group runs by this column, such as the name of the cluster.",
 )
-def report(files: tuple[Path, ...], output: Path, against: str, by: str) -> None:
+def report(files: tuple[Path, ...], output: Path | None, opened: bool, against: str, by: str) -> None:
     """Write one self-contained interactive page about what the files hold.
 
     FILE is a profile, or several of them, and with several the machine model that messages are compared
@@ -58,6 +63,15 @@ def report(files: tuple[Path, ...], output: Path, against: str, by: str) -> None
     the machine model of bench p2p; the gains of tune; or the bundle of a
     campaign (campaign bundle). What it is, its content says.
     """
+    page = output or unused_path(Path(f"{files[0].stem}.html" if len(files) == 1 else "report.html"))
+    _write(files, page, against, by)
+    click.echo(f"page: {printable(shlex.quote(str(page)))}")
+    if opened and not webbrowser.open(page.absolute().as_uri()):
+        say("there is no web browser here: open the page on another machine")
+
+
+def _write(files: Sequence[Path], output: Path, against: str, by: str) -> None:
+    """Write the page about what the files are."""
     from haloscope.predict import find_kind
 
     if len(files) == 1 and _is_zip(files[0]):

@@ -9,13 +9,10 @@ import click
 from click.core import ParameterSource
 
 from haloscope.base.errors import UsageError
-from haloscope.base.shown import SHOWN
 from haloscope.cli.console import say_remarks
 from haloscope.cli.options import format_option
+from haloscope.profile.shown import SHOWN
 
-__all__ = ["show"]
-
-_TABLES = (*SHOWN, "info")
 _EXAMPLES = """\b
 Examples:
   haloscope show run.halo
@@ -29,11 +26,16 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.option(
-    "--table", type=click.Choice(_TABLES), default="regions", show_default=True, help="The table to print."
+    "--table",
+    type=click.Choice(list(SHOWN)),
+    default="regions",
+    show_default=True,
+    metavar="TABLE",
+    help=f"The table to print: {', '.join(SHOWN)}.",
 )
-@click.option("--region", metavar="REGION", help="Print only the rows of this region, by name or path.")
-@click.option("--exclusive", is_flag=True, help="Leave out what nested regions did.")
-@format_option("Print for people, or for programs.")
+@click.option("--region", metavar="REGION", help="Only this region, by its name or path.")
+@click.option("--exclusive", is_flag=True, help="Count without nested regions.")
+@format_option()
 def show(file: Path, table: str, region: str | None, exclusive: bool, form: str) -> None:
     """Print one table of a profile, or measurements of collectives.
 
@@ -49,7 +51,7 @@ def show(file: Path, table: str, region: str | None, exclusive: bool, form: str)
         opened.verify()  # a damaged file is refused, even if this table of it is whole
         frame = opened.table(table, exclusive=exclusive, region=region)
         remarks = opened.remarks(table)
-    explain.render(frame, form, table, sys.stdout)
+    explain.render(frame, form, SHOWN[table], sys.stdout)
     say_remarks(remarks)
 
 
@@ -65,10 +67,10 @@ def _is_sweep(file: Path) -> bool:
 
 def _show_sweep(file: Path, form: str) -> None:
     from haloscope import explain
-    from haloscope.predict.bench import read_any
+    from haloscope.predict.bench import POINTS_TABLE, read_any
 
     source = click.get_current_context().get_parameter_source
     for name in ("table", "region", "exclusive"):
         if source(name) == ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{file}: is a sweep; --{name} is for profiles")
-    explain.render(read_any(file).sorted().points, form, "points", sys.stdout)
+    explain.render(read_any(file).sorted().points, form, POINTS_TABLE, sys.stdout)

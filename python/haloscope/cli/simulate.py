@@ -9,9 +9,8 @@ from typing import NamedTuple
 import click
 
 from haloscope.cli.console import progress
-from haloscope.cli.measuring import FORMAT, format_option, time_limit
-
-__all__ = ["simulate"]
+from haloscope.cli.measuring import time_limit
+from haloscope.cli.options import format_option
 
 _EXAMPLES = """\b
 Examples:
@@ -25,7 +24,7 @@ Examples:
 
 
 class _Collectives(NamedTuple):
-    """Whose choice of algorithms, and SimGrid's names of single ones."""
+    """The library whose choices are followed, and SimGrid's algorithms of single collectives."""
 
     selector: str
     algorithms: dict[str, str]
@@ -58,7 +57,13 @@ def _factors(_context: click.Context, _option: click.Parameter, text: str | None
     return factors
 
 
-_FACTOR = click.FloatRange(0, 1e6)
+def _factor(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
+    text = ",".join(texts)
+    words = [word.partition("=") for word in text.split(",") if word]
+    try:
+        return {name: float(value) for name, _, value in words}
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not like latency=0,bandwidth=inf") from None
 
 
 class _Simulating(click.Command):
@@ -79,28 +84,28 @@ class _Simulating(click.Command):
     "--platform",
     required=True,
     metavar="NAME|FILE",
-    help="The network or machine to simulate, by its name or file.",
+    help="Network or machine to simulate, by its name or file.",
 )
 @click.option(
     "-n",
     "ranks",
     type=click.IntRange(1, 1 << 16),
     metavar="N",
-    help="Number of ranks. A profile or trace has its own.",
+    help="Number of ranks. Default: that of the profile or trace.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The profile; an existing one is replaced. [default: PROGRAM-N-DATE.halo]",
+    help="The profile to write. An existing one is replaced. [default: PROGRAM-N-DATE.halo]",
 )
 @click.option(
     "--scale",
     type=click.Choice(("weak", "strong")),
     default="weak",
     show_default=True,
-    help="How a profile's pattern changes with the number of ranks.",
+    help="Scaling of a profile's pattern with the number of ranks.",
 )
 @click.option(
     "--collectives",
@@ -108,46 +113,30 @@ class _Simulating(click.Command):
     default="openmpi",
     show_default=True,
     metavar="LIBRARY[,COLLECTIVE=NAME]",
-    help="Whose choice of collective algorithms is taken (openmpi, mpich, mvapich2, intelmpi, smpi), and "
-    "SimGrid's algorithm for single collectives.",
+    help="Choose collective algorithms as this library does: openmpi, mpich, mvapich2, intelmpi or smpi. "
+    "COLLECTIVE=NAME sets SimGrid's algorithm for one collective.",
 )
 @click.option(
-    "--latency-factor",
-    type=_FACTOR,
-    metavar="FACTOR",
-    default=1,
-    show_default=True,
-    help="Latencies are multiplied by this. 0 means none.",
-)
-@click.option(
-    "--bandwidth-factor",
-    type=click.FloatRange(0, min_open=True),
-    metavar="FACTOR",
-    default=1,
-    show_default=True,
-    help="Bandwidths are multiplied by this. inf means no limit.",
-)
-@click.option(
-    "--compute-factor",
-    type=_FACTOR,
-    metavar="FACTOR",
-    default=1,
-    show_default=True,
-    help="Times of computing, measured here or in the profile, are multiplied by this. 0 means none.",
+    "--factor",
+    callback=_factor,
+    multiple=True,
+    metavar="WHAT=F[,WHAT=F]",
+    help="Multiply latency, bandwidth or compute (computing times) by F, such as latency=0,bandwidth=inf. "
+    "Can be repeated. [default: 1 for all]",
 )
 @click.option(
     "--series",
     multiple=True,
     metavar="REGION",
-    help="Keep every instance of this region, for the series table. Can be repeated.",
+    help="Record each instance of this region, for the table `series`. Can be repeated.",
 )
 @click.option(
     "--sensitivity",
     callback=_factors,
     metavar="F,F,...",
-    help="Simulate with latencies times each factor; print each region's time and slope.",
+    help="Simulate with latencies times each factor, and print the time and slope of each region.",
 )
-@format_option(*FORMAT, text="Print a table for people, or for programs.")
+@format_option()
 @click.argument("what", nargs=-1, type=click.UNPROCESSED, metavar="WHAT...")
 def simulate(
     what: tuple[str, ...],
@@ -156,23 +145,20 @@ def simulate(
     output: Path | None,
     scale: str,
     collectives: _Collectives,
-    latency_factor: float,
-    bandwidth_factor: float,
-    compute_factor: float,
+    factor: dict[str, float],
     series: tuple[str, ...],
     sensitivity: list[float] | None,
     form: str,
 ) -> None:
-    """Run a program, or what a profile has of one, on a described network.
+    """Simulate a program or a profile on a described network of up to thousands of ranks.
 
-    WHAT is a bundled application or a program that was compiled with smpicc, with its arguments; or
-    a profile (its trace, else its pattern); or a trace in SimGrid's text, a directory with a file a
-    rank or the list of the files.
-    The result is a profile like any other. Of profiles of one program at five numbers of ranks or more,
-    the time of each region with N ranks is predicted, too, and printed.
+    WHAT is a bundled application or a program that was compiled with smpicc, with its arguments; or a
+    profile (its trace, else its pattern); or a trace in SimGrid's text, a directory with one file per
+    rank or the list of the files. The result is a profile. With profiles of one program at five or more
+    numbers of ranks, the time of each region with N ranks is predicted and printed.
     """
     from haloscope import explain
-    from haloscope.predict.simulate import Simulation
+    from haloscope.predict.simulate import PREDICTION_TABLE, SENSITIVITY_TABLE, Simulation
 
     limit = time_limit(float("inf"))
     simulation = Simulation(
@@ -182,17 +168,19 @@ def simulate(
         scale,
         collectives.selector,
         collectives.algorithms,
-        latency_factor,
-        bandwidth_factor,
-        compute_factor,
+        factor,
         time_limit=None if limit == float("inf") else limit,
         series=series,
     )
     if sensitivity is not None:
-        explain.render(simulation.sensitivity(sensitivity, progress), form, "sensitivity", sys.stdout)
+        rows = simulation.sensitivity(sensitivity, progress)
+        explain.render(rows, form, SENSITIVITY_TABLE, sys.stdout)
         return
     if simulation.has_prediction:
-        explain.render(simulation.prediction(output, progress), form, "prediction", sys.stdout)
+        rows = simulation.prediction(output, progress)
+        explain.render(rows, form, PREDICTION_TABLE, sys.stdout)
         return
-    profile = simulation.run(output, progress)
-    click.echo("\n".join(explain.summary(explain.open(profile))), err=True)
+    with explain.open(simulation.run(output, progress)) as profile:
+        if form != "table":
+            explain.render(profile.table("regions"), form, "regions", sys.stdout)
+        click.echo("\n".join(explain.summary(profile)), err=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,15 +14,15 @@ import click
 from haloscope.base.errors import ComponentError, printable
 from haloscope.base.launcher import report_toolchain
 from haloscope.cli.console import progress, say
+from haloscope.cli.options import format_option
 
 if TYPE_CHECKING:
     from haloscope.reproduce.study import PartOutcome, Study
 
-__all__ = ["study"]
-
+_PAGE = "index.html"
 _EXAMPLES = """\b
 Examples:
-  haloscope study --list
+  haloscope study
   haloscope study hpcg-communication-patterns
   haloscope study all --large -o results
 """
@@ -28,8 +30,7 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("names", nargs=-1, metavar="[NAME... | all]")
-@click.option("--list", "listed", is_flag=True, help="Say which studies there are, and how long they take.")
-@click.option("--large", is_flag=True, help="Run the parts that take long, too.")
+@click.option("--large", is_flag=True, help="Also run the long parts.")
 @click.option(
     "-o",
     "--output",
@@ -37,30 +38,35 @@ Examples:
     metavar="DIR",
     default="studies-here",
     show_default=True,
-    help="Where results go, a directory for each study, with its page.",
+    help="Directory for the results, with one directory and one page per study.",
 )
-def study(names: tuple[str, ...], listed: bool, large: bool, output: Path) -> int:
-    """Bring back the tables and figures of a paper, and show them beside the published ones.
+@format_option(choices=("table", "json"))
+def study(names: tuple[str, ...], large: bool, output: Path, form: str) -> int:
+    """Reproduce the tables and figures of a paper, and show them next to the published ones.
 
-    What is done is not run again: the page is written anew from what is there. The exit status is 1 if a part
-    has no result, or if what should be exactly as published is not.
+    Without NAME, list the studies and their durations. Finished parts are not run again; only the page is
+    written. The exit status is 1 if a part has no result, or an exact result differs from the published one.
     """
     from haloscope.reproduce.study import studies
 
     there = studies()
-    if listed:
-        for name, one in there.items():
-            click.echo(printable(_line(name, one)))
-        return 0
     if not names:
-        raise click.UsageError(f"say which: all, {', '.join(there)}")
+        _print_list(there, form)
+        return 0
     for name in names:
         if name != "all" and name not in there:
             raise click.UsageError(f"there is no study {printable(name)}; there are {', '.join(there)}")
     chosen = list(there) if "all" in names else list(dict.fromkeys(names))
     _print_launcher()
-    ended = [_run(there[name], output / name, large=large) for name in chosen]
-    return int(not all(ended))
+    ended = []
+    for name in chosen:
+        outcomes = _run(there[name], output / name, large=large)
+        if form == "table":
+            _print_outcomes(there[name], outcomes, output / name / _PAGE)
+        ended += [(name, outcome) for outcome in outcomes]
+    if form == "json":
+        click.echo(json.dumps([_record(name, outcome) for name, outcome in ended]))
+    return int(not all(_is_fine(outcome, large=large) for _, outcome in ended))
 
 
 def _print_launcher() -> None:
@@ -70,26 +76,40 @@ def _print_launcher() -> None:
         report_toolchain()
 
 
-def _line(name: str, one: Study) -> str:
-    usual, large = (sum(part.minutes for part in one.chosen(large)) for large in (False, True))
-    more = f", {large:.0f} with --large" if large > usual else ""
-    return f"{name}: {one.title} ({usual:.0f} min{more})"
+def _print_list(there: Mapping[str, Study], form: str) -> None:
+    rows = [
+        (name, one.title, *(sum(part.minutes for part in one.chosen(large)) for large in (False, True)))
+        for name, one in there.items()
+    ]
+    if form == "json":
+        keys = ("study", "title", "minutes", "minutes_large")
+        click.echo(json.dumps([dict(zip(keys, row, strict=True)) for row in rows]))
+        return
+    for name, title, usual, large in rows:
+        more = f", {large:.0f} with --large" if large > usual else ""
+        click.echo(printable(f"{name}: {title} ({usual:.0f} min{more})"))
 
 
-def _run(one: Study, directory: Path, *, large: bool) -> bool:
-    """Run a study and write its page; return whether all parts came out as they should."""
+def _run(one: Study, directory: Path, *, large: bool) -> list[PartOutcome]:
+    """Run a study and write its page; return how its parts ended."""
     from haloscope.reproduce.study import run_study, write_study_page
 
     with progress(len(one.chosen(large))) as step:
         ended = run_study(one, directory, large=large, told=step)
-    page = directory / "index.html"
-    write_study_page(one, directory, page)
+    write_study_page(one, directory, directory / _PAGE)
+    return ended
+
+
+def _print_outcomes(one: Study, ended: Sequence[PartOutcome], page: Path) -> None:
     for outcome in ended:
         click.echo(printable(f"{one.name}: {outcome.part.title}: {outcome.state}"))
         if outcome.why:
             say(f"{outcome.part.title}: {outcome.why}")
     click.echo(f"page: {printable(shlex.quote(str(page)))}")
-    return all(_is_fine(outcome, large=large) for outcome in ended)
+
+
+def _record(name: str, outcome: PartOutcome) -> dict[str, str]:
+    return {"study": name, "part": outcome.part.title, "state": outcome.state, "reason": outcome.why}
 
 
 def _is_fine(outcome: PartOutcome, *, large: bool) -> bool:

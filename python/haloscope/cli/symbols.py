@@ -8,8 +8,6 @@ from pathlib import Path
 from haloscope.base.errors import HaloscopeError
 from haloscope.cli.console import say, say_remarks
 
-__all__ = ["keep_symbols"]
-
 
 def keep_symbols(profiles: Iterable[Path], quiet: bool = False) -> None:
     """Put symbols into the profiles, and say of what there are none.

@@ -16,13 +16,12 @@ from haloscope.cli.options import format_option
 if TYPE_CHECKING:
     from haloscope.watch import Looking
 
-__all__ = ["from_option", "run_argument", "say_unread", "top"]
-
+_RATES = 1.0  # seconds for the rates of a table that is printed once
 _EXAMPLES = """\b
 Examples:
   haloscope top
   haloscope top lmp
-  srun --jobid 4711 --overlap -N 4 -n 4 sh -c 'haloscope top --once --format json > $(hostname).json'
+  srun --jobid 4711 --overlap -N 4 -n 4 sh -c 'haloscope top --format json > $(hostname).json'
   haloscope top --from node0.json --from node1.json
   haloscope top --prometheus /var/lib/node_exporter/haloscope.prom --interval 15
 """
@@ -34,49 +33,47 @@ from_option = click.option(
     metavar="FILE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Read this file instead, which top --once --format json has printed on a node. Can be repeated.",
+    help="Read this file, printed on a node by top --format json, instead of live records. Can be repeated.",
 )
 
 
 @click.command(epilog=_EXAMPLES)
 @run_argument
-@click.option("--once", is_flag=True, help="Print one table and end, as it does where output is no terminal.")
 @click.option(
     "--interval",
     metavar="S",
     type=float,
     default=1.0,
     show_default=True,
-    help="Seconds over which rates are taken, and between two tables.",
+    help="Seconds between two tables, and for rates. 0: print once, as where the output is no terminal.",
 )
 @from_option
 @click.option(
     "--prometheus",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write metrics for the node exporter's textfile collector to this file instead, each interval.",
+    help="Write metrics for the textfile collector of Prometheus' node exporter to this file, each interval.",
 )
 @format_option("Print for people, or for programs and --from.", ("table", "json"))
-def top(
-    run: str | None, once: bool, interval: float, files: tuple[Path, ...], prometheus: Path | None, form: str
-) -> int:
-    """Show what running programs are doing: those of yours that run under the recorder on this node.
+def top(run: str | None, interval: float, files: tuple[Path, ...], prometheus: Path | None, form: str) -> int:
+    """Show what your running, profiled programs on this node do: calls, rates and time in MPI.
 
-    RUN is a run's identity, a program's name, a process, or a directory of live records. Without it all
-    programs are listed, and if there is one, its ranks. Over nodes, print on each and join with --from.
+    RUN is a run's identity, a program's name, a process, or a directory of live records. Without RUN, list
+    all programs, and the ranks if there is one program. For several nodes, print on each node and join the
+    files with --from.
     """
     from haloscope.watch import Looking
 
-    if not 0.1 <= interval <= 3600:
-        raise click.BadParameter(f"--interval {interval:g}: seconds from 0.1 to 3600")
+    if interval and not 0.1 <= interval <= 3600:
+        raise click.BadParameter(f"--interval {interval:g}: seconds from 0.1 to 3600, or 0")
     looking = Looking(run, files)
     if prometheus is not None:
-        return _write_metrics(looking, prometheus, interval, once)
+        return _write_metrics(looking, prometheus, interval)
     looking.look()
     if not files:
-        time.sleep(interval)
+        time.sleep(interval or _RATES)
         looking.look()
-    if once or form == "json" or not sys.stdout.isatty():
+    if not interval or form == "json" or not sys.stdout.isatty():
         _print_once(looking, form)
         return 0
     from haloscope.cli.top_screen import refresh
@@ -105,12 +102,12 @@ def say_unread(looking: Looking) -> None:
         say(unread_text(looking.unread))
 
 
-def _write_metrics(looking: Looking, output: Path, interval: float, once: bool) -> int:
+def _write_metrics(looking: Looking, output: Path, interval: float) -> int:
     from haloscope.watch import write_exposition
 
     while True:
         looking.look()
         write_exposition(looking.programs(needed=False), output)
-        if once:
+        if not interval:
             return 0
         time.sleep(interval)

@@ -19,8 +19,6 @@ from haloscope.base.units import bytes_text, count_text, percent_text, time_text
 if TYPE_CHECKING:
     from haloscope.watch import Looking, RankNow, RunningProgram
 
-__all__ = ["print_tables", "refresh"]
-
 _MOST_RANKS = 24
 _MOST_NAME = 60
 

@@ -9,89 +9,68 @@ from typing import TYPE_CHECKING
 import click
 
 from haloscope.cli.console import progress, say
-from haloscope.cli.measuring import FORMAT, Launching, format_option, interruptible, time_limit, warmup_option
-from haloscope.cli.options import counts, sizes
+from haloscope.cli.measuring import (
+    Launching,
+    interruptible,
+    iterations_option,
+    ranks_option,
+    sizes_option,
+    time_limit,
+    warmup_option,
+)
+from haloscope.cli.options import format_option
 
 if TYPE_CHECKING:
     from haloscope.predict.tune import Tuning
-
-__all__ = ["tune"]
 
 _EXAMPLES = """\b
 Examples:
   haloscope bench collective bcast allreduce -n 2:8 -o sweep.jsonl
   haloscope tune sweep.jsonl -o rules.conf
   haloscope tune app-8-20260101-120000.halo -o rules.conf -- mpiexec --hostfile hosts
-  haloscope tune cluster.yaml bcast -n 64,128 -m 2:1048576 --no-run
+  haloscope tune cluster.yaml bcast -n 64,128 -m 2:1048576 --rounds 0
   haloscope report rules.gains.json -o gains.html
 """
+
+
+def _rounds(_context: click.Context, _option: click.Parameter, rounds: int) -> int:
+    if rounds == 1:
+        raise click.BadParameter("1 launch shows no difference; give 2 or more, or 0 to run nothing")
+    return rounds
 
 
 @click.command(cls=Launching, epilog=_EXAMPLES)
 @click.argument("source", metavar="SWEEP.jsonl|F.halo|MACHINE")
 @click.argument("collectives", nargs=-1, metavar="[COLLECTIVE...]")
-@click.option(
-    "-n",
-    "ranks",
-    callback=counts,
-    default="2",
-    show_default=True,
-    metavar="2:8|4,8",
-    help="Numbers of processes, for a machine model.",
-)
-@click.option(
-    "-m",
-    "--message-size",
-    "sizes",
-    callback=sizes,
-    default="1:1048576",
-    show_default=True,
-    metavar="[MIN:]MAX",
-    help="Sizes in bytes, doubled from MIN (1) to MAX, for a machine model.",
-)
+@ranks_option(" for a machine model.", "2")
+@sizes_option("1:1048576")
 @click.option(
     "--rounds",
-    type=click.IntRange(2),
+    type=click.IntRange(0),
+    callback=_rounds,
     metavar="N",
     default=5,
     show_default=True,
-    help="Launches with the rules, and as many without, that a rule must hold in.",
+    help="Launches with the rules, and the same number without, in which a rule must be faster. "
+    "0: run nothing, and write unverified rules.",
 )
-@click.option(
-    "-i",
-    "--iterations",
-    type=click.IntRange(10),
-    metavar="N",
-    default=1000,
-    show_default=True,
-    help="As OSU: measured calls.",
-)
-@warmup_option
+@iterations_option(1000, least=10)
+@warmup_option(100)
 @click.option(
     "--budget",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="Measure a profile's points for so long, those first that should gain the most a second.",
+    help="Limit the time of measuring a profile's points. Points with the largest expected gain per second "
+    "are first.",
 )
-@click.option(
-    "--map-by",
-    "mapping",
-    metavar="NAME",
-    help="Mapping of ranks in the launcher's words (core, socket, node).",
-)
-@click.option(
-    "--no-run",
-    is_flag=True,
-    help="Run nothing: write what a sweep or a machine model says, without verifying it.",
-)
-@format_option(*FORMAT, text="Print for people, or for programs.")
+@format_option()
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="RULES",
-    help="The rules. The default is rules.conf (Open MPI 4, 5) or rules.json (Open MPI 6, MPICH). "
-    "The gains are written beside them, for haloscope report.",
+    help="The rules to write. Default: rules.conf (Open MPI 4, 5) or rules.json (Open MPI 6, MPICH). "
+    "The gains go to RULES.gains.json, for haloscope report.",
 )
 def tune(
     source: str,
@@ -102,21 +81,19 @@ def tune(
     iterations: int,
     warmup: int,
     budget: float | None,
-    mapping: str | None,
-    no_run: bool,
     form: str,
     output: Path | None,
     launcher: tuple[str, ...],
 ) -> None:
-    """Choose the algorithms of collectives, and write rules for the MPI library that hold in real runs.
+    """Write rules for the MPI library that choose faster algorithms of collectives.
 
-    The choice is made from a sweep of bench collective, from what a program's profile says that it
-    uses (this is measured now), or from the models that were fitted to a machine: for COLLECTIVE, or
-    all that were fitted. LAUNCHER starts the ranks instead of mpiexec.
+    Each rule is verified in real runs. The source is a sweep of bench collective, a profile, whose
+    collectives are measured now, or a machine with fitted models, for COLLECTIVE or for all that are
+    fitted. LAUNCHER starts the ranks instead of mpiexec.
     """
     from haloscope import explain
     from haloscope.predict.bench import CollectiveMethod as Method
-    from haloscope.predict.tune import ComparisonPlan, Gains, RuleChoice, make_table
+    from haloscope.predict.tune import TUNE_TABLE, ComparisonPlan, Gains, RuleChoice, make_table
     from haloscope.predict.tune import tune as tuned
 
     method = Method(warmup=warmup, iterations=iterations, time_limit=time_limit())
@@ -125,16 +102,15 @@ def tune(
             source,
             output,
             choice=RuleChoice(collectives, ranks, sizes, budget=budget),
-            plan=ComparisonPlan(method, rounds),
-            verified=not no_run,
+            plan=ComparisonPlan(method, rounds or 2),
+            verified=rounds > 0,
             launcher=launcher,
-            mapping=mapping,
             progress=progress,
         )
-    explain.render(make_table(made), form, "tune", sys.stdout)
+    explain.render(make_table(made), form, TUNE_TABLE, sys.stdout)
     gains = made.output.with_name(f"{made.output.stem}.gains.json")
     Gains.of(made).save(gains)
-    _say_result(made, no_run)
+    _say_result(made, rounds == 0)
     say(f"{gains}: what the rules gain; haloscope report draws it")
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from haloscope.watch import Recording
 
-__all__ = ["env", "run"]
-
 _RUN_EXAMPLES = """\b
 Examples:
   haloscope run -- mpiexec -n 8 ./app input.txt
@@ -40,14 +38,42 @@ Examples:
 """
 
 
-class _Watching(click.Command):
-    """Before `--`, `--series a b` means both names; nothing else can stand there."""
+# Titles of the help, with the options below each; the other options are in the last group.
+_GROUPS = {
+    "What to record": (
+        *("trace", "trace_compact", "callsites", "depth", "series", "slice", "exact_times"),
+        "sync_collectives",
+    ),
+    "Limits of the recording": ("ranks", "only"),
+    "Output and MPI": (),
+}
+
+
+class _Recording(click.Command):
+    """A command with the recorder's settings: help in groups, and `--series a b` before `--` means both."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--" in args:
             end = args.index("--")
             args = _spread(args[:end]) + args[end:]
-        return super().parse_args(ctx, args)
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if error.option_name != "-n":
+                raise
+            rest = words[next(at for at, word in enumerate(words) if word.startswith("-n")) :]
+            hint = f"haloscope {self.name} -- mpiexec {shlex.join(rest)}"
+            raise click.UsageError(f"-n is an option of the launcher; did you mean: {hint}", ctx) from None
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in groups."""
+        options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
+        left = {option.name: option.get_help_record(ctx) for option in options}
+        for title, names in _GROUPS.items():
+            records = [left.pop(name) for name in names or list(left)]
+            with formatter.section(title):
+                formatter.write_dl([record for record in records if record])
 
 
 def _spread(arguments: list[str]) -> list[str]:
@@ -64,14 +90,14 @@ def _spread(arguments: list[str]) -> list[str]:
     return result
 
 
-@click.command(cls=_Watching, epilog=_RUN_EXAMPLES, context_settings={"allow_interspersed_args": False})
+@click.command(cls=_Recording, epilog=_RUN_EXAMPLES, context_settings={"allow_interspersed_args": False})
 @setting_options(SETTINGS)
 @mpi_option
 @click.option(
     "--hang-after",
     metavar="S",
     type=float,
-    help="If no rank on this node makes progress for so many seconds, say once which are in what.",
+    help="Print a hang report if no rank on this node makes progress for S seconds.",
 )
 @click.option("--quiet", is_flag=True, help="Print nothing when the program ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -82,16 +108,16 @@ def run(
     quiet: bool,
     **settings: Unpack[Recording],
 ) -> int:
-    """Watch a launch command. The program's output and exit status stay its own.
+    """Profile a launch command. Output and exit status are those of the program.
 
-    It works with mpiexec, mpirun, srun and other launchers, or with one process, whichever MPI the
-    program is linked to. Afterwards a summary is printed on standard error. Settings for experts are
-    environment variables: docs/reference/run.md.
+    COMMAND is mpiexec, mpirun, srun or another launcher with its arguments, or one process. The program is
+    not recompiled. At the end, a summary is printed on standard error. Rarely used settings are environment
+    variables: see man haloscope-run.
     """
     from haloscope.watch import run as watch
 
     if not command:
-        raise click.UsageError("the command to watch is missing: -- mpiexec -n 4 ./app")
+        raise click.UsageError("the command to profile is missing: -- mpiexec -n 4 ./app")
     outcome = watch(command, mpi=mpi, quiet=quiet, hang_after=hang_after, **settings)
     asked = [line for profile in outcome.profiles for line in write_as_caliper(profile)]
     if not quiet:
@@ -105,32 +131,34 @@ def run(
     return leave_like(outcome.status)
 
 
-@click.command(cls=_Watching, epilog=_ENV_EXAMPLES, context_settings={"allow_interspersed_args": False})
+@click.command(cls=_Recording, epilog=_ENV_EXAMPLES, context_settings={"allow_interspersed_args": False})
 @setting_options(SETTINGS)
 @mpi_option
 @click.option(
     "--always",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Print a file for all shells of a machine instead, with profiles in DIR/DATE.",
+    help="Print a start-up file for all shells of a machine instead, with profiles in DIR/DATE.",
 )
-@click.option("--csh", is_flag=True, help="With --always: for csh and tcsh; without it for sh and its like.")
+@click.option("--csh", is_flag=True, help="With --always: print the file for csh and tcsh, not for sh.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def env(
     command: tuple[str, ...], mpi: Abi | None, always: Path | None, csh: bool, **settings: Unpack[Recording]
 ) -> None:
-    """Print shell exports that do what run does, for job scripts.
+    """Print shell exports that profile later launch commands, for job scripts.
 
-    A COMMAND is not started, only looked at, to find its MPI; without one, it is the MPI whose
-    mpicc is on PATH. Programs that load MPI themselves, such as Python's, need it given. Of a run
-    that is interrupted, haloscope recover makes the profile.
+    COMMAND is not started: it is read to find the MPI of its program. Without COMMAND, it is the MPI of the
+    mpicc on PATH. Programs that load MPI at run time, such as Python's, need COMMAND. If a run is
+    interrupted, haloscope recover writes its profile.
     """
     from haloscope.watch import always as script_of
     from haloscope.watch import env as variables_of
 
     if always is not None:
         if command or any(value not in (None, False, ()) for value in settings.values()):
-            raise click.UsageError("--always stands alone, or with --mpi: settings can follow as HALOSCOPE_…")
+            raise click.UsageError(
+                "--always takes no other option but --mpi and --csh: settings can follow as HALOSCOPE_…"
+            )
         click.echo(script_of(always, mpi=mpi, csh=csh), nl=False)
         return
     if csh:

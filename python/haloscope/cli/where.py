@@ -17,8 +17,6 @@ from haloscope.base.mpi import on_path
 if TYPE_CHECKING:
     from haloscope.hide import Fem
 
-__all__ = ["where"]
-
 _EXAMPLES = """\b
 Examples:
   cc -I"$(haloscope where include)" -c solver.c
@@ -30,13 +28,12 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("what", metavar="WHAT")
 def where(what: str) -> None:
-    """Print one path and nothing else, for scripts and builds.
+    """Print one path, for scripts and builds.
 
-    WHAT is include (the headers with the markers), caliper-include (those of Caliper's and Adiak's
-    interfaces), lib (the recorder for the MPI on PATH, and libraries for these interfaces), shm
-    (the shm library for it), heap (its shareable heap), overlap, halo or fem (libraries to be
-    linked), or the name of a bundled application: cg, sweep, amr, amg, hydro, poisson. What is not there
-    yet is built first.
+    WHAT is include (headers with the markers), caliper-include (headers of Caliper's and Adiak's
+    interfaces), lib (recorder for the MPI on PATH, and libraries for these interfaces), shm (the shm
+    library), heap (its shareable heap), overlap, halo or fem (libraries to link), or a bundled application:
+    cg, sweep, amr, amg, hydro, poisson. Missing files are built first.
     """
 
     known = _places()

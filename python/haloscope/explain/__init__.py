@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from haloscope.explain.runs.kept_symbols import keep_symbols as keep_symbols
     from haloscope.explain.runs.run_history import COSTS as COSTS
     from haloscope.explain.runs.run_history import HISTORY as HISTORY
+    from haloscope.explain.runs.run_history import HISTORY_TABLE as HISTORY_TABLE
     from haloscope.explain.runs.run_history import History as History
     from haloscope.explain.runs.run_history import costs as costs
     from haloscope.explain.runs.run_history import history as history

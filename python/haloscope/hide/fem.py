@@ -22,8 +22,6 @@ from haloscope.base.toolchain import (
     toolchain,
 )
 
-__all__ = ["Fem", "build_fem", "make_fem_flags"]
-
 _LIBRARIES = ("libhaloscope-fem-solve.a", "libhaloscope-fem.a", "libhaloscope-overlap.a")
 _SOURCES = {".cpp", ".hpp", ".h", ".txt"}
 _WHAT = "building the finite elements"

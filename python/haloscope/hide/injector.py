@@ -20,8 +20,6 @@ from haloscope.hide.records import (
     summarise_latencies,
 )
 
-__all__ = ["Event", "InjectionPlan", "inject", "read_event", "read_every"]
-
 # The kernel's limit for one variable is 128 KiB.
 _LONGEST = 120_000
 _NO_RANK = "nothing was injected: no rank reached MPI_Finalize with the injector loaded"
@@ -177,5 +175,5 @@ def read_every(text: str) -> tuple[int, float]:
     if re.fullmatch(r"[0-9]{1,9}", text) and int(text) > 0:
         return int(text), 0.0
     if re.search(r"[a-zµμ]", text):
-        return 1, parse_seconds(text, "--every")
-    raise UsageError(f"--every {text!r}: neither a number of messages nor a duration such as 2ms")
+        return 1, parse_seconds(text, "every")
+    raise UsageError(f"every {text!r}: neither a number of messages nor a duration such as 2ms")

@@ -11,8 +11,6 @@ from pathlib import Path
 from haloscope.base.errors import UsageError
 from haloscope.base.units import time
 
-__all__ = ["LatencyModel", "parse_seconds", "read_latencies", "read_latency"]
-
 _FORMS = (
     "constant:1ms, normal:1ms,0.2ms (mean, deviation), lognormal:1ms,0.5 (median, deviation of the "
     "logarithm), gamma:2,0.5ms (shape, scale), empirical:FILE, model:FILE.json"

@@ -14,19 +14,6 @@ from haloscope.base.headers import Headers
 from haloscope.base.preloading import Choice, find_target
 from haloscope.base.toolchain import compiler, compiler_identity
 
-__all__ = [
-    "Injector",
-    "Placer",
-    "ShmLibrary",
-    "build_halo",
-    "build_heap",
-    "build_injector",
-    "build_overlap",
-    "build_placer",
-    "build_shm_library",
-    "build_shm_library_for",
-]
-
 _HEAP = "libhaloscope-heap.so"
 
 

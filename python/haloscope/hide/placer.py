@@ -13,12 +13,10 @@ from haloscope.hide.libraries import build_placer
 if TYPE_CHECKING:
     from haloscope.predict.placement import Proposal
 
-__all__ = ["place"]
-
 
 def place(
     command: Sequence[str],
-    proposal: Proposal | None = None,
+    proposal: Proposal,
     *,
     mpi: Abi | None = None,
     mpi_include: Sequence[Path] = (),
@@ -27,13 +25,11 @@ def place(
     """Run a launch command whose program has its ranks in a different order.
 
     Processes stay where the launcher puts them. MPI_COMM_WORLD of the program has the order of `proposal`, if
-    that is worth it. Topologies that may be reordered (MPI_Cart_create, MPI_Graph_create,
-    MPI_Dist_graph_create and its adjacent form) are reordered, so that neighbours share a node. If the run
-    has other nodes than the proposal, a rank reports that on standard error, and the order stays unchanged.
+    that is worth it.
 
     Args:
         command: The launch command, as a list of words.
-        proposal: Result of `haloscope.propose_placement`; without it the world stays unchanged.
+        proposal: Result of `haloscope.propose_placement`.
         mpi: Binary interface of the MPI, if it is not found.
         mpi_include: Directories of `mpi.h`, if they are not found.
         quiet: Whether to suppress the message about building the placer.
@@ -51,5 +47,5 @@ def place(
 
     target = find_target(command, Choice(mpi, tuple(mpi_include)), "there are no ranks to place", quiet)
     placer = build_placer(target.mpi.headers, quiet)
-    mapping = make_mapping_text(proposal) if proposal is not None and proposal.is_worth_it else ""
+    mapping = make_mapping_text(proposal) if proposal.is_worth_it else ""
     return Outcome(run_preloaded(target, placer, {"HALOSCOPE_PLACE": mapping}))

@@ -14,15 +14,6 @@ from haloscope.base.units import noun_text
 if TYPE_CHECKING:
     import polars
 
-__all__ = [
-    "join_latency_record",
-    "join_parts",
-    "latency_text",
-    "prepare_latency_record",
-    "prepare_record",
-    "summarise_latencies",
-]
-
 _INJECTED = "rank,time,what,partner,tag,link,regime,machine_state,once,latency"
 _WHAT = ("message", "collective", "one-sided")
 # struct Row of src/hide/inject/journal.hpp.

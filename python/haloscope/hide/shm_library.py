@@ -20,8 +20,6 @@ from haloscope.hide.records import join_parts, prepare_record
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["SHM_SETTINGS", "describe_record", "shm"]
-
 # Each setting is declared here once, for the command, the function and the environment.
 SHM_SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -29,31 +27,32 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_THRESHOLD",
         int,
         "32768",
-        "Copy messages within a node of this size or more, at least 1024. With --share-heap, also the "
-        "smallest size of shared blocks.",
+        "Smallest message within a node that the shm library copies, in bytes, at least 1024. With "
+        "--share-heap, blocks of this size are shared.",
         metavar="BYTES",
         least=1024,
+        is_option=False,
     ),
     Setting(
         "protocol",
         "HALOSCOPE_SHM_PROTOCOL",
         str,
         "dynamic",
-        "Ranks that copy a message: the receiver (get), both sides (coop), any idle rank (steal), the same "
-        "in chunks of one size (static), or the fastest for previous messages (dynamic). off copies "
-        "nothing.",
+        "Ranks that copy a message: the receiver (get), both sides (coop), any idle rank (steal, or static "
+        "with chunks of one size), or the fastest of these by the messages before (dynamic). off: MPI "
+        "copies all messages.",
         choices=("dynamic", "get", "coop", "steal", "static", "off"),
+        is_option=False,
     ),
     Setting(
         "output",
         "HALOSCOPE_SHM_OUTPUT",
         Path,
         "none",
-        "Write a record of the copied messages to this file.",
+        "Write one row per pair of ranks, message size and protocol to this file.",
         metavar="F.csv",
         flag="-o",
     ),
-    # These have no option: only an expert sets them.
     Setting(
         "chunk",
         "HALOSCOPE_SHM_CHUNK",
@@ -69,8 +68,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_POOL",
         int,
         "64",
-        "MiB of shared memory per rank for messages whose receiver is late, and the same amount for "
-        "receive buffers of the library.",
+        "MiB of shared memory per rank for messages that the receiver does not take in time. Receive "
+        "buffers of the library may use the same amount.",
         metavar="MIB",
         least=0,
         is_option=False,
@@ -80,7 +79,7 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_PATIENCE",
         float,
         "0.001",
-        "Seconds without an answer after which a sender copies its message into the pool.",
+        "Seconds after which a sender without an answer copies its message into the pool.",
         metavar="S",
         least=0,
         is_option=False,
@@ -90,8 +89,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_CMA",
         str,
         "auto",
-        "Whether the kernel copies memory that is not shared (cross-memory attach): if a helper needs it "
-        "(auto), always, or never.",
+        "Copy memory that is not shared by the kernel (cross-memory attach): where a helper needs it (auto), "
+        "always, or never.",
         choices=("auto", "always", "never"),
         is_option=False,
     ),
@@ -100,8 +99,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_SHM_MEASURE",
         str,
         "on",
-        "Whether the protocol dynamic sends some messages of each pair and size alternately by the shm "
-        "library and by MPI, and the others by the faster one.",
+        "With the protocol dynamic: send some messages of each pair and size alternately by the shm library "
+        "and by MPI, and the others by the faster one.",
         choices=("on", "off"),
         is_option=False,
     ),

@@ -23,26 +23,12 @@ from haloscope.markov.statistics.slow_episodes import episodes
 from haloscope.markov.timings import Reduction, Timings
 from haloscope.profile import kernels
 
-__all__ = [
-    "Decoded",
-    "Fit",
-    "RegimeAnalysis",
-    "RegimeOptions",
-    "Regimes",
-    "RunTimings",
-    "analyse",
-    "decode_all",
-    "find_regimes",
-    "fit_and_decode",
-    "representative",
-]
-
 RANKS = 20  # section 3.1
 
 
 @dataclass(frozen=True)
 class Regimes:
-    """What Algorithm 1 found.
+    """The result of Algorithm 1.
 
     `training` are the rows of `timings` that `model` was fitted to; `states` the regime of each
     rank and instance, 0 the fastest, 255 where there is no instance.
@@ -63,10 +49,19 @@ def find_regimes(
 ) -> Regimes:
     """Fit `model` to representative ranks, and decode all instances of all ranks with it.
 
-    `ranks` ranks are chosen as in section 3.1, by `representative`; `instances` are those that the model
-    is fitted to (by default all), as a slice or as numbers in order: they are taken as neighbours
-    in time. A reduced series (`timings.reduced`, Remark 1) has one row, which is taken. Raises
-    `TimingsError`, and `UsageError` if no instance is chosen.
+    Algorithm 1 of Heldman, Rudi & Bessac (ICS 2025). A reduced series (`timings.reduced`, Remark 1) has one
+    row, which is used.
+
+    Args:
+        timings: Durations of all ranks in seconds, (ranks, instances).
+        model: The model; it is fitted here.
+        ranks: Number of ranks for the fit; they are chosen as in section 3.1, by `representative`.
+        instances: Instances for the fit, as a slice or as ascending numbers, which are treated as neighbours
+            in time; by default all.
+
+    Raises:
+        TimingsError: If the family of `model` does not allow these durations.
+        UsageError: If no instance is chosen.
     """
     training = representative(timings, ranks)
     return decode_all(model.fit(series_of(timings, training, instances)), timings, training)
@@ -120,7 +115,7 @@ _MOST_STEPS = 200  # of a fit; the class gives up earlier
 
 @dataclass(frozen=True)
 class Decoded:
-    """Times and what was decoded of them: `states` in the shape of `timings.durations`."""
+    """Times and their decoded `states`, in the shape of `timings.durations`."""
 
     timings: Timings
     states: Bytes
@@ -128,12 +123,12 @@ class Decoded:
 
     @classmethod
     def of(cls, regimes: Regimes) -> Decoded:
-        """Return the times and states of what Algorithm 1 found."""
+        """Return the times and states from the result of Algorithm 1."""
         return cls(regimes.timings, regimes.states, regimes.model.n_regimes)
 
     @cached_property
     def sample(self) -> Sample:
-        """Times and states as the statistics take them."""
+        """Times and states, in the form for the statistics."""
         return Sample(self.timings.name, self.timings.durations, self.states)
 
 
@@ -155,7 +150,7 @@ class RunTimings:
 
     @property
     def regimes(self) -> int:
-        """How many regimes the ranks' times have."""
+        """The number of regimes of the ranks' times."""
         return self.whole.regimes
 
     @property
@@ -179,13 +174,13 @@ class RunTimings:
 class RegimeOptions:
     """How regimes are found; docs/reference/regimes.md has the method.
 
-    `states` is the number of regimes, 1 to 32, or what chooses it: `elbow`, `bic`, `aic` or `icl`.
-    `emission` is the family of a regime's times: `gaussian`, `lognormal`, `gamma` or `student`. With
-    `reduce` there is one series, which holds the `max`, `median` or `mean` over all ranks of each
-    instance. Else the model is fitted to `ranks_fitted` ranks, at equal distances in the order of
-    their medians. `instances` are the first instance that is fitted and the one after the last; None
-    is the end of the series. `starts` fits are begun, drawn by `seed`, and the likeliest is kept.
-    `machine_states` are hidden states of the whole machine, 2 to 8, or 0 for no such model.
+    `states` is the number of regimes, 1 to 32, or the criterion that chooses it: `elbow`, `bic`, `aic` or
+    `icl`. `emission` is the family of a regime's times: `gaussian`, `lognormal`, `gamma` or `student`. With
+    `reduce` there is one series: the `max`, `median` or `mean` over all ranks of each instance. Otherwise the
+    model is fitted to `ranks_fitted` ranks, at equal distances in the order of their medians. `instances` are
+    the first instance that is fitted and the one after the last; None is the end of the series. `starts` fits
+    are begun at random points (`seed`), and the likeliest one is kept. `machine_states` is the number of
+    hidden states of the whole machine, 2 to 8, or 0 for no such model.
 
     Raises `UsageError` for a number that is out of range.
     """
@@ -200,7 +195,7 @@ class RegimeOptions:
     machine_states: int = 0
 
     def __post_init__(self) -> None:
-        """Check the numbers that no model checks."""
+        """Check the numbers that the models do not check."""
         if self.starts < 1 or self.ranks_fitted < 1 or self.seed < 0:
             raise UsageError("starts and ranks_fitted are at least 1, seed at least 0")
         if self.machine_states and not 2 <= self.machine_states <= _MOST_MACHINE_STATES:
@@ -211,8 +206,8 @@ class RegimeOptions:
 class Fit:
     """A model of some series: its `regimes`, and the series that it was `fitted` to.
 
-    `curves` are the criteria by the number of regimes if one of them chose it, else None. Then
-    `at_ceiling` is true if the largest number that was tried is still better than all others.
+    `curves` are the criteria by number of regimes, if one of them chose it, else None. `at_ceiling` is true
+    if the largest number that was tried is the best one.
     """
 
     regimes: Regimes
@@ -242,14 +237,14 @@ class RegimeAnalysis:
 
     @property
     def series(self) -> list[tuple[str, Fit]]:
-        """What was fitted, with names for people."""
+        """The fits, each with a name for people."""
         if not self.several:
             return [("the series", self.ranks)]
         return [("ranks", self.ranks), ("T^max", self.slowest)]
 
     @cached_property
     def goodness(self) -> Goodness:
-        """How the model of the ranks agrees with what it was fitted to."""
+        """How well the model of the ranks fits its times."""
         regimes = self.ranks.regimes
         model = regimes.model
 
@@ -267,7 +262,7 @@ class RegimeAnalysis:
 
     @cached_property
     def episodes(self) -> pl.DataFrame:
-        """When the machine, a host or a rank was slow: in slow regimes, or else in the slowest one."""
+        """Slow episodes of machine, hosts and ranks: in slow regimes, or else in the slowest one."""
         regimes = self.ranks.regimes
         timings = regimes.timings
         return episodes(
@@ -282,13 +277,13 @@ class RegimeAnalysis:
 
     @property
     def slow_regimes(self) -> int:
-        """How many regimes are slow: those whose mean is 1.25 times that of the fastest one, or more."""
+        """The number of slow regimes: their mean is at least 1.25 times that of the fastest one."""
         means = self.ranks.regimes.model.means_
         return int((means[1:] > _SLOW * means[0]).sum())
 
     @cached_property
     def added(self) -> Added | None:
-        """What the program takes, and what slow regimes add; None if all instances are slow."""
+        """The program's own time and the time that slow regimes add; None if all instances are slow."""
         regimes, slow = self.ranks.regimes, self.slow_regimes
         timings, states = regimes.timings, regimes.states
         last = regimes.model.n_regimes
@@ -298,7 +293,7 @@ class RegimeAnalysis:
 
     @cached_property
     def view(self) -> RunTimings:
-        """The times and regimes as the figures take them."""
+        """The times and regimes, in the form for the figures."""
         whole = Decoded.of(self.ranks.regimes)
         slowest = Decoded.of(self.slowest.regimes) if self.several else whole
         return RunTimings(whole, slowest, self.ranks.regimes.training)
@@ -307,7 +302,7 @@ class RegimeAnalysis:
 def analyse(timings: Timings, options: RegimeOptions) -> RegimeAnalysis:
     """Fit and decode the times of all ranks, or the series that `options.reduce` asks for, and T^max.
 
-    Raises `UsageError` for too few times for so many regimes.
+    Raises `UsageError` if there are too few times for the number of regimes.
     """
     if options.reduce is not None:
         timings = timings.reduced(options.reduce)

@@ -1,4 +1,4 @@
-"""The answer that regimes give, in two sentences: what the program takes, and what the machine adds."""
+"""The answer of an analysis in two sentences: the program's own time, and the time that the machine adds."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from haloscope.markov.analysis import RegimeAnalysis
     from haloscope.markov.statistics.added_time import Added
 
-__all__ = ["answer"]
-
 _NAMES = {
     "machine": "while the whole machine was slow",
     "host": "while one host was",
@@ -28,7 +26,7 @@ def answer(analysis: RegimeAnalysis) -> list[str]:
     """Return the two sentences, and a third one where the regimes themselves are in doubt."""
     found = analysis.added
     if found is None:
-        return ["What the program itself takes is unknown: all instances are in slow regimes."]
+        return ["The program's own time is unknown: all instances are in slow regimes."]
     program = (
         f"The program itself takes {time_text(found.program)} an instance"
         f" [{time_text(found.program_low)}, {time_text(found.program_high)}], the mean of the"
@@ -40,7 +38,7 @@ def answer(analysis: RegimeAnalysis) -> list[str]:
 def _machine(found: Added, analysis: RegimeAnalysis) -> str:
     if not found.slow:
         return "The machine adds nothing that stands out: no regime is 1.25 times as slow as the fastest one."
-    surely = "" if found.sure else " (which may be chance)"
+    surely = "" if found.sure else " (not significant)"
     interval = f"[{100 * found.share_low:.1f}, {100 * found.share_high:.1f}]"
     return printable(
         f"The machine adds {time_text(found.added)} on average, {percent_text(found.share, 1)} of all time"
@@ -61,7 +59,7 @@ def _where(found: Added) -> str:
 
 
 def _describe_episode(analysis: RegimeAnalysis) -> str:
-    """Return the episode of the whole machine that cost most, if there was one."""
+    """Return the most expensive slow episode of the whole machine, if there was one."""
     machine = analysis.episodes.filter(pl.col("kind") == "machine")
     if not len(machine):
         return ""

@@ -1,4 +1,4 @@
-"""Timings from files: a profile's series, and whatever else can hold a matrix of durations."""
+"""Timings from files: a profile's series, or a matrix of durations in other formats."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 
 from haloscope.base.arrays import Floats, Indices, Integers
 from haloscope.base.errors import HaloscopeError, ProfileError, UsageError, printable
+from haloscope.base.schema import MAGIC
 from haloscope.base.units import ranks_text
 from haloscope.markov.timings import Timings, check_timings
 from haloscope.profile import Profile
 from haloscope.profile.importing import kind_of_foreign
 from haloscope.profile.tables import QUANTITIES, InstanceSeries
 
-__all__ = ["read_timings", "series_of", "timings_of"]
-
 _MOST_EMPTINESS, _ALWAYS_FINE = 64, 1 << 24  # as for the matrix of a profile
-_PROFILE = b"\x89HALO"
 
 
 def read_arrays(path: Path, region: str | None) -> Timings:
@@ -166,7 +164,7 @@ def _hosts(frame: pl.DataFrame, rows: Indices, ranks: int) -> list[str | None]:
 
 
 def _of_region(path: Path, region: str | None, frame: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
-    """Return the rows of the region, and which one that is."""
+    """Return the rows of a region, and its name."""
     if "region" not in frame.columns:
         return frame, region
     names = [str(name) for name in frame["region"].unique(maintain_order=True).to_list()]
@@ -178,7 +176,7 @@ def _of_region(path: Path, region: str | None, frame: pl.DataFrame) -> tuple[pl.
     return frame.filter(frame["region"].cast(pl.String) == wanted), wanted
 
 
-# The first bytes of a file say what it is; its name does not matter.
+# The first bytes of a file determine its format; its name does not matter.
 _KINDS: Mapping[bytes, Callable[[Path, str | None], Timings]] = {
     b"\x93NUMPY": read_arrays,
     b"PK\x03\x04": read_arrays,
@@ -187,11 +185,11 @@ _KINDS: Mapping[bytes, Callable[[Path, str | None], Timings]] = {
 
 
 def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Timings:
-    """Return the timings of `region` that are in a file; None: of the only region it has.
+    """Return the timings of `region` that are in a file; None: of its only region.
 
-    The file is a profile with a series, a `.npy` or `.npz` array, a Parquet or a CSV file, with
-    the contents that docs/reference/regimes.md describes. Raises `UsageError` if the region has no
-    series or has to be named, `ProfileError` if the file has no timings.
+    The file is a profile with a series, a `.npy` or `.npz` array, a Parquet or a CSV file, with the contents
+    that docs/reference/regimes.md describes. Raises `UsageError` if the region has no series or has to be
+    named, `ProfileError` if the file has no timings.
     """
     path = Path(path)
     if kind_of_foreign(path) is not None:
@@ -203,7 +201,7 @@ def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Tim
         raise ProfileError(f"{path}: {error.strerror}; name a file of timings") from None
     if not begin:
         raise ProfileError(f"{path}: is empty; name a profile, or .npy, .npz, CSV or Parquet")
-    if begin.startswith(_PROFILE):
+    if begin.startswith(MAGIC[:5]):
         profile = Profile(path)
         profile.verify()  # other tables are read later, when they are asked for
         return timings_of(profile, region)
@@ -214,9 +212,9 @@ def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Tim
         return kind(path, region)
     except HaloscopeError:
         raise
-    except Exception as error:  # what these readers raise for damage is of many kinds
+    except Exception as error:  # these readers raise many kinds of errors for damage
         told = " ".join(str(error).split())[:200]
-        raise ProfileError(f"{path}: cannot be read: {told}; write the file anew") from None
+        raise ProfileError(f"{path}: cannot be read: {told}; write the file again") from None
 
 
 def series_of(profile: Profile) -> list[str]:
@@ -226,7 +224,7 @@ def series_of(profile: Profile) -> list[str]:
 
 
 def only_series(names: list[str], path: object) -> str:
-    """Return the one name there is. Raises `UsageError` if there are none, or several."""
+    """Return the only name. Raises `UsageError` if there are none, or several."""
     if not names:
         raise UsageError(f"{path}: has no series; run the program with haloscope run --series REGION")
     if len(names) > 1:
@@ -254,7 +252,7 @@ def timings_of(profile: Profile, region: str | None = None) -> Timings:
 
 
 class _Recorded(Mapping[str, "Floats"]):
-    """What a profile has of each instance besides its duration, read when it is asked for."""
+    """The values that a profile has of each instance besides its duration, read on demand."""
 
     def __init__(self, profile: Profile, path: str, ranks: Integers, shape: tuple[int, ...]) -> None:
         self._profile, self._path, self._ranks, self._shape = profile, path, ranks, shape

@@ -1,4 +1,4 @@
-"""Files of times in; tables, a page and a model out: what `haloscope regimes` does."""
+"""`haloscope regimes`: tables, a page and a model from files of times."""
 
 from __future__ import annotations
 
@@ -17,9 +17,6 @@ from haloscope.markov.results import Results, results_of
 File = str | PathLike[str]
 
 
-__all__ = ["regimes"]
-
-
 def regimes(
     files: File | Sequence[File | Sequence[File]],
     options: RegimeOptions | None = None,
@@ -30,17 +27,26 @@ def regimes(
     model: File | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Results:
-    """Find the regimes of a region's times: what the program does, and what its machine did to it.
+    """Find the regimes of a region's times, which separate program time from system noise.
 
-    `files` are profiles with a series of `region` (None: of the only one), or times as .npy, .npz,
-    CSV or Parquet, in seconds. Each file is fitted by itself and all are compared with the first.
-    A sequence among `files` holds several runs of one method; then methods are compared, with what
-    differs from run to run. `output` is the HTML page to write, `values` two recorded values that
-    it draws against each other, `model` the file for the fitted model of the only file.
-    `progress` is called at the begin of each step, with a word or two that say what it does.
+    Each file is fitted separately, and all are compared with the first one.
 
-    Raises `UsageError` for files or options that do not fit together, `ProfileError` and
-    `TimingsError` for a file without proper times, `OutputError` for what cannot be written.
+    Args:
+        files: Profiles with a series of the region, or times in seconds as .npy, .npz, CSV or Parquet. A
+            sequence among `files` has several runs of one method; then methods are compared, and differences
+            between runs are in the intervals.
+        options: How regimes are found.
+        region: The region; None: the only one with a series.
+        output: HTML page to write.
+        values: Two recorded values for a scatter plot on the page.
+        model: File for the fitted model; for a single file.
+        progress: Called at the begin of each step with its name.
+
+    Raises:
+        UsageError: If files or options do not fit together.
+        ProfileError: If a file has no times.
+        TimingsError: If times are unsuitable.
+        OutputError: If a file cannot be written.
 
     >>> results = haloscope.regimes(["fixed.halo", "dynamic.halo"], region="matvec", output="both.html")
     >>> results.frame.select("file", "regime", "mean", "share")
@@ -65,7 +71,7 @@ def regimes(
 
 
 def _nothing(what: str) -> None:
-    """Take no notice of a step."""
+    """Ignore a step."""
 
 
 def _runs(one: File | Sequence[File]) -> Sequence[File]:
@@ -84,7 +90,7 @@ def _check(methods: Sequence[Sequence[File]], model: File | None) -> None:
 
 
 def _names(files: Sequence[Path]) -> list[str]:
-    """Return what the files are called in tables: as little of their paths as tells them apart."""
+    """Return names of files for tables: the shortest ends of their paths that differ."""
     stems = [path.stem for path in files]
     if len(set(stems)) == len(files):
         return stems

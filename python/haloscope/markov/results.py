@@ -1,8 +1,8 @@
-"""The results of `regimes`: tables, how each model was fitted, and what may be said of methods.
+"""The results of `regimes`: tables, the fits, and statements about methods.
 
-With one run of each method, sentences are about these runs only: what differs from run to run is not
-in them. With several runs of each, they are about the methods: a run is then one observation. And
-nothing is said to be faster where shares, tests and goodness of fit do not agree with it.
+With one run per method, sentences are about these runs only: differences between runs are not included. With
+several runs per method, they are about the methods; a run is then one observation. A method is called faster
+only if shares, tests and goodness of fit agree.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ __all__ = [
     "results_of",
 ]
 
-_WRONG = 0.05  # the share of commands in which any sentence may be wrong that is called sure
-_UNLIKE = 1.5  # ratio of two shares that are hardly of the same regime
+_WRONG = 0.05  # the share of commands in which any statement of a difference may be wrong
+_UNLIKE = 1.5  # ratio above which two shares are hardly of the same regime
 _FEWEST = 20  # independent instances; with fewer, the estimate of their dependence is itself uncertain
 _OF_A_TEST = ("p_corrected", "effective_first", "effective_second")
 _QUANTILES = 1 << 16  # of a longer sample, at which distances are computed
@@ -51,10 +51,10 @@ class ClaimMethod:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence on `method` and the first one, what it rests on, and if it says faster or slower.
+    """A sentence that compares `method` with the first one, its reasons, and whether it states a difference.
 
-    `faster` has the percent and their interval, all None where nothing is known; `doubts` are
-    reasons not to speak of a difference.
+    `faster` has percent with an interval, all None if unknown; `doubts` are reasons not to state a
+    difference.
     """
 
     method: str
@@ -65,7 +65,7 @@ class Claim:
 
     @property
     def sure(self) -> bool:
-        """True if the sentence says that one is faster."""
+        """True if the sentence states that one is faster."""
         _, low, high = self.faster
         return not self.doubts and low is not None and high is not None and not low <= 0 <= high
 
@@ -115,7 +115,7 @@ def _samples(method: ClaimMethod, slowest: bool) -> list[Sample]:
 def _of_methods(
     own: Sequence[Sample], peer: Sequence[Sample], regime: int | None, level: float
 ) -> dict[str, Any]:
-    """Return by how much the mean of one method's runs is less, a run being the unit (Welch)."""
+    """Return by how many percent the mean of one method's runs is smaller; the unit is a run (Welch)."""
     means = [regime_means(samples, regime)["mean"].drop_nulls().to_numpy() for samples in (own, peer)]
     if len(means[0]) < len(own) or len(means[1]) < len(peer):
         return dict.fromkeys(FASTER)
@@ -130,7 +130,7 @@ def _unlike_runs(own: Sample, peer: Sample, level: float) -> list[str]:
         return ["there are too few instances for a KS test"]
     if min(worth) < _FEWEST:
         told = f"{min(worth):.2g} independent ones"
-        return [f"the instances depend on each other so much that they are worth {told}"]
+        return [f"the instances depend on each other and are worth only {told}"]
     if corrected >= 1 - level:
         return [f"the KS test of all times has p {corrected:.2g}"]
     return []
@@ -152,7 +152,7 @@ def _unlike_methods(own: Sequence[Sample], peer: Sequence[Sample]) -> list[str]:
 
 
 def _shares(own: Sequence[Sample], peer: Sequence[Sample]) -> list[str]:
-    """Return that fast regimes can hardly be the same thing."""
+    """Return a doubt if the fast regimes can hardly be the same."""
     first, second = (
         float(np.median(regime_means(samples, 0)["share"].fill_null(0).to_numpy())) for samples in (peer, own)
     )
@@ -179,14 +179,14 @@ _CEILING = (
     " for these times; --states N takes another number"
 )
 _ONE_RUN = (
-    "note: that is about these runs; name several of each method to know of others:"
+    "note: this is about these runs only; for a statement about methods, name several runs of each:"
     " haloscope regimes A1 A2 -- B1 B2"
 )
 
 
 @dataclass(frozen=True)
 class Results:
-    """What was found in all files, as tables and as sentences.
+    """The results of all files, as tables and as sentences.
 
     `frame`: a row a file and regime, for the times of all ranks (docs/reference/regimes.md has the
     columns); `slowest`: the same for T^max, None if all files are single series. Of several files,
@@ -201,23 +201,22 @@ class Results:
     analyses: Sequence[RegimeAnalysis]
 
     def describe(self) -> list[str]:
-        """Return the sentences for people: how each model was fitted, and what differs."""
+        """Return the sentences for people: how each model was fitted, and differences."""
         several = len(self.analyses) > 1
         fitted = [
             f"{printable(analysis.name)}: {line}" if several else line
             for analysis in self.analyses
             for line in (*answer(analysis), *describe_fit(analysis))
         ]
-        alone = _ONE_RUN in self.lines  # tests speak of runs, not of methods
+        alone = _ONE_RUN in self.lines  # tests are about runs, not about methods
         tests = self.tests.filter(self.tests["regime"].is_null() & alone)
         return [*fitted, *self.lines, *(printable(_test_told(row)) for row in tests.to_dicts())]
 
 
 def results_of(analyses: Sequence[RegimeAnalysis], methods: Sequence[int] | None = None) -> Results:
-    """Return what is printed of the analyses, and stands on the page.
+    """Return the tables and sentences of analyses, for the terminal and the page.
 
-    `methods` says of each analysis which method it is a run of, from 0; by default each is a
-    method of its own.
+    `methods` has the method of each analysis, from 0; by default each is a method of its own.
     """
     views = [analysis.view for analysis in analyses]
     whole, slowest = [view.whole.sample for view in views], [view.slowest.sample for view in views]
@@ -238,7 +237,7 @@ def results_of(analyses: Sequence[RegimeAnalysis], methods: Sequence[int] | None
 
 
 def _grouped(analyses: Sequence[RegimeAnalysis], methods: Sequence[int]) -> list[ClaimMethod]:
-    """Return the methods with their runs, called as their runs are as far as these agree."""
+    """Return the methods with their runs; the name is the common part of the runs' names."""
     runs = [
         [one for one, of in zip(analyses, methods, strict=True) if of == index]
         for index in range(max(methods) + 1)
@@ -250,13 +249,13 @@ def _grouped(analyses: Sequence[RegimeAnalysis], methods: Sequence[int]) -> list
 
 
 def _common(names: Sequence[str]) -> str:
-    """Return what names begin with alike, without the number that comes next."""
+    """Return the common begin of names, without the number behind it."""
     alike = takewhile(lambda column: len(set(column)) == 1, zip(*names, strict=False))
     return "".join(column[0] for column in alike).rstrip("-_. 0123456789")
 
 
 def _undoubted(frame: pl.DataFrame, made: Sequence[Claim], groups: Sequence[ClaimMethod]) -> pl.DataFrame:
-    """Return the table without comparisons that are in doubt, or are of one run among several."""
+    """Return the table without comparisons that are in doubt, or of one run of several."""
     doubted = {claim.method for claim in made if claim.doubts}
     silent = [
         run.name for method in groups for run in method.runs if len(method.runs) > 1 or method.name in doubted
@@ -268,9 +267,8 @@ def _undoubted(frame: pl.DataFrame, made: Sequence[Claim], groups: Sequence[Clai
 def regime_frame(samples: Sequence[Sample], regions: Sequence[str | None], n: int) -> pl.DataFrame:
     """Return a row a sample and regime; `faster` and its interval compare with the first sample.
 
-    Columns: `file`, `region`, those of `regime_table`, and `effective`, `mean_low`, `mean_high`,
-    `faster`, `faster_low`, `faster_high` of `regime_means`. A regime that
-    nobody is in has nulls.
+    Columns: `file`, `region`, those of `regime_table`, and `effective`, `mean_low`, `mean_high`, `faster`,
+    `faster_low`, `faster_high` of `regime_means`. An empty regime has nulls.
     """
     means = {
         (row["name"], row["regime"]): {key: row[key] for key in _INTERVAL}
@@ -314,7 +312,7 @@ def _fit(found: Fit) -> dict[str, Any]:
 
 
 def describe_fit(analysis: RegimeAnalysis) -> list[str]:
-    """Return what a person has to know of a fit: how it was done, and what went wrong."""
+    """Return how a model was fitted, and problems of the fit."""
     ranks = analysis.series[0][1]
     lines = [_fit_told({"starts": analysis.options.starts, **_fit(ranks)}, analysis)]
     for name, found in analysis.series:

@@ -1,4 +1,4 @@
-"""One run's times of one region: what all of this package takes and gives back."""
+"""One run's times of one region: input and output of this package."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from haloscope.base.arrays import Flags, Floats, Indices, Integers
 from haloscope.base.errors import ProfileError
 from haloscope.base.units import ranks_text
 
-__all__ = ["REDUCED", "Reduction", "Timings", "check_timings"]
-
 Reduction = Literal["max", "median", "mean"]
-REDUCED = -1  # the rank of a series that stands for all ranks
+REDUCED = -1  # the rank of a series reduced over all ranks
 
 _COLUMNS_AT_A_TIME = 256
 
@@ -24,11 +22,11 @@ _COLUMNS_AT_A_TIME = 256
 class Timings:
     """T[p, k], the seconds that instance k of a region took on rank p.
 
-    `durations` is C-contiguous, ranks × instances, finite and not negative; NaN follows a rank's
-    last instance. `counts` are the instances of each row, at least one; `ranks` and `hosts` its
-    world rank and where it ran (None: unknown). `others` are further matrices of the same shape by
-    name, read when they are asked for: `start` (seconds since MPI_Init), `wait`, and values that
-    the program recorded, NaN where there is none. `notes` say what was left out, a line each.
+    `durations` is C-contiguous, ranks × instances, finite and not negative; NaN follows a rank's last
+    instance. `counts` are the instances of each row, at least one; `ranks` and `hosts` its world rank and
+    where it ran (None: unknown). `others` are further matrices of the same shape by name, read when they are
+    asked for: `start` (seconds since MPI_Init), `wait`, and values that the program recorded, NaN where there
+    is none. `notes` has a line for each kind of data that was left out.
     """
 
     name: str
@@ -45,7 +43,7 @@ class Timings:
         """Return a matrix, ranks × instances, as timings of ranks 0, 1, …, without copying it."""
         matrix = np.ascontiguousarray(np.atleast_2d(durations), dtype=np.float64)
         ranks = len(matrix)
-        # A rank that has the last instance has all: nothing else needs to be searched.
+        # A rank with the last instance has all instances: only the others are searched.
         ragged = np.isnan(matrix[:, -1]).any() if matrix.shape[1] else False
         width = np.full(ranks, matrix.shape[1], dtype=np.int64)
         counts = matrix.shape[1] - _trailing(matrix) if ragged else width
@@ -136,7 +134,7 @@ def _trailing(matrix: Floats) -> Integers:
 
 
 def _reduced(matrix: Floats, how: Reduction) -> Floats:
-    """Return one row; a median copies what it sorts, so a few columns at a time."""
+    """Return one row, from a few columns at a time, because a median copies its input."""
     functions: Mapping[Reduction, Callable[..., Floats]]
     functions = {"max": np.max, "median": np.median, "mean": np.mean}
     if not len(matrix) or not matrix.shape[1]:
@@ -162,11 +160,11 @@ def check_timings(
 ) -> Timings:
     """Return timings without the ranks that have none, or have durations that cannot be true.
 
-    `durations` is ranks × instances, NaN where there is nothing. A rank is left out if it has no
-    instance at all. An instance is, on all ranks, if on one of them its duration is negative or
-    infinite, or missing before the last one: closing one rank's gap alone would shift its later
-    instances against the other ranks. Where more than a tenth would be lost so, the ranks are left
-    out instead. Notes say so. Raises `ProfileError` if no rank is left.
+    `durations` is ranks × instances, NaN where there is nothing. A rank without instances is left out. An
+    instance is left out on all ranks if its duration on one of them is negative, infinite, or missing before
+    the last one. Closing the gap of one rank alone would shift its later instances against the other ranks.
+    If more than a tenth would be lost, the ranks are left out instead. `notes` reports it. Raises
+    `ProfileError` if no rank is left.
     """
     counts, bad = np.zeros(len(durations), dtype=np.int64), np.zeros(len(durations), dtype=np.bool_)
     zeros = 0
@@ -182,7 +180,7 @@ def check_timings(
         raise ProfileError(f"{name}: {_why_nothing(durations, ranks, bad)}")
     notes = [*_left_out(ranks, counts, bad), *_ends(ranks[kept], counts[kept])]
     if zeros:
-        notes.append(f"{zeros} durations are 0: shorter than the clock could tell")
+        notes.append(f"{zeros} durations are 0: shorter than the clock's resolution")
     timings = Timings(name, region, durations, counts, ranks, tuple(hosts), others)
     if not kept.all():
         timings = timings.chosen(np.flatnonzero(kept))

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from haloscope.predict.machine_page import write_machine_page as write_machine_page
     from haloscope.predict.model_page import write_measured_page as write_measured_page
     from haloscope.predict.model_page import write_page as write_page
+    from haloscope.predict.prediction import ERRORS_TABLE as ERRORS_TABLE
+    from haloscope.predict.prediction import MODEL_TABLE as MODEL_TABLE
     from haloscope.predict.prediction import Chosen as Chosen
     from haloscope.predict.prediction import choose as choose
     from haloscope.predict.prediction import error_summary as error_summary

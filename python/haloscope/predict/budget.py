@@ -24,8 +24,6 @@ from haloscope.predict.laws import DEFAULT, Way
 if TYPE_CHECKING:
     from haloscope.predict.machine import Machine
 
-__all__ = ["Measuring", "TrialLaunch", "expected_saving", "measure_within", "reduce_calls"]
-
 _UNKNOWN = 0.7  # standard deviation of the logarithm of an unmeasured time, given the library's default
 _SLOWER = 0.2  # mean relative slowness of an algorithm compared with the default
 _DEVIATIONS = 1.96
@@ -65,7 +63,7 @@ def _normal_probability(value: float) -> float:
 
 
 class Measuring:
-    """Results of measurements so far, and the selection of the next launch; `weights` are calls of each point.
+    """Results of measurements so far, and the selection of the next launch; `weights` are calls per point.
 
     Algorithms of equal `kinds` share a launch on the same ranks; others have separate launches.
     """

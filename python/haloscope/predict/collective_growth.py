@@ -17,12 +17,9 @@ from haloscope.base.arrays import Floats, Integers
 if TYPE_CHECKING:
     from haloscope.predict.machine import Level, Machine
 
-
-__all__ = ["BYTES", "LATENCIES", "Growths"]
-
 LATENCIES = ("none", "tree", "far", "steps", "chain", "ring", "all")
-"""Patterns: no messages; partners 1, 2, 4 … away; as many on the farthest level; neighbours on the nearest level,
-on their levels, or on the farthest level; all partners."""
+"""Patterns: no messages; partners 1, 2, 4 … away; as many on the farthest level; neighbours on the nearest
+level, on their levels, or on the farthest level; all partners."""
 BYTES = ("none", "parts", "rounds", "tree", "worst", "near", "far", "chain", "all", "doubling", "blocks")
 """Patterns: none; parts; rounds of one rank; of all ranks; all rounds at the slowest; halves to near or far
 partners; a chain; all partners; doubled blocks; all blocks."""

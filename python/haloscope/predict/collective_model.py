@@ -33,8 +33,6 @@ from haloscope.predict.observation import Observation, Theta
 from haloscope.predict.prediction import predict
 from haloscope.predict.schedule import CollectivePlan, uses
 
-__all__ = ["ALGORITHMS", "FORMULAS", "algorithms_of", "find_time_function", "model", "predict_hockney"]
-
 _MOST_SEGMENTS = 1 << 14
 _ADDING = ("reduce", "allreduce", "reduce_scatter", "reduce_scatter_block")
 Time = Callable[["Machine", "CollectivePlan"], float]
@@ -188,7 +186,7 @@ def model(
         MachineError: The machine model has not all that the formula needs.
     """
     machine = machine if isinstance(machine, Machine) else load_machine(machine)
-    ranks = ranks or range(2, machine.cores + 1)
+    ranks = ranks or [1 << doubled for doubled in range(1, machine.cores.bit_length())]
     names = [collective] if isinstance(collective, str) else collective
     known = {
         name: algorithms_of(formula, name, machine) if list(algorithms) == ["all"] else algorithms

@@ -9,9 +9,8 @@ from typing import Literal
 import yaml
 
 from haloscope.base.errors import UsageError
+from haloscope.base.schema import MAGIC
 from haloscope.profile.importing import kind_of_foreign
-
-__all__ = ["KINDS", "Kind", "find_kind"]
 
 Kind = Literal["profile", "sweep", "machine", "gains"]
 KINDS: dict[Kind, str] = {
@@ -20,7 +19,6 @@ KINDS: dict[Kind, str] = {
     "machine": "a machine model (haloscope bench p2p -o)",
     "gains": "the gains of a tuning (haloscope tune)",
 }
-_MAGIC = b"\x89HALO"
 _RECORD = re.compile(rb'\s*\{\s*"record"\s*:\s*"(\w+)"')
 _MEANT: dict[str, Kind] = {".halo": "profile", ".jsonl": "sweep"}
 _HEAD = 1 << 16  # bytes
@@ -39,7 +37,7 @@ def find_kind(path: str | Path) -> Kind:
         return "profile"
     with file_path.open("rb") as file:
         head = file.read(_HEAD)
-    if head.startswith(_MAGIC):
+    if head.startswith(MAGIC[:5]):
         return "profile"
     # The suffix decides only for damaged files, so that the error names the damage.
     found = (

@@ -22,8 +22,6 @@ import numpy as np
 from haloscope.base.arrays import Floats, Integers
 from haloscope.predict.collective_growth import BYTES, LATENCIES, Growths
 
-__all__ = ["Estimate", "Law", "Width"]
-
 PAIRS = [(latency, byte) for latency in LATENCIES for byte in BYTES]
 _FADING = 0.7  # weight of half the number of ranks
 _FLOOR = 0.01  # relative errors below this are equal

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from haloscope.predict.machine import Machine
 
-__all__ = ["CollectiveLaws", "Decision", "Way"]
-
 DEFAULT = "default"
 _HELD = 0.95  # nominal coverage of the intervals
 _ALIKE = (
@@ -131,7 +129,7 @@ class CollectiveLaws:
         among: Iterable[Way] | None = None,
         margin: float = 0.0,
     ) -> Decision:
-        """Return the fastest variant that is significantly faster than the library's default, else the default.
+        """Return the fastest variant if it is significantly faster than the default, else the default.
 
         A variant is significantly faster if the 95 % interval of the ratio of their times is below 1, by the
         share `margin`.
@@ -156,7 +154,7 @@ class CollectiveLaws:
         return Decision(default, own, own, ordered[0], expected[ordered[0]])
 
     def _estimate_default(self, way: Way, ranks: int, size: int) -> Estimate:
-        """Return the time of the algorithm that the default was at the nearest points, else that of its own model.
+        """Return the time of the algorithm that the default is at the nearest points, else of its own model.
 
         The default has no model of its own: where it changes the algorithm, no model fits its times.
         """
@@ -201,7 +199,7 @@ class CollectiveLaws:
             law = Law(self._growths, seen) if seen else None
             for point, time in points.items():
                 if law is not None and point not in seen:
-                    predicted = law.parts(*point)
+                    predicted = law.estimate_parts(*point)
                     distance = max(law.distance(point[0]), 0.5) if part == 1 else 1.0
                     rows.append((abs(float(np.log(time)) - predicted[0]), predicted[part], distance))
         errors = np.array([row for row in rows if np.isfinite(row).all()])

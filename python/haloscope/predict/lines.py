@@ -17,8 +17,6 @@ from haloscope.base.arrays import Floats
 Interval = tuple[float, float]
 
 
-__all__ = ["Line", "Piece", "fit_line", "fit_pieces"]
-
 # Smallest number of points of a line.
 _FEWEST = 3
 _MOST_PIECES = 8

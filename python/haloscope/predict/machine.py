@@ -18,21 +18,6 @@ from haloscope.base.errors import UsageError
 from haloscope.base.units import noun_text
 from haloscope.predict.schedule import CollectivePlan
 
-__all__ = [
-    "FittedAlgorithm",
-    "Hockney",
-    "Level",
-    "Link",
-    "LogGP",
-    "Machine",
-    "Matrix",
-    "MeasuredTime",
-    "PLogP",
-    "Protocol",
-    "Range",
-    "make_generic_rows",
-]
-
 Time = Annotated[Decimal, BeforeValidator(units.time)]
 Cost = Annotated[Decimal, BeforeValidator(units.cost)]
 Speed = Annotated[Decimal, BeforeValidator(units.speed)]

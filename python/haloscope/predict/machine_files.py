@@ -21,17 +21,6 @@ from haloscope.predict.machine import FittedAlgorithm, Link, Machine
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-
-__all__ = [
-    "MOST_BYTES",
-    "load_machine",
-    "machine_source",
-    "machine_text",
-    "machines",
-    "save_fitted",
-    "write_machine",
-]
-
 _SHIPPED = files("haloscope.predict") / "machines"
 MOST_BYTES = 1 << 20
 _TIMES = ((Decimal(1), "s"), (Decimal("1e-3"), "ms"), (Decimal("1e-6"), "us"))

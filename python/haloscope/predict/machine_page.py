@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import printable
+from haloscope.base.palette import INK, SERIES
 from haloscope.base.units import bytes_text, time_text
 from haloscope.predict.machine import Link, Machine
 from haloscope.predict.machine_files import machine_text
@@ -13,12 +14,10 @@ from haloscope.predict.model_page import escape_markup
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
 
-__all__ = ["write_machine_page"]
-
 _SMT = "SMT"
 _LARGEST = 1 << 22  # bytes, for models without measured sizes
 # Okabe and Ito's colours for colour-blind readers.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+_COLOURS = (*SERIES, INK)
 
 
 def write_machine_page(machine: Machine, output: str | Path) -> None:
@@ -70,7 +69,7 @@ def _draw_levels(links: dict[str, Link]) -> dict[str, Any]:
         "error_y": {
             "type": "data",
             "symmetric": False,
-            "color": "#1c2733",
+            "color": INK,
             "array": [float(high) - time for time, (_, high) in zip(times, bounds, strict=True)],
             "arrayminus": [time - float(low) for time, (low, _) in zip(times, bounds, strict=True)],
         },

@@ -9,18 +9,15 @@ from typing import Any
 import polars as pl
 
 from haloscope.base.errors import printable
+from haloscope.base.palette import RED, SERIES
 from haloscope.base.units import bytes_text, time_text
 from haloscope.predict.machine import Machine
 from haloscope.predict.prediction import error_summary
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
 
-__all__ = ["make_figure", "make_measured_figures", "write_measured_page", "write_page"]
-
-# Okabe and Ito's colours for colour-blind readers. The dashes of a line encode its bytes.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+# The dashes of a line encode its bytes.
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-_RED = "#c0392b"
 _SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up")
 _MOST_FIGURES = 3
 
@@ -50,7 +47,7 @@ def _make_trace(part: pl.DataFrame, colour: int, dash: int, many: bool) -> dict[
         "name": f"{name}, {bytes_text(size)}" if many else name,
         "x": part["ranks"].to_list(),
         "y": part["time"].to_list(),
-        "line": {"color": COLOURS[colour], "dash": DASHES[dash % len(DASHES)], "width": 2},
+        "line": {"color": SERIES[colour], "dash": DASHES[dash % len(DASHES)], "width": 2},
         "hovertemplate": "%{x} ranks: %{y:.4s}s",
     }
 
@@ -68,7 +65,7 @@ def mark_levels(machine: Machine, ranks: Sequence[int]) -> dict[str, Any]:
             "x0": at,
             "x1": at,
             "layer": "below",
-            "line": {"color": _RED, "width": 1, "dash": "dash"},
+            "line": {"color": RED, "width": 1, "dash": "dash"},
         }
         for at in (level.cores + 0.5 for level in changes)
     ]
@@ -129,14 +126,14 @@ def _plot_against(
 def _make_traces(part: pl.DataFrame, axis: str, name: str, number: int) -> Iterable[dict[str, Any]]:
     if part.is_empty():
         return
-    colour, label = COLOURS[number % len(COLOURS)], printable(name)
+    colour, label = SERIES[number % len(SERIES)], printable(name)
     shared = {"type": "scatter", "x": part[axis].to_list(), "legendgroup": label}
     yield {
         **shared,
         "mode": "markers",
         "name": label,
         "y": part["time"].to_list(),
-        "marker": {"color": colour, "size": 7, "symbol": _SYMBOLS[number // len(COLOURS) % 6]},
+        "marker": {"color": colour, "size": 7, "symbol": _SYMBOLS[number // len(SERIES) % 6]},
         "hovertemplate": "%{x}: %{y:.4s}s measured",
     }
     yield {
@@ -145,7 +142,7 @@ def _make_traces(part: pl.DataFrame, axis: str, name: str, number: int) -> Itera
         "name": f"{label}, modelled",
         "showlegend": False,
         "y": part["modelled"].to_list(),
-        "line": {"color": colour, "width": 1.5, "dash": DASHES[number // len(COLOURS) % 6]},
+        "line": {"color": colour, "width": 1.5, "dash": DASHES[number // len(SERIES) % 6]},
         "hovertemplate": "%{x}: %{y:.4s}s modelled",
     }
 

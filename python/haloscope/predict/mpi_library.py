@@ -14,18 +14,6 @@ from haloscope.base.building import build_executable
 from haloscope.base.errors import RecorderError
 from haloscope.base.toolchain import Toolchain
 
-__all__ = [
-    "COLLECTIVES",
-    "DEFAULT",
-    "Algorithm",
-    "Asked",
-    "Description",
-    "Library",
-    "OtherLibrary",
-    "describe",
-    "program",
-]
-
 COLLECTIVES = (
     "allgather",
     "allgatherv",

@@ -13,9 +13,6 @@ from haloscope.predict.schedule import CollectivePlan, Durations, Schedule, exec
 if TYPE_CHECKING:
     from haloscope.predict.machine import Level, Machine
 
-
-__all__ = ["EVERYTHING", "Observation", "Path", "Theta"]
-
 EVERYTHING = 1 << 62
 """An eager limit above all message sizes."""
 _BANDWIDTH = 1e10

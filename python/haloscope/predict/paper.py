@@ -16,16 +16,6 @@ from itertools import pairwise
 
 from haloscope.predict.schedule.trees import runs
 
-__all__ = [
-    "Latency",
-    "broadcast_binomial",
-    "broadcast_chain",
-    "broadcast_pipeline",
-    "reduce_binary",
-    "reduce_binomial",
-    "reduce_rabenseifner",
-]
-
 Latency = Callable[[int, int], Decimal]
 
 

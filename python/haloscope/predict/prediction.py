@@ -14,8 +14,41 @@ from haloscope.predict.machine import FittedAlgorithm, Machine, make_generic_row
 from haloscope.predict.observation import Observation, Theta
 from haloscope.predict.schedule import CollectivePlan
 from haloscope.predict.sweep_fitting import select_fittable_points
+from haloscope.profile.shown import ShownTable, columns, count, exact, part, text, time
 
-__all__ = ["Chosen", "choose", "error_summary", "error_table", "errors", "losses", "predict"]
+_ALGORITHM = columns("collective algorithm", "of a library or a formula", collective=text(), algorithm=text())
+MODEL_TABLE = ShownTable(
+    "model",
+    (
+        _ALGORITHM,
+        columns("ranks bytes", "of a call, as OSU counts them", ranks=exact(), bytes=exact()),
+        columns("segment fanout", "of the measured algorithm; null: the library's own"),
+        columns(
+            "time low high",
+            "seconds, with a 95 % interval where it is known",
+            time=time(),
+            low=time(),
+            high=time(),
+        ),
+        columns(
+            "modelled error", "what the model predicts, and its relative error", modelled=time(), error=part()
+        ),
+    ),
+)
+ERRORS_TABLE = ShownTable(
+    "errors",
+    (
+        _ALGORITHM,
+        columns("points", "that were measured", points=count()),
+        columns(
+            "error_median error_p90 error_max",
+            "relative errors of the points",
+            error_median=part("median error"),
+            error_p90=part("90 % below"),
+            error_max=part("largest"),
+        ),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -174,9 +207,7 @@ def errors(machine: Machine, points: pl.DataFrame) -> pl.DataFrame:
 
 def error_table(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of `errors` for display, one row per point."""
-    return rows.select(
-        "collective", "algorithm", "ranks", "bytes", "segment", "fanout", "time", "modelled", "error"
-    )
+    return rows.select(name for name in MODEL_TABLE.columns if name in rows.columns)
 
 
 def error_summary(rows: pl.DataFrame) -> pl.DataFrame:

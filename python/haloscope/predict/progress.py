@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-__all__ = ["Progress", "Remark", "ignore_text", "show_no_progress"]
-
 Remark = Callable[[str], None]
 """Called with one line of text for the user."""
 Progress = Callable[[int], AbstractContextManager[Remark]]

@@ -15,14 +15,6 @@ from haloscope.predict.machine import FittedAlgorithm, Machine, Range, make_gene
 from haloscope.predict.observation import EVERYTHING, Observation, Path, Theta
 from haloscope.predict.schedule import CollectivePlan
 
-__all__ = [
-    "bootstrap_bounds",
-    "fit_coefficients",
-    "fit_points",
-    "mean_clipped_error",
-    "select_fittable_points",
-]
-
 _ROUNDS = 3
 _MOST_RANGES = 3
 _MOST_POINTS = 120

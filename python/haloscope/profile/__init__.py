@@ -1,4 +1,4 @@
-"""Profiles: what one run left behind, as tables."""
+"""Profiles: the data of one run, as tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One profile as tables: what `haloscope.open` returns."""
+"""`Profile`, which `haloscope.open` returns: one profile as tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-# Fronts load what is behind their names when it is needed: most profiles have no trace, and no call sites.
+# Packages load modules on first use: most profiles have no trace and no call sites.
 from haloscope.profile import sites
 from haloscope.profile import trace as traces
 from haloscope.profile import waiting as waits
@@ -28,13 +28,11 @@ from haloscope.profile.tables.table_builders import build
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["RUN_COLUMNS", "Profile", "label_table", "open", "run_columns", "run_row"]
-
 _NO_TRACE = "the run was recorded without a trace: record it with `haloscope run --trace`"
 
 
 class Profile:
-    """What one run left behind. Columns are read and checked when a table needs them.
+    """The profile of one run. Columns are read and checked when a table needs them.
 
     Close it, or use it in a `with` statement, when many profiles are open at a time.
     """
@@ -56,7 +54,7 @@ class Profile:
 
     def _repr_html_(self) -> str:
         """Return the run and its table `regions`, as notebooks show it."""
-        from haloscope.profile.shown.notebook import profile_html
+        from haloscope.profile.page.notebook import profile_html
 
         return profile_html(self.data, self.table("regions"))
 
@@ -72,35 +70,42 @@ class Profile:
 
     @property
     def info(self) -> Mapping[str, Any]:
-        """The run information as the recorder wrote it; the table `info` says more."""
+        """The run information as the recorder wrote it; the table `info` has more."""
         return self.data.info
 
     def table(self, name: str, *, exclusive: bool = False, region: str | None = None) -> pl.DataFrame:
         """Return a table with the columns of the reference (docs/reference/tables.md).
 
-        Values are inclusive of nested regions unless `exclusive`; `region` keeps the rows whose
-        region or path is that. Counts and bytes are Int64, times Float64 seconds, what is unknown
-        is null. Raises `UsageError` for an unknown table or region, `ProfileError` for damage.
+        Counts and bytes are Int64, times Float64 seconds, unknown values null.
+
+        Args:
+            name: The table.
+            exclusive: Values without those of nested regions.
+            region: Only rows with this region or path.
+
+        Raises:
+            UsageError: If the table or region does not exist.
+            ProfileError: If the file is damaged.
         """
         return self.data.guarded(lambda: build(self.data, name, exclusive, region))
 
     def frame(self, table: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Return a table of the file with its own column names; empty if the file lacks it.
+        """Return a table of the file with its own column names; empty if the file does not have it.
 
-        `columns` are those to read, default all of format version 1. NaN and infinities are null.
-        Raises `ProfileError` for damage.
+        `columns` are those to read, default all of format version 1. NaN and infinities are null. Raises
+        `ProfileError` for damage.
         """
         return self.data.frame(table, columns)
 
     def lacks(self, name: str) -> str | None:
-        """Return why nothing can be in the table `name`, None where the run decides.
+        """Return the reason why the table `name` is always empty, None if it depends on the run.
 
-        Other tools than the recorder do not know all tables.
+        Tools other than the recorder do not know all tables.
         """
         return self.data.source.lacks(name)
 
     def remarks(self, table: str) -> list[str]:
-        """Return what a table leaves out, or why it has nothing, in sentences."""
+        """Return sentences on data that a table leaves out, or on why it is empty."""
         if lacking := self.lacks(table):
             return [lacking]
         if table in TRACE_TABLES:
@@ -110,9 +115,9 @@ class Profile:
     def instances(self, region: str) -> Instances:
         """Return start, duration and wait of every instance of a region, as matrices.
 
-        `instances("halo").duration[p, k]` are the seconds that pass k through `halo` took on the
-        p-th rank. Raises `UsageError` unless instances of one path were kept (`run --series`),
-        `ProfileError` for damage.
+        `instances("halo").duration[p, k]` is the duration (s) of instance k of `halo` on the p-th rank.
+        Raises `UsageError` unless instances of one path were recorded (`run --series`), `ProfileError` for
+        damage.
         """
         return self.data.guarded(lambda: Instances(self.data, region))
 
@@ -123,7 +128,7 @@ class Profile:
 
     @property
     def hosts(self) -> Hosts:
-        """Which rank ran where."""
+        """The host of each rank."""
         return self.data.hosts
 
     @property
@@ -140,7 +145,7 @@ class Profile:
 
     @property
     def waiting(self) -> waits.WaitAnalysis:
-        """What the trace tells about waiting: who waited for whom, why, and what matters.
+        """The wait states of the trace, their causes, and their effect on the run time.
 
         Raises `UsageError` if the run was recorded without a trace, `ProfileError` for damage.
         """
@@ -148,7 +153,7 @@ class Profile:
 
     @property
     def site_book(self) -> sites.SiteBook:
-        """Where in the source the calls came from, if that was recorded (`run --callsites`)."""
+        """The source locations of MPI calls, if they were recorded (`run --callsites`)."""
         return self.data.once(sites.SiteBook)
 
     def verify(self) -> None:
@@ -166,12 +171,12 @@ def open(path: str | os.PathLike[str]) -> Profile:
 
 
 def open_source(path: str | os.PathLike[str]) -> Source:
-    """Return what stands at `path`, whatever its name. Raises `ProfileError` if it is no profile."""
+    """Return the profile at `path`, whatever its name. Raises `ProfileError` if it is not one."""
     kind = kind_of_foreign(path)
     return ProfileFile(path) if kind is None else open_foreign(path, kind)
 
 
-# What says which run a row of several profiles' tables is of.
+# Columns that identify the run in tables of several profiles.
 RUN_COLUMNS: Mapping[str, Any] = {
     "profile": pl.String,
     "program": pl.String,
@@ -186,7 +191,7 @@ RUN_COLUMNS: Mapping[str, Any] = {
 
 
 def run_row(profile: Profile) -> dict[str, Any]:
-    """Return the values of `RUN_COLUMNS` for a profile; `run_hosts` is how many. Raises `DamageError`."""
+    """Return the values of `RUN_COLUMNS` for a profile; `run_hosts` is a number. Raises `DamageError`."""
     told = checked_info(profile.info) | {"hosts": len(profile.hosts.names)}
     known = {name: told.get(name.removeprefix("run_")) for name in RUN_COLUMNS}
     return known | {"profile": str(profile.path)}

@@ -1,6 +1,6 @@
-"""Watching programs: markers for Python programs, and what starts a program under the recorder.
+"""Profiling programs: markers for Python programs, and functions that start a program under the recorder.
 
-The markers are all that a watched program needs; the rest is for the commands.
+A profiled program needs the markers only; the commands use the rest.
 """
 
 from __future__ import annotations

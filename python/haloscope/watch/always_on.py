@@ -1,4 +1,4 @@
-"""What a centre lets every shell read, so that every MPI program is watched and none notices."""
+"""A script for the shells of a whole site, by which every MPI program is profiled without notice."""
 
 from __future__ import annotations
 
@@ -12,34 +12,41 @@ from haloscope.base.mpi import detect
 from haloscope.base.objects import Abi
 from haloscope.watch.recorder import build_recorder
 
-__all__ = ["always", "asked_for"]
-
-# Below the directory: a folder a day, and names that no two jobs share; a profile that is there stays.
+# Below the directory: a folder per day, and names that no two jobs share. An existing profile stays.
 PATTERN = "%D/%p-%n-%j-%d.halo"
-_SIZE_LIMIT = "16"  # MiB of a profile
+_SIZE_LIMIT = "16"  # MiB per profile
 
 
 def always(
     directory: Path | str, *, mpi: Abi | None = None, mpi_include: tuple[Path, ...] = (), csh: bool = False
 ) -> str:
-    """Return a script for `sh` or `csh` that has all programs of one MPI watched, profiles in `directory`.
+    """Return a script for `sh` or `csh` by which all programs of one MPI are profiled.
 
-    The MPI is that whose mpicc is on PATH, or `mpi` with the headers in `mpi_include`; its recorder is built
-    if need be. What a user has set stays, and `HALOSCOPE_ALWAYS=0` before it keeps it from doing anything.
-    Raises `LaunchError` where there is no MPI, `OutputError` if there is no such directory.
+    A user's own settings have precedence. `HALOSCOPE_ALWAYS=0`, set before, switches the script off. The
+    recorder is built if necessary.
+
+    Args:
+        directory: Directory of the profiles; it must exist, and users must be able to write to it.
+        csh: Return a script for `csh`.
+        mpi: Binary interface of the MPI; the default is that of the mpicc on PATH.
+        mpi_include: Directories of that MPI's mpi.h.
+
+    Raises:
+        LaunchError: If there is no MPI.
+        OutputError: If there is no such directory.
 
     >>> Path("/etc/profile.d/haloscope.sh").write_text(always("/scratch/profiles"))
     """
     top = Path(directory).absolute()
     if not top.is_dir():
-        raise OutputError(f"{top}: no such directory; make it first, writable for those who are watched")
+        raise OutputError(f"{top}: no such directory; make it first, writable for the users to be profiled")
     found = detect(None, mpi, mpi_include)
     if found is None:
-        raise LaunchError("no MPI found to watch; name one with --mpi")
+        raise LaunchError("no MPI found to profile; name one with --mpi")
     library = str(build_recorder(found.headers).always)
     pattern = os.path.join(str(top).replace("%", "%%"), PATTERN)
     name = found.headers.product or found.abi
-    head = f"# Programs with {name} are watched; `haloscope history` reads the profiles.\n"
+    head = f"# Programs with {name} are profiled; `haloscope history` reads the profiles.\n"
     if csh:
         return head + _for_csh(_quoted_for_csh(library), _quoted_for_csh(pattern))
     return head + _for_sh(shlex.quote(library), shlex.quote(pattern))
@@ -55,14 +62,14 @@ if [ "${{HALOSCOPE_ALWAYS:-1}}" = 1 ] && [ -r {library} ]; then
   export HALOSCOPE_ALWAYS=1 HALOSCOPE_SINCE=1
   [ -n "${{HALOSCOPE_OUTPUT:-}}" ] || export HALOSCOPE_OUTPUT={pattern}
   export HALOSCOPE_SIZE_LIMIT="${{HALOSCOPE_SIZE_LIMIT:-{_SIZE_LIMIT}}}"
-  # The recorder is no part of a container.
+  # A container does not have the recorder.
   export APPTAINERENV_LD_PRELOAD= SINGULARITYENV_LD_PRELOAD=
 fi
 """
 
 
 def _for_csh(library: str, pattern: str) -> str:
-    # It has no default for a variable that is not set, and stops at one.
+    # csh has no defaults for variables, and stops at one that is not set.
     return f"""\
 if ( ! $?LD_PRELOAD ) setenv LD_PRELOAD ''
 if ( ! $?HALOSCOPE_ALWAYS ) setenv HALOSCOPE_ALWAYS 1
@@ -75,7 +82,7 @@ if ( "$HALOSCOPE_ALWAYS" == 1 && -r {library} ) then
   setenv HALOSCOPE_SINCE 1
   if ( ! $?HALOSCOPE_OUTPUT ) setenv HALOSCOPE_OUTPUT {pattern}
   if ( ! $?HALOSCOPE_SIZE_LIMIT ) setenv HALOSCOPE_SIZE_LIMIT {_SIZE_LIMIT}
-  # The recorder is no part of a container.
+  # A container does not have the recorder.
   setenv APPTAINERENV_LD_PRELOAD ''
   setenv SINGULARITYENV_LD_PRELOAD ''
 endif
@@ -84,12 +91,12 @@ if ( "$LD_PRELOAD" == "" ) unsetenv LD_PRELOAD
 
 
 def _quoted_for_csh(text: str) -> str:
-    """Return a text in quotes; even within them `!` stands for the history."""
+    """Return a text in quotes for csh, where `!` means the history even in quotes."""
     return shlex.quote(text).replace("!", "\\!")
 
 
 def asked_for(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without what the script of `always` has set: here somebody asks for a profile."""
+    """Return an environment without the variables that `always` has set, as the user asks for a profile."""
     asked = dict(environment)
     if asked.pop("HALOSCOPE_ALWAYS", "") != "1":
         return dict(environment)

@@ -1,27 +1,25 @@
-"""What makes programs tell their markers to the recorder, where they look for a tool by a variable."""
+"""Variables that make programs send their markers to the recorder, where these programs load a tool."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["left_to_others", "tool_variables"]
-
-# Whose interface opens the library that the variable names. All others call the recorder as it is.
+# Interfaces that load the library in this variable. All other interfaces call the recorder directly.
 _VARIABLES = {
     "kokkos": "KOKKOS_TOOLS_LIBS",
     "nvtx": "NVTX_INJECTION64_PATH",
     "itt": "INTEL_LIBITTNOTIFY64",
     "nccl": "NCCL_PROFILER_PLUGIN",
 }
-# Kokkos before 3.7 knows another one, newer ones take either and complain where two differ.
+# Kokkos before 3.7 reads this variable; newer versions read both, and complain if they differ.
 _OLDER = {"kokkos": "KOKKOS_PROFILE_LIBRARY"}
 _OURS = "libhaloscope-watch.so"
 
 
 def tool_variables(variables: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that name the recorder as a tool, where the user has named no other.
+    """Return the variables that name the recorder as a tool, unless the user has named a different one.
 
-    `variables` are those of the ranks: the recorder is what LD_PRELOAD has there.
+    `variables` are those of the ranks, whose LD_PRELOAD has the recorder.
     """
     words = variables.get("LD_PRELOAD", "").split(":")
     recorder = next((word for word in words if word.endswith(_OURS)), None)
@@ -32,12 +30,15 @@ def tool_variables(variables: Mapping[str, str], environment: Mapping[str, str])
 
 
 def left_to_others(variables: Mapping[str, str], environment: Mapping[str, str]) -> str | None:
-    """Return what to tell the user about markers that another tool gets, if there is something."""
+    """Return a line about markers that a different tool gets; None if there are none."""
     others = [found for name in _wanted(variables) if (found := _other(name, environment))]
     if not others:
         return None
     names = f"{' and '.join(others)} {'names' if len(others) == 1 else 'name'}"
-    return f"{names} another tool: it gets these markers, not the profile; unset to have them as regions"
+    return (
+        f"{names} a different tool, which gets these markers instead of the profile; "
+        "unset to record them as regions"
+    )
 
 
 def _wanted(variables: Mapping[str, str]) -> list[str]:
@@ -46,7 +47,7 @@ def _wanted(variables: Mapping[str, str]) -> list[str]:
 
 
 def _other(name: str, environment: Mapping[str, str]) -> str | None:
-    """Return the variable by which the user has named another tool."""
+    """Return the variable by which the user has named a different tool."""
     for variable in (_VARIABLES[name], _OLDER.get(name, "")):
         value = environment.get(variable, "")
         if value and not value.endswith(_OURS):

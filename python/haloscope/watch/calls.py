@@ -1,21 +1,19 @@
-"""Calls and states in words."""
+"""Calls and states of ranks in words."""
 
 from __future__ import annotations
 
 from haloscope.watch.live import ANY, Call, Process
 
-__all__ = ["call_text", "state_text"]
-
 _STATES = {"running": "computing", "stopped": "stopped by a signal"}
 
 
 def state_text(process: Process) -> str:
-    """Return what a process does that is outside MPI; '' if it is not known."""
+    """Return the state of a process outside MPI; '' if unknown."""
     return _STATES.get(process.state, process.state)
 
 
 def call_text(call: Call) -> str:
-    """Return the call in words: `in MPI_Recv from 7, tag 3, on MPI_COMM_WORLD`."""
+    """Return a call in words: `in MPI_Recv from 7, tag 3, on MPI_COMM_WORLD`."""
     parts = [f"in {call.function}"]
     preposition = {"send": "to", "exchange": "to", "receive": "from", "one_sided": "on", "requests": "with"}
     if call.what == "collective" and call.partner is not None:

@@ -1,4 +1,4 @@
-"""Examines this machine for what Haloscope needs."""
+"""Checks which parts of Haloscope work on this machine."""
 
 from __future__ import annotations
 
@@ -27,18 +27,17 @@ from haloscope.base.toolchain import compiler, compiler_identity, find_hypre, fi
 from haloscope.base.tools import environment_tool, find_tool
 from haloscope.watch.recorder import is_built
 
-__all__ = ["DoctorCheck", "Sharing", "doctor", "examine_sharing", "reason_against_attach"]
-
 _MIB = 1 << 20
-# Verbs that put something before the MPI that they find; and those that compile programs.
+# Verbs that preload a library before the MPI that they find, and verbs that compile programs.
 _PRELOADING = ("run", "env", "hang", "top", "recover", "inject", "shm", "place")
 _COMPILING = ("bench", "improve", "demo", "simulate", "study")
 _NEED_MPI = (*_PRELOADING, "bench", "improve", "demo", "study")
-# What each extra is for, and the verbs that need it.
+# The purpose of each extra, and the verbs that need it.
 _EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "build": ("builds for an MPI that nothing is ready-made for", ()),
-    "callsites": ("the lines of source of call sites", ()),
-    "pages": ("pages, if the wheel has no script for them", ()),
+    "build": ("builds for an MPI without a ready-made recorder", ()),
+    "callsites": ("source lines of call sites", ()),
+    "campaign": ("runs of campaigns", ("campaign",)),
+    "pages": ("pages, if the wheel does not contain their script", ()),
     "statistics": ("statistics", ("regimes", "compare", "check", "bench", "tune", "improve", "history")),
 }
 _LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpiexec.mpich", "mpiexec.hydra", "prterun")
@@ -46,7 +45,7 @@ _LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpiexec.mpich", "mpiexec.
 
 @dataclass(frozen=True)
 class DoctorCheck:
-    """One thing examined; `remedy` says what to do if it does not work, as then `verbs` do not, either."""
+    """One check. If it fails, `remedy` says what to do, and `verbs` do not work either."""
 
     works: bool
     what: str
@@ -56,7 +55,7 @@ class DoctorCheck:
 
 
 def doctor() -> Iterator[DoctorCheck]:
-    """Yield what this machine has of what Haloscope needs or can use, the most necessary things first.
+    """Yield the checks of this machine, the most important ones first.
 
     >>> [finding.what for finding in haloscope.doctor() if not finding.works]
     ['SimGrid (optional)']
@@ -94,15 +93,15 @@ def _tool(name: str, verbs: tuple[str, ...]) -> DoctorCheck:
 
 
 def _tool_users(verbs: tuple[str, ...]) -> tuple[str, ...]:
-    """Return which of these verbs build by CMake; programs are compiled without it, all but simulations."""
+    """Return the verbs that build with CMake; verbs that compile programs do not, except simulations."""
     return tuple(verb for verb in verbs if verb in _PRELOADING or verb == "simulate")
 
 
 def _extras(verbs: tuple[str, ...]) -> Iterator[DoctorCheck]:
-    """Yield a line for each Python package of an extra."""
+    """Yield a check for each Python package of an extra."""
     for package, extra in extras().items():
         if package in ("cmake", "ninja"):
-            continue  # the system's do as well
+            continue  # the system's tools can be used instead
         purpose, needed_by = _EXTRAS[extra]
         found = importlib.util.find_spec(package) is not None
         lacking = _tool_users(verbs) if extra == "build" else needed_by
@@ -122,7 +121,7 @@ def _cache() -> DoctorCheck:
 
 
 def _mpis() -> Iterator[tuple[DoctorCheck, bool]]:
-    """Yield each MPI whose launcher is on PATH or beside this Python, and whether its recorder is ready."""
+    """Yield each MPI whose launcher is on PATH or next to this Python, and whether its recorder is ready."""
     libraries: dict[Path, MpiLibrary] = {}
     for launcher in _launchers():
         library = find_installed_library(launcher)
@@ -150,7 +149,7 @@ def _mpi(library: MpiLibrary) -> tuple[DoctorCheck, bool]:
         return DoctorCheck(False, product, detail, str(error)), False
     try:
         ready = is_built(headers)
-    except RecorderError:  # there is no compiler to look for its builds
+    except RecorderError:  # without a compiler, its builds cannot be found
         ready = False
     state = "recorder ready" if ready else "recorder is built at first use"
     places = f"headers {headers.directories[0]}, " if headers.directories else ""
@@ -182,15 +181,15 @@ def _shared_memory() -> DoctorCheck:
             False,
             "/dev/shm",
             error.strerror or str(error),
-            "live records go to /tmp; or name a node-local directory in HALOSCOPE_LIVE",
+            "live records go to /tmp; to use a node-local directory, name it in HALOSCOPE_LIVE",
         )
     free = status.f_bavail * status.f_frsize // _MIB
-    remedy = "16 MiB a rank are needed; name another directory in HALOSCOPE_LIVE"
+    remedy = "16 MiB per rank are needed; name a different directory in HALOSCOPE_LIVE"
     return DoctorCheck(free >= 64, "/dev/shm", f"{free} MiB free", remedy)
 
 
 def _sharing() -> Iterator[DoctorCheck]:
-    """Yield what MPI, and the shm library, can do with the memory of another process of this node."""
+    """Yield how MPI and the shm library can access the memory of other processes on this node."""
     found = examine_sharing()
     reason, remedy = reason_against_attach(found.attach_error)
     works = found.attach_error == 0
@@ -199,7 +198,7 @@ def _sharing() -> Iterator[DoctorCheck]:
         found.memory is not None,
         "shared memory",
         found.memory or "not between processes",
-        "haloscope shm carries nothing; let processes open each other's /proc/PID/fd",
+        "haloscope shm copies no messages; allow processes to open each other's /proc/PID/fd",
         ("shm",),
     )
 
@@ -262,7 +261,7 @@ def _browser() -> DoctorCheck:
 
 
 _TEXT = b"halohalo"
-# A child may be read by its parent where ranks may not read each other: so it reads its parent.
+# Where ranks may not read each other, a parent may still read its child: so the child reads its parent.
 _READER = """
 import ctypes, os, sys
 class Part(ctypes.Structure):
@@ -284,14 +283,14 @@ print(error, int(mapped))
 
 @dataclass(frozen=True)
 class Sharing:
-    """The error of cross-memory attach, 0 if it works; what memory others can map, if any."""
+    """The error number of cross-memory attach, 0 if it works; the kind of memory others can map, if any."""
 
     attach_error: int
     memory: str | None
 
 
 def examine_sharing() -> Sharing:
-    """Let another process try both ways to the memory of this one, and return what worked."""
+    """Let a child process access the memory of this one in both ways, and return which of them worked."""
     text = ctypes.create_string_buffer(_TEXT)
     kind, file = _file()
     with file:
@@ -307,7 +306,7 @@ def examine_sharing() -> Sharing:
 
 
 def reason_against_attach(error: int) -> tuple[str, str]:
-    """Why the kernel forbids cross-memory attach, and what to do about it."""
+    """Return why the kernel forbids cross-memory attach, and what to do about it."""
     scope = "0"
     with suppress(OSError):
         scope = Path("/proc/sys/kernel/yama/ptrace_scope").read_text(encoding="ascii").strip()
@@ -321,7 +320,7 @@ def reason_against_attach(error: int) -> tuple[str, str]:
 
 
 def _file() -> tuple[str | None, BinaryIO]:
-    """Memory with a descriptor, as the shm library makes it."""
+    """Return memory with a descriptor, as the shm library creates it."""
     with suppress(OSError):
         descriptor = os.memfd_create("haloscope-doctor", os.MFD_CLOEXEC)
         return "memfd", os.fdopen(descriptor, "wb", buffering=0)

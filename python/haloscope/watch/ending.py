@@ -1,4 +1,4 @@
-"""What the ranks of a program were in when it ended, or was looked at."""
+"""The calls of a program's ranks when it ended, or was looked at."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from haloscope.watch.live import Process, snapshot
 from haloscope.watch.recorder import Builds, Recorder
 from haloscope.watch.roll_call import roll_call
 
-__all__ = ["ended_in"]
-
 _LONGEST = 2000
 
 
 def ended_in(places: Sequence[Path], recorder: Recorder, world: str) -> str:
-    """Return what ranks that did not come to MPI_Finalize were in, in a line; '' if all did.
+    """Return one line on the calls of ranks that did not reach MPI_Finalize; '' if all did.
 
-    Whoever died first cannot be told from those who were killed for it: none is called dead.
+    A rank that died first cannot be distinguished from ranks that were killed for it, so none is called dead.
     """
     seen = snapshot(places, Builds([recorder])).of(world).processes
     left = [_as_it_was(process) for process in seen if process.watched]
@@ -31,7 +29,7 @@ def ended_in(places: Sequence[Path], recorder: Recorder, world: str) -> str:
 
 
 def _as_it_was(process: Process) -> Process:
-    """Leave out how long a call has lasted, which nobody knows of a process that is gone."""
+    """Return a process without durations of calls, which are unknown if the process is gone."""
     if process.state != "dead":
         return process
     threads = [

@@ -1,4 +1,4 @@
-"""`run --hang-after`: looks at a program from time to time, and says once if it hangs."""
+"""`run --hang-after`: looks at a program from time to time, and reports once if it hangs."""
 
 from __future__ import annotations
 
@@ -13,23 +13,21 @@ from haloscope.watch.live import Process, Snapshot, snapshot
 from haloscope.watch.recorder import Builds, Recorder
 from haloscope.watch.roll_call import RollCall, roll_call
 
-__all__ = ["Hanging", "print_hang"]
-
 _LEAST, _MOST = 0.25, 5.0  # seconds between two looks
-_BUSY = 0.1  # of a core: less is no computing
+_BUSY = 0.1  # of a core; a rank that uses less does not compute
 
 
 def print_hang(text: str) -> None:
-    """Print the roll-call of a program that hangs on standard error."""
+    """Print the hang report of a program on standard error."""
     for line in text.splitlines():
         print(f"haloscope: {printable(line)}", file=sys.stderr, flush=True)
 
 
 class Hanging:
-    """Watches the worlds of one run on this node.
+    """Finds worlds of one run on this node that hang.
 
     A world hangs if a rank waits in MPI, and for `seconds` no rank has left its call or its region, polled,
-    computed or wanted a core outside MPI. Each is told once.
+    computed or wanted a core outside MPI. Each hang is reported once.
     """
 
     def __init__(
@@ -43,11 +41,11 @@ class Hanging:
         self._places, self._builds = places, Builds([recorder])
         self._seconds, self._tell = seconds, tell
         self._last = Snapshot()
-        self._since: dict[str, float] = {}  # when a world was last seen to go on
+        self._since: dict[str, float] = {}  # the last time at which a world made progress
         self._told: set[str] = set()
 
     def look(self) -> None:
-        """Look once; tell of worlds that hang. Whatever goes wrong here must not touch the program."""
+        """Look once, and report worlds that hang. An error here must not affect the program."""
         with suppress(Exception):
             self._look()
 
@@ -77,7 +75,7 @@ class Hanging:
 
 
 def has_progress(before: Sequence[Process], after: Sequence[Process], seconds: float) -> bool:
-    """Return whether a rank of a world did something between two looks, or none waits in MPI."""
+    """Return whether a rank of a world made progress between two looks, or none waits in MPI."""
     earlier = {process.path: process for process in before}
     alive = [process for process in after if process.state != "dead" and not process.finalized]
     if not any(process.main.call for process in alive):
@@ -92,7 +90,7 @@ def _goes_on(before: Process | None, after: Process, seconds: float) -> bool:
         return True
     if after.main.call is not None:
         return False
-    # One that wants a core and gets none, as others have them, computes as well.
+    # A rank that wants a core and gets none, because other processes have them, computes, too.
     return after.state == "running" or after.cpu - before.cpu > _BUSY * seconds
 
 

@@ -1,4 +1,4 @@
-"""`haloscope hang`: the roll-call of each program that runs, with the stacks of those it turns on."""
+"""`haloscope hang`: the roll-call of each running program, with the stacks of the ranks to blame."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from haloscope.watch.recorder import Builds
 from haloscope.watch.roll_call import RollCall
 from haloscope.watch.thread_stacks import Resolver, Stack, ask, plain
 
-__all__ = ["Told", "roll_calls", "stack_lines"]
-
 _MOST_ASKED = 4
 _MOST_FRAMES = 24
 
@@ -31,12 +29,12 @@ class Told:
 
     @property
     def text(self) -> str:
-        """The verdict and the roll: lines."""
+        """The verdict and the roll-call, as lines."""
         any_rank = self.program.any
         return f"{any_rank.program} (run {self.program.run}, {any_rank.size} ranks): {self.roll.text}"
 
     def stacks(self) -> list[Stack]:
-        """Ask the ranks that the verdict turns on for their stacks, as far as they are on this node."""
+        """Ask the ranks in the verdict for their stacks, as far as they are on this node."""
         verdict = self.roll.verdict
         if self.builds is None or verdict.kind == "none":
             return []
@@ -46,7 +44,7 @@ class Told:
         return _of_main(ask(alive, self.builds), alive)
 
     def as_json(self, stacks: Sequence[Stack], resolve: Resolver = plain) -> dict[str, Any]:
-        """Return all of it for programs; `resolve` gives names to places of code."""
+        """Return all of it as JSON; `resolve` names code addresses."""
         verdict = self.roll.verdict
         return {
             "run": self.program.run,
@@ -70,7 +68,7 @@ class Told:
 
 
 def roll_calls(looking: Looking) -> list[Told]:
-    """Return the roll-call of each program; its two looks must have been taken.
+    """Return the roll-call of each program, from the two looks that `looking` has taken.
 
     Raises `RecorderError` if no program runs.
     """
@@ -79,7 +77,7 @@ def roll_calls(looking: Looking) -> list[Told]:
 
 
 def stack_lines(stacks: Sequence[Stack], resolve: Resolver = plain) -> list[str]:
-    """Return lines for people: what ranks wait for, and their stacks, those that are alike once."""
+    """Return lines for people: the requests that ranks wait for, and each different stack once."""
     lines = []
     alike: dict[tuple[str, ...], list[Stack]] = {}
     for stack in stacks:
@@ -98,7 +96,7 @@ def stack_lines(stacks: Sequence[Stack], resolve: Resolver = plain) -> list[str]
 
 
 def _of_main(stacks: Sequence[Stack], processes: Sequence[Process]) -> list[Stack]:
-    """Leave out the stacks of threads that are not in MPI."""
+    """Return the stacks without those of threads that are not in MPI."""
     inside = {
         (process.rank, thread.tid) for process in processes for thread in process.threads if thread.call
     }
@@ -107,7 +105,7 @@ def _of_main(stacks: Sequence[Stack], processes: Sequence[Process]) -> list[Stac
 
 
 def _named(stack: Stack, resolve: Resolver) -> tuple[str, ...]:
-    """Return lines; those of our library and below the program's entry say nothing."""
+    """Return a stack as lines, without the frames of our library and those below the program's entry."""
     frames = [frame for frame in stack.frames if not _is_ours(frame.module)]
     return tuple(resolve(frames))
 

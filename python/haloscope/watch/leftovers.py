@@ -1,4 +1,4 @@
-"""What processes that were killed at a bad moment leave beside their records: nothing to be recovered."""
+"""Removes what killed processes leave besides their records: none of it can be recovered."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from pathlib import Path
 
 from haloscope.watch.places import foreign
 
-__all__ = ["clear_parts", "clear_spool", "clear_unbegun", "clear_without_records"]
-
 _NAMED_BY_RANK_0 = re.compile(r"haloscope-(\d+)-\d+$")
-_OLD = 60.0  # seconds, in which a process that made a directory makes a record in it
-_WORD = 8  # bytes at a record's begin that are zero until it is whole
-_LEAST = 1 << 16  # bytes that a record has as soon as it has any
+_OLD = 60.0  # seconds; a process that makes a directory makes a record in it earlier
+_WORD = 8  # bytes at the begin of a record that are zero until it is complete
+_LEAST = 1 << 16  # bytes; no record that has been begun is smaller
 
 
 def clear_unbegun(places: Iterable[Path]) -> int:
-    """Remove records whose processes ended before anything was in them. Return how many there were."""
+    """Remove records of processes that ended before they wrote anything. Return the number of records."""
     unbegun = [path for place in places for path in place.glob("*.live") if _is_unbegun(path)]
     for path in unbegun:
         clear_spool(path)
@@ -30,12 +28,12 @@ def clear_unbegun(places: Iterable[Path]) -> int:
 
 
 def clear_without_records(mains: Iterable[Path]) -> int:
-    """Remove directories of runs that ended before they had a record. Return how many there were."""
+    """Remove directories of runs that ended before they had a record. Return the number of directories."""
     return sum(_remove_if_left(main) for main in mains if main.is_dir() and not foreign(main))
 
 
 def clear_parts(output: Path, pid: int) -> None:
-    """Remove what a process that ended while it wrote a profile has of it."""
+    """Remove the partial profile of a process that ended while it wrote it."""
     for part in output.parent.glob(f"{glob.escape(output.name)}.part-{pid}*"):
         with contextlib.suppress(OSError):
             if re.fullmatch(r"\+*", part.name.rpartition(f"-{pid}")[2]):
@@ -43,7 +41,7 @@ def clear_parts(output: Path, pid: int) -> None:
 
 
 def clear_spool(record: Path) -> None:
-    """Remove the trace of a process: it lies elsewhere, and a link beside the record leads there."""
+    """Remove the trace of a process. It is elsewhere; a link next to the record leads to it."""
     spool = record.with_suffix(".spool")
     with contextlib.suppress(OSError):
         if spool.is_symlink():
@@ -70,7 +68,7 @@ def _is_there(pid: int) -> bool:
 
 
 def _remove_if_left(main: Path) -> bool:
-    """Remove a directory if it is empty and nobody is about to fill it."""
+    """Remove a directory if it is empty and no process is about to fill it."""
     named = _NAMED_BY_RANK_0.fullmatch(main.name)
     try:
         if _is_there(int(named[1])) if named else time.time() - main.stat().st_mtime < _OLD:

@@ -1,7 +1,7 @@
-"""Live records as they are now: what each rank of a running program is in, and what it has counted so far.
+"""Live records: the current call of each rank of a running program, and the counts so far.
 
-`haloscope-join --now` prints a line of JSON for each record that its build can read (docs/design.md, Live
-records). What processes wrote is not to be believed: a line that is not as expected is passed over.
+`haloscope-join --now` prints one line of JSON per record that its build can read (docs/design.md, Live
+records). Records are written by other processes and not trusted: an unexpected line is skipped.
 """
 
 from __future__ import annotations
@@ -19,16 +19,14 @@ from typing import Any
 from haloscope.watch.places import foreign, has_mapped
 from haloscope.watch.recorder import Builds, Recorder
 
-__all__ = ["ANY", "Call", "Communicator", "Process", "Snapshot", "Sums", "Thread", "parse", "snapshot"]
-
-ANY = -1  # a partner or tag that may be any
-_MOST_RANKS = 1 << 22  # more are not believed
-_SECONDS = 60  # for a build to read all records
+ANY = -1  # any partner or tag
+_MOST_RANKS = 1 << 22  # a larger number is taken for an error
+_SECONDS = 60  # for one build to read all records
 
 
 @dataclass(frozen=True)
 class Communicator:
-    """One as a rank sees it. `ranks` are the world ranks of its members, in order, if they are known."""
+    """A communicator, as one rank sees it. `ranks` are the world ranks of its members, in order, if known."""
 
     name: str
     size: int
@@ -38,7 +36,7 @@ class Communicator:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What is equal on all its members."""
+        """A key that is equal on all members."""
         return (self.name, self.members)
 
 
@@ -46,10 +44,10 @@ class Communicator:
 class Call:
     """The MPI call that a thread is in.
 
-    `what` is `send`, `receive`, `exchange`, `collective`, `one_sided`, `requests` or `other`; `kind` is what
-    the first of the requests is for, if that is known: `send`, `receive`, `collective` or other. Partners
-    are world ranks; None is unknown or none, `ANY` any. `since` is seconds, None if not known; `mark` is
-    alike in two snapshots only if the thread has not left the call between them.
+    `what` is `send`, `receive`, `exchange`, `collective`, `one_sided`, `requests` or `other`. `kind` is the
+    kind of the first request, if known: `send`, `receive`, `collective` or other. Partners are world ranks;
+    None is unknown or none, `ANY` any. `since` is seconds, None if unknown. `mark` is equal in two snapshots
+    only if the thread has not left the call between them.
     """
 
     function: str
@@ -66,28 +64,28 @@ class Call:
 
     @property
     def sends(self) -> bool:
-        """Whether it sends to `partner`."""
+        """Whether the call sends to `partner`."""
         return self.what in ("send", "exchange") or self.kind == "send"
 
     @property
     def receives(self) -> bool:
-        """Whether it receives, from `origin`."""
+        """Whether the call receives, from `origin`."""
         return self.what in ("receive", "exchange") or self.kind == "receive"
 
     @property
     def origin(self) -> int | None:
-        """The rank that it receives from."""
+        """The rank that the call receives from."""
         return self.source if self.what == "exchange" else self.partner
 
     @property
     def gathers(self) -> bool:
-        """Whether it waits for the others of its communicator."""
+        """Whether the call waits for the other ranks of its communicator."""
         return self.what == "collective" or self.kind == "collective"
 
 
 @dataclass(frozen=True)
 class Sums:
-    """What was counted so far; times are seconds."""
+    """The counts so far; times are in seconds."""
 
     p2p_time: float = 0.0
     coll_time: float = 0.0
@@ -115,7 +113,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Thread:
-    """One thread: the region it is in, the call, and how many seconds ago it last did something."""
+    """One thread: its region, its call, and the seconds since its last event."""
 
     region: tuple[str, ...] = ()
     call: Call | None = None
@@ -127,11 +125,11 @@ class Thread:
 
 @dataclass(frozen=True)
 class Process:
-    """One rank's record. `threads` begins with the one that called MPI_Init.
+    """The record of one rank. `threads` begins with the thread that called MPI_Init.
 
-    `state` is that of the process, by the system: `running`, `asleep`, `stopped` or `dead`; '' is unknown.
-    `cpu` is the seconds of processor time that it has used. `partners` are messages sent to and received
-    from world ranks.
+    `state` is the system's state of the process: `running`, `asleep`, `stopped` or `dead`; '' is unknown.
+    `cpu` is the processor time so far, in seconds. `partners` has messages sent to and received from world
+    ranks.
     """
 
     path: str
@@ -159,13 +157,13 @@ class Process:
 
     @property
     def sums(self) -> Sums:
-        """Of all threads."""
+        """The sums over all threads."""
         return sum((thread.sums for thread in self.threads), Sums())
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All records that could be read, by world and rank; `moment` is when, in seconds since 1970."""
+    """All readable records, by world and rank; `moment` is the time, in seconds since 1970."""
 
     processes: tuple[Process, ...] = ()
     moment: float = 0.0
@@ -179,7 +177,7 @@ class Snapshot:
         return {world: sorted(ranks, key=lambda process: process.rank) for world, ranks in found.items()}
 
     def of(self, world: str) -> Snapshot:
-        """Return what is there of one world."""
+        """Return the records of one world."""
         return replace(self, processes=tuple(p for p in self.processes if p.world == world))
 
 
@@ -190,10 +188,13 @@ def snapshot(
     partners: bool = False,
     hopeless: AbstractSet[str] = frozenset(),
 ) -> Snapshot:
-    """Read this user's records in these directories, each with the build that made it.
+    """Return this user's records in these directories, each read by the build that wrote it.
 
-    `hopeless` are records that no build has read before. With `partners`, the messages that each rank has
-    exchanged with others are read, too.
+    Args:
+        places: Directories with records.
+        builds: Recorders to try.
+        hopeless: Records that no build could read before.
+        partners: Also read how many messages each rank has exchanged with each partner.
     """
     found = {str(path) for place in places for path in place.glob("*.live")}
     unread = {path for path in found - hopeless if not _is_foreign(path)}
@@ -208,7 +209,7 @@ def snapshot(
         unread -= {process.path for process in read}
         if read:
             builds.prefer(recorder)
-    unread = {path for path in unread | others if os.path.lexists(path)}  # not what has just ended
+    unread = {path for path in unread | others if os.path.lexists(path)}  # without those that just ended
     return Snapshot(tuple(processes), time.time(), tuple(sorted(unread)))
 
 
@@ -220,7 +221,7 @@ def _is_foreign(path: str) -> bool:
 
 
 def _read(recorder: Recorder, places: Sequence[str], partners: bool) -> list[Process]:
-    """Return what a build's joiner says; nothing, if it is of a time when it was not asked this."""
+    """Return the records that one build can read; none if the build is too old for `--now`."""
     command = [str(recorder.join), "--now", *(["--partners"] if partners else []), *places]
     try:
         done = subprocess.run(
@@ -233,7 +234,7 @@ def _read(recorder: Recorder, places: Sequence[str], partners: bool) -> list[Pro
 
 
 def parse(line: str) -> Process | None:
-    """Return what one line says; None if it is not such a line."""
+    """Return the record in one line; None if the line is not one."""
     try:
         values = json.loads(line)
         return _process(values)
@@ -327,7 +328,7 @@ _STATES = {"R": "running", "S": "asleep", "D": "asleep", "I": "asleep", "T": "st
 
 
 def _state(process: Process) -> tuple[str, float]:
-    """Return the state of the process that made a record, if it is one of this node, and its CPU time."""
+    """Return the state of the process of a record and its processor time, if it is on this node."""
     if not has_mapped(Path(process.path), process.pid):
         return "dead", 0.0
     try:

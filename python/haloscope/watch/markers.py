@@ -8,11 +8,9 @@ from contextlib import ContextDecorator
 from types import TracebackType
 from typing import Any
 
-__all__ = ["comm_region", "metadata", "region", "value"]
-
 
 def _nothing(*_: object) -> None:
-    """What a marker does in a program that is not watched."""
+    """The marker of a program that is not profiled: does nothing."""
 
 
 def _entry(name: str, *kinds: Any) -> Callable[..., None]:
@@ -36,7 +34,7 @@ _metadata = _entry("haloscope_metadata", ctypes.c_char_p, ctypes.c_char_p)
 
 
 def _encode(name: str) -> bytes:
-    """Return a C string: what follows a NUL would be lost, so it is refused with `ValueError`."""
+    """Return a C string. Raises `ValueError` for a NUL, behind which the name would be lost."""
     encoded = name.encode("utf-8", "surrogateescape")
     if b"\0" in encoded:
         raise ValueError(f"{name!r}: a name can't hold a NUL character")
@@ -85,9 +83,9 @@ def value(name: str, number: float) -> None:
 
 
 def metadata(key: str, text: object) -> None:
-    """Record what belongs to the run as a whole, such as `metadata("case", "wing")`, as text.
+    """Record a text for the whole run, such as `metadata("case", "wing")`.
 
-    It becomes a row of the profile's table `info`. What is said last of a key holds.
+    It becomes a row of the profile's table `info`. The last text of a key is kept.
     """
     if _metadata is not _nothing:
         _metadata(_encode(key), _encode(str(text)))

@@ -1,4 +1,4 @@
-"""`haloscope top`: the programs that run under the recorder on this node, or that files of nodes tell of."""
+"""`haloscope top`: programs that run under the recorder on this node, or that files from nodes describe."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ from haloscope.watch.places import holders, places_of_user
 from haloscope.watch.rates import RunningProgram, running
 from haloscope.watch.recorder import Builds
 
-__all__ = ["Looking", "dump", "top", "unread_text"]
-
 
 def top(
     run: str | Path | None = None, *, interval: float = 1.0, files: Sequence[Path | str] = ()
 ) -> list[RunningProgram]:
     """Return the programs that run under the recorder on this node, with rates over `interval` seconds.
 
-    `run` is a run's identity, a program's name, a process or a directory of live records; without it, all
-    of this user's are looked for, in /dev/shm, /tmp, or where HALOSCOPE_LIVE says. `files` are what
-    `haloscope top --once --format json` has printed, one file a node: they are joined instead.
+    Args:
+        run: A run's identity, a program's name, a process or a directory of live records. The default is
+            all of this user's in /dev/shm, /tmp or HALOSCOPE_LIVE.
+        interval: Seconds between the two looks.
+        files: Output of `haloscope top --format json`, one file per node. These are joined, and
+            nothing is looked for on this node.
 
-    Raises `RecorderError` if there is no such program, and `UsageError` for a file that is none of these.
+    Raises:
+        RecorderError: If there is no such program.
+        UsageError: If a file has different content.
 
     >>> [(program.run, program.mean("mpi")) for program in haloscope.top()]
     [('4711-1767225600', 0.31)]
@@ -42,7 +45,7 @@ def top(
 
 
 class Looking:
-    """Looks at live records again and again."""
+    """Looks at live records repeatedly."""
 
     def __init__(self, run: str | Path | None = None, files: Sequence[Path | str] = ()) -> None:
         self._run = str(run) if run is not None else None
@@ -51,7 +54,7 @@ class Looking:
         self.builds = Builds()
 
     def look(self, partners: bool = False) -> None:
-        """Look once more. With `partners`, also at who has exchanged how many messages with whom."""
+        """Look once more. With `partners`, also read how many messages ranks have exchanged."""
         if self._files:
             self._before, self._after = _read_files(self._files)
         else:
@@ -64,16 +67,16 @@ class Looking:
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """The records that could not be read: of other users, or of other versions."""
+        """The records that could not be read: those of other users or versions."""
         return self._after.unread
 
     @property
     def is_here(self) -> bool:
-        """Whether what is looked at runs on this node, as far as it runs."""
+        """Whether the programs run on this node, as far as they run."""
         return not self._files
 
     def programs(self, needed: bool = True) -> list[RunningProgram]:
-        """Return what runs. Raises `RecorderError` if it is `needed` and nothing that was asked for runs."""
+        """Return the running programs. Raises `RecorderError` if there is none and one is `needed`."""
         found = [program for program in running(self._before, self._after) if self._is_wanted(program)]
         if found or not needed:
             return found
@@ -81,7 +84,7 @@ class Looking:
         unread = f"; {unread_text(self.unread)}" if self.unread else ""
         raise RecorderError(
             f"{wanted}no program of yours runs under the recorder on this node{unread}; start one with "
-            "haloscope run, or say in HALOSCOPE_LIVE where its live records are"
+            "haloscope run, or name the directory of its live records in HALOSCOPE_LIVE"
         )
 
     def _is_wanted(self, program: RunningProgram) -> bool:
@@ -94,7 +97,7 @@ class Looking:
 
 
 def unread_text(paths: Sequence[str]) -> str:
-    """Return the line on records that could not be read."""
+    """Return a line on records that could not be read."""
     more = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
     return f"{paths[0]}{more}: of another user, another version or another cache; not read"
 
@@ -106,7 +109,7 @@ def _places(run: str | None) -> list[Path]:
 
 
 def dump(programs: Sequence[RunningProgram], moment: float) -> dict[str, Any]:
-    """Return what `--format json` prints: both looks, and what follows from them."""
+    """Return the output of `--format json`: both looks, and the results."""
     return {
         "haloscope_top": 1,
         "moment": moment,
@@ -131,7 +134,7 @@ def dump(programs: Sequence[RunningProgram], moment: float) -> dict[str, Any]:
 
 
 def _dumped(process: Process) -> dict[str, Any]:
-    """Return a process in the form in which the joiner tells it."""
+    """Return a process in the form in which the joiner prints it."""
     communicators = list(
         dict.fromkeys(t.call.communicator for t in process.threads if t.call and t.call.communicator)
     )
@@ -169,7 +172,7 @@ def _dumped_thread(thread: Thread, communicators: Sequence[object]) -> dict[str,
 
 
 def _read_files(files: Sequence[Path]) -> tuple[Snapshot, Snapshot]:
-    """Return the two looks that files of several nodes hold; of a rank that is in two, the first counts."""
+    """Return the two looks in the files of several nodes; of a rank in two files, the first one counts."""
     before: dict[tuple[str, int], Process] = {}
     after: dict[tuple[str, int], Process] = {}
     moment = 0.0
@@ -188,10 +191,10 @@ def _programs_in(file: Path) -> Iterator[dict[str, Any]]:
         values = json.loads(file.read_text(errors="replace"))
     except OSError as error:
         raise UsageError(
-            f"{file}: {error.strerror}; name what haloscope top --once --format json printed"
+            f"{file}: {error.strerror}; name a file with the output of haloscope top --format json"
         ) from None
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict) or values.get("haloscope_top") != 1:
-        raise UsageError(f"{file}: is not what haloscope top --once --format json prints")
+        raise UsageError(f"{file}: is not the output of haloscope top --format json")
     yield from (each for each in values.get("programs", ()) if isinstance(each, dict))

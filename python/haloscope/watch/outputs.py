@@ -1,4 +1,4 @@
-"""Where a run's profile goes, and finding it afterwards."""
+"""The path of a run's profile, and the profiles after the run."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ from itertools import count
 from pathlib import Path
 
 from haloscope.base.errors import OutputError
+from haloscope.base.schema import MAGIC
+from haloscope.watch.recorder_settings import DEFAULT_NAME
 
-__all__ = ["DEFAULT_NAME", "Output", "expand", "is_other", "place"]
-
-DEFAULT_NAME = "%p-%n-%d.halo"
-# Which batch job it is, for %j.
+# The variables with the number of the batch job, for %j.
 _JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
-_MAGIC = b"\x89HALO\r\n\x1a"
 
 
 @dataclass
 class Output:
-    """The pattern of the profile's path, and what stood there before the run.
+    """The pattern of the profile's path, and the files that matched it before the run.
 
-    `since` is when the run began, in nanoseconds of the clock that the files' times are of.
+    `since` is the begin of the run, in nanoseconds on the clock of the files' times.
     """
 
     pattern: Path
@@ -37,16 +35,16 @@ class Output:
     def prepare(cls, given: Path | None, over_others: bool = False) -> Output:
         """Check, before anything is started, that the profile can be written.
 
-        What is no profile is refused, unless the user wants to lose it.
+        A file that is not a profile is refused, unless `over_others`.
         """
         path = (given or Path(DEFAULT_NAME)).absolute()
         if path.is_dir():
             path /= DEFAULT_NAME
         if path.exists() and not path.is_file():
-            raise OutputError(f"{path}: is no regular file; name another one with -o")
+            raise OutputError(f"{path}: is not a regular file; name a different one with -o")
         if not over_others and is_other(path):
             raise OutputError(
-                f"{path}: is no profile, and would be replaced by one; remove it, or name another one with -o"
+                f"{path}: is not a profile and would be replaced; remove it, or name a different file with -o"
             )
         output = cls(path, _check_writable(path.parent, path))
         output.before = {found: _stamp(found) for found in output._matching()}
@@ -58,7 +56,7 @@ class Output:
         return sorted(new, key=lambda path: path.stat().st_mtime_ns)
 
     def replaceable(self, path: Path) -> bool:
-        """Return whether a file is a profile of an earlier run, or holds nothing."""
+        """Return whether a file is empty or a profile of an earlier run."""
         return not is_other(path) and path.stat().st_mtime_ns <= self.since
 
     def _matching(self) -> list[Path]:
@@ -72,7 +70,7 @@ class Output:
 
 
 def expand(pattern: Path, ranks: int, program: str) -> Path:
-    """Return the path that the recorder would have chosen."""
+    """Return the path that the recorder would choose."""
     date, day = time.strftime("%Y%m%d-%H%M%S"), time.strftime("%Y-%m-%d")
     job = next((os.environ[name] for name in _JOBS if os.environ.get(name)), "0")
     values = {"%n": str(ranks), "%p": program, "%d": date, "%D": day, "%%": "%"}
@@ -81,28 +79,28 @@ def expand(pattern: Path, ranks: int, program: str) -> Path:
 
 
 def is_other(path: Path) -> bool:
-    """Return whether something is there that is no profile; an empty file is nothing, as mktemp's."""
+    """Return whether a file exists that is not a profile; an empty file, as from mktemp, does not count."""
     try:
         with path.open("rb") as file:
-            begin = file.read(len(_MAGIC))
+            begin = file.read(len(MAGIC))
     except FileNotFoundError:
         return False
     except OSError:
         return True
-    return begin not in (_MAGIC, b"")
+    return begin not in (MAGIC, b"")
 
 
 def place(whole: Path, wanted: Path, replaceable: Callable[[Path], bool]) -> Path:
-    """Give a whole profile its name: what is wanted, else the first free one of NAME-2.halo ….
+    """Rename a complete profile to `wanted`, else to the first free name NAME-2.halo, NAME-3.halo, ….
 
-    Of two that do this at once, each gets a name of its own.
+    Two processes that do this at the same time get different names.
     """
     name = wanted.name.removesuffix(".halo")
     for number in count(1):
         path = wanted.with_name(f"{name}-{number}.halo") if number > 1 else wanted
         try:
             os.link(whole, path)
-        except OSError:  # it is there, or this file system has no links
+        except OSError:  # the name is taken, or this file system has no links
             if os.path.lexists(path) and not replaceable(path):
                 continue
             whole.replace(path)
@@ -111,9 +109,10 @@ def place(whole: Path, wanted: Path, replaceable: Callable[[Path], bool]) -> Pat
 
 
 def _check_writable(directory: Path, output: Path) -> int:
-    """Try it: permissions alone tell neither read-only file systems nor full quotas.
+    """Create a file: permissions alone do not show read-only file systems and full quotas.
 
-    Returns the time there, which need not be this machine's.
+    Returns:
+        The time of the file system, in nanoseconds, which may differ from this machine's.
     """
     if not directory.is_dir():
         raise OutputError(f"{directory}: no such directory for {output.name}; make it first")
@@ -122,7 +121,7 @@ def _check_writable(directory: Path, output: Path) -> int:
             return os.fstat(file.fileno()).st_mtime_ns
     except OSError as error:
         raise OutputError(
-            f"{directory}: can't write {output.name} there ({error.strerror}); name another place with -o"
+            f"{directory}: can't write {output.name} there ({error.strerror}); name a different path with -o"
         ) from None
 
 

@@ -1,17 +1,15 @@
-"""Where live records are on this node, and whose they are."""
+"""Directories of live records on this node, and their owners."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-__all__ = ["directories", "foreign", "has_mapped", "holders", "mains_of_user", "places_of_user"]
-
 _DEEPEST = 6
 
 
 def directories(run: str, base: str | None) -> list[Path]:
-    """Return the directories on this node that hold records of a run, one for each world."""
+    """Return the directories on this node with records of a run, one per world."""
     bases = (base,) if base else ("/dev/shm", "/tmp")
     mains = [path for path in (Path(b) / f"haloscope-{run}" for b in bases) if path.is_dir()]
     return mains + [path for main in mains for path in sorted(main.glob("spawned-*"))]
@@ -26,17 +24,17 @@ def mains_of_user() -> list[Path]:
 
 
 def places_of_user() -> list[Path]:
-    """Where this user's runs on this node leave records."""
+    """Return the directories in which this user's runs on this node put records."""
     return [place for main in mains_of_user() for place in holders(main)]
 
 
 def foreign(path: Path) -> bool:
-    """Return whether another user made it: what it says, such as where to write, is not to be believed."""
+    """Return whether a different user owns it: its content, such as output paths, is not trusted."""
     return path.lstat().st_uid != os.geteuid()
 
 
 def holders(root: Path) -> list[Path]:
-    """Return all directories with records in and below one."""
+    """Return all directories with records in and below a directory."""
     found = []
     for directory, below, files in os.walk(root):
         if len(Path(directory).relative_to(root).parts) == _DEEPEST:
@@ -47,7 +45,7 @@ def holders(root: Path) -> list[Path]:
 
 
 def has_mapped(path: Path, pid: int) -> bool:
-    """Return whether the process that made a record is alive: another may have its number by now."""
+    """Return whether the process of a record is alive. Its number alone may be that of a new process."""
     try:
         status = path.stat()
         maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")

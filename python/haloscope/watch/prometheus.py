@@ -1,4 +1,4 @@
-"""What runs, in the text format that Prometheus's node exporter collects from files."""
+"""Running programs in the text format that Prometheus's node exporter collects from files."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from haloscope.base.files import write_whole
 from haloscope.watch.live import Process
 from haloscope.watch.rates import RunningProgram
 
-__all__ = ["exposition", "write_exposition"]
-
 Sample = tuple[Mapping[str, str], float]
 
 
 @dataclass(frozen=True)
 class _Metric:
-    """One metric: its samples are those of all ranks."""
+    """One metric, with a sample per rank."""
 
     name: str
     kind: str
@@ -86,14 +84,14 @@ _METRICS = (
     _Metric(
         "haloscope_call_seconds",
         "gauge",
-        "Seconds that the MPI call lasts which the rank is in, 0 outside MPI.",
+        "Seconds so far in the current MPI call of the rank, 0 outside MPI.",
         _one(_in_call),
     ),
 )
 
 
 def exposition(programs: Sequence[RunningProgram]) -> str:
-    """Return the text: each metric with its help and type, then a sample a rank."""
+    """Return the text: each metric with its help and type, then a sample per rank."""
     lines: list[str] = []
     for metric in _METRICS:
         lines += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}"]
@@ -107,7 +105,7 @@ def exposition(programs: Sequence[RunningProgram]) -> str:
 
 
 def write_exposition(programs: Sequence[RunningProgram], output: Path) -> None:
-    """Replace a file by the text at once, as the exporter may read it at any time. Raises `OutputError`."""
+    """Replace a file in one step, as the exporter may read it at any time. Raises `OutputError`."""
     write_whole(output, exposition(programs), "metrics")
 
 
@@ -121,6 +119,6 @@ def _sample(name: str, labels: Mapping[str, str], value: float) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a label's value; what is no character of a line stands as a question mark."""
+    """Return a label's value; control characters become question marks."""
     whole = text.encode(errors="replace").decode(errors="replace")
     return whole.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -9,14 +9,12 @@ from pathlib import Path
 from haloscope.watch.live import Process, Snapshot
 from haloscope.watch.roll_call import RollCall, roll_call
 
-__all__ = ["RankNow", "RunningProgram", "running"]
-
 
 @dataclass(frozen=True)
 class RankNow:
     """One rank between the two looks. `mpi` and `wait` are shares of the time; rates are per second.
 
-    They are None where there was one look only.
+    Without a first look they are None.
     """
 
     process: Process
@@ -30,7 +28,7 @@ class RankNow:
 
 @dataclass(frozen=True)
 class RunningProgram:
-    """A program that runs, or hangs: one MPI_COMM_WORLD."""
+    """A running or hanging program: one MPI_COMM_WORLD."""
 
     run: str
     before: tuple[Process, ...]
@@ -39,7 +37,7 @@ class RunningProgram:
 
     @property
     def any(self) -> Process:
-        """What stands for all in text: the program's name and the like."""
+        """One of the processes, for what all have in common, such as the program's name."""
         return self.after[0]
 
     @property
@@ -50,12 +48,12 @@ class RunningProgram:
 
     @property
     def slowest(self) -> list[RankNow]:
-        """Those that wait the least first: the others wait for them."""
+        """The ranks, those that wait least first: the other ranks wait for them."""
         return sorted(self.ranks, key=lambda rank: (rank.mpi is None, rank.mpi or 0.0, rank.process.rank))
 
     @property
     def is_alive(self) -> bool:
-        """Whether any of its processes is there."""
+        """Whether any of its processes exists."""
         return any(process.state != "dead" for process in self.after)
 
     def mean(self, name: str) -> float | None:
@@ -69,7 +67,7 @@ class RunningProgram:
         return sum(values) if values else None
 
     def roll_call(self) -> RollCall:
-        """Return which ranks are in what, and what keeps them there."""
+        """Return the call of each rank, and what keeps the program from going on."""
         return roll_call(self.before, self.after)
 
 
@@ -98,7 +96,7 @@ def _rank(before: Process | None, process: Process, seconds: float) -> RankNow:
 
 
 def running(before: Snapshot, after: Snapshot) -> list[RunningProgram]:
-    """Return the programs that both looks, or the later one, have seen; the oldest first."""
+    """Return the programs that are in both looks, or in the later one; the oldest first."""
     earlier = before.worlds()
     found = []
     for world, processes in after.worlds().items():
@@ -110,7 +108,7 @@ def running(before: Snapshot, after: Snapshot) -> list[RunningProgram]:
 
 
 def _run_of(processes: Sequence[Process]) -> str:
-    """Return the run's identity, as its directory has it."""
+    """Return the run's identity, from the name of its directory."""
     for parent in Path(processes[0].path).parents:
         if parent.name.startswith("haloscope-"):
             return parent.name.removeprefix("haloscope-")
@@ -118,7 +116,7 @@ def _run_of(processes: Sequence[Process]) -> str:
 
 
 def _seconds(before: Sequence[Process], after: Sequence[Process]) -> float:
-    """Return the time between the looks, by the clocks of the processes."""
+    """Return the seconds between the looks, by the clocks of the processes."""
     earlier = {process.path: process.elapsed for process in before}
     gone = [p.elapsed - earlier[p.path] for p in after if p.path in earlier and p.elapsed > 0]
     return max(gone, default=0.0)

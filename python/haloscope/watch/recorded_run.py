@@ -1,4 +1,4 @@
-"""`haloscope run` and `haloscope env`: watch a launch command."""
+"""`haloscope run` and `haloscope env`: profile a launch command."""
 
 from __future__ import annotations
 
@@ -35,8 +35,6 @@ from haloscope.watch.recorder_settings import SETTINGS, Recording
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["env", "run"]
-
 
 def run(
     command: Sequence[str],
@@ -50,15 +48,22 @@ def run(
 ) -> Outcome:
     """Run a launch command with the recorder in its ranks, and return how it ended.
 
-    `command` is the list of its words, such as `["mpiexec", "-n", "8", "./app"]`. It has the terminal and
-    the environment of this process. `mpi` is the binary interface of its MPI and `mpi_include` the
-    directories of that MPI's mpi.h, if they are not found. With `quiet`, nothing says that the recorder is
-    being built. If no rank on this node makes progress for `hang_after` seconds, `on_hang` gets the roll-call
-    of the ranks, once; without it, it is printed on standard error. The program goes on. The other keywords
-    are those of `Recording`.
+    The command has the terminal and the environment of this process.
 
-    Raises `LaunchError`, `OutputError`, `RecorderError` or `UsageError` if nothing was started. What goes
-    wrong later is in the `remarks` of the result.
+    Args:
+        command: The words of the command, such as `["mpiexec", "-n", "8", "./app"]`.
+        mpi: Binary interface of its MPI, if it is not found.
+        mpi_include: Directories of that MPI's mpi.h, if they are not found.
+        quiet: Do not report that the recorder is being built.
+        hang_after: Seconds after which a run without progress on this node is reported; the program goes on.
+        on_hang: Called once with the roll-call of the ranks; the default prints it on standard error.
+        settings: The keywords of `Recording`.
+
+    Returns:
+        The status and the profiles. Problems after the start are in `remarks`.
+
+    Raises:
+        HaloscopeError: `LaunchError`, `OutputError`, `RecorderError` or `UsageError`: nothing was started.
 
     >>> outcome = haloscope.run(["mpiexec", "-n", "8", "./app"], output="app.halo", series=["halo"])
     >>> outcome.exit_status, outcome.profiles
@@ -106,10 +111,18 @@ def env(
     mpi_include: Sequence[Path] = (),
     **settings: Unpack[Recording],
 ) -> dict[str, str]:
-    """Return the environment variables that make later launch commands watched.
+    """Return the environment variables by which later launch commands are profiled.
 
-    `command` is only looked at, to find its MPI; without one, it is the MPI whose mpicc is on PATH. The
-    keywords are those of `run`. Raises `LaunchError` or `RecorderError` where there is no MPI to watch.
+    Args:
+        command: The launch command, which is not started, only examined for its MPI. The default is the MPI
+            whose mpicc is on PATH.
+        mpi: Binary interface of the MPI.
+        mpi_include: Directories of its mpi.h.
+        settings: The keywords of `Recording`.
+
+    Raises:
+        LaunchError: If there is no MPI.
+        RecorderError: If there is no recorder for it.
 
     >>> environment = os.environ | haloscope.env(output="app.halo")
     >>> subprocess.run(["srun", "./app"], env=environment)
@@ -121,7 +134,7 @@ def env(
     include = tuple(mpi_include)
     found = detect(launch, mpi, include) or detect(None, mpi, include)
     if found is None:
-        raise LaunchError("no MPI found to watch; name one with --mpi")
+        raise LaunchError("no MPI found to profile; name one with --mpi")
     recorder = build_recorder(found.headers)
     earlier = earlier_preload(launch, os.environ)
     complete = recorder_environment(found, recorder, variables, earlier)
@@ -135,7 +148,7 @@ def _values(settings: Recording) -> dict[str, Value | None]:
     known = {setting.name for setting in SETTINGS}
     for name in settings:
         if name not in known:
-            raise UsageError(f"{name}: no such setting of the recorder; there are {', '.join(sorted(known))}")
+            raise UsageError(f"{name}: no such setting of the recorder; settings: {', '.join(sorted(known))}")
     return {name: cast("Value", value) for name, value in settings.items() if value is not None}
 
 
@@ -151,7 +164,7 @@ def _output(settings: dict[str, str], is_given: bool, surroundings: Mapping[str,
     given = settings.get("HALOSCOPE_OUTPUT")
     output = Output.prepare(Path(given) if given else None)
     settings["HALOSCOPE_OUTPUT"] = str(output.pattern)
-    # What this run has written is not replaced by it; one within another writes the other's.
+    # A second profile of this run does not replace the first; a run within a run writes the outer one's.
     outer = surroundings.get("HALOSCOPE_SINCE", "")
     if not is_given and outer.isdecimal():
         output.since = int(outer)
@@ -162,12 +175,12 @@ def _output(settings: dict[str, str], is_given: bool, surroundings: Mapping[str,
 
 
 def _prepare() -> None:
-    """Load what is needed when the program has ended, while it starts."""
+    """Load modules that are needed after the program, while it starts."""
     from haloscope.watch import recovery  # noqa: F401
 
 
 def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list[Path]) -> None:
-    """Find the profiles; make those that no rank got so far as to write of the live records."""
+    """Find the profiles, and make those that no rank could write from the live records."""
     from haloscope.watch import recovery
 
     outcome.profiles = output.written()
@@ -182,11 +195,11 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
             continue
         outcome.remarks += remarks
         if target != world.output:
-            outcome.remarks.append(f"{world.output} stays as it is: {target} is the next profile")
+            outcome.remarks.append(f"{world.output} is kept: {target} is the next profile")
         outcome.profiles.append(target)
     if unread:
         outcome.remarks.append(
-            f"{unread[0].parent}: has records that this recorder can't read; they stay there, for "
+            f"{unread[0].parent}: has records that this recorder can't read; they are kept for "
             "haloscope recover"
         )
     recovery.clear_empty(records)
@@ -196,7 +209,7 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
 
 def _no_mpi(launch: LaunchCommand) -> str:
     program = launch.programs[0].path if launch.programs else Path(launch.command[0])
-    return _static(program) or f"{name_of(launch)} links no MPI: it ran, and there was nothing to watch"
+    return _static(program) or f"{name_of(launch)} links no MPI: it ran, and there was nothing to profile"
 
 
 def _no_profile(launch: LaunchCommand, status: int) -> str:
@@ -211,13 +224,13 @@ def _no_profile(launch: LaunchCommand, status: int) -> str:
     if status:
         return f"no profile: {name} ended before MPI_Init, or could not be started"
     return (
-        f"no profile: {name} never called MPI_Init, or called it where the recorder could not "
-        "follow (another MPI than its launcher's: say which with --mpi; static linking)"
+        f"no profile: {name} never called MPI_Init, or called it where the recorder could not follow: "
+        "it is linked statically, or to a different MPI than its launcher's (name that with --mpi)"
     )
 
 
 def _signal(status: int) -> str | None:
-    """Return the signal that ended a command, itself or, as shells and launchers say, what it ran."""
+    """Return the signal that ended a command, from its status or from that of a shell or launcher."""
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status) - 128
     return signal.Signals(number).name if number in set(signal.Signals) else None
 

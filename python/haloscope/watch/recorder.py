@@ -1,4 +1,4 @@
-"""The recorder: ready-made, or built once for each MPI and found in the cache."""
+"""The recorder: ready-made, or built once per MPI and found in the cache."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from haloscope.base.cache import cache, is_whole
 from haloscope.base.headers import Headers
 from haloscope.watch import recorder_settings
 
-__all__ = ["Builds", "Recorder", "build_recorder", "built_recorders", "is_built", "recorder_sources"]
-
 _LIBRARY = "libhaloscope-watch.so"
 _ALWAYS = f"always/{_LIBRARY}"
-# The last three are for programs with other people's markers, to be linked: they do nothing by themselves.
+# The last three are linked by programs with markers of other tools, and do nothing by themselves.
 _MADE = (_LIBRARY, _ALWAYS, "haloscope-join", "libcaliper.so", "libcaliper.so.2", "libadiak.so")
 
 
@@ -32,7 +30,7 @@ class Recorder:
 
     @property
     def always(self) -> Path:
-        """The library without other people's interfaces: what a program has of its own stays so."""
+        """The library without the interfaces of other tools: a program's own tools keep working."""
         return self.directory / _ALWAYS
 
     @property
@@ -46,7 +44,7 @@ def build_recorder(headers: Headers, quiet: bool = False) -> Recorder:
 
 
 def built_recorders() -> Iterator[Recorder]:
-    """Yield all recorders in the cache, the newest first; each is looked at when it is its turn."""
+    """Yield all recorders in the cache, the newest first. Each is checked when it is reached."""
     found = [Recorder(directory) for directory in cache().glob("recorder-*-*")]
     for recorder in sorted(found, key=_age):
         if is_whole(recorder.directory):
@@ -61,7 +59,7 @@ def _age(recorder: Recorder) -> int:
 
 
 class Builds:
-    """Recorders to try one after the other: those in the cache, or others. Who was of use is tried first."""
+    """Recorders to try one after the other, those in the cache or others. The last useful one comes first."""
 
     def __init__(self, recorders: Iterable[Recorder] | None = None) -> None:
         self._known: list[Recorder] = []
@@ -74,17 +72,17 @@ class Builds:
             yield recorder
 
     def prefer(self, recorder: Recorder) -> None:
-        """Have it tried first."""
+        """Try this recorder first from now on."""
         self._known.remove(recorder)
         self._known.insert(0, recorder)
 
 
 def is_built(headers: Headers) -> bool:
-    """Return whether the recorder for these headers is there already."""
+    """Return whether the recorder for these headers is built."""
     return is_ready("recorder", headers, recorder_sources())
 
 
 def recorder_sources() -> list[Path]:
-    """Return what a recorder is made of: its folder, others, and what `src/watch/declared.py` reads."""
+    """Return the files that a recorder is built from, including those that `src/watch/declared.py` reads."""
     folders = [paths.source("src", "watch"), paths.source("src", "interpose"), paths.include()]
     return [*folders, *(Path(str(module.__file__)) for module in (schema, settings, recorder_settings))]

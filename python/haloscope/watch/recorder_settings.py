@@ -13,11 +13,9 @@ from typing import TypedDict
 from haloscope.base.errors import UsageError
 from haloscope.base.settings import Setting, Value
 
-__all__ = ["INTERFACES", "PASSED_ON", "SETTINGS", "Recording"]
-
 
 class Recording(TypedDict, total=False):
-    """How a program is recorded: a keyword for each of `SETTINGS`. What is left out has its default.
+    """How a program is recorded: a keyword for each of `SETTINGS`. The others have their defaults.
 
     Times are seconds, memory and sizes are MiB.
     """
@@ -81,12 +79,13 @@ def _interfaces(setting: Setting, value: Value) -> str:
     return text
 
 
+DEFAULT_NAME = "%p-%n-%d.halo"
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "output",
         "HALOSCOPE_OUTPUT",
         Path,
-        "%p-%n-%d.halo",
+        DEFAULT_NAME,
         "The profile to write. %p: program, %n: number of ranks, %d: date and time, %D: date, "
         "%j: batch job, %%: percent sign.",
         metavar="F.halo",
@@ -278,7 +277,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
 )
 
-# What `run` tells the recorder beside the user's settings.
+# Variables that `run` sets for the recorder in addition to the user's settings.
 PASSED_ON: tuple[Setting, ...] = (
     Setting("command", "HALOSCOPE_COMMAND", str, "none", "The command line, for `info`.", is_option=False),
     Setting(
@@ -287,7 +286,7 @@ PASSED_ON: tuple[Setting, ...] = (
         int,
         "0, every profile is replaced",
         "Nanoseconds since 1970, by the clock of the output's file system. A profile that changed later is "
-        "of the same run and stays: the next one is called `NAME-2.halo`.",
+        "of the same run and is kept: the next one is called `NAME-2.halo`.",
         is_option=False,
     ),
     Setting(
@@ -295,9 +294,9 @@ PASSED_ON: tuple[Setting, ...] = (
         "HALOSCOPE_ALWAYS",
         bool,
         "0",
-        "1: everything is watched here (`haloscope env --always`). The recorder never writes to standard "
-        "error, makes the directories of the output, and records no launch of Open MPI over several nodes "
-        "outside a batch job, as ranks there may have no recorder.",
+        "1: every program is profiled here (`haloscope env --always`). The recorder never writes to standard "
+        "error, and makes the directories of the output. Outside of batch jobs it does not record Open MPI "
+        "launches over several nodes, as ranks there may have no recorder.",
         is_option=False,
     ),
     Setting(

@@ -1,4 +1,4 @@
-"""Live records, left behind by processes that wrote no profile, and `recover`, which joins them."""
+"""Live records of processes that wrote no profile, and `recover`, which joins them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,10 @@ from haloscope.watch.outputs import Output, expand, is_other, place
 from haloscope.watch.places import foreign, has_mapped, holders, mains_of_user, places_of_user
 from haloscope.watch.recorder import Recorder, built_recorders
 
-__all__ = [
-    "Record",
-    "RecordedWorld",
-    "Recovery",
-    "clear",
-    "clear_empty",
-    "join",
-    "join_and_clear",
-    "read_worlds",
-    "recover",
-]
-
 
 @dataclass
 class Recovery:
-    """The profiles that were made, remarks on them, and what could not be done."""
+    """The profiles that were made, remarks on them, and failures."""
 
     profiles: list[Path] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -48,12 +36,17 @@ def recover(
 ) -> Recovery:
     """Make profiles of the live records below a directory, one for each `MPI_COMM_WORLD`.
 
-    Without `directory`, of the records that this user's runs left on this node. `output` is where the
-    profile goes, as in `run`; without it, where the run would have written it. With `keep` the records
-    stay. With `force` what is still running is recovered, too, and a file that is no profile is replaced.
+    Args:
+        directory: Directory with records; the default is all records of this user's runs on this node.
+        output: Path of the profile, as in `run`; the default is that of the run.
+        keep: Keep the records.
+        force: Also recover programs that are still running, and replace files that are not profiles.
 
-    Raises `RecorderError` if there are no records. What could not be recovered is in the `failures` of the
-    result.
+    Returns:
+        The profiles; records that could not be recovered are in `failures`.
+
+    Raises:
+        RecorderError: If there are no records.
 
     >>> haloscope.recover("collected/", output="lost.halo").profiles
     [PosixPath('/home/me/lost.halo')]
@@ -70,16 +63,16 @@ def recover(
     if not places:
         raise RecorderError(
             f"{root or 'nothing to recover'}: no live records {'in it' if root else 'of yours'}; "
-            "they are in /dev/shm/haloscope-*, if HALOSCOPE_LIVE named no other place, on each of "
-            "the run's nodes, until its profile is written"
+            "they are in /dev/shm/haloscope-* (or in HALOSCOPE_LIVE) on each node of the run, "
+            "until its profile is written"
         )
     recovery = Recovery(failures=_refused(places))
     worlds, unread = read_worlds(built_recorders(), places)
     if unread:
         more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
         recovery.failures.append(
-            f"{unread[0]}{more}: no recorder in this cache reads it; recover with the Haloscope, "
-            "the user and the HALOSCOPE_CACHE that watched the run"
+            f"{unread[0]}{more}: no recorder in this cache can read it; recover with the Haloscope, "
+            "the user and the HALOSCOPE_CACHE of the run"
         )
     for world in worlds:
         try:
@@ -90,19 +83,19 @@ def recover(
 
 
 def _mains(root: Path) -> list[Path]:
-    """Return the directories of runs that are below one, or are it."""
+    """Return the directories of runs that are in or below a directory."""
     return [path for path in (root, *root.glob("haloscope-*")) if path.name.startswith("haloscope-")]
 
 
 def _refused(places: Sequence[Path]) -> list[str]:
-    """Return a line on records of other users, which could have anything written anywhere."""
+    """Return a line on records of other users, which could make us write anything anywhere."""
     others = sorted(path for place in places for path in place.glob("*.live") if foreign(path))
     if not others:
         return []
     owner = _owner(others[0])
     return [
-        f"{others[0]}: the records of {owner} are not read; have {owner} recover them, or, if you "
-        "trust them, recover a copy of your own"
+        f"{others[0]}: the records of {owner} are not read; let {owner} recover them, or, if you "
+        "trust them, recover a copy that you own"
     ]
 
 
@@ -118,9 +111,9 @@ def _recover(recovery: Recovery, world: RecordedWorld, output: Path | None, keep
     if running and not force:
         raise RecorderError(
             f"{world.directories[0]}: {world.program} is still running (process {running[0]}); "
-            "wait for it, or take a profile of what it did so far with --force"
+            "wait for it, or take a profile of its state with --force"
         )
-    # A name that only the records give is made free; the user's own word must be right.
+    # A name from the records is changed if it is taken; the name that the user gave is not.
     over_others = force or output is None
     pattern = Output.prepare(output or world.output, over_others).pattern
     wanted = expand(pattern, world.size, world.program) if output else pattern
@@ -137,20 +130,21 @@ def join_and_clear(
     keep: bool = False,
     just_ended: bool = False,
 ) -> tuple[Path, list[str]]:
-    """Make the profile, then remove the records unless some of them are not in it.
+    """Make the profile, then remove the records, unless some of them are not in it.
 
-    `just_ended` says that the processes have, as far as they do not run: until then they were in their calls.
+    `just_ended` means that the processes have just ended, except those that run: the others were in their
+    calls until now.
     """
     target, remarks = join(world, wanted, replaceable, just_ended)
-    # Ranks that have ended on this node and have no record never began one: there is none to wait for.
+    # Ranks on this node without a record have ended, or never began one: do not wait for them.
     if world.missing and not (just_ended and world.on_one_node):
         there = world.size - world.missing
         remarks.append(
             f"{there} of {world.size} ranks have records here; those of other nodes are in a "
-            "directory of the same name there: collect them, then haloscope recover joins all"
+            "directory of the same name there: copy them here, then haloscope recover joins all"
         )
     if remarks and not keep:
-        remarks.append(f"the records stay in {', '.join(map(str, world.directories))}")
+        remarks.append(f"the records are kept in {', '.join(map(str, world.directories))}")
     elif not keep:
         clear(world)
     return target, remarks
@@ -162,7 +156,7 @@ def _nothing(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Record:
-    """What one process left."""
+    """The record of one process."""
 
     path: Path
     rank: int
@@ -183,12 +177,12 @@ class RecordedWorld:
 
     @property
     def directories(self) -> list[Path]:
-        """Where the records are: one directory a node."""
+        """The directories of the records, one per node."""
         return sorted({record.path.parent for record in self.records})
 
     @property
     def missing(self) -> int:
-        """How many ranks have no record here."""
+        """The number of ranks without a record here."""
         return self.size - len({record.rank for record in self.records})
 
     def running(self) -> list[int]:
@@ -199,7 +193,7 @@ class RecordedWorld:
 def read_worlds(
     recorders: Iterable[Recorder], places: Sequence[Path]
 ) -> tuple[list[RecordedWorld], list[Path]]:
-    """Return the worlds of this user's records in these directories, and the files that no build reads."""
+    """Return the worlds of this user's records in these directories, and files that no build can read."""
     clear_unbegun(places)
     found = {path for place in places for path in place.glob("*.live")}
     unread = {path for path in found if not foreign(path)}
@@ -219,7 +213,7 @@ def read_worlds(
 def join(
     world: RecordedWorld, wanted: Path, replaceable: Callable[[Path], bool], just_ended: bool = False
 ) -> tuple[Path, list[str]]:
-    """Make a profile of what is there; returns its path and what the joiner had to say."""
+    """Make a profile of the records. Return its path, and what the joiner printed."""
     places = [str(directory) for directory in world.directories]
     more = ["--just-ended"] if just_ended else []
     more += ["--ended-in", ended_in(world.directories, world.recorder, world.identity)]
@@ -254,7 +248,7 @@ def clear(world: RecordedWorld) -> None:
 
 
 def clear_empty(directories: Iterable[Path]) -> None:
-    """Remove directories for records that hold none any more."""
+    """Remove directories for records that have none left."""
     for directory in [path for inner in directories for path in (inner, inner.parent)]:
         if directory.name.startswith(("haloscope-", "spawned-")):
             with contextlib.suppress(OSError):
@@ -262,7 +256,7 @@ def clear_empty(directories: Iterable[Path]) -> None:
 
 
 def _listed(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record, RecordedWorld]]:
-    """Yield what a build's joiner says; nothing, if it is of a time when it was not asked this."""
+    """Yield the records that one build can read; none if the build is too old to list them."""
     command = [str(recorder.join), "--list", *map(str, places)]
     try:
         done = subprocess.run(
@@ -281,6 +275,4 @@ def _listed(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record
 
 def _join_error(world: RecordedWorld, why: str) -> RecorderError:
     places = ", ".join(map(str, world.directories))
-    return RecorderError(
-        f"{places}: could not be joined ({why}); the records stay there, for haloscope recover"
-    )
+    return RecorderError(f"{places}: could not be joined ({why}); the records are kept for haloscope recover")

@@ -1,4 +1,4 @@
-"""The roll-call of a program: which ranks are in what, and what keeps them there."""
+"""The roll-call of a program: the call of each rank, and the reason why they do not go on."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from haloscope.watch.live import ANY, Call, Process
 from haloscope.watch.standing import Ranks, Standing, operation, standings
 from haloscope.watch.verdict import HangVerdict, judge
 from haloscope.watch.wait_cycles import Waits
-
-__all__ = ["RollCall", "roll_call"]
 
 _MOST_GROUPS = 24
 _PLACES = {
@@ -27,28 +25,29 @@ _PLACES = {
 
 @dataclass(frozen=True)
 class RollCall:
-    """`verdict` is what keeps the program from going on; `groups` are lines, each of ranks in the same."""
+    """`verdict` is the reason why the program does not go on; `groups` has a line per group of ranks."""
 
     verdict: HangVerdict
     groups: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """The verdict's sentence, then the roll."""
+        """The verdict's sentence, then the groups."""
         return "\n".join([self.verdict.text, *(f"  {group}" for group in self.groups)])
 
 
 def roll_call(before: Sequence[Process], after: Sequence[Process]) -> RollCall:
-    """Return where the ranks of one world stand, from two looks at their records.
+    """Return the roll-call of one world from two looks at its records.
 
-    Who is in the same call in both has made no progress. Each is a list of the processes of one world.
+    A rank that is in the same call in both looks has made no progress. Each look is a list of the
+    processes of one world.
     """
     ranks = Ranks(standings(before, after))
     return RollCall(judge(Waits(ranks)), tuple(_groups(ranks)))
 
 
 def _groups(ranks: Ranks) -> list[str]:
-    """Return a line for all that are in the same: bounded, however many ranks there are."""
+    """Return a line per group of ranks in the same state; the number of lines is bounded."""
     for is_fine in (True, False):
         groups: dict[tuple[object, ...], list[Standing]] = {}
         for standing in ranks.standings.values():
@@ -70,7 +69,7 @@ def _key(standing: Standing, is_fine: bool) -> tuple[object, ...]:
     if call is None or place in ("finished", "unseen"):
         return (place, state, region)
     name = call.communicator.key if call.communicator else None
-    # Ranks of a ring wait for one each: with many of them it is told what they do, not with whom.
+    # In a ring each rank waits for a different one: with many ranks, group them without their partners.
     fine = (call.partner, call.source, call.tag, call.count) if is_fine else ()
     return (place, operation(call), name, region, *fine)
 
@@ -105,7 +104,7 @@ def _since_text(seconds: Sequence[float]) -> str:
 
 
 def _calls_text(calls: Sequence[Call]) -> str:
-    """Return what calls of one function are, as far as they are alike."""
+    """Return calls of one function in words, as far as they are alike."""
     if len({(call.partner, call.source, call.tag, call.count, call.bytes) for call in calls}) == 1:
         return call_text(calls[0])
     partners = sorted({call.partner for call in calls if call.partner is not None and call.partner != ANY})
@@ -118,5 +117,5 @@ def _calls_text(calls: Sequence[Call]) -> str:
     )
     text = call_text(alike)
     if len(partners) > 1 and calls[0].what != "collective":
-        text += f", each with another of {len(partners)} partners"
+        text += f", each with a different one of {len(partners)} partners"
     return text

@@ -1,6 +1,6 @@
-"""Where each rank stands: outside MPI, in a call, gone; and which ranks its call waits for.
+"""The state of each rank: outside MPI, in a call or gone; and the ranks that its call waits for.
 
-All of it is read off two looks at the live records: who is in the same call in both has made no progress.
+It is computed from two looks at the live records: a rank in the same call in both has made no progress.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ from typing import Literal
 
 from haloscope.watch.live import ANY, Call, Communicator, Process
 
-__all__ = ["Need", "Place", "Ranks", "Standing", "compatible", "operation", "standings"]
-
 Place = Literal["inside", "outside", "polling", "moving", "dead", "finished", "unseen"]
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One rank: the call of the thread that called MPI_Init, and for how long it, or nothing, has lasted."""
+    """One rank: the call of the thread that called MPI_Init, and how long its state has lasted (s)."""
 
     rank: int
     place: Place
@@ -29,7 +27,7 @@ class Standing:
 
     @property
     def region(self) -> tuple[str, ...]:
-        """The region that it is in; () is the whole program."""
+        """The region of the rank; () is the whole program."""
         return self.process.main.region if self.process else ()
 
 
@@ -37,8 +35,8 @@ class Standing:
 class Need:
     """Ranks that must do something before a rank goes on: all of `ranks`, or any of a communicator.
 
-    `matched`: those that the call waits for are in calls that fit it. Without any of the three, nothing is
-    known.
+    `matched` is true if the ranks that the call waits for are in calls that fit it. Without any of the three
+    fields, nothing is known.
     """
 
     ranks: tuple[int, ...] = ()
@@ -47,7 +45,7 @@ class Need:
 
 
 def standings(before: Sequence[Process], after: Sequence[Process]) -> dict[int, Standing]:
-    """Return where each rank of one world stands, from two looks; ranks without a record are `unseen`."""
+    """Return the state of each rank of one world, from two looks; ranks without a record are `unseen`."""
     earlier = {process.rank: process for process in before}
     size = max((process.size for process in after), default=0)
     found = {rank: Standing(rank, "unseen") for rank in range(size)}
@@ -68,7 +66,7 @@ def _standing(before: Process | None, process: Process) -> Standing:
         if _progress(before) != _progress(process):
             place = "moving"
         elif before.main.sums.polls != main.sums.polls or _mark(before) != _mark(process):
-            place = "polling"  # in calls that are not stamped
+            place = "polling"  # in calls without time stamps
     return Standing(rank, place, main.call, since, process)
 
 
@@ -82,21 +80,21 @@ def _mark(process: Process) -> object:
 
 
 def operation(call: Call) -> str:
-    """Return the function without what tells only the kind of its count."""
+    """Return the function without the suffix of large counts."""
     return call.function.removesuffix("_c")
 
 
 def compatible(send: Call, receive: Call) -> bool:
-    """Return whether a message of the one call may be for the other, as far as is known."""
+    """Return whether a message of one call may match the other call, as far as is known."""
     tags = {send.tag, receive.tag}
     if None not in tags and ANY not in tags and len(tags) > 1:
-        return "exchange" in (send.what, receive.what)  # which has a tag for each way, of which one is known
+        return "exchange" in (send.what, receive.what)  # these have two tags, of which one is known
     one, other = send.communicator, receive.communicator
     return one is None or other is None or one.inter or other.inter or one.key == other.key
 
 
 class Ranks:
-    """Where all ranks of a world stand, with what tells quickly who sends to whom."""
+    """The states of all ranks of a world, with an index of senders by receiver."""
 
     def __init__(self, standings: Mapping[int, Standing]) -> None:
         self.standings = standings
@@ -115,7 +113,7 @@ class Ranks:
 
     @cached_property
     def collectives(self) -> dict[tuple[str, tuple[str, str]], list[int]]:
-        """Who is in which collective on which communicator."""
+        """The ranks in each collective of each communicator."""
         found: dict[tuple[str, tuple[str, str]], list[int]] = {}
         for rank, call in self.inside.items():
             if call.gathers and call.communicator is not None:
@@ -143,7 +141,7 @@ class Ranks:
 
     @cached_property
     def _sends(self) -> dict[int, list[int]]:
-        """Who is sending to a rank."""
+        """The ranks that are sending to each rank."""
         found: dict[int, list[int]] = {}
         for rank, call in self.inside.items():
             if call.sends and call.partner is not None:
@@ -151,7 +149,7 @@ class Ranks:
         return found
 
     def need(self, rank: int) -> Need:
-        """Return what the call of a rank that is inside waits for."""
+        """Return the need of a rank that is in a call."""
         call = self.inside[rank]
         if call.gathers:
             return self._of_collective(call)

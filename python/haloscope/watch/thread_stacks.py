@@ -1,4 +1,4 @@
-"""Stacks of threads that hang: the recorder in them answers, no debugger is needed."""
+"""Stacks of threads that hang. The recorder in the process answers, so no debugger is needed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from pathlib import Path
 from haloscope.watch.live import Process
 from haloscope.watch.recorder import Builds, Recorder
 
-__all__ = ["Resolver", "Stack", "StackFrame", "ask", "plain"]
-
 _SECONDS = 30
 _ET_EXEC = 2
 
 
 @dataclass(frozen=True)
 class StackFrame:
-    """A place in a file of code: `offset` is as the file's own addresses are; '' and 0 are unknown."""
+    """An address in a file of code, relative to the file; '' and 0 are unknown."""
 
     module: str
     offset: int
@@ -32,9 +30,9 @@ Resolver = Callable[[Sequence[StackFrame]], Sequence[str]]  # a line or more for
 
 @dataclass(frozen=True)
 class Stack:
-    """What one thread has answered: its frames, innermost first, or why there is none (`silent`).
+    """The answer of one thread: its frames, innermost first, or the reason for having none (`silent`).
 
-    `requests` is how many requests its MPI_Waitall still waits for, and `waiting` the first of them in words.
+    `requests` is the number of requests that its MPI_Waitall still waits for; `waiting` describes the first.
     """
 
     rank: int
@@ -47,7 +45,7 @@ class Stack:
 
 
 def ask(processes: Sequence[Process], builds: Builds) -> list[Stack]:
-    """Ask the threads of these processes where they are.
+    """Ask the threads of these processes for their stacks.
 
     A thread is asked only where that changes nothing: in an MPI call, or while it computes.
     """
@@ -117,7 +115,7 @@ def _request_text(request: Sequence[object]) -> str:
 
 
 def _without_ours(frames: tuple[StackFrame, ...]) -> tuple[StackFrame, ...]:
-    """Leave out the handler, and the frame by which the system calls it."""
+    """Return frames without our handler and the frame by which the system calls it."""
     first = next((i for i, frame in enumerate(frames) if not _is_ours(frame)), 0)
     return frames[first + 1 :] if 0 < first < len(frames) - 1 else frames
 
@@ -127,7 +125,7 @@ def _is_ours(frame: StackFrame) -> bool:
 
 
 class _Modules:
-    """The files of code in a process, as the system tells."""
+    """The files of code in a process, from /proc."""
 
     def __init__(self, pid: int) -> None:
         self._starts: list[int] = []
@@ -146,7 +144,7 @@ class _Modules:
                 self._bases.setdefault(words[5], int(first, 16))
 
     def place(self, address: int) -> StackFrame:
-        """Return the file and the address in it."""
+        """Return the file at an address, and the address in it."""
         at = bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._rows[at][0]:
             return StackFrame("", address)
@@ -155,7 +153,7 @@ class _Modules:
 
 
 def _is_fixed(path: str) -> bool:
-    """Return whether a file of code is one that lies where it says."""
+    """Return whether a file of code is loaded at the addresses that it states."""
     try:
         with open(path, "rb") as file:
             head = file.read(18)
@@ -165,5 +163,5 @@ def _is_fixed(path: str) -> bool:
 
 
 def plain(frames: Sequence[StackFrame]) -> list[str]:
-    """Return frames without names: `libmpi.so.40+0x1f2e`."""
+    """Return frames without function names: `libmpi.so.40+0x1f2e`."""
     return [f"{Path(frame.module).name or '?'}+{frame.offset:#x}" for frame in frames]

@@ -1,4 +1,4 @@
-"""What keeps a program from going on, in a sentence."""
+"""The verdict on a program that does not go on, in one sentence."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from haloscope.watch.live import ANY, Call
 from haloscope.watch.standing import Standing, compatible, operation
 from haloscope.watch.wait_cycles import Waits
 
-__all__ = ["HangVerdict", "judge"]
-
-_MOST_STEPS = 4  # of a cycle that are told
+_MOST_STEPS = 4  # steps of a cycle that are printed
 
 
 @dataclass(frozen=True)
 class HangVerdict:
-    """What was found.
+    """The reason why a program does not go on.
 
     `kind` is `deadlock of sends`, `deadlock of receives`, `deadlock`, `wrong tag`, `self`,
     `different collectives`, `missing collective`, `never sent`, `never received`, `dead`, `late`, `unseen`,
-    `unknown` or `none`. `ranks` are those that the others wait for, or that wait for each other.
+    `unknown` or `none`. `ranks` are the ranks that others wait for, or that wait for each other.
     """
 
     kind: str
@@ -36,7 +34,7 @@ class HangVerdict:
 
 
 def judge(waits: Waits) -> HangVerdict:
-    """Return what the ranks that make no progress wait for in the end."""
+    """Return the last cause in the chain of ranks that wait for each other."""
     dead = waits.roots("dead")
     if dead:
         return _dead(waits, dead)
@@ -77,7 +75,7 @@ def _finished(waits: Waits, finished: Sequence[int]) -> HangVerdict:
 
 
 def _unreceived(waits: Waits, sender: int, receiver: int) -> str:
-    """Return that messages were sent which nobody has received, if the records say so."""
+    """Return that messages were sent and not received, if the records show that."""
     sent, received = waits.ranks[sender].process, waits.ranks[receiver].process
     if sent is None or received is None:
         return ""
@@ -85,11 +83,11 @@ def _unreceived(waits: Waits, sender: int, receiver: int) -> str:
     if left <= 0:
         return ""
     messages = "a message" if left == 1 else f"{left} messages"
-    return f"{messages} of {sender} to {receiver} came with another tag or communicator"
+    return f"{messages} of {sender} to {receiver} came with a different tag or communicator"
 
 
 def _mismatch(waits: Waits, cycle: Sequence[int]) -> HangVerdict | None:
-    """Return what two neighbours of a cycle do that would be right with one argument another."""
+    """Return which argument of the calls of two neighbours in a cycle keeps them from matching."""
     inside = waits.ranks.inside
     by_communicator: dict[tuple[str, str], dict[str, int]] = {}
     for at, rank in enumerate(cycle):
@@ -119,10 +117,10 @@ def _wrong_pair(rank: int, call: Call, after: int, other: Call) -> str:
     if send.partner != receiver or receive.origin not in (sender, ANY) or compatible(send, receive):
         return ""
     if send.tag != receive.tag and ANY not in (send.tag, receive.tag):
-        wrong = f"with tag {receive.tag}, but what {sender} sends to it has tag {send.tag}"
+        wrong = f"with tag {receive.tag}, but the message of {sender} has tag {send.tag}"
     else:
         names = [call.communicator.name if call.communicator else "?" for call in (receive, send)]
-        wrong = f"on {names[0]}, but what {sender} sends to it is on {names[1]}"
+        wrong = f"on {names[0]}, but the message of {sender} is on {names[1]}"
     return f"rank {receiver} receives from {sender} {wrong} ({receive.function}, {send.function})"
 
 
@@ -151,12 +149,12 @@ def _in_cycle(waits: Waits, cycle: Sequence[int]) -> HangVerdict:
     way = _way(cycle)
     if sends and not receives:
         return HangVerdict(
-            "deadlock of sends", f"deadlock of sends that nobody receives: {ranks_text(ranks)} {way}", ranks
+            "deadlock of sends", f"deadlock of sends without receives: {ranks_text(ranks)} {way}", ranks
         )
     if receives and not sends:
         return HangVerdict(
             "deadlock of receives",
-            f"deadlock: {ranks_text(ranks)} all wait to receive, and nobody sends: {way}",
+            f"deadlock: {ranks_text(ranks)} all wait to receive, and no rank sends: {way}",
             ranks,
         )
     steps = "; ".join(_step(waits, rank, after) for rank, after in _pairs(cycle)[:_MOST_STEPS])
@@ -181,7 +179,7 @@ def _step(waits: Waits, rank: int, after: int | None = None) -> str:
 
 
 def _late(waits: Waits) -> HangVerdict:
-    """Return who is waited for, where all could go on: those outside MPI, or without a record here."""
+    """Return a verdict on ranks that could all go on: the cause is outside MPI, or without a record here."""
     outside = waits.roots("outside", "polling")
     if outside:
         return _outside(waits, outside)
@@ -195,7 +193,7 @@ def _late(waits: Waits) -> HangVerdict:
         )
     moving = waits.roots("moving")
     if moving or not waits.needs:
-        return HangVerdict("none", "no hang: what is waited for goes on", tuple(moving))
+        return HangVerdict("none", "no hang: the ranks that others wait for make progress", tuple(moving))
     matched = sorted(rank for rank, need in waits.needs.items() if need.matched)
     if matched:
         return HangVerdict(
@@ -206,7 +204,7 @@ def _late(waits: Waits) -> HangVerdict:
         )
     waiting = sorted(waits.needs)
     return HangVerdict(
-        "unknown", f"{_wait_text(waits, waiting)} for what the records do not tell", tuple(waiting)
+        "unknown", f"{_wait_text(waits, waiting)} for a reason that is not in the records", tuple(waiting)
     )
 
 
@@ -220,7 +218,7 @@ def _outside(waits: Waits, outside: Sequence[int]) -> HangVerdict:
 
 
 def _doing(standing: Standing) -> str:
-    """Return what a rank does that is in no call that waits."""
+    """Return the state of a rank that is in no blocking call."""
     region = f" in region {'/'.join(standing.region)}" if standing.region else ""
     if standing.place == "polling":
         name = standing.call.function if standing.call else "calls such as MPI_Test"

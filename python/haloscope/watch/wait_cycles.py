@@ -1,4 +1,4 @@
-"""Who waits for whom: which ranks can still go on, and a cycle of those that can't."""
+"""Finds ranks that can still go on, and cycles of ranks that wait for each other."""
 
 from __future__ import annotations
 
@@ -10,27 +10,25 @@ from functools import cached_property
 from haloscope.watch.live import Communicator
 from haloscope.watch.standing import Need, Place, Ranks
 
-__all__ = ["Waits"]
-
-_GOING = ("outside", "polling", "moving", "unseen")  # they may yet do what others wait for
+_GOING = ("outside", "polling", "moving", "unseen")  # they may still do what others need
 
 
 @dataclass
 class _Open:
-    """What must still happen, while it is found out who can go on."""
+    """The open needs, while the ranks that can go on are searched."""
 
     ready: deque[int] = field(default_factory=deque)
-    needs: dict[int, int] = field(default_factory=dict)  # how many ranks a rank still waits for
-    waiting: dict[int, list[int]] = field(default_factory=dict)  # who waits for a rank
-    hopeful: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # who for any of a communicator's
-    alike: dict[int, list[int]] = field(default_factory=dict)  # who is in the collective that a rank is in
+    needs: dict[int, int] = field(default_factory=dict)  # by rank: number of ranks that it still waits for
+    waiting: dict[int, list[int]] = field(default_factory=dict)  # by rank: the ranks that wait for it
+    hopeful: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # that wait for any member
+    alike: dict[int, list[int]] = field(default_factory=dict)  # by rank: others in the same collective
 
 
 class Waits:
-    """What the calls of all ranks wait for, and what follows.
+    """The needs of all ranks in calls, and their consequences.
 
-    `free` are the ranks that can go on if each rank outside MPI does what it is waited for; `stuck` are
-    those in calls that can't, whatever the others do.
+    `free` are the ranks that can go on if each rank outside MPI does what others need; `stuck` are the
+    ranks in calls that cannot go on in any case.
     """
 
     def __init__(self, ranks: Ranks) -> None:
@@ -40,7 +38,7 @@ class Waits:
         self.stuck = sorted(set(self.needs) - self.free)
 
     def _free(self) -> set[int]:
-        """Return the least set that has all outside MPI, and all whose needs are in it."""
+        """Return the smallest set of ranks with all outside MPI, and all whose needs are in the set."""
         free: set[int] = set()
         state = self._opened()
         while state.ready:
@@ -59,7 +57,7 @@ class Waits:
 
     def _opened(self) -> _Open:
         state = _Open(deque(r for r, standing in self.ranks.standings.items() if standing.place in _GOING))
-        first: dict[int, int] = {}  # of those that share a need
+        first: dict[int, int] = {}  # by need: its first rank
         for rank, need in self.needs.items():
             if need.any_of is not None:
                 state.hopeful.setdefault(need.any_of.key, []).append(rank)
@@ -75,7 +73,7 @@ class Waits:
 
     @cached_property
     def _hopes(self) -> dict[tuple[str, str], Communicator]:
-        """The communicators of any of whose ranks somebody waits for a message."""
+        """The communicators on which a rank waits for a message from any member."""
         return {need.any_of.key: need.any_of for need in self.needs.values() if need.any_of is not None}
 
     def _is_member(self, rank: int, communicator: Communicator) -> bool:
@@ -83,7 +81,7 @@ class Waits:
         return members is None or rank in members
 
     def blockers(self, rank: int) -> Iterator[int]:
-        """Yield the ranks that a rank waits for and that can't go on themselves."""
+        """Yield the ranks that a rank waits for and that cannot go on."""
         need = self.needs.get(rank, Need())
         ranks: Iterable[int] = need.ranks
         if need.any_of is not None:
@@ -91,13 +89,13 @@ class Waits:
         return (other for other in ranks if other not in self.free)
 
     def roots(self, *places: Place) -> list[int]:
-        """Return the ranks in these places that somebody waits for."""
+        """Return the ranks in these states that other ranks wait for."""
         there = {rank for rank, standing in self.ranks.standings.items() if standing.place in places}
         wanted: set[int] = set()
         for ranks in {id(need.ranks): need.ranks for need in self.needs.values()}.values():
             wanted.update(ranks)
         hopes = self._hopes.values()
-        if {"dead", "finished"} & set(places):  # no reason where another rank could do it
+        if {"dead", "finished"} & set(places):  # not to blame where a different rank could send
             hopes = {
                 n.any_of.key: n.any_of for n in map(self.needs.get, self.stuck) if n and n.any_of
             }.values()
@@ -105,7 +103,7 @@ class Waits:
         return sorted(wanted & there)
 
     def waiting_for(self, rank: int) -> list[int]:
-        """Return who waits for a rank in its call."""
+        """Return the ranks whose calls wait for a rank."""
         return sorted(other for other, need in self.needs.items() if self._is_needed(rank, need))
 
     def _is_needed(self, rank: int, need: Need) -> bool:
@@ -114,7 +112,7 @@ class Waits:
         return rank in need.ranks
 
     def cycle(self) -> list[int]:
-        """Return ranks each of which waits for the next, and the last for the first; [] if there are none."""
+        """Return ranks each of which waits for the next, and the last for the first; [] without a cycle."""
         done: set[int] = set()
         for start in self.stuck:
             places: dict[int, int] = {}

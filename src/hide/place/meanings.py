@@ -1,8 +1,8 @@
 """What the placer does in MPI's functions: the program's MPI_COMM_WORLD is another communicator below.
 
 Every function that takes a communicator gets the placed one where the program says MPI_COMM_WORLD. Those
-in `_FAMILIES` do more: their families are in families.hpp, and what MPI's function gets instead of the
-program's arguments are `parameters`.
+in `_FAMILIES` do more: their families are in families.hpp, and choose the communicator that MPI's function
+gets instead of the program's.
 """
 
 from __future__ import annotations
@@ -14,30 +14,14 @@ from fortran import Form, FortranWrapper
 from functions import Extension, Procedure, call, full_name, parameter_list, short_name
 from wrappers import Library, Meaning, definition
 
-_REORDERED = "MPI_Comm comm_old, int reorder"
-_ADJACENT = (
-    "MPI_Comm comm_old, int indegree, const int *sources, const int *sourceweights, int outdegree, "
-    "const int *destinations, const int *destweights, int reorder"
-)
 _FAMILIES = {
     "Init": Meaning("initialise", ""),
     "Init_thread": Meaning("initialise", ""),
-    "Comm_get_attr": Meaning("get_attribute", "comm, comm_keyval", parameters="MPI_Comm comm"),
-    "Attr_get": Meaning("get_attribute", "comm, keyval", parameters="MPI_Comm comm"),
-    "Comm_set_errhandler": Meaning("set_error_handler", "comm", parameters="MPI_Comm comm"),
-    "Cart_create": Meaning("create_grid", "comm_old, ndims, dims, periods, reorder", parameters=_REORDERED),
-    "Graph_create": Meaning("create_graph", "comm_old, nnodes, index, edges, reorder", parameters=_REORDERED),
-    "Dist_graph_create": Meaning(
-        "create_distributed_graph",
-        "comm_old, n, sources, degrees, destinations, reorder",
-        parameters=_REORDERED,
-    ),
-    "Dist_graph_create_adjacent": Meaning(
-        "create_adjacent_graph",
-        "comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, reorder",
-        parameters=_ADJACENT,
-    ),
+    "Comm_get_attr": Meaning("get_attribute", "comm, comm_keyval"),
+    "Attr_get": Meaning("get_attribute", "comm, keyval"),
+    "Comm_set_errhandler": Meaning("set_error_handler", "comm"),
 }
+_TAKEN = "MPI_Comm comm"  # by what a family calls
 # Handles are converted as they are, and what is to be aborted is the whole run.
 _AS_THEY_ARE = {"Comm_c2f", "Comm_toint", "Abort"}
 
@@ -60,7 +44,8 @@ class _Placing(Library):
         short = short_name(procedure)
         meaning = _FAMILIES.get(short)
         if meaning is not None:
-            forward = f"[&]({meaning.parameters}) {{ return {call(procedure)}; }}"
+            taken = _TAKEN if meaning.arguments else ""
+            forward = f"[&]({taken}) {{ return {call(procedure)}; }}"
             given = ", ".join(filter(None, [meaning.arguments, forward]))
             return self._defined(procedure, f"{meaning.family}({given})")
         read = _communicators(procedure)
@@ -111,37 +96,20 @@ class _Substituting(FortranWrapper):
 
 
 class _Replacing(FortranWrapper):
-    """A family decides what Fortran's function gets: `parameters` of its meaning, from C."""
+    """A family decides which communicator Fortran's function gets."""
 
     def _body(self, strings: list[str]) -> Iterator[str]:
         assert self.meaning is not None
         assert not strings
-        replaced = [text.rsplit(maxsplit=1) for text in filter(None, self.meaning.parameters.split(", "))]
-        kinds = {name.lstrip("*"): kind + "*" * name.startswith("*") for kind, name in replaced}
         yield "const FortranError error{f_ierror};"
         yield from (declaration for declaration, _ in self._declarations())
-        local = [self._local(name, kind) for name, kind in kinds.items()]
-        given = ", ".join(self._given(p.name, kinds) for p in self.parameters)
-        inner = " ".join([*filter(None, local), f"target({given}); return error();"])
-        yield f"error.set({self.statement(f'[&]({self.meaning.parameters}) {{ {inner} }}')[:-1]});"
-
-    def _index(self, name: str) -> tuple[str, str]:
-        return f"const auto *{name} = static_cast<const int *>(f_{name});", ""  # of edges, not of requests
-
-    @staticmethod
-    def _local(name: str, kind: str) -> str:
-        if kind.endswith("*"):
-            return ""
-        value = f"to_fortran({name})" if kind == "MPI_Comm" else name
-        return f"MPI_Fint now_{name} = {value};"
-
-    @staticmethod
-    def _given(name: str, kinds: dict[str, str]) -> str:
-        if name not in kinds:
-            return f"f_{name}"
-        return (
-            f"const_cast<int *>({name})" if kinds[name].endswith("*") else f"static_cast<void *>(&now_{name})"
-        )
+        given = ", ".join("&now_comm" if p.name == "comm" else f"f_{p.name}" for p in self.parameters)
+        inner = f"target({given}); return error();"
+        if self.meaning.arguments:
+            taken, inner = _TAKEN, f"MPI_Fint now_comm = to_fortran(comm); {inner}"
+        else:
+            taken = ""
+        yield f"error.set({self.statement(f'[&]({taken}) {{ {inner} }}')[:-1]});"
 
 
 LIBRARY = _Placing()

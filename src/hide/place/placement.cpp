@@ -3,6 +3,7 @@
 #include "interpose/report.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -10,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <sys/utsname.h>
+#include <vector>
 
 namespace haloscope::place {
 
@@ -96,8 +98,7 @@ void make_world(int rank) {
 #endif
 }
 
-} // namespace
-
+// Returns for each rank of the world the number of its node; nodes are counted by their first rank.
 std::vector<int> nodes_of(MPI_Comm comm) {
   int size = 0;
   real.Comm_size(comm, &size);
@@ -114,6 +115,7 @@ std::vector<int> nodes_of(MPI_Comm comm) {
   return nodes;
 }
 
+// Returns the ranks of each node, rising.
 Groups by_node(const std::vector<int> &nodes) {
   Groups groups;
   for (std::size_t rank = 0; rank < nodes.size(); rank++) {
@@ -123,6 +125,8 @@ Groups by_node(const std::vector<int> &nodes) {
   }
   return groups;
 }
+
+} // namespace
 
 void begin_world() noexcept try {
   const char *text = std::getenv("HALOSCOPE_PLACE"); // NOLINT(concurrency-mt-unsafe): inside MPI_Init

@@ -5,9 +5,6 @@
 #include "interpose/entering.hpp"
 #include "interpose/library.hpp"
 
-#include <cstdint>
-#include <vector>
-
 namespace haloscope::place {
 
 using interpose::ensure_resolved;
@@ -37,12 +34,6 @@ inline void *actual_in_fortran(void *comm) noexcept {
   return *static_cast<MPI_Fint *>(comm) == placement.world_in_fortran ? &placement.placed_in_fortran : comm;
 }
 #endif
-
-// Returns for each rank of a communicator the number of its node; nodes are counted by their first rank.
-// All ranks must come.
-std::vector<int> nodes_of(MPI_Comm comm);
-// Returns the ranks of each node, rising.
-std::vector<std::vector<int>> by_node(const std::vector<int> &nodes);
 
 // After MPI_Init: makes the placed communicator that HALOSCOPE_PLACE asks for, if it fits this run.
 void begin_world() noexcept;

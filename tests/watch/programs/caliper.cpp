@@ -159,8 +159,6 @@ int main(int argc, char **argv) {
   manager.set_default_parameter("comm.stats", "true");
   manager.add(argc > 1 ? argv[1] : "");
   CHECK(!manager.error());
-  CHECK(manager.check("runtime-repor").find("repor") != std::string::npos);
-  CHECK(!manager.check("spot(output=x").empty());
   CHECK(manager.check("spot(output=x,profile.mpi),level=2").empty());
   manager.start(); // after the first BEGIN
 

@@ -20,8 +20,6 @@ from haloscope.explain.caliper.caliper_tree import CaliperTree, make_caliper_tre
 from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
 
-__all__ = ["CALIPER_METRICS", "make_cali_text", "write_cali"]
-
 # Predefined nodes: types, and the attributes of attributes.
 _INT, _UINT, _STRING, _DOUBLE = 1, 2, 3, 5
 _NAME, _PROPERTIES = 8, 10

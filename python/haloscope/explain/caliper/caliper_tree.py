@@ -16,8 +16,6 @@ from haloscope.profile import Profile
 from haloscope.profile.store import Scope, reductions
 from haloscope.profile.tables import rank_rows
 
-__all__ = ["STATISTICS", "CaliperTree", "make_caliper_tree"]
-
 _ITERATION = "iteration#"
 _TRAFFIC = ("sends", "recvs", "bytes_sent", "bytes_recv")
 _INSTANCES = (*_TRAFFIC, "dest_ranks", "src_ranks", "colls")

@@ -28,8 +28,6 @@ from haloscope.watch import run
 File = str | PathLike[str]
 
 
-__all__ = ["Again", "Checked", "check", "make_repeater"]
-
 # Runs the program once more and writes the profile to the given path.
 Again = Callable[[Path], None]
 _MOST_SAID = 50  # verdicts

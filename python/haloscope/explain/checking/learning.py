@@ -19,8 +19,6 @@ from haloscope.profile.store import PROGRAM
 File = str | PathLike[str]
 
 
-__all__ = ["FEWEST_TIMES", "derive_rules", "find_detectable_share", "learn_rules"]
-
 FEWEST_TIMES = 3  # smallest number of runs to learn times from; fewer do not show their scatter
 _LEAST_AGAIN, _MOST_AGAIN = 5, 20  # runs that confirm a slow one
 _MATTERS = 0.1  # smallest share of the program's time of a region with a time rule

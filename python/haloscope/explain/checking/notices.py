@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from haloscope.explain.checking.checker import Checked
     from haloscope.explain.checking.verdicts import CheckVerdict
 
-__all__ = ["as_junit", "as_markdown"]
-
 _MOST_ROWS = 100  # of a comment on a merge request
 _TIMES = ("time", "own_time")
 

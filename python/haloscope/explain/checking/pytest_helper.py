@@ -18,8 +18,6 @@ import pytest
 
 from haloscope.explain.checking import Checked, check, learn_rules, make_repeater
 
-__all__ = ["haloscope_check", "pytest_addoption"]
-
 Check = Callable[[Sequence[str], "str | PathLike[str]"], "Checked | None"]
 
 

@@ -18,8 +18,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["CheckRules", "Count", "Learned", "Limits", "RegionRules", "TimeRule", "read_rules", "write_rules"]
-
 _COMMENT = """\
 # Rules for `haloscope check`. Counts are exact and exclude nested regions, as in `haloscope show
 # --exclusive`; a count can also be { at_least = 10, at_most = 20 }. Times are seconds, one per run that

@@ -11,8 +11,6 @@ from scipy.stats import norm, permutation_test, t
 from haloscope.base.units import noun_text
 from haloscope.markov.statistics import faster_by_runs
 
-__all__ = ["Slowness", "estimate_detectable_slowdown", "judge_slowdown", "looks_slow", "mean_faster_half"]
-
 # Family-wise error rate: share of checks in which any time fails by chance, if all are measured again.
 _WRONG = 0.01
 _PERMUTATIONS = 19_999

@@ -15,16 +15,6 @@ from haloscope.explain.checking.slowness import judge_slowdown, looks_slow, mean
 from haloscope.explain.comparing import ComparedRun, list_times
 from haloscope.profile.store import PROGRAM, region_text
 
-__all__ = [
-    "CHECKED",
-    "CheckVerdict",
-    "Status",
-    "find_slow_times",
-    "judge_counts",
-    "judge_times",
-    "verdict_frame",
-]
-
 Status = Literal["passed", "failed", "suspect"]
 _TABLES = ("regions", "calls", "sizes", "memory", "collectives", "communicators")
 

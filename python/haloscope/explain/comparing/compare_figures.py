@@ -7,25 +7,23 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from haloscope.markov.figures import METHOD_COLOURS, Figure, TimeUnit, Trace, axis, margin, plain, unit_of
+from haloscope.base.palette import GREY, METHODS
+from haloscope.markov.figures import Figure, TimeUnit, Trace, axis, margin, plain, unit_of
 from haloscope.profile.store import PROGRAM, region_text
 
 if TYPE_CHECKING:
     from haloscope.explain.comparing.time_differences import TimeClaim
 
-__all__ = ["draw_changes", "draw_intervals"]
-
 _MOST_BARS = 30
 _PARTS = {
-    "compute": ("computing", METHOD_COLOURS[3]),
-    "waiting": ("waiting", METHOD_COLOURS[1]),
-    "transfer": ("in MPI without waiting", METHOD_COLOURS[2]),
-    "mpi": ("in MPI", METHOD_COLOURS[1]),
+    "compute": ("computing", METHODS[3]),
+    "waiting": ("waiting", METHODS[1]),
+    "transfer": ("in MPI without waiting", METHODS[2]),
+    "mpi": ("in MPI", METHODS[1]),
 }
-_GREY = "#8a95a0"
 # Visible on light and dark backgrounds.
 _GRID = {"gridcolor": "rgba(128, 140, 150, .25)", "tickcolor": "rgba(0, 0, 0, 0)"}
-_ZERO = _GRID | {"zeroline": True, "zerolinecolor": _GREY}
+_ZERO = _GRID | {"zeroline": True, "zerolinecolor": GREY}
 
 
 def draw_intervals(claims: Sequence[TimeClaim]) -> Figure | None:
@@ -68,9 +66,9 @@ def _negate_claim(claim: TimeClaim) -> tuple[float, float, float]:
 def _draw_point(claim: TimeClaim, label: str, values: tuple[float, float, float], most: float) -> Trace:
     """Return a point with its interval. Both arms are at most `most` long, as browsers cannot draw 1e30."""
     amount, low, high = values
-    colour = _GREY
+    colour = GREY
     if claim.sure:
-        colour = METHOD_COLOURS[1] if amount > 0 else METHOD_COLOURS[3]
+        colour = METHODS[1] if amount > 0 else METHODS[3]
     return {
         "type": "scatter",
         "mode": "markers",

@@ -17,8 +17,6 @@ from haloscope.markov.figures import Cell, Section, Table
 from haloscope.profile.page import page, write_page
 from haloscope.profile.store import region_text
 
-__all__ = ["write_compare_page"]
-
 _SCRIPTS = ("sections.js", "regimes.js")
 _MOST_ROWS = 2000
 

@@ -14,8 +14,6 @@ from haloscope.explain.comparing.run_comparison import Comparison
 from haloscope.explain.comparing.sides import RECORDED, Side, read_sides
 from haloscope.explain.comparing.time_differences import compare_times, find_shared_series
 
-__all__ = ["compare"]
-
 File = str | PathLike[str]
 
 _SHORT = "one run per side and no series, so noise is unknown and times are not tested; give several \

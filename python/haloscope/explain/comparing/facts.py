@@ -11,17 +11,6 @@ from haloscope.profile import Profile
 from haloscope.profile.store import ProfileData, Scope
 from haloscope.profile.tables import rank_rows, region_rows
 
-__all__ = [
-    "COUNTS",
-    "FACTS",
-    "OWN_TIMES",
-    "PAIRS",
-    "count_facts",
-    "knows_memory",
-    "list_pairs",
-    "read_own_times",
-]
-
 # Columns of the table `regions` that depend on the program only, not on the machine.
 COUNTS = (
     "ranks",

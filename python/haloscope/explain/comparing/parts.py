@@ -13,8 +13,6 @@ from haloscope.explain.comparing.sides import Side, list_times
 from haloscope.markov.statistics import means_apart
 from haloscope.profile.store import region_text
 
-__all__ = ["PARTS", "cause_lines", "compare_parts", "has_waiting"]
-
 PARTS = {
     "region": pl.String,
     "part": pl.String,

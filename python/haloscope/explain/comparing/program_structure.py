@@ -11,8 +11,6 @@ from haloscope.base.units import bytes_text, count_text, noun_text
 from haloscope.explain.comparing.sides import ComparedRun, Side
 from haloscope.profile.store import region_text
 
-__all__ = ["STRUCTURE", "compare_settings", "compare_structure", "structure_lines"]
-
 STRUCTURE = {
     "region": pl.String,
     "table": pl.String,

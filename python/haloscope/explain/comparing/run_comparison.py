@@ -19,8 +19,6 @@ from haloscope.explain.comparing.time_differences import TimeClaim, make_time_fr
 File = str | PathLike[str]
 
 
-__all__ = ["COMPARED", "Comparison"]
-
 _SERIES = ("comparison of instances", "comparisons of instances")
 # # The columns of `Comparison.frame`.
 COMPARED = {

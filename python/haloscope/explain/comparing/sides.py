@@ -17,8 +17,6 @@ from haloscope.markov import series_of
 from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
 
-__all__ = ["RECORDED", "ComparedRun", "Side", "explain_difference", "list_times", "read_run", "read_sides"]
-
 # Settings of the recorder that change counts or times.
 RECORDED = ("only", "from", "until", "trace", "exact_times", "sync_collectives", "unwatched_ranks")
 _TABLES = ("calls", "sizes", "partners", "collectives", "communicators")

@@ -15,8 +15,6 @@ from haloscope.markov import Claim, ClaimMethod, RegimeOptions, analyse, claims,
 from haloscope.markov.statistics import faster_by_runs, sentence
 from haloscope.profile.store import PROGRAM, region_text
 
-__all__ = ["TIMES", "TimeClaim", "compare_times", "find_shared_series", "longer_text", "make_time_frame"]
-
 _MOST_PERCENT = (
     1000  # largest percentage that is printed exactly: intervals of few runs may be arbitrarily wide
 )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from haloscope.base.palette import PALE
 from haloscope.base.units import noun_text
 from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.growth import FACTORS, SURE, Growth, select_law_points
@@ -14,8 +15,6 @@ from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS
 from haloscope.explain.ensembles.view import COLOURS, EnsembleView, add_axis_columns, make_layout
 from haloscope.markov.figures import Figure, axis, plain
 from haloscope.profile.store import region_text
-
-__all__ = ["dominance"]
 
 _COLUMNS: dict[str, Any] = {
     "series": pl.String,
@@ -126,7 +125,7 @@ def _draw(frame: pl.DataFrame) -> Figure | None:
                 "name": noun_text(len(order) - len(chosen), "other region"),
                 "x": x,
                 "y": (100 * (1 - rows["share"].fill_null(0.0))).clip(0, 100).to_list(),
-                "marker": {"color": "#cbd3db"},
+                "marker": {"color": PALE},
                 "hovertemplate": "%{y:.1f} %<extra>%{fullData.name}</extra>",
             }
         )

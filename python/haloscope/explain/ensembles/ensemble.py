@@ -18,8 +18,6 @@ from haloscope.profile import RUN_COLUMNS, Profile, label_table, run_row
 from haloscope.profile.store import PROGRAM, ProfileFile, checked_info, no_region, parts
 from haloscope.profile.tables import said_texts
 
-__all__ = ["Ensemble", "open_all"]
-
 # Number of profiles that are open and in memory at the same time.
 _AT_A_TIME = 64
 # Tables that are computed for many profiles at once.

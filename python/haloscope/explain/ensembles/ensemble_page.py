@@ -31,8 +31,6 @@ from haloscope.markov.figures import Section
 from haloscope.profile.page import page, write_page
 from haloscope.profile.store import PROGRAM, region_text
 
-__all__ = ["write_ensemble_page"]
-
 _SCRIPTS = ("sections.js", "ensemble.js")
 # Limits of a page, so that a browser shows it without delay.
 _MOST_REGIONS = 24

@@ -13,8 +13,6 @@ from haloscope.explain.ensembles.view import axis_column
 from haloscope.markov.figures import Table
 from haloscope.profile.store import region_text
 
-__all__ = ["laws_table", "runs_table", "sizes_table", "speeds_table", "totals_table"]
-
 Cell = tuple[float | str | None, str]
 _MOST_RUNS = 500
 # Settings of the recorder, which are not shown.

@@ -25,8 +25,6 @@ from haloscope.explain.ensembles.view import (
 from haloscope.markov.figures import Figure, Trace
 from haloscope.profile.store import region_text
 
-__all__ = ["FACTORS", "SURE", "Growth", "laws", "select_law_points"]
-
 FACTORS = (10, 100)
 DRAWS = 400
 SURE = (2.5, 97.5)  # percentiles: a 95 % interval

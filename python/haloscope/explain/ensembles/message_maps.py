@@ -10,6 +10,7 @@ import polars as pl
 
 from haloscope.base.arrays import Floats
 from haloscope.base.errors import UsageError
+from haloscope.base.palette import BLUES
 from haloscope.base.units import noun_text, time_text
 from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.view import EnsembleView, add_axis_columns
@@ -17,12 +18,9 @@ from haloscope.markov.figures import Figure, Panel, Trace, axis, panels
 from haloscope.profile import Profile, label_table
 from haloscope.profile.store import PROGRAM
 
-__all__ = ["time_maps"]
-
 _MOST_MAPS = 6
 _MOST_BINS = 128
 _MOST_TICKS = 8
-_SCALE = [[0, "#eaf3f9"], [0.25, "#a9cfe5"], [0.5, "#5a9fc9"], [0.75, "#1f6a9f"], [1, "#0a2f51"]]
 
 
 def time_maps(ensemble: Ensemble, region: str = PROGRAM, *, by: str = "program") -> EnsembleView:
@@ -66,7 +64,7 @@ def _draw(frame: pl.DataFrame) -> Figure | None:
         drawn.append(Panel(f"{series}, {title}" if many else title, [_trace_map(cells, size)]))
     xaxis, yaxis = (axis(title, showgrid=False, tickformat="d") for title in ("to rank", "from rank"))
     bar = {"title": {"text": "of the longest, %"}, "thickness": 14}
-    scale = {"colorscale": _SCALE, "cmin": 0, "cmax": 100, "colorbar": bar}
+    scale = {"colorscale": BLUES, "cmin": 0, "cmax": 100, "colorbar": bar}
     traces, layout = panels(drawn, xaxis, yaxis, min(3, len(drawn)), 300, coloraxis=scale)
     for number, panel in enumerate(drawn):
         suffix = "" if number == 0 else str(number + 1)

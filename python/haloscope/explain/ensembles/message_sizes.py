@@ -23,8 +23,6 @@ from haloscope.explain.ensembles.view import (
 from haloscope.markov.figures import Figure, Panel, axis, margin, panels
 from haloscope.profile.store import PROGRAM
 
-__all__ = ["EDGES", "Speeds", "size_classes", "speed_classes"]
-
 # Bytes at which classes begin, from Chester, Wright and Jarvis, "Understanding communication patterns in
 # HPCG".
 EDGES = (100, 1000, 10_000)

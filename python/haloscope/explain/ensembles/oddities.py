@@ -9,8 +9,6 @@ from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.profile import RUN_COLUMNS
 from haloscope.profile.store import PROGRAM
 
-__all__ = ["list_remarks"]
-
 _MOST_NAMED = 8
 
 

@@ -8,8 +8,6 @@ import polars as pl
 
 from haloscope.base.errors import UsageError
 
-__all__ = ["QUANTITIES", "Quantity", "find_quantity"]
-
 
 @dataclass(frozen=True)
 class Quantity:

@@ -19,8 +19,6 @@ from haloscope.explain.ensembles.view import (
 from haloscope.markov.figures import Figure, Panel, Trace, axis, panels, regime_colours
 from haloscope.profile.store import region_text
 
-__all__ = ["families", "levels"]
-
 _NUMBER = re.compile(r"\d{1,9}")
 _FEWEST = 2
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from haloscope.base.palette import KINDS
 from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.quantities import find_quantity
 from haloscope.explain.ensembles.view import (
@@ -22,14 +23,12 @@ from haloscope.explain.ensembles.view import (
 from haloscope.markov.figures import Figure, Panel, Trace, axis, panels, plain
 from haloscope.profile.store import PROGRAM, region_text
 
-__all__ = ["efficiency", "over", "shares", "totals"]
-
 _MOST_REGIONS = 8
 _PARTS = {
-    "compute": ("compute", "#cbd3db"),
-    "p2p": ("point-to-point", "#0072b2"),
-    "collective": ("collective", "#e69f00"),
-    "other": ("other MPI", "#7a6a9e"),
+    "compute": KINDS["compute"],
+    "p2p": KINDS["p2p"],
+    "collective": KINDS["coll"],
+    "other": KINDS["other"],
 }
 
 

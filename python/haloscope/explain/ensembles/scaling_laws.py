@@ -16,8 +16,6 @@ import numpy as np
 
 from haloscope.base.arrays import Floats, Integers
 
-__all__ = ["FEWEST_POINTS", "ScalingLaws", "Term", "draw_means", "fit_laws"]
-
 FEWEST_POINTS = 5
 # A term that contributes less than this share to every value is not used.
 _LEAST_SHARE = 5e-4

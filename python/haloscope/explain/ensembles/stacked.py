@@ -26,8 +26,6 @@ from haloscope.profile.store import (
 )
 from haloscope.profile.tables import region_rows
 
-__all__ = ["Stacked"]
-
 # Offset between the ranks of consecutive profiles. Negative values, which are not ranks, stay negative.
 _APART = 1 << 33
 _RANKS = ("rank", "partner")

@@ -10,29 +10,16 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from haloscope.base.errors import UsageError
+from haloscope.base.palette import METHODS
 from haloscope.explain.ensembles.ensemble import Ensemble
-from haloscope.markov.figures import METHOD_COLOURS, Figure, Trace, axis, margin, plain
+from haloscope.markov.figures import Figure, Trace, axis, margin, plain
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as PlotlyFigure
 
 
-__all__ = [
-    "COLOURS",
-    "EnsembleView",
-    "add_axis_columns",
-    "average_runs",
-    "axis_column",
-    "make_axis",
-    "make_label",
-    "make_layout",
-    "make_line",
-    "rename_axis_column",
-    "select_region",
-]
-
 # All colours except the first, which is grey; afterwards they repeat with a different mark.
-COLOURS = METHOD_COLOURS[1:]
+COLOURS = METHODS[1:]
 _MARKS = ("circle", "square", "diamond", "triangle-up")
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _MOST_TICKS = 12

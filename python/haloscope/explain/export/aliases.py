@@ -18,8 +18,6 @@ from haloscope.profile import Profile
 from haloscope.profile.store import ProfileData, ProfileFile, Source
 from haloscope.profile.trace import Trace
 
-__all__ = ["Aliases", "AnonymousProfile", "anonymise_trace"]
-
 # Columns of text with names of MPI, names of ours, or numbers.
 _HARMLESS = {
     ("calls", "call"),

@@ -7,8 +7,6 @@ from pathlib import Path
 from haloscope.explain.caliper.cali_writer import write_cali
 from haloscope.profile import Profile
 
-__all__ = ["write_caliper", "write_caliper_ranks"]
-
 
 def write_caliper(profile: Profile, output: Path) -> list[str]:
     """Write a profile as `.cali`, with its program as the root of the regions. Raises `OutputError`."""

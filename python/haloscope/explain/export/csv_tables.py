@@ -8,8 +8,6 @@ from haloscope.base.files import whole_directory
 from haloscope.profile import Profile
 from haloscope.profile.tables import TABLES
 
-__all__ = ["write_csv"]
-
 _SIGN = "info.csv"  # every profile has this
 
 

@@ -12,8 +12,6 @@ from haloscope.explain.export.exports import EXPORTS, Format
 from haloscope.explain.export.traced import Profiles, TracedProfile
 from haloscope.profile import Profile
 
-__all__ = ["export", "export_with_remarks"]
-
 Paths = str | os.PathLike[str]
 
 

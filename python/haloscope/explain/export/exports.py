@@ -8,8 +8,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-__all__ = ["EXPORTS", "Format"]
-
 # One profile; many of them; or the trace of one.
 About = Literal["profile", "profiles", "trace"]
 

@@ -14,8 +14,6 @@ from haloscope.explain.export.traced import Profiles
 from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
 
-__all__ = ["write_extrap"]
-
 # Names of metrics in Extra-P, and columns of the table `regions`.
 _METRICS = {
     "time": "time_mean",

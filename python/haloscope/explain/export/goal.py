@@ -20,8 +20,6 @@ from haloscope.explain.export.traced import TracedProfile
 from haloscope.profile.kernels import native_library
 from haloscope.profile.trace import Trace
 
-__all__ = ["write_goal"]
-
 # Numbers of `Pattern` in src/explain/exporting/rounds.hpp, by OTF2's numbers of operations.
 _ALL_WAIT, _ALL_GATHER, _ALL_TO_ALL, _FROM_ROOT, _TO_ROOT, _SCATTER, _GATHER, _CHAIN = range(8)
 _PATTERNS = {

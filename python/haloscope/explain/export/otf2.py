@@ -22,8 +22,6 @@ from haloscope.explain.export.trace_columns import TraceColumns, c_text
 from haloscope.explain.export.traced import TracedProfile
 from haloscope.profile.importing import otf2_library
 
-__all__ = ["write_otf2"]
-
 # Pipit opens only this name.
 _ANCHOR = "traces.otf2"
 _CODE, _UNDEFINED = 4, 2**64 - 1

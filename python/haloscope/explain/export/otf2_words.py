@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["FILE", "FUNCTION", "find_role", "number_operations"]
-
 # OTF2_CollectiveOp of operations among all ranks of a communicator. Neighbourhood collectives have none: a
 # reader would treat them as operations in which every rank waits for all.
 _OPERATIONS = {

@@ -15,8 +15,6 @@ from haloscope.explain.export.traced import Profiles
 from haloscope.profile import Profile, label_table, run_columns
 from haloscope.profile.tables import TABLES
 
-__all__ = ["RUNS", "write_parquet"]
-
 RUNS = "runs"  # the table of runs; a run listed there is complete
 _FILE = "table.parquet"
 _LONGEST_STEM = 80

@@ -17,8 +17,6 @@ from haloscope.explain.export.trace_columns import TraceColumns, c_text
 from haloscope.explain.export.traced import TracedProfile
 from haloscope.profile.kernels import native_library
 
-__all__ = ["write_perfetto"]
-
 # Above all process numbers of Linux.
 _FIRST_THREAD = 1 << 23
 

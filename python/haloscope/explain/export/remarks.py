@@ -8,8 +8,6 @@ from haloscope.base.units import noun_text, time_text
 from haloscope.explain.export.trace_columns import TraceColumns
 from haloscope.profile.trace import Trace
 
-__all__ = ["list_remarks"]
-
 _WHY = {
     "messages": "their other end is not a rank of this world, or unknown",
     "collectives": "the format has no such operation, or their communicator is unknown",

@@ -16,8 +16,6 @@ import polars as pl
 from haloscope.base.arrays import AnyArray, Integers, Integers32
 from haloscope.profile.trace import Trace
 
-__all__ = ["TraceColumns", "c_text"]
-
 _POINTER, _WIDE = ctypes.c_void_p, ctypes.c_int64
 _SLICE = 1 << 17  # rows that are processed at once
 _ENDS = {"started": np.int64, "completed": np.int64, "rank": np.int32}

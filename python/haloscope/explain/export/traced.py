@@ -14,8 +14,6 @@ from haloscope.profile import Profile
 from haloscope.profile import open as open_profile
 from haloscope.profile.trace import Trace
 
-__all__ = ["Profiles", "TracedProfile"]
-
 
 @dataclass(frozen=True)
 class Profiles:

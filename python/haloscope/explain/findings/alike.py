@@ -10,8 +10,6 @@ import polars as pl
 from haloscope.base.arrays import Flags, Floats
 from haloscope.explain.findings.ground import Ground
 
-__all__ = ["estimate_doubt", "estimate_unsteadiness", "find_repeated_excess", "student_quantile"]
-
 _LEAST_SLICES = 5
 # Batches of slices: ranks that are slow for a while are slow in slices that follow each other.
 _MOST_BATCHES = 8

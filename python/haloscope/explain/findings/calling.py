@@ -9,13 +9,6 @@ from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import POLL, Ground, place_text
 from haloscope.profile.store import PROGRAM
 
-__all__ = [
-    "find_polling",
-    "find_repeated_communicators",
-    "find_slow_algorithms",
-    "find_unmarked_communication",
-]
-
 _MAKES = r"^MPI_(Comm_(split|split_type|dup|dup_with_info|create|create_group|free)|Cart_(create|sub))$"
 _LEAST_MADE = 10  # per rank
 _NEAR = 1.5  # largest ratio of the sizes of a call and of the measurement that is used for it

@@ -22,8 +22,6 @@ from haloscope.explain.findings.staging import find_host_staging
 from haloscope.explain.findings.unevenness import find_imbalance, find_shared_cpus, find_slow_places
 from haloscope.profile import Profile
 
-__all__ = ["RULES", "FindingRule", "findings"]
-
 
 @dataclass(frozen=True)
 class FindingRule:

@@ -8,8 +8,6 @@ from itertools import chain
 from math import isfinite
 from typing import Any
 
-__all__ = ["Evidence", "Finding"]
-
 
 @dataclass(frozen=True)
 class Evidence:

@@ -17,18 +17,6 @@ from haloscope.profile import Profile
 from haloscope.profile.store import PROGRAM, region_text
 from haloscope.profile.tables import numbers_of
 
-__all__ = [
-    "FAMILIES",
-    "LEAST_GAIN",
-    "POLL",
-    "WAITING",
-    "Family",
-    "Ground",
-    "MachineMeasurements",
-    "is_crowded",
-    "place_text",
-]
-
 Family = Literal["p2p", "coll", "other"]
 FAMILIES: tuple[Family, ...] = ("p2p", "coll", "other")
 # Time (s) of a poll that finds nothing: low, expected and high, as measured with Open MPI and MPICH.

@@ -10,8 +10,6 @@ from haloscope.base.units import bytes_text, noun_text, ranks_text, time_text
 from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import Ground, place_text
 
-__all__ = ["find_late_messages"]
-
 _LATE_SENDER, _LATE_RECEIVER = ("late_sender", "wrong_order"), ("late_receiver",)
 _COLLECTIVE = ("wait_at_barrier", "wait_at_nxn", "early_reduce", "late_broadcast", "early_scan")
 # Repeated waits are similar: their median is at least this share of their mean.

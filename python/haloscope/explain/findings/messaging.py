@@ -9,8 +9,6 @@ from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import Ground, place_text
 from haloscope.profile.store import PROGRAM
 
-__all__ = ["find_blocking_transfers", "find_small_messages"]
-
 # Largest size of a small message (bytes), and smallest number of them that one message could replace.
 _SMALL, _LEAST_TOGETHER = 4096, 4.0
 # Cost of copying many messages into one (s per byte).

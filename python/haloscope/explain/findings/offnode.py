@@ -5,18 +5,15 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from haloscope.base.arrays import Floats, Integers
+from haloscope.base.partition import Links, grow_parts, partition_graph
 from haloscope.base.units import bytes_text, percent_text
 from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import Ground
 from haloscope.profile.store import PROGRAM
 
-__all__ = ["find_scattered_partners"]
-
 # Smallest reduction of the bytes between nodes by a simple placement. The best placement saves more.
 _LEAST_FEWER = 0.15
 _MOST_RANKS = 2048
-_PASSES = 4
 
 
 def find_scattered_partners(ground: Ground) -> list[Finding]:
@@ -33,9 +30,11 @@ def find_scattered_partners(ground: Ground) -> list[Finding]:
     )
     bytes_sent = rows["bytes_sent"].to_numpy().astype(np.float64)
     now = np.array([hosts[host] for host in ground.hosts])
-    off_now = float(bytes_sent[now[first] != now[second]].sum())
-    best = _place_ranks(first, second, bytes_sent, now)
-    off_best = float(bytes_sent[best[first] != best[second]].sum())
+    links = Links.of(ranks, np.stack([first, second])[:, first != second], bytes_sent[first != second])
+    sizes = np.bincount(now)
+    blocks = np.repeat(np.arange(len(sizes)), sizes)
+    best = partition_graph(links, sizes.tolist(), [now, blocks, grow_parts(links, sizes.tolist())])
+    off_now, off_best = links.cut(now), links.cut(best)
     if not off_now or off_best > (1 - _LEAST_FEWER) * off_now:
         return []
     whole = float(bytes_sent.sum())
@@ -60,59 +59,3 @@ def find_scattered_partners(ground: Ground) -> list[Finding]:
     if finding:
         ground.take_anywhere("p2p", gain)
     return finding
-
-
-def _place_ranks(first: Integers, second: Integers, weight: Floats, now: Integers) -> Integers:
-    """Return a better node per rank, with the present number of ranks per node."""
-    room = np.bincount(now)
-    blocks = np.repeat(np.arange(len(room)), room)
-    traffic = np.zeros((len(now), len(now)))
-    np.add.at(traffic, (first, second), weight)
-    traffic += traffic.T
-    np.fill_diagonal(traffic, 0.0)
-    grown = _grow_nodes(traffic, room)
-    candidates = [_swap_ranks(traffic, start) for start in (blocks, grown, now)]
-    return min(candidates, key=lambda nodes: _sum_remote_bytes(traffic, nodes))
-
-
-def _sum_remote_bytes(traffic: Floats, nodes: Integers) -> float:
-    return float(traffic[nodes[:, None] != nodes[None, :]].sum())
-
-
-def _grow_nodes(traffic: Floats, room: Integers) -> Integers:
-    """Fill the nodes one after the other, each time with the rank that has most traffic with the node."""
-    nodes = np.full(len(traffic), -1)
-    for node, size in enumerate(room.tolist()):
-        bond = np.zeros(len(traffic))
-        for _ in range(size):
-            free = np.flatnonzero(nodes < 0)
-            # Among equals, the rank with the least traffic to free ranks, so that no isolated ranks remain.
-            outside = traffic[np.ix_(free, free)].sum(axis=1)
-            chosen = free[np.lexsort((outside, -bond[free]))[0]]
-            nodes[chosen] = node
-            bond += traffic[chosen]
-    return nodes
-
-
-def _swap_ranks(traffic: Floats, start: Integers) -> Integers:
-    """Swap pairs of ranks while that reduces the bytes between nodes."""
-    nodes: Integers = start.copy()
-    bonds = traffic @ np.eye(int(start.max()) + 1)[nodes]
-    ranks, least = np.arange(len(nodes)), 1e-9 * max(float(traffic.sum()), 1.0)
-    for _ in range(_PASSES):
-        changed = False
-        for rank in range(len(nodes)):
-            node = nodes[rank]
-            gained = bonds[rank, nodes] - bonds[rank, node]
-            returned = bonds[ranks, node] - bonds[ranks, nodes]
-            fewer = np.where(nodes != node, gained + returned - 2 * traffic[rank], 0.0)
-            other = int(np.argmax(fewer))
-            if fewer[other] > least:
-                moved = traffic[:, rank] - traffic[:, other]
-                bonds[:, node] -= moved
-                bonds[:, nodes[other]] += moved
-                nodes[rank], nodes[other] = nodes[other], node
-                changed = True
-        if not changed:
-            break
-    return nodes

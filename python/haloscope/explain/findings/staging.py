@@ -8,8 +8,6 @@ from haloscope.base.units import bytes_text, percent_text, time_text
 from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import Ground, place_text
 
-__all__ = ["find_host_staging"]
-
 # The buffers have to be moved in any case, so not all of the copying time can be saved.
 _LEAST_PART = 0.5
 

@@ -10,8 +10,6 @@ from haloscope.base.errors import printable
 from haloscope.base.units import percent_text, time_text
 from haloscope.explain.findings.finding import Finding
 
-__all__ = ["finding_line", "finding_lines"]
-
 
 def finding_line(finding: Finding) -> str:
     """Return a finding in one line, for the summary of a run."""

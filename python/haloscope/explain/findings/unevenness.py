@@ -17,8 +17,6 @@ from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import FAMILIES, Ground, place_text
 from haloscope.profile.tables import numbers_of
 
-__all__ = ["find_imbalance", "find_shared_cpus", "find_slow_places"]
-
 # Smallest excess of a region that counts, as a share of the run.
 _LEAST_EXCESS = 0.01
 # Smallest slowdown of a slow host or rank, in each region with at least this share of the computing.

@@ -3,10 +3,7 @@
 const RUN = JSON.parse(at("data").textContent);
 const ARRAYS = { u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f8: Float64Array };
 const PARTS = ["compute", "p2p", "coll", "other"];
-const LOOKS = {
-  compute: { name: "compute", colour: "#cbd3db" }, p2p: { name: "point-to-point", colour: "#0072b2" },
-  coll: { name: "collective", colour: "#e69f00" }, other: { name: "other MPI", colour: "#7a6a9e" },
-};
+const LOOKS = Object.fromEntries(PARTS.map((part) => [part, PALETTE.kinds[part]]));
 
 function unpacked(packed) {
   const text = atob(packed.data);

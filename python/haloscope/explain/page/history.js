@@ -1,11 +1,6 @@
 // The history of the run: what ranks did in each cell of time, and which of them waited when.
 
-const HISTORY = {
-  p2p: { name: "point-to-point", colour: "#0072b2" },
-  coll: { name: "collective", colour: "#e69f00" },
-  rma: { name: "one-sided", colour: "#7a6a9e" },
-  io: { name: "files", colour: "#5d8a4a" },
-};
+const HISTORY = ["p2p", "coll", "rma", "io"];
 
 const cellCentres = (history) => Array.from({ length: history.cells }, (_, cell) => (cell + 0.5) * history.width);
 const timeAxis = (history) => axis("time since MPI_Init, s", { range: [0, history.cells * history.width] });
@@ -14,14 +9,14 @@ function drawHistory(place, history) {
   const columns = columnsOf(history);
   const x = cellCentres(history);
   const hover = (name) => name + "<br>%{y:.3f} s per s around %{x:.4~s}s<extra></extra>";
-  const kinds = Object.keys(HISTORY).filter((kind) => columns[kind].some((value) => value > 0));
+  const kinds = HISTORY.filter((kind) => columns[kind].some((value) => value > 0));
   const bars = kinds.map((kind) => ({
-    type: "bar", name: HISTORY[kind].name, x, y: columns[kind], marker: { color: HISTORY[kind].colour },
-    hovertemplate: hover(HISTORY[kind].name),
+    type: "bar", name: PALETTE.kinds[kind].name, x, y: columns[kind], marker: { color: PALETTE.kinds[kind].colour },
+    hovertemplate: hover(PALETTE.kinds[kind].name),
   }));
   draw(place, [...bars, {
     type: "scatter", mode: "lines", name: "of this, waiting", x, y: columns.wait,
-    line: { color: "#1c2733", width: 1.6, shape: "hvh" }, hovertemplate: hover("waiting"),
+    line: { color: PALETTE.ink, width: 1.6, shape: "hvh" }, hovertemplate: hover("waiting"),
   }], {
     height: 360, barmode: "stack", bargap: 0, showlegend: true,
     xaxis: timeAxis(history), yaxis: axis("time in MPI, s per s, mean over ranks", { rangemode: "tozero" }),

@@ -1,7 +1,7 @@
 // Where calls come from: the lines of source, and the stacks that lead to them as a flame graph.
 
 const MOST_SITES = 100;
-const FLAMES = { region: "#cbd3db", place: "#dcebf5", site: "#8fbfde", call: "#f0c36a" };
+const FLAMES = { region: PALETTE.pale, place: "#dcebf5", site: "#8fbfde", call: "#f0c36a" };
 
 const isChosen = (run, region, p, inclusive) => p <= region && region < (inclusive ? run.end[p] : p + 1);
 

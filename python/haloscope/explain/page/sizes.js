@@ -1,9 +1,9 @@
 // Message sizes: a stem at each exact size. A size of 0 has no place on a log axis and stands left of 1.
 
 const KINDS = {
-  p2p: { name: "point-to-point", colour: "#0072b2", symbol: "circle" },
-  coll: { name: "collective", colour: "#c77f00", symbol: "diamond" },
-  rma: { name: "one-sided", colour: "#7a6a9e", symbol: "square" },
+  p2p: { ...PALETTE.kinds.p2p, symbol: "circle" },
+  coll: { ...PALETTE.kinds.coll, symbol: "diamond" },
+  rma: { ...PALETTE.kinds.rma, symbol: "square" },
 };
 const SIZE_MEASURES = {
   messages: { title: "messages", of: (row) => row.messages },
@@ -38,7 +38,7 @@ function bounds(values) {
 }
 
 function stems(kind, rows, of, low) {
-  const look = KINDS[kind] || { name: plain(kind), colour: "#5b6875", symbol: "x" };
+  const look = KINDS[kind] || { name: plain(kind), colour: PALETTE.grey, symbol: "x" };
   const y = rows.map(of);
   return {
     type: "scatter", mode: "markers", name: look.name, x: rows.map((row) => placeOf(row.bytes)), y,

@@ -5,14 +5,7 @@ const MOST_DRAWN = 4000;
 const MOST_THREADS = 1000;
 const MOST_ARROWS = 300;
 const PIXELS = 1200;
-const BOXES = {
-  waiting: { name: "waiting in MPI", colour: "#d55e00" },
-  p2p: { name: "point-to-point", colour: "#0072b2" },
-  coll: { name: "collective", colour: "#e69f00" },
-  rma: { name: "one-sided", colour: "#7a6a9e" },
-  io: { name: "files", colour: "#5d8a4a" },
-  other: { name: "other MPI", colour: "#7f8b96" },
-};
+const { compute: OUTSIDE, ...BOXES } = PALETTE.kinds;
 const VISITS = { name: "in the region", colour: "#cfe3f1" };
 
 // Where the rows of each thread begin; they stand together, sorted by time.
@@ -121,9 +114,9 @@ function arrowLines(run, arrows) {
   const { unit, locations } = run.timeline;
   const hover = (one) => "rank " + locations[one.from] + " → rank " + locations[one.to] + ", " + asBytes(one.bytes) + "<br>" + asTime((one.end - one.begin) * unit) + " from the send's begin to the receive's end";
   return {
-    type: "scatter", mode: "lines+markers", name: "messages", line: { color: "#1c2733", width: 0.8 },
+    type: "scatter", mode: "lines+markers", name: "messages", line: { color: PALETTE.ink, width: 0.8 },
     x: arrows.flatMap((one) => [one.begin * unit, one.end * unit, null]), y: arrows.flatMap((one) => [one.from, one.to, null]),
-    marker: { color: "#1c2733", symbol: "arrow", angleref: "previous", size: arrows.flatMap(() => [0, 8, 0]), opacity: 1, line: { width: 0 } },
+    marker: { color: PALETTE.ink, symbol: "arrow", angleref: "previous", size: arrows.flatMap(() => [0, 8, 0]), opacity: 1, line: { width: 0 } },
     customdata: arrows.flatMap((one) => [hover(one), hover(one), null]), hovertemplate: "%{customdata}<extra></extra>",
   };
 }

@@ -1,10 +1,10 @@
 // What a trace tells about waiting: its kinds, who waits for whom, who causes it, and what of it matters.
 
 const WAITED_FOR = { table: (run) => run.waiting.pairs, across: "waits for rank", along: "rank", none: "Nobody waits for another rank here." };
-const CAUSES = { direct: { name: "direct", colour: "#0072b2" }, indirect: { name: "indirect", colour: "#a9cfe5" } };
-const ON_PATH = { compute: LOOKS.compute, mpi: { name: "in MPI", colour: "#0072b2" } };
+const CAUSES = { direct: { name: "direct", colour: PALETTE.blue }, indirect: { name: "indirect", colour: PALETTE.light } };
+const ON_PATH = { compute: LOOKS.compute, mpi: { name: "in MPI", colour: PALETTE.blue } };
 // What is no waiting is pale.
-const NO_WAITING = { other: "#cbd3db", barrier_completion: "#e8ecf0", nxn_completion: "#e8ecf0" };
+const NO_WAITING = { other: PALETTE.pale, barrier_completion: PALETTE.grid, nxn_completion: PALETTE.grid };
 
 function drawKinds(place, run, p, inclusive) {
   const [first, last] = rowsOf(run, run.waiting.kinds, p, inclusive);
@@ -18,7 +18,7 @@ function drawKinds(place, run, p, inclusive) {
   const total = [...times.values()].reduce((sum, time) => sum + time, 0);
   draw(place, [{
     type: "bar", orientation: "h", name: "time", x: kinds.map((kind) => times.get(kind)), y: kinds.map((kind) => kind.replace(/_/g, " ")),
-    marker: { color: kinds.map((kind) => NO_WAITING[kind] || "#0072b2") },
+    marker: { color: kinds.map((kind) => NO_WAITING[kind] || PALETTE.blue) },
     customdata: kinds.map((kind) => [asTime(times.get(kind)), asShare(times.get(kind), total), asCount(counts.get(kind))]),
     hovertemplate: "%{y}<br>%{customdata[0]}, %{customdata[1]} of the time in MPI<br>%{customdata[2]} times<extra></extra>",
   }], {
@@ -47,11 +47,11 @@ function drawLatency(place, run) {
   const marks = latency.marks.filter(([, most]) => most !== null);
   draw(place, [{
     type: "scatter", mode: "lines", name: "the run", x: latency.corners.map(([added]) => added), y: times,
-    line: { color: "#0072b2", width: 2 }, hovertemplate: "%{x:.4s}s more for each message<br>the run takes %{y:.5s}s<extra></extra>",
+    line: { color: PALETTE.blue, width: 2 }, hovertemplate: "%{x:.4s}s more for each message<br>the run takes %{y:.5s}s<extra></extra>",
   }, {
     type: "scatter", mode: "markers+text", name: "longer by", x: marks.map(([, most]) => most), y: marks.map(([longer]) => length * (1 + longer)),
     text: marks.map(([longer, most]) => "+" + 100 * longer + " % at " + asTime(most)), textposition: "bottom right",
-    marker: { color: "#d55e00", size: 9, symbol: "diamond" }, hovertemplate: "%{text}<extra></extra>",
+    marker: { color: PALETTE.orange, size: 9, symbol: "diamond" }, hovertemplate: "%{text}<extra></extra>",
   }], {
     height: 340, showlegend: false, xaxis: axis("added to each latency, s", { rangemode: "tozero", exponentformat: "SI" }),
     yaxis: axis("length of the run, s", { range: [length - 0.02 * length, Math.max(...times) * 1.01] }),

@@ -11,10 +11,9 @@ import polars as pl
 
 from haloscope.base.errors import printable, shorten_text
 from haloscope.profile import Profile
-from haloscope.profile.sites import SourceLocation, site_of, site_rows, site_text, without_arguments
+from haloscope.profile.shown import site_text, without_arguments
+from haloscope.profile.sites import SourceLocation, site_of, site_rows
 from haloscope.profile.store import Scope
-
-__all__ = ["make_flame_boxes", "make_site_data"]
 
 # Smallest share of the run's time of a box; narrower ones are invisible.
 _LEAST = 1e-3

@@ -22,11 +22,9 @@ from haloscope.explain.reporting.report_timeline import make_timeline
 from haloscope.explain.reporting.report_waiting import make_waiting
 from haloscope.explain.reporting.text_summary import list_warnings
 from haloscope.profile import Profile
-from haloscope.profile.shown import views
+from haloscope.profile.shown import SHOWN
 from haloscope.profile.store import RegionTree, Scope, region_text
 from haloscope.profile.tables import call_rows, efficiency_rows, info, rank_rows, region_rows, run_information
-
-__all__ = ["make_page_data"]
 
 # Largest number of rows of one figure, about ten megabytes of page.
 _MOST_ROWS = 400_000
@@ -66,7 +64,7 @@ def make_page_data(profile: Profile) -> dict[str, Any]:
 
 def _make_about(profile: Profile) -> list[tuple[str, str]]:
     frame = info(profile.data)
-    key, value = views("info", frame.columns)
+    key, value = SHOWN["info"].views(frame.columns)
     return [(key.of(row), value.of(row)) for row in frame.to_dicts()]
 
 

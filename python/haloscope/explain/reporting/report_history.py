@@ -11,8 +11,6 @@ from haloscope.base.arrays import AnyArray
 from haloscope.explain.reporting.report_packing import pack_columns
 from haloscope.profile import Profile
 
-__all__ = ["make_history"]
-
 # Largest map (cells of time × bins of ranks) that a browser draws quickly.
 _MOST_CELLS = 256
 _MOST_BINS = 512

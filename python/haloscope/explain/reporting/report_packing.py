@@ -12,16 +12,6 @@ import polars as pl
 from haloscope.profile import Profile
 from haloscope.profile.store import RegionTree
 
-__all__ = [
-    "bin_ranks",
-    "count_world",
-    "list_rows_by_region",
-    "number_regions",
-    "pack_columns",
-    "pack_rows",
-    "sort_by_region",
-]
-
 # More ranks than this are combined into at most `_BINS` bins, so that a browser draws quickly.
 _MOST_RANKS = 1024
 _BINS = 512

@@ -12,8 +12,6 @@ from haloscope.explain.reporting.report_data import make_page_data
 from haloscope.profile import Profile
 from haloscope.profile.page import page, write_page
 
-__all__ = ["report"]
-
 File = str | PathLike[str]
 
 _SCRIPTS = (

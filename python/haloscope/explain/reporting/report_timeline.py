@@ -13,8 +13,6 @@ from haloscope.profile import Profile
 from haloscope.profile.importing import family_of
 from haloscope.profile.waiting import Timeline, WaitAnalysis
 
-__all__ = ["make_timeline"]
-
 _MOST_BOXES = 150_000
 _MOST_VISITS = 60_000
 _MOST_MESSAGES = 30_000

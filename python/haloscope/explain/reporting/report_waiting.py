@@ -11,8 +11,6 @@ import polars as pl
 from haloscope.explain.reporting.report_packing import bin_ranks, count_world, list_rows_by_region, pack_rows
 from haloscope.profile import Profile
 
-__all__ = ["make_waiting"]
-
 # Largest number of corners of T(L) on a page.
 _MOST_CORNERS = 1000
 _LONGER = (0.01, 0.02, 0.05)

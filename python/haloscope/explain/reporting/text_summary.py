@@ -13,11 +13,9 @@ from haloscope.base.errors import printable, shorten_text
 from haloscope.base.units import bytes_text, count_text, duration_text, noun_text, percent_text, ranks_text
 from haloscope.explain.findings import finding_line, findings
 from haloscope.profile import Profile
-from haloscope.profile.sites import site_text
+from haloscope.profile.shown import site_text
 from haloscope.profile.store import PROGRAM, region_text
 from haloscope.profile.tables import run_information
-
-__all__ = ["list_warnings", "summary"]
 
 _COSTLIEST = 3
 _FINDINGS = 2

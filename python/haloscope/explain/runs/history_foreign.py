@@ -12,8 +12,6 @@ from haloscope.profile.importing import kind_of_foreign
 if TYPE_CHECKING:
     from haloscope.profile import Profile
 
-__all__ = ["FOREIGN_SUFFIXES", "read_foreign_info"]
-
 # Suffixes of candidate files. Their content decides their kind.
 FOREIGN_SUFFIXES = (".cali", ".mpiP", ".otf2")
 _TIMES = ("mpi_time", "p2p_time", "coll_time", "rma_time", "io_time", "wait_time")

@@ -15,8 +15,6 @@ from haloscope.base.schema import STORED
 from haloscope.profile import Profile
 from haloscope.profile.sites import Functions
 
-__all__ = ["keep_symbols"]
-
 _TRAILER = struct.Struct("<QQI")
 _TRAILER_BYTES = 32
 _HEADER_BYTES = 16

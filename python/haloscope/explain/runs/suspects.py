@@ -22,8 +22,6 @@ from scipy.special import ndtr, ndtri
 from haloscope.base.arrays import Floats, Integers
 from haloscope.base.units import noun_text
 
-__all__ = ["SUSPECT_LEVEL", "describe_suspect_hosts", "find_suspect_hosts"]
-
 SUSPECT_LEVEL = 0.05
 _LEAST_SLOWDOWN = 0.02  # equal hosts differ by about 1 %
 _LEAST_OBSERVATIONS = 6  # with fewer there is no 95 % interval of the median

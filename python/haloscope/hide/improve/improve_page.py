@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from haloscope.base.errors import printable
+from haloscope.base.palette import METHODS
 from haloscope.base.units import noun_text, time_text
 from haloscope.hide.improve.improvement import AS_IT_IS, Improvement
-from haloscope.markov.figures import METHOD_COLOURS, Cell, Figure, Section, Table, axis, margin, plain
+from haloscope.markov.figures import Cell, Figure, Section, Table, axis, margin, plain
 from haloscope.profile.page import page, write_page
-
-__all__ = ["write_improve_page"]
 
 _SCRIPTS = ("sections.js", "regimes.js")
 _GRID = {"gridcolor": "rgba(128, 140, 150, .25)", "tickcolor": "rgba(0, 0, 0, 0)"}
@@ -70,7 +69,7 @@ def _draw_times(found: Improvement) -> Figure:
                 "y": [plain(" and ".join(way) or AS_IT_IS)] * len(done),
                 "text": [f"run {number}" for number, _ in done],
                 "hovertemplate": "%{text}: %{x:.4s}s<extra></extra>",
-                "marker": {"size": 10, "color": METHOD_COLOURS[1 if way else 3], "symbol": symbol},
+                "marker": {"size": 10, "color": METHODS[1 if way else 3], "symbol": symbol},
                 "showlegend": False,
             }
         )

@@ -20,8 +20,6 @@ from haloscope.hide.improve.remedy import Remedy, list_remedies
 from haloscope.hide.improve.trial_runs import Runner, TrialRun
 from haloscope.profile import Profile
 
-__all__ = ["AS_IT_IS", "Improvement", "Proof", "TrialPlan", "improve"]
-
 AS_IT_IS = "as it is"
 
 _LEVEL = 0.05

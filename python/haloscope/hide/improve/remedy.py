@@ -19,8 +19,6 @@ from haloscope.base.units import bytes_text, noun_text, percent_text
 if TYPE_CHECKING:
     from haloscope.profile import Profile
 
-__all__ = ["PROFILE", "Remedy", "list_remedies"]
-
 # Placeholder in `Remedy.around` for the profile of the unchanged run.
 PROFILE = "F.halo"
 

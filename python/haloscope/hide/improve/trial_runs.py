@@ -17,8 +17,6 @@ from haloscope.base.units import duration_text
 from haloscope.hide.improve.remedy import PROFILE, Remedy
 from haloscope.profile import Profile
 
-__all__ = ["Runner", "TrialRun"]
-
 # A run that takes this multiple of the first one is ended, as it may hang.
 _PATIENCE = 5.0
 _LEAST_PATIENCE = 60.0

@@ -1,4 +1,4 @@
-"""How long an instance lasts in each regime: one small class a family, behind one protocol."""
+"""Distributions of durations in each regime: one small class per family, with one protocol."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ from haloscope.base.errors import TimingsError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-
-__all__ = ["EMPTY", "Emission", "Gaussian", "LogNormal", "States", "narrowest", "positive"]
-
-# The least deviation of a state, as a part of the distance between the quartiles of all timings.
+# The smallest deviation of a state, as a share of the distance between the quartiles of all timings.
 _NARROWEST = 1e-4
-# The least deviation where nearly all timings are the same, as a part of their median.
+# The smallest deviation where nearly all timings are equal, as a share of their median.
 _NARROWEST_OF_VALUE = 1e-9
-EMPTY = 1e-9  # points of weight below which a state stays as it is
+EMPTY = 1e-9  # points of weight below which a state is not changed
 _LOG_2_PI = float(np.log(2 * np.pi))
 
 
@@ -31,12 +28,12 @@ class Emission(Protocol):
     """A family with the parameters of each of its states. Seconds throughout."""
 
     name: ClassVar[str]
-    n_parameters: ClassVar[int]  # how many are estimated for each state
-    n_shared: ClassVar[int]  # how many are estimated for all states together
+    n_parameters: ClassVar[int]  # number of estimated parameters per state
+    n_shared: ClassVar[int]  # number of estimated parameters of all states together
 
     @classmethod
     def from_moments(cls, means: Floats, stds: Floats, values: Floats) -> Self:
-        """Return states of about these means and deviations, to begin with, for timings `values`.
+        """Return initial states with about these means and deviations, for timings `values`.
 
         Raises `TimingsError` if the family cannot have such timings.
         """
@@ -78,7 +75,7 @@ class Emission(Protocol):
 
 @dataclass(frozen=True)
 class States:
-    """What families have in common: each array is a parameter, with a number for each state."""
+    """The common part of families: each array is a parameter, with a number per state."""
 
     @property
     def parameters(self) -> dict[str, Floats]:
@@ -141,7 +138,7 @@ class Gaussian(States):
         return self.moved(posterior.sum(0), weighted.sum(0), (weighted * off).sum(0))
 
     def moved(self, weight: Floats, first: Floats, second: Floats) -> Gaussian:
-        """Return the likeliest states from Σγ, Σγ(x-μ) and Σγ(x-μ)²; an empty state stays as it is."""
+        """Return the likeliest states from Σγ, Σγ(x-μ) and Σγ(x-μ)²; an empty state is not changed."""
         empty = weight < EMPTY
         weight = np.where(empty, 1, weight)
         shift = first / weight
@@ -236,7 +233,7 @@ def positive(values: Floats, name: str) -> Floats:
 
 
 def narrowest(values: Floats) -> float:
-    """Return the least deviation of a state of `values`."""
+    """Return the smallest deviation that a state of `values` may have."""
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
     spread = _NARROWEST * (high - low or values.std())
     return float(max(spread, _NARROWEST_OF_VALUE * abs(middle), np.finfo(float).tiny ** 0.25))

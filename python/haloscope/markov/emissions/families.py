@@ -7,8 +7,6 @@ from haloscope.markov.emissions.emission import Emission, Gaussian, LogNormal
 from haloscope.markov.emissions.gamma import Gamma
 from haloscope.markov.emissions.student import Student
 
-__all__ = ["FAMILIES", "family"]
-
 FAMILIES: dict[str, type[Emission]] = {kind.name: kind for kind in (Gaussian, LogNormal, Gamma, Student)}
 
 

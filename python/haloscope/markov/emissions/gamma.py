@@ -1,4 +1,4 @@
-"""Shifted gamma regimes: a time that nothing shortens, plus a latency that the regime draws."""
+"""Shifted gamma regimes: a fixed minimal time, plus a random latency of the regime."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from scipy.special import gammainc, gammaln, polygamma, psi
 from haloscope.base.arrays import Flags, Floats, Indices
 from haloscope.markov.emissions.emission import EMPTY, States, positive
 
-__all__ = ["Gamma"]
-
 _SHAPES = (1e-2, 1e8)  # above the largest, a gamma is a Gaussian in all digits that timings have
-# How close the shift may come to the shortest duration: this times (median − minimum), over the
-# root of the number of durations. With more, a skewed regime's deviation is too small; with less,
-# mixtures without memory have a likelier top at the edge, far from the truth.
+# Smallest distance of the shift from the shortest duration: this times (median − minimum), over the root of
+# the number of durations. A larger distance makes the deviation of a skewed regime too small. With a smaller
+# one, mixtures without memory have a false maximum at the edge.
 _MARGIN = 0.8
 _NEAREST = 1e-12  # of the largest mean latency: the latency of durations up to the shift
 
@@ -27,12 +25,12 @@ _NEAREST = 1e-12  # of the largest mean latency: the latency of durations up to 
 class Gamma(States):
     """x = shift + latency, latency ~ Gamma(shape of the state, scale of the state).
 
-    The shift (seconds) is common to all states: it is the work of the region, and the states differ
-    in what the machine adds. One shift a state would not be identifiable in practice: a state whose
-    shift has passed a point gives it no weight and never takes the shift back, and the likelihood
-    grows without bound as a shift reaches the smallest point of a state with shape < 1. For the
-    same reason the common one stays below the shortest duration, by as much as so many durations
-    cannot tell: nearer there is a likelier top that is farther from the truth.
+    The shift (seconds) is common to all states: it is the work of the region, and the states differ in the
+    time that the machine adds. One shift per state is not identifiable in practice. A state whose shift has
+    passed a point gives it no weight, and never takes the shift back. The likelihood grows without bound as a
+    shift reaches the smallest point of a state with shape < 1. For the same reason the common shift keeps a
+    distance from the shortest duration, which shrinks with the number of durations. Closer to it there is a
+    likelier maximum that is farther from the truth.
     """
 
     name: ClassVar[str] = "gamma"
@@ -45,7 +43,7 @@ class Gamma(States):
 
     @classmethod
     def from_moments(cls, means: Floats, stds: Floats, values: Floats) -> Gamma:
-        """Return states of about these means and deviations. Raises `TimingsError` for values ≤ 0."""
+        """Return initial states with about these moments. Raises `TimingsError` for values ≤ 0."""
         smallest = float(positive(values, cls.name).min())
         shift = max(0.0, smallest - (float(np.median(values)) - smallest))
         shift = min(shift, 0.999 * float(np.min(means)))
@@ -106,9 +104,9 @@ class Gamma(States):
     def updated(self, values: Floats, posterior: Floats) -> Gamma:
         """Return states that are likelier for `values` (points,) with weights (points, states).
 
-        Shape and scale are the likeliest for a shift (Newton on the digamma equation); the shift
-        changes its distance to the shortest duration by at most a factor of two at a time, and
-        only to where the weighted likelihood is greater: it never falls.
+        Shape and scale are the likeliest for a shift (Newton's method on the digamma equation). The shift
+        changes its distance to the shortest duration by at most a factor of two at a time, and only if that
+        increases the weighted likelihood. So the likelihood never falls.
         """
         from scipy.optimize import minimize_scalar  # slow to import, and seldom needed
 
@@ -135,7 +133,7 @@ class Gamma(States):
         return best[1]
 
     def _at(self, shift: float, latency: Floats, weights: Floats, posterior: Floats) -> tuple[float, Gamma]:
-        """Return the weighted log-likelihood of the likeliest states with this shift, and them."""
+        """Return the weighted log-likelihood of the likeliest states with this shift, and these states."""
         logs = posterior.T @ np.log(latency)
         with np.errstate(divide="ignore", invalid="ignore"):
             means, mean_logs = posterior.T @ latency / weights, logs / weights

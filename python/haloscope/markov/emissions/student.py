@@ -1,4 +1,4 @@
-"""Student-t regimes: gross outliers are drawn from a regime's tails and hardly move its mean."""
+"""Student-t regimes: gross outliers are in a regime's tails, and hardly move its mean."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from scipy.special import gammaln, psi, stdtr
 from haloscope.base.arrays import Flags, Floats
 from haloscope.markov.emissions.emission import EMPTY, States, narrowest
 
-__all__ = ["Student"]
-
 _DEGREES = (2.1, 200.0)  # below 2 there is no variance; 200 is a Gaussian in practice
 _LEAPS = (2.0, 8.0)
 _FIRST = 8.0  # degrees at the start
@@ -24,8 +22,8 @@ _FIRST = 8.0  # degrees at the start
 class Student(States):
     """x = location + scale · t(degrees of freedom), each of the state; seconds.
 
-    A point is a Gaussian one whose variance was divided by a latent χ²/degrees: far ones have
-    small expected weights (Lange, Little & Taylor 1989).
+    A point is Gaussian with a variance divided by a latent χ²/degrees, so that distant points have small
+    expected weights (Lange, Little & Taylor 1989).
     """
 
     name: ClassVar[str] = "student"
@@ -39,7 +37,7 @@ class Student(States):
 
     @classmethod
     def from_moments(cls, means: Floats, stds: Floats, values: Floats) -> Student:
-        """Return states of about these means and deviations, with tails to begin with."""
+        """Return initial states with about these means and deviations, and with tails."""
         floor = narrowest(values)
         degrees = np.full(len(means), _FIRST)
         return cls(np.array(means), np.maximum(stds * np.sqrt(1 - 2 / _FIRST), floor), degrees, floor)
@@ -83,9 +81,9 @@ class Student(States):
     def updated(self, values: Floats, posterior: Floats) -> Student:
         """Return states that are likelier for `values` (points,) with weights (points, states).
 
-        Two rounds of EM over the latent weights, with the parameter expansion of Liu, Rubin and
-        Wu (1998) for the scale, and where it is likelier still a step so many times as far, since
-        the degrees converge slowly: the weighted likelihood never falls.
+        Two rounds of EM over the latent weights, with the parameter expansion of Liu, Rubin and Wu (1998) for
+        the scale. As the degrees converge slowly, a step several times as far is tried, and kept if it is
+        likelier. The weighted likelihood never falls.
         """
         state = self._reweighted(values, posterior)._reweighted(values, posterior)
         best = np.einsum("ij,ij->j", posterior, state.log_density(values))
@@ -97,7 +95,7 @@ class Student(States):
         return state
 
     def _beyond(self, before: Student, factor: float) -> Student:
-        """Return states whose scale and degrees moved by `factor` steps from `before` more."""
+        """Return states whose scale and degrees are extrapolated by `factor` steps from `before`."""
         with np.errstate(over="ignore"):
             scale = self.scale * (self.scale / before.scale) ** factor
             degrees = self.degrees * (self.degrees / before.degrees) ** factor
@@ -109,7 +107,7 @@ class Student(States):
         )
 
     def _where(self, chosen: Flags, other: Student) -> Student:
-        """Return this one's `chosen` states and the `other`'s remaining ones."""
+        """Return the `chosen` states of this one, and the remaining ones of `other`."""
         return Student(
             np.where(chosen, self.location, other.location),
             np.where(chosen, self.scale, other.scale),

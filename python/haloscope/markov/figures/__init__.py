@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.markov.figures.elements import METHOD_COLOURS as METHOD_COLOURS
     from haloscope.markov.figures.elements import Cell as Cell
     from haloscope.markov.figures.elements import Figure as Figure
     from haloscope.markov.figures.elements import Panel as Panel

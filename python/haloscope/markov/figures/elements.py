@@ -1,4 +1,4 @@
-"""What a page about regimes is made of: figures and tables for Plotly and for people."""
+"""Parts of a page about regimes: figures and tables, for Plotly and for people."""
 
 from __future__ import annotations
 
@@ -13,32 +13,11 @@ from numpy.typing import ArrayLike
 
 from haloscope.base.arrays import Floats
 from haloscope.base.errors import printable
-
-__all__ = [
-    "METHOD_COLOURS",
-    "Cell",
-    "Figure",
-    "Panel",
-    "Section",
-    "Table",
-    "TimeUnit",
-    "Trace",
-    "array",
-    "axis",
-    "margin",
-    "panels",
-    "plain",
-    "regime_colours",
-    "regime_name",
-    "unit_of",
-]
+from haloscope.base.palette import FAST_TO_SLOW, GRID
 
 Trace = dict[str, Any]
-Cell = tuple[float | str | None, str]  # what a table sorts by, and its text
+Cell = tuple[float | str | None, str]  # the sort key, and the text
 
-# Okabe and Ito's colours, which nearly everyone can tell apart; the first one is the baseline's.
-METHOD_COLOURS = ("#1c2733", "#d55e00", "#009e73", "#0072b2", "#cc79a7", "#8a6d00", "#7a6a9e")
-_FAST_TO_SLOW = ("#31408f", "#2e78b7", "#2fa4b5", "#7fb069", "#e69f00", "#c23b22", "#7a1f5c")
 _CHOSEN = {1: "0", 2: "05", 3: "024", 4: "0245", 5: "02456", 6: "012456"}
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
@@ -57,7 +36,7 @@ class TimeUnit:
 
 @dataclass(frozen=True)
 class Figure:
-    """One plot: `caption` says in a line what one sees, and of which figure of the paper."""
+    """One plot: `caption` explains it in one line, and names the paper's figure."""
 
     caption: str
     traces: Sequence[Trace]
@@ -65,7 +44,7 @@ class Figure:
     title: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return what the page draws."""
+        """Return the figure for the page's script."""
         return {
             "title": self.title,
             "caption": self.caption,
@@ -89,7 +68,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """Plots and tables under one heading, so many plots side by side."""
+    """Plots and tables under one heading, with `columns` plots side by side."""
 
     name: str
     title: str
@@ -97,7 +76,7 @@ class Section:
     tables: Sequence[Table] = ()
     text: Sequence[str] = ()
     columns: int = 1
-    pictures: Sequence[tuple[str, str]] = ()  # addresses that hold all of it, and what is said instead
+    pictures: Sequence[tuple[str, str]] = ()  # data addresses of images, and their descriptions
 
     def as_json(self) -> dict[str, Any]:
         """Return what the page shows."""
@@ -112,7 +91,7 @@ class Section:
         }
 
 
-_BETWEEN = 56  # pixels from a panel to the one below: numbers, upright where it is narrow, and a title
+_BETWEEN = 56  # pixels from a panel to the one below: for numbers, upright on narrow pages, and a title
 
 
 @dataclass(frozen=True)
@@ -132,10 +111,7 @@ def panels(
     height: int,
     **layout: Any,
 ) -> tuple[list[Trace], dict[str, Any]]:
-    """Return traces and layout of a grid of panels with the same axes, each under its title.
-
-    The titles of the axes stand at the grid's left and bottom edges only. Plotly places the panels.
-    """
+    """Return traces and layout of a grid of panels with the same axes, each under its title."""
     rows = -(-len(drawn) // columns)
     gap = max(0.2, _BETWEEN / height)
     traces: list[Trace] = []
@@ -157,7 +133,7 @@ def panels(
 
 
 def _title_above(title: str, at: str) -> dict[str, Any]:
-    """Return the title of the panel whose axes end in `at`."""
+    """Return the title of the panel whose axis names end in `at`."""
     return {
         "text": f"<b>{plain(title)}</b>",
         "showarrow": False,
@@ -179,7 +155,7 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
     return {
         "title": {"text": title, "standoff": 8},  # else it lies on long numbers
         "exponentformat": "SI",  # else 10^9 is B, as bytes are
-        "gridcolor": "#e8ecf0",
+        "gridcolor": GRID,
         "zeroline": False,
         "automargin": True,
         "ticks": "outside",
@@ -190,7 +166,7 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 
 def margin(top: int) -> dict[str, int]:
-    """Return the margins of a plot: what stands above it is of that height."""
+    """Return the margins of a plot; `top` is the height of the text above it."""
     return {"l": 64, "r": 16, "t": top, "b": 48}
 
 
@@ -204,7 +180,7 @@ def array(values: ArrayLike, kind: str = "f4") -> dict[str, str]:
 
 
 def plain(text: str) -> str:
-    """Return other people's text as Plotly shows it: nothing in it is markup."""
+    """Return untrusted text for Plotly, without markup."""
     return html.escape(printable(text), quote=False)
 
 
@@ -215,7 +191,7 @@ def unit_of(seconds: float) -> TimeUnit:
 
 
 def regime_name(state: int, regimes: int) -> str:
-    """Return what state 0, 1, … of so many is called."""
+    """Return the name of state 0, 1, … of a model with this number of regimes."""
     said = {0: ", fastest", regimes - 1: ", slowest"}.get(state, "") if regimes > 1 else ""
     return f"regime {state + 1}{said}"
 
@@ -223,9 +199,9 @@ def regime_name(state: int, regimes: int) -> str:
 def regime_colours(regimes: int) -> list[str]:
     """Return a colour for each regime, fastest first; two are as in the paper's Figure 12."""
     if regimes in _CHOSEN:
-        return [_FAST_TO_SLOW[int(number)] for number in _CHOSEN[regimes]]
-    # More than we chose: in even steps through them, so that none comes twice.
-    steps = np.linspace(0, len(_FAST_TO_SLOW) - 1, regimes)
-    chosen = [[int(colour[at : at + 2], 16) for colour in _FAST_TO_SLOW] for at in (1, 3, 5)]
-    parts = [np.interp(steps, range(len(_FAST_TO_SLOW)), part).round().astype(int) for part in chosen]
+        return [FAST_TO_SLOW[int(number)] for number in _CHOSEN[regimes]]
+    # For more regimes than colours: even steps between the colours, so that none is used twice.
+    steps = np.linspace(0, len(FAST_TO_SLOW) - 1, regimes)
+    chosen = [[int(colour[at : at + 2], 16) for colour in FAST_TO_SLOW] for at in (1, 3, 5)]
+    parts = [np.interp(steps, range(len(FAST_TO_SLOW)), part).round().astype(int) for part in chosen]
     return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in zip(*parts, strict=True)]

@@ -1,4 +1,4 @@
-"""How good the models are, and what the whole machine does."""
+"""Figures of the quality of models, and of the whole machine's states."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import printable
+from haloscope.base.palette import FAST_TO_SLOW, GREY, METHODS
 from haloscope.markov.analysis import Fit, RegimeAnalysis
 from haloscope.markov.figures.elements import (
-    METHOD_COLOURS,
     Figure,
     Section,
     TimeUnit,
@@ -26,11 +26,9 @@ from haloscope.markov.figures.page_tables import machine_table
 from haloscope.markov.fitting.whole_machine import WholeMachine
 from haloscope.markov.statistics.fit_quality import Goodness
 
-__all__ = ["criteria", "goodness_figures", "whole_machines"]
-
 
 def criteria(analyses: Sequence[RegimeAnalysis]) -> Section | None:
-    """Return the curves by which the number of regimes was chosen; None where it was given."""
+    """Return the curves that chose the number of regimes; None if the user chose it."""
     figures = []
     for analysis in analyses:
         for name, found in analysis.series:
@@ -50,7 +48,7 @@ def _curves(found: Fit, curves: pl.DataFrame, criterion: str, title: str) -> Fig
                 "name": name.upper(),
                 "x": curves["regimes"].to_list(),
                 "y": (curves[name] - curves[name].min()).to_list(),
-                "line": {"color": METHOD_COLOURS[number + 1], "width": 2.4 if name == criterion else 1},
+                "line": {"color": METHODS[number + 1], "width": 2.4 if name == criterion else 1},
             }
         )
     layout = {
@@ -89,7 +87,7 @@ def _diagonal(low: float, high: float) -> Trace:
         "y": [low, high],
         "hoverinfo": "skip",
         "showlegend": False,
-        "line": {"color": "#9aa5b1", "width": 1},
+        "line": {"color": GREY, "width": 1},
     }
 
 
@@ -116,11 +114,11 @@ def _quantiles(table: pl.DataFrame, name: str, unit: TimeUnit) -> Figure:
         "height": 330,
         "showlegend": False,
         "margin": margin(32),
-        "xaxis": axis(f"quantile of what the model draws, {unit.name}", type="log"),
+        "xaxis": axis(f"quantile of times drawn from the model, {unit.name}", type="log"),
         "yaxis": axis(f"quantile of the times, {unit.name}", type="log"),
     }
     caption = (
-        "QQ plot of each regime, coloured as above, from 0.5 to 99.5 %: dots off the line are times"
+        "QQ plot of each regime, coloured as above, from 0.5 to 99.5 %: dots off the line: times"
         " that the model does not draw. Drawn times below 0 are not shown."
     )
     return Figure(caption, traces, layout, _title(name, "times"))
@@ -135,7 +133,7 @@ def _residuals(table: pl.DataFrame, name: str) -> Figure:
             "mode": "markers",
             "x": points["normal"].to_list(),
             "y": points["residual"].to_list(),
-            "marker": {"color": "#31408f", "size": 4},
+            "marker": {"color": FAST_TO_SLOW[0], "size": 4},
             "showlegend": False,
         },
     ]
@@ -159,7 +157,7 @@ def _correlation(table: pl.DataFrame, name: str) -> Figure:
         "mode": "lines",
         "hoverinfo": "skip",
         "showlegend": False,
-        "line": {"color": "#9aa5b1", "width": 1, "dash": "dash"},
+        "line": {"color": GREY, "width": 1, "dash": "dash"},
         "x": lags,
     }
     limit = table["band"].to_numpy()
@@ -169,7 +167,7 @@ def _correlation(table: pl.DataFrame, name: str) -> Figure:
             "x": lags,
             "y": table["correlation"].to_list(),
             "showlegend": False,
-            "marker": {"color": "#31408f"},
+            "marker": {"color": FAST_TO_SLOW[0]},
         },
         band | {"y": limit.tolist()},
         band | {"y": np.negative(limit).tolist()},
@@ -182,13 +180,13 @@ def _correlation(table: pl.DataFrame, name: str) -> Figure:
     }
     caption = (
         "Autocorrelation of the pseudo-residuals: beyond the dashed lines it is not chance, and the"
-        " regimes do not explain all that instances have in common."
+        " regimes do not explain all of the dependence between instances."
     )
-    return Figure(caption, traces, layout, _title(name, "what is left"))
+    return Figure(caption, traces, layout, _title(name, "residuals"))
 
 
 def whole_machines(analyses: Sequence[RegimeAnalysis]) -> Section | None:
-    """Show what each run's whole-machine model found; None if none was asked for."""
+    """Return a figure of each run's whole-machine model; None if there is none."""
     found = [(one.name, one.machine) for one in analyses if one.machine is not None]
     if not found:
         return None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from haloscope.base.arrays import Bytes, Flags, Floats, Integers
+from haloscope.base.palette import TIMES
 from haloscope.base.units import time_text
 from haloscope.markov.analysis import Decoded, RunTimings
 from haloscope.markov.figures.elements import (
@@ -25,19 +26,16 @@ from haloscope.markov.figures.elements import (
     regime_name,
 )
 
-__all__ = ["Cells", "cells", "heat_maps", "median_ranks", "rank_axes", "regime_map", "slowest_ranks"]
-
 _MOST_POINTS = 4096
 # Faint colours for usual times, warm ones for slow times, as in Figure 1 of Heldman et al.
-_TIMES = [[0, "#f3f6f9"], [0.3, "#f2d9a0"], [0.6, "#e08a3c"], [0.85, "#b3301f"], [1, "#5a0f1c"]]
-# Three times as many cells as a screen shows; about two megabytes of page.
+# Three times the number of cells that a screen shows; about two megabytes of page.
 MOST_ROWS, MOST_COLUMNS = 256, 1024
 
 
 def heat_maps(
     views: Sequence[RunTimings], most_rows: int = MOST_ROWS, most_columns: int = MOST_COLUMNS
 ) -> Section | None:
-    """Return maps of times and regimes, ranks × instances; None where no run has several ranks.
+    """Return maps of times and regimes, ranks × instances; None if no run has several ranks.
 
     All together have at most `most_rows` rows of cells.
     """
@@ -62,14 +60,14 @@ def heat_maps(
                 f"{title}times",
             ),
             Figure(
-                f"Regime, {commonest}: columns are the machine's doing, rows a rank's.{said}"
+                f"Regime, {commonest}: columns come from the machine, rows from a rank.{said}"
                 " Paper: Figure 1, bottom.",
                 [regime_map(small, view.regimes)],
                 axes,
                 f"{title}regimes",
             ),
         ]
-    return Section("heat", "Who was slow when", figures, columns=2)
+    return Section("heat", "Slow ranks over time", figures, columns=2)
 
 
 def rank_axes(ranks: Integers, small: Cells) -> dict[str, Any]:
@@ -88,7 +86,7 @@ def rank_axes(ranks: Integers, small: Cells) -> dict[str, Any]:
 
 
 def _place(small: Cells) -> Trace:
-    """Return a heat map whose cells stand at the instance and the row in their middle."""
+    """Return an empty heat map; the position of a cell is its middle instance and row."""
     return {
         "type": "heatmap",
         "x0": (small.columns - 1) / 2,
@@ -110,7 +108,7 @@ def _times(small: Cells) -> Trace:
         "z": array(np.maximum(colour, low)),
         "zmin": low,
         "zmax": high,
-        "colorscale": _TIMES,
+        "colorscale": TIMES,
         "customdata": array(small.mean),
         "hovertemplate": "instance %{x}, row %{y}<br>%{customdata:.4s}s<extra></extra>",
         "colorbar": {
@@ -144,7 +142,7 @@ def regime_map(small: Cells, regimes: int) -> Trace:
 
 
 def median_ranks(views: Sequence[RunTimings], unit: TimeUnit) -> Section | None:
-    """Return times of the median training rank, coloured by regime; None where there is one series."""
+    """Return times of the median training rank, coloured by regime; None if there is one series only."""
     drawn = []
     for view in views:
         if not view.reduced:
@@ -154,13 +152,13 @@ def median_ranks(views: Sequence[RunTimings], unit: TimeUnit) -> Section | None:
             drawn.append((title, view.whole, row))
     if not drawn:
         return None
-    caption = "Each dot is an instance on the median rank of those that were fitted"
+    caption = "Each dot is an instance on the median rank of the fitted ranks"
     figure = _scattered(drawn, unit, caption, "Paper: Figure 6.")
     return Section("median-rank", "One rank over the instances", [figure])
 
 
 def slowest_ranks(views: Sequence[RunTimings], unit: TimeUnit) -> Section:
-    """Return T^max over the instances, coloured by the regimes that were fitted to it."""
+    """Return T^max over the instances, coloured by its own regimes."""
     if all(view.reduced for view in views):
         caption, title = "Each dot is an instance", "The series over the instances"
     else:
@@ -183,7 +181,7 @@ def _scattered(drawn: Sequence[tuple[str, Decoded, int]], unit: TimeUnit, captio
     traces, layout = panels(
         shown,
         axis("instance", range=[-0.01 * length, 1.01 * length]),
-        # Plotly's own range of logarithmic axes that match each other is too wide at first.
+        # Plotly's default range of logarithmic axes that match each other is too wide.
         axis(f"time, {unit.name}", type="log", **_log_range(drawn, unit)),
         1,
         230 if len(drawn) > 1 else 300,
@@ -196,7 +194,7 @@ def _scattered(drawn: Sequence[tuple[str, Decoded, int]], unit: TimeUnit, captio
 
 
 def _log_range(drawn: Sequence[tuple[str, Decoded, int]], unit: TimeUnit) -> dict[str, list[float]]:
-    """Return the range of a logarithmic axis that shows these rows; nothing if no time is positive."""
+    """Return the range of a logarithmic axis for these rows; empty if no time is positive."""
     times = unit.of(np.concatenate([decoded.timings.durations[row] for _, decoded, row in drawn]))
     positive = times[times > 0]
     if not positive.size:
@@ -232,7 +230,7 @@ def _dots(decoded: Decoded, row: int, step: int, unit: TimeUnit, legend: bool) -
 class Cells:
     """Means of times and commonest states of `rows` neighbouring ranks × `columns` instances.
 
-    `mean` are seconds, NaN where nothing is; `state` is float, NaN there. `edges` are the first
+    `mean` is in seconds, NaN in empty cells; `state` is float, NaN in empty cells. `edges` are the first
     instance of each column of cells, and `ranks` the first row of each row of cells.
     """
 
@@ -243,7 +241,7 @@ class Cells:
 
     @property
     def said(self) -> str:
-        """What a cell is, for a caption; empty if it is one instance of one rank."""
+        """A description of a cell for captions; empty if it is one instance of one rank."""
         if self.rows == self.columns == 1:
             return ""
         ranks = f"{self.rows} neighbouring ranks × " if self.rows > 1 else ""
@@ -260,7 +258,7 @@ def cells(
 ) -> Cells:
     """Return ranks × instances in at most `most_rows` × `most_columns` cells of equal size.
 
-    Of states that are equally common in a cell, it has the slower one.
+    If several states are equally common in a cell, the slowest one is used.
     """
     rows = -(-len(durations) // most_rows)
     columns = -(-durations.shape[1] // most_columns)

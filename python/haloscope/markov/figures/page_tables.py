@@ -1,4 +1,4 @@
-"""The tables of a page about regimes, and the lines that say what they mean."""
+"""The tables of a page about regimes, and their explanations."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from haloscope.base.errors import printable
 from haloscope.base.units import count_text, percent_text, time_text
 from haloscope.markov.figures.elements import Table
 from haloscope.markov.fitting.whole_machine import Stay
-
-__all__ = ["check_table", "episode_table", "fit_table", "machine_table", "regime_tables", "test_table"]
 
 Cell = tuple[float | str | None, str]
 
@@ -38,12 +36,12 @@ def _number(value: float | None, form: str = ".3g") -> Cell:
 
 
 def regime_tables(frame: pl.DataFrame, several: bool, caption: str) -> Table:
-    """Return Table 1: a row a run and regime, from the frame that the command prints."""
+    """Return Table 1, a row per run and regime, from the frame that the command prints."""
     columns = [
         *([("run", "The file or method")] if several else []),
         ("regime", "1 is the fastest"),
         ("mean", "Mean time of an instance in the regime"),
-        ("interval", "95 % confidence interval of the mean of instances that depend on each other"),
+        ("interval", "95 % confidence interval of the mean, for dependent instances"),
         ("deviation", "Standard deviation of the sample"),
         ("median", "Median time"),
         ("share", "Share of all instances"),
@@ -71,16 +69,16 @@ def regime_tables(frame: pl.DataFrame, several: bool, caption: str) -> Table:
 
 
 def machine_table(found: Sequence[tuple[str, Sequence[Stay]]], several: bool) -> Table:
-    """Return the states of whole machines: a row a run and state."""
+    """Return the states of whole machines: a row per run and state."""
     regimes = max(len(stay.regimes) for _, stays in found for stay in stays)
     columns = [
         *([("run", "The file or method")] if several else []),
         ("machine state", "1 is the fastest"),
         ("mean", "Mean time of an instance in it, over the fitted ranks"),
         ("share", "Share of the instances"),
-        ("stretches", "How often it began"),
+        ("stretches", "Number of stretches"),
         ("length", "Mean number of instances in a row"),
-        *((f"regime {n + 1}", "Share of ranks and instances then") for n in range(regimes)),
+        *((f"regime {n + 1}", "Share of ranks and instances in this state") for n in range(regimes)),
     ]
     rows = [
         [
@@ -95,12 +93,12 @@ def machine_table(found: Sequence[tuple[str, Sequence[Stay]]], several: bool) ->
         for name, stays in found
         for stay in stays
     ]
-    caption = "A hidden state that all ranks share, and what their regimes are in it."
+    caption = "A hidden state that all ranks share, and their regimes in it."
     return Table(caption, columns, rows)
 
 
 def fit_table(rows: Sequence[Mapping[str, Any]], several: bool) -> Table:
-    """Return how each model was fitted: a row a run and series."""
+    """Return how each model was fitted: a row per run and series."""
     columns = [
         *([("run", "The file or method")] if several else []),
         ("series", "What was fitted"),
@@ -111,7 +109,7 @@ def fit_table(rows: Sequence[Mapping[str, Any]], several: bool) -> Table:
         ("starts", "The best one was kept"),
         ("iterations", "Of the start that was kept"),
         ("converged", "Whether the likelihood stopped rising"),
-        ("log-likelihood", "Natural, of what was fitted"),
+        ("log-likelihood", "Natural, of the fitted times"),
         ("AIC", "Less is better"),
         ("BIC", "Less is better"),
         ("ICL", "Less is better"),
@@ -140,11 +138,11 @@ def test_table(frame: pl.DataFrame) -> Table:
         ("first", "One run or method"),
         ("second", "The other one"),
         ("instances", "Which times were compared"),
-        ("distance", "The largest one between both distributions"),
-        ("plain p", "As if all times were independent, which they are not"),
-        ("corrected p", "For as many independent times as the dependent ones are worth"),
-        ("worth, first", "Independent times that the first one's are worth"),
-        ("worth, second", "Independent times that the second one's are worth"),
+        ("distance", "The largest distance between the distributions"),
+        ("plain p", "If all times were independent, which they are not"),
+        ("corrected p", "With the effective numbers of independent times"),
+        ("worth, first", "Effective number of independent times of the first"),
+        ("worth, second", "Effective number of independent times of the second"),
     ]
     rows = [
         [
@@ -159,10 +157,7 @@ def test_table(frame: pl.DataFrame) -> Table:
         ]
         for row in frame.to_dicts()
     ]
-    caption = (
-        "Kolmogorov-Smirnov tests: a small p says that the two do not have the same distribution."
-        " Paper: section 4.2."
-    )
+    caption = "Kolmogorov-Smirnov tests: a small p means different distributions. Paper: section 4.2."
     return Table(caption, columns, rows)
 
 
@@ -171,7 +166,7 @@ def _label_regime(regime: int | None) -> str:
 
 
 def episode_table(frame: pl.DataFrame, several: bool, most: int) -> Table:
-    """Return when machine, hosts and ranks were slow: rows of `episodes`, with the run in `file`."""
+    """Return the slow episodes: rows of `episodes`, with the run in `file`."""
     columns = [
         *([("run", "The file or method")] if several else []),
         ("who", "The whole machine, a host, or a rank"),
@@ -206,15 +201,15 @@ def episode_table(frame: pl.DataFrame, several: bool, most: int) -> Table:
 
 
 def check_table(checks: Sequence[tuple[str, pl.DataFrame]]) -> Table:
-    """Return statistics of the times beside those of series that the model drew, from `goodness`."""
+    """Return statistics of the times, and of series drawn from the model, from `goodness`."""
     columns = [
         *([("run", "The file or method")] if len(checks) > 1 else []),
-        ("statistic", "Of the times that were fitted, seconds"),
-        ("observed", "Of what was fitted"),
+        ("statistic", "Of the fitted times, in seconds"),
+        ("observed", "Of the fitted times"),
         ("drawn, low", "2.5 % quantile of series that the model draws"),
         ("drawn, median", "Their median"),
         ("drawn, high", "97.5 % quantile"),
-        ("observed is", "Inside or outside of what is drawn"),
+        ("observed is", "Inside or outside of the drawn range"),
     ]
     rows = []
     for name, frame in checks:
@@ -225,5 +220,5 @@ def check_table(checks: Sequence[tuple[str, pl.DataFrame]]) -> Table:
             found = _text("inside" if inside else "outside")
             run = [_text(name)] if len(checks) > 1 else []
             rows.append([*run, _text(row["statistic"]), *numbers, found])
-    caption = "Posterior predictive check: what is outside, the model does not reproduce."
+    caption = "Posterior predictive check: the model does not reproduce statistics that are outside."
     return Table(caption, columns, rows)

@@ -1,4 +1,4 @@
-"""One self-contained page about the regimes of one run, or of several that are compared."""
+"""One self-contained page about the regimes of one run, or of several runs that are compared."""
 
 from __future__ import annotations
 
@@ -31,13 +31,11 @@ from haloscope.markov.timings import Timings
 from haloscope.profile import Profile
 from haloscope.profile.page import page, write_page
 
-__all__ = ["report_sections", "write_regimes_page"]
-
 _SCRIPTS = ("sections.js", "regimes.js")
 _MOST_EPISODES = 200
-# A report shows so many durations of a region, and so many regions; others need `haloscope regimes`.
+# Limits of a report: durations per region, and regions; larger cases need `haloscope regimes`.
 _MOST_DURATIONS, _MOST_REGIONS = 1 << 22, 4
-_ROWS, _COLUMNS = 128, 512  # the most cells of a heat map in a report
+_ROWS, _COLUMNS = 128, 512  # the largest heat map in a report
 
 
 def write_regimes_page(
@@ -48,9 +46,8 @@ def write_regimes_page(
 ) -> None:
     """Write the page about `results` to `output`, which is replaced when it is whole.
 
-    `recorded` are two values of the instances that are drawn against each other; `step` is
-    called with what is done next. Raises `UsageError` if they are not there, `OutputError` if the
-    page cannot be written.
+    `recorded` names two values of the instances for a scatter plot. `step` is called with the name of each
+    step. Raises `UsageError` if the values do not exist, `OutputError` if the page cannot be written.
     """
     analyses = results.analyses
     names = [printable(analysis.name) for analysis in analyses]
@@ -78,7 +75,7 @@ def _notes(analyses: Sequence[RegimeAnalysis]) -> list[str]:
 
 
 def _key_figures(analyses: Sequence[RegimeAnalysis]) -> list[tuple[str, str, str]]:
-    """Return title, figure and remark of what comes first: of the runs, or of the only one."""
+    """Return title, figure and remark of the key figures: of all runs, or of the only one."""
     if len(analyses) > 1:
         return [_fast(analysis, f"{analysis.name}: fast regime") for analysis in analyses]
     timings = analyses[0].ranks.regimes.timings
@@ -137,7 +134,7 @@ def _answer(analyses: Sequence[RegimeAnalysis]) -> Section:
     lines = [
         f"{analysis.name}: {line}" if several else line for analysis in analyses for line in answer(analysis)
     ]
-    return Section("answer", "What the program takes, and what the machine adds", text=lines)
+    return Section("answer", "Time of the program, and time that the machine adds", text=lines)
 
 
 def _tables(analyses: Sequence[RegimeAnalysis], results: Results) -> Section:
@@ -159,7 +156,7 @@ def _goodness(analyses: Sequence[RegimeAnalysis], unit: TimeUnit) -> Section:
         figures += goodness_figures(found, analysis.name if several else "", unit)
         lines += [f"{analysis.name}: {line}" if several else line for line in found.verdicts]
     table = check_table([(analysis.name, analysis.goodness.checks) for analysis in analyses])
-    told = lines or ["Nothing speaks against the model."]
+    told = lines or ["No check rejects the model."]
     return Section("goodness", "Does the model fit?", figures, [table], told, columns=3)
 
 
@@ -177,11 +174,11 @@ def _episodes(analyses: Sequence[RegimeAnalysis]) -> Section | None:
     if not len(frame):
         return None
     table = episode_table(frame, len(analyses) > 1, _MOST_EPISODES)
-    return Section("episodes", "When it was slow, and where", tables=[table])
+    return Section("episodes", "Slow episodes", tables=[table])
 
 
 def report_sections(profile: Profile) -> list[dict[str, Any]]:
-    """Return a section for each region with a series, as the page takes it."""
+    """Return a section per region with a series, in the form for the page."""
     regions = series_of(profile)
     sections = []
     for number, region in enumerate(regions):
@@ -212,4 +209,6 @@ def _series_sections(timings: Timings, name: str, title: str) -> list[Section]:
     notes = [f"Note: {note}" for note in (*fit.regimes.model.warnings_, *timings.notes)]
     heat = heat_maps([view], _ROWS, _COLUMNS)
     made = [replace(first, name=name, title=title, tables=[table], text=notes)]
-    return made + ([replace(heat, name=f"{name}-heat", title=f"{title}: who was slow when")] if heat else [])
+    return made + (
+        [replace(heat, name=f"{name}-heat", title=f"{title}: slow ranks over time")] if heat else []
+    )

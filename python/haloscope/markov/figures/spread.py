@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.base.errors import UsageError, printable
+from haloscope.base.palette import FAST_TO_SLOW, METHODS, PURPLE
 from haloscope.base.units import ranks_text
 from haloscope.markov.analysis import RunTimings
 from haloscope.markov.figures.elements import (
-    METHOD_COLOURS,
     Figure,
     Panel,
     Section,
@@ -39,8 +39,6 @@ from haloscope.markov.statistics.distributions import (
 )
 from haloscope.markov.statistics.samples import Sample
 
-__all__ = ["boxes", "functional_boxes", "median_densities", "sums", "values"]
-
 _MOST_OUTLIERS = 20
 _POINTS = 512
 _MOST_OF_A_CURVE = 1024
@@ -53,13 +51,13 @@ def functional_boxes(views: Sequence[RunTimings], unit: TimeUnit) -> list[Sectio
         return []
     whole, told = _boxplots(several, None, unit)
     drawn = (
-        "Each rank's cumulative distribution of times: black the most central rank, the band its"
-        " central half, lines the envelope, dashed the outliers."
+        "Each rank's cumulative distribution of times: black: the most central rank, band: the"
+        " central half, lines: the envelope, dashed: outliers."
     )
     sections = [
         Section(
             "cdfs",
-            "How the ranks' times are distributed",
+            "Distributions of the ranks' times",
             [_grid(whole, len(several), unit, f"{drawn} Paper: Figure 9.")],
             text=told,
         )
@@ -94,7 +92,7 @@ def _boxplots(
     samples = [view.whole.sample for view in views]
     times = common_times(samples, regime, _POINTS)
     drawn, told = [], []
-    # The common times are quantiles, so that this leaves out only the long tail of a few times.
+    # The common times are quantiles, so this leaves out only the long tail of a few times.
     ends = unit.of(times[[len(times) // 200, -1 - len(times) // 100]]) if len(times) else None
     span = np.log10(np.maximum(ends, 1e-12)).tolist() if ends is not None else None
     for view, sample in zip(views, samples, strict=True):
@@ -113,7 +111,7 @@ def _boxplots(
 def _functional(found: FunctionalBoxplot, cdfs: Cdfs, unit: TimeUnit) -> list[Trace]:
     times = unit.of(cdfs.times)
     plain_line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "x": array(times)}
-    thin = {"color": "#7b6fa8", "width": 1}
+    thin = {"color": PURPLE, "width": 1}
     traces: list[Trace] = [
         plain_line | {"y": array(found.low), "line": thin},
         plain_line | {"y": array(found.high), "line": thin},
@@ -123,12 +121,13 @@ def _functional(found: FunctionalBoxplot, cdfs: Cdfs, unit: TimeUnit) -> list[Tr
             "y": array(found.central_high),
             "line": {"width": 0},
             "fill": "tonexty",
-            "fillcolor": "rgba(123, 111, 168, 0.45)",
+            "fillcolor": PURPLE + "73",
         },
     ]
     worst = found.outliers[np.argsort(found.depth[found.outliers])][:_MOST_OUTLIERS]
     traces += [
-        plain_line | {"y": array(cdfs.curves[row]), "line": {"color": "#c23b22", "width": 1, "dash": "dash"}}
+        plain_line
+        | {"y": array(cdfs.curves[row]), "line": {"color": FAST_TO_SLOW[5], "width": 1, "dash": "dash"}}
         for row in worst.tolist()
     ]
     median = {
@@ -151,11 +150,11 @@ def _line(name: str, x: ArrayLike, y: ArrayLike, colour: str) -> Trace:
 
 
 def _colour(number: int) -> str:
-    return METHOD_COLOURS[number % len(METHOD_COLOURS)]
+    return METHODS[number % len(METHODS)]
 
 
 def median_densities(views: Sequence[RunTimings], unit: TimeUnit) -> Section | None:
-    """Return the density of the ranks' medians; None where no run has ranks that differ."""
+    """Return the density of the ranks' medians; None if no run has different ranks."""
     traces = []
     for number, view in enumerate(views):
         found = None if view.reduced else density(unit.of(view.medians))
@@ -165,8 +164,8 @@ def median_densities(views: Sequence[RunTimings], unit: TimeUnit) -> Section | N
     if not traces:
         return None
     caption = (
-        "Square root of the density of the ranks' median times, so that small modes are seen:"
-        " several modes speak for several regimes. Paper: Figure 2."
+        "Square root of the density of the ranks' median times, which shows small modes:"
+        " several modes indicate several regimes. Paper: Figure 2."
     )
     layout = {
         "height": 340,
@@ -174,7 +173,7 @@ def median_densities(views: Sequence[RunTimings], unit: TimeUnit) -> Section | N
         "xaxis": axis(f"median time of a rank, {unit.name}"),
         "yaxis": axis(f"√density, 1/√{unit.name}", rangemode="tozero"),
     }
-    return Section("medians", "How the ranks differ", [Figure(caption, traces, layout)])
+    return Section("medians", "Differences between ranks", [Figure(caption, traces, layout)])
 
 
 def sums(views: Sequence[RunTimings]) -> Section:
@@ -186,7 +185,7 @@ def sums(views: Sequence[RunTimings]) -> Section:
         _sums(samples, None, f"{whole} of all instances", "Figures 11, left, and 13, top"),
         _sums(samples, 0, f"{whole} of those in the fast regime", "Figure 13, bottom"),
     ]
-    return Section("sums", "What the run would have taken", figures, columns=2)
+    return Section("sums", "Cumulative times", figures, columns=2)
 
 
 def _sums(samples: Sequence[Sample], regime: int | None, caption: str, paper: str) -> Figure:
@@ -196,7 +195,7 @@ def _sums(samples: Sequence[Sample], regime: int | None, caption: str, paper: st
         colour = _colour(number)
         traces.append(_line(found.name, places + 1.0, found.sums[places], colour))
         if number and found.difference.size:
-            # The first sums are those of a few extreme times, and are left out.
+            # The first sums have a few extreme times only, and are left out.
             least = found.difference.size // 100
             places = least + _spread(found.difference.size - least)
             dashed = _line("difference", places + 1.0, found.difference[places], colour)
@@ -218,7 +217,7 @@ def _sums(samples: Sequence[Sample], regime: int | None, caption: str, paper: st
 
 
 def _spread(size: int) -> Integers:
-    """Return the places of a curve that are drawn: both ends, and some between."""
+    """Return the points of a curve that are drawn: both ends, and some between."""
     return np.unique(np.linspace(0, size - 1, min(size, _MOST_OF_A_CURVE)).astype(np.int64))
 
 
@@ -228,7 +227,7 @@ def boxes(views: Sequence[RunTimings], unit: TimeUnit) -> Section:
     traces = []
     for number, view in enumerate(views):
         table = box_table([view.slowest.sample], view.slowest.regimes).drop_nulls("median")
-        colour = _colour(number) if len(views) > 1 else "#31408f"
+        colour = _colour(number) if len(views) > 1 else FAST_TO_SLOW[0]
         traces.append(
             {
                 "type": "box",
@@ -255,11 +254,11 @@ def boxes(views: Sequence[RunTimings], unit: TimeUnit) -> Section:
         f"Times of {what} by regime: box from quartile to quartile, whiskers to the last time"
         " within 1.5 boxes, dots beyond. Paper: Figure 11, right."
     )
-    return Section("boxes", "How slow the regimes are", [Figure(caption, traces, layout)])
+    return Section("boxes", "Times in each regime", [Figure(caption, traces, layout)])
 
 
 def _dots(table: pl.DataFrame, unit: TimeUnit) -> list[list[float]]:
-    """Return the outliers of each box; where there are none the median, which isn't drawn."""
+    """Return the outliers of each box; without outliers the median, which is not drawn."""
     rows = zip(table["points"].to_list(), table["median"].to_list(), strict=True)
     return [unit.of(points or [median]).tolist() for points, median in rows]
 
@@ -293,12 +292,12 @@ class _Points:
 
 
 def values(views: Sequence[RunTimings], names: Sequence[str], unit: TimeUnit) -> Section:
-    """Scatter the values called `names` (two), with marginals, whole and regime by regime.
+    """Return scatter plots of the two values `names` with marginals, of all regimes and of each.
 
     Raises `UsageError` if a run has not recorded them in any instance.
     """
     most = _MOST_DOTS // len(views)
-    points = [_sample(view, names, METHOD_COLOURS[i % 7], most) for i, view in enumerate(views)]
+    points = [_sample(view, names, METHODS[i % 7], most) for i, view in enumerate(views)]
     regimes = max(view.regimes for view in views)
     figures = [_scattered_values(points, names, None, unit, "Paper: Figure 7.")]
     for regime in range(regimes if regimes > 1 else 0):

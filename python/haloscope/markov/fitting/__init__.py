@@ -1,1 +1,1 @@
-"""Fitting: from timings to a hidden Markov model, how sure it is, and its file."""
+"""Fitting: hidden Markov models from timings, their confidence intervals, and their file."""

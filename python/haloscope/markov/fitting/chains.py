@@ -1,7 +1,7 @@
-"""Timing series as one flat array, and what a chain of regimes makes of them.
+"""Timing series as one flat array, and their decoding by a chain of regimes.
 
-Gaussian regimes, and log-normal ones, which are Gaussian for logarithms, go through kernels of
-their own; any other family through its log densities, some sequences at a time.
+Gaussian regimes have special kernels. Log-normal regimes use them with logarithms. Any other family uses its
+log densities, some sequences at a time.
 """
 
 from __future__ import annotations
@@ -21,9 +21,6 @@ from haloscope.profile import kernels
 from haloscope.profile.kernels import Chain, SequenceBounds
 
 Series = ArrayLike | Sequence[ArrayLike]
-
-
-__all__ = ["NATIVE", "NONE", "Expected", "Parameters", "PreparedSequences", "Sequences"]
 
 _LARGEST = 1e150  # so that its square is finite, too
 NONE = 255  # the state where there is no instance
@@ -71,14 +68,14 @@ class Sequences:
 
     @classmethod
     def of_timings(cls, timings: Timings) -> Sequences:
-        """Take all ranks; timings have been looked at when they were read."""
+        """Take all ranks; timings are checked when they are read."""
         ranks, width = timings.durations.shape
         begins = np.arange(ranks, dtype=np.int64) * width
         return cls(timings.durations.reshape(-1), begins, timings.counts, (ranks, width))
 
     @property
     def places(self) -> SequenceBounds:
-        """Where the sequences are."""
+        """The bounds of the sequences."""
         return SequenceBounds(self.begins, self.lengths)
 
     def packed(self) -> Sequences:
@@ -88,18 +85,18 @@ class Sequences:
 
     @property
     def points(self) -> int:
-        """Instances in all."""
+        """The number of instances."""
         return int(self.lengths.sum())
 
     @property
     def inside(self) -> Floats:
-        """The values of all sequences without what is between them."""
+        """The values of all sequences, without the values between them."""
         if self.points == len(self.values):
             return self.values
         return np.concatenate([self.values[b : b + n] for b, n in self._bounds()])
 
     def sums(self, values: Floats) -> Floats:
-        """Return the sum over each sequence of something laid out as `values`."""
+        """Return the sum over each sequence of an array laid out as `values`."""
         return np.array([values[b : b + n].sum() for b, n in self._bounds()])
 
     def with_values(self, values: Floats) -> Sequences:
@@ -111,13 +108,13 @@ class Sequences:
         return replace(self, begins=self.begins[rows], lengths=self.lengths[rows], shape=None)
 
     def restored(self, flat: Bytes) -> Bytes | list[Bytes]:
-        """Put something laid out as `values` into the form that the timings came in."""
+        """Return an array laid out as `values` in the form of the timings passed by the caller."""
         if self.shape is not None:
             return flat.reshape(self.shape)
         return [flat[b : b + n] for b, n in self._bounds()]
 
     def restored_rows(self, rows: Floats) -> Floats | list[Floats]:
-        """Put rows, (points, numbers), into the form that the timings came in.
+        """Return rows, (points, numbers), in the form of the timings passed by the caller.
 
         The numbers are the last axis.
         """
@@ -131,7 +128,7 @@ class Sequences:
     def _checked(self) -> Sequences:
         values = self.inside
         if not len(values):
-            raise TimingsError("no instances: there is nothing to find regimes in")
+            raise TimingsError("no instances: regimes need at least one")
         with np.errstate(over="ignore", invalid="ignore"):
             total = float(values.sum())
         if abs(total) < _LARGEST:
@@ -156,7 +153,7 @@ _POINTS_AT_A_TIME = 1 << 20
 
 @dataclass(frozen=True)
 class Parameters:
-    """A chain, and how long instances last in its states."""
+    """A chain, and the distributions of durations in its states."""
 
     chain: Chain
     emission: Emission
@@ -172,7 +169,7 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Expected:
-    """What one step of expectation-maximisation needs; `emission` is already the likelier one."""
+    """The expected counts of one step of expectation-maximisation; `emission` is the updated one."""
 
     log_likelihood: float
     start: Floats
@@ -182,10 +179,10 @@ class Expected:
 
 
 class PreparedSequences:
-    """Sequences made ready for a family once, to be looked at with many parameters of it."""
+    """Sequences prepared once for a family, and evaluated with many of its parameters."""
 
     def __init__(self, sequences: Sequences, emission: type[Emission], threads: int) -> None:
-        """Prepare the sequences. Raises `TimingsError` if the family cannot have such timings."""
+        """Prepare the sequences. Raises `TimingsError` if the family does not allow these timings."""
         self.sequences, self.threads = sequences, threads
         self._offset = np.zeros(len(sequences.lengths))
         if emission is LogNormal:
@@ -265,7 +262,7 @@ class PreparedSequences:
         return density, part.places, parameters.chain, self.threads
 
     def _parts(self) -> Iterator[tuple[Integers, Sequences]]:
-        """Yield some sequences at a time, and where their values are among all."""
+        """Yield some sequences at a time, and the indices of their values."""
         s = self.sequences
         after = np.cumsum(s.lengths) // _POINTS_AT_A_TIME
         for part in np.unique(after).tolist():
@@ -277,7 +274,7 @@ class PreparedSequences:
 
 
 def _normal(emission: Emission) -> Gaussian | None:
-    """Return the normal distribution that the kernels work on; None for a family that has none."""
+    """Return the normal distribution for the kernels; None for a family without one."""
     if isinstance(emission, LogNormal):
         return emission.logarithms
     return emission if isinstance(emission, Gaussian) else None

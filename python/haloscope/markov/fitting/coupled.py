@@ -1,4 +1,4 @@
-"""Chains that are coupled: one of the machine, and one a rank whose transitions it steers."""
+"""Coupled chains: one of the machine, and one per rank, whose transitions depend on the machine's state."""
 
 from __future__ import annotations
 
@@ -11,24 +11,10 @@ from haloscope.base.errors import UsageError
 from haloscope.markov.emissions.emission import Emission
 from haloscope.profile.kernels import native_library
 
-__all__ = [
-    "Chains",
-    "CoupledFit",
-    "DurationGrid",
-    "Expectation",
-    "evidence",
-    "expectation",
-    "fit_chains",
-    "infer_states",
-    "start_from_machine",
-    "survivors",
-    "viterbi",
-]
-
 
 @dataclass(frozen=True)
 class Expectation:
-    """What one forward-backward pass knows; T instances, P ranks, K states."""
+    """The result of one forward-backward pass; T instances, P ranks, K states."""
 
     log_likelihood: float
     posterior: Floats  # (T, P, K), 0 after a rank's last instance
@@ -76,10 +62,9 @@ def survivors(
 ) -> Integers:
     """Return machine states (T,) that explain (T, P, K) log-densities well.
 
-    `shared` are start and transition of the machine, `ranks` (M, K, K) a rank's transitions in each
-    of its states. Viterbi over the machine's states in which each survivor carries what is known of
-    all ranks on its own path, which is exact for that path (per-survivor processing, Raheli,
-    Polydoros & Tzou 1995).
+    `shared` are start and transition of the machine, `ranks` (M, K, K) a rank's transitions in each of its
+    states. Viterbi over the machine's states. Each survivor carries the beliefs about all ranks on its own
+    path, which are exact for that path (per-survivor processing, Raheli, Polydoros & Tzou 1995).
     """
     instances, states = len(log_density), len(ranks)
     active = np.arange(instances)[:, None] < lengths
@@ -115,7 +100,7 @@ _SURE = 0.98  # the belief in a path that was found; other paths keep the rest
 
 @dataclass(frozen=True)
 class DurationGrid:
-    """Durations in the order of instances, all ranks of one after the other."""
+    """Durations in the order of instances; within an instance in the order of ranks."""
 
     values: Floats  # the durations of all instances that exist
     active: Flags  # (instances, ranks): where those durations belong
@@ -150,7 +135,7 @@ class DurationGrid:
         return means
 
     def filled(self, values: Floats) -> Floats:
-        """Return values, one a duration or a row of them, in the grid; 0 where there is none."""
+        """Return values, one number or row per duration, in the grid; 0 where there is no duration."""
         grid = np.zeros(self.active.shape + values.shape[1:])
         grid[self.active] = values
         return grid
@@ -164,8 +149,8 @@ class DurationGrid:
 class Chains:
     """Parameters of the coupled chains: machine states m, regimes of a rank i, j.
 
-    `machine[m, n]` is the probability that machine state m is followed by n, `ranks[n, i, j]` that
-    regime i is followed by j when the machine is in state n at the latter's instance.
+    `machine[m, n]` is the probability that machine state n follows m. `ranks[n, i, j]` is the probability
+    that regime j follows i if the machine is in state n at the instance of j.
     """
 
     machine_start: Floats
@@ -181,7 +166,7 @@ class Chains:
 
 @dataclass(frozen=True)
 class ChainBelief:
-    """What is believed of the hidden chains, and the lower bound of the log-likelihood."""
+    """The beliefs about the hidden chains, and the lower bound of the log-likelihood."""
 
     machine: Floats  # (instances, machine states)
     machine_pairs: Floats  # expected transitions
@@ -193,10 +178,10 @@ class ChainBelief:
 def evidence(chains: Chains, log_density: Floats, lengths: Integers, machine: Floats) -> ChainBelief:
     """Return one round of structured variational inference from the belief `machine`.
 
-    Belief factorises into the machine's chain and the ranks' chains, each kept whole (Saul & Jordan
-    1995; Ghahramani & Jordan 1997). Given the former, ranks are independent; given the latter, what
-    speaks for machine state m at instance k is Σ over ranks of E[log ranks[m, i, j]]. With many
-    ranks the machine's state is all but certain, and then the factorisation is exact.
+    Belief factorises into the machine's chain and the ranks' chains, each kept whole (Saul & Jordan 1995;
+    Ghahramani & Jordan 1997). Given the machine's chain, ranks are independent. Given the ranks' chains, the
+    evidence for machine state m at instance k is Σ over ranks of E[log ranks[m, i, j]]. With many ranks the
+    machine's state is nearly certain, and then the factorisation is exact.
     """
     ranks = expectation(log_density, lengths, chains.start, chains.transitions(machine))
     support = np.tensordot(ranks.pairs, np.log(chains.ranks), ((1, 2), (1, 2)))
@@ -208,7 +193,7 @@ def evidence(chains: Chains, log_density: Floats, lengths: Integers, machine: Fl
 
 
 def likelier(believed: ChainBelief) -> Chains:
-    """Return the chains that make what is believed likeliest."""
+    """Return the chains that are likeliest under these beliefs."""
     pairs = np.tensordot(believed.machine, believed.ranks.pairs, ((0,), (0,)))
     return Chains(
         _probabilities(believed.machine[0]),
@@ -230,7 +215,7 @@ def _probabilities(counts: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class CoupledFit:
-    """Parameters, what is believed with them, and the bounds on the way there."""
+    """Parameters, the beliefs under them, and the bounds of all steps."""
 
     chains: Chains
     emission: Emission
@@ -240,12 +225,11 @@ class CoupledFit:
 
 
 def fit_chains(place: CoupledFit, grid: DurationGrid, max_iter: int, tol: float) -> CoupledFit:
-    """Return the best place that climbs and leaps from `place` lead to.
+    """Return the best fit that climbs and leaps from a start reach.
 
-    A climb is variational EM. Its belief in the machine's path confirms itself: at the end of a
-    slowdown, ranks that are taken for slow speak for a slow machine. So the path that explains all
-    ranks without such a belief is looked for with the parameters found, and another climb begins
-    there, until that gains nothing.
+    A climb is variational EM. Its belief in the machine's path confirms itself: at the end of a slowdown,
+    ranks that count as slow are evidence for a slow machine. So a leap takes the path that explains all ranks
+    without such a belief, and another climb begins there. This repeats until it gains nothing.
     """
     best = climb_bound(place, grid, max_iter, tol)
     for _ in range(_LEAPS):
@@ -261,7 +245,7 @@ def fit_chains(place: CoupledFit, grid: DurationGrid, max_iter: int, tol: float)
 
 
 def climb_bound(place: CoupledFit, grid: DurationGrid, max_iter: int, tol: float) -> CoupledFit:
-    """Return where variational EM comes to rest; the bound does not fall on the way."""
+    """Return the fit at which variational EM converges; the bound never falls."""
     chains, emission, belief = place.chains, place.emission, place.belief
     bounds: list[float] = []
     for _ in range(max_iter):
@@ -276,7 +260,7 @@ def climb_bound(place: CoupledFit, grid: DurationGrid, max_iter: int, tol: float
 
 
 def infer_states(chains: Chains, density: Floats, lengths: Integers, rounds: int = 20) -> ChainBelief:
-    """Return what is believed of the chains when their parameters stay."""
+    """Return the beliefs about the chains for fixed parameters."""
     belief = _path(chains, density, lengths)
     for _ in range(rounds):
         believed = evidence(chains, density, lengths, belief)
@@ -288,7 +272,7 @@ def infer_states(chains: Chains, density: Floats, lengths: Integers, rounds: int
 
 
 def start_from_machine(chains: Chains, grid: DurationGrid, emission: Emission, belief: Floats) -> CoupledFit:
-    """Return where to begin with a belief in the machine's states."""
+    """Return a start from a belief in the machine's states."""
     believed = evidence(chains, grid.log_density(emission), grid.lengths, belief)
     return CoupledFit(likelier(_about(believed, belief)), emission, belief)
 
@@ -302,5 +286,5 @@ def _path(chains: Chains, density: Floats, lengths: Integers) -> Floats:
 
 
 def _about(believed: ChainBelief, belief: Floats) -> ChainBelief:
-    """Return the evidence with another belief in the machine's states."""
+    """Return the evidence with a different belief in the machine's states."""
     return replace(believed, machine=belief, machine_pairs=belief[:-1].T @ belief[1:])

@@ -1,4 +1,4 @@
-"""How sure the parameters of a fitted model are: intervals from the observed information."""
+"""Confidence intervals of the parameters of a fitted model, from the observed information."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from haloscope.markov.emissions.emission import Emission
 from haloscope.profile import kernels
 from haloscope.profile.kernels import Chain, SequenceBounds
 
-__all__ = ["Intervals", "Likelihood", "shares"]
-
 _STEP = 1e-3  # of a parameter's scale, for central differences
 _SEEN = 0.5  # expected transitions below which a probability is taken as known
 _SCALES = {"mean": "std", "log_mean": "log_std", "location": "scale"}  # others: their own size
@@ -22,9 +20,9 @@ _SCALES = {"mean": "std", "log_mean": "log_std", "location": "scale"}  # others:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Two-sided confidence intervals, (regimes, 2) each; NaN where the data do not tell.
+    """Two-sided confidence intervals, (regimes, 2) each; NaN where the data do not determine them.
 
-    `means` and `stds` in seconds; `shares` is what a long run spends in each regime.
+    `means` and `stds` are in seconds; `shares` are those of a long run in each regime.
     """
 
     level: float
@@ -37,10 +35,10 @@ class Intervals:
 class Likelihood:
     """The log-likelihood as a function of one vector, around a fitted model.
 
-    The vector holds what is added to the parameters of the emission, in units of their scale, to
-    the logarithms of the transition probabilities, less those of each row's largest one, and to
-    the shift that gamma regimes share, in units of its distance to the least duration. Where
-    sequences start is taken as known.
+    The vector has changes of three kinds of parameters. The first are those of the emission, in units of
+    their scale. The second are the logarithms of the transition probabilities, less that of each row's
+    largest one. The third is the shift that gamma regimes share, in units of its distance to the shortest
+    duration. The first states of sequences are taken as known.
     """
 
     values: Floats
@@ -91,7 +89,7 @@ class Likelihood:
         return type(self.emission).from_parameters(named), transition / transition.sum(1, keepdims=True)
 
     def _expectation(self, vector: Floats) -> tuple[Floats, Floats]:
-        """Return posterior (points, regimes) and expected transitions, of a row if no memory."""
+        """Return posterior (points, regimes) and expected transitions, one row without memory."""
         emission, transition = self._at(vector)
         chain = Chain(self.chain.start if self.memory else transition[0].copy(), transition)
         found = kernels.expectation(emission.log_density(self.values), self.places, chain, self.threads)
@@ -111,7 +109,7 @@ class Likelihood:
         return np.concatenate(parts)
 
     def _slope(self, vector: Floats, where: slice, posterior: Floats) -> Floats:
-        """Return how the likelihood of each regime's instances grows with these, (regimes,)."""
+        """Return the derivative of the likelihood of each regime's instances, (regimes,)."""
         step = np.zeros(len(vector))
         step[where] = _STEP
         above, below = (self._at(vector + way * step)[0] for way in (1.0, -1.0))
@@ -120,7 +118,7 @@ class Likelihood:
         return summed
 
     def _free(self) -> Flags:
-        """Return which entries of the vector are estimated: of a row all seen but the largest."""
+        """Return which entries are estimated: in each row all that were seen, except the largest."""
         states, keys, shared = len(self.chain.start), self._keys(), self.emission.n_shared
         nothing = np.zeros(states * len(keys) + states * (states if self.memory else 1) + shared)
         pairs = self._expectation(nothing)[1]
@@ -135,7 +133,7 @@ class Likelihood:
 
 
 def shares(transition: Floats) -> Floats:
-    """Return what a long run spends in each state: the stationary distribution."""
+    """Return the shares of a long run in each state: the stationary distribution."""
     states = len(transition)
     system = np.vstack([transition.T - np.eye(states), np.ones(states)])
     found: Floats = np.linalg.lstsq(system, np.eye(states + 1)[-1], rcond=None)[0]
@@ -153,7 +151,7 @@ def _jacobian(function: Callable[[Floats], Floats], at: Floats) -> Floats:
 
 
 def _variances(information: Floats, gradient: Floats) -> Floats:
-    """Return the variance of each quantity, NaN if it hangs on what the data say nothing about."""
+    """Return the variance of each quantity, NaN if the data do not determine it."""
     known = np.diag(information) > 0
     size = np.sqrt(np.diag(information)[known])
     scaled = gradient[:, known] / size

@@ -1,4 +1,4 @@
-"""The hidden Markov model of timings, with the manners of scikit-learn, and the number of its regimes."""
+"""The hidden Markov model of timings, with scikit-learn's interface, and the number of its regimes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from haloscope.markov.fitting.saved import Saved, emission_of, read_model, write
 from haloscope.markov.fitting.searching import Climb, Search, Searched, SearchLimits, disagreement, doubts
 from haloscope.profile.kernels import MOST_STATES, Chain, available_threads
 
-__all__ = ["CRITERIA", "Criterion", "RegimeModel", "Selection", "select"]
-
 
 class RegimeModel:
     """Regimes of timing series in seconds: a Markov chain of states, each with its durations.
@@ -30,10 +28,10 @@ class RegimeModel:
     method takes `x`, it is (sequences, instances), one series, or a list of 1-D arrays; NaN at the
     end of a row means that the series has ended. States are numbered by their mean, fastest first.
 
-    Fitted: `means_`, `stds_` (seconds), `transition_` (row: from), `start_`, `log_likelihood_`
-    (natural, total), `n_iter_` and `converged_` of the last climb, `parameters_` of the
-    family by name, `n_parameters_`, `n_points_` and `warnings_`, a line each. `source_` says what
-    the model was fitted to, for its file.
+    Fitted: `means_`, `stds_` (seconds), `transition_` (row: from), `start_`, `log_likelihood_` (natural,
+    total), `n_iter_` and `converged_` of the last climb, `parameters_` of the family by name,
+    `n_parameters_`, `n_points_` and `warnings_`, a line each. `source_` describes the fitted times, for its
+    file.
     """
 
     means_: Floats
@@ -62,14 +60,14 @@ class RegimeModel:
         stickiness: float = 0.0,
         threads: int | None = None,
     ) -> None:
-        """Take options. Raises `UsageError` for one that is out of range.
+        """Check and keep options. Raises `UsageError` for one that is out of range.
 
         `n_init` starts are tried, the three likeliest climb to the end, and the likeliest is kept;
-        `random_state` draws all after the third but the last, which grows by splits, and what
-        `sample` draws. `tol` is how much log likelihood per instance may still be to gain. Without
-        `memory` regimes are drawn anew for each instance (a mixture); `stickiness` adds so many
-        instances that stayed in each regime. By default all processors are used; the result does
-        not depend on `threads`.
+        `random_state` is the seed of all starts after the third except the last, which grows by splits, and
+        of `sample`. A climb ends when the expected gain of log likelihood per instance is below `tol`.
+        Without `memory` the regime of each instance is independent (a mixture). `stickiness` is a number of
+        further instances that stay in each regime. By default all processors are used; the result does not
+        depend on `threads`.
         """
         if not 1 <= n_regimes <= MOST_STATES:
             raise UsageError(f"{n_regimes} regimes cannot be fitted; ask for 1 to {MOST_STATES}")
@@ -86,18 +84,17 @@ class RegimeModel:
     def fit(self, x: Series) -> RegimeModel:
         """Estimate all parameters by maximum likelihood; returns itself.
 
-        Where there are more than a million instances in several sequences (an eighth of that, if
-        regimes are neither Gaussian nor log-normal), a part of the sequences is fitted first and
-        chooses the start. No state is narrower than 1e-4 of the distance
-        between the quartiles of all durations (of their logarithms, for log-normal ones): what
-        would be is kept from it and said in `warnings_`. Raises `TimingsError`.
+        With more than a million instances in several sequences, a part of the sequences is fitted first and
+        chooses the start. For regimes that are neither Gaussian nor log-normal, the limit is an eighth of
+        that. No state is narrower than 1e-4 of the distance between the quartiles of all durations (of their
+        logarithms, for log-normal regimes); `warnings_` names states at this limit. Raises `TimingsError`.
         """
         return self.fit_from(x, None)
 
     def fit_from(self, x: Series, fewer: RegimeModel | None) -> RegimeModel:
         """Fit with one more start for each regime of a fitted model of one regime `fewer`.
 
-        So a model with more regimes is never less likely.
+        With these starts, a model with more regimes is never less likely.
         """
         sequences = Sequences.of(x)
         if sequences.points < self.n_regimes:
@@ -156,9 +153,8 @@ class RegimeModel:
     def intervals(self, x: Series, level: float = 0.95) -> Intervals:
         """Return confidence intervals of means, deviations and shares, for the `x` that was fitted.
 
-        They come from the observed information: right for many instances of independent series that
-        are as the model says. Ranks that slow down together are not independent, and their intervals
-        are too narrow.
+        They come from the observed information, and hold for many instances of independent series from the
+        model. Ranks that slow down together are not independent, so their intervals are too narrow.
         """
         if not 0 < level < 1:
             raise UsageError(f"the level {level:g} is not between 0 and 1")
@@ -191,7 +187,7 @@ class RegimeModel:
         return model
 
     def _saved(self) -> Saved:
-        """Return what is to be written."""
+        """Return the content of the model's file."""
         return Saved(
             self.emission,
             self.memory,
@@ -223,7 +219,7 @@ class RegimeModel:
 
     @property
     def n_parameters_(self) -> int:
-        """How many numbers were estimated."""
+        """The number of estimated parameters."""
         regimes = self.n_regimes
         chain = regimes * regimes - 1 if self.memory else regimes - 1
         kind = family(self.emission)
@@ -269,7 +265,7 @@ CRITERIA: tuple[Criterion, ...] = ("aic", "bic", "icl")  # that have a value for
 
 @dataclass(frozen=True)
 class Selection:
-    """The models with 1, 2, … regimes, and what speaks for each.
+    """The models with 1, 2, … regimes, and their criteria.
 
     `table` has a row a model: `regimes, log_likelihood, parameters, aic, bic, icl, converged`; of
     the criteria less is better. `model` has the least `criterion`, or is at the `elbow`.
@@ -298,14 +294,23 @@ def select(
 ) -> Selection:
     """Fit models with 1 to `largest` regimes to (sequences, instances) or 1-D arrays, in seconds.
 
-    AIC (Akaike 1974) is −2 log L + 2 p, BIC (Schwarz 1978) −2 log L + p log n with n the number of
-    instances of all sequences; ICL (Biernacki, Celeux & Govaert 2000) takes the likelihood of the
-    data together with the decoded regimes, so that regimes that cannot be told apart count less.
-    The elbow is where a regime gains the largest multiple of what the next one gains. Only numbers that
-    BIC would take count: no model is right for real data, and there each further regime gains a little.
-    `options` are those of `RegimeModel`. Further starts split a regime of the model with one regime
-    less, so that the likelihood rises with the number. With too little data for so many regimes the
-    curves end earlier. Raises `UsageError`, `TimingsError`.
+    AIC (Akaike 1974) is −2 log L + 2 p, BIC (Schwarz 1978) −2 log L + p log n with n the number of instances
+    of all sequences; ICL (Biernacki, Celeux & Govaert 2000) uses the likelihood of the data together with the
+    decoded regimes, so that regimes that overlap count less. At the elbow, a regime gains the largest
+    multiple of the next one's gain. Gains below BIC's penalty do not count, because with real data each
+    further regime gains a little.
+
+    Further starts split a regime of the model with one regime less, so the likelihood rises with the number.
+
+    Args:
+        x: Durations in seconds, (sequences, instances) or 1-D arrays.
+        criterion: The criterion.
+        largest: Largest number of regimes. With too few data for it, the curves end earlier.
+        options: Options of `RegimeModel`.
+
+    Raises:
+        UsageError: If an option is out of range.
+        TimingsError: If the durations are unsuitable.
     """
     if criterion not in get_args(Criterion):
         raise UsageError(f"criterion {criterion!r} is none of {', '.join(get_args(Criterion))}")
@@ -334,7 +339,7 @@ def select(
 
 
 def _elbow(table: pl.DataFrame, points: int) -> int:
-    """Return the row at the elbow; a gain that BIC would not pay for counts as what it asks."""
+    """Return the row at the elbow; gains below BIC's penalty count as the penalty."""
     most, last = table["bic"].arg_min() or 0, len(table) - 2
     if not most or last < 1:
         return most

@@ -20,12 +20,10 @@ from haloscope.markov.emissions import family
 from haloscope.markov.emissions.emission import Emission
 from haloscope.profile.kernels import MOST_STATES
 
-__all__ = ["PARAMETERS", "Saved", "emission_of", "read_model", "write"]
-
 _FORMAT, _VERSION = "haloscope-regimes", 1
 _LARGEST_FILE = 64 << 20
-_ROUNDING = 1e-6  # how far the sum of probabilities may be from 1
-# What the record of a regime holds for each family: the names, and the bound that each number exceeds.
+_ROUNDING = 1e-6  # largest distance of a sum of probabilities from 1
+# The numbers of a regime for each family: names, and the bound that each number exceeds.
 PARAMETERS: Mapping[str, Mapping[str, float]] = {
     "gaussian": {"mean": -math.inf, "std": 0.0},
     "lognormal": {"log_mean": -math.inf, "log_std": 0.0},
@@ -36,7 +34,7 @@ PARAMETERS: Mapping[str, Mapping[str, float]] = {
 
 @dataclass(frozen=True)
 class Saved:
-    """What the file says: K regimes, M machine states.
+    """The content of the file: K regimes, M machine states.
 
     `parameters` are those of the family, (K,) each; `source` and `fit` are for people and may hold
     anything; `machine` has `start` (M,), `transition` (M, M) and `transitions` (M, K, K), or is
@@ -89,7 +87,7 @@ def write(saved: Saved, path: str | os.PathLike[str]) -> None:
 
 
 def read_model(path: str | os.PathLike[str]) -> Saved:
-    """Return what the file of a model says. Raises `ProfileError` if it is not such a file."""
+    """Return the content of a model's file. Raises `ProfileError` if it is not one."""
     try:
         with open(path, "rb") as file:
             data = file.read(_LARGEST_FILE + 1)
@@ -104,7 +102,7 @@ def read_model(path: str | os.PathLike[str]) -> Saved:
 
 
 class _Wrong(Exception):
-    """What is wrong with a file, without its name."""
+    """The damage of a file, without its name."""
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
@@ -118,13 +116,13 @@ def _parsed(data: bytes) -> dict[str, Any]:
     if not isinstance(record, dict) or record.get("format") != _FORMAT:
         raise _Wrong(f"is no JSON object with format {_FORMAT}")
     if record.get("version") != _VERSION:
-        raise _Wrong(f"is of another version than {_VERSION}, which this Haloscope reads")
+        raise _Wrong(f"its version is not {_VERSION}, which this Haloscope reads")
     return record
 
 
 def _saved(record: dict[str, Any]) -> Saved:
     if record.get("unit") != "s":
-        raise _Wrong("has another unit than s")
+        raise _Wrong("its unit is not s")
     family = record.get("family")
     if not isinstance(family, str) or family not in PARAMETERS:
         raise _Wrong(f"has a family that is none of {', '.join(PARAMETERS)}")
@@ -210,5 +208,5 @@ def emission_of(saved: Saved, path: str | PathLike[str]) -> Emission:
             and (emission.stds > 0).all()
             and np.isfinite(emission.stds).all()
         ):
-            raise ProfileError(f"{path}: has regimes without mean or deviation; fit it anew")
+            raise ProfileError(f"{path}: has regimes without mean or deviation; fit it again")
     return emission

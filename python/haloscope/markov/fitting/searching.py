@@ -1,4 +1,4 @@
-"""The likeliest model: many starts are tried on a part, the best climb on everything."""
+"""The likeliest model: many starts are tried on a part of the data, and the best ones climb on all of it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from haloscope.markov.emissions.emission import Emission
 from haloscope.markov.fitting.chains import NATIVE, Expected, Parameters, PreparedSequences, Sequences
 from haloscope.profile.kernels import Chain
 
-__all__ = ["Climb", "Search", "SearchLimits", "Searched", "disagreement", "doubts", "splits", "starts"]
-
 _MOST_VALUES = 1 << 14
 _STAYING = 0.9
 _ROUNDS = 50
-_NARROWEST = 0.02  # of the distance of the quartiles: the width of a state at the start
-_STAYS = 0.9  # the part of what stayed in the split regime that stays in the same half
-# Where the halves lie and how wide they are, in deviations of the split regime: beside each other,
-# or a narrow one within a wide one.
+_NARROWEST = 0.02  # of the distance of the quartiles: the initial width of a state
+_STAYS = 0.9  # of the probability to stay in a split regime: the part of the same half
+# Positions and widths of the halves, in deviations of the split regime: next to each other, or a narrow one
+# within a wide one.
 _HALVES = (((-0.6, 0.6), (0.7, 0.7)), ((-0.2, 0.2), (0.4, 1.4)))
 
 
@@ -30,9 +28,9 @@ def starts(
 ) -> Iterator[Parameters]:
     """Yield `number` guesses, the same ones for the same seed.
 
-    The first has equally many timings in each part; the second cuts where clusters of the
-    logarithms meet (k-means), the third where those of the timings meet; all others at random
-    quantiles. Few timings among many count as many.
+    The first has equally many timings in each part. The second cuts between clusters of the logarithms
+    (k-means), the third between clusters of the timings. All others cut at random quantiles. Few and many
+    timings have the same weight.
     """
     random = np.random.default_rng(seed)
     values = sequences.inside
@@ -50,7 +48,7 @@ def starts(
 
 
 def _clusters(values: Floats, regimes: int) -> Indices:
-    """Return where k-means cuts sorted values, from clusters of equal width between quantiles."""
+    """Return the cuts of k-means in sorted values, from clusters of equal width between quantiles."""
     low, high = values[int(0.01 * len(values))], values[int(0.99 * (len(values) - 1))]
     centres = low + (high - low) * (np.arange(regimes) + 0.5) / regimes
     sums = np.concatenate([[0.0], np.cumsum(values)])
@@ -89,7 +87,7 @@ def alike(regimes: int) -> Chain:
 
 
 def splits(fitted: Parameters, sequences: Sequences) -> list[Parameters]:
-    """Return two guesses for each regime of a model, with one regime more than it has."""
+    """Return two guesses for each regime of a model, with one more regime."""
     values = sequences.inside
     return [
         _split(fitted, state, values, np.array(places), np.array(widths))
@@ -118,25 +116,24 @@ def _split(fitted: Parameters, state: int, values: Floats, places: Floats, width
 # No transition is less likely: for an impossible one the kernels would take their slow path.
 _RAREST = 1e-30
 _ROUNDING = 1e-12  # part of a log likelihood: a smaller gain may be a rounding error
-# Starts are tried on so many instances, and on fewer if the family has no kernels of its own.
+# Instances on which starts are tried; fewer if the family has no special kernels.
 _TRIED, _TRIED_SLOWLY = 1 << 14, 1 << 13
 _WINDOW = 512  # the least number of instances of a sequence that are kept together
 _STEPS = 30  # the most steps of a start that is tried
 _CLIMBED = 3  # starts that are climbed to the end
 # Of more instances than this, a part chooses the one start that is then fitted to all of them.
 _MANY, _PART = 1 << 20, 1 << 18
-_SLOWER = 3  # powers of two: the factor for families without kernels of their own
-_SAME = 2.0  # ends whose log likelihoods differ by less, beside what is left to gain, are the same end
+_SLOWER = 3  # powers of two: the factor for families without special kernels
+_SAME = 2.0  # ends whose log likelihoods differ by less, apart from the gain that is left, are the same end
 _FEWEST = 2.0  # instances below which a regime counts as empty
-_ALIKE = 1e-3  # part of the larger deviation: means that are nearer count as the same
+_ALIKE = 1e-3  # part of the larger deviation: means that differ by less count as equal
 
 
 @dataclass(frozen=True)
 class SearchLimits:
-    """When to stop, and what the chain may be.
+    """Limits of the search.
 
-    Without `memory` each instance's regime is drawn anew (a mixture). `stickiness` is the number of
-    instances a regime that are taken to have stayed, beside those seen.
+    `stickiness` is a number of instances per regime that count as staying, in addition to the data.
     """
 
     max_iter: int
@@ -147,7 +144,7 @@ class SearchLimits:
 
 @dataclass(frozen=True)
 class Climb:
-    """Where a climb ended, after how many steps, and whether it had converged."""
+    """The end of a climb, its number of steps, and whether it converged."""
 
     parameters: Parameters
     log_likelihood: float
@@ -161,10 +158,10 @@ class Climb:
 
 
 def climb(work: PreparedSequences, parameters: Parameters, rules: SearchLimits) -> Climb:
-    """Take steps until what is still to be gained, per instance, is below `rules.tol`.
+    """Take steps until the expected further gain per instance is below `rules.tol`.
 
-    What is to be gained is extrapolated from the last two gains as a geometric series (Aitken; see
-    Böhning et al. 1994, doi 10.1007/BF01720593). A negative `tol` takes all steps.
+    The further gain is extrapolated from the last two gains as a geometric series (Aitken; see Böhning et al.
+    1994, doi 10.1007/BF01720593). A negative `tol` takes all steps.
     """
     if not rules.memory:
         parameters = Parameters(_mixture(parameters.chain.start), parameters.emission)
@@ -218,9 +215,9 @@ def _mixture(shares: Floats) -> Chain:
 
 @dataclass(frozen=True)
 class Searched:
-    """The likeliest top; how many starts were tried; how many of `climbed` ended there.
+    """The likeliest end; the number of starts; how many of `climbed` ended there.
 
-    `next_best` is by how much the likeliest of the other ends is less likely (natural logarithm).
+    `next_best` is the distance to the likeliest other end (natural logarithm of the likelihood).
     """
 
     best: Climb
@@ -232,7 +229,7 @@ class Searched:
 
 @dataclass(frozen=True)
 class Search:
-    """How to look for the likeliest model of so many regimes."""
+    """The search for the likeliest model with a number of regimes."""
 
     kind: type[Emission]
     regimes: int
@@ -244,7 +241,7 @@ class Search:
     def of(self, sequences: Sequences, fewer: Parameters | None) -> Searched:
         """Try `number` starts and the splits of a model with one regime `fewer`; climb.
 
-        Of several starts one grows: from one regime, that regime is split which gains most by it.
+        One of the starts grows from one regime: the regime whose split gains most is split.
         """
         native = self.kind in NATIVE
         slower = 0 if native else _SLOWER
@@ -261,7 +258,7 @@ class Search:
         return replace(found, best=self._top(sequences, found.best.parameters))
 
     def _tried(self, sample: Sequences, first: Sequence[Parameters]) -> list[Parameters]:
-        """Return where starts get in a few steps, the likeliest first."""
+        """Return the starts after a few steps, the likeliest first."""
         if len(first) == 1:
             return list(first)
         work = self._work(sample)
@@ -309,7 +306,7 @@ def _part(sequences: Sequences, many: int, some: int) -> Sequences:
 
 
 def _windows(sequences: Sequences, points: int) -> Sequences:
-    """Return stretches of sequences at equal distances: of the first its begin, of the last its end."""
+    """Return stretches of sequences at equal distances, including both ends."""
     number = len(sequences.lengths)
     if sequences.points <= points:
         return sequences
@@ -322,7 +319,7 @@ def _windows(sequences: Sequences, points: int) -> Sequences:
 
 
 def doubts(best: Climb, sequences: Sequences, parameters: int) -> tuple[str, ...]:
-    """Return lines about the fit to `sequences` of so many parameters; none if all is well."""
+    """Return lines about problems of a fit to `sequences` with this number of parameters."""
     values = sequences.inside
     if float(values.min()) == float(values.max()):
         return (f"all {len(values)} instances last {values[0]:g} s: there is one regime",)

@@ -1,4 +1,4 @@
-"""The whole machine: one chain of machine states that steers the regimes of all ranks."""
+"""The whole machine: one chain of machine states, on which the regimes of all ranks depend."""
 
 from __future__ import annotations
 
@@ -25,15 +25,13 @@ from haloscope.markov.fitting.regime_model import RegimeModel
 from haloscope.markov.fitting.saved import Saved, emission_of, read_model, write
 from haloscope.markov.timings import Timings
 
-__all__ = ["MachineModel", "MachineStates", "Stay", "WholeMachine", "whole_machine"]
-
 
 @dataclass(frozen=True)
 class MachineStates:
-    """What a run went through: `machine` (instances,) and `ranks` (ranks, instances).
+    """The decoded states of a run: `machine` (instances,) and `ranks` (ranks, instances).
 
-    Machine states are ordered by the mean duration in them, regimes by their mean; 255 where a
-    rank has no such instance. `posterior` (instances, machine states) says how sure `machine` is.
+    Machine states are ordered by the mean duration in them, regimes by their mean; 255 where a rank has no
+    such instance. `posterior` (instances, machine states) has the probabilities of machine states.
     """
 
     machine: Bytes
@@ -44,16 +42,14 @@ class MachineStates:
 class MachineModel:
     """Regimes of ranks whose transitions depend on a hidden state that all ranks share.
 
-    The machine's state M[k] is a Markov chain; the regime S[p, k] of rank p follows S[p, k−1] with
-    probabilities that depend on M[k]; a duration depends on its regime alone. So slowdowns of the
-    whole machine and isolated ones, of which Figure 1 of Heldman et al. shows both, are told apart, and
-    each rank is decoded in the light of all others. Fitted by variational EM: see
-    docs/explanation/regimes.md.
+    The machine's state M[k] is a Markov chain. The regime S[p, k] of rank p follows S[p, k−1] with
+    probabilities that depend on M[k]. A duration depends on its regime alone. So the model separates
+    slowdowns of the whole machine from isolated ones (Figure 1 of Heldman et al. shows both), and each rank
+    is decoded with the data of all ranks. Fitted by variational EM: see docs/explanation/regimes.md.
 
-    Fitted: `emission_`, `means_`, `stds_`, `start_`, `transitions_` (machine states, regimes,
-    regimes), `machine_start_`, `machine_transition_`, `bounds_` (the lower bound of the
-    log-likelihood after each iteration of the last climb; it does not fall), `n_iter_`,
-    `converged_`.
+    Fitted: `emission_`, `means_`, `stds_`, `start_`, `transitions_` (machine states, regimes, regimes),
+    `machine_start_`, `machine_transition_`, `bounds_`, `n_iter_`, `converged_`. `bounds_` is the lower bound
+    of the log-likelihood after each iteration of the last climb; it never falls.
     """
 
     def __init__(
@@ -133,10 +129,9 @@ class MachineModel:
         return model
 
     def _first(self, alone: RegimeModel, grid: DurationGrid) -> CoupledFit:
-        """Return where to begin, from regimes of each rank on its own.
+        """Return a start, from regimes of each rank on its own.
 
-        How slow the ranks are on average at an instance, by their regimes' numbers, is a series
-        whose regimes are the machine's.
+        The mean of the ranks' regime numbers at each instance is a series; its regimes are the machine's.
         """
         count = self.n_machine_states
         chains = Chains(
@@ -172,14 +167,14 @@ class MachineModel:
 
 
 def _blurred(probabilities: Floats) -> Floats:
-    """Return them without zeros, so that nothing is ruled out before it was looked at."""
+    """Return probabilities without zeros, so that no path is excluded from the beginning."""
     blurred: Floats = 0.9 * probabilities + 0.1 / probabilities.shape[-1]
     return blurred
 
 
 @dataclass(frozen=True)
 class Stay:
-    """One state of the machine: how often it was in it, for how long, and what that cost."""
+    """One state of the machine: its frequency, duration and cost."""
 
     state: int  # 0: the fastest
     mean: float | None  # seconds of an instance, over the fitted ranks
@@ -190,7 +185,7 @@ class Stay:
 
     @property
     def length(self) -> float | None:
-        """Instances of a stretch, on average."""
+        """The mean number of instances of a stretch."""
         return self.instances / self.stretches if self.stretches else None
 
 
@@ -222,7 +217,7 @@ class WholeMachine:
         )
 
     def describe(self) -> list[str]:
-        """Return a line for each state in which the machine was slower."""
+        """Return a line per state in which the machine was slower."""
         first, *others = self.stays()
         lines = [_slower(stay, first) for stay in others if stay.stretches]
         if not self.model.converged_:

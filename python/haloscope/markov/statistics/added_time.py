@@ -1,4 +1,4 @@
-"""What the program itself takes an instance, and what the machine adds: how much, how sure, and where."""
+"""The program's own time per instance, and the time that the machine adds: amount, interval, place."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from haloscope.base.arrays import Flags, Floats
 if TYPE_CHECKING:
     import polars as pl
 
-
-__all__ = ["Added", "measure_added_time"]
-
-# Instances in a row that are drawn together, so that what lasts for a while is not taken for many cases.
+# Consecutive instances form a block, so that a long slowdown counts as one case.
 _BLOCKS = 20
 _SURE = 0.95
 
@@ -27,11 +24,11 @@ _SURE = 0.95
 class Added:
     """Means over all ranks and instances, with intervals that hold in 95 % of cases.
 
-    `program` (s) is what an instance takes when nothing slows it down; `added` (s) what one takes more on
-    average, and `share` that of all time. `parts` are the shares of what was added while the whole machine,
-    one host or one rank was slow, and of what was added else, scattered; together they are `share`. `most`
-    names the host and the rank that it was most with, each with its share; None if there was none. `slow` is
-    the share of the instances that were in a slow regime.
+    `program` (s) is the mean time of an instance that is not slow; `added` (s) is the mean excess over it,
+    and `share` its part of all time. `parts` divides `share` into time added while the whole machine, one
+    host or one rank was slow, and the rest, which is scattered. `most` names the host and the rank with the
+    largest share, each with this share, or None. `slow` is the share of the instances that were in a slow
+    regime.
     """
 
     program: float
@@ -47,18 +44,18 @@ class Added:
 
     @property
     def sure(self) -> bool:
-        """Whether the machine adds anything for certain."""
+        """Whether the machine adds time significantly."""
         return self.share_low > 0
 
 
 def measure_added_time(
     durations: Floats, is_slow: Flags, found: pl.DataFrame, ranks: Sequence[int], hosts: Sequence[str | None]
 ) -> Added | None:
-    """Return what slow instances took more than others; None if there is no instance that was not slow.
+    """Return the time that slow instances add; None if all instances are slow.
 
     `durations` (s) and `is_slow` are (ranks, instances), NaN where a rank has no such instance; `found` are
-    the `episodes` of the same. A rank is compared with its own mean time, so that one with more work is not
-    taken for a slow one.
+    the `episodes` of the same. A rank is compared with its own mean time, so that more work does not count as
+    slowness.
     """
     exists = ~np.isnan(durations)
     calm = exists & ~is_slow
@@ -94,7 +91,7 @@ def measure_added_time(
 
 
 def _usual(durations: Floats, calm: Flags) -> Floats:
-    """Return each rank's mean over calm instances; of a rank that has none, the mean of all ranks'."""
+    """Return each rank's mean over calm instances; for a rank without any, the mean over ranks."""
     sums = np.where(calm, durations, 0).sum(axis=1)
     counts = calm.sum(axis=1)
     usual: Floats = np.where(counts > 0, sums / np.maximum(counts, 1), sums.sum() / counts.sum())
@@ -104,7 +101,7 @@ def _usual(durations: Floats, calm: Flags) -> Floats:
 def _places(
     shape: tuple[int, ...], found: pl.DataFrame, ranks: Sequence[int], hosts: Sequence[str | None]
 ) -> NDArray[np.int8]:
-    """Return in what episode each instance was: 3 the machine's, 2 its host's, 1 its own, 0 in none."""
+    """Return the episode of each instance: 3 the machine's, 2 its host's, 1 its own, 0 none."""
     where = np.zeros(shape, dtype=np.int8)
     rows_of_host = {name: [row for row, host in enumerate(hosts) if host == name] for name in set(hosts)}
     row_of_rank = {str(rank): row for row, rank in enumerate(ranks)}
@@ -143,7 +140,7 @@ def _parts(
 
 
 def _half_width(parts: Floats, wholes: Floats) -> float:
-    """Return half the interval of Σ parts / Σ wholes: of the ratios without one block each (jackknife)."""
+    """Return half the interval of Σ parts / Σ wholes, by the jackknife over blocks."""
     kept = wholes.sum() - wholes
     blocks = len(parts)
     if blocks < 2 or not (kept > 0).all():

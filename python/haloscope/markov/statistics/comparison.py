@@ -1,4 +1,4 @@
-"""By how much is one run or method faster than another, and are their times alike at all?"""
+"""How much faster one run or method is than another, and whether their times differ at all."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from haloscope.markov.statistics.samples import (
     ratio_mean,
     row_blocks,
 )
-
-__all__ = ["compare_distributions", "regime_means", "regime_table", "sentence", "sentences"]
 
 _MEANS_SCHEMA = {
     "name": pl.String,
@@ -51,7 +49,7 @@ _TABLE_SCHEMA = {
 def regime_means(
     samples: Sequence[Sample], regime: int | None = 0, baseline: int = 0, level: float = 0.95
 ) -> pl.DataFrame:
-    """Return each sample's mean time in `regime`, beside that of the sample `baseline`.
+    """Return each sample's mean time in `regime`, compared with that of the sample `baseline`.
 
     Columns: `name`, `regime` (from 1; null: all times), `instances` (of all ranks), `share` of the
     sample's instances that are in it, `effective` (independent instances that they are worth),
@@ -59,10 +57,10 @@ def regime_means(
     mean is less than the baseline's, 100 (1 − mean / baseline mean), with its interval; null for
     the baseline.
 
-    The intervals hold at `level` for points that depend on each other within an instance in any
-    way and on instances before: Student's t at the effective number of instances, for the ratio
-    with the variances of the two logarithms added (degrees of freedom after Welch). They don't hold
-    what differs from one run to the next. Null where nothing is known.
+    The intervals hold at `level` for points with any dependence within an instance and on instances before:
+    Student's t at the effective number of instances; for the ratio the variances of the two logarithms are
+    added (degrees of freedom after Welch). They do not include differences between runs. Unknown values are
+    null.
     """
     parts = [_MeanPart.of(sample, regime) for sample in samples]
     rows = []
@@ -75,7 +73,7 @@ def regime_means(
 
 
 class _MeanPart:
-    """What a sample's mean and its row are made of."""
+    """A sample's mean, and its row of the table."""
 
     def __init__(self, name: str, mean: Mean | None, chosen: int, all_points: int) -> None:
         self.name, self.mean, self.chosen, self.all_points = name, mean, chosen, all_points
@@ -128,7 +126,7 @@ def _welch(variances: Floats, effective: Floats) -> float:
 
 
 def _error(mean: Mean) -> float:
-    """Return the standard error; a variance within few instances is short of one of them."""
+    """Return the standard error, corrected for few instances (n / (n − 1))."""
     return float(np.sqrt(mean.variance * mean.effective / max(mean.effective - 1, 1)))
 
 
@@ -137,11 +135,10 @@ def _quantile(level: float, effective: float) -> float:
 
 
 def sentences(means: pl.DataFrame, baseline: int = 0) -> list[str]:
-    """Say of each sample but the baseline how much faster or slower it was: one line each.
+    """Return one line per sample except the baseline: how much faster or slower it was.
 
-    `means` is what `regime_means` returned for this `baseline`. "in these two runs B was 4.2 %
-    [3.6, 4.8] faster than A in the fast regime"; where the interval holds 0, that no difference
-    is sure.
+    `means` is what `regime_means` returned for this `baseline`. "in these two runs B was 4.2 % [3.6, 4.8]
+    faster than A in the fast regime"; if the interval contains 0, that no difference is significant.
     """
     rows = means.to_dicts()
     peer = rows[baseline]["name"]
@@ -151,10 +148,10 @@ def sentences(means: pl.DataFrame, baseline: int = 0) -> list[str]:
 def sentence(
     row: dict[str, Any], peer: str, runs: tuple[int, int] = (1, 1), doubts: Sequence[str] = ()
 ) -> str:
-    """Say how much faster or slower than `peer` something is, as a row of `regime_means` has it.
+    """Return how much faster or slower than `peer` a sample is, from a row of `regime_means`.
 
-    With one run each it speaks of these two; with several of the methods. `doubts` are reasons not
-    to speak of a difference.
+    With one run each it is about these two runs; with several, about the methods. `doubts` are reasons not to
+    state a difference.
     """
     regime, name = row["regime"], row["name"]
     where = {None: "", 1: " in the fast regime"}.get(regime, f" in regime {regime}")
@@ -167,25 +164,24 @@ def sentence(
     word = "faster" if amount >= 0 else "slower"
     than = f"{word} than {peer}{where}"
     if low is None:
-        return f"{begin} {abs(amount):.1f} % {than}; too few instances to say how surely"
+        return f"{begin} {abs(amount):.1f} % {than}; too few instances for an interval"
     if doubts or low <= 0 <= high:
         amount, low, high = (round(number, 1) + 0.0 for number in (amount, low, high))  # not -0.0
         bounds = f"{amount:+.1f} % [{low:+.1f}, {high:+.1f}]"
         why = f", as {'; '.join(doubts)}" if doubts else ""
-        return f"{begin} not surely faster or slower than {peer}{where}: {bounds}{why}"
+        return f"{begin} not significantly faster or slower than {peer}{where}: {bounds}{why}"
     lesser, larger = sorted((abs(low), abs(high)))
     return f"{begin} {abs(amount):.1f} % [{lesser:.1f}, {larger:.1f}] {than}"
 
 
 def regime_table(durations: Floats, states: Bytes, n_regimes: int) -> pl.DataFrame:
-    """Return one row a regime, the fastest first, over all ranks and instances.
+    """Return one row per regime, the fastest first, over all ranks and instances.
 
-    `durations` are seconds, (ranks, instances); `states` the decoded regimes in the same shape,
-    255 where a rank has no instance. Columns: `regime` (from 1, as people count; state 0 is
-    regime 1), `mean`, `std` (of the sample), `median` in seconds, `share` of all instances,
-    `instances`, `runs` (maximal stretches of instances of one rank in the regime) and `run_length`,
-    their mean length in instances; stretches that the series' ends cut off count as they are.
-    A statistic of too few instances is null.
+    `durations` are seconds, (ranks, instances); `states` are the decoded regimes in the same shape, 255 where
+    a rank has no instance. Columns: `regime` (from 1; state 0 is regime 1), `mean`, `std` (of the sample),
+    `median` in seconds, `share` of all instances, `instances`, `runs` and `run_length`. A run is a maximal
+    stretch of instances of one rank in the regime; `run_length` is the mean length in instances, with
+    stretches that the series' ends cut off. A statistic of too few instances is null.
     """
     durations, states = np.atleast_2d(durations), np.atleast_2d(states)
     runs = _runs(states)
@@ -211,13 +207,13 @@ def _row(values: Floats, state: int, runs: int) -> dict[str, float | None]:
 
 
 def _runs(states: Bytes) -> Integers:
-    """Return how many stretches there are of each state."""
+    """Return the number of stretches of each state."""
     begins = np.ones(states.shape, dtype=bool)
     np.not_equal(states[:, 1:], states[:, :-1], out=begins[:, 1:])
     return np.bincount(states[begins], minlength=256)
 
 
-# The largest distance of longer samples is computed at so many quantiles of each.
+# Quantiles of longer samples at which the largest distance is computed.
 _QUANTILES = 1 << 16
 # The dependence is measured at the sixteenths of the distribution.
 _LEVELS = np.arange(1, 16) / 16
@@ -237,19 +233,18 @@ _SCHEMA = {
 
 
 def compare_distributions(samples: Sequence[Sample], regime: int | None = None) -> pl.DataFrame:
-    """Test each pair of samples for having the same distribution of times: one row a pair.
+    """Test for each pair of samples whether their times have the same distribution: one row per pair.
 
-    Columns: `first`, `second` (names), `regime` (from 1; null: all times), `statistic` (the
-    largest distance between the two distributions; of more than 65 536 times, at so many
-    quantiles of each, so at most 1.6e-5 too small), `points_*` (times), `p_plain` (as if they were
-    independent), `effective_*` (independent times that the sample is worth) and `p_corrected`,
-    Kolmogorov's limit at these.
+    Columns: `first`, `second` (names), `regime` (from 1; null: all times), `statistic` (the largest distance
+    between the two distributions), `points_*` (times), `p_plain` (as if they were independent), `effective_*`
+    (effective numbers of independent times) and `p_corrected`, Kolmogorov's limit at these. Of more than 65
+    536 times, that number of quantiles is compared, so `statistic` is at most 1.6e-5 too small.
 
-    An instance's times on all ranks depend on each other, and instances on those before, so a
-    sample is worth Σ F(1−F) / Σ V independent times: at the sixteenths of its distribution, F is
-    the share of times below, and V the long-run variance of that share, an instance being the
-    unit. Null where there are no times, or less than 8 instances. Regimes that were fitted to each
-    sample by itself are cut where their model says: compare within those with care.
+    An instance's times on all ranks depend on each other, and instances on those before. So a sample is worth
+    Σ F(1−F) / Σ V independent times. The sums are over the sixteenths of its distribution: F is the share of
+    times below, and V the long-run variance of that share, per instance. Null without times, or with fewer
+    than 8 instances. Regimes that were fitted to each sample separately have different limits: compare within
+    those with care.
     """
     parts = [_TimesPart.of(sample, regime) for sample in samples]
     rows = [
@@ -266,7 +261,7 @@ def compare_distributions(samples: Sequence[Sample], regime: int | None = None) 
 
 @dataclass(frozen=True)
 class _TimesPart:
-    """The sorted times of a sample and how many independent ones they are worth."""
+    """The sorted times of a sample, and their effective number."""
 
     ordered: Floats
     effective: float | None
@@ -300,7 +295,7 @@ def _p_value(statistic: float, first: float, second: float) -> float:
 
 
 def _effective(sample: Sample, regime: int | None, ordered: Floats) -> float | None:
-    """Return the number of independent times that a sample is worth; None: unknown."""
+    """Return the effective number of independent times of a sample; None: unknown."""
     if not ordered.size:
         return None
     places = np.unique((ordered.size * _LEVELS).astype(np.int64))
@@ -320,7 +315,7 @@ def _effective(sample: Sample, regime: int | None, ordered: Floats) -> float | N
 
 
 def _counts(sample: Sample, regime: int | None, levels: Floats) -> Floats:
-    """Return how many ranks' times lie between the levels: (levels + 1, instances)."""
+    """Return the number of ranks with times between the levels: (levels + 1, instances)."""
     instances = sample.durations.shape[1]
     counts = np.zeros((levels.size + 1) * instances)
     columns = np.arange(instances)

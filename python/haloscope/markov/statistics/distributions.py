@@ -13,24 +13,7 @@ from haloscope.base.arrays import Floats, Integers
 from haloscope.markov.statistics.samples import Sample, row_blocks
 from haloscope.profile import kernels
 
-__all__ = [
-    "MOST_POINTS",
-    "Cdfs",
-    "CumulativeSum",
-    "Density",
-    "FunctionalBoxplot",
-    "band_depth",
-    "box_table",
-    "common_times",
-    "cumulative_sums",
-    "density",
-    "functional_boxplot",
-    "modified_band_depth",
-    "rank_cdfs",
-    "rank_medians",
-]
-
-# So many outliers are given one by one; more would make a picture slow to draw.
+# Outliers that are listed; more would make a figure slow.
 MOST_POINTS = 1000
 _BOX_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "name": pl.String,
@@ -45,18 +28,18 @@ _BOX_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "outliers": pl.Int64,
     "points": pl.List(pl.Float64),
 }
-# The common points are quantiles of so many times of each sample, which is precise enough.
+# Times of each sample from which common quantiles are computed; more would not be more precise.
 _MOST_COMMON = 1 << 19
 
 
 def box_table(samples: Sequence[Sample], n_regimes: int) -> pl.DataFrame:
-    """Return one row a sample and regime: what a box plot (Tukey's) of its times shows.
+    """Return Tukey's box plots of times: one row per sample and regime.
 
-    Columns: `name`, `regime` (from 1), `instances`, `share` of the sample's instances, `low` and
-    `high` (the whiskers: extreme times within 1.5 interquartile ranges of the box), the quartiles
-    and `median`, `outliers` (how many lie beyond) and `points`: they themselves, ascending; of
-    more than `MOST_POINTS` the two extremes and others at equal steps of rank. Nulls for a regime
-    that nobody is in.
+    Columns: `name`, `regime` (from 1), `instances`, `share` of the sample's instances, `low`, `high`, the
+    quartiles, `median`, `outliers` and `points`. `low` and `high` are the whiskers: extreme times within 1.5
+    interquartile ranges of the box. `outliers` is the number of times beyond, `points` are these times,
+    ascending; of more than `MOST_POINTS` the two extremes, and others at equal steps of rank. An empty regime
+    has nulls.
     """
     rows = []
     for sample in samples:
@@ -102,8 +85,8 @@ def rank_medians(durations: Floats) -> Floats:
 class Cdfs:
     """The ranks' cumulative distributions: `curves[i, j]` is the share of times ≤ `times[j]`.
 
-    `times` are seconds, ascending; `rows` says which row of the sample each curve is of: ranks
-    without a time (in the regime) have none.
+    `times` are seconds, ascending; `rows` has the row of the sample for each curve: ranks without a time (in
+    the regime) have no curve.
     """
 
     times: Floats
@@ -114,9 +97,9 @@ class Cdfs:
 def common_times(samples: Sequence[Sample], regime: int | None = None, points: int = 512) -> Floats:
     """Return at most `points` ascending times, so that all samples' curves can be compared.
 
-    They are quantiles of all times pooled, every sample with the same weight, from the least to
-    the largest: dense where the times are, and with the same depths whether one looks at times
-    or at their logarithms. Equal ones are one.
+    They are quantiles of all times pooled, from the smallest to the largest; each sample has the same weight.
+    So they are dense where the times are, and depths are the same for times and for their logarithms. Equal
+    times are merged.
     """
     found = [picked for sample in samples if (picked := _picked(sample, regime, 8 * points)).size]
     if not found:
@@ -146,7 +129,7 @@ def rank_cdfs(
 ) -> Cdfs:
     """Evaluate every rank's empirical distribution, of all its times or those in `regime`.
 
-    At `times`, where given, else at `common_times` of the sample alone.
+    Evaluated at `times`, by default at `common_times` of the sample.
     """
     if times is None:
         times = common_times([sample], regime, points)
@@ -176,10 +159,9 @@ class Density:
 def density(values: Floats, points: int = 512) -> Density | None:
     """Estimate the density of `values` (NaN are left out) at `points` equidistant times.
 
-    A Gaussian kernel whose width is found by the improved Sheather-Jones rule of Botev, Grotowski
-    and Kroese (2010, doi 10.1214/10-AOS799), which doesn't take the distribution for a normal one
-    and so keeps modes apart that the usual rule of thumb runs into one. None if all values are
-    the same, or none is left.
+    The kernel is Gaussian. Its width comes from the improved Sheather-Jones rule of Botev, Grotowski and
+    Kroese (2010, doi 10.1214/10-AOS799). This rule does not assume a normal distribution, so it separates
+    modes that the usual rule of thumb merges. None if all values are equal, or none is left.
     """
     values = values[np.isfinite(values)]
     if not values.size or values.min() == values.max():
@@ -207,15 +189,15 @@ def _diffusion_time(shares: Floats, count: int) -> float:
     end = min(0.1, rule_of_thumb)
     try:
         return float(brentq(_excess, 1e-12, end, args=(count, squares, power)))
-    except ValueError:  # no root: few values
+    except ValueError:  # no root: too few values
         return float((0.9 * _spread(shares) * count**-0.2) ** 2)
 
 
 def _excess(time: float, count: int, squares: Floats, power: Floats) -> float:
-    """Return `time` less what the rule makes of it, in seven stages."""
+    """Return `time` less its image under the rule, in seven stages."""
     norm = _roughness(7, time, squares, power)
     for stage in range(6, 1, -1):
-        if norm <= 0:  # everything is smooth at this width, and the rule would make it infinitely wide
+        if norm <= 0:  # smooth at this width: the rule would return an infinite width
             return -1.0
         odd = float(np.prod(np.arange(1, 2 * stage, 2))) / np.sqrt(2 * np.pi)
         constant = (1 + 0.5 ** (stage + 0.5)) / 3
@@ -250,11 +232,11 @@ class CumulativeSum:
 def cumulative_sums(
     samples: Sequence[Sample], regime: int | None = None, baseline: int = 0
 ) -> list[CumulativeSum]:
-    """Return S_K (section 4.3) of each sample's times in state `regime`; None takes them all.
+    """Return S_K (section 4.3) of each sample's times in state `regime`, or of all times.
 
-    Heldman, Rudi and Bessac (2025) sum T^max, so pass reduced series. Their formula for the lines of
-    Figure 11 reads (S_K^1/2 − S_K^1/2) / |S_K^1/2|, which is nought, and for the other method
-    (S_K^test − S_K^α) / |S_K^1/2|; meant is (S_K^method − S_K^baseline) / |S_K^baseline|.
+    Heldman, Rudi and Bessac (2025) sum T^max, so pass reduced series. Their formulas for the lines of Figure
+    11 are (S_K^1/2 − S_K^1/2) / |S_K^1/2|, which is 0, and (S_K^test − S_K^α) / |S_K^1/2|. The formula used
+    here is (S_K^method − S_K^baseline) / |S_K^baseline|.
     """
     sums = [np.cumsum(np.sort(sample.values(regime))) for sample in samples]
     return [
@@ -270,7 +252,7 @@ def _difference(sums: Floats, baseline: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class FunctionalBoxplot:
-    """What a functional boxplot draws, of n curves at p points.
+    """A functional boxplot of n curves at p points.
 
     `depth` (n,): of each curve, larger is more central. `median`: the deepest curve's index.
     `central_low`, `central_high` (p,): the band of the deeper half. `fence_low`, `fence_high`
@@ -295,8 +277,8 @@ def functional_boxplot(
 ) -> FunctionalBoxplot | None:
     """Summarise `curves` (n, p) as Sun and Genton (2011, doi 10.1198/jcgs.2011.09224) do.
 
-    By the modified band depth unless `depth` is given. Ties of depth go to the lower index.
-    None without curves or points.
+    `depth` is the modified band depth by default. Of equal depths, the lower index comes first. None without
+    curves or points.
     """
     if not curves.size:
         return None
@@ -324,9 +306,9 @@ def functional_boxplot(
 def modified_band_depth(curves: Floats) -> Floats:
     """Return for each curve the share of points and of pairs of curves between which it lies there.
 
-    By ranks at each point, as Sun, Genton and Nychka (2012, doi 10.1002/sta4.8) do, in at most
-    O(p n log n); where curves tie, still exactly what counting all pairs gives: of n(n−1)/2 pairs
-    those fail that are both above or both below. Raises `ValueError` for NaN.
+    Computed from ranks at each point, after Sun, Genton and Nychka (2012, doi 10.1002/sta4.8), in at most O(p
+    n log n). With ties, the result is still that of counting all pairs: of n(n−1)/2 pairs, those fail that
+    are both above or both below. Raises `ValueError` for NaN.
     """
     if len(curves) < 2 or not curves.shape[1]:
         return np.ones(len(curves))
@@ -337,9 +319,8 @@ def modified_band_depth(curves: Floats) -> Floats:
 def band_depth(curves: Floats) -> Floats:
     """Return for each curve the share of pairs of curves between which it lies everywhere (J = 2).
 
-    After López-Pintado and Romo (2009, doi 10.1198/jasa.2009.0108), from the definition, in
-    O(n³ p): for some hundred curves. The quick formula by extreme ranks that is in use elsewhere
-    holds only for curves that do not cross.
+    After López-Pintado and Romo (2009, doi 10.1198/jasa.2009.0108), from the definition, in O(n³ p): for a
+    few hundred curves. The faster formula with extreme ranks holds only for curves that do not cross.
     """
     n = len(curves)
     if n < 2:

@@ -1,4 +1,4 @@
-"""Is a model any good? What it would draw beside what was seen, and what speaks against it."""
+"""Quality of a fit: the observed times compared with times drawn from the model."""
 
 from __future__ import annotations
 
@@ -15,11 +15,8 @@ from haloscope.markov.statistics.samples import autocorrelation, largest_distanc
 
 Decoder = Callable[[Floats], Bytes]
 
-
-__all__ = ["Family", "Goodness", "checks", "draw_sequences", "goodness", "pseudo_residuals", "regime_fits"]
-
-_NEAREST = 1e-12  # the least distance of a probability from 0 and 1: 7 standard deviations
-_QUANTILES = 4096  # where distributions are compared; a smaller distance does not matter
+_NEAREST = 1e-12  # smallest distance of a probability from 0 and 1: 7 standard deviations
+_QUANTILES = 4096  # at which distributions are compared; smaller distances do not matter
 _FITS: dict[str, pl.DataType | type[pl.DataType]] = {
     "regime": pl.Int64,
     "instances": pl.Int64,
@@ -32,7 +29,7 @@ _FITS: dict[str, pl.DataType | type[pl.DataType]] = {
 
 
 class Family(Protocol):
-    """What is needed of a family of distributions, one for each state."""
+    """The interface of a family of distributions, one per state."""
 
     @property
     def name(self) -> str:
@@ -51,10 +48,10 @@ class Family(Protocol):
 def pseudo_residuals(durations: Floats, start: Floats, transition: Floats, emission: Family) -> Floats:
     """Return normal pseudo-residuals, (sequences, instances), NaN where there is no instance.
 
-    The forecast ones of Zucchini, MacDonald and Langrock (Hidden Markov Models for Time Series,
-    2nd edition 2016, section 6.3): the probability, given all earlier times, of one that is no
-    longer than what came, as the quantile of a standard normal distribution. If the model is right
-    they are independent and standard normal.
+    These are the forecast residuals of Zucchini, MacDonald and Langrock (Hidden Markov Models for Time
+    Series, 2nd edition 2016, section 6.3). For each time, the probability of a shorter one, given all earlier
+    times, is mapped to the quantile of a standard normal distribution. If the model is right, residuals are
+    independent and standard normal.
     """
     residuals = np.full(durations.shape, np.nan)
     belief = np.tile(start, (len(durations), 1))
@@ -91,7 +88,7 @@ def draw_sequences(
 def regime_fits(
     seen: tuple[Floats, Bytes], drawn: tuple[list[Floats], list[Bytes]], count: int, levels: Floats
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return how the times of each regime agree, and their quantiles side by side."""
+    """Return how well the times of each regime agree with the model, and both quantiles."""
     fits, quantiles = [], []
     every, states = np.concatenate(drawn[0]), np.concatenate(drawn[1])
     for regime in range(count):
@@ -119,7 +116,7 @@ def _quantiles(regime: int, levels: Floats, own: Floats, other: Floats) -> pl.Da
 
 
 def _allowed(own: Floats, drawn: tuple[list[Floats], list[Bytes]], regime: int, every: Floats) -> float:
-    """Return the largest distance of any one drawn series from all that were drawn."""
+    """Return the largest distance of one drawn series from all drawn series."""
     parts = [np.sort(one[states == regime]) for one, states in zip(*drawn, strict=True)]
     return max((largest_distance(part, every, _QUANTILES) for part in parts if part.size), default=1.0)
 
@@ -132,7 +129,7 @@ def _run_length(states: Bytes, regime: int) -> float | None:
 
 
 def checks(seen: tuple[Floats, Bytes], drawn: tuple[list[Floats], list[Bytes]], count: int) -> pl.DataFrame:
-    """Return each statistic as seen and as drawn: the median and the middle 95 %."""
+    """Return each statistic of the observed times, and the median and the middle 95 % of drawn ones."""
     observed = _statistics(*seen, count)
     others = [_statistics(*one, count) for one in zip(*drawn, strict=True)]
     rows = []
@@ -162,13 +159,13 @@ def _statistics(durations: Floats, states: Bytes, count: int) -> dict[str, float
     }
 
 
-_FAR = 0.1  # share of a regime's times that are not where the model says: worth a line
+_FAR = 0.1  # share of a regime's times that do not fit: larger ones are reported
 _NEGATIVE = 0.01
 _CORRELATED = 0.1
 _LONGER = 1.5
 _FEWEST = 20
 _WINDOW = 8192  # instances of a sequence in one window
-_MOST = 1 << 18  # points in all windows: more would take longer and say no more
+_MOST = 1 << 18  # points in all windows: more would not change the result
 _LEVELS = np.linspace(0.005, 0.995, 199)
 _LAGS = 50
 
@@ -176,7 +173,7 @@ _LAGS = 50
 def verdicts(
     family: str, fits: pl.DataFrame, checks: pl.DataFrame, correlation: pl.DataFrame
 ) -> tuple[str, ...]:
-    """Return one line for each thing that is so wrong that it matters, not merely significant."""
+    """Return one line per misfit that is large enough to matter, not only significant."""
     lines = [line for row in fits.to_dicts() if (line := _of_regime(family, row))]
     lines += [line for row in fits.to_dicts() if (line := _of_runs(row))]
     if len(correlation):
@@ -198,7 +195,7 @@ def _of_regime(family: str, row: dict[str, Any]) -> str | None:
         reasons.append(f"{100 * row['negative']:.0f} % of the times that it draws are negative")
     if row["distance"] > max(_FAR, 2 * row["allowed"]):
         share = f"{100 * row['distance']:.0f} %"
-        reasons.append(f"{share} of the times are not where it says")
+        reasons.append(f"{share} of the times do not fit it")
     if not reasons:
         return None
     return f"{family} is a bad model of regime {row['regime']}: {' and '.join(reasons)}"
@@ -218,18 +215,17 @@ def _of_runs(row: dict[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class Goodness:
-    """How a fitted model and what it was fitted to agree. Regimes count from 1.
+    """How well a fitted model agrees with its times. Regimes count from 1.
 
-    `regimes`: a row a regime: `regime, instances, distance` (the largest one between the
-    distributions of times seen and of times that the model draws, both decoded alike), `allowed`
-    (what chance makes of it at most), `negative` (share of the drawn times below 0), `run_length`
-    and `drawn_run_length` (mean instances in a row).
-    `quantiles`: `regime, level, observed, drawn`: the points of a QQ plot of each regime, seconds.
-    `residuals`: `level, normal, residual`: those of a QQ plot of the normal pseudo-residuals.
-    `correlation`: `lag, correlation, band`: of the pseudo-residuals; outside ± band: not chance.
-    `checks`: `statistic, observed, low, median, high`: statistics of the times seen beside the
-    middle 95 % of those of series drawn from the model (posterior predictive check).
-    `verdicts`: what speaks against the model, one line each; none: nothing does.
+    `regimes`: a row per regime: `regime, instances, distance, allowed, negative, run_length,
+    drawn_run_length`. `distance` is the largest one between the distributions of observed and of drawn times,
+    both decoded in the same way; `allowed` its largest value by chance; `negative` the share of drawn times
+    below 0; the last two are mean numbers of instances in a row. `quantiles`: `regime, level, observed,
+    drawn`: the points of a QQ plot of each regime, seconds. `residuals`: `level, normal, residual`: those of
+    a QQ plot of the normal pseudo-residuals. `correlation`: `lag, correlation, band`: of the
+    pseudo-residuals; outside ± band: not chance. `checks`: `statistic, observed, low, median, high`:
+    statistics of the observed times, and the middle 95 % of those of series drawn from the model (posterior
+    predictive check). `verdicts`: one line per misfit; empty if there is none.
     """
 
     regimes: pl.DataFrame
@@ -250,12 +246,19 @@ def goodness(
     draws: int = 19,
     seed: int = 0,
 ) -> Goodness:
-    """Hold a model against `durations` (sequences, instances), seconds, NaN where none.
+    """Compare a model with `durations` (sequences, instances) in seconds, NaN where there is none.
 
-    `start` and `transition` are the chain's probabilities; `decode` gives the states of such a
-    matrix, 255 where there is none. Regimes of times seen and of times drawn are both what it
-    decodes, since decoding cuts the tails where regimes overlap. Of many instances, windows of
-    8192 at equal distances are used. Deterministic by `seed`.
+    Both observed and drawn times are decoded, since decoding cuts the tails where regimes overlap. With many
+    instances, windows of 8192 at equal distances are used.
+
+    Args:
+        durations: Observed times.
+        start: Probabilities of the first state, (states,).
+        transition: Probabilities of the next state (column), (states, states).
+        emission: Distributions of the times.
+        decode: Returns the states of such a matrix, 255 where there is no instance.
+        draws: Number of series to draw from the model.
+        seed: Seed of the draws; the result is deterministic.
     """
     windows = _windows(np.atleast_2d(durations))
     rng = np.random.default_rng(seed)
@@ -278,7 +281,7 @@ def goodness(
 
 
 def _windows(durations: Floats) -> Floats:
-    """Return windows of all rows that together are not too many points."""
+    """Return windows of all rows with a limited number of points."""
     width = max(1, min(_WINDOW, durations.shape[1]))
     begins = range(0, durations.shape[1] - width + 1, width)
     windows = np.concatenate([durations[:, begin : begin + width] for begin in begins])

@@ -1,4 +1,4 @@
-"""Runs that were repeated: a run is one observation, and what differs from run to run is in the intervals."""
+"""Repeated runs: a run is one observation, and differences between runs are in the intervals."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["FASTER", "TRIMMED", "faster_by_runs", "means_apart"]
-
 FASTER = ("faster", "faster_low", "faster_high")
-# Of ten runs and more the slowest and the quickest tenth are left out (Yuen): machines disturb single runs.
+# With ten runs or more, the slowest and the fastest tenth are left out (Yuen): machines disturb single runs.
 TRIMMED = 0.1
 
 
@@ -20,8 +18,8 @@ def means_apart(
 ) -> tuple[float, float, float]:
     """Return mean(own) − mean(peer) with its interval: (amount, low, high), Welch's at `level`.
 
-    Of the values at each end the share `trimmed` is left out. A value is one run; with less than two on
-    either side the bounds are NaN, of runs that are all the same they are the amount itself.
+    The share `trimmed` of the values is left out at each end. A value is one run. With fewer than two runs on
+    either side the bounds are NaN; for equal runs they are the amount itself.
     """
     from scipy.stats import trim_mean, ttest_ind  # slow to import, and seldom needed
 
@@ -32,7 +30,7 @@ def means_apart(
     if not first.std() + second.std():
         return amount, amount, amount
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # SciPy warns of runs that are all the same
+        warnings.simplefilter("ignore", RuntimeWarning)  # SciPy warns about equal runs
         reach = ttest_ind(first, second, equal_var=False, trim=trimmed).confidence_interval(level)
     return amount, float(reach.low), float(reach.high)
 
@@ -40,9 +38,9 @@ def means_apart(
 def faster_by_runs(own: ArrayLike, peer: ArrayLike, level: float = 0.95) -> dict[str, Any]:
     """Return by how many percent the mean time of `own` runs is less than that of `peer` runs.
 
-    `faster` with `faster_low` and `faster_high`, as `regime_means` has them: Welch's interval of the
-    difference of the mean logarithms, of ten runs and more without a tenth at each end. All are None for
-    times that are not above 0; the bounds alone where one side has a single run.
+    Keys are `faster`, `faster_low` and `faster_high`, as in `regime_means`: Welch's interval of the
+    difference of the mean logarithms. With ten runs or more, a tenth is left out at each end. All are None if
+    a time is not above 0; the bounds are None if one side has a single run.
     """
     times = [np.asarray(values, dtype=np.float64) for values in (own, peer)]
     if not all(values.size and (values > 0).all() for values in times):

@@ -1,4 +1,4 @@
-"""What one run, or one method, brings to a comparison, and how much is known from it."""
+"""The times of one run or method, and their effective numbers."""
 
 from __future__ import annotations
 
@@ -10,26 +10,15 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from haloscope.base.arrays import Bytes, Flags, Floats
 
-__all__ = [
-    "ROWS",
-    "Mean",
-    "Sample",
-    "autocorrelation",
-    "largest_distance",
-    "long_run_variance",
-    "ratio_mean",
-    "row_blocks",
-]
-
-# Rows that are worked on at a time, so that their results stay in the cache and memory is small.
+# Rows per block, so that their results stay in the cache and memory is small.
 ROWS = 64
-# With fewer instances, nothing can be said about how they depend on each other.
+# With fewer instances, their dependence cannot be estimated.
 _FEWEST = 8
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The times of one run or method under the name that tables and pictures give it.
+    """The times of one run or method, with its name in tables and figures.
 
     `durations` are seconds, (ranks, instances), or (instances,) for a reduced series such as
     T^max; NaN where a rank has no instance. `states` are the decoded regimes in the same shape,
@@ -64,7 +53,7 @@ class Sample:
 
 
 def row_blocks(sample: Sample) -> Iterator[slice]:
-    """Yield some rows at a time, until all rows had their turn."""
+    """Yield blocks of rows, until all rows are done."""
     for first in range(0, len(sample.durations), ROWS):
         yield slice(first, first + ROWS)
 
@@ -84,12 +73,12 @@ def autocorrelation(series: Floats, lags: int) -> Floats:
 
 
 def long_run_variance(series: Floats) -> float:
-    """Return what n times the variance of the mean of `series` tends to.
+    """Return the limit of n times the variance of the mean of `series`.
 
-    The variance times the integrated autocorrelation time, by a flat-top lag window as wide as the
-    correlations call for (Politis and White 2004, doi 10.1081/ETC-120028836, section 3.2: twice
-    the lag after which the next few show nothing). Never less than the variance of n independent
-    values: a run that seems to know more by swinging regularly isn't believed. NaN of less than 8.
+    This is the variance times the integrated autocorrelation time, with a flat-top lag window. Its width is
+    twice the lag after which the next few correlations are not significant (Politis and White 2004, doi
+    10.1081/ETC-120028836, section 3.2). The result is never below the variance of n independent values, even
+    for a series that oscillates. NaN for fewer than 8 values.
     """
     n = series.size
     if n < _FEWEST:
@@ -102,7 +91,7 @@ def long_run_variance(series: Floats) -> float:
 
 
 def _significant_lag(correlation: Floats, n: int) -> int:
-    """Return the last lag before the first stretch of lags that are all near nought."""
+    """Return the last lag before the first stretch of lags that are all near 0."""
     stretch = max(5, int(np.ceil(np.sqrt(np.log10(n)))))
     small = np.abs(correlation[1:]) < 2 * np.sqrt(np.log10(n) / n)
     quiet = np.convolve(small, np.ones(stretch), "valid") > stretch - 0.5
@@ -114,9 +103,9 @@ def _significant_lag(correlation: Floats, n: int) -> int:
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over all points of all instances, its variance, and how many instances it is worth.
+    """A mean over all points of all instances, its variance, and its effective number of instances.
 
-    `variance` and `effective` (a number of independent instances) are NaN where they're unknown.
+    `variance` and `effective` (a number of independent instances) are NaN if unknown.
     """
 
     value: float
@@ -143,8 +132,8 @@ def ratio_mean(sums: Floats, counts: Floats) -> Mean | None:
 def largest_distance(first: Floats, second: Floats, most: int) -> float:
     """Return the largest distance between the distributions of two ascending samples, neither empty.
 
-    Of a sample that has more than `most` values, `most` quantiles are compared, and what is found is
-    at most 1 / `most` too small.
+    Of a sample with more than `most` values, `most` quantiles are compared; the result is then at most 1 /
+    `most` too small.
     """
     times = np.concatenate((_quantiles(first, most), _quantiles(second, most)))
     shares = [np.searchsorted(part, times, "right") / part.size for part in (first, second)]

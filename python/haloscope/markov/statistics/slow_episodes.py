@@ -1,4 +1,4 @@
-"""When the machine turned bad, for how long, and where: stretches of unusually many slow times."""
+"""Slow episodes of the machine, hosts and ranks: stretches of unusually many slow times."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ from haloscope.markov.statistics.samples import ROWS
 
 Stretches = list[tuple[int, int]]
 
-
-__all__ = ["Slow", "bar", "episodes", "find_covered", "scores", "stretches", "stretches_of_row"]
-
-# So many stretches of one instance are added, so that a few long ones do not seem usual.
+# Number of stretches of one instance that are added, so that a few long ones do not seem usual.
 _FEW_RUNS = np.ones(10, dtype=np.int64)
-# The chance that anything at all is reported of a machine on which nothing happened.
+# The probability that any episode is reported for a machine without episodes.
 _FALSE_ALARM = 0.05
 
 
@@ -27,12 +24,12 @@ _FALSE_ALARM = 0.05
 class Slow:
     """Counts by group of ranks, those of one host, and instance: (groups, instances) each.
 
-    `bad` instances in a bad regime, `there` instances at all, `excess` seconds over the rank's
-    usual time; `exists` and `events`, (ranks, instances), the instances that there are and the bad
-    ones; `usual` each rank's median time outside the bad regimes, or of all if it's always in one.
-    `names` of the groups: hosts, and None for the ranks whose host is unknown. `stays`: the chance
-    that a rank's bad instance follows a bad one, as the usual stretches have it: a few very long
-    ones don't matter. `stretches` of bad instances there are, in all ranks.
+    `bad` instances in a bad regime, `there` instances at all, `excess` seconds over the rank's usual time;
+    `exists` and `events`, (ranks, instances), the instances that there are and the bad ones; `usual` each
+    rank's median time outside the bad regimes, or of all if it's always in one. `names` of the groups: hosts,
+    and None for the ranks whose host is unknown. `stays`: the probability that a bad instance follows a bad
+    one, from the usual stretches: a few very long ones do not matter. `stretches`: the number of stretches of
+    bad instances of all ranks.
     """
 
     names: list[str | None]
@@ -71,7 +68,7 @@ class Slow:
     def typical_share(self) -> Floats:
         """Return the share of bad instances on the median host, the lower of two: (instances,).
 
-        So that one host, of two or three, isn't the machine.
+        With the lower one, one host of two or three does not count as the machine.
         """
         shares = np.where(self.there > 0, self.bad / np.maximum(self.there, 1), np.inf)
         present = (self.there > 0).sum(axis=0)
@@ -89,7 +86,7 @@ def _usual(times: Floats, exists: Flags, bad: Flags) -> float:
 
 
 def _stays(lengths: Integers) -> float:
-    """Return the chance of a geometric distribution that has the median of these lengths."""
+    """Return the probability of the geometric distribution with the median of these lengths."""
     median = float(np.median(lengths))
     return float(0.5 ** (1 / median)) if median > 1 else float((lengths > 1).mean())
 
@@ -103,15 +100,15 @@ def _run_lengths(events: Flags) -> Integers:
 
 
 def bar(places: int) -> float:
-    """Return the score that by chance none of `places` reaches, but for one case in twenty."""
+    """Return the score that by chance one of `places` reaches in one case of twenty."""
     return log(max(places, 1) / _FALSE_ALARM)
 
 
 def scores(base: float, stays: float = 0) -> tuple[float, float]:
-    """Return what an event and what its absence scores, where its base rate is `base`, in (0, 1).
+    """Return the scores of an event and of its absence, for the base rate `base` in (0, 1).
 
-    If an event follows another with probability `stays` by nature, a long row of them is no more
-    than it is likely: it scores −log `stays` each at most, and absence in proportion.
+    If events follow each other with probability `stays`, a long row of them is not unlikely: each scores −log
+    `stays` at most, and absence in proportion.
     """
     raised = (1 + base) / 2
     event, absence = log(raised / base), log((1 - raised) / (1 - base))
@@ -122,7 +119,7 @@ def scores(base: float, stays: float = 0) -> tuple[float, float]:
 def stretches(steps: Sequence[float], height: float) -> list[tuple[int, int]]:
     """Return first and last step of each stretch whose score reaches `height`.
 
-    A stretch also ends where the score has fallen from its peak by as much: what comes is another.
+    A stretch also ends where the score has fallen from its peak by `height`.
     """
     found = []
     total = peak = 0.0
@@ -144,7 +141,7 @@ def stretches_of_row(
 ) -> list[tuple[int, int]]:
     """Return the stretches in one rank's instances; those not `counted` score nothing.
 
-    Quick: works on runs of instances that score alike, and leaves out rows where nothing can be.
+    Works on runs of instances with equal scores, and skips rows that cannot have a stretch.
     """
     if not events.size:
         return []
@@ -168,7 +165,7 @@ def find_covered(found: Sequence[tuple[int, int]], instances: int) -> Flags:
     return inside
 
 
-# With fewer bad stretches of all ranks, their usual length is unknown.
+# With fewer bad stretches in all ranks, their usual length is unknown.
 _KNOWN = 30
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "kind": pl.String,
@@ -180,7 +177,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "share": pl.Float64,
     "lost": pl.Float64,
 }
-_CHANCE = 0.02  # that independent ranks score more; below 1 in 20, as time has two ends
+_CHANCE = 0.02  # that independent ranks score more; below 1 in 20, as rotation joins both ends of the time
 _FEWEST, _MOST, _POINTS = (49, 199, 1 << 27)  # rotations at least and at most; instances of all
 
 
@@ -194,22 +191,22 @@ def episodes(
     starts: Floats | None = None,
     slow: int = 1,
 ) -> pl.DataFrame:
-    """Return the stretches in which the machine, a host or a rank was slow: one row an episode.
+    """Return the stretches in which the machine, a host or a rank was slow: one row per episode.
 
-    `durations`, `states` and `starts` (seconds since MPI_Init, None if unknown) are (ranks,
-    instances); `ranks` and `hosts` say what each row is; the `slow` slowest of the `n_regimes`
-    regimes are the bad ones. Columns: `kind` (machine, host, rank), `who` (the host's name, the
-    rank's number; null for the machine), `first` and `last` instance, `start` and `duration` in
-    seconds (null without starts), `share` (of these ranks' instances that were in a bad regime)
-    and `lost`: seconds that the average of these ranks lost, compared with its median time
-    outside the bad regimes. The most lost first, the machine before hosts before ranks.
+    `durations`, `states` and `starts` (seconds since MPI_Init, None if unknown) are (ranks, instances);
+    `ranks` and `hosts` are those of each row; the `slow` slowest of the `n_regimes` regimes are the bad ones.
+    Columns: `kind` (machine, host, rank), `who` (the host's name, the rank's number; null for the machine),
+    `first` and `last` instance, `start` and `duration` in seconds (null without starts), `share` and `lost`.
+    `share` is that of these ranks' instances in a bad regime. `lost` is the excess (s) of the average of
+    these ranks over its median time outside the bad regimes. The order is: machine, hosts, ranks; within
+    these, the largest loss first.
 
-    The machine's: the share of bad instances on the median host is nearer to all than to the
-    base rate. A host's: more of its ranks are bad than elsewhere, other than with the machine. A
-    rank's: it is bad more often than it and others are on the whole, other than with its host, so a
-    rank that is always slow has none. Each is tested against the binomial distribution over all
-    places where an episode could begin (`_scan`); those of hosts, ranks and of a single series also
-    have to be longer than stretches usually are, because regimes persist by nature.
+    Episode of the machine: the share of bad instances on the median host is nearer to 1 than to the base
+    rate. Of a host: more of its ranks are bad than elsewhere, outside of the machine's episodes. Of a rank:
+    it is bad more often than it and others are in the whole run, outside of its host's episodes. So a rank
+    that is always slow has none. Each is tested against the binomial distribution over all places where an
+    episode could begin (`_scan`). Episodes of hosts, ranks and of a single series must also be longer than
+    usual stretches, because regimes persist by nature.
     """
     if not durations.size or not 0 < slow < n_regimes:
         return pl.DataFrame(schema=SCHEMA)
@@ -236,7 +233,7 @@ def episodes(
 def _of_machine(seen: Slow) -> tuple[Stretches, float]:
     """Return the machine's stretches, and the rate of bad instances outside of them.
 
-    The base rate is first that of all instances, then that of those that seemed calm.
+    The base rate is first that of all instances, then that of the calm ones.
     """
     alone = len(seen.events) == 1
     height = bar(seen.there.shape[1])
@@ -253,7 +250,7 @@ def _of_machine(seen: Slow) -> tuple[Stretches, float]:
 
 
 def _steps(seen: Slow, base: float, stays: float) -> Floats:
-    """Return what each instance scores for a bad machine."""
+    """Return the score of each instance as evidence for a slow machine."""
     share = seen.typical_share()
     event, absence = scores(base, stays)
     steps: Floats = seen.there.sum(axis=0) * (share * event + (1 - share) * absence)
@@ -279,7 +276,7 @@ def _of_rank(seen: Slow, row: int, base: float, counted: Flags) -> Stretches:
 
 
 class EpisodeCollector:
-    """Collects episodes as they are found."""
+    """Collects episodes."""
 
     def __init__(self, durations: Floats, seen: Slow, starts: Floats | None) -> None:
         self._durations, self._seen, self._starts = durations, seen, starts
@@ -323,7 +320,7 @@ class EpisodeCollector:
         return begin, end - begin
 
     def frame(self) -> pl.DataFrame:
-        """Return what was found, the most lost first, the machine before hosts before ranks."""
+        """Return the episodes: the machine's, then hosts', then ranks'; the largest loss first."""
         kinds = pl.col("kind").replace_strict({"machine": 0, "host": 1, "rank": 2})
         table = pl.DataFrame(self._rows, schema=SCHEMA, infer_schema_length=None)
         return table.with_columns(pl.col("start", "duration").fill_nan(None)).sort(
@@ -336,7 +333,7 @@ def _running(values: Floats) -> Floats:
 
 
 def chance_peak(seen: Slow, steps: Callable[[Slow], Floats]) -> float:
-    """Return the score that rotated runs seldom reach; `steps` scores each instance of a run."""
+    """Return a score that rotated runs rarely reach; `steps` scores each instance of a run."""
     number = int(np.clip(_POINTS // max(seen.events.size, 1), _FEWEST, _MOST))
     random = np.random.default_rng(0)
     peaks = np.sort([peak(steps(_rotated(seen, random))) for _ in range(number)])
@@ -350,7 +347,7 @@ def peak(steps: Floats) -> float:
 
 
 def _rotated(seen: Slow, random: np.random.Generator) -> Slow:
-    """Return the counts of a run whose ranks each began at another of their own instances."""
+    """Return the counts of a run in which each rank's instances are rotated by a random number."""
     bad = np.zeros_like(seen.bad)
     ends = np.maximum(seen.exists.shape[1] - seen.exists[:, ::-1].argmax(axis=1), 1)
     shifts = random.integers(0, ends)

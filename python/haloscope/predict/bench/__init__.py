@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from haloscope.predict.bench.surroundings import bench_noise as bench_noise
     from haloscope.predict.bench.surroundings import noise as noise
     from haloscope.predict.bench.sweep import Sweep as Sweep
-    from haloscope.predict.bench.sweep import frame as frame
     from haloscope.predict.bench.sweep import join_sweeps as join_sweeps
     from haloscope.predict.bench.sweep import measured_points as measured_points
     from haloscope.predict.bench.sweep_page import write_page as write_page
+    from haloscope.predict.bench.sweep_points import POINTS_TABLE as POINTS_TABLE
+    from haloscope.predict.bench.sweep_points import frame as frame
     from haloscope.predict.bench.system import BenchSystem as BenchSystem
     from haloscope.predict.bench.system import Pair as Pair
     from haloscope.predict.bench.system import Shared as Shared

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, replace
 from haloscope.base.toolchain import Toolchain
 from haloscope.predict.mpi_library import COLLECTIVES, DEFAULT, Algorithm, Asked, Description, OtherLibrary
 
-__all__ = ["Mpich", "OpenMpi", "mpich_algorithms", "mpich_numbers", "openmpi_algorithms"]
-
 _ENUMERATOR = re.compile(r"mca:coll:tuned:param:coll_tuned_(\w+)_algorithm:enumerator:value:(\d+):(.+)")
 _PARAMETER = re.compile(r"mca:coll:tuned:param:(coll_tuned_\w+):value:")
 # The library has a segment size for each collective, and does not say which algorithm heeds it.

@@ -19,10 +19,8 @@ from haloscope.predict.bench.system import launcher_of
 from haloscope.predict.mpi_library import Library
 from haloscope.predict.progress import Progress, Remark, ignore_text, show_no_progress
 
-__all__ = ["bench_collective", "collective"]
 
-
-def collective(
+def bench_collective(
     grid: BenchGrid,
     method: CollectiveMethod | None = None,
     *,
@@ -95,4 +93,4 @@ def _remark_on(grid: BenchGrid, offered: Library, cores: int, remark: Remark) ->
 
 
 # Its name in `import haloscope`.
-bench_collective = collective
+collective = bench_collective

@@ -10,10 +10,9 @@ from typing import IO, Any
 import numpy as np
 
 from haloscope.base.errors import MachineError, printable
-from haloscope.predict.bench.sweep import Sweep, frame
+from haloscope.predict.bench.sweep import Sweep
+from haloscope.predict.bench.sweep_points import frame
 from haloscope.predict.mpi_library import COLLECTIVES, DEFAULT
-
-__all__ = ["read_any", "read_imb", "read_osu", "write_osu"]
 
 # OSU's own titles, where they are not the collective's name.
 TITLES = {

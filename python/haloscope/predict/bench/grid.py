@@ -12,8 +12,6 @@ from haloscope.predict.bench.surroundings import free_memory
 from haloscope.predict.bench.workload import CollectivePoint
 from haloscope.predict.mpi_library import DEFAULT, Algorithm, Library
 
-__all__ = ["BenchGrid", "LaunchPoints", "lines_of", "shuffle_launches", "units"]
-
 _MOST = (1 << 31) - 1  # counts and displacements are C's int
 _COLLECTING = frozenset({"allgather", "allgatherv", "gather", "gatherv"})
 _SPREADING = frozenset({"scatter", "scatterv"})

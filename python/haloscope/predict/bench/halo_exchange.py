@@ -23,8 +23,6 @@ from haloscope.predict.bench.system import launcher_of
 from haloscope.predict.mpi_library import Library
 from haloscope.predict.progress import Progress, show_no_progress
 
-__all__ = ["PARTS", "HaloMethod", "HaloResult", "Series", "bench_halo", "halo", "write_halo"]
-
 PARTS = {"halo": ("total", "inter", "intra"), "overlap": ("communication", "computation", "both")}
 _LARGE = 8193  # bytes, from where on OSU takes fewer iterations
 _MOST = (1 << 31) - 1  # MPI counts elements in an int
@@ -106,10 +104,10 @@ class HaloMethod:
         if shm == "off":
             return launch
         options = ["--quiet", "-o", str(record)]
-        options += ["--protocol", self.protocol] if self.protocol else []
         options += ["--share-heap"] if self.memory == "share-heap" else []
         # The shm library itself is measured, so it carries all that it can.
-        carried = ["env", "HALOSCOPE_SHM_MEASURE=off", sys.executable, "-m", "haloscope.cli", "shm"]
+        chosen = [f"HALOSCOPE_SHM_PROTOCOL={self.protocol}"] if self.protocol else []
+        carried = ["env", "HALOSCOPE_SHM_MEASURE=off", *chosen, sys.executable, "-m", "haloscope.cli", "shm"]
         return [*carried, *options, "--", *launch]
 
 
@@ -162,7 +160,7 @@ class HaloResult:
         return found
 
 
-def halo(
+def bench_halo(
     method: HaloMethod | None = None,
     *,
     launcher: Sequence[str] = (),
@@ -359,4 +357,4 @@ def _plain(value: float) -> float:
 
 
 # Its name in `import haloscope`.
-bench_halo = halo
+halo = bench_halo

@@ -15,8 +15,6 @@ from haloscope.predict.bench.output_stream import MeasuringProcess, Stopped, str
 from haloscope.predict.bench.sweep import SweepJournal
 from haloscope.predict.mpi_library import Asked, Library
 
-__all__ = ["Launches", "launch_environment", "measure"]
-
 # After so many failures in a row the other sizes of an algorithm are not tried.
 _PATIENCE = 2
 _Place = tuple[int, int, str | None, tuple[tuple[str, str], ...]]

@@ -11,8 +11,6 @@ from haloscope.base.toolchain import Toolchain, toolchain
 from haloscope.predict.bench.algorithms import Mpich, OpenMpi
 from haloscope.predict.mpi_library import Library, OtherLibrary, describe, program
 
-__all__ = ["library"]
-
 
 def library(launcher: Sequence[str] = ()) -> Library:
     """Return the library of the `mpicc` in use; `launcher` is used instead of its mpiexec."""

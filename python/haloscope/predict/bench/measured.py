@@ -25,8 +25,6 @@ from haloscope.predict.machine import (
     Protocol,
 )
 
-__all__ = ["gaps", "link", "machine"]
-
 # Additions are timed between these sizes: smaller ones measure the call, larger ones the memory.
 _OPERANDS = (1 << 10, 1 << 20)
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from scipy.stats import norm
 
-__all__ = ["CollectiveMethod"]
-
 
 @dataclass(frozen=True)
 class CollectiveMethod:

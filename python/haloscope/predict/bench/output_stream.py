@@ -17,8 +17,6 @@ from typing import IO, Any
 
 from haloscope.base.errors import LaunchError
 
-__all__ = ["MeasuringProcess", "Stopped", "stream"]
-
 _GRACE = 5.0  # seconds that a launcher has for ending its ranks
 _REFUSED = re.compile(r"not (usable|supported)|unsupported", re.IGNORECASE)
 _TELLING = re.compile(r"error|signal|abort|not |fail|unable|slots", re.IGNORECASE)

@@ -10,8 +10,6 @@ import numpy as np
 from haloscope.predict.bench.p2p_points import P2pPoint
 from haloscope.predict.bench.sweep import median_interval
 
-__all__ = ["p2p_header", "p2p_record", "p2p_row"]
-
 _COLUMNS = {
     "latency": ("Latency (us)",),
     "bw": ("Bandwidth (MB/s)",),

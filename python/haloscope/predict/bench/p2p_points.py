@@ -9,8 +9,6 @@ import numpy as np
 from haloscope.base.arrays import Floats
 from haloscope.predict.bench.system import Pair
 
-__all__ = ["Failure", "P2pPoint"]
-
 
 @dataclass(frozen=True)
 class P2pPoint:

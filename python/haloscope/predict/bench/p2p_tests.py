@@ -20,8 +20,6 @@ from haloscope.predict.lines import fit_pieces
 from haloscope.predict.machine import Machine
 from haloscope.predict.progress import Remark, ignore_text
 
-__all__ = ["P2P_TESTS", "P2pMeasured", "P2pMethod", "all_pairs", "bench_p2p", "measure_p2p", "p2p"]
-
 # OSU's names; `overhead` and `reduce` are for LogGP, PLogP and the cost of arithmetic.
 P2P_TESTS = ("latency", "bw", "bibw", "mbw_mr", "overhead", "reduce")
 _FOR_MODEL = ("latency", "bw", "bibw", "overhead", "reduce")
@@ -121,7 +119,7 @@ class P2pMeasured:
         return machine(name, self.system, self.points, place, made)
 
 
-def p2p(
+def bench_p2p(
     tests: Sequence[str] = (),
     method: P2pMethod | None = None,
     *,
@@ -315,4 +313,4 @@ def _point(record: Mapping[str, Any], pair: Pair) -> P2pPoint:
 
 
 # Its name in `import haloscope`.
-bench_p2p = p2p
+p2p = bench_p2p

@@ -21,8 +21,6 @@ from haloscope.base.errors import HaloscopeError, UsageError
 from haloscope.predict.bench.output_stream import Stopped, stream
 from haloscope.predict.mpi_library import program
 
-__all__ = ["Noise", "bench_noise", "free_memory", "noise", "surroundings"]
-
 _BLOCKS = 20
 _LONGEST = 5
 # Work that takes at least a tenth longer than the fastest was interrupted; less is the clock's.
@@ -77,7 +75,9 @@ class Noise:
         }
 
 
-def noise(duration: float = 0.5, quantum: float = 1e-5, processors: Sequence[int] | None = None) -> Noise:
+def bench_noise(
+    duration: float = 0.5, quantum: float = 1e-5, processors: Sequence[int] | None = None
+) -> Noise:
     """Measure this node for so many seconds, on all processors at once if none are named.
 
     Raises `UsageError` for processors or times that cannot be.
@@ -169,4 +169,4 @@ def free_memory() -> int:
 
 
 # Its name in `import haloscope`.
-bench_noise = noise
+noise = bench_noise

@@ -15,40 +15,12 @@ import numpy as np
 
 from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import MachineError, OutputError
+from haloscope.predict.bench.sweep_points import POINT_KEYS, POINT_TIMES, frame
 
 if TYPE_CHECKING:
     import polars as pl
 
-
-__all__ = [
-    "Sweep",
-    "SweepJournal",
-    "frame",
-    "identity",
-    "join_sweeps",
-    "journal",
-    "measured_points",
-    "median_interval",
-]
-
-_KEYS = (
-    "collective",
-    "algorithm",
-    "number",
-    "segment",
-    "fanout",
-    "ranks",
-    "nodes",
-    "mapping",
-    "bytes",
-    "iterations",
-    "status",
-    "reason",
-    "launch",
-)
 _PLACE = ("collective", "algorithm", "segment", "fanout", "ranks", "bytes")
-_NUMBERS = frozenset({"number", "segment", "fanout", "ranks", "nodes", "bytes", "iterations", "launch"})
-_TIMES = ("time", "time_min", "time_max", "median", "ci_low", "ci_high")
 # Points measured otherwise don't belong into one sweep.
 _SAME = ("library", "host")
 _METHOD = ("synchronisation", "warmup", "iterations", "type", "validate", "confidence", "precision")
@@ -146,7 +118,7 @@ def measured_points(
 
 def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a point of the file as a row of the table."""
-    row = {key: record.get(key) for key in _KEYS} | dict.fromkeys(_TIMES)
+    row = {key: record.get(key) for key in POINT_KEYS} | dict.fromkeys(POINT_TIMES)
     row.update({key: record.get(key) or 0 for key in ("segment", "fanout", "launch")})
     samples = np.array(record.get("samples_ns") or [[]], dtype=np.float64) * 1e-9
     if record["status"] == "ok" and samples.size:
@@ -162,14 +134,6 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
             iterations=samples.shape[1],
         )
     return row
-
-
-def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return the table of points, with its columns even where there are none."""
-    import polars as pl
-
-    schema: dict[str, Any] = {key: pl.Int64 if key in _NUMBERS else pl.String for key in _KEYS}
-    return pl.DataFrame(list(rows), schema=schema | dict.fromkeys(_TIMES, pl.Float64))
 
 
 def median_interval(values: Floats, confidence: float = 0.95) -> tuple[float, float, float]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from haloscope.base.errors import printable
+from haloscope.base.palette import INK, SERIES
 from haloscope.base.units import bytes_text
 from haloscope.predict.bench.sweep import Sweep
 from haloscope.predict.mpi_library import DEFAULT
@@ -16,12 +17,7 @@ from haloscope.profile.page import write_page as write
 if TYPE_CHECKING:
     import polars as pl
 
-
-__all__ = ["write_page"]
-
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-_INK = "#1c2733"
 _MOST = 4  # figures of a kind for a collective
 _NOTE = (
     "Median over iterations of the slowest rank's time, with its 95 % interval. Black: {default}, "
@@ -120,7 +116,7 @@ def _label(key: tuple[Any, ...]) -> str:
 def _trace(part: pl.DataFrame, axis: str, name: str, index: int) -> dict[str, Any]:
     part = part.sort(axis)
     own = name == DEFAULT
-    colour = _INK if own else _COLOURS[index % len(_COLOURS)]
+    colour = INK if own else SERIES[index % len(SERIES)]
     times = part["value"].to_list()
     # Where there is no interval, as in OSU's output, there is no bar.
     above = (part["ci_high"] - part["value"]).fill_null(0).to_list()
@@ -143,7 +139,7 @@ def _trace(part: pl.DataFrame, axis: str, name: str, index: int) -> dict[str, An
         "line": {
             "color": colour,
             "width": 3 if own else 1.5,
-            "dash": "solid" if own else _DASHES[index // len(_COLOURS) % len(_DASHES)],
+            "dash": "solid" if own else _DASHES[index // len(SERIES) % len(_DASHES)],
         },
         "hovertemplate": "%{x}: %{y:.4s}s",
     }

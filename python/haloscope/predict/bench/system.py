@@ -16,8 +16,6 @@ from haloscope.base.errors import LaunchError, MachineError, UsageError
 from haloscope.base.launcher import complete_command
 from haloscope.predict.mpi_library import Library
 
-__all__ = ["SMT", "BenchSystem", "Pair", "Shared", "Topology", "leaf_switches", "parse", "topology"]
-
 _REMEDY = "install it (apt-get install hwloc) for the levels of caches, NUMA domains and sockets"
 # From the nearest to the farthest. If the same cores share several things, the first one is the level.
 _NAMES = {

@@ -16,8 +16,6 @@ from haloscope.predict.mpi_library import COLLECTIVES, DEFAULT
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["CollectivePoint", "Workload", "enough", "read_workload", "workload_text"]
-
 _MOST_BYTES = 1 << 26
 _FEWEST = 10  # calls of which a median can be told
 # A profile has a scatter's bytes of the whole at its root, and of an all-to-all what a rank has for all.

@@ -79,7 +79,7 @@ function drawIn(scale) {
       // A label's place on a logarithmic axis is the logarithm; a line's is not.
       annotations: labels.map(({ x, text }) => ({
         x: log ? Math.log10(x) : x, y: 1, yref: "paper", yanchor: "bottom", xanchor: "left", text,
-        textangle: -30, showarrow: false, font: { size: 11, color: "#c0392b" },
+        textangle: -30, showarrow: false, font: { size: 11, color: PALETTE.red },
       })),
     });
   });

@@ -13,8 +13,6 @@ from haloscope.predict.machine import Machine
 from haloscope.predict.placement.nodes import Nodes
 from haloscope.predict.placement.traffic import Traffic
 
-__all__ = ["Sections", "divide_slots", "sum_message_times"]
-
 
 @dataclass(frozen=True)
 class Sections:

@@ -17,8 +17,6 @@ from haloscope.base.units import noun_text
 if TYPE_CHECKING:
     from haloscope.profile import Profile
 
-__all__ = ["Nodes", "read_nodes", "read_recorded_nodes"]
-
 # host, host:4, host slots=4 max_slots=8, as Open MPI and MPICH write them.
 _HOST = re.compile(r"([A-Za-z0-9][\w.-]*)(?::([0-9]{1,6})|(?:\s+\S+)*?\s+slots\s*=\s*([0-9]{1,6}))?(?:\s.*)?")
 _MOST_BYTES = 1 << 24

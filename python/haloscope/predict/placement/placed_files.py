@@ -10,8 +10,6 @@ import numpy as np
 from haloscope.base.files import whole_directory
 from haloscope.predict.placement.proposal import Proposal
 
-__all__ = ["list_usage", "make_mapping_text", "write_placement"]
-
 _ORDER = "MPICH_RANK_ORDER"
 
 

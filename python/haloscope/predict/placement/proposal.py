@@ -14,11 +14,9 @@ from haloscope.predict.machine import Machine
 from haloscope.predict.machine_files import load_machine
 from haloscope.predict.placement.levels import Sections, divide_slots, sum_message_times
 from haloscope.predict.placement.nodes import Nodes, read_nodes, read_recorded_nodes
-from haloscope.predict.placement.parting import partition_graph
+from haloscope.predict.placement.parting import partition_ranks
 from haloscope.predict.placement.traffic import Traffic
 from haloscope.profile import Profile
-
-__all__ = ["WORTH", "Proposal", "propose", "propose_placement"]
 
 # Smallest reduction of the bytes between nodes for which a mapping is proposed.
 WORTH = 0.05
@@ -113,7 +111,7 @@ class Proposal:
         return lines
 
 
-def propose(
+def propose_placement(
     profile: str | os.PathLike[str], hosts: str | None = None, machine: str | os.PathLike[str] | None = None
 ) -> Proposal:
     """Find a mapping of ranks to nodes with few bytes between nodes.
@@ -163,10 +161,10 @@ def _arrange_ranks(traffic: Traffic, nodes: Nodes, before: Integers, levels: lis
             given = np.repeat(np.arange(len(widths)), widths)
             order = np.argsort(ranks, kind="stable")  # ranks ascend within a part
             members = ranks[order]
-            part = partition_graph(traffic.links.make_subgraph(members), widths, given[order])
+            part = partition_ranks(traffic.links.within(members), widths, given[order])
             after[members[np.argsort(part, kind="stable")]] = np.arange(first, last)
     return after
 
 
 # Its name in `import haloscope`.
-propose_placement = propose
+propose = propose_placement

@@ -12,9 +12,7 @@ import numpy as np
 
 from haloscope.base.arrays import Integers
 from haloscope.base.errors import ComponentError
-from haloscope.predict.placement.traffic import Links
-
-__all__ = ["map_vertices"]
+from haloscope.base.partition import Links
 
 _SECONDS = 300.0
 # Scotch may use 32-bit numbers, and sums up weights.

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 
-from haloscope.base.arrays import Floats, Integers
+from haloscope.base.arrays import Integers
 from haloscope.base.errors import UsageError
+from haloscope.base.partition import Links
 from haloscope.base.units import noun_text
 from haloscope.profile import Profile
-
-__all__ = ["Traffic"]
 
 
 @dataclass(frozen=True)
@@ -70,44 +68,3 @@ class Traffic:
         is_remote = self.senders != self.receivers
         ends = np.stack([self.senders[is_remote], self.receivers[is_remote]])
         return Links.of(self.ranks, ends, self.bytes[is_remote].astype(np.float64))
-
-
-@dataclass(frozen=True)
-class Links:
-    """An undirected graph: `ends[first[v]:first[v + 1]]` are the neighbours of v, `weights` the bytes of"
-    " each edge."""
-
-    first: Integers
-    ends: Integers
-    weights: Floats
-
-    @classmethod
-    def of(cls, vertices: int, pairs: Integers, weights: Floats) -> Links:
-        """Return the graph of pairs, shape (2, pairs); weights of equal pairs are summed."""
-        both = np.concatenate([pairs, pairs[::-1]], axis=1)
-        keys, index = np.unique(both[0] * vertices + both[1], return_inverse=True)
-        sums = np.bincount(index.ravel(), np.concatenate([weights, weights]), len(keys)).astype(np.float64)
-        first = np.searchsorted(keys, np.arange(vertices + 1) * vertices)
-        return cls(first.astype(np.int64), keys % vertices, sums)
-
-    @property
-    def vertices(self) -> int:
-        """Number of vertices."""
-        return len(self.first) - 1
-
-    @cached_property
-    def begins(self) -> Integers:
-        """The vertex at which each end begins."""
-        return np.repeat(np.arange(self.vertices), np.diff(self.first))
-
-    def sum_cut_weights(self, part: Integers) -> float:
-        """Return the bytes between parts; `part` is that of each vertex."""
-        return float(self.weights[part[self.begins] != part[self.ends]].sum()) / 2
-
-    def make_subgraph(self, members: Sequence[int] | Integers) -> Links:
-        """Return the subgraph of these vertices, numbered in this order."""
-        number = np.full(self.vertices, -1, dtype=np.int64)
-        number[np.asarray(members)] = np.arange(len(members))
-        keep = (number[self.begins] >= 0) & (number[self.ends] > number[self.begins])
-        pairs = np.stack([number[self.begins[keep]], number[self.ends[keep]]])
-        return Links.of(len(members), pairs, self.weights[keep])

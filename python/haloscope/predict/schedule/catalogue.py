@@ -8,8 +8,6 @@ from haloscope.predict.schedule import rooted, rootless, trees
 from haloscope.predict.schedule.message_schedule import CollectivePlan, Schedule
 from haloscope.predict.schedule.trees import Tree
 
-__all__ = ["algorithms", "collectives", "schedule", "uses"]
-
 Build = Callable[[Schedule, CollectivePlan], None]
 
 

@@ -14,8 +14,6 @@ from haloscope.base.arrays import AnyArray, Floats, Integers32
 from haloscope.base.errors import UsageError
 from haloscope.profile.kernels import native_library as library
 
-__all__ = ["MESSAGE", "CollectivePlan", "Durations", "Executed", "Schedule", "execute"]
-
 MESSAGE = np.dtype(
     [
         ("source", np.int32),

@@ -23,30 +23,6 @@ from haloscope.predict.schedule.rounds import (
     rounds,
 )
 
-__all__ = [
-    "broadcast_linear",
-    "broadcast_scatter_doubling",
-    "broadcast_scatter_ring",
-    "broadcast_split",
-    "butterfly",
-    "down",
-    "gather_linear",
-    "gather_linear_sync",
-    "gather_tree",
-    "pairwise",
-    "recursive_doubling",
-    "recursive_halving",
-    "reduce_in_order",
-    "reduce_linear",
-    "reduce_rabenseifner",
-    "reduce_scatter_gather",
-    "reduce_then_scatter",
-    "scatter_linear",
-    "scatter_linear_nb",
-    "scatter_tree",
-    "up",
-]
-
 _CHUNK = 1024  # bytes of the first part of gather's linear_sync
 
 

@@ -26,29 +26,6 @@ from haloscope.predict.schedule.rounds import (
     unfold_whole,
 )
 
-__all__ = [
-    "allgather_bruck",
-    "allgather_doubling",
-    "allgather_linear",
-    "allgather_neighbor",
-    "allgather_ring",
-    "allreduce_doubling",
-    "allreduce_linear",
-    "allreduce_rabenseifner",
-    "allreduce_reduce_scatter_allgather",
-    "allreduce_ring",
-    "allreduce_segmented_ring",
-    "allreduce_trees",
-    "alltoall_bruck",
-    "alltoall_linear",
-    "alltoall_pairwise",
-    "barrier_dissemination",
-    "barrier_double_ring",
-    "barrier_linear",
-    "barrier_recursive_doubling",
-    "barrier_tree",
-]
-
 
 def allreduce_linear(schedule: Schedule, plan: CollectivePlan) -> None:
     """Linear reduction, then linear broadcast."""

@@ -8,23 +8,6 @@ from haloscope.base.arrays import Integers
 from haloscope.predict.schedule.message_schedule import Schedule
 from haloscope.predict.schedule.trees import Tree
 
-__all__ = [
-    "blocks_of",
-    "doubling",
-    "exchange",
-    "flow_down",
-    "flow_up",
-    "fold",
-    "fold_whole",
-    "halve",
-    "parts",
-    "pass_on",
-    "ring",
-    "rounds",
-    "unfold",
-    "unfold_whole",
-]
-
 
 def blocks_of(size: int, ranks: int) -> Integers:
     """Return the sizes of `ranks` blocks, which differ by at most one, longer ones first."""
@@ -57,7 +40,7 @@ def rounds(
 def ring(
     schedule: Schedule, blocks: Integers, shift: int = 0, *, added: bool = False, ahead: bool = False
 ) -> None:
-    """P - 1 rounds: each rank sends the last received block to the next rank, beginning with block `shift` on.
+    """P - 1 rounds: each rank sends the last received block to the next rank, first its block plus `shift`.
 
     `added`: the blocks are partial sums; `ahead`: the next receive is posted before.
     """

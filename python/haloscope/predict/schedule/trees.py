@@ -13,18 +13,6 @@ import numpy as np
 
 from haloscope.base.arrays import Integers
 
-__all__ = [
-    "Tree",
-    "binary",
-    "binomial",
-    "chain",
-    "in_order_binary",
-    "in_order_binomial",
-    "knomial",
-    "pipeline",
-    "runs",
-]
-
 
 class Tree(NamedTuple):
     """Parent and child of each edge, from the root on.

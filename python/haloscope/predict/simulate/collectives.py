@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 
 from haloscope.predict.simulate.traces import BYTE
 
-__all__ = ["Round", "blocking_name", "lower_collective", "make_world_actions"]
-
 # Messages of one round: source, destination and bytes.
 Round = list[tuple[int, int, int]]
 _WHOLE_ARGUMENT = {"Alltoall", "Alltoallv", "Alltoallw"}

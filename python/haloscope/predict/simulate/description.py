@@ -12,8 +12,6 @@ from haloscope.predict.machine import Level, Machine
 from haloscope.predict.machine_files import load_machine
 from haloscope.predict.simulate.platform import FatTree, MachinePlatform, Network, Platform, Torus
 
-__all__ = ["SPEED", "Change", "count_capacity", "make_platform_xml", "name_hosts"]
-
 SPEED = 1_000_000_000
 """Flops per second of a simulated core: a second of computing is this number of flops."""
 UNLIMITED = Decimal("1e15")

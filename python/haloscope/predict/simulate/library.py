@@ -15,8 +15,6 @@ from haloscope.predict.simulate import simgrid
 from haloscope.predict.simulate.platform import Platform
 from haloscope.predict.simulate.running import SimulationOptions, make_command
 
-__all__ = ["SmpiLibrary"]
-
 _VALID = re.compile(r"Valid algorithms: ([^\n]*?)\.?\n")
 # Selectors by size and number of ranks, which are not algorithms; the first is the default of each library.
 _SELECTORS = {"default", "ompi", "mpich", "mvapich2", "impi", "automatic"}

@@ -14,8 +14,6 @@ from haloscope.predict.simulate.description import SPEED
 from haloscope.predict.simulate.rank_grids import Offset, RankGrid
 from haloscope.predict.simulate.traces import BYTE, begin_region, end_region
 
-__all__ = ["Collective", "Node", "Partners", "Pattern"]
-
 Partners = dict[int, tuple[int, int]]
 """Numbers of messages and bytes, by partner."""
 

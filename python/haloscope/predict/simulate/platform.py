@@ -25,17 +25,6 @@ from haloscope.base import units
 from haloscope.base.errors import MachineError
 from haloscope.predict.machine_files import load_machine, machines
 
-__all__ = [
-    "FatTree",
-    "MachinePlatform",
-    "Network",
-    "Platform",
-    "Torus",
-    "factorise_near_cube",
-    "load_platform",
-    "platforms",
-]
-
 Time = Annotated[Decimal, BeforeValidator(units.time)]
 Speed = Annotated[Decimal, BeforeValidator(units.speed)]
 Count = Annotated[int, Field(ge=1, le=1 << 20)]

@@ -18,8 +18,6 @@ from haloscope.predict.simulate.collectives import blocking_name
 from haloscope.predict.simulate.pattern import Collective, Node, Pattern
 from haloscope.predict.simulate.rank_grids import Offset, RankGrid, detect_grid
 
-__all__ = ["IN_MPI", "Grown", "find_grid", "make_pattern", "read_computing", "read_sends", "require_pattern"]
-
 SCALES = ("weak", "strong")
 IN_MPI = ("p2p_time", "coll_time", "rma_time", "io_time", "other_time")
 _TABLES = ("ranks", "partners", "collectives")

@@ -11,8 +11,6 @@ import numpy as np
 from haloscope.base.arrays import Integers
 from haloscope.predict.simulate.platform import factorise_near_cube
 
-__all__ = ["RankGrid", "detect_grid"]
-
 Offset = tuple[int, int, int]
 
 

@@ -23,8 +23,6 @@ from haloscope.predict.simulate.recorded_collectives import make_collective_acti
 from haloscope.predict.simulate.traces import BYTE, MOST_TAGS, begin_region, end_region
 from haloscope.profile.trace import Trace
 
-__all__ = ["Recorded"]
-
 # Sends below this size are assumed to need no receiver, and so are others that ended before the receive
 # began.
 _BUFFERED = 4096

@@ -12,8 +12,6 @@ from haloscope.predict.simulate.collectives import blocking_name, lower_collecti
 from haloscope.predict.simulate.traces import BYTE, MOST_TAGS
 from haloscope.profile.trace import Trace
 
-__all__ = ["make_collective_actions"]
-
 _KEYS = ["communicator", "number"]
 _EACH_ROUND = 3  # posts of receives, posts of sends, waits
 _ACTIONS = pl.Schema({"rank": pl.Int32, "call_row": pl.Int64, "order": pl.Int64, "text": pl.String})

@@ -24,8 +24,6 @@ from haloscope.predict.simulate.profile_patterns import (
 )
 from haloscope.predict.simulate.rank_grids import RankGrid
 
-__all__ = ["RegionLaws", "RegionWork"]
-
 _COUNTS = ("sends", "bytes", "calls", "call_bytes")
 
 

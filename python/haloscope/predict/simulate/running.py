@@ -26,8 +26,6 @@ from haloscope.predict.simulate.description import Change, make_platform_xml, na
 from haloscope.predict.simulate.platform import Platform
 from haloscope.predict.simulate.simgrid import SimulationBuild, build_simulation, find_smpirun
 
-__all__ = ["SimulationOptions", "make_command", "make_scratch_directory", "run_simulation"]
-
 _NOISE = ("Execution failed with code", "Segmentation fault", "Aborted", "Backtrace (", "  ->  ")
 _ABORT = re.compile(r"haloscope: rank \d+ called MPI_Abort, code")
 _STACK = 1024  # KiB per rank; untouched pages take no memory

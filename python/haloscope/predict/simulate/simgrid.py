@@ -14,16 +14,6 @@ from haloscope.base.errors import ComponentError, UsageError
 from haloscope.base.headers import Headers
 from haloscope.watch import recorder_sources
 
-__all__ = [
-    "SimulationBuild",
-    "build_application",
-    "build_simulation",
-    "find_executable",
-    "find_smpicxx",
-    "find_smpirun",
-    "find_version",
-]
-
 _MISSING = (
     "{} not found: simulations need SimGrid with SMPI "
     "(Debian: apt-get install libsimgrid-dev; elsewhere: put SimGrid's bin directory on PATH)"

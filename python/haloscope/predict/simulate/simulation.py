@@ -30,7 +30,7 @@ from haloscope.predict.simulate.works import (
 from haloscope.profile.importing import kind_of_foreign
 from haloscope.watch import Output, expand
 
-__all__ = ["Simulation", "is_profile", "simulate"]
+FACTORS = ("latency", "bandwidth", "compute")
 
 
 @dataclass(frozen=True)
@@ -39,19 +39,17 @@ class Simulation:
 
     Attributes:
         what: One of: a program with its arguments (a bundled application, or compiled with smpicc); a
-            profile,
-            whose trace is replayed, or its pattern if it has no trace; a trace in SimGrid's text (a directory
-            with one file per rank, or a list of files); or profiles of one program at five numbers of ranks
-            or more, which are extrapolated (`prediction`).
+            profile, whose trace is replayed, or its pattern if it has no trace; a trace in SimGrid's text (a
+            directory with one file per rank, or a list of files); or profiles of one program at five numbers
+            of ranks or more, which are extrapolated (`prediction`).
         platform: Name or file of a network or machine.
         ranks: Number of ranks. Needed for a program; the pattern of a profile is scaled to it.
         scale: Scaling of a pattern, `weak` or `strong`.
         collectives: Library whose selection of algorithms is used: openmpi, mpich, mvapich2, intelmpi or
             smpi.
         algorithms: SimGrid's names of algorithms for single collectives.
-        latency_factor: Factor of latencies.
-        bandwidth_factor: Factor of bandwidths; infinity means unlimited.
-        compute_factor: Factor of computing times; 0 means no computing.
+        factor: Factors of `latency`, `bandwidth` and `compute` (computing times). `{"bandwidth": inf}` means
+            unlimited, `{"compute": 0}` no computing.
         eager: Messages below this size (bytes) do not wait for their receiver. None: 0 for bundled programs,
             profiles and traces, 65536 for other programs.
         time_limit: Seconds of real time after which the simulation is ended.
@@ -65,9 +63,7 @@ class Simulation:
     scale: str = "weak"
     collectives: str = "openmpi"
     algorithms: Mapping[str, str] = field(default_factory=dict)
-    latency_factor: float = 1.0
-    bandwidth_factor: float = 1.0
-    compute_factor: float = 1.0
+    factor: Mapping[str, float] = field(default_factory=dict)
     eager: int | None = None
     time_limit: float | None = None
     series: tuple[str, ...] = ()
@@ -144,9 +140,9 @@ class Simulation:
             if self.ranks is None:
                 raise UsageError("several profiles need a number of ranks to scale to: -n N")
             name_hosts(self._network, self.ranks)
-            return ScaledWork([Path(word) for word in words], self.ranks, self.scale, self.compute_factor)
+            return ScaledWork([Path(word) for word in words], self.ranks, self.scale, self._factor("compute"))
         if is_profile(words[0]):
-            return ProfileWork(_require_single(words), self.ranks, self.scale, self.compute_factor)
+            return ProfileWork(_require_single(words), self.ranks, self.scale, self._factor("compute"))
         if _is_trace(Path(words[0])):
             return TraceWork(_require_single(words), self.ranks)
         if self.ranks is None:
@@ -154,6 +150,12 @@ class Simulation:
         # Report too many ranks before a compilation.
         name_hosts(self._network, self.ranks)
         return ProgramWork(words)
+
+    def _factor(self, name: str) -> float:
+        for given, value in self.factor.items():
+            if given not in FACTORS or not value >= 0 or (given == "bandwidth" and not value):
+                raise UsageError(f"--factor {given}={value:g}: not a factor of {', '.join(FACTORS)}")
+        return self.factor.get(name, 1.0)
 
     @cached_property
     def _options(self) -> SimulationOptions:
@@ -165,8 +167,8 @@ class Simulation:
             ranks,
             self.collectives,
             self.algorithms,
-            Change(self.latency_factor, self.bandwidth_factor),
-            self.compute_factor,
+            Change(self._factor("latency"), self._factor("bandwidth")),
+            self._factor("compute"),
             work.eager if self.eager is None else self.eager,
             self.time_limit,
             series=self.series,
@@ -181,7 +183,7 @@ def simulate(
     *,
     ranks: int | None = None,
     collectives: str = "openmpi",
-    compute_factor: float = 1.0,
+    factor: Mapping[str, float] | None = None,
     progress: Progress = show_no_progress,
 ) -> Path:
     """Simulate a program, a profile's pattern, or a trace on a described network; return the profile's path.
@@ -190,7 +192,7 @@ def simulate(
 
         profile = haloscope.simulate(["cg", "--nx", "16"], "fat-tree", "cg-64.halo", ranks=64)
     """
-    simulation = Simulation(what, platform, ranks, collectives=collectives, compute_factor=compute_factor)
+    simulation = Simulation(what, platform, ranks, collectives=collectives, factor=factor or {})
     return simulation.run(output, progress)
 
 

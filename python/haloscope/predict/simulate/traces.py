@@ -10,8 +10,6 @@ from urllib.parse import quote
 
 from haloscope.base.errors import SimulationError, UsageError
 
-__all__ = ["BYTE", "MOST_TAGS", "begin_region", "end_region", "list_traces", "write_traces"]
-
 _NUMBER = re.compile(r"(\d+)")
 BYTE = 6  # SimGrid's number of MPI_BYTE
 MOST_TAGS = 1_000_000  # SMPI's MPI_TAG_UB

@@ -23,16 +23,7 @@ from haloscope.predict.simulate.profile_patterns import make_pattern
 from haloscope.predict.simulate.recorded import Recorded
 from haloscope.predict.simulate.running import SimulationOptions, make_scratch_directory, run_simulation
 from haloscope.predict.simulate.traces import list_traces, write_traces
-
-__all__ = [
-    "ProfileWork",
-    "ProgramWork",
-    "SimulationWork",
-    "TraceWork",
-    "measure_sensitivity",
-    "replay",
-    "simulate_once",
-]
+from haloscope.profile.shown import ShownTable, columns, part, text, time
 
 
 class SimulationWork(Protocol):
@@ -136,6 +127,23 @@ def simulate_once(work: SimulationWork, options: SimulationOptions, output: Path
     work.simulate(options, output, about)
 
 
+SENSITIVITY_TABLE = ShownTable(
+    "sensitivity",
+    (
+        columns("region path", "as in `show`", path=text("region")),
+        columns("time_xF", "mean time of the ranks with latencies × F"),
+        columns(
+            "slope",
+            "of the least-squares line: additional seconds per additional latency of the platform",
+            slope=time(),
+        ),
+        columns("share", "slope ÷ time at the smallest F ≥ 1", share=part()),
+    ),
+    others=lambda name: time(f"latency × {name[6:]}") if name.startswith("time_x") else None,
+    others_at=1,
+)
+
+
 def measure_sensitivity(
     work: SimulationWork,
     options: SimulationOptions,
@@ -158,8 +166,8 @@ def measure_sensitivity(
                 rows = profile.table("regions").select("region", "path", "time_mean")
             parts.append(rows.rename({"time_mean": f"time_x{factor:g}"}))
     table = parts[0]
-    for part in parts[1:]:
-        table = table.join(part.drop("region"), on="path", how="left", maintain_order="left")
+    for rows in parts[1:]:
+        table = table.join(rows.drop("region"), on="path", how="left", maintain_order="left")
     times = table.select(f"time_x{factor:g}" for factor in factors).to_numpy()
     slopes = np.polyfit(np.asarray(factors), times.T, 1)[0]
     base = next((i for i, factor in enumerate(factors) if factor >= 1), len(factors) - 1)

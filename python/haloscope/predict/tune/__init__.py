@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from haloscope.predict.tune.gains import Gains as Gains
     from haloscope.predict.tune.gains import describe_program_gain as describe_program_gain
     from haloscope.predict.tune.gains import estimate_program_gain as estimate_program_gain
-    from haloscope.predict.tune.gains import make_table as make_table
     from haloscope.predict.tune.gains import summarise_gains as summarise_gains
     from haloscope.predict.tune.gains import write_page as write_page
     from haloscope.predict.tune.sources import RuleChoice as RuleChoice
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from haloscope.predict.tune.tuner import Tuning as Tuning
     from haloscope.predict.tune.tuner import tune as tune
     from haloscope.predict.tune.tuner import write_rules as write_rules
+    from haloscope.predict.tune.tuning_table import TUNE_TABLE as TUNE_TABLE
+    from haloscope.predict.tune.tuning_table import make_table as make_table
     from haloscope.predict.tune.verification import Bench as Bench
     from haloscope.predict.tune.verification import TuneVerdict as TuneVerdict
     from haloscope.predict.tune.verification import verify as verify

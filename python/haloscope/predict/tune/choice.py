@@ -25,16 +25,6 @@ from haloscope.predict.machine import Machine
 from haloscope.predict.prediction import choose, predict
 from haloscope.predict.tune.tuning_rules import DEFAULT, TuningRule, count_bytes
 
-__all__ = [
-    "Candidate",
-    "Point",
-    "choose_by_model",
-    "choose_from",
-    "correct_holm",
-    "make_model_points",
-    "make_rules",
-]
-
 # A tuned point; its name in `haloscope.predict.tune`.
 Point = CollectivePoint
 

@@ -15,8 +15,6 @@ from haloscope.predict.mpi_library import Library
 from haloscope.predict.tune.mpich_rules import read_embedded_tree, write_tree
 from haloscope.predict.tune.tuning_rules import TuningRule, write_json, write_text
 
-__all__ = ["Format", "check_output", "find_format", "format_rules", "make_settings", "make_usage"]
-
 Format = Literal["openmpi-text", "openmpi-json", "mpich-json"]
 _OPENMPI = re.compile(r"Open MPI v?(\d+)")
 

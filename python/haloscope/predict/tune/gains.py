@@ -14,81 +14,16 @@ import polars as pl
 
 from haloscope.base.errors import MachineError, printable
 from haloscope.base.files import write_whole
+from haloscope.base.palette import GRID, INK, ORANGE, PALE, SHARES
 from haloscope.base.units import noun_text, time_text
 from haloscope.predict.bench.workload import Workload
 from haloscope.predict.model_page import escape_markup
-from haloscope.predict.tune.choice import Candidate
 from haloscope.predict.tune.formats import make_usage
 from haloscope.predict.tune.trial import gain_interval, mean_gain
 from haloscope.predict.tune.tuner import Tuning
+from haloscope.predict.tune.tuning_table import list_column_types, make_table
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
-
-__all__ = [
-    "Gains",
-    "describe_program_gain",
-    "estimate_program_gain",
-    "make_table",
-    "name_algorithm",
-    "percent_share_text",
-    "summarise_gains",
-    "write_page",
-]
-
-_SCHEMA = (
-    "collective",
-    "ranks",
-    "bytes",
-    "default_algorithm",
-    "default_time",
-    "algorithm",
-    "tuned_time",
-    "gain",
-    "gain_low",
-    "gain_high",
-    "verified",
-)
-
-
-def make_table(tuning: Tuning) -> pl.DataFrame:
-    """Return one row per point. Times (s) are medians over the rounds; gains are default / tuned."""
-    import polars as pl
-
-    return pl.DataFrame([_make_row(tuning, point) for point in sorted(tuning.chosen)], schema=_column_types())
-
-
-def _column_types() -> dict[str, Any]:
-    import polars as pl
-
-    kinds: dict[str, Any] = dict.fromkeys(_SCHEMA, pl.Float64)
-    kinds |= {"collective": pl.String, "ranks": pl.Int64, "bytes": pl.Int64}
-    return kinds | {"default_algorithm": pl.String, "algorithm": pl.String, "verified": pl.Boolean}
-
-
-def _make_row(tuning: Tuning, point: Any) -> dict[str, Any]:
-    candidate, trial, verdict = tuning.chosen[point], tuning.trials.get(point), tuning.verdicts.get(point)
-    row: dict[str, Any] = dict.fromkeys(_SCHEMA)
-    row.update(collective=point.collective, ranks=point.ranks, bytes=point.bytes)
-    row["default_algorithm"] = tuning.defaults.get(point, "default")
-    row["algorithm"] = name_algorithm(candidate)
-    if candidate != Candidate():
-        row["verified"] = bool(verdict and verdict.verified)
-    if trial is not None:
-        gain, low, high = gain_interval(trial.gains, tuning.level)
-        row.update(
-            default_time=float(np.median(trial.default)),
-            tuned_time=float(np.median(trial.tuned)),
-            gain=gain,
-            gain_low=low,
-            gain_high=high,
-        )
-    return row
-
-
-def name_algorithm(candidate: Candidate) -> str:
-    """Return an algorithm's name with its segment size and fan-out."""
-    segment = f" {candidate.segment} B" if candidate.segment else ""
-    return f"{candidate.name}{segment}{f' ×{candidate.fanout}' if candidate.fanout else ''}"
 
 
 def summarise_gains(tuning: Tuning) -> str:
@@ -138,9 +73,7 @@ def describe_program_gain(gain: tuple[float, float, float, float] | None, work: 
     )
 
 
-_INK, _TUNED, _GREY = "#1c2733", "#d55e00", "#c9d1d9"
 # Okabe and Ito's vermilion (slower) and blue (faster), for colour-blind readers.
-_SCALE = [[0, "#d55e00"], [0.5, "#ffffff"], [1, "#0072b2"]]
 _MAP_NOTE = (
     "Default time over time with the rules: blue is faster. Cells without a number have "
     "no rule; grey cells were not measured again. Numbers in brackets are not significant."
@@ -193,9 +126,7 @@ class Gains:
 
     def frame(self) -> pl.DataFrame:
         """Return the rows as a table."""
-        import polars as pl
-
-        return pl.DataFrame(self.rows, schema=_column_types())
+        return pl.DataFrame(self.rows, schema=list_column_types())
 
 
 def write_page(gains: Gains, output: str | Path) -> None:
@@ -245,12 +176,12 @@ def _draw_map(collective: str, part: pl.DataFrame) -> dict[str, Any]:
                 "zmax": widest,
                 "xgap": 1,
                 "ygap": 1,
-                "colorscale": _SCALE,
+                "colorscale": SHARES,
                 "showscale": False,
             }
         ],
         "layout": {
-            "plot_bgcolor": _GREY,
+            "plot_bgcolor": PALE,
             "margin": {"l": 64, "r": 16, "t": 16, "b": 72},
             "xaxis": {"title": {"text": "bytes"}, "type": "category", "showgrid": False},
             "yaxis": {"title": {"text": "processes"}, "type": "category", "showgrid": False},
@@ -302,11 +233,11 @@ def _draw_curves(title: str, line: pl.DataFrame) -> dict[str, Any]:
             "hovertemplate": "%{x} B: %{y:.4s}s, %{text}<extra></extra>",
         }
         for name, column, algorithm_column, colour in (
-            ("default", "default_time", "default_algorithm", _INK),
-            ("with the rules", "tuned_time", "algorithm", _TUNED),
+            ("default", "default_time", "default_algorithm", INK),
+            ("with the rules", "tuned_time", "algorithm", ORANGE),
         )
     ]
-    axis = {"type": "log", "gridcolor": "#e8ecf0", "zeroline": False, "automargin": True}
+    axis = {"type": "log", "gridcolor": GRID, "zeroline": False, "automargin": True}
     ticks = {"tickvals": steps, "ticktext": [_size_text(size) for size in steps]}
     return {
         "title": title,

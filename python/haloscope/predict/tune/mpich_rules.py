@@ -16,8 +16,6 @@ from haloscope.base.errors import RecorderError, UsageError
 from haloscope.base.units import noun_text
 from haloscope.predict.tune.tuning_rules import TuningRule, close_rules, count_bytes
 
-__all__ = ["Tree", "break_rule", "read_embedded_tree", "write_tree"]
-
 Tree = dict[str, Any]
 
 _TEXT = re.compile(rb'\{"collective=[ -~]+')

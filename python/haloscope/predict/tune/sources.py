@@ -17,8 +17,6 @@ from haloscope.predict.tune.choice import Candidate, choose_by_model, choose_fro
 from haloscope.predict.tune.trial import count_steps, measure_all, measure_best
 from haloscope.predict.tune.verification import Bench
 
-__all__ = ["RuleChoice", "choose_from_source", "find_source_kind"]
-
 _LAUNCHES = 3  # launches of each algorithm, if a profile's points are measured
 
 

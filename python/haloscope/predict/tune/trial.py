@@ -25,20 +25,6 @@ from haloscope.predict.mpi_library import DEFAULT, Algorithm
 from haloscope.predict.tune.choice import Candidate, correct_holm
 from haloscope.predict.tune.verification import Bench
 
-__all__ = [
-    "Trial",
-    "count_steps",
-    "find_algorithm",
-    "find_slower",
-    "find_useless",
-    "gain_interval",
-    "group_runs",
-    "mean_gain",
-    "measure_all",
-    "measure_best",
-    "measure_both",
-]
-
 Step = Callable[[str], None]
 _TUNED = "tuned"
 _OWN = Candidate()

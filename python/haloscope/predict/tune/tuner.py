@@ -30,8 +30,6 @@ from haloscope.predict.tune.trial import (
 from haloscope.predict.tune.tuning_rules import TuningRule
 from haloscope.predict.tune.verification import Bench, TuneVerdict, functions_text, observe_functions, verify
 
-__all__ = ["ComparisonPlan", "Tuning", "tune", "write_rules"]
-
 _OWN = Candidate()
 _MOST_PASSES = 4
 Measure = Callable[

@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-__all__ = ["DEFAULT", "TuningRule", "close_rules", "count_bytes", "write_json", "write_text"]
-
 DEFAULT = "default"
 # Collectives whose size the library counts over all ranks; users and OSU count it per rank.
 # (For allgatherv it uses the mean of the counts, as seen with 4.1.4 and 5.0.11.)

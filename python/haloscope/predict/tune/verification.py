@@ -29,19 +29,6 @@ from haloscope.predict.tune.formats import Format, find_format, make_settings
 from haloscope.predict.tune.mpich_rules import Tree, break_rule
 from haloscope.predict.tune.tuning_rules import count_bytes
 
-__all__ = [
-    "Bench",
-    "Seen",
-    "TuneVerdict",
-    "build_exercise",
-    "functions_text",
-    "make_algorithms_header",
-    "observe_functions",
-    "observe_selected",
-    "read_seen",
-    "verify",
-]
-
 _SECONDS = 60.0
 
 

@@ -1,4 +1,4 @@
-"""Profiles that other tools left behind: OTF2 archives, Caliper's .cali, mpiP's reports."""
+"""Profiles of other tools: OTF2 archives, Caliper's .cali files, mpiP's reports."""
 
 from __future__ import annotations
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from haloscope.profile.store.framing import DamageError
 
-__all__ = ["CaliFile", "CaliRecord", "parse_cali"]
-
 # Nodes that no file defines: attributes of attributes, below their types.
 _NAME, _TYPE, _PROPERTIES = 8, 9, 10
 _KNOWN = {_NAME: "cali.attribute.name", _TYPE: "cali.attribute.type", _PROPERTIES: "cali.attribute.prop"}
@@ -32,9 +30,9 @@ class CaliRecord:
 
 @dataclass
 class CaliFile:
-    """All records of a file, what it says of the run, and the alias of attributes that have one.
+    """All records of a file, its information on the run, and the aliases of attributes.
 
-    `left_out` lines could not be read, or referred to what the file does not define.
+    `left_out` counts lines that could not be read, or that refer to something that the file does not define.
     """
 
     records: list[CaliRecord] = field(default_factory=list)
@@ -68,7 +66,7 @@ class _Nodes:
         return node.value
 
     def way(self, number: int) -> list[_Node]:
-        """Return the nodes from the outermost one to this. Raises `KeyError` for one that is not there."""
+        """Return the nodes from the outermost one to this one. Raises `KeyError` if one is missing."""
         found: list[_Node] = []
         while number >= 0 and number not in self._types():
             node = self.nodes[number]
@@ -92,7 +90,7 @@ class _Nodes:
 
 
 def parse_cali(text: str) -> CaliFile:
-    """Return what a file says; lines that cannot be read are counted. Raises `DamageError` if none can."""
+    """Return the content of a file, with a count of unreadable lines. Raises `DamageError` if all are."""
     found, nodes = CaliFile(), _Nodes()
     for line in text.split("\n"):
         if line.startswith("__rec="):
@@ -140,7 +138,7 @@ def _plain(word: str) -> str:
 
 
 def _take(found: CaliFile, nodes: _Nodes, fields: Mapping[str, Sequence[str]]) -> None:
-    """Take a line. Raises `KeyError`, `ValueError` and `IndexError` for one that makes no sense."""
+    """Add a line. Raises `KeyError`, `ValueError` and `IndexError` if it is invalid."""
     kind = fields["__rec"][0]
     if kind == "node":
         parent = int(fields["parent"][0]) if fields.get("parent") else -1

@@ -1,17 +1,15 @@
-"""What the metrics of .cali files measure: Caliper's names of attributes, taken apart."""
+"""The meaning of metrics in .cali files, from Caliper's names of attributes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Meaning", "Statistic", "meaning_of"]
-
 Statistic = Literal["min", "max", "sum", "ranks"]
 _STATISTICS: dict[str, Statistic] = {"min": "min", "max": "max", "sum": "sum"}
 _TIMES = {"time.duration": 1.0, "time.duration.ns": 1e-9}
 _CALLS = ("rc.count", "region.count", "count")
-# Of messages, by instance of a region.
+# Messages, per instance of a region.
 _TRAFFIC = {
     "total.send.count": "sends",
     "total.recv.count": "recvs",
@@ -25,10 +23,10 @@ _TRAFFIC = {
 
 @dataclass(frozen=True)
 class Meaning:
-    """A quantity, what was made of its values over ranks, and what a unit of it is.
+    """A quantity, the statistic over ranks, and the factor to our unit.
 
-    `quantity` is `time` (with what is nested), `own_time`, `calls`, or one of traffic; `ranks` of `time`
-    says how many ranks have one.
+    `quantity` is `time` (inclusive), `own_time`, `calls`, or one of traffic; `ranks` of `time` is the number
+    of ranks with a value.
     """
 
     quantity: str
@@ -37,7 +35,7 @@ class Meaning:
 
 
 def meaning_of(attribute: str) -> Meaning | None:
-    """Return what an attribute such as `min#inclusive#sum#time.duration` measures, None if that is not known.
+    """Return the meaning of an attribute such as `min#inclusive#sum#time.duration`, None if unknown.
 
     The statistic is that of the outermost step; of a single rank that is its sum.
     """
@@ -46,7 +44,7 @@ def meaning_of(attribute: str) -> Meaning | None:
         return _of_time(steps, base)
     if base in _CALLS:
         steps = [step for step in steps if step in _STATISTICS]
-        # The least and the largest of single snapshots say nothing of a rank.
+        # The extremes of single snapshots are not those of a rank.
         return (
             Meaning("calls", _STATISTICS[steps[0]])
             if steps[1:] or steps == ["sum"]

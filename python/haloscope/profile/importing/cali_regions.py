@@ -1,4 +1,4 @@
-"""The regions of a .cali file: a tree, with what is known of each on each rank or over all."""
+"""The regions of a .cali file: a tree, with the values of each region per rank or over ranks."""
 
 from __future__ import annotations
 
@@ -10,23 +10,21 @@ from functools import cached_property
 from haloscope.profile.importing.cali_file import CaliRecord
 from haloscope.profile.importing.cali_metrics import meaning_of
 from haloscope.profile.importing.mpi_functions import FAMILIES, call_name, family_of, is_waiting
-from haloscope.profile.store.tree import PROGRAM
-
-__all__ = ["ALL", "CaliRegions", "Values", "number_in"]
+from haloscope.profile.shown.cells import PROGRAM
 
 _FUNCTION, _COMMUNICATION, _RANK = "mpi.function", "comm.region", "mpi.rank"
-ALL = -1  # ranks, of a record that is over ranks
+ALL = -1  # the rank of a record over all ranks
 Key = tuple[int, int]  # node and rank
 Values = dict[tuple[str, str], float]  # by quantity and statistic
 
 
 @dataclass
 class CaliRegions:
-    """Regions, node 0 the program, parents first; and what is known of each on each rank, or over ranks.
+    """Regions, node 0 the program, parents first; and the values of each per rank, or over ranks.
 
-    `functions` has calls and seconds of MPI functions within a region, itself without what is nested.
-    `knows_program`: the program is one of the file's regions, as `export --to cali` writes it; elsewhere it
-    is the sum of all, and what no region has.
+    `functions` has calls and seconds of MPI functions within a region, exclusive. `knows_program`: the
+    program is one of the file's regions, as `export --to cali` writes it. Otherwise it is the sum of all
+    regions and of records without a region.
     """
 
     names: list[str] = field(default_factory=lambda: [PROGRAM])
@@ -39,7 +37,7 @@ class CaliRegions:
     _known: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def add(self, record: CaliRecord) -> None:
-        """Take a record; records of one region and rank add up."""
+        """Add a record; records of one region and rank are summed."""
         said = record.labels.get(_RANK, record.values.get(_RANK, ""))
         rank = int(said) if said.isascii() and said.isdigit() else ALL
         self.is_by_rank |= rank != ALL
@@ -53,7 +51,7 @@ class CaliRegions:
                 continue
             node = self._below(node, name, attribute == _COMMUNICATION)
         into = self.values[node, rank] if call is None else self.functions[node, rank, call]
-        told: Values = {}  # one thing may be there in two units
+        told: Values = {}  # a quantity may be there in two units
         for attribute, text in record.values.items():
             meaning, number = meaning_of(attribute), number_in(text)
             if meaning is not None and number is not None:
@@ -70,12 +68,12 @@ class CaliRegions:
         return self._known[parent, name]
 
     def complete(self) -> None:
-        """Let each region have its time with all that is nested, also where the file has own times."""
+        """Compute inclusive times of all regions, also if the file has exclusive times."""
         ranks = sorted({rank for _, rank in self.values} | {rank for _, rank, _ in self.functions})
         inside: dict[Key, float] = defaultdict(float)
         has_own = any(("own_time", "sum") in known for known in self.values.values())
         if not has_own and not any(("time", "sum") in known for known in self.values.values()):
-            return  # a file about something else
+            return  # a file without times
         for (node, rank, _), known in self.functions.items():
             spent = known.get(("time", "sum"), known.get(("own_time", "sum"), 0.0))
             inside[node, rank] += spent
@@ -96,7 +94,7 @@ class CaliRegions:
 
     @cached_property
     def spent(self) -> dict[Key, dict[str, float]]:
-        """The seconds in MPI of each region and rank, without what is nested, by kind of function."""
+        """The seconds in MPI of each region and rank, exclusive, by kind of function."""
         found: dict[Key, dict[str, float]] = defaultdict(lambda: dict.fromkeys([*FAMILIES, "wait"], 0.0))
         for (node, rank, call), known in self.functions.items():
             seconds = known.get(("time", "sum"), known.get(("own_time", "sum"), 0.0))
@@ -114,7 +112,7 @@ def _put(statistic: str, before: float | None, number: float) -> float:
 
 
 def number_in(text: str) -> float | None:
-    """Return the finite number that a text is, None if it is none."""
+    """Return the finite number in a text, None if it is not one."""
     try:
         number = float(text)
     except ValueError:

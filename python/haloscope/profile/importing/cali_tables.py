@@ -1,4 +1,4 @@
-"""A .cali file as a profile: by rank where its records say the rank, else what is known over ranks."""
+"""A .cali file as a profile: per rank if its records have ranks, else over ranks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from haloscope.profile.importing.mpi_functions import FAMILIES
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.tree import RegionTree, roll_up
 
-__all__ = ["read_cali"]
-
 _SUMS = ("sends", "recvs", "colls", "bytes_sent", "bytes_recv")
 _EXTREMES = (*_SUMS, "dest_ranks", "src_ranks")
 _INSTANCES = [f"{name}_instance_{end}" for name in _EXTREMES for end in ("min", "max")]
@@ -26,7 +24,7 @@ _TIMES = [f"{name}_time" for name in (*FAMILIES, "wait")]
 
 
 def read_cali(path: Path, text: str) -> Foreign:
-    """Return what a .cali file says. Raises `ProfileError` if that is nothing."""
+    """Return the profile of a .cali file. Raises `ProfileError` if it has no data."""
     try:
         read = parse_cali(text)
         tree = CaliRegions()
@@ -53,7 +51,7 @@ def read_cali(path: Path, text: str) -> Foreign:
 
 
 def _world(read: CaliFile, tree: CaliRegions) -> int:
-    """Return the number of ranks: as the file says it, else as records show it; 1 for a serial program."""
+    """Return the number of ranks: that of the file, else that of its records; 1 for a serial program."""
     said = next(
         (read.run[key] for key in ("mpi.world.size", "jobsize") if read.run.get(key, "").isdigit()), "0"
     )
@@ -79,7 +77,7 @@ def _information(read: CaliFile) -> dict[str, Any]:
 
 
 def _first(command: str | None) -> str | None:
-    """Return the program of a command line, which Adiak writes as a list in brackets."""
+    """Return the program of a command line; Adiak writes it as a list in brackets."""
     words = [word for word in (command or "").strip("[]").replace(",", " ").split() if word]
     return words[0].rpartition("/")[2] if words else None
 
@@ -105,7 +103,7 @@ def _frame(rows: list[dict[str, Any]], whole: Sequence[str], fractions: Sequence
 
 
 def _times(tree: CaliRegions, node: int, rank: int) -> dict[str, float | None]:
-    """Return the seconds in MPI of a region itself, null for all if the file has no functions of MPI."""
+    """Return the exclusive seconds in MPI of a region, null if the file has no MPI functions."""
     times = tree.spent.get((node, rank))
     nothing = 0.0 if tree.spent else None
     return {f"{name}_time": nothing if times is None else times[name] for name in (*FAMILIES, "wait")}
@@ -116,7 +114,7 @@ def _extremes(known: Values) -> dict[str, float | None]:
 
 
 def _rank_rows(tree: CaliRegions) -> pl.DataFrame:
-    """Return the table `ranks`, with the columns that the file knows."""
+    """Return the table `ranks`, with the columns that the file has."""
     rows = [
         {
             "path": node,
@@ -134,7 +132,7 @@ def _rank_rows(tree: CaliRegions) -> pl.DataFrame:
 
 
 def _totals(tree: CaliRegions, ranks: int, exclusive: bool) -> pl.DataFrame:
-    """Return the columns of `regions` that a file over ranks knows."""
+    """Return the columns of `regions` from a file with values over ranks."""
     regions = RegionTree(tree.names, np.array(tree.parents), np.array(tree.communication))
     own = _own_rows(tree)
     sums = [name for name in own.columns if name != "path"]
@@ -152,7 +150,7 @@ def _totals(tree: CaliRegions, ranks: int, exclusive: bool) -> pl.DataFrame:
 
 
 def _own_rows(tree: CaliRegions) -> pl.DataFrame:
-    """Return a row a region: seconds over all ranks without what is nested, and messages of its own."""
+    """Return a row per region: seconds over all ranks and messages, both exclusive."""
     below: dict[int, float] = defaultdict(float)
     for (node, _), known in tree.values.items():
         if node:

@@ -1,4 +1,4 @@
-"""What another tool left behind, as the tables that a profile has."""
+"""Files of other tools, as tables of a profile."""
 
 from __future__ import annotations
 
@@ -14,25 +14,23 @@ from haloscope.profile.store.columns import type_columns
 from haloscope.profile.store.info_keys import TRACE_TABLES
 from haloscope.profile.trace import Trace
 
-__all__ = ["Foreign", "path_rows", "unreadable"]
-
-# Tables for people that are not called as the stored one that they are made of.
+# Shown tables whose name differs from that of their stored table.
 _STORED_AS = {"regions": "ranks", "pop": "ranks", "binding": "processes", "info": "processes"}
 
 
 def unreadable(path: Path, what: str, why: str) -> ProfileError:
-    """Return the error for a file of another tool that nothing can be made of."""
+    """Return the error for an unreadable file of another tool."""
     return ProfileError(f"{path}: {what} cannot be read: {why}")
 
 
 @dataclass
 class Foreign:
-    """Tables of a run that another tool watched, held in memory.
+    """Tables of a run that another tool profiled, held in memory.
 
-    `source` says whose it is, as `mpiP 3.5 report`. `tables` has the stored tables that it knows, with the
-    columns that it knows; all others are null. Where it knows no single ranks, `totals` has the columns of
-    the table `regions`, by `path`, inclusive and exclusive. `load`, if there is one, gives the tables when
-    one is first asked for. `own_trace` returns the trace, if the tool left one.
+    `source` names the tool and file, such as `mpiP 3.5 report`. `tables` has the stored tables and columns
+    that the file has; all others are null. Without data per rank, `totals` has the columns of the table
+    `regions`, by `path`, inclusive and exclusive. `load`, if given, returns the tables on first use.
+    `own_trace` returns the trace, if there is one.
     """
 
     path: Path
@@ -50,17 +48,17 @@ class Foreign:
         return self.tables.get(name)
 
     def rows(self, table: str) -> int:
-        """Return the number of rows of a table, 0 for one that is not known."""
+        """Return the number of rows of a table, 0 if it is not known."""
         frame = self._table(table)
         return 0 if frame is None else frame.height
 
     def frame(self, table: str, columns: Sequence[str]) -> pl.DataFrame:
-        """Return columns of a table; what the tool does not know is null."""
+        """Return columns of a table; columns that the tool does not know are null."""
         frame = self._table(table)
         if frame is None:
             return type_columns(table, columns)
         known = {name: frame[name] for name in columns if name in frame.columns}
-        if not known:  # a table of nulls, as long as the one that is known
+        if not known:  # a table of nulls, with the length of the known one
             return type_columns(table, columns, {columns[0]: pl.repeat(None, frame.height, eager=True)})
         whole = type_columns(table, columns, known)
         return whole.select(
@@ -68,11 +66,11 @@ class Foreign:
         )
 
     def over_ranks(self, exclusive: bool) -> pl.DataFrame | None:
-        """Return the columns of `regions` where single ranks are not known."""
+        """Return the columns of `regions` if single ranks are not known."""
         return None if self.totals is None else self.totals[exclusive]
 
     def lacks(self, table: str) -> str | None:
-        """Return in words that the tool does not know a table, None if it does."""
+        """Return a text if the tool does not know a table, else None."""
         if table in TRACE_TABLES and self.own_trace is not None:
             return None
         stored = _STORED_AS.get(table, table)

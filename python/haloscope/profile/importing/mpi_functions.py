@@ -1,4 +1,4 @@
-"""What kind of function of MPI a name is of, as the recorder sorts them."""
+"""The kinds of MPI functions, with the recorder's classification."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from typing import Literal
 
 import polars as pl
-
-__all__ = ["FAMILIES", "Family", "call_name", "family_of", "is_waiting", "kinds_of", "operation_of"]
 
 Family = Literal["p2p", "coll", "rma", "io", "other"]
 FAMILIES: tuple[Family, ...] = ("p2p", "coll", "rma", "io", "other")
@@ -43,7 +41,7 @@ def call_name(name: str) -> str:
 
 
 def family_of(call: str) -> Family:
-    """Return the kind of `MPI_Isend` and its like."""
+    """Return the kind of a function such as `MPI_Isend`."""
     bare = call.removeprefix("MPI_")
     if bare.lower().startswith("file_"):
         return "io"
@@ -55,7 +53,7 @@ def family_of(call: str) -> Family:
 
 
 def is_waiting(call: str) -> bool:
-    """Return whether the whole time of a function counts as waiting (docs/reference/tables.md)."""
+    """Return whether all time in a function counts as waiting (docs/reference/tables.md)."""
     return _WAITING.fullmatch(call.removeprefix("MPI_")) is not None
 
 

@@ -1,4 +1,4 @@
-"""Reads what stands in a text report of mpiP 3, section by section."""
+"""Reads a text report of mpiP 3, section by section."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import polars as pl
 
 from haloscope.profile.importing.mpi_functions import call_name
 from haloscope.profile.store.framing import DamageError
-
-__all__ = ["MpipFrame", "MpipReport", "parse_report"]
 
 _SECTION = re.compile(r"@--- (.*?)\s*-*$")
 _INTRODUCTION = re.compile(r"@ (\S.*?)\s*: ?(.*)$")
@@ -26,7 +24,7 @@ _STATISTICS = {
 
 @dataclass(frozen=True)
 class MpipFrame:
-    """One level of a call site; `line` and `file` are None where mpiP knew an address only."""
+    """One level of a call site; `line` and `file` are None if mpiP knew an address only."""
 
     function: str
     file: str | None
@@ -36,12 +34,12 @@ class MpipFrame:
 
 @dataclass
 class MpipReport:
-    """What a report says.
+    """The content of a report.
 
-    `said` is its introduction, `hosts` a name a rank. `ranks` has `rank`, `time` and `mpi_time` in seconds.
-    `sites` has the frames of each call site, the innermost first. The others have a row for each site and
-    rank, `call`, `site`, `rank`, `count`, `most`, `mean` and `least`, in seconds or bytes; they are None
-    where the report has no such section, or no single ranks in it.
+    `said` is its introduction, `hosts` a name per rank. `ranks` has `rank`, `time` and `mpi_time` in seconds.
+    `sites` has the frames of each call site, the innermost first. The others have a row per site and rank:
+    `call`, `site`, `rank`, `count`, `most`, `mean` and `least`, in seconds or bytes. They are None if the
+    report has no such section, or no single ranks in it.
     """
 
     said: dict[str, str] = field(default_factory=dict)
@@ -56,9 +54,9 @@ class MpipReport:
 
 
 def parse_report(text: str) -> MpipReport:
-    """Return what a report says; a line that cannot be read is left out. Raises `DamageError`.
+    """Return the content of a report, without unreadable lines. Raises `DamageError`.
 
-    What is missing at the end of a report that was cut short is not known.
+    If a report was cut short, its missing end is unknown.
     """
     report = MpipReport()
     sections: dict[str, list[str]] = {}
@@ -113,7 +111,7 @@ def _numbers(words: Iterable[str]) -> list[float] | None:
 
 
 def _sites(lines: Sequence[str]) -> dict[int, list[MpipFrame]]:
-    """Return the frames by site. Columns are as wide as the heading says: names may have blanks."""
+    """Return the frames by site. The heading determines the width of columns: names may have blanks."""
     heading = next((line for line in lines if "Parent_Funct" in line and "File/Address" in line), None)
     if heading is None:
         return {}
@@ -149,7 +147,7 @@ _STATISTIC = {
 
 
 def _statistics(lines: Sequence[str], unit: float) -> pl.DataFrame | None:
-    """Return a row for each site and rank; None where the section has sums over ranks only."""
+    """Return a row per site and rank; None if the section has sums over ranks only."""
     heading = next((line.split() for line in lines if line.startswith("Name")), [])
     if heading[:4] != ["Name", "Site", "Rank", "Count"]:
         return None

@@ -12,17 +12,15 @@ import polars as pl
 from haloscope.profile.importing.foreign_tables import Foreign, path_rows, unreadable
 from haloscope.profile.importing.mpi_functions import FAMILIES, kinds_of
 from haloscope.profile.importing.mpip_report import MpipFrame, MpipReport, parse_report
+from haloscope.profile.shown.cells import PROGRAM
 from haloscope.profile.store.framing import DamageError
-from haloscope.profile.store.tree import PROGRAM
 
-__all__ = ["read_mpip"]
-
-# Times have three or four digits: so much may lack where nothing does.
+# Times have three or four digits: rounding alone can leave this difference.
 _ROUNDING = 0.05
 
 
 def read_mpip(path: Path, text: str) -> Foreign:
-    """Return what a report of mpiP says. Raises `ProfileError` if that is nothing."""
+    """Return the profile of an mpiP report. Raises `ProfileError` if it has no data."""
     try:
         report = parse_report(text)
     except DamageError as damage:
@@ -77,7 +75,7 @@ def _first_word(command: str) -> str:
 
 
 def _moment(text: str) -> float | None:
-    """Return a time of the clock on the wall, in this machine's zone: the report does not say which."""
+    """Return a local time in this machine's time zone: the report does not state the zone."""
     try:
         return time.mktime(time.strptime(text, "%Y %m %d %H:%M:%S"))
     except (ValueError, OverflowError):
@@ -92,7 +90,7 @@ def _processes(report: MpipReport) -> pl.DataFrame:
 
 
 def _is_complete(report: MpipReport) -> bool:
-    """Return whether the call sites of each rank add up to its time in MPI: they may have been filtered."""
+    """Return whether the call sites of each rank add up to its MPI time: they may have been filtered."""
     if report.times is None:
         return False
     spent = report.times.group_by("rank").agg(_total("time").alias("spent"))
@@ -106,7 +104,7 @@ def _total(what: str) -> pl.Expr:
 
 
 def _ranks(report: MpipReport) -> pl.DataFrame:
-    """Return the row of each rank; what mpiP does not know has no column."""
+    """Return the row of each rank, with the columns that mpiP knows."""
     rows = report.ranks.select(
         pl.lit(0, pl.Int64).alias("path"), "rank", "time", pl.lit(1, pl.Int64).alias("instances")
     )
@@ -153,7 +151,7 @@ def _moved(report: MpipReport) -> pl.DataFrame:
 
 
 def _calls(report: MpipReport, times: pl.DataFrame) -> pl.DataFrame:
-    """Return the table `calls`: bytes of what the report has no bytes of are unknown."""
+    """Return the table `calls`; bytes that are not in the report are unknown."""
     rows = times.group_by("call", maintain_order=True).agg(
         pl.col("count").sum().alias("calls"), _total("time_total"), pl.col("most").max().alias("time_max")
     )
@@ -193,7 +191,7 @@ def _site_rows(report: MpipReport, times: pl.DataFrame) -> pl.DataFrame:
 
 
 def _frame_text(frame: MpipFrame) -> str:
-    """Return a frame as the table `sites` has it."""
+    """Return a frame in the form of the table `sites`."""
     if frame.file is None:
         return frame.address if frame.function in ("", "[unknown]") else f"{frame.function} ({frame.address})"
     words = (frame.file, str(frame.line), frame.function)
@@ -201,7 +199,7 @@ def _frame_text(frame: MpipFrame) -> str:
 
 
 def _totals(report: MpipReport) -> pl.DataFrame:
-    """Return the row of `regions` for a report that has no call sites of single ranks, or not all."""
+    """Return the row of `regions` for a report without call sites of all single ranks."""
     times = report.ranks
     return times.select(
         pl.lit(0, pl.Int64).alias("path"),

@@ -1,4 +1,4 @@
-"""An OTF2 archive, taken apart by a program that is built with OTF2's own library."""
+"""An OTF2 archive, read by a program that is built with OTF2's own library."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from haloscope.base.toolchain import compiler
 from haloscope.profile.importing.foreign_tables import unreadable
 from haloscope.profile.importing.otf2_loader import find_otf2
 from haloscope.profile.store.framing import REMEDY
-
-__all__ = ["KINDS", "NO_NUMBER", "Archive", "take_apart"]
 
 # As `Kind` in src/explain/importing/otf2_columns.cpp.
 KINDS = (
@@ -51,15 +49,15 @@ _MESSAGE = np.dtype(
         ("received", "<u8"),
     ]
 )
-_SECONDS = 3600  # for an archive of any size; a reader that hangs is ended
+_SECONDS = 3600  # for an archive of any size; then the reader is ended
 
 
 @dataclass
 class Archive:
-    """What an archive holds: definitions by their numbers, and events, one location after the other.
+    """The content of an archive: definitions by number, and events, one location after the other.
 
-    `locations` says how many events each has. `value` of an event is a region, or the row of `messages`.
-    `damage` has a text for each thing that could not be read.
+    `locations` has the number of events of each. `value` of an event is a region, or the row of `messages`.
+    `damage` has a text for each part that could not be read.
     """
 
     strings: dict[int, str] = field(default_factory=dict)
@@ -77,7 +75,7 @@ class Archive:
     messages: AnyArray = field(default_factory=lambda: np.zeros(0, _MESSAGE))
 
     def text(self, number: int) -> str:
-        """Return a string by its number; one that is not defined is said so."""
+        """Return a string by its number; a placeholder if it is not defined."""
         return self.strings.get(number, f"<string {number}>")
 
 
@@ -119,7 +117,7 @@ def _defined(lines: Iterable[str]) -> Archive:
     for line in lines:
         try:
             record = json.loads(line)
-        except ValueError:  # of a program that was ended within a line
+        except ValueError:  # the program was ended within a line
             continue
         _take(archive, record)
     return archive
@@ -151,7 +149,7 @@ def _take(archive: Archive, record: dict[str, Any]) -> None:
 
 
 def _trim(archive: Archive) -> None:
-    """Leave out what was not written any more by a program that was ended."""
+    """Remove incomplete data, if the program was ended early."""
     left = len(archive.events)
     counts = []
     for location, count in archive.locations:

@@ -1,4 +1,4 @@
-"""The events of an OTF2 archive as visits of regions, calls of MPI, messages and collectives."""
+"""The events of an OTF2 archive as visits of regions, MPI calls, messages and collectives."""
 
 from __future__ import annotations
 
@@ -11,27 +11,25 @@ from haloscope.base.arrays import AnyArray, Integers
 from haloscope.profile.importing.mpi_functions import call_name
 from haloscope.profile.importing.otf2_archive import KINDS, Archive
 from haloscope.profile.importing.otf2_world import ArchiveWorld
-from haloscope.profile.store.tree import PROGRAM
-
-__all__ = ["ArchiveEvents", "read_events"]
+from haloscope.profile.shown.cells import PROGRAM
 
 _MPI = 4  # a paradigm
 _ENTER, _LEAVE = KINDS.index("enter"), KINDS.index("leave")
-_MOST_DEPTH = 1024  # as the recorder has it: what is deeper counts for the region around it
+_MOST_DEPTH = 1024  # the recorder's limit: deeper regions count for the region around them
 _BEGINS = ("MPI_Init", "MPI_Init_thread", "MPI_Session_init")
 _ENDS = ("MPI_Finalize", "MPI_Session_finalize")
 
 
 @dataclass
 class ArchiveEvents:
-    """What happened, in nanoseconds since the archive's clock began.
+    """The events, in nanoseconds since the begin of the archive's clock.
 
-    `names`, `parents` are those of the regions by path, 0 the program. `visits` has `rank`, `thread`, `path`,
-    `begin`, `end`; `calls` the same and `call`, their names, numbered by row, those of a thread in order;
-    `moments` has what was said within them: `rank`, `thread`, `path`, `row` of `calls` (−1: outside), `time`,
-    `kind` (as in KINDS), and of messages `partner` (a world rank, −1: unknown), `communicator`, `tag`,
-    `bytes`, `received`, `request`. `spans` has `rank`, `begin`, `end`: from MPI_Init to MPI_Finalize, else
-    from the first event to the last. `remarks` says what did not fit together.
+    `names` and `parents` are those of the regions by path, 0 the program. `visits` has `rank`, `thread`,
+    `path`, `begin`, `end`. `calls` has the same columns and `call`, the name; those of a thread are in order.
+    `moments` has the messages and collectives: `rank`, `thread`, `path`, `row` of `calls` (−1: outside),
+    `time`, `kind` (as in KINDS), and for messages `partner` (a world rank, −1: unknown), `communicator`,
+    `tag`, `bytes`, `received`, `request`. `spans` has `rank`, `begin`, `end`: from MPI_Init to MPI_Finalize,
+    else from the first event to the last. `remarks` describes inconsistent events.
     """
 
     names: list[str]
@@ -88,7 +86,7 @@ def read_events(archive: Archive, world: ArchiveWorld) -> ArchiveEvents:
 
 
 def _of_ranks(archive: Archive, world: ArchiveWorld) -> tuple[AnyArray, AnyArray]:
-    """Return the events of threads of ranks, and the location of each."""
+    """Return the events of all threads of ranks, and the location of each."""
     locations = np.array([number for number, _ in archive.locations], dtype=np.uint64)
     counts = [count for _, count in archive.locations]
     location = np.repeat(locations, counts)
@@ -116,8 +114,8 @@ def _forward(time: Integers, location: AnyArray) -> tuple[Integers, int]:
 
 @dataclass
 class _Pairs:
-    """Visits in the order of their begins: events that begin and end them (−1: none does), times, depth from
-    1 on, regions, and the visits around them.
+    """Visits in the order of their begins: events that begin and end them (−1: none), times, depth (from 1),
+    regions, and the visits around them.
     """
 
     enter: AnyArray
@@ -145,7 +143,7 @@ def _pair(events: AnyArray, location: AnyArray, time: AnyArray) -> _Pairs:
     is_enter = frame["step"].to_numpy() > 0
     level = frame["depth"].to_numpy() + ~is_enter
     mark = frame["mark"].to_numpy()
-    # Within a location and level begins and ends take turns.
+    # Within a location and level, begins and ends alternate.
     order = np.lexsort((mark, level, frame["location"].to_numpy()))
     enters = order[is_enter[order]]
     following = np.empty(len(order), dtype=np.int64)
@@ -176,7 +174,7 @@ def _pair(events: AnyArray, location: AnyArray, time: AnyArray) -> _Pairs:
 
 
 def _last_times(location: AnyArray, time: AnyArray) -> AnyArray:
-    """Return for each event the time of the last one of its location."""
+    """Return for each event the time of the last event of its location."""
     frame = pl.DataFrame({"time": time, "location": location})
     return frame.select(pl.col("time").max().over("location"))["time"].to_numpy()
 
@@ -194,7 +192,7 @@ def _parents(level: AnyArray, location: AnyArray) -> Integers:
 
 
 def _region_names(archive: Archive, regions: AnyArray) -> tuple[dict[int, str], dict[int, bool]]:
-    """Return the name of each region that was entered, and whether it is a function of MPI."""
+    """Return the name of each region that was entered, and whether it is an MPI function."""
     names, is_call = {}, {}
     for number in np.unique(regions).tolist():
         defined = archive.regions.get(number)
@@ -207,7 +205,7 @@ def _region_names(archive: Archive, regions: AnyArray) -> tuple[dict[int, str], 
 
 @dataclass
 class _Paths:
-    """Regions by path, and the path of each visit: of a call that of the region around it."""
+    """Regions by path, and the path of each visit; a call has the path of the region around it."""
 
     names: list[str]
     parents: list[int]
@@ -287,7 +285,7 @@ def _of_call(call_of: AnyArray, rows: AnyArray, visits: AnyArray) -> AnyArray:
 
 
 def _messages(archive: Archive, world: ArchiveWorld, values: AnyArray, ranks: AnyArray) -> list[pl.Series]:
-    """Return what is said of messages and collectives, of events that have the row of one as their value."""
+    """Return the data of messages and collectives, for events whose value is a row of them."""
     is_there = values < len(archive.messages)
     if not len(archive.messages):
         archive_rows = np.zeros(len(values), archive.messages.dtype)
@@ -308,7 +306,7 @@ def _messages(archive: Archive, world: ArchiveWorld, values: AnyArray, ranks: An
 
 
 def _spans(every: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return from when to when each rank is looked at: between MPI_Init and MPI_Finalize, where these are."""
+    """Return the analysed time of each rank: from MPI_Init to MPI_Finalize, if these exist."""
     whole = every.group_by("rank").agg(
         pl.col("time").min().alias("first"), pl.col("time").max().alias("last")
     )
@@ -325,7 +323,7 @@ def _spans(every: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _clip_visits(visits: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return what of visits is within the span of their rank; those before and after it are left out."""
+    """Return visits clipped to the span of their rank; those before and after it are left out."""
     span = spans.select("rank", pl.col("begin").alias("first"), pl.col("end").alias("last"))
     return (
         visits.join(span, on="rank", how="left", maintain_order="left")

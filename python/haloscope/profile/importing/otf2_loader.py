@@ -1,4 +1,4 @@
-"""OTF2's C library, found on this machine, and ours that calls it, built once into the cache."""
+"""Finds OTF2's C library on this machine, and builds our library that calls it, once, into the cache."""
 
 from __future__ import annotations
 
@@ -16,20 +16,18 @@ from haloscope.base.cache import cache as cache_directory
 from haloscope.base.errors import ComponentError
 from haloscope.base.toolchain import build_environment, compiler, compiler_identity, run_logged
 
-__all__ = ["Otf2", "find_otf2", "otf2_library"]
-
 _MISSING = (
     "OTF2 not found: install it (Debian: apt-get install libopen-trace-format2-dev), or set OTF2_DIR to "
     "where its include/otf2/otf2.h is"
 )
-# Debian's name, and that of all others.
+# Debian's name, and the usual one.
 _NAMES = ("open-trace-format2", "otf2")
 _SUFFIXES = (".so", ".a")
 
 
 @dataclass(frozen=True)
 class Otf2:
-    """An installation of OTF2: where it stands, and what links it."""
+    """An installation of OTF2."""
 
     prefix: Path
     library: str
@@ -37,7 +35,7 @@ class Otf2:
 
     @property
     def words(self) -> list[str]:
-        """What a compiler needs to use it, and a program to find it."""
+        """The compiler options for using it, and for finding it at run time."""
         place = str(self.directory)
         return [f"-I{self.prefix / 'include'}", f"-L{place}", f"-Wl,-rpath,{place}", f"-l{self.library}"]
 
@@ -71,7 +69,7 @@ def _library_of(prefix: Path) -> Otf2 | None:
 def otf2_library() -> ctypes.CDLL:
     """Return our library that writes OTF2.
 
-    Raises `ComponentError` where OTF2 is missing, `RecorderError` if ours can't be built.
+    Raises `ComponentError` if OTF2 is missing, `RecorderError` if our library cannot be built.
     """
     otf2 = find_otf2()
     made = _built(otf2) / "libhaloscope-otf2.so"

@@ -1,4 +1,4 @@
-"""An OTF2 archive as a profile: the tables that its events add up to."""
+"""An OTF2 archive as a profile: tables from its events."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from haloscope.profile.importing.otf2_trace import trace_of
 from haloscope.profile.importing.otf2_world import ArchiveWorld
 from haloscope.profile.store.tree import RegionTree, roll_up
 from haloscope.profile.trace import Trace
-
-__all__ = ["read_otf2"]
 
 _SENDS, _RECEIVES, _COLLECTIVES = (
     [KINDS.index(kind) for kind in kinds.split()]
@@ -59,7 +57,7 @@ def read_otf2(path: Path, anchor: Path) -> Foreign:
 
 
 def _unknown(events: ArchiveEvents) -> str:
-    """Return what is left out as its other side is not known; nothing if nothing is."""
+    """Return a text on messages without a known partner, empty if there are none."""
     of_messages = events.moments.filter(pl.col("kind").is_in([*_SENDS, *_RECEIVES]))
     count = int((of_messages["partner"] < 0).sum())
     return (
@@ -72,7 +70,7 @@ def _seconds(nanoseconds: Any) -> float | None:
 
 
 def _program(archive: Archive) -> str | None:
-    """Return what the root of the system is called by tools that put the program there."""
+    """Return the name of the system's root, which some tools set to the program."""
     roots = [node for node in archive.nodes.values() if node["parent"] not in archive.nodes]
     if len(roots) == 1 and roots[0]["name"] == roots[0]["class"]:
         return archive.text(roots[0]["name"])
@@ -80,13 +78,13 @@ def _program(archive: Archive) -> str | None:
 
 
 def _started(archive: Archive) -> float | None:
-    """Return when the clock began, seconds since 1970, None if the archive does not say it."""
+    """Return the begin of the clock, seconds since 1970, None if the archive does not have it."""
     began = archive.clock.get("start", 0)
     return began * _SECOND if 0 < began < 2**63 else None
 
 
 class _Tables:
-    """Makes the tables."""
+    """Computes the tables."""
 
     def __init__(self, archive: Archive, world: ArchiveWorld, events: ArchiveEvents) -> None:
         self.world, self.events, self.archive = world, events, archive
@@ -110,7 +108,7 @@ class _Tables:
         self.collectives = moments.filter(pl.col("kind").is_in(_COLLECTIVES)).pipe(self._named)
 
     def _named(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return collectives with `operation` and `comm_size`; such that only make a handle are left out."""
+        """Return collectives with `operation` and `comm_size`, without those that only create a handle."""
         names = dict(enumerate(_OPERATIONS))
         sizes = {number: self.world.size_of(number) for number in rows["communicator"].unique().to_list()}
         operation = pl.col("tag").replace_strict(names, default=None, return_dtype=pl.String)
@@ -120,7 +118,7 @@ class _Tables:
         )
 
     def all(self) -> dict[str, pl.DataFrame]:
-        """Return the stored tables that an archive knows."""
+        """Return the stored tables that can be computed from an archive."""
         shares = self._shares()
         return {
             "paths": path_rows(self.events.names, self.events.parents, [False] * len(self.events.names)),
@@ -135,7 +133,7 @@ class _Tables:
         }
 
     def trace(self) -> Trace:
-        """Return all of it with its times."""
+        """Return the archive as a trace."""
         return trace_of(self.events, self.world, self.calls, self.collectives, self._processes())
 
     def _processes(self) -> pl.DataFrame:
@@ -196,7 +194,7 @@ class _Tables:
         return pl.concat([whole, visits])
 
     def _distinct(self) -> list[pl.DataFrame]:
-        """Return how many distinct partners each region and rank had, without and with what is nested."""
+        """Return the number of distinct partners of each region and rank, exclusive and inclusive."""
         found = []
         for rows, name in ((self.sends, "dest_ranks"), (self.receives, "src_ranks")):
             pairs = rows.select("path", "rank", "partner").unique(maintain_order=True)
@@ -206,7 +204,7 @@ class _Tables:
         return found
 
     def _shares(self) -> pl.DataFrame:
-        """Return all messages sent and received, with the part of the time of their calls that is theirs."""
+        """Return all messages sent and received, each with its share of the time of its calls."""
         columns = ["path", "rank", "partner", "bytes", "row", "seconds"]
         both = pl.concat(
             [
@@ -283,7 +281,7 @@ class _Tables:
         )
 
     def _slices(self) -> pl.DataFrame:
-        """Return what happened in each slice of time; a call counts where it ends."""
+        """Return the activity in each slice of time; a call counts in the slice in which it ends."""
         longest = (self.events.spans["end"] - self.events.spans["begin"]).max() or 0
         width = max(-(-int(longest) // _MOST_SLICES), _LEAST_SLICE)
         begins = self.events.spans.select("rank", pl.col("begin").alias("first"))

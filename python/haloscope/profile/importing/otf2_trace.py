@@ -13,8 +13,6 @@ from haloscope.profile.importing.otf2_events import ArchiveEvents
 from haloscope.profile.importing.otf2_world import ArchiveWorld
 from haloscope.profile.trace import CALLS, COLLECTIVES, COMMUNICATORS, RECEIVES, REGIONS, SENDS, Trace
 
-__all__ = ["trace_of"]
-
 _KIND = {kind: number for number, kind in enumerate(KINDS)}
 _WORLD = "MPI_COMM_WORLD"
 _KEYS = ["rank", "request"]
@@ -27,11 +25,11 @@ def trace_of(
     collectives: pl.DataFrame,
     processes: pl.DataFrame,
 ) -> Trace:
-    """Return the trace of what happened between MPI_Init and MPI_Finalize.
+    """Return the trace from MPI_Init to MPI_Finalize.
 
-    `calls` and `collectives` are those that count, by the rows and with the names of `events`. A receive
-    that was posted and never completed has left no message. Posts and completions are matched by their
-    requests: of two with one number the later one begins where the earlier one has ended.
+    `calls` and `collectives` are rows of `events`, with their names. A receive that was posted and never
+    completed has no message. Posts and completions are matched by the numbers of their requests; a number
+    that is used again is a new request.
     """
     first = events.spans["begin"].min() or 0
     ordered = calls.sort("rank", "thread", "begin", "row")
@@ -68,7 +66,7 @@ def _moved(frame: pl.DataFrame, first: object) -> pl.DataFrame:
 
 
 def _communicators(world: ArchiveWorld, moments: pl.DataFrame) -> pl.DataFrame:
-    """Return `communicator` (as the archive has it), `number`, `name` and `ranks`; the world is number 0."""
+    """Return `communicator` (the archive's number), `number`, `name` and `ranks`; the world is number 0."""
     used = moments.filter(pl.col("communicator") >= 0)["communicator"].unique().sort().to_list()
     known = [number for number in used if number in world.archive.communicators]
     everyone = list(range(world.size))
@@ -119,7 +117,7 @@ def _sends(moments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _completed(moments: pl.DataFrame, blocking: str, post: str, done: str) -> pl.DataFrame:
-    """Return what is told where it completes, with the rows of the calls that started and completed it."""
+    """Return messages from their completions, with the rows of the starting and completing calls."""
     at_once = _of(moments, blocking).with_columns(pl.col("now").alias("completed"))
     ended = _of(moments, done).with_columns(pl.col("now").alias("completed"))
     pairs = _pairs(_of(moments, post), ended).select("ended", "started")
@@ -129,7 +127,7 @@ def _completed(moments: pl.DataFrame, blocking: str, post: str, done: str) -> pl
 
 
 def _receives(moments: pl.DataFrame) -> pl.DataFrame:
-    """Return receives likewise."""
+    """Return receives with the rows of the calls that started and completed them."""
     return _completed(moments, "receive", "post_receive", "received")
 
 
@@ -151,7 +149,7 @@ def _collectives(moments: pl.DataFrame, operations: pl.DataFrame) -> pl.DataFram
 
 
 def _ordered(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return those that were started in a call and on a communicator, in the order of their starts."""
+    """Return rows that were started in a call and on a communicator, in the order of their starts."""
     known = rows.rename({"now": "started"}).filter(pl.col("started") >= 0).drop_nulls("communicator")
     tags = pl.when(pl.col("tag") < 2**31).then("tag").otherwise(-1)
     return known.with_columns(tags.alias("tag")).sort("rank", "thread", "started", "moment")

@@ -1,4 +1,4 @@
-"""Who took part in an OTF2 archive: ranks and threads, their hosts, and communicators."""
+"""The participants of an OTF2 archive: ranks and threads, their hosts, and communicators."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from haloscope.base.arrays import AnyArray, Integers
 if TYPE_CHECKING:
     from haloscope.profile.importing.otf2_archive import Archive
 
-__all__ = ["ArchiveWorld"]
-
 _MPI = 4  # a paradigm
 _CPU_THREADS = (0, 1)  # types of locations: unknown, and a thread
 _COMM_LOCATIONS, _COMM_GROUP, _COMM_SELF = 4, 5, 6  # types of groups
@@ -26,8 +24,8 @@ _UNKNOWN = -1
 class ArchiveWorld:
     """The ranks of an archive, from its definitions.
 
-    `ranks` maps a location to its rank and thread. What is no thread of a process, such as a stream of an
-    accelerator, has none.
+    `ranks` maps a location to its rank and thread. Locations that are not threads, such as streams of an
+    accelerator, have none.
     """
 
     archive: Archive
@@ -43,7 +41,7 @@ class ArchiveWorld:
         counted: dict[int, int] = {}
         for location, thread in threads.items():
             ranks = of_process.get(thread["process"], [])
-            # Of a process with several ranks nobody knows whose the other threads are.
+            # If a process has several ranks, the rank of its other threads is unknown.
             if location not in self.ranks and thread["type"] in _CPU_THREADS and len(ranks) == 1:
                 counted[ranks[0]] = counted.get(ranks[0], 0) + 1
                 self.ranks[location] = (ranks[0], counted[ranks[0]])
@@ -65,7 +63,7 @@ class ArchiveWorld:
         return len(self._members())
 
     def host(self, rank: int) -> str | None:
-        """Return the name of the host of a rank, None if the archive does not say it."""
+        """Return the name of a rank's host, None if the archive does not have it."""
         location = self._members()[rank]
         process = self.archive.threads.get(location, {}).get("process", _UNKNOWN)
         number = self.archive.processes.get(process, {}).get("node", _UNKNOWN)
@@ -79,7 +77,7 @@ class ArchiveWorld:
         return None
 
     def members(self, communicator: int) -> list[int]:
-        """Return the world ranks of a communicator; empty if they are the caller alone, or not known."""
+        """Return the world ranks of a communicator; empty if unknown, or if it has the caller only."""
         defined = self.archive.communicators.get(communicator, {})
         return self.archive.groups.get((defined.get("group", _UNKNOWN), _COMM_GROUP), [])
 
@@ -89,20 +87,20 @@ class ArchiveWorld:
         return f"communicator {communicator}" if defined is None else self.archive.text(defined["name"])
 
     def size_of(self, communicator: int) -> int | None:
-        """Return the number of its ranks, None if it is not known."""
+        """Return the number of ranks of a communicator, None if unknown."""
         if members := self.members(communicator):
             return len(members)
         defined = self.archive.communicators.get(communicator, {})
         return 1 if (defined.get("group", _UNKNOWN), _COMM_SELF) in self.archive.groups else None
 
     def world_ranks(self, communicators: AnyArray, numbers: AnyArray, ranks: AnyArray) -> Integers:
-        """Return the world rank of each number in a communicator, as the rank sees it; −1 if unknown."""
+        """Return the world rank of each rank number in a communicator, as seen by `ranks`; −1 if unknown."""
         found = np.full(len(numbers), _UNKNOWN, dtype=np.int64)
         for communicator in np.unique(communicators).tolist():
             here = np.flatnonzero(communicators == communicator)
             own = np.array(self.members(communicator), dtype=np.int64)
             remote = self._remote(communicator)
-            if remote is not None:  # between two groups: numbers are those of the other one
+            if remote is not None:  # an inter-communicator: numbers are those of the other group
                 is_first = np.isin(ranks[here], own)
                 found[here[is_first]] = _at(remote, numbers[here[is_first]])
                 found[here[~is_first]] = _at(own, numbers[here[~is_first]])
@@ -121,7 +119,7 @@ class ArchiveWorld:
 
 
 def _at(members: Integers, numbers: AnyArray) -> Integers:
-    """Return the members at these places, −1 for places that are not there."""
+    """Return the members at these indices, −1 for indices out of range."""
     if not len(members):
         return np.full(len(numbers), _UNKNOWN, dtype=np.int64)
     places = numbers.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Which tool a file is of, by its content."""
+"""Recognises the tool of a file by its content."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from haloscope.base.errors import ProfileError
 if TYPE_CHECKING:
     from haloscope.profile.importing.foreign_tables import Foreign
 
-__all__ = ["ForeignKind", "kind_of_foreign", "open_foreign"]
-
 ForeignKind = Literal["otf2", "cali", "mpip"]
 _HEAD = 4096
 # An archive's anchor file: the size of a block, a mark, and these letters.
@@ -22,7 +20,7 @@ _REPORT = b"@ mpiP"
 
 
 def kind_of_foreign(path: str | os.PathLike[str]) -> ForeignKind | None:
-    """Return whose file stands at `path`, None if it may be the recorder's, or cannot be read.
+    """Return the tool of the file at `path`, None if it may be the recorder's, or cannot be read.
 
     An OTF2 archive may be named by its anchor file or by the directory that has it.
     """
@@ -50,14 +48,14 @@ def anchors(directory: Path) -> list[Path]:
 
 
 def open_foreign(path: str | os.PathLike[str], kind: ForeignKind) -> Foreign:
-    """Return what a tool left at `path`. Raises `ProfileError` for what cannot be read."""
+    """Return the file of a tool at `path`. Raises `ProfileError` if it cannot be read."""
     place = Path(path)
     if kind == "otf2":
         from haloscope.profile.importing.otf2_tables import read_otf2
 
         return read_otf2(place, _one_anchor(place) if place.is_dir() else place)
     try:
-        # Other programs' names may be in any encoding: what is not UTF-8 stays visible.
+        # Names of other programs may have any encoding: bytes that are not UTF-8 stay visible.
         text = place.read_text("utf-8", "backslashreplace")
     except OSError as error:
         raise ProfileError(f"{place}: cannot be read: {error.strerror}") from None

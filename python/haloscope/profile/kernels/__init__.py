@@ -1,8 +1,8 @@
 """The compiled kernels of `src/explain`, called by ctypes.
 
-They expect and decode hidden Markov chains over many sequences, and measure the depth of curves. The
-library knows nothing of Python, so one build serves every Python. Sequences are parts of one array of
-values, or of rows of log densities, which is used where it is. Other Python threads run meanwhile.
+They compute expectations and decode hidden Markov chains over many sequences, and compute the depth of
+curves. The library does not depend on Python, so one build serves every Python. Sequences are parts of one
+array of values, or of rows of log densities, which is not copied. Other Python threads run at the same time.
 Results do not depend on `threads`.
 """
 
@@ -53,14 +53,14 @@ def native_library() -> ctypes.CDLL:
         path = _built()
     try:
         return _declared(ctypes.CDLL(str(path)))
-    except (OSError, AttributeError) as error:  # it is missing, or was built from older sources
+    except (OSError, AttributeError) as error:  # missing, or built from older sources
         raise HaloscopeError(
             f"{path.name} cannot be loaded ({error}): run make setup, or install again"
         ) from None
 
 
 def _built() -> Path:
-    """Return the library from the cache, or built now: `make demo` leaves it to the first use."""
+    """Return the library from the cache, or built now, on first use."""
     from haloscope.base import paths
     from haloscope.base.building import build_with_cmake
     from haloscope.base.cache import build_once, cache, fingerprint
@@ -129,10 +129,10 @@ class Chain:
 
 @dataclass(frozen=True)
 class Counts:
-    """What is expected, summed over all sequences but `log_likelihood`, which is a sequence's own.
+    """Expected counts, summed over all sequences; only `log_likelihood` is per sequence.
 
-    `weight` is Σγ of each state, `first` and `second` are Σγ(x-μ) and Σγ(x-μ)² about the means that
-    were passed; `start` is γ of the first instants, `transition` Σξ.
+    `weight` is Σγ of each state, `first` and `second` are Σγ(x-μ) and Σγ(x-μ)² about the means passed by the
+    caller; `start` is γ of the first instants, `transition` Σξ.
     """
 
     log_likelihood: Floats
@@ -145,7 +145,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Posterior:
-    """Probabilities of the states, (points, states), with the rest as in `Counts`."""
+    """Probabilities of the states, (points, states); the other fields are those of `Counts`."""
 
     log_likelihood: Floats
     start: Floats
@@ -225,7 +225,7 @@ def available_threads() -> int:
     return len(os.sched_getaffinity(0))
 
 
-# The place of the instruction set in the list; tests set another one.
+# The index of the instruction set in the list; tests change it.
 _instruction_set = 0
 
 
@@ -295,7 +295,7 @@ class _Batch:
 
     @property
     def whole(self) -> bool:
-        """True if there is nothing but sequences, one after the other."""
+        """True if the sequences cover the array, one after the other."""
         begins, lengths = self.arrays[2], self.arrays[3]
         assert begins is not None
         assert lengths is not None
@@ -308,7 +308,7 @@ class _Batch:
         return found
 
     def viterbi(self, threads: int) -> Bytes:
-        # The kernel fills only what belongs to a sequence.
+        # The kernel fills the points of sequences only.
         whole = self.whole
         states = np.empty(self.points, np.uint8) if whole else np.full(self.points, 255, np.uint8)
         _succeed(
@@ -343,7 +343,7 @@ class _Curves(ctypes.Structure):
 
 
 def band_depth(curves: Floats, threads: int) -> Floats:
-    """Return for each of two or more curves the share of points and pairs that it lies between.
+    """Return for each of two or more curves the share of points and pairs of curves between which it lies.
 
     `curves` is (curves, points) and contiguous, as below. Raises `ValueError` for NaN.
     """
@@ -357,7 +357,7 @@ def band_depth(curves: Floats, threads: int) -> Floats:
 
 
 def envelope(curves: Floats, chosen: Integers) -> tuple[Floats, Floats]:
-    """Return the least and the largest of the `chosen` curves, at least one, at each point."""
+    """Return the smallest and the largest of the `chosen` curves, at least one, at each point."""
     low, high = np.empty((2, curves.shape[1]))
     index = np.ascontiguousarray(chosen, dtype=np.int64)
     if not index.size or index.min() < 0 or index.max() >= len(curves):

@@ -1,14 +1,10 @@
 // How all figures are drawn: in the colours of the page, with their numbers as CSV.
 
-const FONT = { family: 'system-ui, "Segoe UI", Roboto, Arial, sans-serif', size: 12, color: "#1c2733" };
-const GRID = "#e8ecf0";
+const FONT = { family: 'system-ui, "Segoe UI", Roboto, Arial, sans-serif', size: 12, color: PALETTE.ink };
+const GRID = PALETTE.grid;
 const CONFIG = { responsive: true, displaylogo: false, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]] };
-const SCALE = [[0, "#eaf3f9"], [0.25, "#a9cfe5"], [0.5, "#5a9fc9"], [0.75, "#1f6a9f"], [1, "#0a2f51"]];
-// What stands for the colours of the light theme in the dark one; others are seen on both grounds.
-const IN_THE_DARK = {
-  "#fff": "#1d242b", "#1c2733": "#e3e8ed", "#e8ecf0": "#333d47", "#cbd3db": "#5d6873", "#c0392b": "#ff8f80",
-  "#eaf3f9": "#22303c", "#a9cfe5": "#1f5580", "#5a9fc9": "#3f88bd", "#1f6a9f": "#83bde2", "#0a2f51": "#e3f2fc", "#31408f": "#8f9df0", "#7a1f5c": "#d273b0",
-};
+const SCALE = PALETTE.blues;
+const IN_THE_DARK = PALETTE.dark;
 const LEGEND = 30; // pixels that figures have for theirs
 const drawn = new Map();
 

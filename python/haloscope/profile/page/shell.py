@@ -17,9 +17,8 @@ import numpy as np
 
 from haloscope.base.errors import printable
 from haloscope.base.files import write_whole
+from haloscope.base.palette import for_scripts
 from haloscope.base.paths import prebuilt
-
-__all__ = ["page", "write_page"]
 
 _WRAPPED = re.compile(
     r"(?P<licence>/\*\*.*?\*/\n)\(.*?, \(\) => \{\n"
@@ -34,26 +33,30 @@ _SHARED = ("units.js", "csv.js", "tables.js", "draw.js")
 def page(
     template: str, title: str, scripts: Sequence[str], data: Mapping[str, Any], package: str = "profile"
 ) -> str:
-    """Return the page `template` with its data; nothing of `title` and `data` becomes markup.
+    """Return the page `template` with its data; `title` and `data` never become markup.
 
-    Template, a body for `frame.html`, and scripts are in the directory `page` of the package, or in that of
-    `profile`, which has what several pages use. A script finds its data as JSON in the element `data`, and
-    before it come those that all pages share.
+    The template, a body for `frame.html`, and scripts are in the directory `page` of the package, or in that
+    of `profile` if several pages use them. A script finds its data as JSON in the element `data`. Scripts
+    that all pages share come first.
     """
     parts = {
         "title": html.escape(title),
         "style": _part("profile", "report.css"),
         "version": html.escape(printable(version("haloscope"))),
-        # Data may be long, and are hardly smaller with more effort.
+        # Data may be long, and higher levels hardly make them smaller.
         "data": _packed("data", json.dumps(data, allow_nan=False), 6),
         "plotly": _plotly(),
         "frame": _part("profile", "frame.js"),
         "script": "\n".join(
-            [*(_part("profile", name) for name in _SHARED), *(_part(package, name) for name in scripts)]
+            [
+                f"const PALETTE = {json.dumps(for_scripts())};",
+                *(_part("profile", name) for name in _SHARED),
+                *(_part(package, name) for name in scripts),
+            ]
         ),
     }
     whole = _part("profile", "frame.html").replace("{{body}}", _part(package, template).rstrip())
-    # In one pass, so that text which was put in is never searched for places.
+    # In one pass, so that inserted text is never searched for placeholders.
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], whole)
 
 
@@ -64,7 +67,7 @@ def _part(package: str, name: str) -> str:
 
 
 def _script() -> str:
-    """Return Plotly's script: what the wheel brings, else that of its package."""
+    """Return Plotly's script: the wheel's, else that of Plotly's package."""
     ready = prebuilt() / "plotly.min.js"
     if ready.is_file():
         return ready.read_text(encoding="utf-8")
@@ -79,10 +82,9 @@ def _plotly() -> str:
 
 
 def _bare(library: str) -> str:
-    """Return Plotly without what other loaders than a page need around it.
+    """Return Plotly without its wrapper for other loaders than pages.
 
-    A browser reads a function before it runs it, and all that is in there twice: a fifth of the time that
-    a page takes to open.
+    A browser parses the content of a function twice: that costs a fifth of the time in which a page opens.
     """
     found = _WRAPPED.fullmatch(library)
     return library if found is None else found["licence"] + found["all"]
@@ -92,7 +94,7 @@ def _packed(name: str, text: str, level: int) -> str:
     """Return an element of the page with `text`, deflated: Plotly alone would be 4.8 MB.
 
     Four bytes are five digits of base 85, most significant first, a digit the character 40 and on. None is
-    markup: `}` stands for `<`.
+    markup: `}` replaces `<`.
     """
     raw = zlib.compress(text.encode("utf-8"), level)
     left = np.frombuffer(raw + bytes(-len(raw) % 4), dtype=">u4").astype(np.uint32)
@@ -104,5 +106,5 @@ def _packed(name: str, text: str, level: int) -> str:
 
 
 def write_page(text: str, output: Path) -> None:
-    """Replace `output` when the page is whole. Raises `OutputError`."""
+    """Write the page in one step. Raises `OutputError`."""
     write_whole(output, text, "page")

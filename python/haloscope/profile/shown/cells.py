@@ -1,4 +1,4 @@
-"""One column for people, and what its cells say."""
+"""Forms of columns for people: the text of a cell, made of one value or several of its row."""
 
 from __future__ import annotations
 
@@ -7,112 +7,159 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from haloscope.base.errors import printable
+from haloscope.base.errors import printable, shorten_text
 from haloscope.base.units import UNKNOWN, bytes_text, count_text, moment_text, percent_text, time_text
-from haloscope.profile.store.info_keys import TEXT_KEYS
-from haloscope.profile.store.tree import region_text
-
-__all__ = [
-    "ColumnView",
-    "Row",
-    "bandwidth",
-    "count",
-    "exact",
-    "gain_text",
-    "part",
-    "range_text",
-    "share",
-    "size",
-    "slower_text",
-    "text",
-    "time",
-    "told_text",
-    "within_text",
-    "yes_text",
-]
+from haloscope.profile.shown.readable import without_arguments
 
 Row = Mapping[str, Any]
+PROGRAM = "<program>"
+# Values of `info` that are text, also where they look like a number.
+TEXT_KEYS = frozenset(
+    {
+        "program",
+        "command",
+        "mpi_library",
+        "mpi_standard",
+        "mpi_abi",
+        "binding",
+        "only",
+        "ended_in",
+        "source",
+        "version",
+    }
+)
+# Characters of a region's name or path, in tables and sentences.
+_MOST_SHOWN = 160
 _MOST_LISTED = 16
 
 
 @dataclass(frozen=True)
-class ColumnView:
-    """One column for people: `text` of the row's `sources`."""
+class Form:
+    """How people see a column: `text` of its value and of those of the columns `more`."""
 
-    title: str
-    sources: tuple[str, ...]
     text: Callable[..., str]
+    title: str | None = None  # default: the name of the column
+    more: tuple[str, ...] = ()
     left: bool = False
     is_whole: bool = False  # is never folded
 
-    def of(self, row: Row) -> str:
-        return self.text(*(row[source] for source in self.sources))
+
+def region_text(name: str) -> str:
+    """Return a name or path as people see it: on one line, without the middle of a long one."""
+    return printable(shorten_text(name, _MOST_SHOWN))
 
 
-def _name(value: str | None) -> str:
+def site_text(site: str, function: str | None) -> str:
+    """Return a place of the source as people see it: the file, the line and the function's name."""
+    is_said = function is None or site.startswith(f"{function} (")
+    return region_text(site if is_said else f"{site} {without_arguments(function or '')}")
+
+
+def _text(value: str | None) -> str:
     return UNKNOWN if value is None else region_text(value)
 
 
-def range_text(low: int | None, high: int | None) -> str:
+def _span(low: int | None, high: int | None) -> str:
     return count_text(low) if low == high else f"{count_text(low)}–{count_text(high)}"
 
 
-def within_text(mean: float | None, low: float | None, high: float | None) -> str:
+def _interval(low: float | None, mean: float | None, high: float | None) -> str:
     if not mean or low is None or high is None:
         return UNKNOWN
     return f"{50 * (high - low) / mean:.2g} %"
 
 
-def gain_text(gain: float | None, low: float | None, high: float | None) -> str:
+def _gain(gain: float | None, low: float | None, high: float | None) -> str:
     if gain is None or low is None or high is None:
         return UNKNOWN
     return f"{gain:.2f} ({low:.2f}–{high:.2f})"
 
 
-def slower_text(by: float | None, low: float | None, high: float | None) -> str:
+def _slower(by: float | None, low: float | None, high: float | None) -> str:
     if by is None or low is None or high is None:
         return UNKNOWN
     return f"{100 * by:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
 
 
-def yes_text(value: bool | None) -> str:
-    return UNKNOWN if value is None else "yes" if value else "no"
+def text(title: str | None = None) -> Form:
+    return Form(_text, title, left=True)
 
 
-def text(title: str, source: str) -> ColumnView:
-    return ColumnView(title, (source,), _name, left=True)
+def word(title: str | None = None) -> Form:
+    return Form(printable, title, left=True, is_whole=True)
 
 
-def count(title: str, source: str) -> ColumnView:
-    return ColumnView(title, (source,), count_text)
+def site(title: str | None = None, *, function: str) -> Form:
+    return Form(site_text, title, (function,), left=True)
 
 
-def size(title: str, source: str) -> ColumnView:
-    return ColumnView(title, (source,), bytes_text)
+def yes_no(title: str | None = None) -> Form:
+    return Form(lambda value: UNKNOWN if value is None else "yes" if value else "no", title)
 
 
-def exact(title: str, source: str) -> ColumnView:
-    return ColumnView(title, (source,), lambda value: UNKNOWN if value is None else str(value))
+def count(title: str | None = None) -> Form:
+    return Form(count_text, title)
 
 
-def time(title: str, source: str) -> ColumnView:
-    return ColumnView(title, (source,), time_text)
+def exact(title: str | None = None) -> Form:
+    return Form(lambda value: UNKNOWN if value is None else str(value), title)
 
 
-def bandwidth(title: str, source: str) -> ColumnView:
-    """What is so many seconds a byte."""
-    return ColumnView(title, (source,), lambda value: UNKNOWN if not value else f"{bytes_text(1 / value)}/s")
+def number(title: str | None = None, digits: int = 6) -> Form:
+    return Form(lambda value: UNKNOWN if value is None else f"{value:.{digits}g}", title)
 
 
-def share(title: str, part: str, whole: str) -> ColumnView:
-    return ColumnView(title, (part, whole), percent_text)
+def size(title: str | None = None) -> Form:
+    """Bytes."""
+    return Form(bytes_text, title)
 
 
-def part(title: str, source: str) -> ColumnView:
-    return ColumnView(title, (source,), lambda part: percent_text(part, 1))
+def time(title: str | None = None) -> Form:
+    """Seconds."""
+    return Form(time_text, title)
 
 
-def told_text(key: str, value: str | None) -> str:
+def moment(title: str | None = None) -> Form:
+    """Seconds since 1970."""
+    return Form(moment_text, title)
+
+
+def bandwidth(title: str | None = None) -> Form:
+    """Seconds per byte."""
+    return Form(lambda value: UNKNOWN if not value else f"{bytes_text(1 / value)}/s", title)
+
+
+def share(title: str | None = None, *, of: str) -> Form:
+    return Form(percent_text, title, (of,))
+
+
+def part(title: str | None = None, digits: int = 1) -> Form:
+    """A number of which 1 is the whole."""
+    return Form(lambda value: UNKNOWN if value is None else f"{100 * value:.{digits}f} %", title)
+
+
+def span(title: str | None = None, *, to: str) -> Form:
+    return Form(_span, title, (to,))
+
+
+def interval(title: str | None = None, *, of: str, high: str) -> Form:
+    """The lower end of an interval: half of the interval, as a share of the value that it is of."""
+    return Form(_interval, title, (of, high))
+
+
+def gain(title: str | None = None, *, low: str, high: str) -> Form:
+    return Form(_gain, title, (low, high))
+
+
+def slower(title: str | None = None, *, low: str, high: str) -> Form:
+    return Form(_slower, title, (low, high))
+
+
+def info_value(title: str | None = None, *, key: str) -> Form:
+    return Form(_info_value, title, (key,), left=True)
+
+
+def _info_value(value: str | None, key: str) -> str:
     if value is None:
         return "unknown"
     if key in TEXT_KEYS:

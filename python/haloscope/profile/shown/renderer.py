@@ -13,38 +13,33 @@ from rich.table import Table
 from rich.text import Text
 
 from haloscope.base.errors import UsageError
-from haloscope.profile.shown.cells import ColumnView, Row
-from haloscope.profile.shown.table_views import views
-from haloscope.profile.store.info_keys import TEXT_KEYS
-from haloscope.profile.store.tree import PROGRAM
-
-__all__ = ["FORMATS", "by_site", "region_indents", "render"]
+from haloscope.profile.shown.cells import PROGRAM, TEXT_KEYS, Row
+from haloscope.profile.shown.shown_table import ColumnView, ShownTable
 
 _WIDTH_OF_A_PIPE = 100
 _MOST_ROWS = 1000
 _ROWS_AT_A_TIME = 50_000
 
 
-def render(frame: pl.DataFrame, fmt: str, table_name: str, stream: TextIO) -> None:
-    """Print `frame`, the table called `table_name`, on `stream` as `table`, `csv` or `json`.
+def render(frame: pl.DataFrame, fmt: str, table: ShownTable, stream: TextIO) -> None:
+    """Print `frame`, which has columns of `table`, on `stream` as `table`, `csv` or `json`.
 
-    csv and json have every column under its name in the reference, times in seconds; json is a
-    list of records, one a line, with null for what is unknown. Raises `UsageError` for another
-    format.
+    csv and json have every column under its name in the reference, times in seconds; json is a list of
+    records, one per line, with null for unknown values. Raises `UsageError` for another format.
     """
     if fmt not in _WRITERS:
         raise UsageError(f"there is no format {fmt!r}; there is {', '.join(FORMATS)}")
-    _WRITERS[fmt](frame, table_name, stream)
+    _WRITERS[fmt](frame, table, stream)
 
 
-def _write_csv(frame: pl.DataFrame, _table_name: str, stream: TextIO) -> None:
+def _write_csv(frame: pl.DataFrame, _table: ShownTable, stream: TextIO) -> None:
     for first in range(0, max(len(frame), 1), _ROWS_AT_A_TIME):
         part = frame.slice(first, _ROWS_AT_A_TIME)
         stream.write(part.write_csv(include_header=first == 0))
 
 
-def _write_json(frame: pl.DataFrame, table_name: str, stream: TextIO) -> None:
-    if table_name == "info":
+def _write_json(frame: pl.DataFrame, table: ShownTable, stream: TextIO) -> None:
+    if table.name == "info":
         records = [json.dumps(_typed(row), ensure_ascii=False) for row in frame.to_dicts()]
         stream.write("[\n" + ",\n".join(records) + "\n]\n")
         return
@@ -57,30 +52,30 @@ def _write_json(frame: pl.DataFrame, table_name: str, stream: TextIO) -> None:
 
 
 def _typed(row: Row) -> dict[str, object]:
-    """Return a row of `info` with its value as what it is: a number, a list, a truth value."""
+    """Return a row of `info` with a typed value: a number, a list, a Boolean."""
     value = row["value"]
     if value is not None and row["key"] not in TEXT_KEYS:
         value = json.loads(value)
     return {**row, "value": value}
 
 
-def _write_table(frame: pl.DataFrame, table_name: str, stream: TextIO) -> None:
+def _write_table(frame: pl.DataFrame, table: ShownTable, stream: TextIO) -> None:
     width = None if stream.isatty() else _WIDTH_OF_A_PIPE
     # Region names may look like markup or emoji codes, and must not be interpreted.
     console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
     if "memory" in frame.columns and frame["memory"].drop_nulls().is_in(["host"]).all():
         frame = frame.drop("memory")  # as it is without a GPU
-    shown = views(table_name, frame.columns)
-    if table_name == "sites":
+    shown = table.views(frame.columns)
+    if table.name == "sites":
         frame = by_site(frame)
     rows = frame.head(_MOST_ROWS).to_dicts()
-    console.print(_rich_table(rows, shown, table_name))
-    for note in _notes(frame, shown, table_name):
+    console.print(_rich_table(rows, shown, table.name))
+    for note in _notes(frame, shown, table):
         console.print(Text(note, style="dim"))
 
 
 def by_site(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the table `sites` with one row a region, site and function, for whatever stacks lead there."""
+    """Return the table `sites` with one row per region, site and function, summed over stacks."""
     keys = ["region", "site", "file", "line", "function", "call"]
     sums = pl.col("calls", "bytes", "time_total", "share").sum()
     one = pl.when(pl.len() == 1).then(pl.col("time_cv").first()).alias("time_cv")
@@ -95,8 +90,8 @@ def _rich_table(rows: Sequence[Row], shown: Sequence[ColumnView], table_name: st
     for view in shown:
         table.add_column(
             view.title,
-            justify="left" if view.left else "right",
-            no_wrap=view.is_whole or not view.left,
+            justify="left" if view.form.left else "right",
+            no_wrap=view.form.is_whole or not view.form.left,
             overflow="fold",
         )
     indents = region_indents(rows) if table_name == "regions" else [""] * len(rows)
@@ -107,7 +102,7 @@ def _rich_table(rows: Sequence[Row], shown: Sequence[ColumnView], table_name: st
 
 
 def region_indents(rows: Sequence[Row]) -> list[str]:
-    """Return how far to set in each region: two spaces for each row above that holds it."""
+    """Return the indentation of each region: two spaces per enclosing region in the rows above."""
     above: list[str] = []
     indents = []
     for row in rows:
@@ -123,13 +118,13 @@ def _holds(outer: str, path: str) -> bool:
     return outer == PROGRAM or path.startswith(outer + "/")
 
 
-def _notes(frame: pl.DataFrame, shown: Sequence[ColumnView], table_name: str) -> list[str]:
+def _notes(frame: pl.DataFrame, shown: Sequence[ColumnView], table: ShownTable) -> list[str]:
     notes = []
     hidden = len(frame.columns) - len({source for view in shown for source in view.sources})
     if not len(frame):
-        notes.append(f"no {table_name} recorded")
-    if table_name in _MEANINGS:
-        notes.append(_MEANINGS[table_name])
+        notes.append(f"no {table.name} recorded")
+    if table.note:
+        notes.append(table.note)
     if len(frame) > _MOST_ROWS:
         notes.append(f"the first {_MOST_ROWS} of {len(frame)} rows; all: --format csv or json")
     if hidden > 0:
@@ -138,22 +133,7 @@ def _notes(frame: pl.DataFrame, shown: Sequence[ColumnView], table_name: str) ->
     return notes
 
 
-_MEANINGS = {
-    "regions": "time: mean over the ranks; MPI: its share of that; partners: distinct ranks sent"
-    " to, min–max over ranks",
-    "sites": "time: all ranks; share: of the MPI time of all sites; ±: standard deviation over ranks;"
-    " stacks that lead there: --format csv or json",
-    "waits": "share: of the region's time in MPI calls; other: of that, neither waiting nor completion",
-    "delays": "waiting caused: of all ranks, by what this rank did there for longer than those who waited",
-    "critical_path": "share: of the run's time; in MPI: transfer, as nobody waits on the critical path",
-    "pop": "parallel: share of the time that ranks compute: balance × comm.; comm.: serial. × transfer",
-    "tolerance": "latencies, bytes: of the region's messages, on the critical path; then what can be added to"
-    " each latency until the run takes so much longer, and a further link's bandwidth for that",
-    "regimes": "share: of all instances; ±: half the 95 % interval of the mean",
-    "ranks": "MPI: its share of the time; partners: distinct ranks sent to",
-}
-
-_WRITERS: Mapping[str, Callable[[pl.DataFrame, str, TextIO], None]] = {
+_WRITERS: Mapping[str, Callable[[pl.DataFrame, ShownTable, TextIO], None]] = {
     "table": _write_table,
     "csv": _write_csv,
     "json": _write_json,

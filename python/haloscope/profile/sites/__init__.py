@@ -1,4 +1,4 @@
-"""Sites: the lines of source that calls of MPI come from, and the stacks that lead there."""
+"""Sites: the source lines of MPI calls, and their stacks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ if TYPE_CHECKING:
     from haloscope.profile.sites.call_stacks import SourceLocation as SourceLocation
     from haloscope.profile.sites.call_stacks import site_of as site_of
     from haloscope.profile.sites.naming import name_places as name_places
-    from haloscope.profile.sites.readable import without_arguments as without_arguments
     from haloscope.profile.sites.site_table import site_rows as site_rows
-    from haloscope.profile.sites.site_table import site_text as site_text
     from haloscope.profile.sites.site_table import sites as sites
     from haloscope.profile.sites.symbols import Functions as Functions
 

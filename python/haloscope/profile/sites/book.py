@@ -1,4 +1,4 @@
-"""The call sites of a profile: what the recorder counted, and the places of the source that it stands for."""
+"""The call sites of a profile: the recorder's counts, and their source locations."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ from haloscope.profile.sites.symbols import (
 from haloscope.profile.sites.system_libraries import is_library
 from haloscope.profile.store.profile_data import ProfileData
 
-__all__ = ["SiteBook"]
-
 
 class SiteBook:
-    """Read when it is asked for, as are the files of the program."""
+    """The call sites, read on demand; so are the program's files."""
 
     def __init__(self, profile: ProfileData) -> None:
         """Take the profile to read from."""
@@ -36,17 +34,17 @@ class SiteBook:
 
     @cached_property
     def modules(self) -> dict[str, Module]:
-        """The files of code that stacks lead through, by their key."""
+        """The files of code in the stacks, by their key."""
         return modules_of(self._profile)
 
     @cached_property
     def kept(self) -> Functions:
-        """What was resolved when the profile was made."""
+        """The symbols that were resolved when the profile was made."""
         return kept_symbols(self._profile)
 
     @cached_property
     def symbols(self) -> Symbols:
-        """What is known of all addresses; of a module that nothing was kept of, its file is asked."""
+        """The symbols of all addresses, from the profile or else from the modules' files."""
         known = {module for module, _ in self.kept}
         left = [address for address in sorted(self.addresses) if address[0] not in known]
         found = resolve_addresses(self.modules, left, self._ended()) if left else Symbols()
@@ -54,7 +52,7 @@ class SiteBook:
 
     @cached_property
     def remarks(self) -> list[str]:
-        """A line for each file with sites of which not all is known, and why."""
+        """A line per file whose sites are partly unknown, with the reason."""
         asked = {stack[site_of(stack)].module for stack in self.places.values()}
         known = {key: module for key, module in self.modules.items() if key in self.symbols.remarks}
         return [
@@ -70,7 +68,7 @@ class SiteBook:
 
     @cached_property
     def places(self) -> dict[str, list[SourceLocation]]:
-        """The places of each stack, the innermost first."""
+        """The locations of each stack, the innermost first."""
         stacks = self.rows["stack"].unique().to_list()
         known = StackLocations(self.modules, self.symbols)
         return {stack: known.of(stack) for stack in stacks}

@@ -1,4 +1,4 @@
-"""Stacks as the recorder left them, as places of the source, and which place of one is the site."""
+"""Stacks from the recorder as source locations, and the location that is the site."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from pathlib import PurePath
 from haloscope.profile.sites.symbols import Address, Module, Symbols
 from haloscope.profile.sites.system_libraries import is_c_library, is_library, is_library_source
 
-__all__ = ["SourceLocation", "StackLocations", "addresses_in", "site_of"]
-
-# Frames that say file, line and function: Python's, and those of tools that keep no addresses.
+# Frames with file, line and function: Python's, and those of tools without addresses.
 _NAMED = re.compile(r"(?:python|source)\t")
-# What starts a program or a thread, where it has a name. musl's short names count in musl only.
+# Functions that start a program or a thread. musl's short names count in musl only.
 _START = re.compile(r"_start(_c)?|(__)?(libc|generic)_start_\w+|start_thread|(__)?clone\d?")
 _MUSL_THREAD = re.compile(r"start(_c11)?")
 
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """Where in the source, or if that is not known in which file of code, a stack leads through."""
+    """A location in the source or, if that is unknown, in a file of code."""
 
     function: str | None
     file: str | None
@@ -40,28 +38,28 @@ class SourceLocation:
 
     @cached_property
     def text(self) -> str:
-        """The function and where it is."""
+        """The function and its location."""
         return f"{self.function} ({self.at})" if self.file is not None else self.at
 
 
 def addresses_in(stacks: Iterable[str]) -> set[Address]:
-    """Return the return addresses that stand in stacks of a profile."""
+    """Return the return addresses in the stacks of a profile."""
     frames = {frame for stack in stacks for frame in stack.split("\n")}
     return {address for frame in frames if (address := _address(frame)) is not None}
 
 
 class StackLocations:
-    """Of stacks, each frame of which is looked at once, as most stand in many of them."""
+    """The locations of stacks; each frame is resolved once, as most are in many stacks."""
 
     def __init__(self, modules: Mapping[str, Module], symbols: Symbols) -> None:
-        """Take what the frames name."""
+        """Take the modules and symbols that frames name."""
         self._modules, self._symbols = modules, symbols
         self._known: dict[str, list[SourceLocation]] = {}
 
     def of(self, stack: str) -> list[SourceLocation]:
-        """Return the places of a stack, the innermost first, with those that the compiler put into others.
+        """Return the locations of a stack, the innermost first, including inlined functions.
 
-        What starts a program or a thread is left out: all stacks would have it.
+        Functions that start a program or a thread are left out: all stacks have them.
         """
         found = [place for frame in stack.split("\n") for place in self._at(frame)]
         while len(found) > 1 and self._is_start(found[-1], found[-2]):
@@ -71,9 +69,9 @@ class StackLocations:
     def _is_start(self, outermost: SourceLocation, called: SourceLocation) -> bool:
         """Return whether the outermost place of a stack starts the program or the thread.
 
-        A C library without symbols is recognised by its file. The name of a function that it exports still
-        counts, as of `qsort` where a stack that was cut begins. In an executable without symbols, `_start`
-        is what calls the C library's start.
+        A C library without symbols is recognised by its file. An exported name still counts, such as `qsort`
+        at the begin of a truncated stack. In an executable without symbols, `_start` is the caller of the C
+        library's start.
         """
         if outermost.function is not None:
             return self._has_start_name(outermost)
@@ -98,7 +96,7 @@ class StackLocations:
 
 
 def site_of(stack: Sequence[SourceLocation]) -> int:
-    """Return which place of a stack is the program's: the first one outside the libraries, else the first."""
+    """Return the index of the program's location: the first one outside the libraries, else 0."""
     return next((index for index, place in enumerate(stack) if not place.is_library), 0)
 
 
@@ -117,7 +115,7 @@ def _places(frame: str, modules: Mapping[str, Module], symbols: Symbols) -> Iter
     address = _address(frame)
     module = modules.get(address[0]) if address is not None else None
     if address is None or module is None:
-        # Generated code, or of a library that was not loaded any more.
+        # Generated code, or code of an unloaded library.
         yield SourceLocation(
             None, None, None, f"?+{frame.partition('+')[2]}" if address is not None else frame
         )

@@ -1,4 +1,4 @@
-"""The file that tells source lines of a module: itself, or one that its debug information was moved to."""
+"""The file with the source lines of a module: the module, or a separate file of debug information."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from pathlib import Path
 
 from haloscope.profile.sites.elf import Elf, read_elf
 
-__all__ = ["Found", "find"]
-
 _DEBUG = Path("/usr/lib/debug")
 # Of a file; larger ones are not read.
 _MOST_BYTES = 8 << 30
@@ -20,7 +18,7 @@ _PART = 1 << 20
 
 @dataclass(frozen=True)
 class Found:
-    """A file to look into, None if there is none, and what to tell people of it."""
+    """A file to read, None if there is none, and a remark for the user."""
 
     file: Path | None
     base: int = 0
@@ -30,10 +28,10 @@ class Found:
 def find(path: str, build: str, ended: float | None) -> Found:
     """Return the best file for the module at `path` that had `build`, its build-id in hexadecimal, or none.
 
-    Where there is no build-id, a file that changed after `ended`, seconds since 1970, is another one.
+    Without a build-id, a file that changed after `ended`, seconds since 1970, is refused.
     """
     if "/" not in path:
-        return Found(None, remark="is no file")
+        return Found(None, remark="is not a file")
     file = Path(path)
     own = _usable(file)
     why = _why_not(file, own, build, ended)
@@ -56,11 +54,11 @@ def _usable(path: Path) -> Elf | None:
 
 
 def _why_not(path: Path, elf: Elf | None, build: str, ended: float | None) -> str:
-    """Return why nothing can be read from the file itself, empty if it can."""
+    """Return the reason why the file cannot be used, empty if it can."""
     if elf is None:
-        return "cannot be read" if os.path.lexists(path) else "is not there any more"
+        return "cannot be read" if os.path.lexists(path) else "does not exist any more"
     if build:
-        return "" if elf.build == build else "was replaced by another build since the run"
+        return "" if elf.build == build else "was replaced by a different build since the run"
     if not path.is_absolute():
         return "has no build-id, so that it cannot be recognised"
     return "was changed since the run" if ended is not None and path.stat().st_mtime > ended else ""

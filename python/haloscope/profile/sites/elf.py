@@ -1,4 +1,4 @@
-"""What an ELF file says of itself: where it is loaded, which build it is, where its debug information is."""
+"""Reads an ELF file: its load address, its build, and its debug information."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["Elf", "read_elf"]
-
 _PT_LOAD, _NOBITS, _NT_GNU_BUILD_ID = 1, 8, 3
 _LINES = {".debug_info", ".zdebug_info"}
-# More sections than this has no file that a compiler made; nor are their names and notes longer.
+# Files from compilers have fewer sections, and shorter names and notes.
 _MOST_HEADERS = 1 << 16
 _MOST_BYTES = 1 << 22
 
@@ -29,12 +27,12 @@ class Elf:
 
 
 def read_elf(path: Path) -> Elf | None:
-    """Return what the file says, or None if it cannot be read as a 64-bit ELF file.
+    """Return the file's description, or None if it is not a 64-bit ELF file.
 
-    It may be made to harm: no number in it is believed before it was compared with the file's size.
+    The file is untrusted: each number is compared with the file's size before it is used.
     """
     try:
-        # A pipe would block an ordinary open for ever.
+        # A pipe would block an ordinary open forever.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             return _Reader(file).elf()
@@ -77,7 +75,7 @@ class _Reader:
         return self._file.read(min(size, _MOST_BYTES))
 
     def _base(self) -> int:
-        """Return the address of the first segment that is loaded; others lie above it."""
+        """Return the address of the first loaded segment; others are above it."""
         for row in struct.iter_unpack(
             f"{self._order}IIQQQQQQ", self._whole(self._segments_at, self._segments, 56)
         ):
@@ -107,7 +105,7 @@ class _Reader:
     def _debug_link(self, section: _Section) -> tuple[str, int] | None:
         raw = self._bytes(section.offset, min(section.size, 4096))
         name = raw.split(b"\0", 1)[0]
-        # It is the name of a file beside, and no path that leads elsewhere.
+        # It must be the name of a file in the same directory, not a path.
         if not name or b"/" in name or len(raw) < len(name) + 5:
             return None
         (crc,) = struct.unpack(f"{self._order}I", raw[-4:])

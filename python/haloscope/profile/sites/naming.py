@@ -1,21 +1,19 @@
-"""Names for places of code in a process that runs: functions, files and lines."""
+"""Names for code addresses in a running process: functions, files and lines."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from haloscope.profile.sites.readable import without_arguments
+from haloscope.profile.shown.readable import without_arguments
 from haloscope.profile.sites.symboliser import Request, ask
-
-__all__ = ["name_places"]
 
 
 def name_places(places: Sequence[tuple[str, int]]) -> list[list[str]]:
     """Return lines for each place, a file of code and a return address in it, the innermost function first.
 
-    There are several where the compiler has put functions into each other. Of a place of which nothing is
-    known the line is the file's name and the address.
+    There are several lines for inlined functions. For an unknown address the line has the file's name and the
+    address.
     """
     modules = sorted({module for module, _ in places if module})
     requests = [

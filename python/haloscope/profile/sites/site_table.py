@@ -1,4 +1,4 @@
-"""The table `sites`: the calls of MPI by the places of the program that they come from."""
+"""The table `sites`: MPI calls by their location in the program."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from haloscope.base.shown import shown_columns
+from haloscope.profile.shown.profile_tables import SHOWN
 from haloscope.profile.sites.book import SiteBook
 from haloscope.profile.sites.call_stacks import SourceLocation, site_of
-from haloscope.profile.sites.readable import without_arguments
 from haloscope.profile.store.profile_data import ProfileData
-from haloscope.profile.store.tree import Reduction, Scope, region_text
-
-__all__ = ["fold_stack", "site_rows", "site_text", "sites"]
+from haloscope.profile.store.tree import Reduction, Scope
 
 _SUMS: dict[str, Reduction] = dict.fromkeys(
     ("calls", "bytes", "time_total", "ranks", "time_squares", "parts"), "sum"
@@ -22,20 +19,20 @@ _PLACE = {"site": pl.String, "file": pl.String, "line": pl.Int64, "function": pl
 
 
 def sites(profile: ProfileData, scope: Scope) -> pl.DataFrame:
-    """Return region × place × stack × MPI function, the costliest of a region first.
+    """Return region × location × stack × MPI function, the most expensive ones of a region first.
 
-    `share` is of the MPI time of all sites of the run. `time_cv` is unknown where a row is put together of
-    several: over the ranks their times do not add up.
+    `share` is of the MPI time of all sites of the run. `time_cv` is unknown for a row that is a sum of
+    several: the variation of a sum does not follow from theirs.
     """
     rows = site_rows(profile, scope)
     whole = pl.lit(profile.once(SiteBook).rows["time_total"].sum(), pl.Float64)
     told = rows.with_columns(share=pl.when(whole > 0).then(pl.col("time_total") / whole))
     named = scope.named(told, ["time_total", "site", "stack", "call"], [True, False, False, False])
-    return named.select(shown_columns("sites"))
+    return named.select(SHOWN["sites"].columns)
 
 
 def site_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
-    """Return the rows of `sites` in no order, with the number of their region as `path`."""
+    """Return the unsorted rows of `sites`, with the number of their region as `path`."""
     book = profile.once(SiteBook)
     rows = scope.reduced(book.rows.with_columns(parts=pl.lit(1)), ["stack", "call"], _SUMS)
     placed = rows.rename({"stack": "frames"}).join(_places(book.places), on="frames", how="left")
@@ -45,14 +42,8 @@ def site_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
 
 def fold_stack(stack: Sequence[SourceLocation]) -> str:
-    """Return a stack as one line, the outermost place first, as tools that draw flame graphs read it."""
+    """Return a stack as one line, the outermost location first, as tools for flame graphs read it."""
     return ";".join(place.text.replace(";", ",") for place in reversed(stack))
-
-
-def site_text(site: str, function: str | None) -> str:
-    """Return a place of the source as people see it: the file, the line and the function's name."""
-    is_said = function is None or site.startswith(f"{function} (")
-    return region_text(site if is_said else f"{site} {without_arguments(function or '')}")
 
 
 def _places(known: dict[str, list[SourceLocation]]) -> pl.DataFrame:
@@ -64,7 +55,7 @@ def _places(known: dict[str, list[SourceLocation]]) -> pl.DataFrame:
 
 
 def _variation() -> pl.Expr:
-    """Return the standard deviation over the ranks that have the site, as a share of their mean."""
+    """Return the standard deviation over the ranks with the site, as a share of their mean."""
     ranks = pl.col("ranks")
     mean = pl.col("time_total") / ranks
     # Rounding may make a difference of two equal numbers negative.

@@ -1,7 +1,7 @@
 """The process that reads debug information: addresses of modules in, functions, files and lines out.
 
-Executables and libraries are other people's files. A reader of them that crashes, or wants all memory,
-takes this process with it and not the one that waits for the exit status of a program.
+Executables and libraries are untrusted files. If their reader crashes, or uses all memory, this process ends,
+and not the one that waits for a program.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
-
-__all__ = ["Answer", "Function", "Request", "ask"]
 
 # Function, file and line; a file that is unknown is None, and its line 0.
 Function = tuple[str, str | None, int]
@@ -29,7 +27,7 @@ _CHILD = (
 
 @dataclass(frozen=True)
 class Request:
-    """Addresses within a module, of instructions, as its file counts them."""
+    """Addresses of instructions in a module, relative to its file."""
 
     path: str
     build: str
@@ -39,8 +37,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """For each address that is known its functions, the innermost first: the others were put into each other
-    by the compiler. `remark` says what is wrong with the module, or nothing.
+    """The functions at each known address, the innermost first; there are several if the compiler has inlined
+    some. `remark` describes a problem of the module, if any.
     """
 
     functions: Mapping[int, Sequence[Function]]
@@ -48,7 +46,7 @@ class Answer:
 
 
 def ask(requests: Sequence[Request]) -> list[Answer]:
-    """Return an answer to each request; one that brings down the reader has only a remark."""
+    """Return an answer to each request; a request on which the reader crashes gets a remark only."""
     answers: list[Answer] = []
     while len(answers) < len(requests):
         told = list(_ask_child(requests[len(answers) :]))
@@ -86,7 +84,7 @@ def _ask_child(requests: Sequence[Request]) -> Iterable[Answer]:
 
 
 def main() -> None:
-    """Answer what stands on standard input, a line each on standard output."""
+    """Answer requests on standard input, one line each on standard output."""
     _limit(resource.RLIMIT_DATA, _MEMORY)
     _limit(resource.RLIMIT_CPU, _SECONDS)
     _limit(resource.RLIMIT_CORE, 0)
@@ -127,7 +125,7 @@ def _symbols(path: str) -> Any:
 
 
 def _functions(cache: Any, address: int) -> list[Function]:
-    from haloscope.profile.sites.readable import readable
+    from haloscope.profile.shown.readable import readable
 
     if not 0 <= address < 1 << 64:
         return []

@@ -1,4 +1,4 @@
-"""Which function, file and line an address of a module is in."""
+"""The function, file and line at an address of a module."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from haloscope.profile.sites.symboliser import Function, Request, ask
 if TYPE_CHECKING:
     from haloscope.profile.store.profile_data import ProfileData
 
-__all__ = ["Address", "Functions", "Module", "Symbols", "kept_symbols", "modules_of", "resolve_addresses"]
-
 Address = tuple[str, int]
 Functions = Mapping[Address, tuple[Function, ...]]
 
 
 @dataclass(frozen=True)
 class Module:
-    """An executable or a library of the program, as it was when it ran."""
+    """An executable or a library of the program, at the time of the run."""
 
     path: str
     build: str
@@ -34,16 +32,16 @@ class Module:
 
 @dataclass(frozen=True)
 class Symbols:
-    """The functions at return addresses; `remarks`, by module, on those of which not all is known."""
+    """The functions at return addresses; `remarks` on modules with unknown ones."""
 
     functions: Functions = field(default_factory=dict)
     remarks: Mapping[str, str] = field(default_factory=dict)
 
 
 def modules_of(profile: ProfileData) -> dict[str, Module]:
-    """Return the modules that stacks of the profile name, by their key."""
+    """Return the modules in the profile's stacks, by their key."""
     rows = profile.frame("modules", ["module", "file", "build", "is_program"]).iter_rows()
-    # Of an executable that was deleted while it ran, the system says so behind its name.
+    # The system marks an executable that was deleted while it ran, behind its name.
     return {
         key: Module(path.removesuffix(" (deleted)"), build, bool(is_program))
         for key, path, build, is_program in rows
@@ -51,7 +49,7 @@ def modules_of(profile: ProfileData) -> dict[str, Module]:
 
 
 def kept_symbols(profile: ProfileData) -> Functions:
-    """Return what was resolved when the profile was made."""
+    """Return the symbols that were resolved when the profile was made."""
     rows = profile.frame("symbols", ["module", "offset", "depth", "function", "file", "line"])
     found: dict[Address, list[Function]] = defaultdict(list)
     for module, offset, _, function, file, line in rows.sort("module", "offset", "depth").iter_rows():
@@ -62,16 +60,16 @@ def kept_symbols(profile: ProfileData) -> Functions:
 def resolve_addresses(
     modules: Mapping[str, Module], addresses: Iterable[Address], ended: float | None
 ) -> Symbols:
-    """Return what the modules' files say of return addresses.
+    """Return the symbols of return addresses from the modules' files.
 
-    `ended` is when the program did, in seconds since 1970.
+    `ended` is the end of the program, in seconds since 1970.
     """
     offsets: dict[str, set[int]] = defaultdict(set)
     for module, offset in addresses:
         if module in modules:
             offsets[module].add(offset)
-    # A call that never comes back may be the last instruction of its function: what it would return to
-    # is of the next one. So the byte before is looked up.
+    # A call that never returns may be the last instruction of its function; its return address is then in the
+    # next function. So the byte before is looked up.
     requests = [
         Request(modules[key].path, modules[key].build, ended, [offset - 1 for offset in sorted(found)])
         for key, found in offsets.items()

@@ -1,4 +1,4 @@
-"""What a site is not in: the libraries between a program and MPI, each named here, once."""
+"""The libraries between a program and MPI, which are never sites."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from fnmatch import translate
 from functools import lru_cache
 from pathlib import PurePath
 
-__all__ = ["is_c_library", "is_library", "is_library_source"]
-
-# Of a call through one of these, the place of the program that called it is the site.
+# For a call through one of these, the site is the program's call of the library.
 _MODULES = """
     libmpi* libpmpi* libmpich* libopen-rte.* libopen-pal.* libucp.* libucs.* libuct.* libfabric.* libpmix*
     libhaloscope* libsmpi* libsimgrid*
@@ -28,7 +26,7 @@ _MODULES = """
 _C_LIBRARIES = "libc.so* libc-* libpthread* libc.musl-* ld-musl-*".split()
 # The executable is the program, unless it is one of these.
 _INTERPRETERS = ["python", "python[0-9]*", "pypy*"]
-# Sources of headers that programs include, and of what stands between Python and MPI.
+# Sources of headers that programs include, and of packages between Python and MPI.
 _SOURCES = """
     */boost/* */mpl/* */kokkos/* */RAJA/* */camp/* */umpire/* */openmpi/ompi/mpi/cxx/* */mpicxx.h
     /usr/include/c++/* <frozen*> */mpi4py/* */petsc4py/* */slepc4py/* */h5py/* */mpi4jax/* */mpi4py_fft/*
@@ -45,7 +43,7 @@ _C_LIBRARY, _INTERPRETER, _SOURCE = _any(_C_LIBRARIES), _any(_INTERPRETERS), _an
 
 @lru_cache(maxsize=1 << 12)
 def is_library(path: str, is_program: bool = False) -> bool:
-    """Return whether the module at `path` is no part of the program; `is_program` if it is the executable."""
+    """Return whether the module at `path` is not part of the program; `is_program`: it is the executable."""
     name = PurePath(path).name
     return (_INTERPRETER if is_program else _MODULE).match(name) is not None
 
@@ -58,5 +56,5 @@ def is_c_library(path: str) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def is_library_source(file: str) -> bool:
-    """Return whether a source file is of a library, and only included or called by the program."""
+    """Return whether a source file belongs to a library that the program includes or calls."""
     return _SOURCE.match(file) is not None

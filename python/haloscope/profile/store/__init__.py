@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
+    from haloscope.profile.shown.cells import PROGRAM as PROGRAM
+    from haloscope.profile.shown.cells import region_text as region_text
     from haloscope.profile.store.columns import LAYOUT as LAYOUT
     from haloscope.profile.store.columns import NEEDED as NEEDED
     from haloscope.profile.store.columns import REGION_COLUMNS as REGION_COLUMNS
@@ -20,12 +22,10 @@ if TYPE_CHECKING:
     from haloscope.profile.store.info_keys import checked_info as checked_info
     from haloscope.profile.store.profile_data import ProfileData as ProfileData
     from haloscope.profile.store.source import Source as Source
-    from haloscope.profile.store.tree import PROGRAM as PROGRAM
     from haloscope.profile.store.tree import RegionTree as RegionTree
     from haloscope.profile.store.tree import Scope as Scope
     from haloscope.profile.store.tree import no_region as no_region
     from haloscope.profile.store.tree import parts as parts
-    from haloscope.profile.store.tree import region_text as region_text
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

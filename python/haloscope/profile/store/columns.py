@@ -1,4 +1,4 @@
-"""What the reader takes from the declared tables: names, types, and how rows are put together."""
+"""The reader's view of the declared tables: names, types, and the reductions of rows."""
 
 from __future__ import annotations
 
@@ -8,36 +8,22 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from haloscope.base.schema import INSTANCE_QUANTITIES, STORED
-from haloscope.base.shown import shown_columns
+from haloscope.profile.shown.profile_tables import SHOWN
 
 if TYPE_CHECKING:
     from haloscope.profile.store.tree import Reduction
 
-__all__ = [
-    "LAYOUT",
-    "NEEDED",
-    "NEWER",
-    "RANK_COLUMNS",
-    "RANK_REDUCTIONS",
-    "REGION_COLUMNS",
-    "instance_columns",
-    "keys",
-    "reductions",
-    "replace_empty_text",
-    "type_columns",
-]
-
-# Of each table of the file the columns with their types, and those that every file has.
+# The columns of each table of the file with their types, and the columns that every file has.
 LAYOUT: Mapping[str, Mapping[str, str]] = {
     table: {column.name: column.type for column in columns} for table, columns in STORED.items()
 }
 NEEDED = {
     table: [c.name for c in columns if c.is_needed and not c.since] for table, columns in STORED.items()
 }
-# What files of an older minor version lack, is unknown there.
+# Columns that are newer than a file are null.
 NEWER = {column.name for columns in STORED.values() for column in columns if column.since}
 
-RANK_COLUMNS, REGION_COLUMNS = shown_columns("ranks"), shown_columns("regions")
+RANK_COLUMNS, REGION_COLUMNS = SHOWN["ranks"].columns, SHOWN["regions"].columns
 
 
 _TYPES = {"integer": pl.Int64, "real": pl.Float64, "string": pl.String}
@@ -46,7 +32,7 @@ _TYPES = {"integer": pl.Int64, "real": pl.Float64, "string": pl.String}
 def type_columns(
     table: str, columns: Sequence[str], known: Mapping[str, pl.Series] | None = None
 ) -> pl.DataFrame:
-    """Return columns of a table of the file, those that are not `known` null; without `known` no rows."""
+    """Return columns of a table of the file; those not in `known` are null. Without `known`, no rows."""
     kinds = {name: _TYPES[LAYOUT[table][name]] for name in columns}
     if known is None:
         return pl.DataFrame(schema=kinds)
@@ -63,21 +49,21 @@ def instance_columns() -> list[str]:
 
 
 def keys(table: str) -> list[str]:
-    """Return the columns by which rows of a table of the file are distinct, beside their path."""
+    """Return the columns by which rows of a table of the file are distinct, except the path."""
     return [column.name for column in STORED[table] if column.merge == "key" and not column.is_path]
 
 
 def reductions(table: str) -> dict[str, Reduction]:
-    """Return the other columns, with what becomes of them when rows are put together."""
+    """Return the other columns, with their reductions when rows are merged."""
     return {c.name: "max" if c.merge == "most" else "sum" for c in STORED[table] if c.merge != "key"}
 
 
 def replace_empty_text(*names: str) -> list[pl.Expr]:
-    """Return columns of text with null for what says nothing: the file has no null."""
+    """Return columns of text with null for empty texts: the file has no null."""
     return [pl.when(pl.col(name) != "").then(pl.col(name)).alias(name) for name in names]
 
 
-# Of a rank: what adds up over the regions inside one. The others are known for a region as a whole.
+# Columns of a rank that add up over nested regions. The others are known for a region as a whole.
 _WHOLE = {"instances", "time", "dest_ranks", "src_ranks", "dest_ranks_exclusive", "src_ranks_exclusive"}
 RANK_REDUCTIONS: Mapping[str, Reduction] = {
     name: "max" if name == "largest_message" else reduction

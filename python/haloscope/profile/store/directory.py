@@ -1,8 +1,8 @@
-"""The directory of a profile: JSON that says where each column stands, checked before use.
+"""The directory of a profile: JSON with the position of each column, checked before use.
 
-Everything here comes from a file that may be damaged or made to harm. A directory that passes
-`parse` has unique names, known types, and chunks that tile the file from byte 16 to its own start,
-so that no later step needs to ask whether an offset or a row count is sane.
+All of this comes from a file that may be damaged or malicious. A directory that passes `parse` has unique
+names, known types, and chunks that tile the file from byte 16 to its own start. So later steps need not check
+offsets and row counts.
 """
 
 from __future__ import annotations
@@ -21,16 +21,14 @@ from haloscope.base.schema import OPTIONAL
 from haloscope.profile.store.columns import LAYOUT, NEEDED
 from haloscope.profile.store.framing import HEADER_BYTES, DamageError
 
-__all__ = ["Chunk", "Directory", "StoredColumn", "most_memory", "parse"]
-
 PLAIN, SHUFFLED_ZLIB = 0, 1
-# DEFLATE cannot do better than 1032:1. A file that claims more rows is refused before they cost memory.
+# DEFLATE compresses at most 1032:1. A file with more rows is refused before it costs memory.
 _MOST_INFLATION = 1032
-# A chunk alone may come near to that, as columns of one number do; all tables of a run together don't, as
-# each row has a time that is like no other.
+# A single chunk may come near to that, if all its numbers are equal. All tables of a run together do not, as
+# each row has a different time.
 _SMALL, _INFLATION = 64 << 20, 128
 _TYPES = ("integer", "real", "string")
-_MOST_AT_ONCE = 1 << 48  # of rows, and bytes; products with the above fit into 64 bits
+_MOST_AT_ONCE = 1 << 48  # rows, or bytes; products with the above fit into 64 bits
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -73,12 +71,12 @@ class Directory:
 
 
 def most_memory(size: int) -> int:
-    """Return how many bytes what is unpacked of a file of `size` bytes may take; any more is no run's."""
+    """Return the most bytes that the unpacked tables of a file of `size` bytes may take."""
     return _SMALL + _INFLATION * size
 
 
 def parse(raw: bytes, start: int) -> Directory:
-    """Return the directory in `raw`, which stands at byte `start` of its file.
+    """Return the directory in `raw`, which is at byte `start` of its file.
 
     Raises `DamageError` if it is not JSON, not of the documented shape, or its chunks do not tile
     the file.
@@ -100,9 +98,9 @@ def parse(raw: bytes, start: int) -> Directory:
 
 def _decode(raw: bytes) -> object:
     try:
-        # Python reads NaN and Infinity, which JSON has not; both mean unknown.
+        # Python also reads NaN and Infinity, which are not JSON; both mean unknown.
         content = json.loads(raw.decode("utf-8"), parse_constant=lambda _: None)
-        if _SURROGATE.search(raw):  # and it reads halves of characters, which are no text
+        if _SURROGATE.search(raw):  # it also reads halves of characters, which are not text
             json.dumps(content, ensure_ascii=False).encode("utf-8")
         return content
     except (ValueError, RecursionError):
@@ -134,7 +132,7 @@ def _text(value: object, what: str) -> str:
 
 
 class _Draft(NamedTuple):
-    """A table before its chunks are looked at: `chunks` are rows, and what JSON has for each column."""
+    """A table before its chunks are checked: `chunks` are rows, and the JSON value of each column."""
 
     name: str
     heads: tuple[_Head, ...]
@@ -150,11 +148,11 @@ def _draft(entry: object) -> _Draft:
 
 
 def _heads(values: list[Any], table: str) -> tuple[_Head, ...]:
-    # Nearly all files have the tables of other ones.
+    # Nearly all files have the same tables.
     if {type(value) for value in values} <= {list}:
         try:
             return _known_heads(tuple(map(tuple, values)), table)
-        except TypeError:  # what is in them is no text
+        except TypeError:  # values that are not texts
             pass
     return _checked_heads(values, table)
 
@@ -188,7 +186,7 @@ def _chunk(value: object, table: str, columns: int) -> tuple[int, list[Any]]:
 
 def _tables(drafts: Mapping[str, _Draft], start: int) -> dict[str, Table]:
     chunks = [(draft.name, rows, parts) for draft in drafts.values() for rows, parts in draft.chunks]
-    # They are most of what a directory has: looked at at once, and one by one only to say what is wrong.
+    # Chunks are most of a directory: they are checked together, and one by one only to report an error.
     if _are_sane([(rows, parts) for _, rows, parts in chunks], start):
         made = iter([[Chunk(rows, *part) for part in parts] for _, rows, parts in chunks])
     else:
@@ -209,12 +207,12 @@ def _tables(drafts: Mapping[str, _Draft], start: int) -> dict[str, Table]:
 
 
 def _are_sane(chunks: Sequence[tuple[int, list[Any]]], start: int) -> bool:
-    """Return whether all chunks are what `_looked_at` lets pass, small, and tile the file."""
+    """Return whether all chunks are valid (see `_looked_at`), small, and tile the file."""
     parts = [part for _, row in chunks for part in row]
     if {type(part) for part in parts} != {list} or {len(part) for part in parts} != {4}:
         return False
     numbers = list(chain.from_iterable(parts))
-    if {type(number) for number in numbers} != {int}:  # no bool
+    if {type(number) for number in numbers} != {int}:  # bool is refused
         return False
     if min(numbers) < 0 or max(numbers) >= _MOST_AT_ONCE or max(rows for rows, _ in chunks) >= _MOST_AT_ONCE:
         return False
@@ -229,7 +227,7 @@ def _are_sane(chunks: Sequence[tuple[int, list[Any]]], start: int) -> bool:
 
 
 def _looked_at(value: object, rows: int, table: str) -> Chunk:
-    """Return the chunk, or raise `DamageError` that says what is wrong with it."""
+    """Return the chunk, or raise `DamageError` with the reason."""
     numbers = _list(value, f"chunks of {table}", 4)
     chunk = Chunk(rows, *(_count(number, f"a chunk of {table}") for number in numbers))
     if chunk.encoding not in (PLAIN, SHUFFLED_ZLIB):
@@ -257,7 +255,7 @@ def _check_tiling(chunks: Sequence[Chunk], start: int) -> None:
 def _check_memory(unpacked: int, start: int) -> None:
     if unpacked > most_memory(start):
         raise DamageError(
-            f"its tables would take {unpacked} bytes of memory, and no run's are so large in {start}"
+            f"its tables would take {unpacked} bytes of memory, more than any run's in a file of {start}"
         )
 
 

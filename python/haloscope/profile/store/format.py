@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-# Inflates twice as fast as the interpreter's own, and is the same otherwise.
+# Twice as fast as the interpreter's own module, with the same results.
 from zlib_ng import zlib_ng
 
 from haloscope.base.arrays import Bytes, Floats, Integers
@@ -31,11 +31,9 @@ from haloscope.profile.store.framing import (
     directory_place,
 )
 
-__all__ = ["ProfileFile", "decode", "low_bytes"]
-
-# Inflating lets go of the interpreter's lock; more threads than this only wait for memory.
+# Inflating releases the interpreter's lock; more threads than this only wait for memory.
 _THREADS = min(4, os.cpu_count() or 1)
-# Fewer values are not worth starting threads, fewer texts not worth making a column of the pool.
+# With fewer values, threads cost more than they save; with fewer texts, so does a column of the pool.
 _WORTH_THREADS, _WORTH_POOL = 1 << 18, 1 << 10
 _EVENT_BYTES = 64  # of one event of a trace while it is read
 _AT_ONCE = 256 << 10  # bytes of a file that are read at once, needed or not
@@ -46,8 +44,8 @@ _T = TypeVar("_T")
 class ProfileFile:
     """An open profile whose columns are read, checked and unpacked when asked for.
 
-    Chunks are read with pread and not through a mapping: a file that someone truncates while it is
-    mapped kills the reader with SIGBUS, a short read is an error message.
+    Chunks are read with pread and not through a mapping: if a mapped file is truncated, the reader dies of
+    SIGBUS, while a short read is an error message.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -62,7 +60,7 @@ class ProfileFile:
 
     @property
     def info(self) -> Mapping[str, Any]:
-        """The run information as it stands in the file."""
+        """The run information in the file."""
         return self._directory.info
 
     @property
@@ -77,19 +75,19 @@ class ProfileFile:
 
     @cached_property
     def most_events(self) -> int:
-        """How many events its trace may stand for, in as many bytes of memory as the tables may take."""
+        """The most events that its trace may have, in the memory that the tables may take."""
         return most_memory(os.fstat(self._descriptor).st_size) // _EVENT_BYTES
 
     def column(self, table: str, name: str) -> Integers | Floats:
         """Return one column, shape (rows,): int64, or float64 for `real`.
 
-        A `string` column comes as its indices, all of them inside `strings`. Raises
-        `ProfileError` if the column is damaged.
+        A `string` column is returned as indices into `strings`. Raises `ProfileError` if the column is
+        damaged.
         """
         return self.columns(table, [name])[name]
 
     def columns(self, table: str, names: Sequence[str]) -> dict[str, Integers | Floats]:
-        """Return several columns of one table by name, unpacked side by side."""
+        """Return several columns of one table by name, unpacked in parallel."""
         wanted = [self.tables[table][name] for name in names]
         if self.rows(table) * len(wanted) < _WORTH_THREADS:
             arrays = self._checked(lambda: self._load_small(wanted))
@@ -99,8 +97,9 @@ class ProfileFile:
         return dict(zip(names, arrays, strict=True))
 
     def frame(self, table: str, columns: Sequence[str]) -> pl.DataFrame:
-        """Return columns of a table; empty if the file lacks it. NaN, infinities and columns that are newer
-        than the file are null. Raises `ProfileError`.
+        """Return columns of a table; empty if the file does not have it.
+
+        NaN, infinities and columns that are newer than the file are null. Raises `ProfileError`.
         """
         if table not in self.tables:
             return type_columns(table, columns)
@@ -134,12 +133,12 @@ class ProfileFile:
         """The recorder knows all tables."""
 
     def rows(self, table: str) -> int:
-        """Return the number of rows of a table, 0 if the file lacks it."""
+        """Return the number of rows of a table, 0 if the file does not have it."""
         columns = self.tables.get(table)
         return next(iter(columns.values())).rows if columns else 0
 
     def spans(self, table: str, name: str) -> list[tuple[int, int]]:
-        """Return from and up to which row each chunk of a column reaches."""
+        """Return the first row of each chunk of a column, and the row behind its last."""
         column = self.tables.get(table, {}).get(name)
         ends = list(accumulate(chunk.rows for chunk in column.chunks)) if column else []
         return list(zip([0, *ends], ends))  # noqa: B905  one longer
@@ -147,7 +146,7 @@ class ProfileFile:
     def each_chunk(
         self, table: str, name: str, numbers: Sequence[int], low: int, work: Callable[[int, Bytes], _T]
     ) -> Iterator[_T]:
-        """Yield what `work` makes of chunk after chunk of a column, the next ones in the meantime.
+        """Yield the result of `work` for each chunk of a column; further chunks are processed meanwhile.
 
         `work` is called on several threads with one of `numbers` and the `low` lowest bytes of each
         value in that chunk, shape (low, rows). Raises `ProfileError` if a chunk is damaged.
@@ -174,11 +173,11 @@ class ProfileFile:
                 self.column(name, column)
 
     def fileno(self) -> int:
-        """Return the descriptor of the open file; its position is nobody's."""
+        """Return the descriptor of the open file; its position is not used."""
         return self._descriptor
 
     def close(self) -> None:
-        """Close the file; columns cannot be read any more."""
+        """Close the file; then columns cannot be read."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -229,7 +228,7 @@ class ProfileFile:
         return parse(content, start)
 
     def _load_small(self, wanted: Sequence[StoredColumn]) -> list[Integers | Floats]:
-        """Return columns that lie side by side: read at once, and unpacked once where they are alike."""
+        """Return neighbouring columns: read in one step, and unpacked once if they are equal."""
         chunks = [chunk for column in wanted for chunk in column.chunks]
         first = min((chunk.offset for chunk in chunks), default=0)
         after = max((chunk.offset + chunk.size for chunk in chunks), default=0)
@@ -253,7 +252,7 @@ class ProfileFile:
         if column.type == "real":
             return values.view(np.float64)
         if column.type == "string" and not _are_within(values, len(self.strings)):
-            raise DamageError(f"column {column.name} names a string that is not there")
+            raise DamageError(f"column {column.name} names a string that does not exist")
         return values
 
     def _load_chunk(self, chunk: Chunk, name: str) -> Integers:
@@ -271,15 +270,15 @@ def _are_within(indices: Integers, length: int) -> bool:
 
 
 _WIDTH = 8
-_FEW_ROWS = 4096  # looking for planes that are zero takes as long as copying those of so few rows
+_FEW_ROWS = 4096  # with fewer rows, a search for zero planes takes as long as copying them
 _ZlibError: type[Exception] = zlib_ng.error  # type: ignore[assignment]  # its stub says it is one
 
 
 def decode(raw: bytes, chunk: Chunk, name: str) -> Integers:
-    """Return the chunk's `rows` values, as signed 64-bit integers whatever they mean.
+    """Return the chunk's `rows` values, always as signed 64-bit integers.
 
-    `raw` is the chunk's bytes as they stand in the file, `name` the column's name for messages.
-    Raises `DamageError` when the checksum or the length is wrong.
+    `raw` has the chunk's bytes in the file; `name` is the column's name, for messages. Raises `DamageError`
+    when the checksum or the length is wrong.
     """
     _check(raw, chunk, name)
     if chunk.encoding == PLAIN:
@@ -288,16 +287,16 @@ def decode(raw: bytes, chunk: Chunk, name: str) -> Integers:
 
 
 def _decoded(raw: bytes, chunk: Chunk, name: str) -> Integers:
-    """Return what `decode` does; values are not to be changed."""
+    """Return the result of `decode`, which must not be changed."""
     if chunk.rows > _FEW_ROWS:
         return decode(raw, chunk, name)
     try:
         return _decoded_once(raw, chunk.rows, chunk.crc, chunk.encoding)
     except DamageError:
-        return decode(raw, chunk, name)  # says which column it is
+        return decode(raw, chunk, name)  # its error names the column
 
 
-# Zeros are many columns of a profile, and runs of one program are alike in what they count.
+# Many columns of a profile are zero, and runs of one program have equal counts.
 @lru_cache(maxsize=256)
 def _decoded_once(raw: bytes, rows: int, crc: int, encoding: int) -> Integers:
     values = decode(raw, Chunk(rows, 0, len(raw), crc, encoding), "")
@@ -326,7 +325,7 @@ def _inflated(raw: bytes, chunk: Chunk, number: int, name: str) -> Bytes:
     expected, whole = number * chunk.rows, number == _WIDTH
     stream = zlib_ng.decompressobj()
     try:
-        # The limit of 0 would mean none. The output grows with what comes out of the stream.
+        # A limit of 0 would mean no limit. The output grows with the unpacked data.
         data = stream.decompress(raw, expected + (1 if whole else 0)) if raw and expected else b""
     except _ZlibError:
         raise DamageError(f"column {name} does not unpack") from None
@@ -339,7 +338,7 @@ def _unshuffle(planes: Bytes) -> Integers:
     if planes.shape[1] <= _FEW_ROWS:
         return np.ascontiguousarray(planes.T).view("<i8")[:, 0]
     values = np.zeros((planes.shape[1], _WIDTH), dtype=np.uint8)
-    # The high bytes of counts are nearly always zero, as is the array already.
+    # The high bytes of counts are nearly always zero, and the array is zero already.
     for position in np.flatnonzero(planes.any(axis=1)):
         values[:, position] = planes[position]
     return values.view("<i8")[:, 0]

@@ -1,6 +1,6 @@
-"""The frame of a profile, docs/format.md version 1: its header, its trailer, and how damage is told.
+"""The frame of a profile, docs/format.md version 1: its header, its trailer, and errors of damage.
 
-It needs no tables, which take a while to load: `haloscope run` looks here after each program.
+It needs no tables, which load slowly: `haloscope run` checks the frame of each new profile.
 """
 
 from __future__ import annotations
@@ -10,20 +10,17 @@ import zlib
 from pathlib import Path
 
 from haloscope.base.errors import ProfileError
-
-__all__ = ["HEADER_BYTES", "REMEDY", "TRAILER_BYTES", "DamageError", "check_header", "directory_place"]
+from haloscope.base.schema import FORMAT, MAGIC
 
 HEADER_BYTES = 16
-_MAGIC = b"\x89HALO\r\n\x1a"
 _END = b"HALOEND\n"
-_MAJOR = 1
 _TRAILER = struct.Struct("<QQII8s")
 TRAILER_BYTES = _TRAILER.size
 REMEDY = "run the program again, or take another copy"
 
 
 class DamageError(Exception):
-    """What is wrong with a file, without its name."""
+    """The damage of a file, without its name."""
 
     def of(self, path: Path) -> ProfileError:
         """Return the error to show, with the file's name and the remedy."""
@@ -31,24 +28,24 @@ class DamageError(Exception):
 
 
 def check_header(path: Path, header: bytes) -> None:
-    """Check the first bytes of a file, as many of `HEADER_BYTES` as it has. Raises `ProfileError`."""
+    """Check the first bytes of a file, at most `HEADER_BYTES`. Raises `ProfileError`."""
     if not header:
         raise ProfileError(f"{path}: is empty; {REMEDY}")
-    if header[: len(_MAGIC)] != _MAGIC[: len(header)]:
+    if header[: len(MAGIC)] != MAGIC[: len(header)]:
         raise ProfileError(f"{path}: is not a Haloscope profile; name a file that `haloscope run` wrote")
     if len(header) == HEADER_BYTES:
-        major, minor = struct.unpack_from("<II", header, len(_MAGIC))
-        if major > _MAJOR:
+        major, minor = struct.unpack_from("<II", header, len(MAGIC))
+        if major > FORMAT[0]:
             raise ProfileError(
                 f"{path}: has the newer format version {major}.{minor}, and this"
-                f" Haloscope reads up to {_MAJOR}; install a newer Haloscope"
+                f" Haloscope reads up to {FORMAT[0]}; install a newer Haloscope"
             )
 
 
 def directory_place(header: bytes, trailer: bytes, size: int) -> tuple[int, int, int]:
-    """Return where the directory of a file of `size` bytes stands, its length and its checksum.
+    """Return the offset, the length and the checksum of the directory of a file of `size` bytes.
 
-    Raises `DamageError` for a trailer that cannot be.
+    Raises `DamageError`.
     """
     if size < HEADER_BYTES + TRAILER_BYTES:
         raise DamageError(f"it was cut short at byte {size}")
@@ -58,5 +55,5 @@ def directory_place(header: bytes, trailer: bytes, size: int) -> tuple[int, int,
     if zlib.crc32(trailer[:20], zlib.crc32(header)) != crc:
         raise DamageError("the checksum of its header is wrong")
     if start < HEADER_BYTES or start + length != size - TRAILER_BYTES:
-        raise DamageError("its directory stands outside the file")
+        raise DamageError("its directory is outside the file")
     return start, length, directory_crc

@@ -19,10 +19,10 @@ from haloscope.profile.store.framing import (
     directory_place,
 )
 
-__all__ = ["read_info"]
-
-_AT_ONCE = 64 << 10  # bytes of a file's end, where its directory stands
-_MOST_INFO = 4 << 20  # of a directory, as all but `info` grows with the run; no recorder writes more
+_AT_ONCE = 64 << 10  # bytes of a file's end, where its directory is
+_MOST_INFO = (
+    4 << 20
+)  # of a directory: all of it except `info` grows with the run; no recorder writes a longer `info`
 _BEGIN = re.compile(r'\s*\{\s*"info"\s*:\s*')
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
@@ -30,7 +30,7 @@ _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 def read_info(path: str) -> dict[str, Any]:
     """Return the `info` of the profile at `path`; the tables may be damaged.
 
-    At most 4 MiB of the file are in memory. Raises `ProfileError` for what is no whole profile.
+    At most 4 MiB of the file are in memory. Raises `ProfileError` if it is not a complete profile.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -77,7 +77,7 @@ def _long(descriptor: int, start: int, length: int) -> tuple[bytes, int]:
 
 
 def _info(content: bytes) -> dict[str, Any]:
-    """Return what stands first in a directory; other writers than the recorder may order it otherwise."""
+    """Return `info`, which the recorder writes first; other writers may have a different order."""
     try:
         text = content.decode("utf-8", "replace")
         begin = _BEGIN.match(text)

@@ -1,4 +1,4 @@
-"""Which rank ran on which host."""
+"""The host of each rank."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ import polars as pl
 from haloscope.base.arrays import Integers
 from haloscope.profile.store.framing import DamageError
 
-__all__ = ["Hosts"]
-
 _UNKNOWN = -1
 
 
 class Hosts:
-    """The hosts of the ranks that the profile has; others, and partners outside, are unknown."""
+    """The hosts of the profile's ranks; those of other ranks and of outside partners are unknown."""
 
     def __init__(self, ranks: Integers, hosts: Sequence[str]) -> None:
-        """Take ranks and their hosts, one each. Raises `DamageError` if a rank comes twice."""
+        """Take ranks and their hosts, one each. Raises `DamageError` if a rank is there twice."""
         order = np.argsort(ranks, kind="stable")
         self.ranks = ranks[order]
         if bool(np.any(self.ranks[1:] == self.ranks[:-1])):
@@ -38,15 +36,15 @@ class Hosts:
         return np.where(self.ranks[place] == ranks, self._codes[place], _UNKNOWN)
 
     def _places(self, ranks: Integers) -> Integers:
-        """Return where in `ranks` each rank stands if it is there at all."""
+        """Return the index of each rank in `ranks`, if it is there."""
         last = len(self.ranks) - 1
-        # No rank is missing, nearly always; then there is nothing to search for.
+        # Nearly always no rank is missing; then no search is needed.
         if self.ranks[0] == 0 and self.ranks[last] == last:
             return np.clip(ranks, 0, last)
         return np.minimum(np.searchsorted(self.ranks, ranks), last)
 
     def of(self, ranks: pl.Series) -> pl.Series:
-        """Return the host's name for each rank, null where unknown."""
+        """Return the host's name for each rank, null if unknown."""
         codes = self.codes(ranks.to_numpy())
         known: Any = pl.Series(codes).set(pl.Series(codes < 0), None)
         return pl.Series("host", self.names, dtype=pl.String).gather(known)

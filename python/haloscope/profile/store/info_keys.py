@@ -1,4 +1,4 @@
-"""What a profile's file states about its run, key by key, and the tables that only a trace has."""
+"""The keys of the run information in a profile's file, and the tables that only a trace has."""
 
 from __future__ import annotations
 
@@ -7,30 +7,14 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from haloscope.profile.shown.cells import TEXT_KEYS
 from haloscope.profile.store.framing import DamageError
 
-__all__ = ["ROLL_UP", "SAID", "SURROUNDINGS", "TEXT_KEYS", "TRACE_TABLES", "checked_info"]
-
-# Of the calls of a trace.
+# Keys about the calls of a trace.
 TRACE_TABLES = ("waits", "wait_pairs", "delays", "critical_path", "tolerance")
-# Their values are text, also where they look like a number.
-TEXT_KEYS = frozenset(
-    {
-        "program",
-        "command",
-        "mpi_library",
-        "mpi_standard",
-        "mpi_abi",
-        "binding",
-        "only",
-        "ended_in",
-        "source",
-        "version",
-    }
-)
-# Texts by key: what the program says of its run, and what its surroundings do.
+# Texts by key: from the program, and from its environment.
 SAID, SURROUNDINGS = "metadata", ("job", "environment")
-# Sums of the tables, for who reads many profiles.
+# Sums of the tables, for readers of many profiles.
 ROLL_UP = "rollup"
 
 
@@ -73,7 +57,7 @@ _KNOWN: Mapping[str, Callable[[object], bool]] = {
 
 
 def checked_info(info: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the file says of the run, without its tables.
+    """Return the run information of the file, without its tables.
 
     Raises `DamageError` if a documented key has a value of another type.
     """

@@ -1,4 +1,4 @@
-"""Values of regions with those inside them, where each rank that is in one is in all around it."""
+"""Inclusive values of regions, if each rank in a region is also in all regions around it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import polars as pl
 from haloscope.base.arrays import AnyArray, Integers
 from haloscope.profile.store.tree import Reduction, RegionTree
 
-__all__ = ["is_ordered", "with_nested"]
-
 _MOST_PLACES = 1 << 62
 
 
 def is_ordered(paths: Integers, ranks: Integers) -> bool:
-    """Return whether rows come by path and, within one, by rank, none of them twice."""
+    """Return whether rows are sorted by path and then by rank, without duplicates."""
     later, same = paths[1:] > paths[:-1], paths[1:] == paths[:-1]
     return bool(np.all(later | (same & (ranks[1:] > ranks[:-1]))))
 
@@ -24,10 +22,9 @@ def is_ordered(paths: Integers, ranks: Integers) -> bool:
 def with_nested(
     rows: pl.DataFrame, tree: RegionTree, reductions: Mapping[str, Reduction]
 ) -> pl.DataFrame | None:
-    """Return `rows`, of `path` and `rank`, with the columns of `reductions` as `roll_up` has them.
+    """Return `rows`, of `path` and `rank`, with inclusive values, as `roll_up` does but faster.
 
-    None unless rows are in order and each has a row of the region around it: nearly all profiles are so, and
-    then nobody needs to look for what belongs together.
+    None unless rows are sorted, and each has a row of the region around it, as in nearly all profiles.
     """
     paths, ranks = rows["path"].to_numpy(), rows["rank"].to_numpy()
     above = _rows_above(paths, ranks, tree) if is_ordered(paths, ranks) else None
@@ -40,11 +37,11 @@ def with_nested(
 
 
 def _rows_above(paths: Integers, ranks: Integers, tree: RegionTree) -> Integers | None:
-    """Return for each row that of the region around it, None if one has none."""
+    """Return for each row the row of the region around it, None if one is missing."""
     around = tree.parents[paths]
     inner = around >= 0
     first = np.searchsorted(paths, np.arange(len(tree)))
-    # Where all ranks are in both, each has the same place in both.
+    # If all ranks are in both, each has the same index in both.
     above = np.where(inner, np.arange(len(paths)) - first[paths] + first[around], 0)
     np.minimum(above, len(paths) - 1, out=above)
     strays = np.flatnonzero(((paths[above] != around) | (ranks[above] != ranks)) & inner)
@@ -55,7 +52,7 @@ def _rows_above(paths: Integers, ranks: Integers, tree: RegionTree) -> Integers 
         return None
     places = paths * span + (ranks - ranks.min())
     wanted = places[strays] + (around - paths)[strays] * span
-    found = np.searchsorted(places, wanted)  # before the row itself, so never behind the last one
+    found = np.searchsorted(places, wanted)  # before the row itself, so never out of range
     above[strays] = found
     return above if np.array_equal(places[found], wanted) else None
 
@@ -76,6 +73,6 @@ def _added_up(column: pl.Series, how: Reduction, steps: list[tuple[Integers, Int
 
 
 def _add(values: AnyArray, how: np.ufunc, steps: list[tuple[Integers, Integers]]) -> None:
-    with np.errstate(all="ignore"):  # any numbers may stand in a file
+    with np.errstate(all="ignore"):  # a file may contain any numbers
         for inner, around in steps:
             how.at(values, around, values[inner])

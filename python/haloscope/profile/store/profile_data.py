@@ -19,13 +19,11 @@ from haloscope.profile.store.hosts import Hosts
 from haloscope.profile.store.source import Source
 from haloscope.profile.store.tree import RegionTree, region_tree
 
-__all__ = ["ProfileData"]
-
 _T = TypeVar("_T")
 
 
 class ProfileData:
-    """What all tables are made of. `haloscope.Profile` holds one."""
+    """The data for all tables. `haloscope.Profile` holds one."""
 
     def __init__(self, source: Source) -> None:
         """Read from `source`, which is open."""
@@ -41,7 +39,7 @@ class ProfileData:
     def file(self) -> ProfileFile:
         """The recorder's file. Raises `UsageError` for a profile of another tool."""
         if not isinstance(self.source, ProfileFile):
-            raise UsageError(f"{self.path}: only profiles that `haloscope run` wrote have that")
+            raise UsageError(f"{self.path}: only profiles from `haloscope run` have that")
         return self.source
 
     @property
@@ -51,25 +49,25 @@ class ProfileData:
 
     @property
     def has_trace(self) -> bool:
-        """Whether there is a trace, of ours or of another tool."""
+        """Whether there is a trace, of the recorder or of a different tool."""
         return self.source.own_trace is not None or self.source.rows("trace_clocks") > 0
 
     def once(self, make: Callable[[ProfileData], _T]) -> _T:
-        """Return `make(self)`, which is called at the first request only."""
+        """Return `make(self)`, which is called once."""
         if make not in self._made:
             self._made[make] = make(self)
         made: _T = self._made[make]
         return made
 
     def guarded(self, action: Callable[[], _T]) -> _T:
-        """Return what `action` does; damage found on the way is a `ProfileError` with our name."""
+        """Return the result of `action`; damage becomes a `ProfileError` with the file's name."""
         try:
             return action()
         except DamageError as damage:
             raise damage.of(self.path) from None
 
     def frame(self, table: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Return a table of the file with its own column names; empty if the file lacks it.
+        """Return a table of the file with its own column names; empty if the file does not have it.
 
         `columns` are those to read, default all of format version 1. NaN and infinities are null.
         Raises `ProfileError` for damage.
@@ -83,7 +81,7 @@ class ProfileData:
         return frame
 
     def exchanges(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Return what ranks exchange, by p2p messages and by neighbourhood collectives."""
+        """Return the traffic between ranks, by p2p messages and by neighbourhood collectives."""
         return pl.concat([self.frame("partners", columns), self.frame("neighbors", columns)])
 
     @cached_property
@@ -98,13 +96,15 @@ class ProfileData:
 
     @cached_property
     def hosts(self) -> Hosts:
-        """Which rank ran where."""
+        """The host of each rank."""
         (ranks,), hosts = self._small("processes", ("rank",), "host")
         return self.guarded(lambda: Hosts(ranks, hosts))
 
     def _small(self, table: str, numbers: Sequence[str], text: str) -> tuple[list[AnyArray], list[str]]:
-        """Return columns of numbers, and one of texts, without rows that are not known whole."""
-        if isinstance(self.source, ProfileFile):  # without the detour by frames, for a thousand profiles
+        """Return columns of numbers, and one of texts, without rows that are partly unknown."""
+        if isinstance(
+            self.source, ProfileFile
+        ):  # without data frames, which costs time with a thousand profiles
             found = self.source.columns(table, [*numbers, text])
             strings = self.source.strings
             return [found[name] for name in numbers], [strings[index] for index in found[text].tolist()]
@@ -112,6 +112,6 @@ class ProfileData:
         return [frame[name].to_numpy() for name in numbers], frame[text].to_list()
 
     def check_paths(self, paths: AnyArray, table: str) -> None:
-        """Raise `DamageError` if a table has rows of a region that is not there."""
+        """Raise `DamageError` if a table has rows of a region that does not exist."""
         if len(paths) and not (paths.min() >= 0 and paths.max() < len(self.regions)):
-            raise DamageError(f"its table {table} names a region that is not there")
+            raise DamageError(f"its table {table} names a region that does not exist")

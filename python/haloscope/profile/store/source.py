@@ -1,4 +1,4 @@
-"""Where the tables of a profile come from: the recorder's file, or what another tool left behind."""
+"""The source of a profile's tables: the recorder's file, or a file of a different tool."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ import polars as pl
 
 from haloscope.profile.store.trace_tables import Trace
 
-__all__ = ["Source"]
-
 
 class Source(Protocol):
-    """What a profile asks of the place that it is read from."""
+    """The interface of a profile's source."""
 
     @property
     def path(self) -> Path:
-        """Where it stands."""
+        """Its path."""
 
     @property
     def info(self) -> Mapping[str, Any]:
@@ -26,22 +24,22 @@ class Source(Protocol):
 
     @property
     def own_trace(self) -> Callable[[], Trace] | None:
-        """What returns its trace, None if that is in stored tables, or is not known."""
+        """A function that returns its trace, None if that is in stored tables, or unknown."""
 
     def rows(self, table: str) -> int:
-        """Return the number of rows of a table, 0 for one that is not there."""
+        """Return the number of rows of a table, 0 if it is missing."""
 
     def frame(self, table: str, columns: Sequence[str]) -> pl.DataFrame:
-        """Return columns of a stored table; what is unknown is null. Raises `DamageError`."""
+        """Return columns of a stored table; unknown values are null. Raises `DamageError`."""
 
     def over_ranks(self, exclusive: bool) -> pl.DataFrame | None:
-        """Return `path` and columns of the table `regions` where single ranks are not known, else None."""
+        """Return `path` and columns of the table `regions` if single ranks are not known, else None."""
 
     def lacks(self, table: str) -> str | None:
-        """Return in words why there is nothing in a table, None if it could have rows."""
+        """Return the reason why a table is always empty, None if it could have rows."""
 
     def verify(self) -> None:
         """Read and check all of it. Raises `ProfileError`."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""

@@ -1,12 +1,10 @@
-"""What a trace says: calls, regions, messages and collectives as tables."""
+"""The tables of a trace: calls, regions, messages and collectives."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 import polars as pl
-
-__all__ = ["CALLS", "CLOCKS", "COLLECTIVES", "COMMUNICATORS", "RECEIVES", "REGIONS", "SENDS", "Trace"]
 
 _EVENTS = ("calls", "regions", "sends", "receives", "collectives")
 _NUMBER = pl.Int64
@@ -67,18 +65,17 @@ COMMUNICATORS: dict[str, pl.DataType | type[pl.DataType]] = {
 
 @dataclass(frozen=True)
 class Trace:
-    """What happened on each rank. Times are integers: nanoseconds since the earliest MPI_Init, on one clock.
+    """The trace of a run. Times are integers: nanoseconds since the earliest MPI_Init, on one clock.
 
     `calls`: a row for each MPI call, by rank, thread and begin. `bytes` are those that the table `calls`
-        counts for it: what it sends, else what it receives or completes (-1: it moves nothing).
-        Not `is_exact`: the end is an estimate, never after the next begin (of a trace that was recorded all
-        are exact).
+        counts for it: bytes sent, else bytes received or completed (-1: none). Not `is_exact`: the end is an
+        estimate, never after the next begin (of a trace that was recorded all are exact).
     `regions`: a row for each visit of a region, by rank, thread and begin; the outer one first. The whole
         program is none.
     `sends`: a row for each message sent, in the order in which the rank started them. `started` and
         `completed` are rows of `calls` (equal for a blocking call; `completed` is -1 where nothing completed
         it). `partner` is a world rank (-1: not in this world).
-    `receives`: likewise, in the order in which the rank posted them, or matched them (MPI_Mprobe).
+    `receives`: the same columns, in the order in which the rank posted them, or matched them (MPI_Mprobe).
         `partner` and `tag` are those of the message that came; one that nothing came for is not there.
     `collectives`: a row for each part that a rank took in a collective; `number` counts the collectives of
         the communicator, from 0, so that equal numbers are one collective. `root` is a world rank (-1: none).
@@ -106,6 +103,6 @@ class Trace:
     clocks: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=CLOCKS))
 
     def __post_init__(self) -> None:
-        # Columns in one piece are arrays to who reads them; of several, each reader would make a copy.
+        # Columns in one piece can be read as arrays without a copy; those in several pieces cannot.
         for name in _EVENTS:
             object.__setattr__(self, name, getattr(self, name).rechunk())

@@ -1,4 +1,4 @@
-"""The tree of regions, and the scope of a question: which regions, with or without those inside."""
+"""The tree of regions, and the scope of a table: its regions, with or without nested ones."""
 
 from __future__ import annotations
 
@@ -14,66 +14,47 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.arrays import Flags, Integers
-from haloscope.base.errors import UsageError, printable, shorten_text
+from haloscope.base.errors import UsageError
+from haloscope.profile.shown.cells import PROGRAM
 from haloscope.profile.store.framing import DamageError
 
-__all__ = [
-    "PROGRAM",
-    "Reduction",
-    "RegionTree",
-    "Scope",
-    "join_path",
-    "no_region",
-    "parts",
-    "region_text",
-    "region_tree",
-]
-
-PROGRAM = "<program>"
-# Of a region's name or path, in tables and sentences.
-_MOST_SHOWN = 160
-# A chain of n regions has full names of n² characters: a small file can ask for more than memory
-# holds. Then long ones lose their middle, and have the number of the path instead.
+# A chain of n regions has full names of n² characters, which may exceed memory even for a small file. Then
+# the middle of long names is replaced by the number of the path.
 _LONGEST_NAME = 1000
 _MOST_NAME_CHARACTERS = 1 << 27
-_MOST_KEPT = 1 << 10  # paths of a tree that is kept for the next profile
+_MOST_KEPT = 1 << 10  # paths of a tree that is cached for the next profile
 
 
 def escape_name(name: str) -> str:
-    """Return a region's name as it stands in paths."""
+    """Return a region's name as it is written in paths."""
     return rf"\{name}" if name == PROGRAM else re.sub(r"([/\\])", r"\\\1", name)
 
 
 def join_path(names: Sequence[str]) -> str:
-    """Return the path of a region, given the names on the way to it below the program."""
+    """Return the path of a region from the names of the regions around it and its own."""
     return "/".join(map(escape_name, names)) if names else PROGRAM
 
 
 def parts(path: str) -> list[str]:
-    """Return the names that `join_path` made `path` of."""
+    """Return the names in a path, the inverse of `join_path`."""
     if path == PROGRAM:
         return []
     found = re.findall(r"(?:^|/)((?:[^/\\]|\\.)*)", path, re.DOTALL)
     return [re.sub(r"\\(.)", r"\1", name, flags=re.DOTALL) for name in found]
 
 
-def region_text(name: str) -> str:
-    """Return a name or path as people see it: on one line, the middle of a long one left out."""
-    return printable(shorten_text(name, _MOST_SHOWN))
-
-
 class RegionTree:
     """Paths 0…n−1 of a profile; path 0 is `<program>`, parents come before children."""
 
     def __init__(self, names: Sequence[str], parents: Integers, communication: Integers) -> None:
-        """Take a row a path. Raises `DamageError` if the parents do not make one tree with its root at 0."""
+        """Take one row per path. Raises `DamageError` if the parents are not one tree with its root at 0."""
         count = len(names)
         if not count or parents[0] != -1:
             raise DamageError("its table paths does not begin with the root")
         if not bool(np.all((parents[1:] >= 0) & (parents[1:] < np.arange(1, count)))):
             raise DamageError("its table paths has a region before the one that holds it")
         self.names = list(names)
-        # As they stand in paths.
+        # As they are written in paths.
         self._steps = [names[0], *map(escape_name, names[1:])]
         self.parents = parents
         self.communication = communication.astype(bool)
@@ -88,8 +69,8 @@ class RegionTree:
     def matching(self, region: str) -> Flags:
         """Return for each path whether its last name or its full name is `region`, shape (n,).
 
-        If there is none, a last name may be given as the program has it. Raises `UsageError` if
-        there is none either.
+        If none matches, `region` is compared with the unescaped last names. Raises `UsageError` if none
+        matches.
         """
         pairs = zip(self._steps, self.full_names, strict=True)
         chosen = np.array([region in pair for pair in pairs], dtype=np.bool_)
@@ -100,7 +81,7 @@ class RegionTree:
         return chosen
 
     def with_descendants(self, chosen: Flags) -> Flags:
-        """Return which paths are chosen or lie below a chosen one, shape (n,)."""
+        """Return which paths are chosen or below a chosen one, shape (n,)."""
         below: Flags = chosen.copy()
         for path in range(1, len(self)):
             below[path] |= below[self.parents[path]]
@@ -130,7 +111,7 @@ class RegionTree:
         return sum(lengths)
 
     def _distinct_names(self) -> list[str]:
-        """Return the last name of each region, or the full one where several regions have that last name."""
+        """Return the last name of each region, or its path if several regions have that last name."""
         regions = Counter(self.names)
         taken = {*self._steps, *self.full_names}
         return [
@@ -145,7 +126,7 @@ class RegionTree:
         return depths
 
     def _depth_first(self) -> Integers:
-        """Return each path's place in a depth-first walk, children in the order of their ids."""
+        """Return each path's index in a depth-first walk, children in the order of their ids."""
         children: list[list[int]] = [[] for _ in self.names]
         for path in range(1, len(self)):
             children[self.parents[path]].append(path)
@@ -159,7 +140,7 @@ class RegionTree:
 
 
 def region_tree(names: Sequence[str], parents: Integers, communication: Integers) -> RegionTree:
-    """Return the tree of rows of paths. Many runs of one program have one. Raises `DamageError`."""
+    """Return the tree of rows of paths, which runs of one program share. Raises `DamageError`."""
     if len(names) > _MOST_KEPT:
         return RegionTree(names, parents, communication)
     return _build_tree(tuple(names), parents.tobytes(), communication.tobytes())
@@ -173,7 +154,7 @@ def _build_tree(names: tuple[str, ...], parents: bytes, communication: bytes) ->
 
 
 def no_region(region: str, known: Collection[str]) -> UsageError:
-    """Return what to say where none of the `known` names and paths is `region`."""
+    """Return the error if none of the `known` names and paths is `region`."""
     names = sorted(known)
     near = difflib.get_close_matches(region, names, n=3) or names[:8]
     more = " …" if len(near) < len(names) else ""
@@ -184,9 +165,9 @@ Reduction = Literal["sum", "max"]
 
 
 def combine(frame: pl.DataFrame, keys: Sequence[str], reductions: Mapping[str, Reduction]) -> pl.DataFrame:
-    """Return one row for each distinct `keys`, the other columns reduced, in order of first sight.
+    """Return one row for each distinct `keys`, the other columns reduced, in order of first occurrence.
 
-    A sum over nothing but nulls is null: what nobody measured is unknown, not zero.
+    A sum over nulls only is null: values that were not measured are unknown, not zero.
     """
 
     def reduced(name: str, reduction: Reduction) -> pl.Expr:
@@ -204,7 +185,7 @@ def combine(frame: pl.DataFrame, keys: Sequence[str], reductions: Mapping[str, R
 def roll_up(
     frame: pl.DataFrame, tree: RegionTree, keys: Sequence[str], reductions: Mapping[str, Reduction]
 ) -> pl.DataFrame:
-    """Return `frame` with, at each path, the values of that path and of all below it.
+    """Return `frame` with inclusive values: those of each path and of all paths below it.
 
     `frame` has `path`, `keys` and the columns of `reductions`; so has the result, with one row for
     each path and key that occurs at or below it. Each level of the tree is merged into the one
@@ -231,7 +212,7 @@ def _by_level(frame: pl.DataFrame, tree: RegionTree) -> dict[int, pl.DataFrame]:
 
 @dataclass(frozen=True)
 class Scope:
-    """A question's regions: all, or those `chosen` by a mask over the tree's paths."""
+    """The regions of a table: all, or those `chosen` by a mask over the tree's paths."""
 
     tree: RegionTree
     exclusive: bool = False
@@ -255,7 +236,7 @@ class Scope:
     def reduced(
         self, frame: pl.DataFrame, keys: Sequence[str], reductions: Mapping[str, Reduction]
     ) -> pl.DataFrame:
-        """Return the chosen regions' values, inclusive unless the question is exclusive."""
+        """Return the chosen regions' values, inclusive unless the scope is exclusive."""
         if self.exclusive:
             return combine(self.wanted(frame), ["path", *keys], reductions)
         return self.wanted(roll_up(self.needed(frame), self.tree, keys, reductions))
@@ -263,9 +244,9 @@ class Scope:
     def named(
         self, frame: pl.DataFrame, by: Sequence[str], descending: Sequence[bool] | None = None
     ) -> pl.DataFrame:
-        """Return `frame` with `region`, a name of its own, before all else instead of `path`.
+        """Return `frame` with the first column `region`, a unique name, instead of `path`.
 
-        Rows come depth first by region, and within one sorted by the columns `by`.
+        Rows are in depth-first order of regions, and within a region sorted by the columns `by`.
         """
         backwards = [False, *(descending or [False] * len(by))]
         return (

@@ -1,4 +1,4 @@
-"""Where ranks could run: CPUs, NUMA nodes and sockets of each, and that in a few words."""
+"""The binding of ranks: CPUs, NUMA nodes and sockets of each, and a summary in words."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from collections import Counter
 
 import polars as pl
 
-from haloscope.base.shown import shown_columns
+from haloscope.profile.shown.profile_tables import SHOWN
 from haloscope.profile.store.profile_data import ProfileData
 
-__all__ = ["binding", "binding_text", "numbers_of"]
-
-_MOST_NUMBER = 65536  # a CPU's; the recorder knows no larger one
+_MOST_NUMBER = 65536  # the largest number of a CPU in the recorder
 _MOST_LOOKED_AT = 65536  # ranks, for the words
 
 
 def numbers_of(text: str) -> list[int] | None:
-    """Return the numbers of a list such as `0-3,8`, in order; None if it is no such list."""
+    """Return the numbers of a list such as `0-3,8`, in order; None if it is not one."""
     numbers: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
@@ -34,14 +32,14 @@ def _is_number(text: str) -> bool:
 
 
 def binding(profile: ProfileData) -> pl.DataFrame:
-    """Return a row a rank; what is not known is null."""
+    """Return one row per rank; unknown values are null."""
     frame = profile.frame("processes", ["rank", "host", "pid", "cpus", "numa_nodes", "sockets"])
     lists = [pl.when(pl.col(name) != "").then(name) for name in ("cpus", "numa_nodes", "sockets")]
-    return frame.with_columns(lists).select(shown_columns("binding")).sort("rank")
+    return frame.with_columns(lists).select(SHOWN["binding"].columns).sort("rank")
 
 
 def binding_text(profile: ProfileData) -> str | None:
-    """Return how many CPUs each rank had, and whether ranks shared them; None if it is not known."""
+    """Return the number of CPUs per rank, and whether ranks shared them; None if unknown."""
     frame = profile.frame("processes", ["rank", "host", "cpus"]).head(_MOST_LOOKED_AT)
     known = frame.filter(pl.col("cpus").fill_null("") != "")
     if known.is_empty():
@@ -56,4 +54,4 @@ def binding_text(profile: ProfileData) -> str | None:
             shared = any(used[host, cpu] > 1 for cpu in lists[text])
     low, high = min(counts), max(counts)
     number = f"{low} CPU{'' if low == high == 1 else 's'}" if low == high else f"{low} to {high} CPUs"
-    return f"{number} a rank, {'shared with others' if shared else 'none shared'}"
+    return f"{number} per rank, {'shared with others' if shared else 'none shared'}"

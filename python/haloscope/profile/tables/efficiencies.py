@@ -1,4 +1,4 @@
-"""The table `pop`: POP's efficiencies of each region, from what its ranks did there."""
+"""The table `pop`: POP's efficiencies of each region, from the times of its ranks."""
 
 from __future__ import annotations
 
@@ -6,28 +6,26 @@ from dataclasses import asdict
 
 import polars as pl
 
-from haloscope.base.shown import shown_columns
 from haloscope.profile import waiting
+from haloscope.profile.shown.profile_tables import SHOWN
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.tree import Scope
 from haloscope.profile.tables.ranks import rank_rows
 
-__all__ = ["efficiency_rows", "pop"]
-
-# What only a replay of a trace tells, and of the whole run only.
+# Columns from a replay of a trace, for the whole run only.
 _REPLAYED = ("serialisation", "transfer", "ideal_time")
 
 
 def pop(profile: ProfileData, scope: Scope) -> pl.DataFrame:
-    """Return a row a region; that of `<program>` is of the trace, if there is one."""
+    """Return one row per region; that of `<program>` comes from the trace, if there is one."""
     rows = efficiency_rows(profile, scope, rank_rows(profile, scope))
-    return scope.named(rows, []).select(shown_columns("pop"))
+    return scope.named(rows, []).select(SHOWN["pop"].columns)
 
 
 def efficiency_rows(profile: ProfileData, scope: Scope, of_ranks: pl.DataFrame) -> pl.DataFrame:
     """Return the table by path, unsorted, from the rows of `rank_rows`.
 
-    Shares are null where nobody computed, or no time is known.
+    Shares are null if no rank computed, or no time is known.
     """
     computing = pl.col("compute_time").clip(0)
     rows = (

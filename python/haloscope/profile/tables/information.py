@@ -1,4 +1,4 @@
-"""The table `info`: what is known about the run itself."""
+"""The table `info`: information about the run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from haloscope.profile.store.info_keys import ROLL_UP, SAID, SURROUNDINGS, TEXT_KEYS, checked_info
+from haloscope.profile.shown.cells import TEXT_KEYS
+from haloscope.profile.store.info_keys import ROLL_UP, SAID, SURROUNDINGS, checked_info
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.tables.binding import binding_text
-
-__all__ = ["as_text", "info", "run_information", "said_texts"]
 
 _ORDER = [
     "program",
@@ -40,16 +39,16 @@ _ORDER = [
 
 
 def said_texts(told: Mapping[str, Any]) -> dict[str, str]:
-    """Return the program's and its surroundings' texts of a run's information, by key as in `info`."""
+    """Return the texts of the program and its environment in the run information, by key as in `info`."""
     return _flat({key: told.get(key) for key in (SAID, *SURROUNDINGS)})
 
 
 def run_information(profile: ProfileData) -> dict[str, Any]:
-    """Return the run's information by key, typed; what the file does not say is None.
+    """Return the run information by key, typed; values that the file does not have are None.
 
-    `hosts` lists names, the host of rank 0 first. `unfinished_ranks` left records but did not come
-    to MPI_Finalize. `unaccounted` maps an MPI function to its calls.
-    Raises `DamageError` if a documented key has a value of another type.
+    `hosts` lists names, the host of rank 0 first. `unfinished_ranks` have records but did not reach
+    MPI_Finalize. `unaccounted` maps an MPI function to its calls. Raises `DamageError` if a documented key
+    has a value of another type.
     """
     told = checked_info(profile.info)
     sums = ["unmatched_begins", "unmatched_ends", "dropped"]
@@ -58,7 +57,7 @@ def run_information(profile: ProfileData) -> dict[str, Any]:
     known = [name for name in sums if processes[name].null_count() < len(processes) or not len(processes)]
     totals = processes.select(known).sum().row(0, named=True)
     unaccounted = profile.frame("unaccounted").group_by("call", maintain_order=True).sum()
-    is_ours = "source" not in told  # what other tools leave does not say such things
+    is_ours = "source" not in told  # files of other tools do not have this
     told |= {
         **{key: totals[key] or 0 for key in known},
         "unfinished_ranks": unfinished.to_list() if is_ours else None,
@@ -79,7 +78,7 @@ def info(profile: ProfileData) -> pl.DataFrame:
 
 
 def _flat(told: dict[str, Any]) -> dict[str, Any]:
-    """Return a row for each text by key: the program's under its own key, unless that is one of ours."""
+    """Return the texts by key; a text of the program keeps its key, unless that is one of ours."""
     said = told.pop(SAID, None) or {}
     for kind in SURROUNDINGS:
         told |= {f"{kind}.{key}": text for key, text in (told.pop(kind, None) or {}).items()}
@@ -88,7 +87,7 @@ def _flat(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_text(key: str, value: object) -> str | None:
-    """Return a value as the table holds it."""
+    """Return a value in the form of the table."""
     if value is None or (key in TEXT_KEYS and isinstance(value, str)):
         return value
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Instances of regions one by one: unpacked from a profile, and as the matrix of a region."""
+"""Instances of regions: unpacked from a profile, and as matrices of a region."""
 
 from __future__ import annotations
 
@@ -17,24 +17,29 @@ from haloscope.profile.kernels import native_library
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.profile_data import ProfileData
 
-__all__ = ["QUANTITIES", "InstanceSeries", "Instances"]
-
-# How many bytes of an instance, from the lowest one on, are needed to compute a quantity:
-# three for the duration, three for the gap before it, two for the share of waiting.
+# Number of low bytes of an instance that a quantity needs: three for the duration, three for the gap before
+# it, two for the share of waiting.
 LOW_BYTES = {"start": 6, "duration": 3, "wait": 8}
 # `Stretch` in src/explain/instances.cpp: which instances of a chunk, and the seconds of a tick.
 STRETCH = np.dtype([("begin", np.int64), ("count", np.int64), ("tick", np.float64)])
 QUANTITIES = ("start", "duration", "wait")
-# One rank with many instances among many ranks with few would make a matrix that is nearly empty.
+# If one rank has many instances and all others few, the matrix would be nearly empty.
 _MOST_EMPTINESS, _ALWAYS_FINE = 64, 1 << 24
 
 
 def unpack(planes: Bytes, stretches: NDArray[np.void], end: int, into: Floats) -> int:
     """Put the seconds of stretches of instances, one after the other, `into` an array.
 
-    `planes`, shape (bytes, instances), has as many bytes of each as `LOW_BYTES` says of the
-    quantity. Starts continue at `end` ticks in the first stretch, at 0 in the others; the end of
-    the last one is returned. Without the interpreter's lock.
+    Runs without the interpreter's lock.
+
+    Args:
+        planes: Shape (bytes, instances): the low bytes of each, as `LOW_BYTES` has them for the quantity.
+        stretches: Which instances, and the seconds of a tick.
+        end: Ticks at which the first stretch begins; the others begin at 0.
+        into: The seconds of all instances.
+
+    Returns:
+        The end of the last stretch, in ticks.
     """
     rows = planes.shape[1]
     begins, counts = stretches["begin"], stretches["count"]
@@ -60,16 +65,16 @@ def unpack(planes: Bytes, stretches: NDArray[np.void], end: int, into: Floats) -
 
 @dataclass(frozen=True)
 class _Part:
-    """What is wanted of one chunk of the table `instances`: stretches of it, a series each."""
+    """The stretches of one chunk of the table `instances` that are needed, one per series."""
 
     stretches: NDArray[np.void]
     continued: bool  # the first series began in an earlier chunk
-    into: slice  # where it belongs in the result
+    into: slice  # its part of the result
 
 
 @dataclass(frozen=True)
 class InstanceSeries:
-    """Rows of the table `series`: on which path, rank and thread how many instances follow."""
+    """Rows of the table `series`: path, rank, thread and number of instances."""
 
     profile: ProfileData
     paths: Integers
@@ -85,10 +90,10 @@ class InstanceSeries:
         paths, ranks, numbers, counts = (column.to_numpy() for column in frame)
         stored = profile.source.rows("instances")
         if len(counts) and not (counts.min() >= 0 and counts.max() <= stored):
-            raise DamageError("its table series counts instances that are not there")
+            raise DamageError("its table series counts instances that do not exist")
         ends = np.cumsum(counts)
         if (int(ends[-1]) if len(ends) else 0) != stored:
-            raise DamageError("its table series counts other instances than there are")
+            raise DamageError("its table series does not count the instances that exist")
         kept = counts > 0
         if chosen is not None:
             kept &= chosen[paths]
@@ -137,7 +142,7 @@ class InstanceSeries:
         return self.firsts + self.counts
 
     def _parts(self) -> Iterator[_Part]:
-        """Yield for each chunk of `instances` what of it is wanted."""
+        """Yield the needed part of each chunk of `instances`."""
         ticks, filled = self._ticks(), 0
         for low, high in self.profile.file.spans("instances", "packed"):
             first = np.searchsorted(self._ends, low, side="right")
@@ -156,7 +161,7 @@ class InstanceSeries:
         processes = self.profile.frame("processes", ["rank", "tick"]).sort("rank")
         ranks = processes["rank"].to_numpy()
         if not np.isin(self.ranks, ranks).all():
-            raise DamageError("its table series names a rank that is not there")
+            raise DamageError("its table series names a rank that does not exist")
         ticks = processes["tick"].fill_null(float("nan")).to_numpy()
         return ticks[np.searchsorted(ranks, self.ranks)]
 
@@ -164,8 +169,8 @@ class InstanceSeries:
 class Instances:
     """All instances of one region: matrices of seconds, rank × instance.
 
-    A row is a rank of `ranks`, and in it NaN follows its last instance. A matrix is read from the
-    profile when it is first asked for, so the profile must be open then.
+    A row is a rank of `ranks`; NaN follows its last instance. A matrix is read from the profile on first use,
+    so the profile must be open then.
     """
 
     def __init__(self, profile: ProfileData, region: str) -> None:
@@ -188,23 +193,23 @@ class Instances:
 
     @cached_property
     def start(self) -> Floats:
-        """When each instance began, seconds since the rank's MPI_Init."""
+        """The start of each instance, seconds since the rank's MPI_Init."""
         return self._matrix("start")
 
     @cached_property
     def duration(self) -> Floats:
-        """How long each instance lasted."""
+        """The duration of each instance (s)."""
         return self._matrix("duration")
 
     @cached_property
     def wait(self) -> Floats:
-        """How much of each instance was waiting."""
+        """The waiting time in each instance (s)."""
         return self._matrix("wait")
 
     def _matrix(self, quantity: str) -> Floats:
         series, width = self._series, int(self.counts.max())
         values = series.profile.guarded(lambda: series.seconds(quantity))
-        # As the recorder writes it where all ranks do the same.
+        # The recorder's order if all ranks do the same.
         if np.array_equal(self._rows, np.arange(len(self.ranks))) and self.counts.min() == width:
             return values.reshape(len(self.ranks), width)
         matrix = np.full((len(self.ranks), width), np.nan)
@@ -220,7 +225,9 @@ class Instances:
 def _only_path(profile: ProfileData, region: str, series: InstanceSeries) -> str:
     names: list[str] = [profile.regions.full_names[path] for path in np.unique(series.paths).tolist()]
     if not names:
-        raise UsageError(f"no instances of {region!r} were kept; run the program with --series {region!r}")
+        raise UsageError(
+            f"no instances of {region!r} were recorded; run the program with --series {region!r}"
+        )
     if len(names) > 1:
         raise UsageError(f"several regions are called {region!r}; name one of {', '.join(names)}")
     return names[0]

@@ -14,12 +14,10 @@ from haloscope.profile.store.nested import is_ordered, with_nested
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.tree import Reduction, Scope
 
-__all__ = ["rank_rows", "ranks", "region_rows", "regions"]
-
-# Of `REGION_COLUMNS`, those that are no names.
+# The columns of `REGION_COLUMNS` with numbers.
 _NUMBERS = [name for name in REGION_COLUMNS if name not in ("region", "path")]
 _OFFNODE = ("sends_offnode", "bytes_offnode")
-# Known for a path as a whole: they do not add up over the regions inside it.
+# Known for a path as a whole: they do not add up over nested regions.
 _WHOLE = ("instances", "time")
 _PARTNERS = ("dest_ranks", "src_ranks")
 
@@ -45,7 +43,7 @@ def rank_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
         if nested is not None:
             return _derived(nested)
     sums = scope.reduced(rows, ["rank"], reductions)
-    # From the left: a rank is in a region that it entered, even if only a nested one says so.
+    # A left join: a rank is in a region that it entered, even if only a nested one has a row.
     joined = scope.wanted(whole).join(sums, on=["path", "rank"], how="left")
     return _derived(joined)
 
@@ -63,7 +61,7 @@ def _own_rows(profile: ProfileData, exclusive: bool) -> pl.DataFrame:
 
 def _with_offnode(profile: ProfileData, rows: pl.DataFrame) -> pl.DataFrame:
     if len(profile.hosts.names) <= 1:
-        # Partners are by far the longest table, and there is nothing to learn from it.
+        # Partners are by far the longest table, and would not contribute anything.
         known = 0 if profile.hosts.names or not profile.source.rows("processes") else None
         return rows.with_columns(pl.lit(known, pl.Int64).alias(name) for name in _OFFNODE)
     joined = rows.join(profile.once(sent_away), on=["path", "rank"], how="left")
@@ -71,7 +69,7 @@ def _with_offnode(profile: ProfileData, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def sent_away(profile: ProfileData) -> pl.DataFrame:
-    """Return `sends_offnode` and `bytes_offnode` of each path and rank that sent to other hosts."""
+    """Return `sends_offnode` and `bytes_offnode` per path and rank that sent to other hosts."""
     partners = profile.frame("partners", ["path", "rank", "partner", "sends", "bytes_sent"])
     same = profile.hosts.same(partners["rank"], partners["partner"])
     return (
@@ -94,7 +92,7 @@ def _exclusive_time(whole: pl.DataFrame, scope: Scope) -> pl.DataFrame:
 
 
 def _derived(rows: pl.DataFrame) -> pl.DataFrame:
-    # Not sum_horizontal, which takes an unknown part for nothing.
+    # Not sum_horizontal, which counts an unknown part as 0.
     parts = [pl.col(f"{family}_time") for family in ("p2p", "coll", "rma", "io", "other")]
     mpi_time = reduce(add, parts)
     seen = pl.col("instances") > 0
@@ -134,7 +132,7 @@ def region_rows(profile: ProfileData, scope: Scope, rows: pl.DataFrame | None = 
 
 
 def _all_columns(totals: pl.DataFrame) -> pl.DataFrame:
-    """Return totals with all columns of `regions`, those that are not known null."""
+    """Return totals with all columns of `regions`; unknown ones are null."""
     kinds = {name: pl.Float64 if _is_fraction(name) else pl.Int64 for name in _NUMBERS}
     known = [pl.col(name).cast(kind) for name, kind in kinds.items() if name in totals.columns]
     unknown = [pl.lit(None, kind).alias(name) for name, kind in kinds.items() if name not in totals.columns]
@@ -165,6 +163,6 @@ def _reduction(name: str) -> pl.Expr:
     quantity, _, kind = name.rpartition("_")
     column = pl.col(quantity)
     reduced = {"min": column.min, "max": column.max, "mean": column.mean}
-    if kind == "total":  # a sum over nothing that is known would be 0
+    if kind == "total":  # a sum over unknown values would be 0
         return pl.when(column.count() > 0).then(column.sum()).alias(name)
     return reduced[kind]().alias(name)

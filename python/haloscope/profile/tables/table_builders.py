@@ -1,4 +1,4 @@
-"""The tables by name: those about time, about single kinds of traffic, and about the run itself."""
+"""All tables by name, and the builders of those about time, traffic and the run."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import polars as pl
 
 from haloscope.base.errors import UsageError
-from haloscope.base.shown import shown_columns
 from haloscope.profile import sites, trace, waiting
+from haloscope.profile.shown.profile_tables import SHOWN
 from haloscope.profile.store.columns import LAYOUT, keys, reductions, replace_empty_text
 from haloscope.profile.store.info_keys import TRACE_TABLES
 from haloscope.profile.store.profile_data import ProfileData
@@ -20,8 +20,6 @@ from haloscope.profile.tables.information import info
 from haloscope.profile.tables.instances import QUANTITIES, InstanceSeries
 from haloscope.profile.tables.ranks import ranks, regions
 
-__all__ = ["TABLES", "build", "call_rows"]
-
 _KEYS = ["path", "rank", "instance"]
 _COLUMNS = ("region", *_KEYS, *QUANTITIES)
 _WITHOUT_REGION = ("communicators", "phases", "slices", "clocks", "binding", "info")
@@ -30,7 +28,7 @@ _WITHOUT_REGION = ("communicators", "phases", "slices", "clocks", "binding", "in
 def series(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return region × rank × instance, and a column for each name of a recorded value.
 
-    A value called like a column of the table gets `_value` after its name.
+    A value with the name of a column of the table gets the suffix `_value`.
     """
     instances = _instances(InstanceSeries.of(profile, scope.chosen))
     values = scope.wanted(profile.frame("values"))
@@ -63,27 +61,27 @@ def _free_names(names: list[str]) -> dict[str, str]:
 
 
 def slices(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
-    """Return what each rank did, all its threads together, in each slice of its time.
+    """Return the activity of each rank, over all threads, in each slice of its time.
 
-    `start` is seconds after MPI_Init; a slice in which a call went on lasts longer.
+    `start` is seconds after MPI_Init; a slice is longer if a call continued at its end.
     """
-    return profile.frame("slices", shown_columns("slices")).sort("rank", "slice")
+    return profile.frame("slices", SHOWN["slices"].columns).sort("rank", "slice")
 
 
 def phases(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
     """Return the iterations that were found in each rank's sequence of calls.
 
-    `share` is of the calls that were looked at; `start` and `end` are seconds after MPI_Init.
+    `share` is that of the searched calls; `start` and `end` are seconds after MPI_Init.
     """
     rows = profile.frame("phases").with_columns(share=pl.col("calls") / pl.col("all_calls"))
-    return rows.select(shown_columns("phases")).sort("rank", "phase")
+    return rows.select(SHOWN["phases"].columns).sort("rank", "phase")
 
 
 def calls(profile: ProfileData, scope: Scope) -> pl.DataFrame:
-    """Return region × MPI function, the costliest of a region first.
+    """Return region × MPI function, the most expensive ones of a region first.
 
-    Protocols of the shm library are functions, too: there are columns `chunks` and `helpers`,
-    null for those of MPI, only if it has carried some message.
+    Protocols of the shm library count as functions. The columns `chunks` and `helpers`, null for MPI
+    functions, exist only if it has copied a message.
     """
     return scope.named(call_rows(profile, scope), ["time_total", "call"], [True, False])
 
@@ -113,17 +111,17 @@ def _of_trace(name: str) -> Callable[[ProfileData, Scope], pl.DataFrame]:
 
 
 def _clocks(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
-    """Return a row a rank of a trace that was recorded; none without one."""
+    """Return one row per rank of a recorded trace; none without one."""
     rows = trace.read_trace(profile).clocks if profile.has_trace else pl.DataFrame(schema=CLOCKS)
     hosts = profile.frame("processes", ["rank", "host"]).unique("rank", keep="first", maintain_order=True)
     joined = rows.cast({"rank": pl.Int64}).join(hosts, on="rank", how="left", maintain_order="left")
-    return joined.select(shown_columns("clocks"))
+    return joined.select(SHOWN["clocks"].columns)
 
 
 def sizes(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return region × kind × size.
 
-    There is a last column `bytes_upper` only if some row is a range and not one exact size.
+    The last column `bytes_upper` exists only if a row is a range and not one exact size.
     """
     rows = scope.reduced(profile.frame("sizes", list(LAYOUT["sizes"])), keys("sizes"), reductions("sizes"))
     named = scope.named(rows.with_columns(replace_empty_text("memory")), keys("sizes"))
@@ -138,14 +136,14 @@ def partners(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     same = profile.hosts.same(rows["rank"], rows["partner"])
     inside = pl.when(pl.col("partner") >= 0).then(pl.col("partner")).alias("partner")
     named = scope.named(rows.with_columns(same, inside), keys("partners"))
-    return named.select(shown_columns("partners"))
+    return named.select(SHOWN["partners"].columns)
 
 
 def collectives(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return region × operation × size of the communicator × bytes of a call.
 
-    Those of NCCL come with columns `algorithm`, `protocol` and `channels`, which are null for MPI's, and are
-    there only if there are any.
+    Collectives of NCCL have columns `algorithm`, `protocol` and `channels`, null for MPI's; the columns exist
+    only with NCCL.
     """
     rows = scope.reduced(profile.frame("collectives"), keys("collectives"), reductions("collectives"))
     nccl = profile.frame("nccl")
@@ -158,8 +156,8 @@ def collectives(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
 
 def communicators(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
-    """Return one row a communicator, the largest first, whatever the scope."""
-    frame = profile.frame("communicators", shown_columns("communicators"))
+    """Return one row per communicator, the largest first, for any scope."""
+    frame = profile.frame("communicators", SHOWN["communicators"].columns)
     return frame.sort(["size", "calls"], descending=True, maintain_order=True)
 
 

@@ -1,8 +1,8 @@
-"""Clocks of several machines are one: no message arrives before it was sent.
+"""Aligns the clocks of several machines: no message arrives before it was sent.
 
-Offsets are measured at the begin and the end of a run, and clocks drift between them as they like. A message
-says that its receive is over after its send has begun, by whatever clocks; those of both directions leave an
-interval for the offset. What does not fit after that is moved, and counted.
+Offsets are measured at the begin and the end of a run; between them clocks drift. A message implies that its
+receive ends after its send began, on any clock. Messages of both directions leave an interval for the offset.
+Events that do not fit after that are moved and counted.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ import polars as pl
 from haloscope.base.arrays import Floats, Integers
 from haloscope.profile.trace.events import Kind, TraceEvents
 
-__all__ = ["MOVED", "Aligned", "align_events"]
-
 _CHANNEL = ["source", "dest", "tag", "communicator"]
 _WINDOWS = 64
 MOVED: dict[str, type[pl.DataType]] = {"rank": pl.Int32, "events": pl.Int64, "longest": pl.Int64}
@@ -24,11 +22,11 @@ MOVED: dict[str, type[pl.DataType]] = {"rank": pl.Int32, "events": pl.Int64, "lo
 
 @dataclass(frozen=True)
 class Aligned:
-    """Events with the times that they have then.
+    """Events with aligned times.
 
-    `shifts`: nanoseconds by machine (a list of those of the run's windows): what messages between machines
-    added to its clock. `moved`: a row for each rank with calls or regions whose times were moved after that:
-    how many, and the longest way in nanoseconds.
+    `shifts`: by machine, the nanoseconds added to its clock because of messages, for each window of the run.
+    `moved`: a row per rank with calls or regions that were moved after that: their number, and the largest
+    move in nanoseconds.
     """
 
     events: TraceEvents
@@ -39,10 +37,10 @@ class Aligned:
 def align_events(
     events: TraceEvents, machines: Integers, sends: pl.DataFrame, receives: pl.DataFrame, lost: pl.Series
 ) -> Aligned:
-    """Return the events so that no message arrives before it was sent.
+    """Return the events with times at which no message arrives before it was sent.
 
-    `machines` are those of the rows of `events.ranks`. Messages of ranks that `lost` events are matched where
-    as many were received as were sent.
+    `machines` are those of the rows of `events.ranks`. Messages of ranks that `lost` events are matched if
+    the numbers of sends and receives are equal.
     """
     nothing = pl.DataFrame(schema=MOVED)
     if len(np.unique(machines)) < 2:
@@ -78,10 +76,10 @@ def _messages(
 
 
 def _shifts(times: Integers, machine: Integers, sent: Integers, arrived: Integers) -> dict[int, Floats]:
-    """Return what is to be added to the clocks of machines, in each window of the run, by messages alone.
+    """Return the shift of each machine's clock in each window of the run, from messages alone.
 
-    The machine of the first row keeps its clock; the others follow, those with the most messages to what is
-    known first. As little is added as messages allow.
+    The machine of the first row keeps its clock. The others follow, in the order of their messages with
+    machines that are done. Shifts are as small as messages allow.
     """
     first = int(machine[0])
     windows = _windows(times)
@@ -113,7 +111,7 @@ def _shifts(times: Integers, machine: Integers, sent: Integers, arrived: Integer
 def _choose_shifts(least: Floats, most: Floats) -> Floats:
     """Return a shift for each window: the nearest to 0 that messages of both directions allow.
 
-    Between such windows it is what lies between, as far as messages of one direction allow.
+    Between such windows it is interpolated, as far as messages of one direction allow.
     """
     told = np.isfinite(least) & np.isfinite(most)
     place = np.arange(len(least))
@@ -127,7 +125,7 @@ def _choose_shifts(least: Floats, most: Floats) -> Floats:
 
 
 def _windows(times: Integers) -> Floats:
-    """Return where the windows of a run begin."""
+    """Return the begins of the windows of a run."""
     first, last = float(times.min()), float(times.max()) + 1.0
     windows: Floats = np.linspace(first, last, _WINDOWS, endpoint=False)
     return windows
@@ -153,9 +151,9 @@ def _rising(times: Integers, threads: Integers) -> Integers:
 
 
 def _in_order(times: Integers, threads: Integers, sent: Integers, arrived: Integers) -> Integers:
-    """Return times in which no message is over before it was sent, none earlier than it was.
+    """Return times, none earlier than before, in which no message ends before it was sent.
 
-    What is moved moves what its thread does after it, as far as that is in its way, and that may be a send.
+    A moved event moves later events of its thread if they would overlap; these may be sends.
     """
     while True:
         late = np.flatnonzero(times[arrived] < times[sent])

@@ -1,4 +1,4 @@
-"""The clocks of a trace as a table: offsets, and what was moved for messages that would arrive too early."""
+"""The clocks of a trace as a table: offsets, and events moved for messages that would arrive too early."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from haloscope.profile.store.trace_tables import CLOCKS
 from haloscope.profile.trace.alignment import Aligned
 from haloscope.profile.trace.trace_times import Clocks
 
-__all__ = ["clock_rows"]
-
 
 def clock_rows(clocks: Clocks, found: Aligned) -> pl.DataFrame:
-    """Return a row for each rank with a clock: offsets and ways in seconds, machines numbered from 0."""
+    """Return one row per rank with a clock: offsets and moves in seconds, machines numbered from 0."""
     ranks = clocks.frame["rank"].to_numpy()
     machines = clocks.machines(ranks)
     shifts = {of: float(shift[np.abs(shift).argmax()]) * 1e-9 for of, shift in found.shifts.items()}
-    # Of a machine the first rank's clock is everybody's.
+    # All ranks of a machine use the clock of its first rank.
     _, first = np.unique(machines, return_index=True)
     offsets = {
         name: clocks.frame[name].to_numpy()[first][machines] for name in ("offset_begin", "offset_end")

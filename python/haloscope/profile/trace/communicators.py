@@ -1,4 +1,4 @@
-"""Communicators of a trace: numbers that hold for all ranks, and which world ranks are meant."""
+"""Communicators of a trace: numbers that are the same on all ranks, and their world ranks."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import polars as pl
 from haloscope.base.arrays import AnyArray, Integers
 from haloscope.profile.store.framing import DamageError
 
-__all__ = ["Communicators"]
-
 _WORLD = "MPI_COMM_WORLD"
 
 
 class Communicators:
-    """Which rank of which communicator is which rank of the world.
+    """Translates ranks of communicators to world ranks.
 
     `frame` is the Trace's table. Number 0 is MPI_COMM_WORLD, whether it was used or not.
     """
@@ -62,7 +60,7 @@ class Communicators:
         return found[which] if len(distinct) else np.zeros(len(identities), dtype=np.int64)
 
     def partners(self, ranks: Integers, communicators: Integers, after: Integers) -> Integers:
-        """Return world ranks of partners that are so many ranks after the own one; −1 stays −1."""
+        """Return world ranks of partners that are `after` ranks after the own one; −1 stays −1."""
         return self._resolved(ranks, communicators, after, is_relative=True)
 
     def roots(self, ranks: Integers, communicators: Integers, roots: Integers) -> Integers:
@@ -76,7 +74,7 @@ class Communicators:
         known = (given >= 0) & (communicators >= 0)
         size = int(self._pool.max(initial=0)) + 2
         keys = communicators[known] * size + ranks[known]
-        # Of each rank and communicator once: there are few, and many messages.
+        # Once per rank and communicator: these are few, messages are many.
         distinct, which = np.unique(keys, return_inverse=True)
         own = np.empty(len(distinct), dtype=np.int64)
         starts, lengths = np.empty_like(own), np.empty_like(own)
@@ -101,7 +99,7 @@ class Communicators:
         return result
 
     def _place_of(self, rank: int, communicator: int) -> tuple[int, Integers]:
-        """Return the rank's own place, and the ranks that it calls by number; −1: they are others."""
+        """Return the rank's own index (−1: in an inter-communicator), and the ranks that it addresses."""
         sides = self._sides.get(communicator)
         if sides is not None:
             remote = [side for side in sides if rank not in side]

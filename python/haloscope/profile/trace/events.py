@@ -1,4 +1,4 @@
-"""The events of a trace, one after the other: which symbol, of which rank and thread, and when."""
+"""The events of a trace: symbol, rank, thread and time of each."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.trace.thread_structure import Structures, words_to_bytes
 from haloscope.profile.trace.trace_times import Clocks, read_times
 
-__all__ = ["BEGUN", "Action", "Kind", "TraceEvents", "read_events"]
-
 
 class Kind:
-    """What an event is, as the file has it."""
+    """The kinds of events in the file."""
 
     ENTER, LEAVE, CALL, PART, LOST = 1, 2, 3, 4, 5
 
 
 class Action:
-    """What becomes of a message or a collective, as the file has it."""
+    """The actions on messages and collectives in the file."""
 
     SENT, BEGUN_SEND, RECEIVED, POSTED, COLLECTIVE, BEGUN_COLLECTIVE = 1, 2, 3, 4, 5, 6
     COMPLETED_SEND, COMPLETED_RECEIVE, COMPLETED_COLLECTIVE, CANCELLED = 7, 8, 9, 10
@@ -36,12 +34,11 @@ BEGUN = (Action.BEGUN_SEND, Action.POSTED, Action.BEGUN_COLLECTIVE)
 
 @dataclass(frozen=True)
 class TraceEvents:
-    """All events by rank and thread, in the order in which they happened; arrays of one length.
+    """All events by rank and thread, in order; arrays of equal length.
 
-    `symbol` are rows of `symbols`, `where` rows of `ranks` and `threads`: which thread it was. `begin` and
-    `end` are nanoseconds; those of a part and of what was lost are the end of the event before. `call` is
-    the row that the call of an event has among all calls: of a part the next one of the thread, −1 if there
-    is none.
+    `symbol` are rows of `symbols`, `where` rows of `ranks` and `threads`. `begin` and `end` are nanoseconds;
+    for parts and lost events they are the end of the event before. `call` is the row of the event's call
+    among all calls; for a part it is the next call of the thread, −1 if there is none.
     """
 
     symbols: pl.DataFrame
@@ -65,7 +62,7 @@ def read_events(profile: ProfileData, clocks: Clocks) -> TraceEvents:
     kinds = structures.symbols["kind"].to_numpy()
     sequences = profile.frame("trace_sequences").sort("rank", "thread", "segment")
     if sequences["events"].cast(pl.Float64).sum() > profile.file.most_events:
-        raise DamageError("its trace stands for too many events for its size")
+        raise DamageError("its trace has too many events for its size")
     orders = _orders(profile)
     threads: list[tuple[int, int]] = []
     symbols: list[Integers] = []
@@ -133,7 +130,7 @@ def _ticks(kinds: Integers, gaps: Integers, durations: Integers, zero: int) -> t
 
 
 def _calls(is_call: Flags, where: Integers) -> Integers:
-    """Return the row among calls of each event's call, the next one of its thread; −1 without one."""
+    """Return the row of each event's call among calls, the next one of its thread; −1 without one."""
     before: Integers = np.cumsum(is_call) - is_call
     owners = where[is_call]
     has_next = before < len(owners)

@@ -16,8 +16,6 @@ from haloscope.profile.trace.events import Action, Kind, TraceEvents, read_event
 from haloscope.profile.trace.messages import Requests, collectives, receives, sends
 from haloscope.profile.trace.trace_times import Clocks
 
-__all__ = ["read_trace"]
-
 
 def read_trace(profile: ProfileData) -> Trace:
     """Return the trace of a profile. Raises `UsageError` if it has none, `ProfileError` for damage."""
@@ -82,13 +80,13 @@ def _bytes(events: TraceEvents, requests: Requests, calls: Integers) -> Integers
 
 
 def _regions(events: TraceEvents) -> pl.DataFrame:
-    """Return the visits of regions; one that was never left lasts until the last event of its thread."""
+    """Return the visits of regions; an open one lasts until the last event of its thread."""
     kinds = events.of("kind")
     place = np.flatnonzero((kinds == Kind.ENTER) | (kinds == Kind.LEAVE))
     is_enter = kinds[place] == Kind.ENTER
     where = events.where[place]
     steps = np.where(is_enter, 1, -1)
-    # A region and its end are next to each other among those of one thread and depth.
+    # A begin and its end are neighbours among events of one thread and depth.
     depth = np.cumsum(steps) + ~is_enter
     order = np.lexsort((place, depth, where))
     first, second = order[:-1], order[1:]

@@ -1,4 +1,4 @@
-"""Sends, receives and collectives of a trace: what began them and what completed them."""
+"""Sends, receives and collectives of a trace, with their begins and completions."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from haloscope.profile.store.trace_tables import COLLECTIVES, RECEIVES, SENDS
 from haloscope.profile.trace.communicators import Communicators
 from haloscope.profile.trace.events import BEGUN, Action, Kind, TraceEvents
 
-__all__ = ["Requests", "collectives", "operation", "receives", "sends"]
-
 _THREAD_BITS = 44  # numbers of requests are smaller
 
 
 class Requests:
-    """What began requests, and what completed them.
+    """The begins and completions of requests.
 
-    `completion` is for each event that begins something the event that completes it: itself where the call
-    does, −1 where nothing did. `as_posted` are the receives that got what they asked for.
+    `completion` has, for each event that begins a request, the event that completes it: itself for blocking
+    calls, −1 if none did. `as_posted` are receives that got the message of their arguments.
     """
 
     def __init__(self, events: TraceEvents) -> None:
@@ -49,7 +47,7 @@ class Requests:
 
 
 def _numbers(events: TraceEvents, is_begin: Flags) -> Integers:
-    """Return for each event how many requests its thread had begun by then."""
+    """Return for each event the number of requests that its thread had begun until then."""
     steps = is_begin.astype(np.int64)
     lost = events.of("kind") == Kind.LOST
     if lost.any():
@@ -62,7 +60,7 @@ def _numbers(events: TraceEvents, is_begin: Flags) -> Integers:
 
 
 def _named(events: TraceEvents, ended: Integers, numbers: Integers) -> Integers:
-    """Return the keys of the requests that are completed, −1 if they are of a thread that is not there."""
+    """Return the keys of completed requests, −1 if their thread does not exist."""
     request, thread = events.of("request")[ended], events.of("thread")[ended]
     where = events.where[ended].copy()
     number = numbers[ended] - request + 1
@@ -104,7 +102,7 @@ def _messages(
     told: Integers,
     schema: Mapping[str, pl.DataType | type[pl.DataType]],
 ) -> pl.DataFrame:
-    """Return the rows of messages; `told` are the events that have partner, tag and size."""
+    """Return the rows of messages; `told` are the events with partner, tag and size."""
     ranks = events.ranks[events.where[started]]
     symbols = events.symbol[told]
     number = communicators.numbers(events.symbols["communicator"].to_numpy())[symbols]
@@ -165,7 +163,7 @@ def collectives(events: TraceEvents, requests: Requests, communicators: Communic
 
 
 def _with_bytes(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add the bytes that each rank sent and received; of MPI_Scatterv and the like on average."""
+    """Add the bytes that each rank sent and received; for MPI_Scatterv and similar ones, the average."""
     one = ["communicator", "number"]
     name, size = pl.col("operation").cast(pl.String), pl.col("size")
     is_root = pl.col("root") == pl.col("rank")

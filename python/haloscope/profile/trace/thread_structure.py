@@ -1,4 +1,4 @@
-"""What threads did, without when: from rules of what repeats to sequences of symbols."""
+"""The events of threads without times: from rules for repetitions to sequences of symbols."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from zlib_ng import zlib_ng
 from haloscope.base.arrays import AnyArray, Integers
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.profile_data import ProfileData
-
-__all__ = ["Structures", "numbers", "words_to_bytes"]
 
 _OFTEN = 4096
 _DEPTH = 16  # more than rules of real runs have
@@ -72,13 +70,13 @@ class Structures:
     def sequence(self, structure: int, events: int, order: bytes) -> Integers:
         """Return the rows of `symbols` that follow each other, shape (events,).
 
-        `order` says which, if the structure has no rules. Raises `DamageError`.
+        `order` has the sequence, if the structure has no rules. Raises `DamageError`.
         """
         if order:
             place = self._place(structure)
             found = numbers(_plain(order, 10 * events))
             if np.any(found >= self._counts[place]):
-                raise DamageError("an order of its trace names what is not there")
+                raise DamageError("an order of its trace names a missing symbol")
             found = self._first[place] + found
         elif structure in self._known:
             found = self._known[structure]
@@ -106,7 +104,7 @@ class Structures:
 
 
 class _Rules:
-    """Rules, each as what it stands for: a stretch of one array that begins with all symbols."""
+    """Expanded rules: each is a stretch of one array, which begins with all symbols."""
 
     def __init__(self, symbols: int, events: int) -> None:
         self._symbols, self._events = symbols, events
@@ -131,11 +129,11 @@ class _Rules:
         return expanded
 
     def _keep(self, expanded: Integers) -> None:
-        """Add what the next rule stands for."""
+        """Add the expansion of the next rule."""
         size = self._size + len(expanded)
-        # Each rule stands for a part of the sequence, at most once at each depth of rules in rules.
+        # Each rule expands to a part of the sequence, at most once at each depth of nested rules.
         if size > self._symbols + _DEPTH * self._events:
-            raise DamageError("rules of its trace stand for too many events")
+            raise DamageError("rules of its trace expand to too many events")
         if size > len(self._pool):
             pool = np.empty(2 * size, dtype=np.int64)
             pool[: self._size] = self._pool[: self._size]
@@ -146,19 +144,19 @@ class _Rules:
         self._size = size
 
     def _flattened(self, ids: Integers, counts: Integers) -> Integers:
-        """Return what items stand for. Raises `DamageError`."""
+        """Return the expansion of items. Raises `DamageError`."""
         is_rule, number = (ids & 1).astype(bool), ids >> 1
         limits = np.where(is_rule, len(self._starts), self._symbols)
         if np.any(number >= limits) or np.any(ids < 0) or np.any(counts < 1):
-            raise DamageError("rules of its trace name what is not there")
+            raise DamageError("rules of its trace name missing symbols")
         start, length = number.copy(), np.ones_like(number)
         start[is_rule] = np.array(self._starts, dtype=np.int64)[number[is_rule]]
         length[is_rule] = np.array(self._lengths, dtype=np.int64)[number[is_rule]]
         if float((length.astype(np.float64) * counts).sum()) > self._events:
-            raise DamageError("rules of its trace stand for too many events")
+            raise DamageError("rules of its trace expand to too many events")
         parts = []
         first = 0
-        # What comes often is tiled; all that is between is gathered at once.
+        # Repeated items are tiled; the items between them are gathered in one step.
         for place in [*np.flatnonzero(counts * length > _OFTEN).tolist(), len(ids)]:
             if place > first:
                 between = slice(first, place)

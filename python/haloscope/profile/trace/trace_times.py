@@ -1,4 +1,4 @@
-"""When things happened: from packed columns to ticks, and from the clocks of machines to one."""
+"""The times of events: from packed columns to ticks, and from the clocks of machines to one clock."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from haloscope.base.arrays import Integers
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.trace.thread_structure import words_to_bytes
-
-__all__ = ["Clocks", "ThreadTimes", "read_times"]
 
 _HEAD = 6  # bytes before a column
 _ZlibError: type[Exception] = zlib_ng.error  # type: ignore[assignment]  # its stub says it is one
@@ -64,7 +62,7 @@ def read_times(profile: ProfileData) -> dict[tuple[int, int], ThreadTimes]:
 
 
 def _column(raw: bytes, count: int) -> tuple[Integers, bytes]:
-    """Return a column of `count` numbers, and what comes behind it."""
+    """Return a column of `count` numbers, and the bytes behind it."""
     if len(raw) < _HEAD or raw[0] > 8 or raw[1] > 1:
         raise DamageError("times of its trace were cut short")
     width, size = raw[0], int.from_bytes(raw[2:_HEAD], "little")
@@ -84,21 +82,21 @@ def _column(raw: bytes, count: int) -> tuple[Integers, bytes]:
 
 
 def _lengths(codes: Integers) -> Integers:
-    """Return what the codes of a compact trace stand for: seven bits behind the leading one."""
+    """Return the times of a compact trace's codes: seven bits behind the leading one."""
     shift = np.minimum(np.maximum((codes >> 7) - 1, 0), 55)
     lengths: Integers = np.where(codes < 128, codes, (128 + (codes & 127)) << shift)
     return lengths
 
 
 class Clocks:
-    """From the ticks of ranks to nanoseconds after the first `MPI_Init`, on the clock of rank 0's machine."""
+    """Converts ticks of ranks to nanoseconds after the first `MPI_Init`, on the clock of rank 0's machine."""
 
     def __init__(self, profile: ProfileData) -> None:
         self.frame = profile.frame("trace_clocks").sort("rank")
         columns = {name: self.frame[name].to_numpy() for name in self.frame.columns}
         self._place = {int(rank): row for row, rank in enumerate(columns["rank"])}
         self._zero = columns["zero"]
-        # All ranks of a machine have one clock: that of the first, or rounding would tell them apart.
+        # All ranks of a machine use the first one's clock: otherwise rounding would separate them.
         _, first, which = np.unique(columns["machine"], return_index=True, return_inverse=True)
         self._reference = first[which]
         self._columns = columns
@@ -114,7 +112,7 @@ class Clocks:
         return int(self._zero[self._place[rank]])
 
     def machines(self, ranks: Integers) -> Integers:
-        """Return whose clocks ranks have, as numbers: that of the first rank is 0. Raises `DamageError`."""
+        """Return the number of each rank's machine; that of the first rank is 0. Raises `DamageError`."""
         if missing := {int(rank) for rank in ranks} - self._place.keys():
             raise DamageError(f"a clock of its trace is missing, that of rank {min(missing)}")
         numbers = {row: number for number, row in enumerate(dict.fromkeys(self._reference.tolist()))}

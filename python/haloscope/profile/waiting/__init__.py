@@ -1,4 +1,4 @@
-"""Waiting: what a trace says about who waited for whom, why, and what of it matters."""
+"""Waiting in a trace: ranks that waited, their causes, and the effect on the run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The critical path: what the run would be shorter without, found from its end backwards."""
+"""The critical path: the activities that determine the run time, found from its end backwards."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from haloscope.profile.kernels import native_library
 from haloscope.profile.waiting.stretches import BEFORE, COMPUTING, Stretches
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["critical_path"]
-
 
 def critical_path(timeline: Timeline, cut: Stretches, waits: pl.DataFrame) -> pl.DataFrame:
-    """Return what of the critical path is where: `path`, `rank`, `time` and `mpi_time` (ns), `changes`.
+    """Return the critical path by region and rank: `path`, `rank`, `time` and `mpi_time` (ns), `changes`.
 
-    Times add up to the run's. `mpi_time` is the part in MPI calls, `changes` how often the path came to this
-    rank and region from another rank.
+    The sum of times is the run's. `mpi_time` is the part in MPI calls, `changes` the number of times that the
+    path came to this rank and region from a different rank.
     """
     if not timeline.duration:
         return _table(timeline, cut, np.zeros(len(cut.begin), dtype=np.uint8))
     cause = np.full(len(timeline.begin), -1, dtype=np.int64)
     cause[waits["call"].to_numpy()] = waits["cause"].to_numpy()
-    # A completion is of a call that may have waited, too: what waited last in the list wins.
+    # A call with a completion may have waited, too: the later row of the list is kept.
     is_wait = waits.filter(pl.col("cause") >= 0)
     cause[is_wait["call"].to_numpy()] = is_wait["cause"].to_numpy()
     on_path = np.zeros(len(cut.begin), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Delay costs: whose excess time, in which region, others waited for."""
+"""Delay costs: the excess time of ranks and regions that others waited for."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from haloscope.profile.waiting.matching import Matches
 from haloscope.profile.waiting.stretches import Stretches, pointers
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["delay_costs"]
-
 
 class _Waiting(ctypes.Structure):
     """`Waiting` in delays.cpp."""
@@ -23,15 +21,15 @@ class _Waiting(ctypes.Structure):
 
 
 def delay_costs(timeline: Timeline, cut: Stretches, waits: pl.DataFrame, matches: Matches) -> pl.DataFrame:
-    """Return what waiting each rank and region caused: `path`, `rank`, `direct` and `indirect` (ns, real).
+    """Return the waiting that each rank and region caused: `path`, `rank`, `direct`, `indirect` (ns).
 
-    A waiting is shared out over what the late rank did for longer than the one that waits, since both last
-    synchronised: `direct`. Where the late rank had itself waited longer, that share goes on to who was waited
-    for there: `indirect`. All together are the time that was waited.
+    Each wait is divided among the activities of the late rank that took longer than on the waiting rank,
+    since both last synchronised (`direct`). If the late rank itself waited longer, that share is passed on to
+    the ranks that it waited for (`indirect`). The sum of all costs is the total waiting time.
     """
     chosen = waits.filter(pl.col("cause") >= 0)
     calls, causes = chosen["call"].to_numpy(), chosen["cause"].to_numpy()
-    # Whose waiting ended last comes first: it can only come from what ended earlier.
+    # Waits are processed from the last end backwards: a wait can only be caused by waits that ended earlier.
     order = np.lexsort((-timeline.end[calls], -timeline.begin[causes]))
     calls, causes = np.ascontiguousarray(calls[order]), causes[order]
     since_here, since_there = _last_synchronised(timeline, matches, calls, causes)
@@ -72,7 +70,7 @@ def _stretches_between(timeline: Timeline, cut: Stretches, since: Integers, unti
 def _last_synchronised(
     timeline: Timeline, matches: Matches, calls: Integers, causes: Integers
 ) -> tuple[Integers, Integers]:
-    """Return the calls on either side of the last message or collective of both that was over for both."""
+    """Return the calls on both sides of the last message or collective that had ended for both ranks."""
     waits = pl.DataFrame(
         {
             "wait": np.arange(len(calls)),
@@ -92,7 +90,7 @@ _FOUND = ["wait", "over", "call_here", "call_there"]
 
 
 def _by_messages(timeline: Timeline, matches: Matches, waits: pl.DataFrame) -> pl.DataFrame:
-    """Return for each waiting the last message between both that was over when the later of both began."""
+    """Return for each wait the last message between both ranks that had ended when the later rank began."""
     done = matches.messages.filter(pl.col("receive_completed") >= 0)
     one, other = done["send_started"].to_numpy(), done["receive_completed"].to_numpy()
     over = np.maximum(timeline.end[one], timeline.end[other])
@@ -115,12 +113,12 @@ def _by_messages(timeline: Timeline, matches: Matches, waits: pl.DataFrame) -> p
     return found.drop_nulls("over").select(_FOUND)
 
 
-# A rank may be ahead of another one by so many collectives without data from it.
+# Number of collectives by which a rank may be ahead of a rank whose data it does not need.
 _MOST_BACK = 3
 
 
 def _by_collectives(timeline: Timeline, matches: Matches, waits: pl.DataFrame) -> pl.DataFrame:
-    """Return for each waiting the last collectives of both that were over."""
+    """Return for each wait the last collectives of both ranks that had ended."""
     parts = matches.parts.filter(pl.col("completed") >= 0).select("communicator", "collective", "completed")
     calls = parts["completed"].to_numpy()
     parts = parts.with_columns(

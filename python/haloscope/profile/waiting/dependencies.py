@@ -1,4 +1,4 @@
-"""What a call cannot end without: the begin of a call of another rank."""
+"""Dependencies of calls: the end of a call needs the begin of a call of a different rank."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ import polars as pl
 from haloscope.profile.waiting.matching import Matches
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["Dependencies", "dependencies"]
-
-# Sends that are over when their data are copied, and those that always wait for the receive.
+# Sends that end when their data are copied, and sends that always wait for the receive.
 _BUFFERED, _SYNCHRONOUS = r"^MPI_(B|Ib)send", r"^MPI_(S|Is)send"
 
 
 @dataclass(frozen=True)
 class Dependencies:
-    """Who depends on whom.
+    """The dependencies between calls.
 
-    `messages`, a row for each message and direction: `call` ends after `other` has begun; `kind` is
-    `late_sender` (the call receives) or `late_receiver` (it sends, and the receive was posted in `other`);
-    `bytes`, `pair` (the row of `Matches.messages`). `collectives`: the parts, with `arrival` (ns, when the
-    rank began to take part). `reversed` counts what arrived before it was sent, which no clock of a whole
-    trace says, and is left out. Messages of `eager_limit` bytes and more are taken to wait for the receive,
-    as no smaller number contradicts what was seen.
+    `messages`, a row per message and direction: `call` ends after `other` has begun; `kind` is `late_sender`
+    (the call receives) or `late_receiver` (it sends, and the receive was posted in `other`); `bytes`, `pair`
+    (the row of `Matches.messages`). `collectives`: the parts, with `arrival` (ns, when the rank began to take
+    part). `reversed` counts messages that arrived before they were sent, which are left out. Sends of
+    `eager_limit` bytes and more are assumed to wait for the receive: it is the smallest limit that the trace
+    allows.
     """
 
     messages: pl.DataFrame
@@ -34,7 +32,7 @@ class Dependencies:
 
 
 def dependencies(timeline: Timeline, matches: Matches) -> Dependencies:
-    """Return what calls depend on, where times allow it."""
+    """Return the dependencies of calls that their times allow."""
     begin, end = timeline.begin, timeline.end
     messages = matches.messages.with_row_index("pair").with_columns(pl.col("pair").cast(pl.Int64))
     received = messages.filter(pl.col("receive_completed") >= 0)
@@ -59,9 +57,9 @@ def _edges(messages: pl.DataFrame, call: str, other: str, kind: str) -> pl.DataF
 
 
 def _synchronous(timeline: Timeline, messages: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Return the messages whose send waits for the receive, and from how many bytes on they do.
+    """Return the messages whose send waits for the receive, and the smallest size that does.
 
-    A send that is over before the receive is posted shows that messages of its size do not wait.
+    A send that ends before the receive is posted shows that messages of its size do not wait.
     """
     sent = messages.filter(pl.col("send_completed") >= 0)
     started = timeline.names.gather(sent["send_started"])

@@ -15,9 +15,7 @@ from haloscope.profile.waiting.injected import place_injected_units
 from haloscope.profile.waiting.states import awaited_calls
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["Unit", "as_recorded", "ideal"]
-
-# What a parameter is added for: each message, or each byte of it.
+# A parameter is added per message, or per byte.
 Unit = Literal["latency", "byte"]
 
 
@@ -31,16 +29,16 @@ def as_recorded(
 ) -> Edges:
     """Return the graph whose longest path is the run: each call ends when it did.
 
-    A message is one unit for its receiver, a collective as many as a tree of its ranks is high; with the unit
-    "byte" both are as many as they have bytes. That a sender waits for its receiver costs nothing but that.
+    A message is one unit for its receiver; a collective has the height of a tree of its ranks as units. With
+    the unit "byte" both have their bytes as units. Waiting of a sender for its receiver has no further cost.
 
-    `is_injected`: as `haloscope inject` has it, for the unit "latency".
+    `is_injected`: units as those of `haloscope inject`, for the unit "latency".
     """
     gets = _gets(timeline, depends)
     call = gets["call"].to_numpy()
     arrival, end = gets["arrival"].to_numpy(), timeline.end[call]
     usual = _usual_transfer(trace, timeline, gets)
-    # What comes last, if it was there no sooner than the call: the call ends when that has arrived.
+    # The last arrival, if it is not before the begin of the call: the call ends when it has arrived.
     ready = arrival + usual
     latest = np.full(len(timeline.begin), np.iinfo(np.int64).min)
     np.maximum.at(latest, call, ready)
@@ -55,7 +53,7 @@ def as_recorded(
 
 
 def ideal(timeline: Timeline, depends: Dependencies) -> Edges:
-    """Return the graph in which nothing but computing and the order of messages takes time."""
+    """Return the graph in which only computing and the order of messages take time."""
     gets = _gets(timeline, depends)
     nothing = np.zeros(len(gets), dtype=np.int64)
     return _edges(timeline, depends, gets, nothing, nothing, np.zeros_like(timeline.end))
@@ -91,11 +89,10 @@ def _edges(
 
 
 def _usual_transfer(trace: Trace, timeline: Timeline, gets: pl.DataFrame) -> Integers:
-    """Return how long (ns) a message like each takes when the receiver waits for it; 0 for what is no
-    message.
+    """Return the usual transfer time (ns) of each message if the receiver waits for it; 0 for collectives.
 
-    That is the lower quartile of such messages of about that size, within a host or between hosts; where none
-    of that size was waited for, of the next smaller or larger size.
+    It is the lower quartile over messages of about that size for which a receiver waited, separately within
+    a host and between hosts. If there are none of that size, the next smaller or larger size is used.
     """
     host = trace.processes.select(pl.col("rank").cast(pl.Int32), "host").unique("rank")
     at = pl.DataFrame({"rank": timeline.ranks}).join(host, on="rank", how="left", maintain_order="left")[
@@ -122,9 +119,10 @@ def _usual_transfer(trace: Trace, timeline: Timeline, gets: pl.DataFrame) -> Int
 
 
 def _gets(timeline: Timeline, depends: Dependencies) -> pl.DataFrame:
-    """Return what calls wait for: `call`, `hub`, `other` (the call that they wait for) or `collective`, the
-    other of which is -1, `arrival` (ns), `is_message`, `latencies`, `bytes`. What arrives after the call's
-    end is left out.
+    """Return the dependencies of calls.
+
+    Columns: `call`, `hub`, `other` (the call that it waits for; -1 for a collective), `collective`, `arrival`
+    (ns), `is_message`, `latencies`, `bytes`. Arrivals after the call's end are left out.
     """
     singles = pl.concat([_of_messages(timeline, depends), _of_scans(depends)])
     other = singles["other"].to_numpy()
@@ -155,7 +153,7 @@ _SINGLE = ["call", "other", "is_message", "latencies", "bytes"]
 
 
 def _of_scans(depends: Dependencies) -> pl.DataFrame:
-    """Return for each part of a scan the latest of those before it."""
+    """Return for each part of a scan the latest of the parts before it."""
     parts = _tall(depends.collectives)
     rows = parts.with_columns(awaited_calls(parts).alias("other")).filter(
         pl.col("kind") == "prefix", pl.col("other") >= 0, pl.col("call") >= 0
@@ -164,7 +162,7 @@ def _of_scans(depends: Dependencies) -> pl.DataFrame:
 
 
 def _of_collectives(depends: Dependencies, first_hub: int) -> pl.DataFrame:
-    """Return the parts of other collectives: they wait for the last, or for the root."""
+    """Return the parts of other collectives: they wait for the last rank, or for the root."""
     parts, whole = _tall(depends.collectives), "collective"
     is_root, kind = pl.col("rank") == pl.col("root"), pl.col("kind")
     of_root = pl.col("arrival").filter(is_root).first().over(whole)
@@ -185,7 +183,7 @@ def _of_collectives(depends: Dependencies, first_hub: int) -> pl.DataFrame:
 
 
 def _tall(parts: pl.DataFrame) -> pl.DataFrame:
-    """Return parts with the number of latencies of a tree of their ranks, and nothing that is a message."""
+    """Return parts with the number of latencies of a tree of their ranks; none is a message."""
     height = (pl.col("size").cast(pl.Float64).log(2) - 1e-9).ceil().cast(pl.Int64)
     return parts.with_columns(
         pl.col("completed").alias("call"), height.alias("latencies"), pl.lit(False).alias("is_message")
@@ -193,7 +191,7 @@ def _tall(parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _puts(depends: Dependencies, gets: pl.DataFrame) -> pl.DataFrame:
-    """Return which calls' begins the gets wait for: `call`, `hub`."""
+    """Return the calls whose begins the gets wait for: `call`, `hub`."""
     singles = gets.filter(pl.col("other") >= 0).select(pl.col("other").alias("call"), "hub")
     hubs = gets.filter(pl.col("other") < 0).select("collective", "hub").unique()
     gives = (pl.col("kind") != "from_root") | (pl.col("rank") == pl.col("root"))

@@ -1,4 +1,4 @@
-"""POP's efficiencies: what share of the run all ranks computed, and what the rest was lost to."""
+"""POP's efficiencies: the share of the run in which ranks compute, and the causes of the rest."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ import numpy as np
 from haloscope.profile.waiting.stretches import COMPUTING, Stretches
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["Efficiency", "efficiency"]
-
 
 @dataclass(frozen=True)
 class Efficiency:
     """Shares of 1: `parallel` = `load_balance` × `serialisation` × `transfer`. Times are seconds.
 
-    `computing_mean` and `computing_max` are of the ranks; `ideal_time` is the run's on a network that takes
-    no time.
+    `computing_mean` and `computing_max` are over the ranks; `ideal_time` is the run time on a network that
+    takes no time.
     """
 
     parallel: float
@@ -31,10 +29,14 @@ class Efficiency:
 
 
 def efficiency(timeline: Timeline, cut: Stretches, ideal_length: float) -> Efficiency | None:
-    """Return the efficiencies of a run whose replay on an ideal network lasts `ideal_length` ns; None if
-    empty.
+    """Return the efficiencies of a run; None if it is empty.
 
-    Of a rank with several threads the one with the smallest number computes: it began MPI.
+    In a rank with several threads, the one with the smallest number computes: it called MPI_Init.
+
+    Args:
+        timeline: The calls of the run.
+        cut: The stretches of each location.
+        ideal_length: Length (ns) of a replay on a network that takes no time.
     """
     is_computing = cut.kind == COMPUTING
     computed = np.bincount(

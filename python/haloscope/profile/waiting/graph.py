@@ -16,9 +16,7 @@ from haloscope.profile import kernels
 from haloscope.profile.waiting.stretches import pointers
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["ABSENT", "COUNTED", "Edges", "Question", "Tape", "tape"]
-
-# What an edge's group does in a question: it is part of the graph, has the parameter added, or is not there.
+# Roles of an edge's group in a question: part of the graph, with the parameter added, or absent.
 _PRESENT, COUNTED, ABSENT = range(3)
 _LANES = 8
 
@@ -28,9 +26,9 @@ class Edges:
     """The edges between locations, and the times along each location.
 
     `puts` (`call`, `hub`): when the call begins, its time is put into the hub, which keeps the latest. `gets`
-    (`call`, `hub`, `weight`, `units`, `group`): when the call ends, it is at least `weight` ns later than
-    that. `gap` before each call, `own` of each call and `tail` of each location are the ns that pass without
-    others.
+    (`call`, `hub`, `weight`, `units`, `group`): the call ends at least `weight` ns after the time in the hub.
+    `gap` before each call, `own` of each call and `tail` of each location are times (ns) without
+    dependencies.
     """
 
     gap: Integers
@@ -68,8 +66,7 @@ class _Tape(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Question:
-    """How long does the run take, with `parameter` (ns) added for each unit of edges whose group is
-    `COUNTED`?
+    """The length of the run with `parameter` (ns) added per unit of edges whose group is `COUNTED`.
 
     `roles`, (groups,), has `COUNTED`, `ABSENT` or 0 for each group.
     """
@@ -80,7 +77,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Tape:
-    """An event graph as it can be played. `circles` edges were left out, as they closed one."""
+    """An event graph that can be played. `circles` edges were left out, as they closed a circle."""
 
     struct: _Tape
     arrays: tuple[AnyArray, ...]
@@ -92,18 +89,18 @@ class Tape:
 
     @property
     def every(self) -> Bytes:
-        """The roles of a question in which all groups count."""
+        """The roles of a question with all groups counted."""
         return np.full(self.groups, COUNTED, dtype=np.uint8)
 
     @cached_property
     def length(self) -> float:
-        """How long the run takes with nothing added (ns)."""
+        """The length of the run with nothing added (ns)."""
         return float(self.play([Question(0.0, self.every)])[0, 0])
 
     def play(self, questions: Sequence[Question]) -> Floats:
         """Return for each question the run's length (ns) and its slope, (questions, 2).
 
-        The slope is the number of units on the longest path, of several the largest.
+        The slope is the number of units on the longest path; the largest one if there are several.
         """
         batches = [questions[i : i + _LANES] for i in range(0, len(questions), _LANES)]
         if len(batches) == 1:

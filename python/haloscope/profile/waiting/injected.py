@@ -11,17 +11,15 @@ from haloscope.profile.waiting.dependencies import Dependencies
 from haloscope.profile.waiting.graph import Edges
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["place_injected_units"]
-
 
 def place_injected_units(
     edges: Edges, timeline: Timeline, depends: Dependencies, gets: pl.DataFrame
 ) -> Edges:
-    """Return `edges` with the units where the injector has them; `gets` is what those of `edges` are of.
+    """Return `edges` with the units of the injector; `gets` are the dependencies of `edges`.
 
-    A message arrives a latency after it was sent, or when it did in the run, if that is later. Who gets data
-    in a collective goes on a latency after the library is done with it, whoever came last; in one that does
-    not block no sooner than a latency after the rank itself began it.
+    A message arrives one latency after it was sent, or at its time in the run, if that is later. A rank that
+    gets data in a collective continues one latency after the library has finished it, whichever rank was
+    last. In a non-blocking collective it continues at least one latency after its own begin.
     """
     calls = _delayed(depends)
     blocks = pl.col("call") == pl.col("started")
@@ -36,7 +34,7 @@ def place_injected_units(
 
 
 def _delayed(depends: Dependencies) -> pl.DataFrame:
-    """Return the parts of collectives that bring data: `started`, `call` (which completes it)."""
+    """Return the parts of collectives that receive data: `started`, `call` (which completes it)."""
     is_root, kind = pl.col("rank") == pl.col("root"), pl.col("kind")
     brings = pl.when(kind == "from_root").then(~is_root).when(kind == "to_root").then(is_root).otherwise(True)
     return depends.collectives.filter(brings, pl.col("completed") >= 0).select(
@@ -47,7 +45,7 @@ def _delayed(depends: Dependencies) -> pl.DataFrame:
 def _of_the_rank_itself(
     edges: Edges, timeline: Timeline, calls: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return puts and gets by which a collective is a latency longer for a rank that waited for nobody."""
+    """Return puts and gets by which a collective is one latency longer for a rank that did not wait."""
     started, call = calls["started"].to_numpy(), calls["call"].to_numpy()
     posted = timeline.end[started] - timeline.begin[started]
     used = np.concatenate([[-1], edges.puts["hub"].to_numpy(), edges.gets["hub"].to_numpy()])

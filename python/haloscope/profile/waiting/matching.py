@@ -1,4 +1,4 @@
-"""Which send belongs to which receive, and who took part in which collective."""
+"""Matches sends with receives, and ranks with collectives."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import polars as pl
 
 from haloscope.profile.trace import Trace
 
-__all__ = ["Matches", "match_trace"]
-
-# Whose data goes to whom, by the collective's name without MPI_, I and v.
+# Direction of data, by the collective's name without MPI_, I and v.
 _TO_ALL_FROM_ALL = "Allgather Allreduce Alltoall Alltoallw Reduce_scatter Reduce_scatter_block".split()
 _KINDS = {
     "Barrier": "barrier",
@@ -23,16 +21,15 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Matches:
-    """What was matched, and how much was not.
+    """The matches, and the number of unmatched operations.
 
     `messages`: `send_started`, `send_completed`, `receive_started`, `receive_completed` (rows of calls, -1:
-    nothing completed it), `sender`, `receiver` (ranks), `bytes`. `parts`: of whole collectives, a row for
-    each rank that took part, in the communicator's order: `collective` (counted from 0; those of a
-    communicator follow each other), `communicator`, `kind`, `rank`, `started`, `completed`, `root` (a rank),
-    `size`, `bytes` (the rank's own, sent or received). `unmatched`: how many `sends`, `receives`,
-    `collectives` and parts of collectives of another kind (`other_collectives`, which are not looked at) have
-    no counterpart; messages of which both sides know another size (`differing_messages`) are among sends and
-    receives, too.
+    not completed), `sender`, `receiver` (ranks), `bytes`. `parts`: of complete collectives, a row per rank,
+    in the communicator's order: `collective` (counted from 0; those of a communicator follow each other),
+    `communicator`, `kind`, `rank`, `started`, `completed`, `root` (a rank), `size`, `bytes` (the rank's own,
+    sent or received). `unmatched`: the numbers of `sends`, `receives`, `collectives` and parts of other kinds
+    of collectives (`other_collectives`, which are not analysed) without a counterpart. Messages with
+    different sizes on both sides (`differing_messages`) also count as unmatched sends and receives.
     """
 
     messages: pl.DataFrame
@@ -48,7 +45,7 @@ def match_trace(trace: Trace) -> Matches:
 
 
 def _messages(trace: Trace) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Return each message: the k-th between two ranks, by tag and communicator, as MPI keeps the order."""
+    """Return each message: per two ranks, tag and communicator, the k-th send matches the k-th receive."""
     key = ["sender", "receiver", "tag", "communicator"]
     sends = _numbered(trace.sends.rename({"rank": "sender", "partner": "receiver"}), key, "send")
     receives = _numbered(trace.receives.rename({"rank": "receiver", "partner": "sender"}), key, "receive")
@@ -79,7 +76,7 @@ def _numbered(frame: pl.DataFrame, key: list[str], side: str) -> pl.DataFrame:
 
 
 def _parts(trace: Trace) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Return who took part in collectives of which every rank's part is known."""
+    """Return the parts of collectives of which the part of every rank is known."""
     name = pl.col("operation").cast(pl.String).str.strip_prefix("MPI_")
     # MPI_Iallreduce_init, MPI_Allgatherv and MPI_Allgather are one kind.
     stem = (

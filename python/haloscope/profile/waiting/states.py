@@ -1,7 +1,7 @@
-"""Wait states after Scalasca's definitions: which part of a call was waiting, and for whom.
+"""Wait states after Scalasca's definitions: the waiting part of each call, and the rank that it waited for.
 
-A call waits for one thing at a time: for what comes last. So each call has at most one waiting, at its begin,
-and after some collectives a completion, at its end.
+A call waits for the last event that it needs. So each call has at most one wait, at its begin, and after some
+collectives a completion, at its end.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import polars as pl
 from haloscope.base.arrays import Integers
 from haloscope.profile.waiting.dependencies import Dependencies
 from haloscope.profile.waiting.timeline import Timeline
-
-__all__ = ["COMPLETIONS", "WAITS", "wait_states"]
 
 WAITS = (
     "late_sender",
@@ -32,15 +30,15 @@ _OF_KIND = {
     "from_root": "late_broadcast",
     "prefix": "early_scan",
 }
-# They look, and do not wait.
+# These calls do not wait.
 _LOOKS = r"^MPI_(Test|Iprobe|Improbe|Request_get_status)"
 
 
 def wait_states(timeline: Timeline, depends: Dependencies) -> pl.DataFrame:
-    """Return a row for each call that waited or completed.
+    """Return a row per call that waited or completed.
 
     `call` (a row of the timeline), `kind` (one of `WAITS` or `COMPLETIONS`), `time` (ns, more than 0),
-    `cause` (the call at whose begin the waiting was over; -1 for a completion).
+    `cause` (the call whose begin ended the waiting; -1 for a completion).
     """
     arrivals = pl.concat([_of_messages(depends), _of_collectives(depends)])
     calls = arrivals["call"].to_numpy()
@@ -51,7 +49,7 @@ def wait_states(timeline: Timeline, depends: Dependencies) -> pl.DataFrame:
         pl.Series("end", end[calls], dtype=pl.Int64),
         timeline.names.gather(arrivals["call"]).str.contains(_LOOKS).alias("looks"),
     )
-    # Arrivals after a call's end say nothing of it: that was no waiting for them.
+    # Arrivals after a call's end are left out: the call did not wait for them.
     late = arrivals.filter(
         pl.col("arrival") > pl.col("begin"), pl.col("arrival") <= pl.col("end"), ~pl.col("looks")
     )
@@ -80,10 +78,11 @@ def _of_collectives(depends: Dependencies) -> pl.DataFrame:
 
 
 def awaited_calls(parts: pl.DataFrame) -> pl.Series:
-    """Return the call with whose begin the waiting of each part ends, -1 where it waits for nobody.
+    """Return the call whose begin ends the waiting of each part, -1 if it does not wait.
 
-    All wait for the last; a root that collects for the first of the others, as data come from then on; those
-    that get from a root for that; in a scan each for the last of those before it.
+    All ranks wait for the last one. A root that collects waits for the first of the others, as data arrive
+    from then on. Ranks that receive from a root wait for the root. In a scan, each rank waits for the last of
+    the ranks before it.
     """
     whole, kind = "collective", pl.col("kind")
     arrival, started = pl.col("arrival"), pl.col("started")
@@ -92,7 +91,7 @@ def awaited_calls(parts: pl.DataFrame) -> pl.Series:
     others = pl.when(~is_root).then(arrival)
     first_other = started.get(others.arg_min()).over(whole)
     root = started.filter(is_root).first().over(whole)
-    # Parts of a collective stand in the order of their ranks.
+    # Parts of a collective are in the order of their ranks.
     is_latest = arrival == arrival.cum_max().over(whole)
     latest_before = pl.when(is_latest).then(started).forward_fill().over(whole).shift(1).over(whole)
     found = (
@@ -110,14 +109,14 @@ def awaited_calls(parts: pl.DataFrame) -> pl.Series:
 
 
 def _with_wrong_order(timeline: Timeline, depends: Dependencies, last: pl.DataFrame) -> pl.Expr:
-    """Return the kinds; a late sender's message is in wrong order if an older one was received later."""
+    """Return the kinds; a late sender's message is in wrong order if an earlier one was received later."""
     received = depends.messages.filter(pl.col("kind") == "late_sender").select(
         "pair",
         "call",
         pl.Series("location", timeline.location[_of(depends, "call")]),
         pl.Series("sent", timeline.begin[_of(depends, "other")]),
     )
-    # The earliest send of all that later calls of the location received.
+    # The earliest send that later calls of the location received.
     by_call = received.group_by("location", "call").agg(pl.col("sent").min()).sort("location", "call")
     later = pl.col("sent").shift(-1).cum_min(reverse=True).over("location").alias("older")
     oldest = by_call.select("call", later)
@@ -132,18 +131,18 @@ def _of(depends: Dependencies, column: str) -> Integers:
 
 
 def _completions(timeline: Timeline, depends: Dependencies, waits: pl.DataFrame) -> pl.DataFrame:
-    """Return the time for which a rank stayed in a collective after the first one had left it."""
+    """Return the time for which a rank stayed in a collective after the first rank had left it."""
     done = pl.col("completed")
     parts = depends.collectives.filter(pl.col("kind").is_in(list(COMPLETIONS)))
     parts = parts.with_columns((done >= 0).all().over("collective").alias("all")).filter("all")
     calls = parts["completed"].to_numpy()
     begin, end = timeline.begin[calls], timeline.end[calls]
     times = parts.with_columns(pl.Series("begin", begin), pl.Series("end", end))
-    # Where clocks differ, one may seem to leave before another has come.
+    # If clocks differ, a rank may seem to leave before a different rank has arrived.
     come = pl.max_horizontal(
         pl.col("end").min().over("collective"), pl.col("arrival").max().over("collective")
     )
-    # A call may have waited for more than this collective.
+    # A call may also have waited for other operations than this collective.
     waited = waits.select(pl.col("call").alias("completed"), pl.col("time").alias("waited"))
     together = pl.max_horizontal(come, pl.col("begin") + pl.col("waited").fill_null(0))
     rows = times.join(waited, on="completed", how="left").select(
@@ -152,7 +151,7 @@ def _completions(timeline: Timeline, depends: Dependencies, waits: pl.DataFrame)
         (pl.col("end") - together).alias("time"),
         pl.lit(-1, pl.Int64).alias("cause"),
     )
-    # A call that completes several is taken for one.
+    # A call that completes several collectives counts for one.
     return (
         rows.filter(pl.col("time") > 0).sort("call", "time").unique("call", keep="first", maintain_order=True)
     )

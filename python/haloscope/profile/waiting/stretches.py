@@ -1,4 +1,4 @@
-"""What each location did, as stretches of time without gaps, by the kernels of `src/explain`."""
+"""The activity of each location as stretches of time without gaps, by the kernels of `src/explain`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from haloscope.base.arrays import AnyArray, Bytes, Integers, Integers32
 from haloscope.profile.kernels import native_library
 from haloscope.profile.waiting.timeline import Timeline
 
-__all__ = ["BEFORE", "COMPUTING", "IN_CALL", "WAITING", "Stretches", "pointers", "stretches"]
-
-# Of a stretch: before the first event, outside of MPI, in it, waiting in it. `Kind` in timelines.hpp.
+# Kinds of stretches: before the first event, outside of MPI, in MPI, waiting in MPI. `Kind` in timelines.hpp.
 BEFORE, COMPUTING, IN_CALL, WAITING = range(4)
 
 
@@ -23,7 +21,7 @@ BEFORE, COMPUTING, IN_CALL, WAITING = range(4)
 class Stretches:
     """Stretches of location l are `first[l]` to `first[l + 1]`; `call` is -1 outside of calls.
 
-    `before_call` and `after_call` are of each call the first stretch after its begin, and after its end.
+    `before_call` and `after_call` are the first stretches after the begin and after the end of each call.
     """
 
     first: Integers
@@ -37,7 +35,7 @@ class Stretches:
 
     @property
     def struct(self) -> ctypes.Array[ctypes.c_void_p]:
-        """What the kernels take for `Stretches`."""
+        """The structure that kernels read."""
         return pointers(
             self.first,
             self.begin,
@@ -63,12 +61,12 @@ class Stretches:
 
     @property
     def time(self) -> Integers:
-        """How long each stretch lasted (ns), more than 0."""
+        """The duration of each stretch (ns), more than 0."""
         return self.end - self.begin
 
 
 def pointers(*arrays: AnyArray) -> ctypes.Array[ctypes.c_void_p]:
-    """Return the addresses of contiguous arrays, which must live on while the kernel uses them."""
+    """Return the addresses of contiguous arrays, which must exist while the kernel uses them."""
     assert all(array.flags.c_contiguous for array in arrays)
     return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
 

@@ -11,16 +11,14 @@ import polars as pl
 from haloscope.base.arrays import Integers, Integers32
 from haloscope.profile.trace import Trace
 
-__all__ = ["Timeline", "ranges"]
-
 
 @dataclass(frozen=True)
 class Timeline:
     """A trace's calls, a row each and in the trace's order, and its visits of regions, by location.
 
     `locations` has `rank` and `thread`, the first thread of a rank first; `location` of a call is a row of
-    it. Times are nanoseconds. `first_call` and `first_visit`, (locations + 1,), say where those of a location
-    begin. `jumps` counts the calls whose times were moved, as a clock had gone back.
+    it. Times are nanoseconds. `first_call` and `first_visit`, (locations + 1,), are the begins of each
+    location's rows. `jumps` counts calls whose times were moved because a clock went back.
     """
 
     locations: pl.DataFrame
@@ -45,7 +43,7 @@ class Timeline:
         moved = _forwards(calls)
         jumps = int(((moved["begin"] != calls["begin"]) | (moved["end"] != calls["end"])).sum())
         visits = _located(trace.regions, locations).select("location", "begin", "end", "path")
-        # Cutting needs them by begin; a visit ends no earlier than it begins.
+        # Cutting needs visits in the order of their begins; a visit does not end before its begin.
         visits = visits.with_columns(pl.max_horizontal("begin", "end").alias("end"))
         visits = visits.sort("location", "begin", maintain_order=True)
         count = len(locations)
@@ -80,7 +78,7 @@ class Timeline:
 
     @cached_property
     def last(self) -> Integers:
-        """When each location did something for the last time (ns), (locations,)."""
+        """The time of each location's last event (ns), (locations,)."""
         last = np.full(len(self.locations), self.start)
         np.maximum.at(last, self.location, self.end)
         visits = self.visits
@@ -89,7 +87,7 @@ class Timeline:
 
     @property
     def duration(self) -> int:
-        """How long the run took, from the first to the last thing that anyone did (ns)."""
+        """The duration of the run, from the first to the last event (ns)."""
         return int(self.last.max() - self.start) if len(self.locations) else 0
 
     @property
@@ -99,7 +97,7 @@ class Timeline:
 
 
 def ranges(sorted_places: Integers32, count: int) -> Integers:
-    """Return where each of `count` numbers begins in a sorted array, and the array's length at the end."""
+    """Return the index of the first of each of `count` numbers in a sorted array, then the array's length."""
     return np.searchsorted(sorted_places, np.arange(count + 1)).astype(np.int64)
 
 
@@ -108,7 +106,7 @@ def _located(frame: pl.DataFrame, locations: pl.DataFrame) -> pl.DataFrame:
 
 
 def _forwards(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return begins and ends of which none is before the one before it in its location."""
+    """Return begins and ends that never go back within a location."""
     begins_and_ends = np.empty(2 * len(calls), dtype=np.int64)
     begins_and_ends[0::2], begins_and_ends[1::2] = calls["begin"].to_numpy(), calls["end"].to_numpy()
     marks = pl.DataFrame(

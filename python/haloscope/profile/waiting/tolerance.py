@@ -1,9 +1,9 @@
-"""How the run's length depends on latency, exactly: a convex line of straight pieces.
+"""The run's length as an exact function of latency: convex, with straight pieces.
 
-Each path through the event graph takes a time that grows in a straight line with the latency, by the number
-of latencies on it. The run takes as long as the longest path, the maximum of these lines. A replay for one
-latency tells the length there and the slope, so one of the lines; where two of them meet, either the maximum
-has its corner, or a replay finds a line above both.
+The time of each path through the event graph is a linear function of latency; its slope is the number of
+latencies on the path. The run's length is that of the longest path, the maximum of these lines. A replay for
+one latency gives the length and the slope there, so one of the lines. Where two lines meet, either the
+maximum has a corner, or a replay finds a line above both.
 """
 
 from __future__ import annotations
@@ -16,19 +16,16 @@ import numpy as np
 from haloscope.base.arrays import Bytes, Flags, Floats
 from haloscope.profile.waiting.graph import ABSENT, COUNTED, Question, Tape
 
-__all__ = ["Pieces", "find_length_without_waiting", "find_tolerance", "pieces"]
-
-# Of what a run takes: replays that differ by less are of one line.
+# Share of the run's length: replays that differ by less are on one line.
 _SAME = 1e-12
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """A convex function of straight pieces: from `begin[i]` on it is `time[i]` + `slope[i]` × (x −
-    `begin[i]`).
+    """A convex function of straight pieces.
 
-    `x` is what is added for each unit. The last piece ends at `end`. All have one unit of time.
-    `is_whole`: no corner is missing.
+    From `begin[i]` on it is `time[i]` + `slope[i]` × (x − `begin[i]`). `x` is the time added per unit. The
+    last piece ends at `end`. All have one unit of time. `is_whole`: no corner is missing.
     """
 
     begin: Floats
@@ -38,7 +35,7 @@ class Pieces:
     is_whole: bool
 
     def scaled(self, factor: float) -> Pieces:
-        """Return the same in another unit of time."""
+        """Return the same in a different unit of time."""
         return Pieces(self.begin * factor, self.time * factor, self.slope, self.end * factor, self.is_whole)
 
     def at(self, x: float) -> float:
@@ -86,7 +83,7 @@ def _lines(tape: Tape, roles: Bytes, parameters: Sequence[float]) -> list[_Line]
 
 
 def _meeting(left: _Line, right: _Line) -> float | None:
-    """Return where two lines meet, if that is between where they are known; None if they are one."""
+    """Return the point at which two lines meet, if it is between their points; None if they are equal."""
     if right.slope <= left.slope or right.time - left.at(right.x) <= _SAME * right.time:
         return None
     x = (left.at(0) - right.at(0)) / (right.slope - left.slope)
@@ -108,15 +105,21 @@ def _joined(known: list[_Line], end: float, is_whole: bool) -> Pieces:
 
 
 def find_tolerance(tape: Tape, masks: Sequence[Flags], longer: Sequence[float]) -> tuple[Floats, Floats]:
-    """Return what can be added for each unit of edges in each mask until the run is longer by these shares.
+    """Return the time that can be added per unit of edges in each mask until a run is that much longer.
 
-    `masks` are (groups,) each. The first array, (masks, longer), is in ns, infinite where nothing matters;
-    the second, (masks,), has the slope at 0: how many units are on the critical path.
+    Args:
+        tape: The event graph.
+        masks: Groups of edges, (groups,) each.
+        longer: Shares of the run's length by which it becomes longer.
+
+    Returns:
+        The time in ns, (masks, longer), infinite if the run never becomes longer; and the slope at 0,
+        (masks,), the number of units on the critical path.
     """
     roles = [np.where(mask, COUNTED, 0).astype(np.uint8) for mask in masks]
     goals = tape.length * (1 + np.asarray(longer, dtype=np.float64))
-    # If x is added once on any path, the run is longer than x. All lines lie below the run's length, so where
-    # one comes to a goal, the length has come there before: Newton's method, with the lines of all goals.
+    # If x is added once on any path, the run is longer than x. All lines are below the run's length, so the
+    # length reaches a goal before any line does: Newton's method, with the lines of all goals.
     most = np.tile(goals, (len(masks), 1))
     slopes = np.zeros(len(masks))
     asked = [(i, 0.0) for i in range(len(masks))]
@@ -136,7 +139,7 @@ def find_tolerance(tape: Tape, masks: Sequence[Flags], longer: Sequence[float]) 
 
 
 def find_length_without_waiting(tape: Tape, masks: Sequence[Flags]) -> Floats:
-    """Return the run's length (ns) if in the groups of a mask nobody waited, (masks,)."""
+    """Return the run's length (ns) without waiting in the groups of each mask, (masks,)."""
     if not masks:
         return np.empty(0)
     roles = [np.where(mask, ABSENT, 0).astype(np.uint8) for mask in masks]

@@ -1,4 +1,4 @@
-"""What a trace tells about waiting: all questions share what is worked out once."""
+"""The analysis of waiting in a trace; intermediate results are computed once."""
 
 from __future__ import annotations
 
@@ -24,18 +24,15 @@ from haloscope.profile.waiting.stretches import Stretches, stretches
 from haloscope.profile.waiting.timeline import Timeline
 from haloscope.profile.waiting.tolerance import Pieces, find_length_without_waiting, find_tolerance, pieces
 
-__all__ = ["WaitAnalysis", "analyse_waiting"]
-
 _NANOSECONDS = 1e9
 
 
 class WaitAnalysis:
     """Wait states, their causes, the critical path, efficiencies and the tolerance of latency of one trace.
 
-    Times are seconds, `path` a row of the trace's `paths`, without the regions inside. Nothing is worked out
-    before it is asked for. A `Unit` is what something is added to: each latency, of which a collective takes
-    as many as a tree of its ranks is high, or each byte. With `is_injected` latencies are those of `haloscope
-    inject`.
+    Times are seconds, `path` is a row of the trace's `paths`, exclusive. Results are computed on first use. A
+    `Unit` is a latency or a byte; a collective has the height of a tree of its ranks as latencies. With
+    `is_injected` latencies are those of `haloscope inject`.
     """
 
     def __init__(self, trace: Trace, *, is_injected: bool = False) -> None:
@@ -45,11 +42,11 @@ class WaitAnalysis:
 
     @cached_property
     def waits(self) -> pl.DataFrame:
-        """Who waited for whom: `path`, `kind`, `rank`, `partner`, `waits` (how many), `time` and two of them.
+        """The waits: `path`, `kind`, `rank`, `partner`, `waits`, `time`, `time_median` and `time_max`.
 
-        `time_median` and `time_max` are of single waits. `partner` came late; it is null for
-        `barrier_completion`, `nxn_completion` and for `other`, the time in MPI that was neither. The kinds
-        together are the time in MPI.
+        `waits` is their number, `time` the sum, the last two are of single waits. `partner` was late; it is
+        null for `barrier_completion`, `nxn_completion` and for `other`, the time in MPI that was neither. The
+        sum of all kinds is the time in MPI.
         """
         timeline, states = self.timeline, self.states
         call, cause = states["call"].to_numpy(), states["cause"].to_numpy()
@@ -84,10 +81,10 @@ class WaitAnalysis:
 
     @cached_property
     def delays(self) -> pl.DataFrame:
-        """Who caused the waiting: `path`, `rank`, `direct`, `indirect` and `cost`, their sum.
+        """Causes of waiting: `path`, `rank`, `direct`, `indirect` and `cost`, their sum.
 
-        `direct` is the waiting of those who waited for this rank, `indirect` that of others who waited
-        because of them. All costs together are all waiting, completions apart.
+        `direct` is the waiting of ranks that waited for this rank, `indirect` that of others that waited
+        because of them. The sum of all costs is all waiting, without completions.
         """
         rows = delay_costs(self.timeline, self._stretches, self.states, self.matches)
         both = [pl.col(name) / _NANOSECONDS for name in ("direct", "indirect")]
@@ -96,33 +93,33 @@ class WaitAnalysis:
 
     @cached_property
     def critical_path(self) -> pl.DataFrame:
-        """Where the critical path went: `path`, `rank`, `time`, `mpi_time` (in MPI), `share` of the run."""
+        """The critical path: `path`, `rank`, `time`, `mpi_time` (in MPI), `share` of the run."""
         rows = critical_path(self.timeline, self._stretches, self.states)
         times = [pl.col(name) / _NANOSECONDS for name in ("time", "mpi_time")]
         return rows.with_columns(*times, (pl.col("time") / max(self.timeline.duration, 1)).alias("share"))
 
     @cached_property
     def efficiency(self) -> Efficiency | None:
-        """POP's efficiencies; None for a trace in which nobody computes."""
+        """POP's efficiencies; None for a trace without computing."""
         return efficiency(self.timeline, self._stretches, self._ideal.length)
 
     @property
     def run_time(self) -> float:
-        """From the first to the last event of all."""
+        """The time from the first to the last event (s)."""
         return self.timeline.duration / _NANOSECONDS
 
     def run_time_with(self, most: float, unit: Unit = "latency") -> Pieces:
-        """Return how long the run takes with up to `most` (s) added to each latency, or byte, exactly."""
+        """Return the exact length of the run with up to `most` (s) added per latency, or per byte."""
         played = self._tape(unit)
         return pieces(played, played.every, most * _NANOSECONDS).scaled(1 / _NANOSECONDS)
 
     def tolerance(
         self, regions: Sequence[Flags], longer: Sequence[float] = (0.01, 0.02, 0.05), unit: Unit = "latency"
     ) -> pl.DataFrame:
-        """Return for each of some `regions`, masks over the paths, what it tolerates.
+        """Return the tolerance of each of `regions`, which are masks over the paths.
 
-        `units`: how many latencies, or bytes, of it are on the critical path; `most_0`, `most_1`, …: what can
-        be added to each until the run takes longer by these shares (s; null: any).
+        `units`: the number of its latencies, or bytes, on the critical path; `most_0`, `most_1`, …: the time
+        (s) that can be added to each until the run is longer by these shares (null: any).
         """
         most, slopes = find_tolerance(self._tape(unit), regions, longer)
         columns = {
@@ -132,25 +129,28 @@ class WaitAnalysis:
         return pl.DataFrame({"units": slopes, **columns}, schema_overrides=dict.fromkeys(columns, pl.Float64))
 
     def without_waiting(self, regions: Sequence[Flags]) -> Floats:
-        """Return how long the run would take (s) if nobody waited in a region, for each of some masks."""
+        """Return the run's length (s) without waiting in a region, for each mask of regions."""
         return find_length_without_waiting(self._tape("latency"), regions) / _NANOSECONDS
 
     def graph(self, unit: Unit = "latency") -> Edges:
-        """Return the event graph, whose longest path takes as long as the run did."""
+        """Return the event graph, whose longest path has the length of the run."""
         return as_recorded(self.trace, self.timeline, self._depends, unit, is_injected=self._is_injected)
 
     @property
     def remarks(self) -> list[str]:
-        """What could not be taken into account, in sentences."""
+        """Sentences on data that the analysis leaves out."""
         lost, counts = self.matches.unmatched, []
         events = int(self.trace.dropped["events"].sum()) if len(self.trace.dropped) else 0
         counts += [(events, "events were dropped when the trace was recorded")]
         counts += [
-            (lost["sends"], "sends have no receive that is known"),
-            (lost["receives"], "receives have no send that is known"),
-            (lost["differing_messages"], "messages were left out, as sender and receiver know another size"),
-            (lost["collectives"], "parts of collectives were left out, as not all ranks' parts are known"),
-            (lost["other_collectives"], "parts of collectives of another kind were left out"),
+            (lost["sends"], "sends have no known receive"),
+            (lost["receives"], "receives have no known send"),
+            (
+                lost["differing_messages"],
+                "messages were left out, as sender and receiver have different sizes",
+            ),
+            (lost["collectives"], "parts of collectives were left out, as parts of other ranks are unknown"),
+            (lost["other_collectives"], "parts of other kinds of collectives were left out"),
             (
                 self._depends.reversed,
                 "messages arrive before they were sent, and were left out: clocks differ",
@@ -170,7 +170,7 @@ class WaitAnalysis:
 
     @cached_property
     def matches(self) -> Matches:
-        """Which send belongs to which receive, and who took part in which collective."""
+        """The matches of sends with receives, and of ranks with collectives."""
         return match_trace(self.trace)
 
     @cached_property
@@ -179,7 +179,7 @@ class WaitAnalysis:
 
     @cached_property
     def states(self) -> pl.DataFrame:
-        """What each call waited for: `call` and `cause` (rows of the timeline), `kind`, `time` (ns)."""
+        """The wait of each call: `call` and `cause` (rows of the timeline), `kind`, `time` (ns)."""
         return wait_states(self.timeline, self._depends)
 
     @cached_property

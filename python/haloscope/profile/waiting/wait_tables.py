@@ -1,4 +1,4 @@
-"""The tables that a trace's analysis is shown as; they are empty for a run without a trace."""
+"""The tables of a trace's analysis; they are empty for a run without a trace."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from haloscope.profile.store.tree import Scope
 from haloscope.profile.waiting.edges import Unit
 from haloscope.profile.waiting.wait_analysis import WaitAnalysis, analyse_waiting
 
-__all__ = ["wait_table"]
-
-# Longer by so much, as columns have it.
+# Shares by which the run is longer, as in the columns' names.
 _LONGER = {0.01: "1", 0.02: "2", 0.05: "5"}
 _TOLERATED: Mapping[Unit, Sequence[str]] = {
     "latency": ["latencies", *(f"latency_{share}" for share in _LONGER.values())],

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from haloscope.reproduce.campaign.campaign import Campaign as Campaign
     from haloscope.reproduce.campaign.crate import bundle as bundle
     from haloscope.reproduce.campaign.crate import open_bundle as open_bundle
+    from haloscope.reproduce.campaign.overview import PLAN_TABLE as PLAN_TABLE
+    from haloscope.reproduce.campaign.overview import RESULTS_TABLE as RESULTS_TABLE
+    from haloscope.reproduce.campaign.overview import STANDING_TABLE as STANDING_TABLE
     from haloscope.reproduce.campaign.overview import list_experiments as list_experiments
     from haloscope.reproduce.campaign.overview import results as results
     from haloscope.reproduce.campaign.overview import standing as standing

@@ -23,8 +23,6 @@ from haloscope.reproduce.campaign.points import Point
 from haloscope.reproduce.campaign.specification import CampaignProgram, Specification, Variant
 from haloscope.watch import SETTINGS
 
-__all__ = ["PROFILE", "RESULT", "Ending", "abandon_attempt", "end", "ending_of", "is_held", "prepare"]
-
 PROFILE = "profile.halo"
 RESULT = "result.json"
 _MOST_OUTPUT = 1 << 24
@@ -95,8 +93,6 @@ def _wrapped(words: list[str], variant: Variant) -> list[str]:
     if variant.watch:
         given = variant.watch if isinstance(variant.watch, dict) else {}
         words = [*command, "run", "--quiet", "-o", f"../{PROFILE}", *_options(given), "--", *words]
-    if variant.place:
-        words = [*command, "place", "--", *words]
     if variant.shm:
         words = [*command, "shm", "--quiet", "--", *words]
     if variant.inject:

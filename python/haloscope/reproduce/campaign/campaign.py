@@ -19,8 +19,6 @@ from haloscope.reproduce.campaign.loading import load_specification
 from haloscope.reproduce.campaign.points import Point, order_points, points
 from haloscope.reproduce.campaign.specification import Specification
 
-__all__ = ["Campaign", "State"]
-
 State = Literal["waiting", "running", "done", "failed", "impossible"]
 # A run whose node is lost again and again is not the node's fault.
 _MOST_LOST = 5

@@ -20,8 +20,6 @@ from haloscope.reproduce.campaign.attempts import PROFILE, RESULT
 from haloscope.reproduce.campaign.campaign import Campaign
 from haloscope.reproduce.campaign.overview import write_report
 
-__all__ = ["bundle", "open_bundle"]
-
 _METADATA = "ro-crate-metadata.json"
 _SPECIFICATION = "campaign.yaml"
 _CONTEXT, _STANDARD = "https://w3id.org/ro/crate/1.1/context", "https://w3id.org/ro/crate/1.1"

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["Value", "evaluate_expression", "names_in", "substitute_expressions", "text_of"]
-
 Value = int | float | str
 
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {

@@ -8,8 +8,6 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-__all__ = ["Grid", "Grids", "Ranks", "grids_between"]
-
 Grid = tuple[int, int, int]
 _GRID = re.compile(r"(\d{1,7})(?:\s*[x×,]\s*(\d{1,7}))?(?:\s*[x×,]\s*(\d{1,7}))?")
 _MOST_RANKS = 1 << 24

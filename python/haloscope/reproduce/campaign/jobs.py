@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from haloscope.base.errors import ComponentError, LaunchError
+from haloscope.base.extras import remedy
 from haloscope.reproduce.campaign.specification import CampaignSystem
 
 if TYPE_CHECKING:
     from psij import Job, JobExecutor, JobStatus
-
-__all__ = ["ARRAY_FROM", "Jobs"]
 
 ARRAY_FROM = 100  # runs alike that wait
 _POLL = 5  # seconds
@@ -165,8 +164,8 @@ def _executor(kind: str) -> JobExecutor:
     try:
         from psij import JobExecutor
         from psij.executors.batch.batch_scheduler_executor import BatchSchedulerExecutorConfig
-    except ImportError as error:
-        raise ComponentError(f"PSI/J, which starts runs, cannot be imported: {error}") from None
+    except ModuleNotFoundError as error:
+        raise ComponentError(remedy(error) or f"PSI/J cannot be imported: {error}") from None
     # It tells of polls that fail; they are repeated, and what counts is what runs write.
     logging.getLogger("psij").setLevel(logging.CRITICAL)
     if kind == "local":

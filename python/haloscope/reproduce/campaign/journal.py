@@ -12,8 +12,6 @@ from typing import Any
 
 from haloscope.base.errors import OutputError, UsageError
 
-__all__ = ["CampaignJournal", "attempts_of", "events"]
-
 _NAME = "journal.jsonl"
 _LOCK = "lock"
 

@@ -9,8 +9,6 @@ from haloscope.reproduce.campaign.ramble import read_ramble
 from haloscope.reproduce.campaign.specification import BUILT_IN, GRID, Specification
 from haloscope.reproduce.campaign.yaml_text import read_model, wrong
 
-__all__ = ["load_specification"]
-
 
 def load_specification(file: Path) -> Specification:
     """Return what a YAML file specifies. Raises `UsageError` with file and line for what is wrong."""

@@ -9,11 +9,61 @@ import polars as pl
 from haloscope import explain
 from haloscope.base.errors import UsageError
 from haloscope.base.units import time_text
+from haloscope.profile.shown import ShownTable, columns, count, number, region_text, text, time
 from haloscope.reproduce.campaign.campaign import Campaign
 
-__all__ = ["list_experiments", "results", "standing", "summary", "write_report"]
-
 _GROUP = ["experiment", "system", "program", "variant", "ranks"]
+_STATES = ("done", "running", "waiting", "failed", "impossible")
+_CONFIGURATION = columns(
+    " ".join(_GROUP),
+    "what ran",
+    experiment=text(),
+    system=text(),
+    program=text(),
+    variant=text(),
+    ranks=count(),
+)
+PLAN_TABLE = ShownTable(
+    "plan",
+    (
+        _CONFIGURATION,
+        columns("nodes", "that a run takes", nodes=count()),
+        columns("runs impossible", "how many can run, and how many cannot", runs=count()),
+        columns(
+            "seconds core_hours",
+            "of all runs together",
+            seconds=time("time"),
+            core_hours=number("core-hours", digits=3),
+        ),
+        columns("seconds_from", "what the times are estimated by", seconds_from=text("by what")),
+        columns("why", "a run is impossible", why=text("impossible, as")),
+    ),
+)
+STANDING_TABLE = ShownTable(
+    "standing",
+    (
+        _CONFIGURATION,
+        columns(" ".join(_STATES), "runs in each state", **{state: count() for state in _STATES}),
+        columns("seconds_left", "that the remaining runs take", seconds_left=time("left")),
+        columns("why", "the first failed run failed", why=text()),
+    ),
+)
+RESULTS_TABLE = ShownTable(
+    "results",
+    (
+        _CONFIGURATION,
+        columns("parameters", "of the configuration", parameters=text()),
+        columns("runs", "repetitions", runs=count()),
+        columns(
+            "seconds seconds_min seconds_max",
+            "median and range over repetitions",
+            seconds=time("time"),
+            seconds_min=time("least"),
+            seconds_max=time("most"),
+        ),
+    ),
+    others=lambda name: number(region_text(name)),
+)
 
 
 def list_experiments(table: pl.DataFrame) -> pl.DataFrame:

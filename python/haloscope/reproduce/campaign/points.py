@@ -31,8 +31,6 @@ from haloscope.reproduce.campaign.specification import (
     Variant,
 )
 
-__all__ = ["Point", "order_points", "points"]
-
 _MOST_POINTS = 1_000_000
 
 

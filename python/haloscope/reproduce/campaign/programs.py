@@ -14,14 +14,12 @@ from haloscope.base.errors import LaunchError, UsageError
 from haloscope.base.launch import parse
 from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import detect
-from haloscope.hide import build_fem, build_injector, build_placer, build_shm_library
+from haloscope.hide import build_fem, build_injector, build_shm_library
 from haloscope.reproduce.campaign.campaign import Campaign
 from haloscope.reproduce.campaign.expressions import substitute_expressions, text_of
 from haloscope.reproduce.campaign.points import Point
 from haloscope.reproduce.campaign.specification import WITH_FEM
 from haloscope.watch import build_recorder
-
-__all__ = ["prepare_programs"]
 
 
 def prepare_programs(campaign: Campaign, waiting: Sequence[Point]) -> dict[str, Path]:
@@ -89,7 +87,6 @@ def _build_components(campaign: Campaign, waiting: Sequence[Point], paths: dict[
         wanted = {
             build_recorder: bool(variant.watch),
             build_injector: bool(variant.inject),
-            build_placer: variant.place,
             build_shm_library: variant.shm,
         }
         if campaign.specification.systems[point.system].modules or not any(wanted.values()):

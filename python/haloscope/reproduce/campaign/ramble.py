@@ -15,8 +15,6 @@ from haloscope.reproduce.campaign.expressions import Value, evaluate_expression,
 from haloscope.reproduce.campaign.specification import BUILT_IN, GRID, Experiment
 from haloscope.reproduce.campaign.yaml_text import Lines, compose_yaml, wrong
 
-__all__ = ["read_ramble"]
-
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
 _IN_NAME = re.compile(r"_?\{[^{}]*\}")
 _SCALINGS: tuple[Literal["weak", "strong"], ...] = ("weak", "strong")

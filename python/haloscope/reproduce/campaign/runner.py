@@ -20,8 +20,6 @@ from haloscope.reproduce.campaign.journal import CampaignJournal
 from haloscope.reproduce.campaign.points import Point
 from haloscope.reproduce.campaign.programs import prepare_programs
 
-__all__ = ["Happened", "run_campaign"]
-
 _TICK = 0.5  # seconds; what runs on this machine wakes us
 _GRACE = 10.0  # seconds that a file may need from another node
 _AGAIN = 10.0  # seconds until a batch system that takes no job is asked again

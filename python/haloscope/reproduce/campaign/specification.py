@@ -24,19 +24,6 @@ from haloscope.reproduce.campaign.expressions import Value
 from haloscope.reproduce.campaign.grids import Grids, Ranks
 from haloscope.watch import SETTINGS
 
-__all__ = [
-    "BUILT_IN",
-    "COLUMNS",
-    "GRID",
-    "SPECIFIED",
-    "WITH_FEM",
-    "CampaignProgram",
-    "CampaignSystem",
-    "Experiment",
-    "Specification",
-    "Variant",
-]
-
 # Names that every point has, beside its parameters.
 GRID = ("px", "py", "pz")  # may be parameters where there are no grids
 BUILT_IN = ("ranks", "nodes", *GRID, "repetition", "system")
@@ -197,7 +184,6 @@ class Variant(_Strict):
     )
     inject: Annotated[list[str], BeforeValidator(_words)] = _field([], "Latencies, as `inject --latency`.")
     shm: bool = _field(False, "Run with the shm library (`haloscope shm`).")
-    place: bool = _field(False, "Let MPI's reordering place ranks (`haloscope place`).")
     caliper: str | None = _field(None, "CALI_CONFIG, for programs that are linked to Caliper.")
     launch: str | None = _field(None, "Another launcher, such as that of another MPI.")
     environment: Environment = _field({}, "Environment variables of each run.")

@@ -13,8 +13,6 @@ from pydantic import BaseModel, ValidationError
 
 from haloscope.base.errors import UsageError
 
-__all__ = ["Lines", "compose_yaml", "read_model", "wrong"]
-
 _MOST_BYTES = 1 << 20
 _DEEPEST = 32
 _T = TypeVar("_T", bound=BaseModel)

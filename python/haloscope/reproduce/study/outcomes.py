@@ -17,8 +17,6 @@ from haloscope.base.files import last_line, write_whole
 from haloscope.reproduce.study.script import NOT_HERE
 from haloscope.reproduce.study.study_folder import Part, Study
 
-__all__ = ["PartOutcome", "outcomes", "run_study"]
-
 _OUTCOMES = "outcomes.json"
 # The exit status of a script: as it should be, or with a value that should be exactly the paper's and is not.
 # For others see script.py.

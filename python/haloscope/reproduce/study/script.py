@@ -13,8 +13,6 @@ from pathlib import Path
 
 from haloscope.base.errors import ComponentError, HaloscopeError
 
-__all__ = ["NOT_HERE"]
-
 NOT_HERE = 4
 
 

@@ -11,8 +11,6 @@ from haloscope.base.errors import OutputError
 from haloscope.base.files import write_whole
 from haloscope.markov.figures import Figure
 
-__all__ = ["read_figures", "write_figures"]
-
 
 def write_figures(figures: Sequence[Figure], file: Path) -> None:
     """Write figures, as a part of a study leaves them. Raises `OutputError`.

@@ -16,8 +16,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Part", "Study", "read_study", "studies"]
-
 _FILE = "study.toml"
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 # A file in the directory of results: no path that leads out of it.

@@ -17,8 +17,6 @@ from haloscope.reproduce.study.outcomes import PartOutcome, outcomes
 from haloscope.reproduce.study.study_figures import read_figures
 from haloscope.reproduce.study.study_folder import Study
 
-__all__ = ["write_study_page"]
-
 _SCRIPTS = ("sections.js", "regimes.js")
 _STATES = {
     "done": "came out; what the paper has exactly is exact here",

@@ -16,6 +16,7 @@ class PyHaloscope(PythonPackage):
 
     variant("statistics", default=True, description="Regimes, comparisons, checks, measurements and models")
     variant("pages", default=True, description="The script of pages")
+    variant("campaign", default=True, description="Runs of campaigns")
     variant(
         "build", default=True, description="Build what stands before an MPI that nothing is ready-made for"
     )
@@ -29,7 +30,6 @@ class PyHaloscope(PythonPackage):
     depends_on("py-numpy@1.26:", type=("build", "run"))
     depends_on("py-plotly@6:", type=("build", "run"), when="+pages")
     depends_on("py-polars@1.20:", type=("build", "run"))
-    depends_on("py-psij-python@0.9.11:", type=("build", "run"))
     depends_on("py-pydantic@2.9:", type=("build", "run"))
     depends_on("py-pyyaml@6:", type=("build", "run"))
     depends_on("py-rich@13:", type=("build", "run"))
@@ -37,6 +37,7 @@ class PyHaloscope(PythonPackage):
     depends_on("py-tomli-w@1.1:", type=("build", "run"))
     depends_on("py-zlib-ng@0.5:", type=("build", "run"))
 
+    depends_on("py-psij-python@0.9.11:", type=("build", "run"), when="+campaign")
     depends_on("py-scipy@1.13:", type=("build", "run"), when="+statistics")
     depends_on("cmake@3.24:", type="run", when="+build")
     depends_on("ninja@1.11:", type="run", when="+build")

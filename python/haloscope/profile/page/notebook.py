@@ -9,12 +9,11 @@ import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.base.units import time_text
-from haloscope.profile.shown.cells import ColumnView, Row
+from haloscope.profile.shown.cells import Row
+from haloscope.profile.shown.profile_tables import SHOWN
 from haloscope.profile.shown.renderer import region_indents
-from haloscope.profile.shown.table_views import views
+from haloscope.profile.shown.shown_table import ColumnView
 from haloscope.profile.store.profile_data import ProfileData
-
-__all__ = ["profile_html"]
 
 _MOST_ROWS = 1000
 
@@ -30,7 +29,7 @@ def profile_html(data: ProfileData, regions: pl.DataFrame) -> str:
 
 
 def _table(regions: pl.DataFrame) -> str:
-    shown = views("regions", regions.columns)
+    shown = SHOWN["regions"].views(regions.columns)
     rows = regions.head(_MOST_ROWS).to_dicts()
     head = "".join(_cell("th", view.title, view) for view in shown)
     indented = zip(rows, region_indents(rows), strict=True)
@@ -45,7 +44,7 @@ def _cells(row: Row, shown: Sequence[ColumnView], indent: str) -> str:
 
 
 def _cell(kind: str, text: str, view: ColumnView) -> str:
-    side = "left" if view.left else "right"
+    side = "left" if view.form.left else "right"
     return f'<{kind} style="text-align: {side}">{html.escape(text)}</{kind}>'
 
 

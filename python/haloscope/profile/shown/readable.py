@@ -7,8 +7,6 @@ import re
 from functools import cache, lru_cache
 from typing import Any
 
-__all__ = ["readable", "without_arguments"]
-
 _FORTRAN_FILE = re.compile(r"\.(f|for|ftn|f\d\d)$", re.IGNORECASE)
 # gfortran, Intel, flang.
 _MODULE_PROCEDURE = (
@@ -17,9 +15,9 @@ _MODULE_PROCEDURE = (
     re.compile(r"_QM(\w+?)P(\w+)"),
 )
 _QUALIFIERS = re.compile(r"( const| volatile| &+| \[clone .*\])+$")
-# What compilers make of parts of a function.
+# Suffixes that compilers add to parts of a function.
 _CLONE = re.compile(r"(\.(cold|constprop|isra|part|lto_priv|llvm)(\.\d+)*)+$")
-# A name that is longer may unfold to more than memory holds.
+# A longer name may expand to more than memory holds.
 _LONGEST = 4096
 
 
@@ -27,7 +25,7 @@ _LONGEST = 4096
 def readable(symbol: str, file: str | None = None) -> str:
     """Return a function's name as in the source, which is in `file` if that is known.
 
-    That of C++ is demangled, that of Fortran is without what compilers add to it.
+    C++ names are demangled. Additions of Fortran compilers are removed.
     """
     symbol = _CLONE.sub("", symbol)
     if symbol.startswith("_Z"):
@@ -67,7 +65,7 @@ def _demangled(symbol: str) -> str:
 
 @cache
 def _library() -> Any:
-    """Return the C++ compiler's own library, None where there is none."""
+    """Return the C++ compiler's own library, None if there is none."""
     try:
         library = ctypes.CDLL("libstdc++.so.6")
     except OSError:

@@ -1,0 +1,77 @@
+"""All benchmarks: what each needs beside an MPI, and one way to run them.
+
+    bench.py                     prints the list
+    bench.py all                 runs all
+    bench.py watch watch/hangs   runs these: `watch` is benchmarks/watch/run.py
+
+`make bench-watch` runs `watch`, `make bench` all of the list. A benchmark that needs what is missing here is
+skipped, with a line that names it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+# By name: `root`, or programs on PATH. A part that needs more, such as a peer, is left out there.
+NEEDS: dict[str, tuple[str, ...]] = {
+    "explain": (),
+    "explain/alarms": (),
+    "explain/alike": (),
+    "explain/ensembles": (),
+    "explain/export": (),
+    "explain/findings": (),
+    "explain/history": (),
+    "explain/imports": ("otf2-config",),
+    "explain/latency": (),
+    "explain/pages": (),
+    "explain/repeats": ("root", "unshare"),
+    "explain/tolerance": (),
+    "finalize": (),
+    "hide": (),
+    "hydro": (),
+    "improve": (),
+    "overlap": (),
+    "predict": (),
+    "predict/launches": (),
+    "regimes": (),
+    "reproduce": (),
+    "stencil": (),
+    "watch": (),
+    "watch/annotations": (),
+    "watch/hangs": (),
+    "watch/phases": (),
+    "watch/starts": (),
+    "watch/survival": (),
+    "watch/trace_structure": (),
+    "watch/traces": (),
+}
+
+
+def main(names: list[str]) -> int:
+    """Run benchmarks, one after the other. Return 1 if one failed or has no such name."""
+    if not names:
+        print(*(f"{name:24}{' '.join(needs)}".rstrip() for name, needs in NEEDS.items()), sep="\n")
+    failed = 0
+    for name in names:
+        if name not in NEEDS:
+            print(f"{name}: no such benchmark; there is {', '.join(NEEDS)}", file=sys.stderr)
+            failed = 1
+        elif lacking := [need for need in NEEDS[name] if not _is_here(need)]:
+            print(f"{name}: needs {', '.join(lacking)}", file=sys.stderr)
+        else:
+            file = HERE / name / "run.py" if (HERE / name).is_dir() else HERE / f"{name}.py"
+            failed |= subprocess.run([sys.executable, file], check=False).returncode != 0
+    return int(failed)
+
+
+def _is_here(need: str) -> bool:
+    return os.geteuid() == 0 if need == "root" else shutil.which(need) is not None
+
+
+if __name__ == "__main__":
+    sys.exit(main(list(NEEDS) if sys.argv[1:] == ["all"] else sys.argv[1:]))

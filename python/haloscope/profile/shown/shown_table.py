@@ -1,0 +1,72 @@
+"""The declaration of a table that people, scripts and Python see: names, meanings, titles and forms.
+
+Each package declares its own. The pages of the reference are made from the declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from haloscope.profile.shown.cells import Form, Row
+
+
+@dataclass(frozen=True)
+class Group:
+    """Columns that are explained together, with the forms of those that people see."""
+
+    names: tuple[str, ...]
+    meaning: str
+    forms: Mapping[str, Form]
+
+
+def columns(names: str, meaning: str, **forms: Form) -> Group:
+    """Return a group of columns. A column without a form is in csv, json and Python only."""
+    return Group(tuple(names.split()), meaning, forms)
+
+
+@dataclass(frozen=True)
+class ColumnView:
+    """One column for people."""
+
+    name: str
+    form: Form
+
+    @property
+    def title(self) -> str:
+        title = self.form.title
+        return self.name.replace("_", " ") if title is None else title
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return (self.name, *self.form.more)
+
+    def of(self, row: Row) -> str:
+        return self.form.text(*(row[source] for source in self.sources))
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    """A table: its columns in the order of csv and json, and what people see of them."""
+
+    name: str
+    groups: tuple[Group, ...] = ()
+    note: str = ""  # below the table, for people
+    order: str = ""  # the columns that people see, where their order differs
+    others: Callable[[str], Form | None] = lambda _: None  # forms of columns that are not declared
+    others_at: int | None = None  # their place among the views, default: the end
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return [name for group in self.groups for name in group.names]
+
+    def views(self, present: Collection[str]) -> list[ColumnView]:
+        """Return what to show of a frame that has the columns `present`."""
+        forms = {name: form for group in self.groups for name, form in group.forms.items()}
+        views = [ColumnView(name, forms[name]) for name in self.order.split() or forms]
+        views = [view for view in views if set(view.sources) <= set(present)]
+        known = {*self.columns, *forms}
+        more = [ColumnView(n, form) for n in present if n not in known and (form := self.others(n))]
+        at = len(views) if self.others_at is None else self.others_at
+        return [*views[:at], *more, *views[at:]]
