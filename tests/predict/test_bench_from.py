@@ -71,7 +71,7 @@ def test_what_a_program_used(command: Command, any_used: Mpi, tmp_path: Path, co
     expected = longest.iterations(60)
     assert found == {p: ("ok", expected[p]) for p in expected if p.collective == used_most}
     for words, said in (
-        (("bcast", *asked[2:]), "the program does not use it; it uses"),
+        (("bcast", *asked[2:]), "the program does not call it; it calls"),
         ((*asked[2:], "-m", "8"), "leave out -n and -m"),
         (("-n", "2"), "COLLECTIVE"),
     ):
@@ -91,10 +91,10 @@ def test_a_program_s_time_is_that_of_its_calls() -> None:
     points = [row(small, "default", 0.01), row(small, "chain", 0.02), row(large, "default", 0.1)]
     points += [row(large, "chain", 0.05), row(large, "pipeline", 0.01, "failed")]
     text = workload_text(work, pl.DataFrame(points))
-    assert text.startswith("3.00 s of all ranks' time in the program")
-    assert "alone 800 ms by the library's own choice, 600 ms by" in text
+    assert text.startswith("time of all ranks in the program 3.00 s,")
+    assert "alone 800 ms with the library's own choice, 600 ms with" in text
     assert text.endswith("750 ms in other collectives")
     # Where the library's own choice failed, nothing is compared.
     text = workload_text(work, pl.DataFrame(points[:2] + points[3:]))
-    assert "alone 400 ms by the library's own choice, 400 ms by" in text
+    assert "alone 400 ms with the library's own choice, 400 ms with" in text
     assert text.endswith("1.75 s in other collectives")

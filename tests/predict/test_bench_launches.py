@@ -126,7 +126,7 @@ def test_numbers_are_those_of_the_names(mpi: Mpi, asked: Library, compiler: Comp
     numbered = 0
     for name in asked.collectives():
         for one in asked.algorithms(name)[1:]:
-            how = asked.asked(one)
+            how = asked.select(one)
             if how is None:
                 continue
             said = dict(word.split("=") for word in how.words[1].split(","))

@@ -47,7 +47,7 @@ def test_this_system() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"processors": [99_999]}, "processor 99999 cannot be used here; there are"),
+        ({"processors": [99_999]}, "processor 99999 is not usable; choose from"),
         ({"processors": []}, "processor none"),
         ({"duration": 1e-5, "quantum": 1e-5}, "a tenth of the duration"),
     ],

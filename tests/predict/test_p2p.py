@@ -113,7 +113,7 @@ def test_the_whole_model(command: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (("--pair", "0,9999"), 2, "there is no core 9999: this node has cores 0 to"),
+        (("--pair", "0,9999"), 2, "core 9999 does not exist: this node has the usable cores 0 to"),
         (("--pair", "1,1"), 2, "core 1 with itself"),
         (("--pair", "one"), 2, "not like 0,8"),
         (("lateness",), 2, "'lateness' is not one of latency, bw"),
@@ -122,7 +122,7 @@ def test_the_whole_model(command: Command, tmp_path: Path) -> None:
         (("-m", "1:1073741824"), 2, "raise P2pMethod.memory"),
         (("-o", "no/such.yaml"), 1, "such.yaml: cannot be written"),
         (("--", "no-such-launcher"), 1, "no-such-launcher: not found"),
-        (("-m", "1:1", "--", "env", "-i", "true"), 1, "env brought no result"),
+        (("-m", "1:1", "--", "env", "-i", "true"), 1, "env printed no result"),
         (("--nodes", "2", "--", "env", "-i", "true"), 1, "give it the hosts"),
     ],
 )

@@ -232,7 +232,7 @@ def test_what_cannot_be_placed_is_one_line(
         ("absent.halo", None, None, "absent.halo"),
         ("good.halo", "a:1", None, "1 slots"),
         ("full.halo", None, str(machine), "16 nodes of 4 cores"),
-        ("good.halo", None, "nowhere", "there is no machine"),
+        ("good.halo", None, "nowhere", "does not exist; give one of"),
     ):
         with pytest.raises(HaloscopeError, match=said):
             propose(tmp_path / name, hosts, model)

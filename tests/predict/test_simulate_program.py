@@ -169,5 +169,5 @@ def test_what_rises_to_a_bound_stays_below_it() -> None:
     found = extrapolate_laws(points, np.array([[2 - 3 / ranks for ranks in points]]), 4096)
     assert found.value[0] == pytest.approx(2 - 3 / 4096)
     assert found.without[0] == pytest.approx([2 - 3 / 4096] * 5)
-    assert found.left_out[0] == pytest.approx([2 - 3 / ranks for ranks in points])
+    assert found.omitted[0] == pytest.approx([2 - 3 / ranks for ranks in points])
     assert found.laws.text(0, "s") == "(2 - 3 · p^(-1)) s"

@@ -100,8 +100,8 @@ def test_a_container_has_fewer_cores(synthetic: Synthetic) -> None:
     assert [level.cores for level in synthetic(whole, range(4, 8)).levels] == [4]
     uneven = synthetic(whole, range(6))
     assert [level.cores for level in uneven.levels] == [6]
-    assert "not shared by equally many" in uneven.remarks[0]
-    with pytest.raises(MachineError, match="no cores that may be used"):
+    assert "not shared by equal numbers" in uneven.remarks[0]
+    with pytest.raises(MachineError, match="no usable cores"):
         synthetic(whole, [99])
 
 

@@ -24,7 +24,7 @@ _REFUSED = {
     "export FILE --to goal -o FOLDER/schedule": "has no trace",
     "regimes FILE": "has no series",
     "simulate --platform torus FILE -n 4": "has no pattern to simulate",
-    "tune FILE -o FOLDER/rules.conf": "no collective of 2 ranks or more that could be measured is in it",
+    "tune FILE -o FOLDER/rules.conf": "no measurable collective of at least 2 ranks",
 }
 
 

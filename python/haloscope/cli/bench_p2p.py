@@ -135,7 +135,7 @@ def p2p(
     limit = time_limit()
     method = Method(
         tuple(sizes), iterations, warmup, window, check=check, time_limit=limit, for_model=output is not None
-    ).checked()
+    ).check_sizes()
     check_place(output)
     printer = _Printer(full, tails)
 
@@ -185,17 +185,17 @@ class _Printer:
         self._before: tuple[str, int, int] | None = None
 
     def show(self, point: Point, library: str) -> None:
-        from haloscope.predict.bench import p2p_header, p2p_row
+        from haloscope.predict.bench import make_p2p_header, make_p2p_row
 
         now = (point.test, point.pair.first, point.pair.second)
         if now != self._before:
-            click.echo(p2p_header(point, library, self._full, self._tails))
+            click.echo(make_p2p_header(point, library, self._full, self._tails))
         self._before = now
-        click.echo(p2p_row(point, self._full, self._tails))
+        click.echo(make_p2p_row(point, self._full, self._tails))
 
 
 def _write(points: Sequence[Point], form: str) -> None:
-    from haloscope.predict.bench import p2p_record as record
+    from haloscope.predict.bench import make_p2p_record as record
 
     records = [record(point) for point in points]
     if form == "json":

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from haloscope.predict.bench.workload import enough
+from haloscope.predict.bench.workload import clip_calls
 from haloscope.predict.collective_growth import Growths
 from haloscope.predict.law import Law
 from haloscope.predict.laws import DEFAULT, Way
@@ -46,7 +46,7 @@ class TrialLaunch:
 
 def reduce_calls(calls: int) -> int:
     """Return the number of calls of a point within a budget, for a usual number of calls."""
-    return enough(calls // 10, calls)
+    return clip_calls(calls // 10, calls)
 
 
 def expected_saving(best: float, middle: float, deviation: float) -> float:

@@ -1,4 +1,4 @@
-"""Machine models as files: read by name or path, written as people would, or after a fit."""
+"""Files of machine models: reading by name or path, and writing."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _SHIPPED = files("haloscope.predict") / "machines"
 MOST_BYTES = 1 << 20
 _TIMES = ((Decimal(1), "s"), (Decimal("1e-3"), "ms"), (Decimal("1e-6"), "us"))
 _SPEEDS = ((Decimal("1e9"), "GB/s"), (Decimal("1e6"), "MB/s"), (Decimal("1e3"), "kB/s"))
-_FORM = "# Times have units (G and beta: for each byte); docs/reference/bench-model.md tells the form.\n"
-# The key `fitted` with all of its lines, up to the next key.
+_FORM = "# Times have units (G and beta: for each byte); the form is in docs/reference/bench-model.md.\n"
+# The key `fitted` with all its lines, up to the next key.
 _OLD = re.compile(r"^fitted:.*?(?=^[^\s#-]|\Z)", re.MULTILINE | re.DOTALL)
 _HEAD = """\
 # By `haloscope bench fit`: values with 95 % intervals; seconds, or factors of the levels' costs.
@@ -42,165 +42,172 @@ def machines() -> list[str]:
 def load_machine(machine: str | Path) -> Machine:
     """Read a machine model: a name from `machines()`, or the path of a YAML file.
 
-    Raises `MachineError` for what cannot be found, read or understood.
+    Raises:
+        MachineError: The model is not found, unreadable or invalid.
     """
-    return _parsed(_bytes(_place(machine), str(machine)), str(machine))
+    return _parse(_read_bytes(_locate(machine), str(machine)), str(machine))
 
 
 def machine_source(machine: str | Path) -> str:
     """Return the YAML of a machine that `load_machine` can read."""
-    text = _bytes(_place(machine), str(machine))
-    _parsed(text, str(machine))
+    text = _read_bytes(_locate(machine), str(machine))
+    _parse(text, str(machine))
     return text.decode()
 
 
-def _place(machine: str | Path) -> Traversable:
+def _locate(machine: str | Path) -> Traversable:
     text = str(machine)
     if text in machines():
         return _SHIPPED / f"{text}.yaml"
     path = Path(machine)
     if not path.suffix and not path.exists():
         known = ", ".join(machines())
-        raise MachineError(f"there is no machine {text!r}; there is {known}, or name a YAML file")
+        raise MachineError(f"machine {text!r} does not exist; give one of {known}, or a YAML file")
     return path
 
 
-def _bytes(place: Traversable, name: str) -> bytes:
+def _read_bytes(source: Traversable, name: str) -> bytes:
     try:
-        with place.open("rb") as stream:
+        with source.open("rb") as stream:
             text = stream.read(MOST_BYTES + 1)
     except OSError as error:
         raise MachineError(f"{name}: cannot be read: {error.strerror}") from None
     if len(text) > MOST_BYTES:
-        raise MachineError(f"{name}: is no machine model: larger than {MOST_BYTES} bytes")
+        raise MachineError(f"{name}: not a machine model: larger than {MOST_BYTES} bytes")
     return text
 
 
-def _parsed(text: bytes, name: str) -> Machine:
+def _parse(text: bytes, name: str) -> Machine:
     try:
         return Machine.model_validate(yaml.safe_load(text))
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise MachineError(f"{name}{line}: is not YAML: {error.problem}") from None
+        raise MachineError(f"{name}{line}: not YAML: {error.problem}") from None
     except ValidationError as error:
-        raise MachineError(f"{name}: {_first(error.errors())}") from None
+        raise MachineError(f"{name}: {_describe_first(error.errors())}") from None
     except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: dates that do not exist
-        raise MachineError(f"{name}: is not YAML text") from None
+        raise MachineError(f"{name}: not YAML") from None
 
 
-def _first(problems: list[ErrorDetails]) -> str:
+def _describe_first(problems: list[ErrorDetails]) -> str:
     problem = problems[0]
-    place = ".".join(str(part) for part in problem["loc"]) or "machine model"
-    said = problem["msg"].removeprefix("Value error, ")
+    key = ".".join(str(part) for part in problem["loc"]) or "machine model"
+    message = problem["msg"].removeprefix("Value error, ")
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return f"{place}: {said}{more}; docs/reference/bench-model.md has the form"
+    return f"{key}: {message}{more}; see docs/reference/bench-model.md for the form"
 
 
 def write_machine(machine: Machine, output: Path, remarks: Sequence[str] = ()) -> None:
-    """Replace `output` when the file is whole. Raises `OutputError`."""
+    """Write a model to `output`, which is replaced only by a complete file.
+
+    Raises:
+        OutputError: The file cannot be written.
+    """
     write_whole(output, machine_text(machine, remarks), "machine model")
 
 
 def machine_text(machine: Machine, remarks: Sequence[str] = ()) -> str:
     """Return the YAML of a machine; `remarks` become comments at the top."""
-    return "".join(f"{line}\n" for line in _lines(machine, remarks))
+    return "".join(f"{line}\n" for line in _write_lines(machine, remarks))
 
 
-def _lines(machine: Machine, remarks: Sequence[str]) -> Iterator[str]:
+def _write_lines(machine: Machine, remarks: Sequence[str]) -> Iterator[str]:
     for remark in remarks:
         yield f"# {' '.join(remark.split())}"
     yield _FORM.rstrip()
     for key in ("name", "description", "source"):
         if getattr(machine, key):
-            yield f"{key}: {_text(getattr(machine, key))}"
+            yield f"{key}: {_quote(getattr(machine, key))}"
     yield "levels:"
     for level in machine.levels:
-        yield f"  - name: {_text(level.name)}"
+        yield f"  - name: {_quote(level.name)}"
         yield f"    cores: {level.cores}"
         yield from (f"    {line}" for line in _link_lines(level))
     if machine.smt:
         yield "smt:"
         yield from (f"  {line}" for line in _link_lines(machine.smt))
     if machine.arithmetic:
-        yield f"arithmetic: {_speed(machine.arithmetic)}"
+        yield f"arithmetic: {_format_speed(machine.arithmetic)}"
     if machine.matrix:
         yield "matrix:"
         yield f"  cores: [{', '.join(map(str, machine.matrix.cores))}]"
         yield "  microseconds:"
         for row in machine.matrix.microseconds:
-            yield f"    - [{', '.join('null' if one is None else f'{one:g}' for one in row)}]"
+            yield f"    - [{', '.join('null' if time is None else f'{time:g}' for time in row)}]"
 
 
 def _link_lines(link: Link) -> Iterator[str]:
-    yield f"latency: {_time(link.latency)}"
+    yield f"latency: {_format_time(link.latency)}"
     if link.latency_interval:
-        yield f"latency_interval: {_interval(link.latency_interval)}"
+        yield f"latency_interval: {_format_interval(link.latency_interval)}"
     if link.bandwidth:
-        yield f"bandwidth: {_speed(link.bandwidth)}"
+        yield f"bandwidth: {_format_speed(link.bandwidth)}"
     if link.bandwidth_interval:
-        yield f"bandwidth_interval: [{', '.join(map(_speed, link.bandwidth_interval))}]"
+        yield f"bandwidth_interval: [{', '.join(map(_format_speed, link.bandwidth_interval))}]"
     for name in ("hockney", "loggp"):
         model = getattr(link, name)
         if model:
             yield f"{name}:"
-            yield from (f"  {key}: {_value(value)}" for key, value in model if value is not None)
+            yield from (f"  {key}: {_format_value(value)}" for key, value in model if value is not None)
     yield from _table_lines(link)
 
 
 def _table_lines(link: Link) -> Iterator[str]:
-    """Yield what has a row for each size."""
+    """Yield the lines of tables with one row per size."""
     if link.protocols:
         yield "protocols:"
-        for one in link.protocols:
-            named = f"name: {_text(one.name)}, " if one.name else ""
-            speed = f", bandwidth: {_speed(one.bandwidth)}" if one.bandwidth else ""
-            yield f"  - {{from: {one.first}, {named}latency: {_time(one.latency)}{speed}}}"
+        for protocol in link.protocols:
+            name = f"name: {_quote(protocol.name)}, " if protocol.name else ""
+            speed = f", bandwidth: {_format_speed(protocol.bandwidth)}" if protocol.bandwidth else ""
+            yield f"  - {{from: {protocol.first}, {name}latency: {_format_time(protocol.latency)}{speed}}}"
     if link.plogp:
         yield "plogp:"
         for row in link.plogp:
-            times = f"g: {_time(row.g)}, os: {_time(row.send)}, or: {_time(row.receive)}"
+            times = f"g: {_format_time(row.g)}, os: {_format_time(row.send)}, or: {_format_time(row.receive)}"
             yield f"  - {{bytes: {row.bytes}, {times}}}"
     if link.measured:
         yield "measured:"
         for point in link.measured:
-            spread = f", interval: {_interval(point.interval)}" if point.interval else ""
-            gap = "" if point.gap is None else f", gap: {_time(point.gap)}"
-            yield f"  - {{bytes: {point.bytes}, time: {_time(point.time)}{spread}{gap}}}"
+            spread = f", interval: {_format_interval(point.interval)}" if point.interval else ""
+            gap = "" if point.gap is None else f", gap: {_format_time(point.gap)}"
+            yield f"  - {{bytes: {point.bytes}, time: {_format_time(point.time)}{spread}{gap}}}"
 
 
-def _value(value: Any) -> str:
-    return _interval(value) if isinstance(value, tuple) else _time(value)
+def _format_value(value: Any) -> str:
+    return _format_interval(value) if isinstance(value, tuple) else _format_time(value)
 
 
-def _interval(interval: tuple[Decimal, Decimal]) -> str:
-    return f"[{', '.join(map(_time, interval))}]"
+def _format_interval(interval: tuple[Decimal, Decimal]) -> str:
+    return f"[{', '.join(map(_format_time, interval))}]"
 
 
-def _time(seconds: Decimal) -> str:
+def _format_time(seconds: Decimal) -> str:
     if not seconds:
         return "0"
-    scale, unit = next((one for one in _TIMES if seconds >= one[0]), (Decimal("1e-9"), "ns"))
-    return f"{_plain(seconds / scale)} {unit}"
+    scale, unit = next((unit for unit in _TIMES if seconds >= unit[0]), (Decimal("1e-9"), "ns"))
+    return f"{_format_number(seconds / scale)} {unit}"
 
 
-def _speed(speed: Decimal) -> str:
-    scale, unit = next((one for one in _SPEEDS if speed >= one[0]), (Decimal(1), "B/s"))
-    return f"{_plain(speed / scale)} {unit}"
+def _format_speed(speed: Decimal) -> str:
+    scale, unit = next((unit for unit in _SPEEDS if speed >= unit[0]), (Decimal(1), "B/s"))
+    return f"{_format_number(speed / scale)} {unit}"
 
 
-def _plain(number: Decimal) -> str:
+def _format_number(number: Decimal) -> str:
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _text(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
 def save_fitted(machine: str | Path, fitted: Sequence[FittedAlgorithm], output: str | Path) -> None:
-    """Write the YAML of a machine, by name or path, with these models in the place of its own.
+    """Write the YAML of a machine, given by name or path, with its fitted algorithms replaced.
 
-    Raises `MachineError` if it cannot be read, `OutputError` if the result cannot be written.
+    Raises:
+        MachineError: The machine cannot be read.
+        OutputError: The result cannot be written.
     """
     text = _OLD.sub("", machine_source(machine).replace(_HEAD, "")).rstrip() + "\n"
     rows = [model.model_dump(mode="json", by_alias=True, exclude_defaults=True) for model in fitted]

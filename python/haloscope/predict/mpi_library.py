@@ -1,4 +1,4 @@
-"""The MPI library whose collectives are measured, and the algorithms that it says it has."""
+"""The MPI library whose collectives are measured, and its algorithms."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ DEFAULT = "default"
 
 
 def program(name: str, compiler: Path | None = None, quiet: bool = False) -> Path:
-    """Return the executable made of `src/predict/NAME.cpp`; `compiler` instead of the `mpicxx` in use."""
+    """Build `src/predict/NAME.cpp` with `compiler`, by default the `mpicxx` in use. Return the executable."""
     folder = paths.source("src", "predict")
     return build_executable(name, [folder / f"{name}.cpp"], [folder], compiler, quiet)
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One way in which the library does a collective, and the environment that asks for it."""
+    """One algorithm of a collective, and the environment variables that select it."""
 
     collective: str
     name: str = DEFAULT
@@ -53,50 +53,50 @@ class Algorithm:
 
     @property
     def segments(self) -> bool:
-        """True if a segment size can be asked for."""
+        """Whether the segment size can be set."""
         return bool(self.segment_variables)
 
     @property
     def fanouts(self) -> bool:
-        """True if a fan-out can be asked for."""
+        """Whether the fan-out can be set."""
         return bool(self.fanout_variables)
 
     def with_segment(self, size: int) -> Algorithm:
-        """Return the same one with segments of so many bytes; 0 is the library's own choice."""
+        """Return the algorithm with this segment size (bytes); 0 is the library's own choice."""
         return self._with(self.segment_variables if size else (), size)
 
     def with_fanout(self, number: int) -> Algorithm:
-        """Return the same one with so many children or chains; 0 is the library's own choice."""
+        """Return the algorithm with this number of children or chains; 0 is the library's own choice."""
         return self._with(self.fanout_variables if number else (), number)
 
     def _with(self, variables: tuple[str, ...], value: int) -> Algorithm:
-        kept = tuple(pair for pair in self.settings if pair[0] not in variables)
-        return replace(self, settings=kept + tuple((name, str(value)) for name in variables))
+        others = tuple(pair for pair in self.settings if pair[0] not in variables)
+        return replace(self, settings=others + tuple((name, str(value)) for name in variables))
 
 
 @dataclass(frozen=True)
-class Asked:
-    """How a running program is asked for an algorithm: what it was launched with, and words for it."""
+class Selection:
+    """How a running program selects an algorithm: variables at its launch, and words for the program."""
 
     settings: tuple[tuple[str, str], ...] = ()
     words: tuple[str, ...] = ()
 
 
 class Library(Protocol):
-    """What measuring needs to know of an MPI library."""
+    """An MPI library that can be measured."""
 
     @property
     def name(self) -> str:
-        """The name as people say it: `Open MPI 4.1.4`."""
+        """The name with the version, such as `Open MPI 4.1.4`."""
 
     def collectives(self) -> tuple[str, ...]:
         """Return the collectives that can be measured."""
 
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
-        """Return the library's own choice (`default`), then all that it offers."""
+        """Return the library's own choice (`default`), then all its algorithms."""
 
-    def asked(self, algorithm: Algorithm) -> Asked | None:
-        """Return how a running program is asked for an algorithm; None if only its launch can be."""
+    def select(self, algorithm: Algorithm) -> Selection | None:
+        """Return how a running program selects an algorithm; None if only a launch can select it."""
 
     def program(self, name: str) -> Path:
         """Return the measuring program `src/predict/NAME.cpp`, built for this library."""
@@ -104,12 +104,12 @@ class Library(Protocol):
     def launch(
         self, program: Sequence[str], ranks: int, environment: Mapping[str, str], mapping: str | None = None
     ) -> list[str]:
-        """Return the command line that starts a program; it needs `environment` around it as well."""
+        """Return the command line that starts a program. It must be run with `environment`."""
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a library says about itself: its version's text, its file, its control variables."""
+    """The version text of a library, its file, and its control variables."""
 
     version: str
     file: Path | None
@@ -118,7 +118,7 @@ class Description:
 
 @dataclass(frozen=True)
 class OtherLibrary:
-    """A library that cannot be asked for its algorithms: its own choice is all there is."""
+    """A library whose algorithms cannot be selected: only its own choice is measured."""
 
     name: str
     tools: Toolchain
@@ -130,8 +130,8 @@ class OtherLibrary:
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
         return (Algorithm(collective),)
 
-    def asked(self, algorithm: Algorithm) -> Asked | None:
-        return None if algorithm.settings else Asked()
+    def select(self, algorithm: Algorithm) -> Selection | None:
+        return None if algorithm.settings else Selection()
 
     def program(self, name: str) -> Path:
         return program(name, self.tools.compiler)
@@ -147,7 +147,7 @@ class OtherLibrary:
 
 
 def describe(executable: Path) -> Description:
-    """Ask the library that `src/predict/variables.cpp` was linked to."""
+    """Describe the library that `src/predict/variables.cpp` was linked to."""
     try:
         done = subprocess.run(
             [str(executable)],
@@ -161,7 +161,7 @@ def describe(executable: Path) -> Description:
         raise RecorderError(f"{executable.name}: the MPI library does not answer: {error}") from None
     if done.returncode:
         reason = " ".join(done.stderr.split())[:200]
-        raise RecorderError(f"the MPI library cannot be asked for its version: {reason}")
+        raise RecorderError(f"the version of the MPI library cannot be read: {reason}")
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     by_kind: dict[str, dict[str, str]] = {"version": {}, "file": {}, "variable": {}}
     for row in rows:

@@ -18,13 +18,13 @@ class Beyond:
     """Predictions of the scaling models of rows of values for one number of ranks.
 
     `value` has shape (rows,). The others have shape (rows, points), from models that were fitted without each
-    point: `without` is their prediction for the number of ranks, `left_out` that for the omitted point.
+    point: `without` is their prediction for the number of ranks, `omitted` that for the omitted point.
     """
 
     laws: ScalingLaws
     value: Floats
     without: Floats
-    left_out: Floats
+    omitted: Floats
 
 
 def extrapolate_laws(points: Sequence[float], values: Floats, ranks: float) -> Beyond:

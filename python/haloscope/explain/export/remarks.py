@@ -16,7 +16,7 @@ _WHY = {
 
 def list_remarks(trace: Trace, columns: TraceColumns, kinds: Sequence[str] = tuple(_WHY)) -> list[str]:
     """Return one line per kind of event that was lost or left out."""
-    counts = {kind: count for kind, count in columns.left_out.items() if kind in kinds}
+    counts = {kind: count for kind, count in columns.omitted.items() if kind in kinds}
     lines = [f"{noun_text(count, kind[:-1])} left out: {_WHY[kind]}" for kind, count in counts.items()]
     lost = int(trace.dropped["events"].sum())
     if lost:

@@ -143,7 +143,7 @@ class TraceColumns:
         )
 
     @cached_property
-    def left_out(self) -> dict[str, int]:
+    def omitted(self) -> dict[str, int]:
         """Numbers of messages and collectives whose partner or operation the format does not know."""
         trace = self.trace
         counts = {

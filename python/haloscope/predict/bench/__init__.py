@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from haloscope.predict.bench.library_in_use import library as library
     from haloscope.predict.bench.method import CollectiveMethod as CollectiveMethod
     from haloscope.predict.bench.output_stream import stream as stream
-    from haloscope.predict.bench.p2p_output import p2p_header as p2p_header
-    from haloscope.predict.bench.p2p_output import p2p_record as p2p_record
-    from haloscope.predict.bench.p2p_output import p2p_row as p2p_row
+    from haloscope.predict.bench.p2p_output import make_p2p_header as make_p2p_header
+    from haloscope.predict.bench.p2p_output import make_p2p_record as make_p2p_record
+    from haloscope.predict.bench.p2p_output import make_p2p_row as make_p2p_row
     from haloscope.predict.bench.p2p_points import Failure as Failure
     from haloscope.predict.bench.p2p_points import P2pPoint as P2pPoint
     from haloscope.predict.bench.p2p_tests import P2P_TESTS as P2P_TESTS

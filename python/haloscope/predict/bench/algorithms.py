@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from haloscope.base.toolchain import Toolchain
-from haloscope.predict.mpi_library import COLLECTIVES, DEFAULT, Algorithm, Asked, Description, OtherLibrary
+from haloscope.predict.mpi_library import (
+    COLLECTIVES,
+    DEFAULT,
+    Algorithm,
+    Description,
+    OtherLibrary,
+    Selection,
+)
 
 _ENUMERATOR = re.compile(r"mca:coll:tuned:param:coll_tuned_(\w+)_algorithm:enumerator:value:(\d+):(.+)")
 _PARAMETER = re.compile(r"mca:coll:tuned:param:(coll_tuned_\w+):value:")
@@ -48,7 +55,7 @@ class OpenMpi(OtherLibrary):
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
         return (Algorithm(collective), *self.offered.get(collective, ()))
 
-    def asked(self, algorithm: Algorithm) -> Asked | None:
+    def select(self, algorithm: Algorithm) -> Selection | None:
         if algorithm.settings and algorithm.number is None:
             return None  # not of those that it lists
         launched = tuple(pair for pair in algorithm.settings if pair in _BEFORE)
@@ -59,7 +66,7 @@ class OpenMpi(OtherLibrary):
         ]
         # A communicator's algorithms are chosen when it is made.
         words = ("--settings", ",".join(controls), "--communicator", "new") if controls else ()
-        return Asked(launched, words)
+        return Selection(launched, words)
 
     def _options(self, ranks: int, environment: Mapping[str, str], mapping: str | None) -> list[str]:
         # Launchers before version 5 pass only the variables that are named to ranks on other nodes.
@@ -151,7 +158,7 @@ class Mpich(OtherLibrary):
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
         return (Algorithm(collective), *self.offered.get(collective, ()))
 
-    def asked(self, algorithm: Algorithm) -> Asked | None:
+    def select(self, algorithm: Algorithm) -> Selection | None:
         if algorithm.name == _HIERARCHICAL:
             return None  # allreduce's never ends then; where it is launched, it is refused or works
         given = []
@@ -160,7 +167,7 @@ class Mpich(OtherLibrary):
             if number is None:
                 return None
             given.append(f"{name}={number}")
-        return Asked((), ("--settings", ",".join(given)) if given else ())
+        return Selection((), ("--settings", ",".join(given)) if given else ())
 
     def _options(self, ranks: int, _environment: Mapping[str, str], mapping: str | None) -> list[str]:
         mapped = ["-bind-to", "core", "-map-by", mapping] if mapping else []

@@ -19,7 +19,7 @@ from haloscope.base.arrays import Floats
 from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
 from haloscope.predict.bench.library_in_use import library
 from haloscope.predict.bench.output_stream import Stopped, stream
-from haloscope.predict.bench.system import launcher_of
+from haloscope.predict.bench.system import find_launcher
 from haloscope.predict.mpi_library import Library
 from haloscope.predict.progress import Progress, show_no_progress
 
@@ -181,7 +181,7 @@ def bench_halo(
     """
     method = (method or HaloMethod()).checked()
     ranks, turns = method.ranks or 2, method.rounds or 1
-    offered = library(launcher_of(launcher))
+    offered = library(find_launcher(launcher))
     collected: dict[tuple[str, int], list[dict[str, list[float]]]] = {}
     start: Mapping[str, Any] = {}
     if "on" in method.shm:

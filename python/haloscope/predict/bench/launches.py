@@ -1,4 +1,4 @@
-"""Launches of the measuring program: one for all algorithms that a running program can be asked for."""
+"""Launches of the measuring program. All algorithms that a running program can select share one launch."""
 
 from __future__ import annotations
 
@@ -9,49 +9,51 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from haloscope.base.errors import LaunchError
+from haloscope.base.units import noun_text
 from haloscope.predict.bench.grid import LaunchPoints
 from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.output_stream import MeasuringProcess, Stopped, stream
 from haloscope.predict.bench.sweep import SweepJournal
-from haloscope.predict.mpi_library import Asked, Library
+from haloscope.predict.mpi_library import Library, Selection
 
-# After so many failures in a row the other sizes of an algorithm are not tried.
+# Number of failures in a row after which the other sizes of an algorithm are not tried.
 _PATIENCE = 2
-_Place = tuple[int, int, str | None, tuple[tuple[str, str], ...]]
+_Key = tuple[int, int, str | None, tuple[tuple[str, str], ...]]
 
 
 def measure(
     units: Sequence[LaunchPoints],
     library: Library,
     method: CollectiveMethod,
-    kept: SweepJournal,
+    journal: SweepJournal,
     step: Callable[[str], None] = lambda what: None,
 ) -> None:
-    """Measure what the journal does not have yet; failures are points too, and the rest goes on.
+    """Measure the points that the journal lacks. Failures become points, and the others are measured.
 
-    Units that can share a launch follow on the first of them.
+    Units that can share a launch are measured together, at the place of the first one.
     """
-    groups: dict[_Place | int, list[LaunchPoints]] = {}
+    groups: dict[_Key | int, list[LaunchPoints]] = {}
     for number, unit in enumerate(units):
-        asked = library.asked(unit.algorithm)
-        groups.setdefault(number if asked is None else _place(unit, asked), []).append(unit)
-    with Launches(library, method, kept, step) as launches:
+        selection = library.select(unit.algorithm)
+        key = number if selection is None else _make_key(unit, selection)
+        groups.setdefault(key, []).append(unit)
+    with Launches(library, method, journal, step) as launches:
         for group in groups.values():
             for unit in group:
                 launches.measure(unit)
 
 
 class Launches:
-    """Measures unit after unit. A launch stays open for the next one, until that needs another."""
+    """Measurements of one unit after the other. A launch stays open until a unit needs another one."""
 
     def __init__(
         self,
         library: Library,
         method: CollectiveMethod,
-        kept: SweepJournal,
+        journal: SweepJournal,
         step: Callable[[str], None] = lambda what: None,
     ) -> None:
-        self._library, self._method, self._kept, self._step = library, method, kept, step
+        self._library, self._method, self._journal, self._step = library, method, journal, step
         self._executable = library.program("collective")
         self._open: _Open | None = None
         self._shares = True
@@ -63,70 +65,70 @@ class Launches:
         self._close(kind is None)
 
     def measure(self, unit: LaunchPoints) -> None:
-        """Measure what the journal does not have of a unit.
+        """Measure the points of a unit that the journal lacks.
 
-        What fails in a launch that others shared may be their fault: it is measured again, alone.
+        A point that fails in a shared launch is measured again alone, as another point may be the cause.
         """
-        left = tuple(size for size in unit.sizes if not self._kept.has(unit.point(size)))
-        for _ in range(len(unit.sizes) - len(left)):
+        sizes = tuple(size for size in unit.sizes if not self._journal.has(unit.point(size)))
+        for _ in range(len(unit.sizes) - len(sizes)):
             self._step("")
-        asked = self._library.asked(unit.algorithm) if self._shares else None
-        if left and asked is not None:
-            left = left[self._together(replace(unit, sizes=left), asked) :]
-        if left:
+        selection = self._library.select(unit.algorithm) if self._shares else None
+        if sizes and selection is not None:
+            sizes = sizes[self._measure_shared(replace(unit, sizes=sizes), selection) :]
+        if sizes:
             self._close(True)  # its ranks poll
         failures = 0
-        while left:
-            done, stopped = self._alone(replace(unit, sizes=left))
-            failures = failures + 1 if stopped and not done else int(stopped)
-            left = left[done + stopped :]
-            if failures >= _PATIENCE and left:
-                self._give_up(unit, left)
-                left = ()
+        while sizes:
+            done, failed = self._measure_alone(replace(unit, sizes=sizes))
+            failures = failures + 1 if failed and not done else int(failed)
+            sizes = sizes[done + failed :]
+            if failures >= _PATIENCE and sizes:
+                self._skip(unit, sizes)
+                sizes = ()
 
-    def _together(self, unit: LaunchPoints, asked: Asked) -> int:
-        """Ask the open launch, or a new one; return how many points came to an end."""
+    def _measure_shared(self, unit: LaunchPoints, selection: Selection) -> int:
+        """Measure in the open launch, or in a new one. Return the number of finished points."""
         done, running = 0, None
         try:
-            running = self._opened(unit, asked)
-            running.program.tell(" ".join([*self._words(unit), *asked.words]))
+            running = self._open_launch(unit, selection)
+            running.program.tell(" ".join([*self._words(unit), *selection.words]))
             while done < len(unit.sizes):
                 record = next(running.records, None)
                 if record is None:
                     raise Stopped("failed", "it ended too early")
                 running.answers = True
-                done += self._heard(unit, record, running.start)
+                done += self._store(unit, record, running.start)
         except Stopped:
             self._close(False)
-            # One that never answered does not hear, or its library has not these variables.
+            # Without any answer, the launcher does not forward input, or the library lacks these variables.
             self._shares = running is not None and running.answers
         return done
 
-    def _opened(self, unit: LaunchPoints, asked: Asked) -> _Open:
-        place = _place(unit, asked)
-        if self._open is not None and self._open.place == place:
+    def _open_launch(self, unit: LaunchPoints, selection: Selection) -> _Open:
+        key = _make_key(unit, selection)
+        if self._open is not None and self._open.key == key:
             return self._open
         self._close(True)
-        settings = dict(asked.settings)
+        settings = dict(selection.settings)
         command = self._command(unit, self._method.options(), settings)
         environment = launch_environment(unit.ranks, settings)
-        program = MeasuringProcess(command, environment, self._method.time_limit, told=True)
-        self._open = _Open(place, program, program.records(), {})
+        program = MeasuringProcess(command, environment, self._method.time_limit, has_input=True)
+        self._open = _Open(key, program, program.records(), {})
         self._open.start = next(self._open.records, {})
         if not self._open.start:
             raise Stopped("failed", "it ended too early")
         _check_ranks(self._open.start, unit, command)
         return self._open
 
-    def _close(self, well: bool) -> None:
-        opened, self._open = self._open, None
-        if opened is not None:
-            with contextlib.closing(opened.program):
-                if well:
-                    opened.program.finish()
+    def _close(self, has_succeeded: bool) -> None:
+        launch, self._open = self._open, None
+        if launch is not None:
+            with contextlib.closing(launch.program):
+                if has_succeeded:
+                    launch.program.finish()
 
-    def _alone(self, unit: LaunchPoints) -> tuple[int, int]:
-        """Launch once; return how many points came to an end, and 1 if the one after them failed."""
+    def _measure_alone(self, unit: LaunchPoints) -> tuple[int, int]:
+        """Launch once. Return the number of finished points, and 1 if the next one failed, else 0."""
         settings = dict(unit.algorithm.settings)
         words = [*self._method.options(), *self._words(unit)]
         command = self._command(unit, words, settings)
@@ -139,25 +141,25 @@ class Launches:
                     if record["record"] == "start":
                         start = record
                         _check_ranks(start, unit, command)
-                    done += self._heard(unit, record, start)
+                    done += self._store(unit, record, start)
         except Stopped as stopped:
-            if done == len(unit.sizes):  # the program fell in MPI_Finalize: it is all there
+            if done == len(unit.sizes):  # the program failed in MPI_Finalize, after all points
                 return done, 0
             failed = {"bytes": unit.sizes[done], "status": stopped.status, "reason": stopped.reason}
-            self._kept.add(_point(unit, failed, start))
+            self._journal.add(_make_point(unit, failed, start))
             return done, 1
         if done < len(unit.sizes):
             failed = {"bytes": unit.sizes[done], "status": "failed", "reason": "it ended too early"}
-            self._kept.add(_point(unit, failed, start))
+            self._journal.add(_make_point(unit, failed, start))
             return done, 1
         return done, 0
 
-    def _heard(self, unit: LaunchPoints, record: Mapping[str, Any], start: Mapping[str, Any]) -> int:
-        """Keep what a record says; return 1 for the end of a point."""
+    def _store(self, unit: LaunchPoints, record: Mapping[str, Any], start: Mapping[str, Any]) -> int:
+        """Add a record to the journal. Return 1 at the end of a point, else 0."""
         if record["record"] == "begin":
             self._step(_describe_point(unit, record["bytes"]))
         elif record["record"] == "point":
-            self._kept.add(_point(unit, record, start))
+            self._journal.add(_make_point(unit, record, start))
             return 1
         return 0
 
@@ -165,44 +167,46 @@ class Launches:
         return self._library.launch([str(self._executable), *words], unit.ranks, settings, unit.mapping)
 
     def _words(self, unit: LaunchPoints) -> list[str]:
-        """What the program is asked for, besides what the method says for all."""
+        """Return the options of a unit for the program, without those of the method."""
         words = ["--collective", unit.collective, "--sizes", ",".join(map(str, unit.sizes))]
         if unit.iterations:
             words += self._method.calls([unit.iterations[size] for size in unit.sizes])
         return words
 
-    def _give_up(self, unit: LaunchPoints, left: Sequence[int]) -> None:
-        last = list(self._kept.points.values())[-1]
-        for size in left:
+    def _skip(self, unit: LaunchPoints, sizes: Sequence[int]) -> None:
+        last = list(self._journal.points.values())[-1]
+        for size in sizes:
             self._step(_describe_point(unit, size))
             reason = f"not tried after {_PATIENCE} failures in a row: {last['reason']}"
-            self._kept.add(_point(unit, {"bytes": size, "status": last["status"], "reason": reason}, {}))
+            self._journal.add(
+                _make_point(unit, {"bytes": size, "status": last["status"], "reason": reason}, {})
+            )
 
 
 @dataclass
 class _Open:
-    """A launch that waits to be asked."""
+    """A launch that waits for its next points."""
 
-    place: _Place
+    key: _Key
     program: MeasuringProcess
     records: Iterator[dict[str, Any]]
     start: Mapping[str, Any]
     answers: bool = False
 
 
-def _place(unit: LaunchPoints, asked: Asked) -> _Place:
-    return unit.launch, unit.ranks, unit.mapping, asked.settings
+def _make_key(unit: LaunchPoints, selection: Selection) -> _Key:
+    return unit.launch, unit.ranks, unit.mapping, selection.settings
 
 
 def _check_ranks(start: Mapping[str, Any], unit: LaunchPoints, command: Sequence[str]) -> None:
     if start["ranks"] != unit.ranks:
         raise LaunchError(
             f"{command[0]} started {unit.ranks} processes, but each sees {start['ranks']}: it "
-            "belongs to another MPI than mpicc; load one MPI only, or name its launcher after --"
+            "belongs to another MPI than mpicc; load only one MPI, or give its launcher after --"
         )
 
 
-def _point(unit: LaunchPoints, record: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
+def _make_point(unit: LaunchPoints, record: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
     samples = record.get("samples_ns") or []
     return {
         "record": "point",
@@ -220,11 +224,11 @@ def _point(unit: LaunchPoints, record: Mapping[str, Any], start: Mapping[str, An
 
 
 def _describe_point(unit: LaunchPoints, size: int) -> str:
-    return f"{unit.collective} {unit.algorithm.name}, {unit.ranks} ranks, {size} B"
+    return f"{unit.collective} {unit.algorithm.name}, {noun_text(unit.ranks, 'rank')}, {size} B"
 
 
 def launch_environment(ranks: int, settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the user's environment, with what ranks on this one machine need."""
+    """Return the environment of the user with the settings that ranks on this machine need."""
     own = {}
     if ranks > len(os.sched_getaffinity(0)):
         # Version 5's launcher reads PRTE_MCA_*, version 4's OMPI_MCA_*.

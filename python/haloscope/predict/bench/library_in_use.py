@@ -13,24 +13,24 @@ from haloscope.predict.mpi_library import Library, OtherLibrary, describe, progr
 
 
 def library(launcher: Sequence[str] = ()) -> Library:
-    """Return the library of the `mpicc` in use; `launcher` is used instead of its mpiexec."""
+    """Return the library of the `mpicc` in use, with its mpiexec or another `launcher`."""
     tools = toolchain()
     if not launcher:
         _check_same(tools)
         print_launcher(tools.launcher)
-    said = describe(program("variables", tools.compiler))
-    if said.version.startswith("Open MPI"):
-        return OpenMpi.of(said, tools, tuple(launcher))
-    if said.version.startswith("MPICH"):
-        return Mpich.of(said, tools, tuple(launcher))
-    return OtherLibrary(said.version.partition("\n")[0], tools, tuple(launcher))
+    description = describe(program("variables", tools.compiler))
+    if description.version.startswith("Open MPI"):
+        return OpenMpi.of(description, tools, tuple(launcher))
+    if description.version.startswith("MPICH"):
+        return Mpich.of(description, tools, tuple(launcher))
+    return OtherLibrary(description.version.partition("\n")[0], tools, tuple(launcher))
 
 
 def _check_same(tools: Toolchain) -> None:
-    """A launcher of another MPI starts every rank as a world of its own: say so before."""
+    """Reject a launcher of another MPI, which would start each rank as a separate program."""
     ours, theirs = find_installed_library(tools.compiler), find_installed_library(tools.launcher)
     if ours and theirs and ours.abi != theirs.abi:
         raise RecorderError(
             f"{tools.compiler} compiles for {ours.abi}, but {tools.launcher} starts programs of "
-            f"{theirs.abi}: load one MPI only, or name its launcher after --"
+            f"{theirs.abi}: load only one MPI, or give its launcher after --"
         )

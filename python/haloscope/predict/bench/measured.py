@@ -1,4 +1,4 @@
-"""From points to a machine model: what is fitted, and from what."""
+"""Fits of a machine model to measured points."""
 
 from __future__ import annotations
 
@@ -29,96 +29,111 @@ from haloscope.predict.machine import (
 _OPERANDS = (1 << 10, 1 << 20)
 
 
-def machine(
+def fit_machine(
     name: str, system: BenchSystem, points: Sequence[P2pPoint], description: str = "", source: str = ""
 ) -> Machine:
-    """Return the model of what was measured. Raises `MachineError` if no level was."""
+    """Fit a machine model.
+
+    Args:
+        name: Name of the model.
+        system: The measured system.
+        points: The measured points.
+        description: Description of the machine.
+        source: Where the numbers come from.
+
+    Raises:
+        MachineError: The latency of the farthest level was not measured.
+    """
     levels = []
     for level in system.levels:
-        chosen = [one for one in points if one.pair.level == level.name]
-        made = link(chosen)
-        if made is not None:
-            levels.append(Level(name=level.name, cores=level.cores, **dict(made)))
+        fitted = fit_link([point for point in points if point.pair.level == level.name])
+        if fitted is not None:
+            levels.append(Level(name=level.name, cores=level.cores, **dict(fitted)))
     if not levels or levels[-1].cores != system.cores:
         raise MachineError(
             "no machine model: the latency between the farthest cores was not measured; "
-            "leave out --pair, and --test or name latency there"
+            "omit --pair, and omit --test or give it latency"
         )
     return Machine(
         name=name,
         levels=tuple(levels),
-        arithmetic=_arithmetic(points),
-        smt=link([one for one in points if one.pair.level == SMT]),
-        matrix=_matrix(points),
+        arithmetic=_fit_arithmetic(points),
+        smt=fit_link([point for point in points if point.pair.level == SMT]),
+        matrix=_make_matrix(points),
         description=description,
         source=source,
     )
 
 
-def link(points: Sequence[P2pPoint]) -> Link | None:
-    """Return what messages of one level cost, if its latency was measured."""
-    # The first pair of a level stands for it; others are only shown.
-    first = next((one.pair for one in points if one.test == "latency"), None)
-    own = sorted((one for one in points if one.pair == first), key=lambda one: one.bytes)
-    times = [one for one in own if one.test == "latency" and one.bytes > 0]
+def fit_link(points: Sequence[P2pPoint]) -> Link | None:
+    """Fit the costs of messages of one level; None if its latency was not measured."""
+    # The first pair represents the level; others are only shown.
+    first = next((point.pair for point in points if point.test == "latency"), None)
+    own = sorted((point for point in points if point.pair == first), key=lambda point: point.bytes)
+    times = [point for point in own if point.test == "latency" and point.bytes > 0]
     if not times:
         return None
-    sizes, medians = [one.bytes for one in times], [one.median for one in times]
+    sizes, medians = [point.bytes for point in times], [point.median for point in times]
     latency, low, high = median_interval(times[0].samples)
-    parts: dict[str, Any] = {"latency": _time(latency), "latency_interval": (_time(low), _time(high))}
+    parts: dict[str, Any] = {
+        "latency": _to_time(latency),
+        "latency_interval": (_to_time(low), _to_time(high)),
+    }
     if len(times) >= 3:
         fitted = fit_line(sizes, medians)
         parts["hockney"] = Hockney(
-            alpha=_time(fitted.alpha),
-            beta=_time(fitted.beta),
-            alpha_interval=_pair(fitted.alpha_interval),
-            beta_interval=_pair(fitted.beta_interval),
+            alpha=_to_time(fitted.alpha),
+            beta=_to_time(fitted.beta),
+            alpha_interval=_to_interval(fitted.alpha_interval),
+            beta_interval=_to_interval(fitted.beta_interval),
         )
         if fitted.beta > 0:
             slow, fast = fitted.beta_interval[1], max(fitted.beta_interval[0], fitted.beta / 100)
-            parts["bandwidth"] = _speed(fitted.beta)
-            parts["bandwidth_interval"] = (_speed(slow), _speed(fast))
+            parts["bandwidth"] = _to_speed(fitted.beta)
+            parts["bandwidth_interval"] = (_to_speed(slow), _to_speed(fast))
         parts["protocols"] = tuple(
             Protocol(
-                first=one.first,
-                latency=_time(one.alpha),
-                bandwidth=_speed(one.beta) if one.beta > 0 else None,
+                first=point.first,
+                latency=_to_time(point.alpha),
+                bandwidth=_to_speed(point.beta) if point.beta > 0 else None,
             )
-            for one in fit_pieces(sizes, medians)
+            for point in fit_pieces(sizes, medians)
         )
-    parts["measured"] = _measured(own, times)
-    return Link(**parts, **_parallel_models(own, latency, (low, high)))
+    parts["measured"] = _list_times(own, times)
+    return Link(**parts, **_fit_overheads(own, latency, (low, high)))
 
 
-def _measured(points: Sequence[P2pPoint], times: Sequence[P2pPoint]) -> tuple[MeasuredTime, ...]:
-    """Return the medians of latencies, with gaps where they were measured at the same size."""
-    apart = gaps(points)
+def _list_times(points: Sequence[P2pPoint], times: Sequence[P2pPoint]) -> tuple[MeasuredTime, ...]:
+    """Return the medians of latencies, with the gaps that were measured at the same sizes."""
+    gap_times = find_gaps(points)
     rows = []
-    # With all pairs the smallest size is there twice; the first is of the pair alone.
-    for one in {one.bytes: one for one in reversed(times)}.values():
-        middle, low, high = median_interval(one.samples)
-        gap = _time(apart[one.bytes]) if one.bytes in apart else None
+    # With all pairs, the smallest size exists twice; the first one is of the pair alone.
+    for point in {point.bytes: point for point in reversed(times)}.values():
+        middle, low, high = median_interval(point.samples)
+        gap = _to_time(gap_times[point.bytes]) if point.bytes in gap_times else None
         rows.append(
-            MeasuredTime(bytes=one.bytes, time=_time(middle), interval=(_time(low), _time(high)), gap=gap)
+            MeasuredTime(
+                bytes=point.bytes, time=_to_time(middle), interval=(_to_time(low), _to_time(high)), gap=gap
+            )
         )
     return tuple(sorted(rows, key=lambda row: row.bytes))
 
 
-def _parallel_models(
+def _fit_overheads(
     points: Sequence[P2pPoint], latency: float, interval: tuple[float, float]
 ) -> dict[str, Any]:
-    """Return PLogP's table and LogGP's numbers, if gaps and overheads were measured."""
-    apart = gaps(points)
-    overheads = {one.bytes: one for one in points if one.test == "overhead"}
-    both = sorted(apart.keys() & overheads.keys())
+    """Return the table of PLogP and the parameters of LogGP, if gaps and overheads were measured."""
+    gap_times = find_gaps(points)
+    overheads = {point.bytes: point for point in points if point.test == "overhead"}
+    both = sorted(gap_times.keys() & overheads.keys())
     if not both:
         return {}
     rows = tuple(
         PLogP(
             bytes=size,
-            g=_time(apart[size]),
-            send=_time(overheads[size].median),
-            receive=_time(float(np.median(overheads[size].receive))),
+            g=_to_time(gap_times[size]),
+            send=_to_time(overheads[size].median),
+            receive=_to_time(float(np.median(overheads[size].receive))),
         )
         for size in both
     )
@@ -127,45 +142,45 @@ def _parallel_models(
     small = overheads[both[0]]
     sent, received = median_interval(small.samples), median_interval(small.receive)
     o, o_low, o_high = ((a + b) / 2 for a, b in zip(sent, received, strict=True))
-    # The next message waits g + (m - 1) G for one of m bytes.
-    gap = fit_line([size - 1 for size in both], [apart[size] for size in both])
+    # A message of m bytes delays the next one by g + (m - 1) G.
+    gap = fit_line([size - 1 for size in both], [gap_times[size] for size in both])
     return {
         "plogp": rows,
         "loggp": LogGP(
-            L=_time(latency - 2 * o),
-            o=_time(o),
-            g=_time(gap.alpha),
-            G=_time(gap.beta),
-            L_interval=_pair((interval[0] - 2 * o_high, interval[1] - 2 * o_low)),
-            o_interval=_pair((o_low, o_high)),
-            g_interval=_pair(gap.alpha_interval),
-            G_interval=_pair(gap.beta_interval),
+            L=_to_time(latency - 2 * o),
+            o=_to_time(o),
+            g=_to_time(gap.alpha),
+            G=_to_time(gap.beta),
+            L_interval=_to_interval((interval[0] - 2 * o_high, interval[1] - 2 * o_low)),
+            o_interval=_to_interval((o_low, o_high)),
+            g_interval=_to_interval(gap.alpha_interval),
+            G_interval=_to_interval(gap.beta_interval),
         ),
     }
 
 
-def gaps(points: Sequence[P2pPoint]) -> dict[int, float]:
-    """Return g(m), the seconds from message to message of a window, by bytes."""
-    return {one.bytes: one.median for one in points if one.test == "bw"}
+def find_gaps(points: Sequence[P2pPoint]) -> dict[int, float]:
+    """Return g(m), the time between messages of a window (s), by bytes."""
+    return {point.bytes: point.median for point in points if point.test == "bw"}
 
 
-def _arithmetic(points: Sequence[P2pPoint]) -> Decimal | None:
+def _fit_arithmetic(points: Sequence[P2pPoint]) -> Decimal | None:
     chosen = {
-        one.bytes: one.median
-        for one in points
-        if one.test == "reduce" and _OPERANDS[0] <= one.bytes <= _OPERANDS[1]
+        point.bytes: point.median
+        for point in points
+        if point.test == "reduce" and _OPERANDS[0] <= point.bytes <= _OPERANDS[1]
     }
     if len(chosen) < 3:
         return None
     beta = fit_line(list(chosen), list(chosen.values())).beta
-    return _speed(beta) if beta > 0 else None
+    return _to_speed(beta) if beta > 0 else None
 
 
-def _matrix(points: Sequence[P2pPoint]) -> Matrix | None:
-    """Return latencies of the smallest size, if it was measured between all pairs; both ways alike."""
-    times = [one for one in points if one.test == "latency" and one.pair.level != SMT]
-    size = min((one.bytes for one in times), default=0)
-    known = {(one.pair.first, one.pair.second): one.median for one in times if one.bytes == size}
+def _make_matrix(points: Sequence[P2pPoint]) -> Matrix | None:
+    """Return the symmetric matrix of latencies at the smallest size, if all pairs were measured."""
+    times = [point for point in points if point.test == "latency" and point.pair.level != SMT]
+    size = min((point.bytes for point in times), default=0)
+    known = {(point.pair.first, point.pair.second): point.median for point in times if point.bytes == size}
     cores = sorted({core for pair in known for core in pair})
     if len(known) < 2 or len(known) < len(cores) * (len(cores) - 1) / 2:
         return None
@@ -174,13 +189,13 @@ def _matrix(points: Sequence[P2pPoint]) -> Matrix | None:
     return Matrix(cores=tuple(cores), microseconds=rows)
 
 
-def _time(seconds: float) -> Decimal:
+def _to_time(seconds: float) -> Decimal:
     return Decimal(f"{max(seconds, 0.0):.4g}")
 
 
-def _pair(interval: tuple[float, float]) -> tuple[Decimal, Decimal]:
-    return _time(interval[0]), _time(interval[1])
+def _to_interval(interval: tuple[float, float]) -> tuple[Decimal, Decimal]:
+    return _to_time(interval[0]), _to_time(interval[1])
 
 
-def _speed(seconds_a_byte: float) -> Decimal:
+def _to_speed(seconds_a_byte: float) -> Decimal:
     return Decimal(f"{1 / seconds_a_byte:.4g}")

@@ -1,4 +1,4 @@
-"""How collectives are measured."""
+"""The method of measurements of collectives."""
 
 from __future__ import annotations
 
@@ -11,24 +11,32 @@ from scipy.stats import norm
 
 @dataclass(frozen=True)
 class CollectiveMethod:
-    """How a point is measured.
+    """The method by which a point is measured.
 
-    `synchronisation` is what keeps the ranks together between calls: a `barrier`, as in the OSU
-    benchmarks, or each call in a `window` of a common clock. `warmup` calls before the `iterations`
-    that count are not measured. `type` is `char`, `int` or `float`. If `validate` is a number, data
-    are checked, with so many calls before each timed one. With `precision` a point ends as soon as
-    half the interval of its median, at `confidence`, is at most this share of it. `order` is
-    `random`, by `seed`, or `given`. A point that takes over `time_limit` seconds has failed. With several
-    `launches` its points are there as often: what differs from launch to launch, such as where ranks and
-    memory come to lie, is not the algorithm's. Algorithms share launches, in random order, where a running
-    program can be asked for them.
+    Algorithms that a running program can select share launches, in random order.
+
+    Attributes:
+        synchronisation: Synchronisation of ranks between calls: a `barrier`, as in the OSU benchmarks, or
+            each call in a `window` of a common clock.
+        warmup: Number of calls before the measured ones.
+        iterations: Number of measured calls.
+        type: `char`, `int` or `float`.
+        validate: Number of untimed calls before each timed one, with a check of the data; None: no check.
+        confidence: Confidence of intervals.
+        precision: Relative half width of the interval of the median at which a point ends; None: all
+            iterations are measured.
+        order: Order of launches: `random` (by `seed`) or `given`.
+        seed: Seed of the random order.
+        time_limit: Time (s) after which a point counts as failed.
+        launches: Number of launches of each point. Differences between launches, such as the placement of
+            ranks and memory, are not caused by the algorithm.
     """
 
     synchronisation: str = "barrier"
     warmup: int = 100
     iterations: int = 1000
     type: str = "char"
-    validate: int | None = None  # calls before each timed one, where data are checked
+    validate: int | None = None
     confidence: float = 0.95
     precision: float | None = None
     order: str = "random"
@@ -37,12 +45,12 @@ class CollectiveMethod:
     launches: int = 1
 
     def words(self) -> dict[str, Any]:
-        """Return the method as a sweep's first line has it."""
+        """Return the method as in the first line of a sweep."""
         return asdict(self)
 
     def options(self) -> list[str]:
         """Return the method as the options of the measuring program."""
-        given = {
+        options = {
             "synchronisation": self.synchronisation,
             "type": self.type,
             "validate": -1 if self.validate is None else self.validate,
@@ -51,10 +59,10 @@ class CollectiveMethod:
         }
         return [
             *self.calls([self.iterations]),
-            *(w for name, value in given.items() for w in (f"--{name}", str(value))),
+            *(w for name, value in options.items() for w in (f"--{name}", str(value))),
         ]
 
     def calls(self, iterations: Sequence[int]) -> list[str]:
-        """Return the options for so many calls of each size, with as many before them in proportion."""
+        """Return the options for these numbers of calls per size, with warm-up calls in proportion."""
         warmup = [-(-self.warmup * number // self.iterations) for number in iterations]
         return ["--warmup", ",".join(map(str, warmup)), "--iterations", ",".join(map(str, iterations))]

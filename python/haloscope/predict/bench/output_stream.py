@@ -1,4 +1,4 @@
-"""Runs a measuring program and reads what it prints, line by line, with a limit on the silence."""
+"""Measuring programs: running, reading of their records, and ending if none comes in time."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from haloscope.base.errors import LaunchError
 
 _GRACE = 5.0  # seconds that a launcher has for ending its ranks
 _REFUSED = re.compile(r"not (usable|supported)|unsupported", re.IGNORECASE)
-_TELLING = re.compile(r"error|signal|abort|not |fail|unable|slots", re.IGNORECASE)
+_REASON = re.compile(r"error|signal|abort|not |fail|unable|slots", re.IGNORECASE)
 
 
 class Stopped(Exception):
-    """The program ended before it was done; `status` is that of its point."""
+    """The program ended too early; `status` is that of its point."""
 
     def __init__(self, status: str, reason: str) -> None:
         super().__init__(reason)
@@ -32,14 +32,20 @@ class Stopped(Exception):
 
 
 class MeasuringProcess:
-    """A measuring program that runs, in a session of its own; whatever happens, no process is left.
+    """A running measuring program in its own session, so that no process remains after `close`.
 
-    `limit` is how many seconds may pass between two records. With `told` it reads lines (`tell`). Raises
-    `LaunchError` if it can't be started.
+    Args:
+        command: The command line.
+        environment: The environment.
+        limit: Longest time between two records (s).
+        has_input: Whether the program reads lines (`tell`).
+
+    Raises:
+        LaunchError: The program cannot be started.
     """
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], limit: float, told: bool = False
+        self, command: Sequence[str], environment: Mapping[str, str], limit: float, has_input: bool = False
     ) -> None:
         self._limit, self._other = limit, list[str]()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 # closed by `close`
@@ -47,7 +53,7 @@ class MeasuringProcess:
             self._child = subprocess.Popen(
                 list(command),
                 env=dict(environment),
-                stdin=subprocess.PIPE if told else subprocess.DEVNULL,
+                stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
                 start_new_session=True,
@@ -57,22 +63,26 @@ class MeasuringProcess:
             raise LaunchError(f"{command[0]}: {error.strerror}; nothing was measured") from None
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield the records that the program prints; raises `Stopped` unless it ends well."""
-        yield from _records(self._child, self._limit, self._other)
+        """Yield the records that the program prints.
+
+        Raises:
+            Stopped: The program fails, or no record comes in time.
+        """
+        yield from _read_records(self._child, self._limit, self._other)
         if _wait(self._child, self._limit):
             self._errors.seek(0)
             text = self._errors.read(1 << 20).decode("utf-8", "replace")
-            raise _stopped(self._child.returncode, text + "\n" + "\n".join(self._other))
+            raise _make_error(self._child.returncode, text + "\n" + "\n".join(self._other))
 
     def tell(self, line: str) -> None:
-        """Give the program a line; that it reads no more, its records say."""
+        """Send a line to the program. A program that reads no longer fails in `records`."""
         assert self._child.stdin is not None
         with contextlib.suppress(OSError):
             self._child.stdin.write(line.encode() + b"\n")
             self._child.stdin.flush()
 
     def finish(self) -> None:
-        """Tell the program that there is nothing more, and wait until it has ended."""
+        """End the input of the program, and wait for its end."""
         if self._child.stdin is not None:
             self.tell("")  # not every launcher passes the end of its input on
             with contextlib.suppress(OSError):
@@ -81,7 +91,7 @@ class MeasuringProcess:
             self._child.wait(timeout=self._limit)
 
     def close(self) -> None:
-        """End it."""
+        """End the program."""
         _end(self._child)
         self._errors.close()
 
@@ -89,41 +99,48 @@ class MeasuringProcess:
 def stream(
     command: Sequence[str], environment: Mapping[str, str], limit: float
 ) -> Generator[dict[str, Any], None, None]:
-    """Yield the records that the program prints; raises `Stopped` unless it ends well.
+    """Yield the records that a program prints. At the end, no process remains.
 
-    `limit` is how many seconds may pass between two records. Whatever happens, no process is left.
+    Args:
+        command: The command line.
+        environment: The environment.
+        limit: Longest time between two records (s).
+
+    Raises:
+        LaunchError: The program cannot be started.
+        Stopped: The program fails, or no record comes in time.
     """
     with contextlib.closing(MeasuringProcess(command, environment, limit)) as running:
         yield from running.records()
 
 
-def _records(child: subprocess.Popen[bytes], limit: float, other: list[str]) -> Iterator[dict[str, Any]]:
+def _read_records(child: subprocess.Popen[bytes], limit: float, other: list[str]) -> Iterator[dict[str, Any]]:
     assert child.stdout is not None
     lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-    reader = threading.Thread(target=_read, args=(child.stdout, lines), daemon=True)
+    reader = threading.Thread(target=_read_lines, args=(child.stdout, lines), daemon=True)
     reader.start()
     while True:
         try:
             line = lines.get(timeout=limit)
         except queue.Empty:
-            raise Stopped("timeout", f"nothing came for {limit:g} s") from None
+            raise Stopped("timeout", f"no result within {limit:g} s") from None
         if line is None:
             return
-        record = _parsed(line)
+        record = _parse(line)
         if record is None:
             other.append(line.decode("utf-8", "replace"))
         else:
             yield record
 
 
-def _read(output: IO[bytes], lines: queue.SimpleQueue[bytes | None]) -> None:
+def _read_lines(output: IO[bytes], lines: queue.SimpleQueue[bytes | None]) -> None:
     with contextlib.suppress(OSError, ValueError):
         for line in output:
             lines.put(line)
     lines.put(None)
 
 
-def _parsed(line: bytes) -> dict[str, Any] | None:
+def _parse(line: bytes) -> dict[str, Any] | None:
     if not line.startswith(b'{"record"'):
         return None
     try:
@@ -140,38 +157,38 @@ def _wait(child: subprocess.Popen[bytes], limit: float) -> int:
         raise Stopped("timeout", f"the program did not end within {limit:g} s") from None
 
 
-def _stopped(status: int, said: str) -> Stopped:
-    """Return the error, with the most telling line of what launcher and library said."""
-    lines = [line.strip(" -*[]") for line in said.splitlines()]
+def _make_error(status: int, output: str) -> Stopped:
+    """Return the error with the most informative line of the output of launcher and library."""
+    lines = [line.strip(" -*[]") for line in output.splitlines()]
     refused = next(filter(_REFUSED.search, lines), "")
     if refused:
         return Stopped("unsupported", f"the library refuses: {refused[:300]}")
-    told = next(filter(_TELLING.search, lines), "") or next(filter(None, lines), "")
-    return Stopped("failed", f"exit status {status}: {told[:300]}".removesuffix(": "))
+    reason = next(filter(_REASON.search, lines), "") or next(filter(None, lines), "")
+    return Stopped("failed", f"exit status {status}: {reason[:300]}".removesuffix(": "))
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """A launcher that is asked to end takes its ranks along; what is left is killed."""
+    """Terminate the launcher, which ends its ranks, and kill the remaining processes of the session."""
     session = child.pid
     if child.poll() is None:
         child.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(timeout=_GRACE)
     deadline = time.monotonic() + _GRACE
-    while (left := _session(session)) and time.monotonic() < deadline:
-        for process in left:
+    while (remaining := _list_processes(session)) and time.monotonic() < deadline:
+        for process in remaining:
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(timeout=0.05)
     for pipe in (child.stdin, child.stdout):
         if pipe:
-            with contextlib.suppress(OSError):  # lines that nobody has read
+            with contextlib.suppress(OSError):  # unread lines
                 pipe.close()
 
 
-def _session(leader: int) -> list[int]:
-    """Return the processes of a session that still run."""
+def _list_processes(leader: int) -> list[int]:
+    """Return the running processes of a session."""
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit():

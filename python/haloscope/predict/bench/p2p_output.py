@@ -1,4 +1,4 @@
-"""Messages between two cores, as OSU's benchmarks print them, and as records."""
+"""Output of messages between two cores: in the format of OSU, and as records."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ _TITLES = {
 }
 
 
-def p2p_header(point: P2pPoint, library: str, full: bool, tails: Sequence[float]) -> str:
+def make_p2p_header(point: P2pPoint, library: str, full: bool, tails: Sequence[float]) -> str:
     """Return the lines before the first point of a test and pair; all begin with #."""
     pair = point.pair
-    where = f"core {pair.first} and core {pair.second} ({pair.level})"
+    tested = f"core {pair.first} and core {pair.second} ({pair.level})"
     if point.pairs > 1:
-        where = f"{point.pairs} pairs at once"
-    names = [*_COLUMNS[point.test], *_extra(full, tails)]
+        tested = f"{point.pairs} pairs at once"
+    names = [*_COLUMNS[point.test], *_list_extra_columns(full, tails)]
     names += ["Validation"] if point.valid is not None else []
-    title = f"# haloscope bench p2p: MPI {_TITLES[point.test]} Test, {where}, {library}"
+    title = f"# haloscope bench p2p: MPI {_TITLES[point.test]} Test, {tested}, {library}"
     return f"{title}\n{'# Size':<10}" + "".join(f"{name:>18}" for name in names)
 
 
-def p2p_row(point: P2pPoint, full: bool, tails: Sequence[float]) -> str:
-    """Return bytes and OSU's figure: the mean over all iterations."""
-    values = _figures(point)
+def make_p2p_row(point: P2pPoint, full: bool, tails: Sequence[float]) -> str:
+    """Return the line of a point: bytes and, as OSU prints it, the mean over all iterations."""
+    values = _list_values(point)
     if full:
         low, high = point.samples.min(), point.samples.max()
         values += [1e6 * low, 1e6 * high, len(point.samples) * point.batch]
     values += [1e6 * value for value in np.percentile(point.samples, tails)] if tails else []
-    text = f"{point.bytes:<10}" + "".join(f"{_number(value):>18}" for value in values)
+    text = f"{point.bytes:<10}" + "".join(f"{_format_value(value):>18}" for value in values)
     return text if point.valid is None else f"{text}{'Pass' if point.valid else 'Fail':>18}"
 
 
-def p2p_record(point: P2pPoint) -> dict[str, Any]:
-    """Return a point for programs, in seconds, with all its samples."""
+def make_p2p_record(point: P2pPoint) -> dict[str, Any]:
+    """Return the record of a point, in seconds, with all samples."""
     middle, low, high = median_interval(point.samples)
     return {
         "test": point.test,
@@ -73,12 +73,12 @@ def p2p_record(point: P2pPoint) -> dict[str, Any]:
     }
 
 
-def _extra(full: bool, tails: Sequence[float]) -> list[str]:
+def _list_extra_columns(full: bool, tails: Sequence[float]) -> list[str]:
     names = ["Min (us)", "Max (us)", "Iterations"] if full else []
     return names + [f"P{tail:g} (us)" for tail in tails]
 
 
-def _figures(point: P2pPoint) -> list[float]:
+def _list_values(point: P2pPoint) -> list[float]:
     mean = point.mean or float("nan")
     if point.test in ("bw", "bibw"):
         return [(2 if point.test == "bibw" else 1) * point.bytes / mean * 1e-6]
@@ -89,5 +89,5 @@ def _figures(point: P2pPoint) -> list[float]:
     return [1e6 * point.mean]
 
 
-def _number(value: float) -> str:
+def _format_value(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.2f}"

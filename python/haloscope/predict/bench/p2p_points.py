@@ -1,4 +1,4 @@
-"""What one test of messages between two cores gave."""
+"""Results of tests of messages between two cores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from haloscope.predict.bench.system import Pair
 
 @dataclass(frozen=True)
 class P2pPoint:
-    """One test of one size: seconds a message (latency: one way), a sample a batch."""
+    """One test at one size.
+
+    Each sample is the mean time per message of a batch (s); latencies are one-way.
+    """
 
     test: str
     pair: Pair
@@ -20,15 +23,15 @@ class P2pPoint:
     samples: Floats
     batch: int = 1
     receive: Floats = field(default_factory=lambda: np.empty(0))
-    """Of `overhead`: the receiver's times; `samples` are the sender's."""
+    """For `overhead`: times of the receiver (s); `samples` are those of the sender."""
     valid: bool | None = None
     clock: float = 0.0
-    """Seconds of one reading of the clock, which is once a sample."""
+    """Time of one reading of the clock (s); there is one per sample."""
     pairs: int = 1
 
     @property
     def mean(self) -> float:
-        """OSU's figure."""
+        """The mean (s), as OSU prints it."""
         return float(self.samples.mean())
 
     @property
@@ -38,7 +41,7 @@ class P2pPoint:
 
 @dataclass(frozen=True)
 class Failure:
-    """A launch that ended before it was done; the points that came are kept."""
+    """A launch that ended too early; its finished points count."""
 
     test: str
     pair: Pair

@@ -1,4 +1,4 @@
-"""What somebody must know to believe a measurement: its environment, and the system's noise."""
+"""The environment of a measurement, and the noise of the system."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from haloscope.predict.mpi_library import program
 
 _BLOCKS = 20
 _LONGEST = 5
-# Work that takes at least a tenth longer than the fastest was interrupted; less is the clock's.
+# Smallest relative excess of an interrupted quantum over the fastest one; less may be the clock.
 _DETOUR = 0.1
 _NOISE_SECONDS = 0.2
 _VARIABLES = ("OMPI_", "PRTE_", "PMIX_", "MPIR_", "MPICH_", "UCX_", "FI_", "I_MPI_", "HYDRA_")
@@ -31,13 +31,13 @@ _VARIABLES = ("OMPI_", "PRTE_", "PMIX_", "MPIR_", "MPICH_", "UCX_", "FI_", "I_MP
 
 @dataclass(frozen=True)
 class Noise:
-    """The times of equal quanta of work on some processors, in seconds."""
+    """The times of equal quanta of work per processor (s)."""
 
     quantum: float
     samples: dict[int, Floats]
 
     def summary(self) -> dict[str, Any]:
-        """Return figures of all processors together, and of each, as an environment record has them."""
+        """Return the figures of all processors and of each one, as in an environment record."""
         each = [self._of(cpu, times) for cpu, times in self.samples.items()]
         worst = max(each, key=lambda one: one["lost"])
         return {
@@ -78,18 +78,24 @@ class Noise:
 def bench_noise(
     duration: float = 0.5, quantum: float = 1e-5, processors: Sequence[int] | None = None
 ) -> Noise:
-    """Measure this node for so many seconds, on all processors at once if none are named.
+    """Measure the noise of this node.
 
-    Raises `UsageError` for processors or times that cannot be.
+    Args:
+        duration: Duration of the measurement (s).
+        quantum: Duration of one quantum of work (s).
+        processors: Processors, which are measured at the same time; None: all usable ones.
+
+    Raises:
+        UsageError: A processor or a duration is invalid.
     """
     if not 0 < quantum <= duration / 10:
-        raise UsageError("a quantum takes more than nothing, and a tenth of the duration at most")
+        raise UsageError("the quantum must be more than 0 and at most a tenth of the duration")
     allowed = sorted(os.sched_getaffinity(0))
     chosen = allowed if processors is None else sorted(set(processors))
     foreign = [one for one in chosen if one not in allowed]
     if foreign or not chosen:
         raise UsageError(
-            f"processor {foreign[0] if foreign else 'none'} cannot be used here; there are "
+            f"processor {foreign[0] if foreign else 'none'} is not usable; choose from "
             f"{', '.join(map(str, allowed))}"
         )
     command = [
@@ -108,56 +114,56 @@ def bench_noise(
                 raise HaloscopeError(f"processor {record['cpu']}: cannot bind to it")
             samples[int(record["cpu"])] = np.array(record["samples_ns"], dtype=np.float64) * 1e-9
     except Stopped as stopped:
-        raise HaloscopeError(f"the probe of noise ended: {stopped.reason}") from None
+        raise HaloscopeError(f"the measurement of noise failed: {stopped.reason}") from None
     return Noise(quantum, samples)
 
 
-def surroundings(library: str, launcher: str, method: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the first record of a sweep."""
+def describe_environment(library: str, launcher: str, method: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the environment record, the first one of a sweep."""
     return {
         "record": "environment",
         "haloscope": version("haloscope"),
         "library": library,
         "launcher": launcher,
         "host": platform.node(),
-        "processor": _processor(),
+        "processor": _read_processor(),
         "cores": os.cpu_count(),
         "usable_cores": len(os.sched_getaffinity(0)),
         "load": round(os.getloadavg()[0], 2),
         "kernel": f"{platform.system()} {platform.release()}",
-        "governor": _line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "turbo": _line("/sys/devices/system/cpu/intel_pstate/no_turbo"),
+        "governor": _read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "turbo": _read_line("/sys/devices/system/cpu/intel_pstate/no_turbo"),
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "command": shlex.join(["haloscope", *sys.argv[1:]]),
         "variables": {n: v for n, v in sorted(os.environ.items()) if n.startswith(_VARIABLES)},
         "method": dict(method),
-        "noise": _noise(),
+        "noise": _measure_noise(),
     }
 
 
-def _noise() -> dict[str, Any] | None:
-    """Return what the system takes from programs just now; unknown where the probe cannot run."""
+def _measure_noise() -> dict[str, Any] | None:
+    """Return the present noise of the system; None if it cannot be measured."""
 
     with contextlib.suppress(HaloscopeError):
         return noise(_NOISE_SECONDS).summary()
     return None
 
 
-def _line(path: str) -> str | None:
+def _read_line(path: str) -> str | None:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except OSError:
         return None
 
 
-def _processor() -> str | None:
-    lines = (_line("/proc/cpuinfo") or "").splitlines()
+def _read_processor() -> str | None:
+    lines = (_read_line("/proc/cpuinfo") or "").splitlines()
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(named, None)
 
 
-def free_memory() -> int:
-    """Return the bytes that programs on this machine can still have."""
+def find_free_memory() -> int:
+    """Return the free memory of this machine in bytes."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             for line in file:

@@ -214,7 +214,7 @@ class SweepJournal:
 
 
 @contextlib.contextmanager
-def journal(path: Path | None, environment: Mapping[str, Any]) -> Iterator[SweepJournal]:
+def open_journal(path: Path | None, environment: Mapping[str, Any]) -> Iterator[SweepJournal]:
     """Open a journal; a file that exists is continued if it was measured in the same way."""
     if path is None:
         yield SweepJournal(environment, None)

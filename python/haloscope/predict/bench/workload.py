@@ -1,4 +1,4 @@
-"""Which collectives a program calls, of what sizes, among how many ranks and how often: by its profile."""
+"""The collectives of a program by its profile: sizes, numbers of ranks, calls and times."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from haloscope import explain
 from haloscope.base.errors import ProfileError
-from haloscope.base.units import time_text
+from haloscope.base.units import noun_text, time_text
 from haloscope.predict.mpi_library import COLLECTIVES, DEFAULT
 
 if TYPE_CHECKING:
     import polars as pl
 
 _MOST_BYTES = 1 << 26
-_FEWEST = 10  # calls of which a median can be told
-# A profile has a scatter's bytes of the whole at its root, and of an all-to-all what a rank has for all.
+_FEWEST = 10  # smallest number of calls for a median
+# Profiles store the bytes for all ranks: of a scatter at its root, of an all-to-all at each rank.
 _WHOLE = frozenset({"alltoall", "alltoallv", "scatter", "scatterv"})
 _ROOTED = ("scatter", "scatterv")
 _UNEVEN = frozenset({"allgatherv", "alltoallv", "gatherv", "scatterv"})
@@ -26,40 +26,40 @@ _UNEVEN = frozenset({"allgatherv", "alltoallv", "gatherv", "scatterv"})
 
 @dataclass(frozen=True, order=True)
 class CollectivePoint:
-    """A collective of OSU's size on so many ranks."""
+    """A collective with its number of ranks and its size, as OSU counts it."""
 
     collective: str
     ranks: int
     bytes: int
 
     def __str__(self) -> str:
-        return f"{self.collective} of {self.bytes} B on {self.ranks} ranks"
+        return f"{self.collective} of {self.bytes} B on {noun_text(self.ranks, 'rank')}"
 
 
 @dataclass(frozen=True)
 class Workload:
-    """How often each point is called, summed over ranks, and what the profile says of its time."""
+    """Calls of each point, summed over ranks, and its time by the profile (s)."""
 
     calls: Mapping[CollectivePoint, int]
     seconds: Mapping[CollectivePoint, float]
     other: Mapping[str, float] = field(default_factory=dict)
-    """Seconds in collectives that cannot be measured, by name."""
-    left_out: float = 0.0
-    """Seconds at points that are not measured: the share that all of them have is small."""
+    """Time in collectives that cannot be measured, by name (s)."""
+    omitted: float = 0.0
+    """Time at points that are omitted because their share is small (s)."""
 
     def iterations(self, most: int) -> dict[CollectivePoint, int]:
-        """Return how often to measure each point, in proportion to how often it is done.
+        """Return the number of measured calls of each point, in proportion to its calls by the program.
 
-        What is done most often is measured `most` times, or as often as the program does it; what is done
-        seldom, ten times, or `most` if that is less.
+        The most frequent point is measured `most` times or as often as the program calls it, whichever is
+        less. Rare points are measured ten times, or `most` times if that is less.
         """
-        done = {point: number / point.ranks for point, number in self.calls.items()}
-        share = min(1.0, most / max(done.values()))
-        return {point: enough(round(share * number), most) for point, number in done.items()}
+        counts = {point: number / point.ranks for point, number in self.calls.items()}
+        share = min(1.0, most / max(counts.values()))
+        return {point: clip_calls(round(share * number), most) for point, number in counts.items()}
 
 
-def enough(calls: int, most: int) -> int:
-    """Return how many calls of a point to measure: so many, but ten at least, or `most` if that is less."""
+def clip_calls(calls: int, most: int) -> int:
+    """Return the number of calls to measure: `calls`, but at least ten, or `most` if that is less."""
     return max(min(_FEWEST, most), calls)
 
 
@@ -79,43 +79,46 @@ _Key = tuple[str, int, int]  # a collective, ranks, bytes
 
 
 def read_workload(path: Path, share: float = 0.99) -> Workload:
-    """Return the points that take `share` of the time in collectives, the longest first.
+    """Return the points that take `share` of the time in collectives.
 
-    Counts of v forms are measured equal, so that of such calls sizes within a factor of two are one point, of
-    their mean. Raises `ProfileError` for a profile without collectives of more than one rank.
+    Collectives with a count per rank are measured with equal counts. Their sizes within a factor of two are
+    one point, with the mean size.
+
+    Raises:
+        ProfileError: The profile has no collective of more than one rank that can be measured.
     """
 
     with explain.open(path) as profile:
         rows = profile.table("collectives", exclusive=True).to_dicts()
-    uses, other = _uses(rows)
+    uses, other = _read_uses(rows)
     for name, ranks in {key[:2] for key in uses}:
         line = sorted(key for key in uses if key[:2] == (name, ranks))
         if name in _ROOTED:
-            line = _by_roots(uses, line)
+            line = _keep_roots(uses, line)
         if name in _UNEVEN:
-            _join(uses, line)
+            _merge_sizes(uses, line)
     if not uses:
-        there = f" (it calls {', '.join(sorted(other))})" if other else ""
-        raise ProfileError(f"{path}: no collective of 2 ranks or more that could be measured is in it{there}")
+        called = f" (the program calls {', '.join(sorted(other))})" if other else ""
+        raise ProfileError(f"{path}: no measurable collective of at least 2 ranks{called}")
     points = {
         CollectivePoint(name, ranks, round(use.volume / max(use.calls, 1))): use
         for (name, ranks, _), use in uses.items()
     }
     seconds = {point: use.seconds for point, use in points.items()}
-    kept = _longest(seconds, share)
-    if not kept:
+    chosen = _select_longest(seconds, share)
+    if not chosen:
         most = _MOST_BYTES >> 20
-        raise ProfileError(f"{path}: its collectives are of no bytes, or of more than {most} MiB")
+        raise ProfileError(f"{path}: its collectives have 0 bytes or more than {most} MiB")
     return Workload(
-        {point: points[point].calls for point in kept},
-        {point: seconds[point] for point in kept},
+        {point: points[point].calls for point in chosen},
+        {point: seconds[point] for point in chosen},
         other,
-        sum(seconds.values()) - sum(seconds[point] for point in kept),
+        sum(seconds.values()) - sum(seconds[point] for point in chosen),
     )
 
 
-def _uses(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[_Key, _Use], dict[str, float]]:
-    """Return what is in the table `collectives`, and the seconds of what cannot be measured."""
+def _read_uses(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[_Key, _Use], dict[str, float]]:
+    """Return the uses in the table `collectives`, and the time of collectives that cannot be measured (s)."""
     uses: dict[_Key, _Use] = {}
     other: dict[str, float] = {}
     for row in rows:
@@ -131,8 +134,8 @@ def _uses(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[_Key, _Use], dict[str
     return uses, other
 
 
-def _by_roots(uses: dict[_Key, _Use], line: list[_Key]) -> list[_Key]:
-    """Return a line's roots; the call of one stands for those of all ranks, which have no bytes."""
+def _keep_roots(uses: dict[_Key, _Use], line: list[_Key]) -> list[_Key]:
+    """Return the keys of roots, whose calls represent those of all ranks, which have no bytes."""
     roots = [key for key in line if key[2]]
     if not roots:
         return line
@@ -145,8 +148,8 @@ def _by_roots(uses: dict[_Key, _Use], line: list[_Key]) -> list[_Key]:
     return roots
 
 
-def _join(uses: dict[_Key, _Use], line: list[_Key]) -> None:
-    """Put sizes together that are at most twice the smallest of them."""
+def _merge_sizes(uses: dict[_Key, _Use], line: list[_Key]) -> None:
+    """Merge sizes that are at most twice the smallest of them."""
     first = line[0]
     for key in line[1:]:
         if key[2] <= 2 * first[2]:
@@ -155,20 +158,20 @@ def _join(uses: dict[_Key, _Use], line: list[_Key]) -> None:
             first = key
 
 
-def _longest(seconds: Mapping[CollectivePoint, float], share: float) -> list[CollectivePoint]:
+def _select_longest(seconds: Mapping[CollectivePoint, float], share: float) -> list[CollectivePoint]:
     total, sum_so_far = sum(seconds.values()), 0.0
-    kept = []
-    for point in sorted(seconds, key=lambda one: -seconds[one]):
+    chosen = []
+    for point in sorted(seconds, key=lambda point: -seconds[point]):
         if point.collective == "barrier" or 0 < point.bytes <= _MOST_BYTES:
-            kept.append(point)
+            chosen.append(point)
         sum_so_far += seconds[point]
         if sum_so_far >= share * total:
             break
-    return sorted(kept)
+    return sorted(chosen)
 
 
 def workload_text(work: Workload, points: pl.DataFrame) -> str:
-    """Return what a program's calls took, and what they take when they are measured alone, in a line."""
+    """Return a line that compares the time of a program's calls with measurements of them alone."""
     own: dict[CollectivePoint, float] = {}
     best: dict[CollectivePoint, float] = {}
     for row in points.filter(status="ok").iter_rows(named=True):
@@ -177,11 +180,11 @@ def workload_text(work: Workload, points: pl.DataFrame) -> str:
         if row["algorithm"] == DEFAULT:
             own[point] = min(own.get(point, math.inf), row["median"])
     both = [point for point in work.calls if point in own]
-    took = sum(work.seconds[point] for point in both)
+    recorded = sum(work.seconds[point] for point in both)
     alone, fastest = (sum(work.calls[point] * times[point] for point in both) for times in (own, best))
-    rest = sum(work.seconds.values()) - took + work.left_out + sum(work.other.values())
+    rest = sum(work.seconds.values()) - recorded + work.omitted + sum(work.other.values())
     return (
-        f"{time_text(took)} of all ranks' time in the program, waiting for late ranks included; measured "
-        f"alone {time_text(alone)} by the library's own choice, {time_text(fastest)} by what was the fastest "
-        f"at each point here; {time_text(rest)} in other collectives"
+        f"time of all ranks in the program {time_text(recorded)}, including waiting for late ranks; measured "
+        f"alone {time_text(alone)} with the library's own choice, {time_text(fastest)} with the fastest "
+        f"algorithm of each point; {time_text(rest)} in other collectives"
     )

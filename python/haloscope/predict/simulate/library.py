@@ -52,7 +52,7 @@ class SmpiLibrary:
             self.known[collective] = (Algorithm(collective), *self._list_algorithms(collective))
         return self.known[collective]
 
-    def asked(self, algorithm: Algorithm) -> None:
+    def select(self, algorithm: Algorithm) -> None:
         del algorithm  # SMPI gets its algorithms as options
 
     def program(self, name: str) -> Path:

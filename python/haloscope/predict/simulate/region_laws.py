@@ -120,7 +120,7 @@ class RegionLaws:
         factors, factor = (points, float(ranks)) if self._strong else (np.ones(len(points)), 1.0)
         found = extrapolate_laws(self.points, self.values("computing") * factors, ranks)
         value, without = (np.clip(part / factor, 0, None) for part in (found.value, found.without))
-        return Beyond(found.laws, value, without, found.left_out / factors)
+        return Beyond(found.laws, value, without, found.omitted / factors)
 
     def predict_waiting(self, took: Floats, ranks: int) -> Beyond:
         """Return the predicted waiting time (s), from values of shape (regions, points).

@@ -221,7 +221,7 @@ class _Prediction:
         They are the extremes of predictions without one point, each widened by its error at that point.
         """
         took = nested @ (self.laws.values("computing") + self.laws.values("mpi"))
-        predicted = nested @ (computing.left_out + patterns + waiting.left_out)
+        predicted = nested @ (computing.omitted + patterns + waiting.omitted)
         with np.errstate(divide="ignore", invalid="ignore"):
             missed = np.where(took > 0, np.abs(predicted / took - 1), 0.0)
         low, high = [], []

@@ -64,7 +64,7 @@ def describe_program_gain(gain: tuple[float, float, float, float] | None, work: 
     if gain is None:
         return "the program gains nothing: no rule applies to its collectives"
     total, share, low, high = gain
-    excluded = work.left_out + sum(work.other.values())
+    excluded = work.omitted + sum(work.other.values())
     others = f"; {time_text(excluded)} of its collectives' time is not included" if excluded else ""
     return (
         f"the program's calls of these collectives take {time_text(total)} over all ranks in "

@@ -13,10 +13,10 @@ import numpy as np
 
 from haloscope.base.arrays import Floats
 from haloscope.base.errors import RecorderError
-from haloscope.predict.bench.grid import LaunchPoints, lines_of, shuffle_launches
+from haloscope.predict.bench.grid import LaunchPoints, group_points, shuffle_launches
 from haloscope.predict.bench.launches import Launches, measure
 from haloscope.predict.bench.method import CollectiveMethod
-from haloscope.predict.bench.surroundings import surroundings
+from haloscope.predict.bench.surroundings import describe_environment
 from haloscope.predict.bench.sweep import Sweep, SweepJournal, identity, row_of
 from haloscope.predict.bench.workload import CollectivePoint
 from haloscope.predict.budget import Measuring, TrialLaunch, measure_within, reduce_calls
@@ -89,7 +89,7 @@ def measure_best(
     }
     journal = _make_journal(bench, method)
     weights = {(point.collective, point.ranks, point.bytes): float(number) for point, number in calls.items()}
-    selected = {way: bench.library.asked(unit.algorithm) for way, unit in units.items()}
+    selected = {way: bench.library.select(unit.algorithm) for way, unit in units.items()}
     kinds = {way: algorithm.settings for way, algorithm in selected.items() if algorithm is not None}
     measuring = Measuring(units, weights, method.iterations + method.warmup, kinds=kinds)
 
@@ -111,7 +111,7 @@ def _make_launches(
 ) -> list[LaunchPoints]:
     return [
         LaunchPoints(algorithm.with_segment(segment), segment, 0, ranks, bench.mapping, sizes)
-        for (collective, ranks), sizes in lines_of(points).items()
+        for (collective, ranks), sizes in group_points(points).items()
         for algorithm in bench.library.algorithms(collective)
         for segment in (segments if algorithm.segments else (0,))
     ]
@@ -129,7 +129,7 @@ def measure_both(
     random_order = random.Random(method.seed + 1)
     found: dict[CollectivePoint, tuple[list[float], list[float]]] = {point: ([], []) for point in points}
     for _ in range(rounds):
-        for (collective, ranks), sizes in lines_of(points).items():
+        for (collective, ranks), sizes in group_points(points).items():
             ways = [Algorithm(collective), Algorithm(collective, _TUNED, None, _as_pairs(environment))]
             random_order.shuffle(ways)
             order = tuple(random_order.sample(sizes, len(sizes)))
@@ -154,7 +154,7 @@ def _collect(sweep: Sweep, found: Mapping[CollectivePoint, tuple[list[float], li
 
 
 def _make_journal(bench: Bench, method: CollectiveMethod) -> SweepJournal:
-    about: dict[str, Any] = surroundings(bench.library.name, "", method.words())
+    about: dict[str, Any] = describe_environment(bench.library.name, "", method.words())
     return SweepJournal(about, None)
 
 

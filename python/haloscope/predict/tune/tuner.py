@@ -11,7 +11,7 @@ from pathlib import Path
 from haloscope.base.errors import RecorderError, UsageError
 from haloscope.base.files import write_whole
 from haloscope.predict.bench.method import CollectiveMethod
-from haloscope.predict.bench.system import launcher_of
+from haloscope.predict.bench.system import find_launcher
 from haloscope.predict.bench.workload import CollectivePoint, Workload
 from haloscope.predict.mpi_library import Algorithm
 from haloscope.predict.progress import Progress, show_no_progress
@@ -120,7 +120,7 @@ def tune(
         print(haloscope.predict.tune.make_table(made))
     """
     choice, plan = choice or RuleChoice(), plan or ComparisonPlan()
-    bench = Bench.here(launcher_of(launcher), mapping)
+    bench = Bench.here(find_launcher(launcher), mapping)
     target = Path(output or "rules" + (".conf" if bench.form == "openmpi-text" else ".json"))
     check_output(target, bench.form)
     _check_selectable(bench)

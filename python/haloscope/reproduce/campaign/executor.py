@@ -55,7 +55,7 @@ class _Attempt:
 
     def __init__(self, lock: int) -> None:
         with open("run.json", encoding="utf-8") as asked:
-            self.asked = json.load(asked)
+            self.request = json.load(asked)
         self.lock = lock
         self.ended_by: str | None = None
         self.child: subprocess.Popen[bytes] | None = None
@@ -68,7 +68,7 @@ class _Attempt:
         environment = self._environment()
         self._note_host(environment)
         os.makedirs("work", exist_ok=True)
-        for path in self.asked["inputs"]:
+        for path in self.request["inputs"]:
             link = os.path.join("work", os.path.basename(path))
             if not os.path.lexists(link):
                 os.symlink(path, link)
@@ -82,7 +82,7 @@ class _Attempt:
         with open("stdout", "wb") as out, open("stderr", "wb") as err:
             try:
                 self.child = subprocess.Popen(
-                    self.asked["words"],
+                    self.request["words"],
                     cwd="work",
                     env=environment,
                     stdin=subprocess.DEVNULL,
@@ -93,7 +93,7 @@ class _Attempt:
                 )
                 status = self._waited()
             except OSError as problem:
-                error = f"{problem.filename or self.asked['words'][0]}: {problem.strerror}"
+                error = f"{problem.filename or self.request['words'][0]}: {problem.strerror}"
         seconds = time.monotonic() - begun
         result = {
             "exit_status": status,
@@ -110,7 +110,7 @@ class _Attempt:
     def _waited(self) -> int:
         assert self.child is not None
         try:
-            return self.child.wait(self.asked["limit"])
+            return self.child.wait(self.request["limit"])
         except subprocess.TimeoutExpired:
             self._stop("limit")
         return self.child.wait()
@@ -131,7 +131,7 @@ class _Attempt:
 
     def _environment(self) -> dict[str, str]:
         environment = dict(os.environ)
-        modules = self.asked["modules"]
+        modules = self.request["modules"]
         if modules:
             # `module` is a function of login shells. Names are arguments: the shell never reads them.
             load = 'module load "$@" >&2 && exec env -0'
@@ -143,21 +143,21 @@ class _Attempt:
                 raise SystemExit(1)
             pairs = (line.partition("=") for line in os.fsdecode(said.stdout).split("\0") if "=" in line)
             environment = {name: value for name, _, value in pairs}
-        environment.update(self.asked["environment"])
+        environment.update(self.request["environment"])
         _write("environment.json", json.dumps(self._kept(environment), indent=1, sort_keys=True))
         return environment
 
     def _kept(self, environment: dict[str, str]) -> dict[str, str]:
         """Return what is written of the environment: other variables may be secrets."""
-        allowed = tuple(self.asked["kept"])
-        asked = self.asked["environment"]
+        allowed = tuple(self.request["kept"])
+        asked = self.request["environment"]
         return {
             name: value for name, value in environment.items() if name in asked or name.startswith(allowed)
         }
 
     def _note_host(self, environment: dict[str, str]) -> None:
         """Keep what the host looks like, once for all runs on it."""
-        hosts = self.asked["hosts"]
+        hosts = self.request["hosts"]
         path = os.path.join(hosts, f"{os.path.basename(socket.gethostname()) or 'host'}.txt")
         if os.path.exists(path):
             return
