@@ -169,4 +169,4 @@ def test_buffers_of_the_shm_library(measured: Measured) -> None:
 @pytest.mark.parametrize("more", [{"null_buffers": True}, {"protocol": "steal"}])
 def test_what_only_the_shm_library_has(more: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="measure with it"):
-        HaloMethod(ranks=2, **more).checked()
+        HaloMethod(ranks=2, **more).complete()

@@ -107,7 +107,7 @@ def test_imb(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("hello\n", "neither a sweep"),
-        ("# OSU MPI Allreduce Latency Test v7.4\n", "no line of an OSU"),
+        ("# OSU MPI Allreduce Latency Test v7.4\n", "no results of an OSU"),
         ("# OSU MPI Latency Test v7.4\n# Size  Latency (us)\n1  2\n", "neither a sweep"),
         (_OSU.replace("512.50", "oops"), "line 7: 'oops' is not a number"),
         ('{"record":"point"}\n', "no line on the environment"),

@@ -146,9 +146,9 @@ def test_mistakes(
 @pytest.mark.usefixtures("any_used")
 def test_other_types_of_data() -> None:
     with pytest.raises(UsageError, match="4 bytes or more"):
-        bench.P2pMethod((1, 2), datatype="mpi_float").checked()
+        bench.P2pMethod((1, 2), datatype="mpi_float").check_sizes()
     with pytest.raises(UsageError, match="more elements than"):
-        bench.P2pMethod((1 << 32,), memory=1 << 60).checked()
+        bench.P2pMethod((1 << 32,), memory=1 << 60).check_sizes()
     method = bench.P2pMethod((4, 8), 20, 2, check=True, datatype="mpi_int", time_limit=HANG)
     made = bench.p2p(bench.P2P_TESTS, method)
     assert [one.bytes for one in made.points] == [4, 8] * 6

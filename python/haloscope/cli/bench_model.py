@@ -82,9 +82,9 @@ def model(
     listed = [word for word in collectives if not Path(word).suffix]
     names = list(dict.fromkeys(word for text in listed for word in text.split(",")))
     if measured:
-        from haloscope.predict.bench import measured_points
+        from haloscope.predict.bench import read_points
 
-        points, _ = measured_points(measured, names, [] if algorithms == ["all"] else algorithms)
+        points, _ = read_points(measured, names, [] if algorithms == ["all"] else algorithms)
         _compare(machine, points, form, output)
     elif not names:
         raise click.UsageError("name a collective after the machine, such as orfeo bcast")
@@ -110,9 +110,9 @@ def fit(machine: str, sweeps: tuple[Path, ...], output: Path | None, form: str) 
     MACHINE is a name that is included (orfeo) or a file of bench p2p. Each measured algorithm gets a model.
     """
     from haloscope import explain, predict
-    from haloscope.predict.bench import measured_points
+    from haloscope.predict.bench import read_points
 
-    points, library = measured_points(sweeps, [], [])
+    points, library = read_points(sweeps, [], [])
     described = predict.load_machine(machine)
     with progress(points.select("collective", "algorithm").n_unique()) as step:
         fitted = predict.fit_points(points, described, library=library, step=step)

@@ -1,11 +1,11 @@
-"""The six formulas of Derin's paper, exactly: latency alone, over a matrix L(i, j).
+"""The six formulas of Derin's paper, which depend only on a matrix of latencies L(i, j).
 
 T. Derin, Comparative Analysis of OpenMPI Algorithms for Collective Operations using OSU Benchmark,
-2025, section 4. Its assumptions: latency dominates, nothing overlaps, placement is perfect. So
-the time does not depend on the size of the message; the root is rank 0.
+2025, section 4. Its assumptions: latency dominates, messages do not overlap, and placement is perfect. Thus
+the time does not depend on the size of the message. The root is rank 0.
 
-The paper writes log2 P rounds and does not say what happens when P is not a power of two. Here
-there are ⌈log2 P⌉ rounds, over the pairs whose ranks both exist.
+The paper has log2 P rounds and does not define P that is not a power of two. Here there are ⌈log2 P⌉ rounds,
+over the pairs whose ranks both exist.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def broadcast_pipeline(latency: Latency, ranks: int) -> Decimal:
 def broadcast_binomial(latency: Latency, ranks: int) -> Decimal:
     """Section 4, "Binomial Tree Broadcast": the sum of L(0, 2^i) over the rounds i.
 
-    The text has all messages leave rank 0; in the tree, others forward. With a root that sends one
-    message after the other both come to the same where each level holds a power of two of cores.
+    In the text, rank 0 sends all messages; in the tree, others forward. With a root that sends one message
+    after the other, both are equal if each level has a power of two of cores.
     """
     return sum((latency(0, stride) for stride in _strides(ranks)), Decimal())
 
@@ -36,10 +36,9 @@ def broadcast_binomial(latency: Latency, ranks: int) -> Decimal:
 def broadcast_chain(latency: Latency, ranks: int, chains: int = 4) -> Decimal:
     """Section 4, "Chain Broadcast (Parallel Chains)": the longest of f chains.
 
-    The paper does not say how ranks are dealt to chains, nor f. Here, as in Open MPI: ranks 1 … P-1
-    in f = min(chains, P-1) contiguous runs whose lengths differ by at most one, longer ones
-    first; Open MPI's default is 4. All chains start at once: the root's f messages are not in
-    each other's way.
+    The paper defines neither f nor the ranks of each chain. Here, as in Open MPI, ranks 1 … P-1 form
+    f = min(chains, P-1) contiguous runs whose lengths differ by at most one, longer ones first. Open MPI's
+    default is 4. All chains start at the same time: the f messages of the root do not delay each other.
     """
     return max(_chain(latency, run) for run in runs(ranks, chains))
 
@@ -47,11 +46,11 @@ def broadcast_chain(latency: Latency, ranks: int, chains: int = 4) -> Decimal:
 def reduce_binary(latency: Latency, ranks: int) -> Decimal:
     """Section 4, "Binary Tree Reduce": in each round i, the largest L(r + 2^i, r) over all r.
 
-    The paper's maximum is over every rank r, not over those that are roots of subtrees in round i
-    (multiples of 2^(i+1)), as it would be in a tree. That makes it a bound on the slowest link of a
-    stride, not the cost of a tree: taken over subtrees, it would equal `reduce_binomial` on every
-    machine whose levels are powers of two, and the paper's Figure 7 has the two far apart. Nor is
-    it Open MPI's binary tree, where a rank has two children and waits for both.
+    The maximum of the paper is over all ranks r, not over the roots of subtrees in round i (multiples of
+    2^(i+1)), as in a tree. It is thus a bound by the slowest link of a stride, not the cost of a tree. Over
+    subtrees, it would equal `reduce_binomial` on every machine whose levels are powers of two, but they
+    differ in the paper's Figure 7. It is not Open MPI's binary tree either, in which a rank waits for two
+    children.
     """
     return sum((max(_links(latency, ranks, stride)) for stride in _strides(ranks)), Decimal())
 
@@ -64,8 +63,8 @@ def reduce_binomial(latency: Latency, ranks: int) -> Decimal:
 def reduce_rabenseifner(latency: Latency, ranks: int) -> Decimal:
     """Section 4, "Rabenseifner Reduce": reduce-scatter, then gather; the largest L in each round.
 
-    The maximum is over all r, as in `reduce_binary`, of which this is twice where L is symmetric:
-    the gain that the algorithm is made for, halving the data, is in bandwidth, which is not here.
+    The maximum is over all r. With symmetric L, the result is twice that of `reduce_binary`, as the formula
+    has no bandwidth, in which halving of the data gains.
     """
     scatter = (max(_links(latency, ranks, stride, back=False)) for stride in _strides(ranks))
     return sum(scatter, Decimal()) + reduce_binary(latency, ranks)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from haloscope.predict.bench.surroundings import noise as noise
     from haloscope.predict.bench.sweep import Sweep as Sweep
     from haloscope.predict.bench.sweep import join_sweeps as join_sweeps
-    from haloscope.predict.bench.sweep import measured_points as measured_points
+    from haloscope.predict.bench.sweep import read_points as read_points
     from haloscope.predict.bench.sweep_page import write_page as write_page
     from haloscope.predict.bench.sweep_points import POINTS_TABLE as POINTS_TABLE
     from haloscope.predict.bench.sweep_points import frame as frame

@@ -15,7 +15,7 @@ from haloscope.predict.bench.launches import measure
 from haloscope.predict.bench.library_in_use import library
 from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.surroundings import describe_environment
-from haloscope.predict.bench.sweep import Sweep, identity, open_journal
+from haloscope.predict.bench.sweep import Sweep, identify_point, open_journal
 from haloscope.predict.bench.system import find_launcher
 from haloscope.predict.mpi_library import Library
 from haloscope.predict.progress import Progress, Remark, ignore_text, show_no_progress
@@ -72,7 +72,7 @@ def bench_collective(
                     measure(launches, tested, method, journal, step)
             except KeyboardInterrupt:
                 interrupted = True
-    keys = (identity(launch.point(size)) for launch in launches for size in launch.sizes)
+    keys = (identify_point(launch.point(size)) for launch in launches for size in launch.sizes)
     sweep = Sweep.of(journal.environment, [journal.points[key] for key in keys if key in journal.points])
     return replace(sweep, interrupted=interrupted)
 

@@ -1,4 +1,4 @@
-"""What the OSU benchmarks and Intel's MPI Benchmarks (IMB) print: read, and written like OSU."""
+"""Output of the OSU benchmarks and of Intel's MPI Benchmarks (IMB): reading, and writing like OSU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from haloscope.predict.bench.sweep import Sweep
 from haloscope.predict.bench.sweep_points import frame
 from haloscope.predict.mpi_library import COLLECTIVES, DEFAULT
 
-# OSU's own titles, where they are not the collective's name.
+# Titles of OSU that differ from the collective's name.
 TITLES = {
     "bcast": "Broadcast",
     "alltoall": "All-to-All Personalized Exchange",
@@ -29,23 +29,23 @@ _NUMBERS = ("number", "ranks", "nodes", "segment", "fanout")
 
 
 def write_osu(sweep: Sweep, output: IO[str], full: bool = False, percentiles: Sequence[float] = ()) -> None:
-    """Print a block for each algorithm and number of ranks, by size; what failed is a comment."""
+    """Write a block per algorithm and number of ranks, ordered by size; failed points are comments."""
     method = sweep.environment.get("method") or {}
     rows = sweep.points.with_row_index("row").to_dicts()
     blocks: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        blocks.setdefault(_order(row), []).append(row)
+        blocks.setdefault(_make_key(row), []).append(row)
     for key in sorted(blocks):
         block = sorted(blocks[key], key=lambda row: row["bytes"])
-        for line in _head(block[0], sweep.environment.get("library"), method):
+        for line in _list_header(block[0], sweep.environment.get("library"), method):
             output.write(f"# {printable(line)}\n")
-        output.write(_columns(block[0], full, percentiles, method.get("validate") is not None))
+        output.write(_format_columns(block[0], full, percentiles, method.get("validate") is not None))
         for row in block:
-            output.write(_line(row, sweep, full, percentiles, method.get("validate") is not None))
+            output.write(_format_line(row, sweep, full, percentiles, method.get("validate") is not None))
         output.write("\n")
 
 
-def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _make_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
     number = -1 if row["algorithm"] == DEFAULT else row["number"] or 0
     return (
         row["collective"],
@@ -58,9 +58,9 @@ def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _head(row: Mapping[str, Any], library: str | None, method: Mapping[str, Any]) -> list[str]:
+def _list_header(row: Mapping[str, Any], library: str | None, method: Mapping[str, Any]) -> list[str]:
     collective = row["collective"]
-    said = {
+    fields = {
         "collective": collective,
         "algorithm": row["algorithm"],
         "number": row["number"],
@@ -70,7 +70,7 @@ def _head(row: Mapping[str, Any], library: str | None, method: Mapping[str, Any]
         "segment": row["segment"] or None,
         "fanout": row["fanout"] or None,
     }
-    words = " ".join(f"{key}={value}" for key, value in said.items() if value is not None)
+    words = " ".join(f"{key}={value}" for key, value in fields.items() if value is not None)
     synchronised = method.get("synchronisation")
     lines = [f"OSU MPI {TITLES.get(collective, collective.capitalize())} Latency Test"]
     lines += [f"haloscope: {words}"]
@@ -79,7 +79,7 @@ def _head(row: Mapping[str, Any], library: str | None, method: Mapping[str, Any]
     return lines
 
 
-def _columns(row: Mapping[str, Any], full: bool, percentiles: Sequence[float], validated: bool) -> str:
+def _format_columns(row: Mapping[str, Any], full: bool, percentiles: Sequence[float], validated: bool) -> str:
     names = ["Avg Latency(us)"]
     names += ["Min Latency(us)", "Max Latency(us)", "Iterations"] if full else []
     names += [f"P{value:g} Tail Lat(us)" for value in percentiles]
@@ -88,7 +88,7 @@ def _columns(row: Mapping[str, Any], full: bool, percentiles: Sequence[float], v
     return first + "".join(f"{name:>{_FIELD}}" for name in names) + "\n"
 
 
-def _line(
+def _format_line(
     row: Mapping[str, Any], sweep: Sweep, full: bool, percentiles: Sequence[float], validated: bool
 ) -> str:
     size = "  " if row["collective"] == "barrier" else f"{row['bytes']:<{_SIZE}}"
@@ -98,13 +98,13 @@ def _line(
     fields = ["" if value is None else f"{value * 1e6:.2f}" for value in values]
     fields += [str(row["iterations"] or "")] if full else []
     if percentiles:
-        fields += [f"{value * 1e-3:.2f}" for value in _tails(sweep, row["row"], percentiles)]
+        fields += [f"{value * 1e-3:.2f}" for value in _find_percentiles(sweep, row["row"], percentiles)]
     fields += ["Pass"] if validated else []
     return size + "".join(f"{field:>{_FIELD}}" for field in fields) + "\n"
 
 
-def _tails(sweep: Sweep, row: int, percentiles: Sequence[float]) -> list[float]:
-    """Return percentiles of the mean over ranks of each iteration, as OSU takes them."""
+def _find_percentiles(sweep: Sweep, row: int, percentiles: Sequence[float]) -> list[float]:
+    """Return percentiles over iterations of the mean over ranks, as OSU does."""
     samples = sweep.samples(row)
     if not samples.size:
         return [float("nan")] * len(percentiles)
@@ -112,8 +112,16 @@ def _tails(sweep: Sweep, row: int, percentiles: Sequence[float]) -> list[float]:
 
 
 def read_any(path: Path | str, ranks: int | None = None) -> Sweep:
-    """Read a sweep, an OSU output or an IMB output, whichever it is."""
-    lines = _lines(Path(path))
+    """Read a sweep, output of OSU, or output of IMB.
+
+    Args:
+        path: The file.
+        ranks: Number of ranks of output of OSU, which does not state it.
+
+    Raises:
+        MachineError: The file is unreadable or none of these.
+    """
+    lines = _read_lines(Path(path))
     if any(_OSU.match(line) for line in lines):
         return read_osu(path, ranks)
     if any(_IMB.match(line) for line in lines):
@@ -126,35 +134,35 @@ def read_any(path: Path | str, ranks: int | None = None) -> Sweep:
 
 
 def read_osu(path: Path | str, ranks: int | None = None) -> Sweep:
-    """Read output of OSU's collective benchmarks; it does not say on how many `ranks` it ran."""
+    """Read output of OSU's collective benchmarks, which does not state the number of `ranks`."""
     rows: list[dict[str, Any]] = []
     known: dict[str, Any] = {}
     columns: list[str] = []
     version = None
-    for number, line in enumerate(_lines(Path(path)), 1):
+    for number, line in enumerate(_read_lines(Path(path)), 1):
         title, ours = _OSU.match(line), _OURS.match(line)
         if title:
-            known = {"collective": _collective(title[1], path), "algorithm": DEFAULT, "ranks": ranks}
+            known = {"collective": _read_collective(title[1], path), "algorithm": DEFAULT, "ranks": ranks}
             version = title[2] or version
         elif ours:
-            known.update(_words(ours[1]))
+            known.update(_read_words(ours[1]))
         elif line.startswith("#"):
-            columns = _osu_columns(line) or columns
+            columns = _read_columns(line) or columns
         elif line[:1].isspace() or line[:1].isdigit():
             values = line.split()
             if values and known and columns:
-                rows.append(_row(known, columns, values, f"{path}: line {number}"))
+                rows.append(_make_row(known, columns, values, f"{path}: line {number}"))
     if not rows:
-        raise MachineError(f"{path}: no line of an OSU collective benchmark in it")
-    return _sweep(rows, f"OSU {version or ''}".strip(), path)
+        raise MachineError(f"{path}: no results of an OSU collective benchmark")
+    return _make_sweep(rows, f"OSU {version or ''}".strip(), path)
 
 
 def read_imb(path: Path | str) -> Sweep:
-    """Read output of IMB-MPI1: its collectives; other benchmarks in it are left out."""
+    """Read the collectives in output of IMB-MPI1; other benchmarks are ignored."""
     rows: list[dict[str, Any]] = []
     known: dict[str, Any] = {}
     columns: list[str] = []
-    for number, line in enumerate(_lines(Path(path)), 1):
+    for number, line in enumerate(_read_lines(Path(path)), 1):
         title, processes = _IMB.match(line), _PROCESSES.match(line)
         if title:
             name = title[1].lower()
@@ -165,10 +173,10 @@ def read_imb(path: Path | str) -> Sweep:
         elif "t_avg[usec]" in line:
             columns = [_IMB_COLUMNS.get(word, "") for word in line.split()]
         elif known and columns and line.split() and line.split()[0].isdigit():
-            rows.append(_row(known, columns, line.split(), f"{path}: line {number}"))
+            rows.append(_make_row(known, columns, line.split(), f"{path}: line {number}"))
     if not rows:
-        raise MachineError(f"{path}: no collective of IMB-MPI1 in it")
-    return _sweep(rows, "IMB", path)
+        raise MachineError(f"{path}: no results of a collective of IMB-MPI1")
+    return _make_sweep(rows, "IMB", path)
 
 
 _IMB_COLUMNS = {
@@ -180,15 +188,15 @@ _IMB_COLUMNS = {
 }
 
 
-def _osu_columns(line: str) -> list[str]:
-    """Return our names of the columns in `# Size       Avg Latency(us) …`, or nothing."""
+def _read_columns(line: str) -> list[str]:
+    """Return Haloscope's names of the columns in `# Size       Avg Latency(us) …`; empty for other lines."""
     names = [name for name in re.split(r"\s{2,}|\t", line.lstrip("# ").strip()) if name]
     if not any("(us)" in name for name in names):
         return []
-    return [_osu_column(name.lower()) for name in names]
+    return [_name_column(name.lower()) for name in names]
 
 
-def _osu_column(name: str) -> str:
+def _name_column(name: str) -> str:
     if name == "size":
         return "bytes"
     if name.startswith(("avg", "latency", "overall")):
@@ -200,22 +208,24 @@ def _osu_column(name: str) -> str:
     return {"iterations": "iterations", "p50 tail lat(us)": "median"}.get(name, "")
 
 
-def _collective(title: str, path: Path | str) -> str:
+def _read_collective(title: str, path: Path | str) -> str:
     names = {title.lower(): name for name, title in TITLES.items()}
     plain = title.lower().replace("personalized exchange", "").replace("-to-", "to").strip()
     found = names.get(title.lower(), plain)
     found = found.removeprefix("non-blocking ")
     if found not in COLLECTIVES:
-        raise MachineError(f"{path}: OSU's {title} is not one of {', '.join(COLLECTIVES)}")
+        raise MachineError(f"{path}: the OSU benchmark {title} is not one of {', '.join(COLLECTIVES)}")
     return found
 
 
-def _words(text: str) -> dict[str, Any]:
+def _read_words(text: str) -> dict[str, Any]:
     pairs = (word.partition("=") for word in text.split())
     return {key: int(value) if key in _NUMBERS else value for key, _, value in pairs}
 
 
-def _row(known: dict[str, Any], columns: Sequence[str], values: Sequence[str], place: str) -> dict[str, Any]:
+def _make_row(
+    known: dict[str, Any], columns: Sequence[str], values: Sequence[str], source: str
+) -> dict[str, Any]:
     row: dict[str, Any] = {"segment": 0, "fanout": 0, "status": "ok", "bytes": 0, **known}
     for name, value in zip(columns, values, strict=False):
         try:
@@ -224,16 +234,16 @@ def _row(known: dict[str, Any], columns: Sequence[str], values: Sequence[str], p
             elif name:
                 row[name] = float(value) * 1e-6
         except ValueError:
-            raise MachineError(f"{place}: {value!r} is not a number") from None
+            raise MachineError(f"{source}: {value!r} is not a number") from None
     return row
 
 
-def _sweep(rows: list[dict[str, Any]], made: str, path: Path | str) -> Sweep:
-    environment = {"record": "environment", "library": None, "source": f"{made} in {path}"}
+def _make_sweep(rows: list[dict[str, Any]], benchmark: str, path: Path | str) -> Sweep:
+    environment = {"record": "environment", "library": None, "source": f"{benchmark} in {path}"}
     return Sweep(environment, frame(rows), rows)
 
 
-def _lines(path: Path) -> list[str]:
+def _read_lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:

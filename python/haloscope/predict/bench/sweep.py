@@ -1,4 +1,4 @@
-"""A sweep: the file that a measurement leaves, a line a point, its journal and its table."""
+"""Sweeps: files with one line per measured point, their journals and tables."""
 
 from __future__ import annotations
 
@@ -21,32 +21,34 @@ if TYPE_CHECKING:
     import polars as pl
 
 _PLACE = ("collective", "algorithm", "segment", "fanout", "ranks", "bytes")
-# Points measured otherwise don't belong into one sweep.
+# All points of a sweep have these in common.
 _SAME = ("library", "host")
 _METHOD = ("synchronisation", "warmup", "iterations", "type", "validate", "confidence", "precision")
 
 
 @dataclass
 class Sweep:
-    """The points that were measured in one environment, with all their samples."""
+    """The points that were measured in one environment, with all samples."""
 
     environment: Mapping[str, Any]
     points: pl.DataFrame
     _records: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     interrupted: bool = False
-    """True if Ctrl-C ended the measurement before all points were there."""
+    """Whether Ctrl-C ended the measurement early."""
 
     @classmethod
     def read(cls, path: Path | str) -> Sweep:
-        """Read the file that `haloscope bench collective -o` writes.
+        """Read a file of `haloscope bench collective -o`.
 
-        A last line that an interruption cut off is left out; of a point that is there twice, the
-        later one counts. Raises `MachineError` for what is no such file.
+        An incomplete last line is ignored. If a point exists twice, the later one counts.
+
+        Raises:
+            MachineError: The file is not a sweep, or damaged.
         """
         records = read_records(Path(path))
         if not records or records[0].get("record") != "environment":
-            raise MachineError(f"{path}: not a sweep of haloscope bench (no line on its environment)")
-        points = {identity(one): one for one in records[1:] if one.get("record") == "point"}
+            raise MachineError(f"{path}: not a sweep of haloscope bench (no environment record)")
+        points = {identify_point(one): one for one in records[1:] if one.get("record") == "point"}
         try:
             return cls.of(records[0], list(points.values()))
         except (KeyError, TypeError, ValueError) as error:
@@ -54,18 +56,18 @@ class Sweep:
 
     @classmethod
     def of(cls, environment: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Sweep:
-        """Return a sweep of points as its file has them."""
-        return cls(environment, frame([row_of(one) for one in records]), records)
+        """Return a sweep of the records of a file."""
+        return cls(environment, frame([make_row(one) for one in records]), records)
 
     def sorted(self) -> Sweep:
-        """Return the same points by collective and ranks, the library's own choice first, then by size."""
-        order = sorted(range(len(self._records)), key=lambda row: _place(self._records[row]))
+        """Return the points ordered by collective, ranks, algorithm (the own choice first) and size."""
+        order = sorted(range(len(self._records)), key=lambda row: _make_sort_key(self._records[row]))
         return Sweep(self.environment, self.points[order], [self._records[row] for row in order])
 
     def spread(self) -> pl.DataFrame:
-        """Return how far logarithms of times scatter `within` launches and `between` launches of the same.
+        """Return the standard deviations of logarithms of times `within` and `between` launches of a point.
 
-        `between` is of the medians, less what iterations alone make them differ by; null for a single launch.
+        `between` is that of the medians, corrected for the scatter within launches; null for one launch.
         """
         import polars as pl
 
@@ -86,12 +88,12 @@ class Sweep:
         )
 
     def samples(self, row: int) -> Integers:
-        """Return the nanoseconds of a row of `points`: one line a rank, one column an iteration."""
+        """Return the times of a row of `points` (ns), shape (ranks, iterations)."""
         return np.array(self._records[row].get("samples_ns") or [[]], dtype=np.int64)
 
 
 def join_sweeps(sweeps: Sequence[Sweep]) -> Sweep:
-    """Return several sweeps as one; the environment is the first one's."""
+    """Return the sweeps as one, with the environment of the first one."""
     import polars as pl
 
     records = [record for sweep in sweeps for record in sweep._records]
@@ -99,12 +101,18 @@ def join_sweeps(sweeps: Sequence[Sweep]) -> Sweep:
     return Sweep(sweeps[0].environment, points, records)
 
 
-def measured_points(
+def read_points(
     paths: Sequence[Path | str], collectives: Sequence[str] = (), algorithms: Sequence[str] = ()
 ) -> tuple[pl.DataFrame, str]:
-    """Return the points of several sweeps, of some collectives and algorithms, and the library's name.
+    """Return the points of sweeps, and the name of the library.
 
-    Without names they are all. Raises `MachineError` for a file that is no sweep.
+    Args:
+        paths: Files of sweeps.
+        collectives: Collectives to return; empty: all.
+        algorithms: Algorithms to return; empty: all.
+
+    Raises:
+        MachineError: A file is not a sweep.
     """
     import polars as pl
 
@@ -116,8 +124,8 @@ def measured_points(
     return points, str(read[0].environment.get("library") or "")
 
 
-def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a point of the file as a row of the table."""
+def make_row(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record of the file as a row of the table."""
     row = {key: record.get(key) for key in POINT_KEYS} | dict.fromkeys(POINT_TIMES)
     row.update({key: record.get(key) or 0 for key in ("segment", "fanout", "launch")})
     samples = np.array(record.get("samples_ns") or [[]], dtype=np.float64) * 1e-9
@@ -137,9 +145,9 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def median_interval(values: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Return the median with its interval: order statistics, whatever the distribution.
+    """Return the median and its distribution-free interval by order statistics.
 
-    Of less than six values the interval is their range, which is all that can be said.
+    With fewer than six values, the interval is their range, whose confidence is lower.
     """
     from scipy.stats import binom
 
@@ -161,31 +169,31 @@ def read_records(path: Path) -> list[dict[str, Any]]:
         try:
             record = json.loads(line) if line.strip() else None
         except ValueError:
-            if number == len(lines):  # cut off by an interruption: a whole line ends with a newline
+            if number == len(lines):  # incomplete: a complete line ends with a newline
                 break
             raise MachineError(f"{path}: line {number} is not JSON; not a sweep") from None
         if record is not None and not isinstance(record, dict):
             raise MachineError(f"{path}: line {number} is not a record; not a sweep")
         records += [record] if record else []
     if not records or records[0].get("record") != "environment":
-        raise MachineError(f"{path}: not a sweep of haloscope bench: no line on the environment")
+        raise MachineError(f"{path}: not a sweep of haloscope bench: no environment record")
     return records
 
 
-def identity(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what makes a point another one."""
+def identify_point(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the values that identify a point."""
     keys = ("collective", "algorithm", "number", "segment", "fanout", "ranks", "mapping", "bytes", "launch")
     return tuple(record.get(key) or 0 for key in keys)
 
 
-def _place(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    name, algorithm, number, segment, fanout, ranks, mapping, size, launch = identity(record)
+def _make_sort_key(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    name, algorithm, number, segment, fanout, ranks, mapping, size, launch = identify_point(record)
     other = algorithm != "default"
     return name, ranks, str(mapping), other, number, algorithm, segment, fanout, launch, size
 
 
 class SweepJournal:
-    """The points so far, and the file that they go to, if there is one."""
+    """The points so far, and the file that they are written to, if any."""
 
     def __init__(self, environment: Mapping[str, Any], file: int | None) -> None:
         self.environment = environment
@@ -193,9 +201,9 @@ class SweepJournal:
         self._file = file
 
     def add(self, point: Mapping[str, Any]) -> None:
-        """Keep a point, whatever happens next; an interrupt before it is written leaves it out."""
+        """Write and store a point. An interrupt before it is written discards it."""
         self.write(point)
-        self.points[identity(point)] = point
+        self.points[identify_point(point)] = point
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Append a line."""
@@ -206,16 +214,16 @@ class SweepJournal:
             while data:
                 data = data[os.write(self._file, data) :]
         except OSError as error:
-            raise OutputError(f"the sweep's file: {error.strerror}; it holds all before") from None
+            raise OutputError(f"the sweep's file: {error.strerror}; earlier points are saved") from None
 
     def has(self, point: Mapping[str, Any]) -> bool:
-        """Return True if the point need not be measured again."""
-        return identity(point) in self.points
+        """Return whether the point has been measured."""
+        return identify_point(point) in self.points
 
 
 @contextlib.contextmanager
 def open_journal(path: Path | None, environment: Mapping[str, Any]) -> Iterator[SweepJournal]:
-    """Open a journal; a file that exists is continued if it was measured in the same way."""
+    """Open a journal. An existing file is continued if its library, host and method are the same."""
     if path is None:
         yield SweepJournal(environment, None)
         return
@@ -225,7 +233,7 @@ def open_journal(path: Path | None, environment: Mapping[str, Any]) -> Iterator[
         raise OutputError(f"{path}: {error.strerror}") from None
     try:
         _lock(file, path)
-        yield _continued(file, path, environment)
+        yield _continue(file, path, environment)
     finally:
         os.close(file)
 
@@ -234,24 +242,24 @@ def _lock(file: int, path: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise OutputError(f"{path}: another haloscope bench writes there") from None
+        raise OutputError(f"{path}: another haloscope bench writes to it") from None
     except OSError:
         pass  # a file system without locks
 
 
-def _continued(file: int, path: Path, environment: Mapping[str, Any]) -> SweepJournal:
+def _continue(file: int, path: Path, environment: Mapping[str, Any]) -> SweepJournal:
     if os.fstat(file).st_size == 0:
-        made = SweepJournal(environment, file)
-        made.write(environment)
-        return made
+        new = SweepJournal(environment, file)
+        new.write(environment)
+        return new
     records = read_records(path)
     earlier = records[0]
     _check_same(path, earlier, environment)
     _cut_torn_line(file, path)
-    made = SweepJournal(earlier, file)
+    continued = SweepJournal(earlier, file)
     points = (record for record in records[1:] if record.get("record") == "point")
-    made.points = {identity(point): point for point in points}
-    return made
+    continued.points = {identify_point(point): point for point in points}
+    return continued
 
 
 def _check_same(path: Path, earlier: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -261,13 +269,13 @@ def _check_same(path: Path, earlier: Mapping[str, Any], now: Mapping[str, Any]) 
     for name, before, after in pairs:
         if before != after:
             raise OutputError(
-                f"{path}: measured with {name} {before}, now it is {after}; name another file, "
-                "or ask for the same"
+                f"{path}: measured with {name} {before}, now it is {after}; give another file, or the "
+                "same method"
             )
 
 
 def _cut_torn_line(file: int, path: Path) -> None:
-    """What an interruption left of a line would spoil the next one."""
+    """Remove an incomplete last line, which would damage the next one."""
     content = path.read_bytes()
     if not content.endswith(b"\n"):
         os.ftruncate(file, content.rfind(b"\n") + 1)

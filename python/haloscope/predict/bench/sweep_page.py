@@ -1,4 +1,4 @@
-"""The page: every algorithm of a collective, against size and against processes."""
+"""The page of a sweep: times of all algorithms of a collective over sizes and numbers of processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from haloscope.base.errors import printable
 from haloscope.base.palette import INK, SERIES
-from haloscope.base.units import bytes_text
+from haloscope.base.units import bytes_text, noun_text
 from haloscope.predict.bench.sweep import Sweep
 from haloscope.predict.mpi_library import DEFAULT
 from haloscope.profile.page import page
@@ -26,23 +26,27 @@ _NOTE = (
 
 
 def write_page(sweep: Sweep, output: Path) -> None:
-    """Write the page about a sweep. Raises `OutputError` if it cannot be written."""
-    said = _about(sweep.environment)
-    name = printable(str(said.get("Library") or said.get("Source") or "Measurements"))
+    """Write the page of a sweep.
+
+    Raises:
+        OutputError: The page cannot be written.
+    """
+    about = _describe(sweep.environment)
+    name = printable(str(about.get("Library") or about.get("Source") or "Measurements"))
     data = {
         "machine": name,
-        "about": [[key, printable(str(value))] for key, value in said.items() if value is not None],
-        "figures": list(_figures(sweep.points)),
+        "about": [[key, printable(str(value))] for key, value in about.items() if value is not None],
+        "figures": list(_make_figures(sweep.points)),
         "errors": [],
     }
     text = page("bench.html", f"{name} – Haloscope bench", ["model.js"], data, "predict")
     write(text, Path(output))
 
 
-def _about(environment: Mapping[str, Any]) -> dict[str, Any]:
+def _describe(environment: Mapping[str, Any]) -> dict[str, Any]:
     method = environment.get("method") or {}
     cores = environment.get("usable_cores")
-    said = {
+    values = {
         "Library": environment.get("library"),
         "Source": environment.get("source"),
         "Host": environment.get("host"),
@@ -54,10 +58,10 @@ def _about(environment: Mapping[str, Any]) -> dict[str, Any]:
         "Command": environment.get("command"),
         "Method": ", ".join(f"{key} {value}" for key, value in method.items() if value is not None),
     }
-    return {key: value for key, value in said.items() if value}
+    return {key: value for key, value in values.items() if value}
 
 
-def _figures(points: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def _make_figures(points: pl.DataFrame) -> Iterator[dict[str, Any]]:
     import polars as pl
 
     good = points.filter(pl.col("status") == "ok").with_columns(
@@ -66,37 +70,39 @@ def _figures(points: pl.DataFrame) -> Iterator[dict[str, Any]]:
         mapping=pl.col("mapping").fill_null(""),
     )
     for (collective, mapping), part in good.group_by("collective", "mapping", maintain_order=True):
-        where = f", --map-by {mapping}" if mapping else ""
+        mapping_text = f", --map-by {mapping}" if mapping else ""
         for axis, other in (("bytes", "ranks"), ("ranks", "bytes")):
-            for value in _spread(part[other].unique().sort().to_list()):
+            for value in _select_values(part[other].unique().sort().to_list()):
                 chosen = part.filter(pl.col(other) == value)
                 if axis == "bytes" and collective == "barrier":
                     continue
                 if axis == "ranks" and chosen[axis].n_unique() < 2 and collective != "barrier":
                     continue
-                yield _figure(chosen, str(collective), axis, value, where)
+                yield _make_figure(chosen, str(collective), axis, value, mapping_text)
 
 
-def _spread(values: list[int]) -> list[int]:
-    """Return some of the values, the first and the last among them."""
+def _select_values(values: list[int]) -> list[int]:
+    """Return at most `_MOST` of the values, including the first and the last."""
     if len(values) <= _MOST:
         return values
     steps = range(_MOST)
     return [values[round(step * (len(values) - 1) / (_MOST - 1))] for step in steps]
 
 
-def _figure(part: pl.DataFrame, collective: str, axis: str, value: int, where: str) -> dict[str, Any]:
-    said = "" if collective == "barrier" else f" of {bytes_text(value)}"
-    said = said if axis == "ranks" else f" on {value} processes" if value else ""
+def _make_figure(
+    part: pl.DataFrame, collective: str, axis: str, value: int, mapping_text: str
+) -> dict[str, Any]:
+    fixed = "" if collective == "barrier" else f" of {bytes_text(value)}"
+    fixed = fixed if axis == "ranks" else f" on {noun_text(value, 'process', 'processes')}" if value else ""
     groups = part.group_by("algorithm", "number", "segment", "fanout", maintain_order=True)
-    named = {_label(key): rows for key, rows in groups}
+    named = {_make_label(key): rows for key, rows in groups}
     names = sorted(named, key=lambda name: (name != DEFAULT, name))
     return {
-        "collective": f"{collective}-{axis}-{value}{where}",
-        "title": f"{collective}{said}{where}",
+        "collective": f"{collective}-{axis}-{value}{mapping_text}",
+        "title": f"{collective}{fixed}{mapping_text}",
         "sizes": axis == "bytes",
         "note": _NOTE.format(default=DEFAULT),
-        "data": [_trace(named[name], axis, name, index) for index, name in enumerate(names)],
+        "data": [_make_trace(named[name], axis, name, index) for index, name in enumerate(names)],
         "layout": {
             "xaxis": {"title": {"text": "bytes" if axis == "bytes" else "processes"}},
             "yaxis": {"title": {"text": "time"}},
@@ -106,19 +112,19 @@ def _figure(part: pl.DataFrame, collective: str, axis: str, value: int, where: s
     }
 
 
-def _label(key: tuple[Any, ...]) -> str:
+def _make_label(key: tuple[Any, ...]) -> str:
     algorithm, number, segment, fanout = key
     words = printable(str(algorithm)) + (f" ({number})" if number is not None else "")
     words += f", segments {bytes_text(segment)}" if segment else ""
     return words + (f", fan-out {fanout}" if fanout else "")
 
 
-def _trace(part: pl.DataFrame, axis: str, name: str, index: int) -> dict[str, Any]:
+def _make_trace(part: pl.DataFrame, axis: str, name: str, index: int) -> dict[str, Any]:
     part = part.sort(axis)
     own = name == DEFAULT
     colour = INK if own else SERIES[index % len(SERIES)]
     times = part["value"].to_list()
-    # Where there is no interval, as in OSU's output, there is no bar.
+    # No bar without an interval, as in output of OSU.
     above = (part["ci_high"] - part["value"]).fill_null(0).to_list()
     below = (part["value"] - part["ci_low"]).fill_null(0).to_list()
     return {

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 _KEYS = (
-    columns("collective algorithm", "what was measured", collective=text(), algorithm=text()),
+    columns(
+        "collective algorithm", "the measured collective and algorithm", collective=text(), algorithm=text()
+    ),
     columns("number", "the library's number of the algorithm"),
-    columns("segment fanout", "0: the library's own", segment=exact(), fanout=exact("fan-out")),
+    columns("segment fanout", "0: the library's own choice", segment=exact(), fanout=exact("fan-out")),
     columns("ranks nodes mapping", "where it ran", ranks=exact()),
     columns("bytes", "as OSU counts them", bytes=exact()),
     columns("iterations", "measured calls of each rank"),
@@ -35,14 +37,14 @@ _TIMES = (
 POINTS_TABLE = ShownTable(
     "points", (*_KEYS, *_TIMES), order="collective algorithm segment fanout ranks bytes time ci_low status"
 )
-# What a point is, and what its samples are summarised by.
+# The columns that identify a point, and those with its times.
 POINT_KEYS = [name for group in _KEYS for name in group.names]
 POINT_TIMES = [name for group in _TIMES for name in group.names]
 _NUMBERS = frozenset({"number", "segment", "fanout", "ranks", "nodes", "bytes", "iterations", "launch"})
 
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return the table of points, with its columns even where there are none."""
+    """Return the table of points, with all columns even if it is empty."""
     import polars as pl
 
     schema: dict[str, Any] = {key: pl.Int64 if key in _NUMBERS else pl.String for key in POINT_KEYS}

@@ -17,7 +17,7 @@ from haloscope.predict.bench.grid import LaunchPoints, group_points, shuffle_lau
 from haloscope.predict.bench.launches import Launches, measure
 from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.surroundings import describe_environment
-from haloscope.predict.bench.sweep import Sweep, SweepJournal, identity, row_of
+from haloscope.predict.bench.sweep import Sweep, SweepJournal, identify_point, make_row
 from haloscope.predict.bench.workload import CollectivePoint
 from haloscope.predict.budget import Measuring, TrialLaunch, measure_within, reduce_calls
 from haloscope.predict.laws import Way
@@ -97,7 +97,7 @@ def measure_best(
         begin = time.monotonic()
         unit = replace(units[launch.way], ranks=launch.ranks, sizes=launch.sizes)
         launches.measure(unit)
-        rows = [row_of(journal.points[identity(unit.point(size))]) for size in launch.sizes]
+        rows = [make_row(journal.points[identify_point(unit.point(size))]) for size in launch.sizes]
         medians = {row["bytes"]: row["median"] for row in rows if row["status"] == "ok"}
         return medians, time.monotonic() - begin
 
