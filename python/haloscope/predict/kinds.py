@@ -58,7 +58,7 @@ def _of_titles(head: bytes) -> Kind | None:
 
 
 def _of_yaml(place: Path) -> Kind | None:
-    from haloscope.predict.machine_files import MOST_BYTES
+    from haloscope.predict.described_files import MOST_BYTES
 
     with place.open("rb") as file:
         text = file.read(MOST_BYTES + 1)
