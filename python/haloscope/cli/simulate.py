@@ -11,6 +11,7 @@ import click
 from haloscope.cli.console import progress
 from haloscope.cli.measuring import time_limit
 from haloscope.cli.options import format_option
+from haloscope.profile.shown import SHOWN
 
 _EXAMPLES = """\b
 Examples:
@@ -182,5 +183,5 @@ def simulate(
         return
     with explain.open(simulation.run(output, progress)) as profile:
         if form != "table":
-            explain.render(profile.table("regions"), form, "regions", sys.stdout)
+            explain.render(profile.table("regions"), form, SHOWN["regions"], sys.stdout)
         click.echo("\n".join(explain.summary(profile)), err=True)
