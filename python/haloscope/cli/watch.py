@@ -41,7 +41,7 @@ Examples:
 # Titles of the help, with the options below each; the other options are in the last group.
 _GROUPS = {
     "What to record": (
-        *("trace", "trace_compact", "callsites", "depth", "series", "slice", "exact_times"),
+        *("trace", "trace_compact", "callsites", "depth", "series", "slice"),
         "sync_collectives",
     ),
     "Limits of the recording": ("ranks", "only"),
