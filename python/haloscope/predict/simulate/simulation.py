@@ -29,8 +29,6 @@ from haloscope.predict.simulate.works import (
 from haloscope.profile.importing import kind_of_foreign
 from haloscope.watch import Output, expand
 
-FACTORS = ("latency", "bandwidth", "compute")
-
 
 @dataclass(frozen=True)
 class Simulation:
@@ -44,9 +42,9 @@ class Simulation:
     ranks or more: computing then follows the laws that they show, and there is a `prediction`.
 
     `collectives` is whose choice of algorithms is taken: openmpi, mpich, mvapich2, intelmpi or smpi;
-    `algorithms` has SimGrid's name of the algorithm for single collectives. `factor` multiplies
-    `latency`, `bandwidth` and `compute` (computing times): `{"bandwidth": inf}` means no limit,
-    `{"compute": 0}` no computing time. Messages of fewer than `eager`
+    `algorithms` has SimGrid's name of the algorithm for single collectives. Latencies, bandwidths
+    and computing times are multiplied by their factors; a `bandwidth_factor` of infinity means no
+    limit, a `compute_factor` of 0 that computing takes no time. Messages of fewer than `eager`
     bytes do not wait for their receiver: 0 for bundled programs, profiles and traces and 65536 for
     other programs if it is None. After `time_limit` seconds of this machine it is given up.
 
@@ -60,7 +58,9 @@ class Simulation:
     scale: str = "weak"
     collectives: str = "openmpi"
     algorithms: Mapping[str, str] = field(default_factory=dict)
-    factor: Mapping[str, float] = field(default_factory=dict)
+    latency_factor: float = 1.0
+    bandwidth_factor: float = 1.0
+    compute_factor: float = 1.0
     eager: int | None = None
     time_limit: float | None = None
     series: tuple[str, ...] = ()
@@ -128,9 +128,9 @@ class Simulation:
             if self.ranks is None:
                 raise UsageError("several profiles are scaled to a number of ranks: -n N")
             host_names(self._network, self.ranks)
-            return ScaledWork([Path(word) for word in words], self.ranks, self.scale, self._factor("compute"))
+            return ScaledWork([Path(word) for word in words], self.ranks, self.scale, self.compute_factor)
         if is_profile(words[0]):
-            return ProfileWork(_only_word(words), self.ranks, self.scale, self._factor("compute"))
+            return ProfileWork(_only_word(words), self.ranks, self.scale, self.compute_factor)
         if _is_trace(Path(words[0])):
             return TraceWork(_only_word(words), self.ranks)
         if self.ranks is None:
@@ -138,12 +138,6 @@ class Simulation:
         # Too many ranks are said now, not after a compilation.
         host_names(self._network, self.ranks)
         return ProgramWork(words)
-
-    def _factor(self, name: str) -> float:
-        for given, value in self.factor.items():
-            if given not in FACTORS or not value >= 0 or (given == "bandwidth" and not value):
-                raise UsageError(f"--factor {given}={value:g}: not a factor of {', '.join(FACTORS)}")
-        return self.factor.get(name, 1.0)
 
     @cached_property
     def _options(self) -> SimulationOptions:
@@ -155,8 +149,8 @@ class Simulation:
             ranks,
             self.collectives,
             self.algorithms,
-            Change(self._factor("latency"), self._factor("bandwidth")),
-            self._factor("compute"),
+            Change(self.latency_factor, self.bandwidth_factor),
+            self.compute_factor,
             work.eager if self.eager is None else self.eager,
             self.time_limit,
             series=self.series,
@@ -171,7 +165,7 @@ def simulate(
     *,
     ranks: int | None = None,
     collectives: str = "openmpi",
-    factor: Mapping[str, float] | None = None,
+    compute_factor: float = 1.0,
     progress: Progress = silent,
 ) -> Path:
     """Run a program, the pattern of a profile, or a trace on a described network; return the profile.
@@ -180,7 +174,7 @@ def simulate(
 
         profile = haloscope.simulate(["cg", "--nx", "16"], "fat-tree", "cg-64.halo", ranks=64)
     """
-    asked = Simulation(what, platform, ranks, collectives=collectives, factor=factor or {})
+    asked = Simulation(what, platform, ranks, collectives=collectives, compute_factor=compute_factor)
     return asked.run(output, progress)
 
 

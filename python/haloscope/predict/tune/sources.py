@@ -36,7 +36,7 @@ class RuleChoice:
     segments: Sequence[int] = (0,)
     margin: float = 0.05
     level: float = 0.05
-    budget: float | None = None
+    duration: float | None = None
     """Seconds to measure a profile's points in, those first that should gain the most. None: all of them."""
 
 
@@ -57,8 +57,8 @@ def chosen_from(
     kind = kind_of_source(source)
     if choice.collectives and kind != "machine":
         raise UsageError(f"{source}: is a {kind}; collectives can be named for a machine model only")
-    if choice.budget is not None and kind != "profile":
-        raise UsageError(f"{source}: is a {kind}, of which nothing is measured; a budget is for a profile")
+    if choice.duration is not None and kind != "profile":
+        raise UsageError(f"{source}: is a {kind}, of which nothing is measured; a duration is for a profile")
     if kind == "machine":
         described = load_machine(source)
         points = model_points(described, choice.collectives, choice.ranks, choice.sizes)
@@ -69,9 +69,9 @@ def chosen_from(
         return choose_from(measured, choice.margin, choice.level), None
     work = read_workload(Path(source))
     asked = sorted(work.calls)
-    if choice.budget is not None:
+    if choice.duration is not None:
         with progress(steps_of_all(bench, asked, choice.segments)) as step:
-            sweep = measure_best(bench, work.calls, choice.segments, method, choice.budget, step)
+            sweep = measure_best(bench, work.calls, choice.segments, method, choice.duration, step)
         return choose_from(sweep, choice.margin, choice.level), work
     method = replace(method, launches=max(method.launches, _LAUNCHES))
     with progress(steps_of_all(bench, asked, choice.segments, method.launches)) as step:
