@@ -68,11 +68,11 @@ HISTORY_TABLE = declare_table(
     columns("share", "of all time in MPI", share=part("of all")),
     columns("bytes_sent", "in point-to-point messages", bytes_sent=size("sent")),
     columns(
-        "slowdown slowdown_low slowdown_high",
-        "of hosts only: median of the additional computing time, with its 95 % interval",
+        "observations programs slowdown slowdown_low slowdown_high p_value suspect",
+        "of hosts only, see below",
         slowdown=slower("slower by", low="slowdown_low", high="slowdown_high"),
+        p_value=number("p", digits=2),
     ),
-    columns("p_value", "of hosts only, corrected", p_value=number("p", digits=2)),
 )
 
 
