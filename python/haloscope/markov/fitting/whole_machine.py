@@ -45,7 +45,7 @@ class MachineModel:
     The machine's state M[k] is a Markov chain. The regime S[p, k] of rank p follows S[p, k−1] with
     probabilities that depend on M[k]. A duration depends on its regime alone. So the model separates
     slowdowns of the whole machine from isolated ones (Figure 1 of Heldman et al. shows both), and each rank
-    is decoded with the data of all ranks. Fitted by variational EM: see docs/explanation/regimes.md.
+    is decoded with the data of all ranks. Fitted by variational EM: see docs/explanation/regimes-machine.md.
 
     Fitted: `emission_`, `means_`, `stds_`, `start_`, `transitions_` (machine states, regimes, regimes),
     `machine_start_`, `machine_transition_`, `bounds_`, `n_iter_`, `converged_`. `bounds_` is the lower bound
