@@ -57,8 +57,9 @@ class DoctorCheck:
 def doctor() -> Iterator[DoctorCheck]:
     """Yield the checks of this machine, the most important ones first.
 
-    >>> [finding.what for finding in haloscope.doctor() if not finding.works]
-    ['SimGrid (optional)']
+    Examples:
+        >>> [finding.what for finding in haloscope.doctor() if not finding.works]
+        ['SimGrid (optional)']
     """
     mpis = list(_mpis())
     lacking = _COMPILING if all(is_ready for _, is_ready in mpis) else (*_PRELOADING, *_COMPILING)

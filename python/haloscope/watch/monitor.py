@@ -33,8 +33,9 @@ def top(
         RecorderError: If there is no such program.
         UsageError: If a file has different content.
 
-    >>> [(program.run, program.mean("mpi")) for program in haloscope.top()]
-    [('4711-1767225600', 0.31)]
+    Examples:
+        >>> [(program.run, program.mean("mpi")) for program in haloscope.top()]
+        [('4711-1767225600', 0.31)]
     """
     looking = Looking(run, files)
     looking.look()
