@@ -48,14 +48,14 @@ def _machine(found: Added, analysis: RegimeAnalysis) -> str:
 
 def _where(found: Added) -> str:
     parts = sorted(found.parts.items(), key=lambda part: -part[1])
-    told = []
+    texts = []
     for name, share in parts:
         if abs(share) < _LEAST:
             continue
         who = found.most.get(name)
         most = f" (the most {name} {who[0]}, {percent_text(who[1], 1)})" if who else ""
-        told.append(f"{percent_text(share, 1)} {_NAMES[name]}{most}")
-    return ", ".join(told) or "in no place more than elsewhere"
+        texts.append(f"{percent_text(share, 1)} {_NAMES[name]}{most}")
+    return ", ".join(texts) or "in no place more than elsewhere"
 
 
 def _describe_episode(analysis: RegimeAnalysis) -> str:

@@ -112,8 +112,8 @@ def _of_frame(path: Path, region: str | None, frame: pl.DataFrame) -> Timings:
         return _of_rows(path, region, frame)
     text = [name for name, kind in frame.schema.items() if not kind.is_numeric()]
     if text or not frame.width:
-        told = f"{printable(text[0])!r} is not numbers" if text else "it has no columns"
-        raise ProfileError(f"{path}: has no column duration, and is no matrix of times either: {told}")
+        reason = f"{printable(text[0])!r} is not numbers" if text else "it has no columns"
+        raise ProfileError(f"{path}: has no column duration, and is no matrix of times either: {reason}")
     matrix = frame.to_numpy().astype(np.float64)
     return of_matrix(path, region, {"duration": matrix})
 
@@ -142,8 +142,8 @@ def _with_keys(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
     for name in {"duration", "rank", "instance"} & set(frame.columns):
         kind = frame.schema[name]
         if not kind.is_numeric() and len(frame):
-            told = "has no numbers" if kind == pl.Null else "is not numbers"
-            raise ProfileError(f"{path}: its column {name} {told}; times are plain seconds")
+            reason = "has no numbers" if kind == pl.Null else "is not numbers"
+            raise ProfileError(f"{path}: its column {name} {reason}; times are plain seconds")
     if "rank" not in frame.columns:
         frame = frame.with_columns(rank=pl.lit(0, pl.Int64))
     if "instance" not in frame.columns:
@@ -213,8 +213,8 @@ def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Tim
     except HaloscopeError:
         raise
     except Exception as error:  # these readers raise many kinds of errors for damage
-        told = " ".join(str(error).split())[:200]
-        raise ProfileError(f"{path}: cannot be read: {told}; write the file again") from None
+        reason = " ".join(str(error).split())[:200]
+        raise ProfileError(f"{path}: cannot be read: {reason}; write the file again") from None
 
 
 def series_of(profile: Profile) -> list[str]:

@@ -101,9 +101,9 @@ def _claims(base: ClaimMethod, method: ClaimMethod, slowest: bool, level: float)
             more = _badly_fitted(base, method)
         row |= {"name": method.name, "regime": None if regime is None else regime + 1}
         text = sentence(row, base.name, (len(own), len(peer)), [*doubts, *more])
-        told = printable(f"T^max: {text}" if slowest else text)
+        line = printable(f"T^max: {text}" if slowest else text)
         faster = (row["faster"], row["faster_low"], row["faster_high"])
-        found.append(Claim(method.name, row["regime"], faster, (*doubts, *more), told))
+        found.append(Claim(method.name, row["regime"], faster, (*doubts, *more), line))
     return found
 
 
@@ -129,8 +129,8 @@ def _unlike_runs(own: Sample, peer: Sample, level: float) -> list[str]:
     if corrected is None:
         return ["there are too few instances for a KS test"]
     if min(worth) < _FEWEST:
-        told = f"{min(worth):.2g} independent ones"
-        return [f"the instances depend on each other and are worth only {told}"]
+        number = f"{min(worth):.2g} independent ones"
+        return [f"the instances depend on each other and are worth only {number}"]
     if corrected >= 1 - level:
         return [f"the KS test of all times has p {corrected:.2g}"]
     return []
@@ -162,10 +162,10 @@ def _shares(own: Sequence[Sample], peer: Sequence[Sample]) -> list[str]:
 
 
 def _badly_fitted(base: ClaimMethod, method: ClaimMethod) -> list[str]:
-    for one in (base, method):
-        bad = [line for run in one.runs for line in run.goodness.verdicts if _of_fast(line)]
-        if 2 * len(bad) > len(one.runs):
-            return [f"{one.name}: {bad[0]}"]
+    for compared in (base, method):
+        bad = [line for run in compared.runs for line in run.goodness.verdicts if _of_fast(line)]
+        if 2 * len(bad) > len(compared.runs):
+            return [f"{compared.name}: {bad[0]}"]
     return []
 
 
@@ -239,7 +239,7 @@ def results_of(analyses: Sequence[RegimeAnalysis], methods: Sequence[int] | None
 def _grouped(analyses: Sequence[RegimeAnalysis], methods: Sequence[int]) -> list[ClaimMethod]:
     """Return the methods with their runs; the name is the common part of the runs' names."""
     runs = [
-        [one for one, of in zip(analyses, methods, strict=True) if of == index]
+        [analysis for analysis, of in zip(analyses, methods, strict=True) if of == index]
         for index in range(max(methods) + 1)
     ]
     names = [group[0].name if len(group) == 1 else _common([run.name for run in group]) for group in runs]

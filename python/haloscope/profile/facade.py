@@ -192,8 +192,8 @@ RUN_COLUMNS: Mapping[str, Any] = {
 
 def run_row(profile: Profile) -> dict[str, Any]:
     """Return the values of `RUN_COLUMNS` for a profile; `run_hosts` is a number. Raises `DamageError`."""
-    told = checked_info(profile.info) | {"hosts": len(profile.hosts.names)}
-    known = {name: told.get(name.removeprefix("run_")) for name in RUN_COLUMNS}
+    information = checked_info(profile.info) | {"hosts": len(profile.hosts.names)}
+    known = {name: information.get(name.removeprefix("run_")) for name in RUN_COLUMNS}
     return known | {"profile": str(profile.path)}
 
 

@@ -137,7 +137,7 @@ def _mpis() -> Iterator[tuple[DoctorCheck, bool]]:
 
 def _launchers() -> list[Path]:
     places = [*map(find_tool, _LAUNCHERS), environment_tool("mpiexec")]
-    return [place for place in places if place]
+    return [path for path in places if path]
 
 
 def _mpi(library: MpiLibrary) -> tuple[DoctorCheck, bool]:

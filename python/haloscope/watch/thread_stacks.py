@@ -97,7 +97,7 @@ def _stack(process: Process, answer: dict[str, object]) -> Stack:
         process.rank,
         process.pid,
         tid,
-        _without_ours(places),
+        _remove_our_frames(places),
         requests=int(str(answer.get("requests", 0))),
         waiting=words,
     )
@@ -114,7 +114,7 @@ def _request_text(request: Sequence[object]) -> str:
     return f"{words} {'?' if partner is None else partner}" + (f", tag {tag}" if tag is not None else "")
 
 
-def _without_ours(frames: tuple[StackFrame, ...]) -> tuple[StackFrame, ...]:
+def _remove_our_frames(frames: tuple[StackFrame, ...]) -> tuple[StackFrame, ...]:
     """Return frames without our handler and the frame by which the system calls it."""
     first = next((i for i, frame in enumerate(frames) if not _is_ours(frame)), 0)
     return frames[first + 1 :] if 0 < first < len(frames) - 1 else frames

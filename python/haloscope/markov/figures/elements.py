@@ -192,8 +192,8 @@ def unit_of(seconds: float) -> TimeUnit:
 
 def regime_name(state: int, regimes: int) -> str:
     """Return the name of state 0, 1, … of a model with this number of regimes."""
-    said = {0: ", fastest", regimes - 1: ", slowest"}.get(state, "") if regimes > 1 else ""
-    return f"regime {state + 1}{said}"
+    suffix = {0: ", fastest", regimes - 1: ", slowest"}.get(state, "") if regimes > 1 else ""
+    return f"regime {state + 1}{suffix}"
 
 
 def regime_colours(regimes: int) -> list[str]:

@@ -47,20 +47,20 @@ def heat_maps(
         whole = view.whole
         rows = max(1, most_rows // len(wide))
         small = cells(whole.timings.durations, whole.states, view.regimes, rows, most_columns)
-        said = f" Each cell is {small.said}." if small.said else ""
+        note = f" Each cell is {small.said}." if small.said else ""
         axes = rank_axes(whole.timings.ranks, small)
         means = "mean of a cell" if small.said else "each instance"
         commonest = "commonest of a cell" if small.said else "of each instance"
         title = f"{view.name}: " if len(views) > 1 else ""
         figures += [
             Figure(
-                f"Time, {means}: where it is warm, the run was slow.{said} Paper: Figure 1, top.",
+                f"Time, {means}: where it is warm, the run was slow.{note} Paper: Figure 1, top.",
                 [_times(small)],
                 axes,
                 f"{title}times",
             ),
             Figure(
-                f"Regime, {commonest}: columns come from the machine, rows from a rank.{said}"
+                f"Regime, {commonest}: columns come from the machine, rows from a rank.{note}"
                 " Paper: Figure 1, bottom.",
                 [regime_map(small, view.regimes)],
                 axes,
@@ -73,7 +73,7 @@ def heat_maps(
 def rank_axes(ranks: Integers, small: Cells) -> dict[str, Any]:
     """Return the layout of a map whose rows are these ranks."""
     places = np.linspace(0, len(ranks) - 1, min(len(ranks), 9)).astype(np.int64)
-    labels = [str(ranks[place]) for place in places]
+    labels = [str(ranks[index]) for index in places]
     rows = len(small.mean) * small.rows
     return {
         "height": 350,

@@ -156,8 +156,8 @@ def _goodness(analyses: Sequence[RegimeAnalysis], unit: TimeUnit) -> Section:
         figures += goodness_figures(found, analysis.name if several else "", unit)
         lines += [f"{analysis.name}: {line}" if several else line for line in found.verdicts]
     table = check_table([(analysis.name, analysis.goodness.checks) for analysis in analyses])
-    told = lines or ["No check rejects the model."]
-    return Section("goodness", "Does the model fit?", figures, [table], told, columns=3)
+    texts = lines or ["No check rejects the model."]
+    return Section("goodness", "Does the model fit?", figures, [table], texts, columns=3)
 
 
 def _fits(analyses: Sequence[RegimeAnalysis]) -> Section:
@@ -187,8 +187,8 @@ def report_sections(profile: Profile) -> list[dict[str, Any]]:
         try:
             timings = timings_of(profile, region)
             if number >= _MOST_REGIONS or timings.counts.sum() > _MOST_DURATIONS:
-                told = f"See haloscope regimes {printable(profile.path.name)} --region REGION"
-                made = [Section(name, title, text=[f"{timings.counts.sum()} durations. {told}"])]
+                hint = f"See haloscope regimes {printable(profile.path.name)} --region REGION"
+                made = [Section(name, title, text=[f"{timings.counts.sum()} durations. {hint}"])]
             else:
                 made = _series_sections(timings, name, title)
         except HaloscopeError as error:

@@ -49,7 +49,7 @@ def functional_boxes(views: Sequence[RunTimings], unit: TimeUnit) -> list[Sectio
     several = [view for view in views if len(view.whole.timings.ranks) > 1]
     if not several:
         return []
-    whole, told = _boxplots(several, None, unit)
+    whole, notes = _boxplots(several, None, unit)
     drawn = (
         "Each rank's cumulative distribution of times: black: the most central rank, band: the"
         " central half, lines: the envelope, dashed: outliers."
@@ -59,7 +59,7 @@ def functional_boxes(views: Sequence[RunTimings], unit: TimeUnit) -> list[Sectio
             "cdfs",
             "Distributions of the ranks' times",
             [_grid(whole, len(several), unit, f"{drawn} Paper: Figure 9.")],
-            text=told,
+            text=notes,
         )
     ]
     regimes = max(view.regimes for view in several)
@@ -91,7 +91,7 @@ def _boxplots(
 ) -> tuple[list[Panel], list[str]]:
     samples = [view.whole.sample for view in views]
     times = common_times(samples, regime, _POINTS)
-    drawn, told = [], []
+    drawn, notes = [], []
     # The common times are quantiles, so this leaves out only the long tail of a few times.
     ends = unit.of(times[[len(times) // 200, -1 - len(times) // 100]]) if len(times) else None
     span = np.log10(np.maximum(ends, 1e-12)).tolist() if ends is not None else None
@@ -104,8 +104,8 @@ def _boxplots(
         drawn.append(Panel(title, _functional(found, cdfs, unit) if found else [], span))
         if found is not None and len(found.outliers):
             ranks = view.whole.timings.ranks[cdfs.rows[found.outliers]]
-            told.append(f"{view.name}: outliers are {ranks_text(ranks.tolist())}")
-    return drawn, told
+            notes.append(f"{view.name}: outliers are {ranks_text(ranks.tolist())}")
+    return drawn, notes
 
 
 def _functional(found: FunctionalBoxplot, cdfs: Cdfs, unit: TimeUnit) -> list[Trace]:
@@ -301,10 +301,10 @@ def values(views: Sequence[RunTimings], names: Sequence[str], unit: TimeUnit) ->
     regimes = max(view.regimes for view in views)
     figures = [_scattered_values(points, names, None, unit, "Paper: Figure 7.")]
     for regime in range(regimes if regimes > 1 else 0):
-        part = [one.within(regime) for one in points]
+        part = [sample.within(regime) for sample in points]
         shares = ", ".join(
-            f"{one.name} {100 * len(one.x) / len(every.x):.0f} %"
-            for one, every in zip(part, points, strict=True)
+            f"{sample.name} {100 * len(sample.x) / len(every.x):.0f} %"
+            for sample, every in zip(part, points, strict=True)
         )
         figure = _scattered_values(part, names, regime, unit, f"In it: {shares}. Paper: Figure 8.")
         figures.append(figure)

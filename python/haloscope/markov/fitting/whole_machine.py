@@ -76,10 +76,10 @@ class MachineModel:
         alone = RegimeModel(
             self.n_regimes, self.emission, n_init=self.n_init, random_state=self.random_state
         ).fit(grid.rows())
-        place = fit_chains(self._first(alone, grid), grid, self.max_iter, self.tol)
-        self.bounds_, self.n_iter_ = place.bounds, len(place.bounds)
-        self.converged_ = place.converged
-        self._keep(place, grid.means())
+        fitted = fit_chains(self._first(alone, grid), grid, self.max_iter, self.tol)
+        self.bounds_, self.n_iter_ = fitted.bounds, len(fitted.bounds)
+        self.converged_ = fitted.converged
+        self._keep(fitted, grid.means())
         return self
 
     def decode(self, durations: Floats) -> MachineStates:
@@ -148,13 +148,13 @@ class MachineModel:
         belief = _blurred(shared.predict_proba(level[None])[0])
         return start_from_machine(chains, grid, alone.emission_, belief)
 
-    def _keep(self, place: CoupledFit, level: Floats) -> None:
+    def _keep(self, fitted: CoupledFit, level: Floats) -> None:
         """Keep the parameters: regimes in the order of their means, machine states of durations."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            slowness = place.belief.T @ level / place.belief.sum(axis=0)
-        states, machine = np.argsort(place.emission.means), np.argsort(slowness)
-        chains = place.chains
-        self.emission_ = place.emission.ordered(states)
+            slowness = fitted.belief.T @ level / fitted.belief.sum(axis=0)
+        states, machine = np.argsort(fitted.emission.means), np.argsort(slowness)
+        chains = fitted.chains
+        self.emission_ = fitted.emission.ordered(states)
         self.means_, self.stds_ = self.emission_.means, self.emission_.stds
         self.machine_start_ = chains.machine_start[machine]
         self.machine_transition_ = chains.machine[np.ix_(machine, machine)]

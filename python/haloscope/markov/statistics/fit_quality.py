@@ -117,7 +117,7 @@ def _quantiles(regime: int, levels: Floats, own: Floats, other: Floats) -> pl.Da
 
 def _allowed(own: Floats, drawn: tuple[list[Floats], list[Bytes]], regime: int, every: Floats) -> float:
     """Return the largest distance of one drawn series from all drawn series."""
-    parts = [np.sort(one[states == regime]) for one, states in zip(*drawn, strict=True)]
+    parts = [np.sort(series[states == regime]) for series, states in zip(*drawn, strict=True)]
     return max((largest_distance(part, every, _QUANTILES) for part in parts if part.size), default=1.0)
 
 
@@ -131,7 +131,7 @@ def _run_length(states: Bytes, regime: int) -> float | None:
 def checks(seen: tuple[Floats, Bytes], drawn: tuple[list[Floats], list[Bytes]], count: int) -> pl.DataFrame:
     """Return each statistic of the observed times, and the median and the middle 95 % of drawn ones."""
     observed = _statistics(*seen, count)
-    others = [_statistics(*one, count) for one in zip(*drawn, strict=True)]
+    others = [_statistics(*series, count) for series in zip(*drawn, strict=True)]
     rows = []
     for name, value in observed.items():
         values = np.array([other[name] for other in others])
@@ -264,7 +264,7 @@ def goodness(
     rng = np.random.default_rng(seed)
     series = [draw_sequences(windows, start, transition, emission, rng) for _ in range(draws)]
     seen = decode(windows)
-    decoded = [decode(one) for one in series]
+    decoded = [decode(drawn_series) for drawn_series in series]
     count = len(start)
     fits, quantiles = regime_fits((windows, seen), (series, decoded), count, _LEVELS)
     predictive = checks((windows, seen), (series, decoded), count)

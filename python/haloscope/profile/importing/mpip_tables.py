@@ -49,7 +49,7 @@ def _source(report: MpipReport) -> str:
 def _information(report: MpipReport) -> dict[str, Any]:
     command = report.said.get("Command", "")
     start = _moment(report.said.get("Start time", ""))
-    told = {
+    information = {
         "program": PurePath(_first_word(command)).name or None,
         "command": command or None,
         "ranks": len(report.ranks),
@@ -63,8 +63,8 @@ def _information(report: MpipReport) -> dict[str, Any]:
         "MPIP env var": "mpip.environment",
         "Report generation": "mpip.report",
     }
-    said = {ours: report.said[theirs] for theirs, ours in kept.items() if theirs in report.said}
-    return {**told, "metadata": said}
+    introduction = {ours: report.said[theirs] for theirs, ours in kept.items() if theirs in report.said}
+    return {**information, "metadata": introduction}
 
 
 def _first_word(command: str) -> str:

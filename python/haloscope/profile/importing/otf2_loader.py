@@ -36,8 +36,13 @@ class Otf2:
     @property
     def words(self) -> list[str]:
         """The compiler options for using it, and for finding it at run time."""
-        place = str(self.directory)
-        return [f"-I{self.prefix / 'include'}", f"-L{place}", f"-Wl,-rpath,{place}", f"-l{self.library}"]
+        library_path = str(self.directory)
+        return [
+            f"-I{self.prefix / 'include'}",
+            f"-L{library_path}",
+            f"-Wl,-rpath,{library_path}",
+            f"-l{self.library}",
+        ]
 
 
 def find_otf2() -> Otf2:

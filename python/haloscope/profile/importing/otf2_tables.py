@@ -42,18 +42,18 @@ def read_otf2(path: Path, anchor: Path) -> Foreign:
     if unknown and not events.remarks:
         source += f" ({unknown})"
     remarks = [*events.remarks, *([unknown] if unknown else [])]
-    said = {f"otf2.remark.{number}": text for number, text in enumerate(remarks, 1)}
-    told = {
+    metadata = {f"otf2.remark.{number}": text for number, text in enumerate(remarks, 1)}
+    information = {
         "program": _program(archive),
         "ranks": world.size,
         "start": _started(archive),
         "duration": _seconds((events.spans["end"] - events.spans["begin"]).max()),
         "exact_times": True,
         "source": source,
-        "metadata": said,
+        "metadata": metadata,
     }
     tables = cache(lambda: _Tables(archive, world, events))
-    return Foreign(path, source, told, load=lambda: tables().all(), own_trace=lambda: tables().trace())
+    return Foreign(path, source, information, load=lambda: tables().all(), own_trace=lambda: tables().trace())
 
 
 def _unknown(events: ArchiveEvents) -> str:

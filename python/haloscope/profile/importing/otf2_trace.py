@@ -76,10 +76,10 @@ def _communicators(world: ArchiveWorld, moments: pl.DataFrame) -> pl.DataFrame:
     others = [number for number in known if number not in first]
     rows = [(number, 0, _WORLD, everyone) for number in first] or [(-1, 0, _WORLD, everyone)]
     rows += [
-        (number, place, world.name(number), world.members(number)) for place, number in enumerate(others, 1)
+        (number, index, world.name(number), world.members(number)) for index, number in enumerate(others, 1)
     ]
     columns = ("communicator", "number", "name", "ranks")
-    return pl.DataFrame([pl.Series(name, [row[place] for row in rows]) for place, name in enumerate(columns)])
+    return pl.DataFrame([pl.Series(name, [row[index] for row in rows]) for index, name in enumerate(columns)])
 
 
 def _of(moments: pl.DataFrame, *kinds: str) -> pl.DataFrame:

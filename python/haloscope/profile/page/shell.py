@@ -57,7 +57,7 @@ def page(
     }
     whole = _part("profile", "frame.html").replace("{{body}}", _part(package, template).rstrip())
     # In one pass, so that inserted text is never searched for placeholders.
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], whole)
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], whole)
 
 
 def _part(package: str, name: str) -> str:
@@ -99,8 +99,8 @@ def _packed(name: str, text: str, level: int) -> str:
     raw = zlib.compress(text.encode("utf-8"), level)
     left = np.frombuffer(raw + bytes(-len(raw) % 4), dtype=">u4").astype(np.uint32)
     digits = np.empty((len(left), 5), dtype=np.uint8)
-    for place in range(4, -1, -1):
-        left, digits[:, place] = np.divmod(left, np.uint32(85))
+    for power in range(4, -1, -1):
+        left, digits[:, power] = np.divmod(left, np.uint32(85))
     packed = (digits + 40).tobytes().translate(bytes.maketrans(b"<", b"}")).decode("ascii")
     return f'<script type="text/plain" id="{name}" data-bytes="{len(raw)}">{packed}</script>'
 

@@ -78,9 +78,9 @@ def by_site(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the table `sites` with one row per region, site and function, summed over stacks."""
     keys = ["region", "site", "file", "line", "function", "call"]
     sums = pl.col("calls", "bytes", "time_total", "share").sum()
-    one = pl.when(pl.len() == 1).then(pl.col("time_cv").first()).alias("time_cv")
+    variation = pl.when(pl.len() == 1).then(pl.col("time_cv").first()).alias("time_cv")
     regions = frame["region"].unique(maintain_order=True).to_list()
-    summed = frame.group_by(keys, maintain_order=True).agg(sums, one, pl.lit("").alias("stack"))
+    summed = frame.group_by(keys, maintain_order=True).agg(sums, variation, pl.lit("").alias("stack"))
     order = summed["region"].replace_strict(regions, range(len(regions)), return_dtype=pl.Int64)
     return summed.sort(order, -pl.col("time_total"), maintain_order=True).select(frame.columns)
 

@@ -74,9 +74,9 @@ def _elsewhere(path: Path, build: str, own: Elf | None) -> Iterator[Path]:
     if own is not None and own.debug_link is not None:
         name, crc = own.debug_link
         folder = path.resolve().parent
-        for place in (folder, folder / ".debug", _DEBUG / folder.relative_to("/")):
-            if _crc(place / name) == crc:
-                yield place / name
+        for directory in (folder, folder / ".debug", _DEBUG / folder.relative_to("/")):
+            if _crc(directory / name) == crc:
+                yield directory / name
 
 
 def _crc(path: Path) -> int | None:

@@ -243,13 +243,13 @@ def _inflates_to(rows: int, size: int) -> bool:
 
 
 def _check_tiling(chunks: Sequence[Chunk], start: int) -> None:
-    place = HEADER_BYTES
+    offset = HEADER_BYTES
     for chunk in sorted(chunks, key=lambda chunk: (chunk.offset, chunk.size)):
-        if chunk.offset != place:
-            raise DamageError(f"its columns leave a gap or overlap at byte {min(place, chunk.offset)}")
-        place += chunk.size
-    if place != start:
-        raise DamageError(f"its columns end at byte {place} and its directory starts at {start}")
+        if chunk.offset != offset:
+            raise DamageError(f"its columns leave a gap or overlap at byte {min(offset, chunk.offset)}")
+        offset += chunk.size
+    if offset != start:
+        raise DamageError(f"its columns end at byte {offset} and its directory starts at {start}")
 
 
 def _check_memory(unpacked: int, start: int) -> None:

@@ -61,8 +61,8 @@ def checked_info(info: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises `DamageError` if a documented key has a value of another type.
     """
-    told = dict(info)
+    information = dict(info)
     for key, fits in _KNOWN.items():
-        if told.get(key) is not None and not fits(told[key]):
-            raise DamageError(f"its info {key} is {json.dumps(told[key])[:40]}")
-    return told
+        if information.get(key) is not None and not fits(information[key]):
+            raise DamageError(f"its info {key} is {json.dumps(information[key])[:40]}")
+    return information

@@ -130,13 +130,13 @@ class RegionTree:
         children: list[list[int]] = [[] for _ in self.names]
         for path in range(1, len(self)):
             children[self.parents[path]].append(path)
-        place = np.zeros(len(self), dtype=np.int64)
+        index = np.zeros(len(self), dtype=np.int64)
         waiting = [0]
         for step in range(len(self)):
             path = waiting.pop()
-            place[path] = step
+            index[path] = step
             waiting.extend(reversed(children[path]))
-        return place
+        return index
 
 
 def region_tree(names: Sequence[str], parents: Integers, communication: Integers) -> RegionTree:

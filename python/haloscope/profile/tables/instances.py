@@ -214,11 +214,11 @@ class Instances:
             return values.reshape(len(self.ranks), width)
         matrix = np.full((len(self.ranks), width), np.nan)
         filled = np.zeros(len(self.ranks), dtype=np.int64).tolist()
-        place = 0
+        offset = 0
         for row, count in zip(self._rows.tolist(), series.counts.tolist(), strict=True):
-            matrix[row, filled[row] : filled[row] + count] = values[place : place + count]
+            matrix[row, filled[row] : filled[row] + count] = values[offset : offset + count]
             filled[row] += count
-            place += count
+            offset += count
         return matrix
 
 

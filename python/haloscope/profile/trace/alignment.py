@@ -98,8 +98,11 @@ def _shifts(times: Integers, machine: Integers, sent: Integers, arrived: Integer
         of = left.pop(int(np.argmax(counts)))
         room = (times[arrived] - times[sent]).astype(np.float64)
         other = np.zeros(len(sent))
-        for one, shift in shifts.items():
-            other[here == one], other[there == one] = shift[window[here == one]], shift[window[there == one]]
+        for machine_done, shift in shifts.items():
+            other[here == machine_done], other[there == machine_done] = (
+                shift[window[here == machine_done]],
+                shift[window[there == machine_done]],
+            )
         least, most = np.full(_WINDOWS, -np.inf), np.full(_WINDOWS, np.inf)
         into, out = (there == of) & np.isin(here, known), (here == of) & np.isin(there, known)
         np.maximum.at(least, window[into], other[into] - room[into])
@@ -113,14 +116,14 @@ def _choose_shifts(least: Floats, most: Floats) -> Floats:
 
     Between such windows it is interpolated, as far as messages of one direction allow.
     """
-    told = np.isfinite(least) & np.isfinite(most)
-    place = np.arange(len(least))
+    is_bounded = np.isfinite(least) & np.isfinite(most)
+    index = np.arange(len(least))
     shift = np.zeros(len(least))
-    if told.any():
-        low, high = least[told], most[told]
+    if is_bounded.any():
+        low, high = least[is_bounded], most[is_bounded]
         nearest = np.where(low > high, (low + high) / 2, np.clip(0.0, low, high))
-        shift = np.interp(place, place[told], nearest)
-    within: Floats = np.where(told, shift, np.clip(shift, least, most))
+        shift = np.interp(index, index[is_bounded], nearest)
+    within: Floats = np.where(is_bounded, shift, np.clip(shift, least, most))
     return within
 
 

@@ -30,7 +30,7 @@ class Communicators:
         )
         order = [*world[:1], *others]
         first = 0 if world else 1
-        self.number = {identity: first + place for place, identity in enumerate(order)}
+        self.number = {identity: first + index for index, identity in enumerate(order)}
         lists = [np.arange(size)] if not world else []
         names = [_WORLD] if not world else []
         self._sides: dict[int, list[Integers]] = {}
@@ -80,11 +80,11 @@ class Communicators:
         starts, lengths = np.empty_like(own), np.empty_like(own)
         pools: list[Integers] = []
         at = 0
-        for place, key in enumerate(distinct.tolist()):
+        for index, key in enumerate(distinct.tolist()):
             communicator, rank = divmod(key, size)
-            own[place], members = self._place_of(rank, communicator)
+            own[index], members = self._place_of(rank, communicator)
             pools.append(members)
-            starts[place], lengths[place] = at, len(members)
+            starts[index], lengths[index] = at, len(members)
             at += len(members)
         if not pools:
             return result

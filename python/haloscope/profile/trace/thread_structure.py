@@ -29,10 +29,10 @@ def numbers(raw: bytes) -> Integers:
         return np.zeros(0, dtype=np.int64)
     data = data[: ends[-1] + 1]
     starts = np.concatenate([[0], ends[:-1] + 1])
-    place = np.arange(len(data)) - np.repeat(starts, ends - starts + 1)
-    if place.max(initial=0) > 9:
+    index = np.arange(len(data)) - np.repeat(starts, ends - starts + 1)
+    if index.max(initial=0) > 9:
         raise DamageError("a number of its trace is too long")
-    values = (data & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64)
+    values = (data & 0x7F).astype(np.uint64) << (7 * index).astype(np.uint64)
     return np.add.reduceat(values, starts).astype(np.int64)
 
 
@@ -58,8 +58,8 @@ class Structures:
         structures = self.symbols["structure"].to_numpy()
         self._identities, self._first = np.unique(structures, return_index=True)
         self._counts = np.diff(np.append(self._first, len(structures)))
-        place = np.arange(len(structures)) - np.repeat(self._first, self._counts)
-        if not np.array_equal(self.symbols["symbol"].to_numpy(), place):
+        index = np.arange(len(structures)) - np.repeat(self._first, self._counts)
+        if not np.array_equal(self.symbols["symbol"].to_numpy(), index):
             raise DamageError("symbols of its trace are missing")
         rules = profile.frame("trace_rules").sort("structure", "position")
         self._rule_structures = rules["structure"].to_numpy()
@@ -73,11 +73,11 @@ class Structures:
         `order` has the sequence, if the structure has no rules. Raises `DamageError`.
         """
         if order:
-            place = self._place(structure)
+            index = self._place(structure)
             found = numbers(_plain(order, 10 * events))
-            if np.any(found >= self._counts[place]):
+            if np.any(found >= self._counts[index]):
                 raise DamageError("an order of its trace names a missing symbol")
-            found = self._first[place] + found
+            found = self._first[index] + found
         elif structure in self._known:
             found = self._known[structure]
         else:
@@ -87,19 +87,19 @@ class Structures:
         return found
 
     def _place(self, structure: int) -> int:
-        place = int(np.searchsorted(self._identities, structure))
-        if place == len(self._identities) or self._identities[place] != structure:
+        index = int(np.searchsorted(self._identities, structure))
+        if index == len(self._identities) or self._identities[index] != structure:
             raise DamageError("a structure of its trace has no symbols")
-        return place
+        return index
 
     def _expanded(self, structure: int, events: int) -> Integers:
-        place = self._place(structure)
+        index = self._place(structure)
         low = int(np.searchsorted(self._rule_structures, structure, "left"))
         high = int(np.searchsorted(self._rule_structures, structure, "right"))
         if not np.array_equal(self._rule_positions[low:high], np.arange(high - low)):
             raise DamageError("rules of its trace are missing")
         stream = numbers(words_to_bytes(self._words[low:high]))
-        expanded: Integers = self._first[place] + _Rules(int(self._counts[place]), events).read(stream)
+        expanded: Integers = self._first[index] + _Rules(int(self._counts[index]), events).read(stream)
         return expanded
 
 
@@ -157,14 +157,14 @@ class _Rules:
         parts = []
         first = 0
         # Repeated items are tiled; the items between them are gathered in one step.
-        for place in [*np.flatnonzero(counts * length > _OFTEN).tolist(), len(ids)]:
-            if place > first:
-                between = slice(first, place)
+        for item in [*np.flatnonzero(counts * length > _OFTEN).tolist(), len(ids)]:
+            if item > first:
+                between = slice(first, item)
                 parts.append(self._gathered(start[between], length[between], counts[between]))
-            if place < len(ids):
-                body = self._pool[start[place] : start[place] + length[place]]
-                parts.append(np.tile(body, int(counts[place])))
-            first = place + 1
+            if item < len(ids):
+                body = self._pool[start[item] : start[item] + length[item]]
+                parts.append(np.tile(body, int(counts[item])))
+            first = item + 1
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
     def _gathered(self, start: Integers, length: Integers, counts: Integers) -> Integers:

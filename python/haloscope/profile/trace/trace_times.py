@@ -76,8 +76,8 @@ def _column(raw: bytes, count: int) -> tuple[Integers, bytes]:
     if len(data) != expected:
         raise DamageError("times of its trace do not unpack")
     values = np.zeros((count, 8), dtype=np.uint8)
-    for place, plane in enumerate(np.frombuffer(data, dtype=np.uint8).reshape(width, count)):
-        values[:, place] = plane
+    for index, plane in enumerate(np.frombuffer(data, dtype=np.uint8).reshape(width, count)):
+        values[:, index] = plane
     return values.view("<i8")[:, 0], rest
 
 
