@@ -42,11 +42,11 @@ def _machine(found: Added, analysis: RegimeAnalysis) -> str:
     interval = f"[{100 * found.share_low:.1f}, {100 * found.share_high:.1f}]"
     return printable(
         f"The machine adds {time_text(found.added)} on average, {percent_text(found.share, 1)} of all time"
-        f" {interval}{surely}: {_where(found)}{_describe_episode(analysis)}."
+        f" {interval}{surely}: {_describe_parts(found)}{_describe_episode(analysis)}."
     )
 
 
-def _where(found: Added) -> str:
+def _describe_parts(found: Added) -> str:
     parts = sorted(found.parts.items(), key=lambda part: -part[1])
     texts = []
     for name, share in parts:

@@ -52,12 +52,12 @@ def regimes(
     >>> results.frame.select("file", "regime", "mean", "share")
     >>> print(results.describe()[-1])
     """
-    step = progress or _nothing
+    step = progress or _ignore_step
     methods = [[files]] if isinstance(files, (str, PathLike)) else [_runs(method) for method in files]
     _check(methods, model)
     paths = [Path(path) for path in chain(*methods)]
     analyses = [
-        _analysed(path, name, region, options or RegimeOptions(), step)
+        _analyse(path, name, region, options or RegimeOptions(), step)
         for path, name in zip(paths, _names(paths), strict=True)
     ]
     if model is not None:
@@ -70,7 +70,7 @@ def regimes(
     return results
 
 
-def _nothing(what: str) -> None:
+def _ignore_step(what: str) -> None:
     """Ignore a step."""
 
 
@@ -101,7 +101,7 @@ def _names(files: Sequence[Path]) -> list[str]:
     raise UsageError(f"{twice}: is named twice; name different files")
 
 
-def _analysed(
+def _analyse(
     path: Path, name: str, region: str | None, options: RegimeOptions, progress: Callable[[str], None]
 ) -> RegimeAnalysis:
     progress(f"reading {name}")

@@ -17,7 +17,7 @@ from haloscope.profile import waiting as waits
 from haloscope.profile.importing.recognised import kind_of_foreign, open_foreign
 from haloscope.profile.store.format import ProfileFile
 from haloscope.profile.store.hosts import Hosts
-from haloscope.profile.store.info_keys import TRACE_TABLES, checked_info
+from haloscope.profile.store.info_keys import TRACE_TABLES, check_info
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.source import Source
 from haloscope.profile.store.trace_tables import Trace
@@ -192,7 +192,7 @@ RUN_COLUMNS: Mapping[str, Any] = {
 
 def run_row(profile: Profile) -> dict[str, Any]:
     """Return the values of `RUN_COLUMNS` for a profile; `run_hosts` is a number. Raises `DamageError`."""
-    information = checked_info(profile.info) | {"hosts": len(profile.hosts.names)}
+    information = check_info(profile.info) | {"hosts": len(profile.hosts.names)}
     known = {name: information.get(name.removeprefix("run_")) for name in RUN_COLUMNS}
     return known | {"profile": str(profile.path)}
 

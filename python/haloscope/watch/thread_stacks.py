@@ -90,7 +90,7 @@ def _stack(process: Process, answer: dict[str, object]) -> Stack:
     if not isinstance(frames, list):
         return Stack(process.rank, process.pid, tid, silent=str(answer.get("silent", "it does not answer")))
     modules = _Modules(process.pid)
-    places = tuple(modules.place(int(address)) for address in frames if address)
+    places = tuple(modules.locate(int(address)) for address in frames if address)
     waiting = answer.get("waiting")
     words = tuple(map(_request_text, waiting)) if isinstance(waiting, list) else ()
     return Stack(
@@ -143,7 +143,7 @@ class _Modules:
                 self._rows.append((int(last, 16), words[5]))
                 self._bases.setdefault(words[5], int(first, 16))
 
-    def place(self, address: int) -> StackFrame:
+    def locate(self, address: int) -> StackFrame:
         """Return the file at an address, and the address in it."""
         at = bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._rows[at][0]:

@@ -185,7 +185,7 @@ def _correlation(table: pl.DataFrame, name: str) -> Figure:
     return Figure(caption, traces, layout, _title(name, "residuals"))
 
 
-def whole_machines(analyses: Sequence[RegimeAnalysis]) -> Section | None:
+def draw_machines(analyses: Sequence[RegimeAnalysis]) -> Section | None:
     """Return a figure of each run's whole-machine model; None if there is none."""
     found = [(analysis.name, analysis.machine) for analysis in analyses if analysis.machine is not None]
     if not found:

@@ -286,7 +286,7 @@ class _Points:
     y: Floats
     states: Bytes
 
-    def within(self, regime: int | None) -> _Points:
+    def select_regime(self, regime: int | None) -> _Points:
         chosen = self.states == regime if regime is not None else np.full(len(self.x), True)
         return _Points(self.name, self.colour, self.x[chosen], self.y[chosen], self.states[chosen])
 
@@ -299,14 +299,14 @@ def values(views: Sequence[RunTimings], names: Sequence[str], unit: TimeUnit) ->
     most = _MOST_DOTS // len(views)
     points = [_sample(view, names, METHODS[i % 7], most) for i, view in enumerate(views)]
     regimes = max(view.regimes for view in views)
-    figures = [_scattered_values(points, names, None, unit, "Paper: Figure 7.")]
+    figures = [_draw_scatter(points, names, None, unit, "Paper: Figure 7.")]
     for regime in range(regimes if regimes > 1 else 0):
-        part = [sample.within(regime) for sample in points]
+        part = [sample.select_regime(regime) for sample in points]
         shares = ", ".join(
             f"{sample.name} {100 * len(sample.x) / len(every.x):.0f} %"
             for sample, every in zip(part, points, strict=True)
         )
-        figure = _scattered_values(part, names, regime, unit, f"In it: {shares}. Paper: Figure 8.")
+        figure = _draw_scatter(part, names, regime, unit, f"In it: {shares}. Paper: Figure 8.")
         figures.append(figure)
     title = f"{printable(names[0])} and {printable(names[1])}"
     return Section("values", title, figures, columns=2)
@@ -328,7 +328,7 @@ def _sample(view: RunTimings, names: Sequence[str], colour: str, most: int) -> _
     return _Points(view.name, colour, x.ravel()[chosen], y.ravel()[chosen], states)
 
 
-def _scattered_values(
+def _draw_scatter(
     points: Sequence[_Points], names: Sequence[str], regime: int | None, unit: TimeUnit, paper: str
 ) -> Figure:
     spans = [_span(unit.of(np.concatenate([getattr(part, at) for part in points]))) for at in "xy"]

@@ -235,7 +235,7 @@ def fit_chains(fitted: CoupledFit, grid: DurationGrid, max_iter: int, tol: float
     for _ in range(_LEAPS):
         density = grid.log_density(best.emission)
         belief = _path(best.chains, density, grid.lengths)
-        believed = _about(evidence(best.chains, density, grid.lengths, belief), belief)
+        believed = _replace_belief(evidence(best.chains, density, grid.lengths, belief), belief)
         leap = replace(best, chains=likelier(believed), belief=belief)
         leap = climb_bound(leap, grid, max_iter, tol)
         if leap.bounds[-1] - best.bounds[-1] < tol * abs(best.bounds[-1]):
@@ -274,7 +274,7 @@ def infer_states(chains: Chains, density: Floats, lengths: Integers, rounds: int
 def start_from_machine(chains: Chains, grid: DurationGrid, emission: Emission, belief: Floats) -> CoupledFit:
     """Return a start from a belief in the machine's states."""
     believed = evidence(chains, grid.log_density(emission), grid.lengths, belief)
-    return CoupledFit(likelier(_about(believed, belief)), emission, belief)
+    return CoupledFit(likelier(_replace_belief(believed, belief)), emission, belief)
 
 
 def _path(chains: Chains, density: Floats, lengths: Integers) -> Floats:
@@ -285,6 +285,6 @@ def _path(chains: Chains, density: Floats, lengths: Integers) -> Floats:
     return belief
 
 
-def _about(believed: ChainBelief, belief: Floats) -> ChainBelief:
+def _replace_belief(believed: ChainBelief, belief: Floats) -> ChainBelief:
     """Return the evidence with a different belief in the machine's states."""
     return replace(believed, machine=belief, machine_pairs=belief[:-1].T @ belief[1:])

@@ -136,16 +136,16 @@ class MachineModel:
         count = self.n_machine_states
         chains = Chains(
             np.full(count, 1.0 / count),
-            _blurred(np.eye(count)),
-            _blurred(alone.start_),
-            np.repeat(_blurred(alone.transition_)[None], count, axis=0),
+            _remove_zeros(np.eye(count)),
+            _remove_zeros(alone.start_),
+            np.repeat(_remove_zeros(alone.transition_)[None], count, axis=0),
         )
         even = np.full((len(grid.active), count), 1.0 / count)
         believed = evidence(chains, grid.log_density(alone.emission_), grid.lengths, even)
         level = (believed.ranks.posterior @ np.arange(float(self.n_regimes))).sum(axis=1)
         level /= grid.active.sum(axis=1)
         shared = RegimeModel(count, random_state=self.random_state).fit(level[None])
-        belief = _blurred(shared.predict_proba(level[None])[0])
+        belief = _remove_zeros(shared.predict_proba(level[None])[0])
         return start_from_machine(chains, grid, alone.emission_, belief)
 
     def _keep(self, fitted: CoupledFit, level: Floats) -> None:
@@ -166,7 +166,7 @@ class MachineModel:
         return Chains(self.machine_start_, self.machine_transition_, self.start_, self.transitions_)
 
 
-def _blurred(probabilities: Floats) -> Floats:
+def _remove_zeros(probabilities: Floats) -> Floats:
     """Return probabilities without zeros, so that no path is excluded from the beginning."""
     blurred: Floats = 0.9 * probabilities + 0.1 / probabilities.shape[-1]
     return blurred
@@ -235,9 +235,7 @@ def _slower(stay: Stay, first: Stay) -> str:
     )
 
 
-def whole_machine(
-    timings: Timings, training: Integers, instances: slice, model: MachineModel
-) -> WholeMachine:
+def fit_machine(timings: Timings, training: Integers, instances: slice, model: MachineModel) -> WholeMachine:
     """Fit the model to these rows and instances, and decode all instances of these rows.
 
     Raises `UsageError` if there are too few.

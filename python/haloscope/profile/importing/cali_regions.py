@@ -49,7 +49,7 @@ class CaliRegions:
             if node == 0 and name == PROGRAM:
                 self.knows_program = True
                 continue
-            node = self._below(node, name, attribute == _COMMUNICATION)
+            node = self._find_child(node, name, attribute == _COMMUNICATION)
         into = self.values[node, rank] if call is None else self.functions[node, rank, call]
         values: Values = {}  # a quantity may be there in two units
         for attribute, text in record.values.items():
@@ -59,7 +59,7 @@ class CaliRegions:
         for key, value in values.items():
             into[key] = _put(key[1], into.get(key), value)
 
-    def _below(self, parent: int, name: str, communication: bool) -> int:
+    def _find_child(self, parent: int, name: str, communication: bool) -> int:
         if (parent, name) not in self._known:
             self._known[parent, name] = len(self.names)
             self.names.append(name)

@@ -12,7 +12,7 @@ import polars as pl
 
 from haloscope.profile.importing.cali_file import CaliFile, parse_cali
 from haloscope.profile.importing.cali_regions import ALL, CaliRegions, Values, number_in
-from haloscope.profile.importing.foreign_tables import Foreign, path_rows, unreadable
+from haloscope.profile.importing.foreign_tables import Foreign, make_unreadable_error, path_rows
 from haloscope.profile.importing.mpi_functions import FAMILIES
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.tree import RegionTree, roll_up
@@ -31,7 +31,7 @@ def read_cali(path: Path, text: str) -> Foreign:
         for record in read.records:
             tree.add(record)
     except DamageError as damage:
-        raise unreadable(
+        raise make_unreadable_error(
             path, "this .cali file", f"{damage}; run the program again, or take another copy"
         ) from None
     source = "a .cali file of Caliper" + (

@@ -43,7 +43,7 @@ class ArchiveEvents:
 
 def read_events(archive: Archive, world: ArchiveWorld) -> ArchiveEvents:
     """Return the events of all threads of ranks."""
-    events, location = _of_ranks(archive, world)
+    events, location = _select_ranks(archive, world)
     remarks = list(archive.damage)
     time = _nanoseconds(archive, events["time"])
     time, back = _forward(time, location)
@@ -67,7 +67,7 @@ def read_events(archive: Archive, world: ArchiveWorld) -> ArchiveEvents:
     around = _open_at(paired, location, is_message)
     moments = where.frame(is_message).with_columns(
         pl.Series("path", np.where(around >= 0, paths.of_visit[around], 0)),
-        pl.Series("row", _of_call(paths.call_of, rows, around)),
+        pl.Series("row", _find_calls(paths.call_of, rows, around)),
         pl.Series("time", time[is_message]),
         pl.Series("kind", events["kind"][is_message].astype(np.int64)),
         *_messages(archive, world, events["value"][is_message], where.ranks[is_message]),
@@ -85,7 +85,7 @@ def read_events(archive: Archive, world: ArchiveWorld) -> ArchiveEvents:
     )
 
 
-def _of_ranks(archive: Archive, world: ArchiveWorld) -> tuple[AnyArray, AnyArray]:
+def _select_ranks(archive: Archive, world: ArchiveWorld) -> tuple[AnyArray, AnyArray]:
     """Return the events of all threads of ranks, and the location of each."""
     locations = np.array([number for number, _ in archive.locations], dtype=np.uint64)
     counts = [count for _, count in archive.locations]
@@ -276,7 +276,7 @@ class _Where:
         return pl.DataFrame({"rank": self.ranks[events], "thread": self.threads[events]})
 
 
-def _of_call(call_of: AnyArray, rows: AnyArray, visits: AnyArray) -> AnyArray:
+def _find_calls(call_of: AnyArray, rows: AnyArray, visits: AnyArray) -> AnyArray:
     """Return the row of the call that each visit is in, −1 for none."""
     if not len(call_of):
         return np.full(len(visits), -1, dtype=np.int64)

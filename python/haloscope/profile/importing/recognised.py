@@ -53,7 +53,7 @@ def open_foreign(path: str | os.PathLike[str], kind: ForeignKind) -> Foreign:
     if kind == "otf2":
         from haloscope.profile.importing.otf2_tables import read_otf2
 
-        return read_otf2(file, _one_anchor(file) if file.is_dir() else file)
+        return read_otf2(file, _find_anchor(file) if file.is_dir() else file)
     try:
         # Names of other programs may have any encoding: bytes that are not UTF-8 stay visible.
         text = file.read_text("utf-8", "backslashreplace")
@@ -68,7 +68,7 @@ def open_foreign(path: str | os.PathLike[str], kind: ForeignKind) -> Foreign:
     return read_mpip(file, text)
 
 
-def _one_anchor(directory: Path) -> Path:
+def _find_anchor(directory: Path) -> Path:
     found = anchors(directory)
     if len(found) > 1:
         names = ", ".join(path.name for path in found[:3])

@@ -44,7 +44,7 @@ def page(
         "style": _part("profile", "report.css"),
         "version": html.escape(printable(version("haloscope"))),
         # Data may be long, and higher levels hardly make them smaller.
-        "data": _packed("data", json.dumps(data, allow_nan=False), 6),
+        "data": _pack("data", json.dumps(data, allow_nan=False), 6),
         "plotly": _plotly(),
         "frame": _part("profile", "frame.js"),
         "script": "\n".join(
@@ -78,10 +78,10 @@ def _script() -> str:
 
 @cache
 def _plotly() -> str:
-    return _packed("plotly", _bare(_script()), 9)
+    return _pack("plotly", _strip_wrapper(_script()), 9)
 
 
-def _bare(library: str) -> str:
+def _strip_wrapper(library: str) -> str:
     """Return Plotly without its wrapper for other loaders than pages.
 
     A browser parses the content of a function twice: that costs a fifth of the time in which a page opens.
@@ -90,7 +90,7 @@ def _bare(library: str) -> str:
     return library if found is None else found["licence"] + found["all"]
 
 
-def _packed(name: str, text: str, level: int) -> str:
+def _pack(name: str, text: str, level: int) -> str:
     """Return an element of the page with `text`, deflated: Plotly alone would be 4.8 MB.
 
     Four bytes are five digits of base 85, most significant first, a digit the character 40 and on. None is

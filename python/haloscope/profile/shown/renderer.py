@@ -40,7 +40,7 @@ def _write_csv(frame: pl.DataFrame, _table: ShownTable, stream: TextIO) -> None:
 
 def _write_json(frame: pl.DataFrame, table: ShownTable, stream: TextIO) -> None:
     if table.name == "info":
-        records = [json.dumps(_typed(row), ensure_ascii=False) for row in frame.to_dicts()]
+        records = [json.dumps(_parse_value(row), ensure_ascii=False) for row in frame.to_dicts()]
         stream.write("[\n" + ",\n".join(records) + "\n]\n")
         return
     separator = "[\n"
@@ -51,7 +51,7 @@ def _write_json(frame: pl.DataFrame, table: ShownTable, stream: TextIO) -> None:
     stream.write("\n]\n" if len(frame) else "[]\n")
 
 
-def _typed(row: Row) -> dict[str, object]:
+def _parse_value(row: Row) -> dict[str, object]:
     """Return a row of `info` with a typed value: a number, a list, a Boolean."""
     value = row["value"]
     if value is not None and row["key"] not in TEXT_KEYS:

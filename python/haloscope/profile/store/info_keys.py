@@ -56,7 +56,7 @@ _KNOWN: Mapping[str, Callable[[object], bool]] = {
 }
 
 
-def checked_info(info: Mapping[str, Any]) -> dict[str, Any]:
+def check_info(info: Mapping[str, Any]) -> dict[str, Any]:
     """Return the run information of the file, without its tables.
 
     Raises `DamageError` if a documented key has a value of another type.

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from haloscope.profile.shown.cells import TEXT_KEYS
-from haloscope.profile.store.info_keys import ROLL_UP, SAID, SURROUNDINGS, checked_info
+from haloscope.profile.store.info_keys import ROLL_UP, SAID, SURROUNDINGS, check_info
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.tables.binding import binding_text
 
@@ -38,7 +38,7 @@ _ORDER = [
 ]
 
 
-def said_texts(information: Mapping[str, Any]) -> dict[str, str]:
+def read_texts(information: Mapping[str, Any]) -> dict[str, str]:
     """Return the texts of the program and its environment in the run information, by key as in `info`."""
     return _flat({key: information.get(key) for key in (SAID, *SURROUNDINGS)})
 
@@ -50,7 +50,7 @@ def run_information(profile: ProfileData) -> dict[str, Any]:
     MPI_Finalize. `unaccounted` maps an MPI function to its calls. Raises `DamageError` if a documented key
     has a value of another type.
     """
-    information = checked_info(profile.info)
+    information = check_info(profile.info)
     sums = ["unmatched_begins", "unmatched_ends", "dropped"]
     processes = profile.frame("processes", ["rank", "finalized", *sums])
     unfinished = processes.filter(pl.col("finalized") == 0)["rank"].unique().sort()

@@ -49,13 +49,13 @@ def align_events(
     times = np.column_stack([events.begin, events.end]).ravel()
     threads = np.repeat(events.where, 2)
     shifts = _shifts(times, machines[threads], 2 * sent, 2 * arrived + 1)
-    shifted = _rising(_shifted(times, machines[threads], shifts), threads)
+    shifted = _rising(_shift_times(times, machines[threads], shifts), threads)
     final = _in_order(shifted, threads, 2 * sent, 2 * arrived + 1).reshape(-1, 2)
     way = np.abs(final - shifted.reshape(-1, 2)).max(axis=1, initial=0)
     return Aligned(
         replace(events, begin=final[:, 0], end=final[:, 1]),
         shifts,
-        _moved(events, way) if way.any() else nothing,
+        _count_moved(events, way) if way.any() else nothing,
     )
 
 
@@ -134,7 +134,7 @@ def _windows(times: Integers) -> Floats:
     return windows
 
 
-def _shifted(times: Integers, machine: Integers, shifts: dict[int, Floats]) -> Integers:
+def _shift_times(times: Integers, machine: Integers, shifts: dict[int, Floats]) -> Integers:
     windows = _windows(times)
     centres = windows + (windows[1] - windows[0]) / 2
     result: Integers = times.copy()
@@ -167,7 +167,7 @@ def _in_order(times: Integers, threads: Integers, sent: Integers, arrived: Integ
         times = _rising(times, threads)
 
 
-def _moved(events: TraceEvents, way: Integers) -> pl.DataFrame:
+def _count_moved(events: TraceEvents, way: Integers) -> pl.DataFrame:
     kinds = events.of("kind")
     own = np.flatnonzero((way > 0) & np.isin(kinds, (Kind.CALL, Kind.ENTER, Kind.LEAVE)))
     frame = pl.DataFrame({"rank": events.ranks[events.where[own]], "way": way[own]})

@@ -61,13 +61,13 @@ class Communicators:
 
     def partners(self, ranks: Integers, communicators: Integers, after: Integers) -> Integers:
         """Return world ranks of partners that are `after` ranks after the own one; −1 stays −1."""
-        return self._resolved(ranks, communicators, after, is_relative=True)
+        return self._resolve(ranks, communicators, after, is_relative=True)
 
     def roots(self, ranks: Integers, communicators: Integers, roots: Integers) -> Integers:
         """Return world ranks of ranks of communicators; −1 stays −1."""
-        return self._resolved(ranks, communicators, roots, is_relative=False)
+        return self._resolve(ranks, communicators, roots, is_relative=False)
 
-    def _resolved(
+    def _resolve(
         self, ranks: Integers, communicators: Integers, given: Integers, *, is_relative: bool
     ) -> Integers:
         result = np.full(len(given), -1, dtype=np.int64)
@@ -82,7 +82,7 @@ class Communicators:
         at = 0
         for index, key in enumerate(distinct.tolist()):
             communicator, rank = divmod(key, size)
-            own[index], members = self._place_of(rank, communicator)
+            own[index], members = self._locate(rank, communicator)
             pools.append(members)
             starts[index], lengths[index] = at, len(members)
             at += len(members)
@@ -98,7 +98,7 @@ class Communicators:
         result[known] = pool[starts[which] + wanted]
         return result
 
-    def _place_of(self, rank: int, communicator: int) -> tuple[int, Integers]:
+    def _locate(self, rank: int, communicator: int) -> tuple[int, Integers]:
         """Return the rank's own index (−1: in an inter-communicator), and the ranks that it addresses."""
         sides = self._sides.get(communicator)
         if sides is not None:

@@ -19,10 +19,10 @@ from haloscope.profile.trace.trace_times import Clocks
 
 def read_trace(profile: ProfileData) -> Trace:
     """Return the trace of a profile. Raises `UsageError` if it has none, `ProfileError` for damage."""
-    return profile.guarded(profile.source.own_trace or (lambda: _recorded(profile)))
+    return profile.guarded(profile.source.own_trace or (lambda: _read_recorded(profile)))
 
 
-def _recorded(profile: ProfileData) -> Trace:
+def _read_recorded(profile: ProfileData) -> Trace:
     if not profile.has_trace:
         raise UsageError(f"{profile.path}: has no trace; record the run with `haloscope run --trace`")
     clocks = Clocks(profile)

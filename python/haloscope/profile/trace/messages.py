@@ -33,7 +33,7 @@ class Requests:
         begun_keys = keys[begun]  # ascending: threads come one after the other, and numbers grow
         is_end = self.action > Action.BEGUN_COLLECTIVE
         ended = index[is_end]
-        wanted = _named(events, ended, numbers)
+        wanted = _find_keys(events, ended, numbers)
         at = np.searchsorted(begun_keys, wanted)
         found = (at < len(begun_keys)) & (wanted >= 0)
         found[found] = begun_keys[at[found]] == wanted[found]
@@ -59,7 +59,7 @@ def _numbers(events: TraceEvents, is_begin: Flags) -> Integers:
     return counted
 
 
-def _named(events: TraceEvents, ended: Integers, numbers: Integers) -> Integers:
+def _find_keys(events: TraceEvents, ended: Integers, numbers: Integers) -> Integers:
     """Return the keys of completed requests, −1 if their thread does not exist."""
     request, thread = events.of("request")[ended], events.of("thread")[ended]
     where = events.where[ended].copy()

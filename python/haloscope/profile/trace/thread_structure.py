@@ -73,7 +73,7 @@ class Structures:
         `order` has the sequence, if the structure has no rules. Raises `DamageError`.
         """
         if order:
-            index = self._place(structure)
+            index = self._find_structure(structure)
             found = numbers(_plain(order, 10 * events))
             if np.any(found >= self._counts[index]):
                 raise DamageError("an order of its trace names a missing symbol")
@@ -81,19 +81,19 @@ class Structures:
         elif structure in self._known:
             found = self._known[structure]
         else:
-            found = self._known[structure] = self._expanded(structure, events)
+            found = self._known[structure] = self._expand(structure, events)
         if len(found) != events:
             raise DamageError("a sequence of its trace has another length")
         return found
 
-    def _place(self, structure: int) -> int:
+    def _find_structure(self, structure: int) -> int:
         index = int(np.searchsorted(self._identities, structure))
         if index == len(self._identities) or self._identities[index] != structure:
             raise DamageError("a structure of its trace has no symbols")
         return index
 
-    def _expanded(self, structure: int, events: int) -> Integers:
-        index = self._place(structure)
+    def _expand(self, structure: int, events: int) -> Integers:
+        index = self._find_structure(structure)
         low = int(np.searchsorted(self._rule_structures, structure, "left"))
         high = int(np.searchsorted(self._rule_structures, structure, "right"))
         if not np.array_equal(self._rule_positions[low:high], np.arange(high - low)):
@@ -122,7 +122,7 @@ class _Rules:
             if at >= len(stream) or at + 1 + 2 * int(stream[at]) > len(stream) or stream[at] < 0:
                 raise DamageError("rules of its trace were cut short")
             end = at + 1 + 2 * int(stream[at])
-            expanded = self._flattened(stream[at + 1 : end : 2], stream[at + 2 : end : 2])
+            expanded = self._flatten(stream[at + 1 : end : 2], stream[at + 2 : end : 2])
             at = end
             if rule < rules:
                 self._keep(expanded)
@@ -143,7 +143,7 @@ class _Rules:
         self._lengths.append(len(expanded))
         self._size = size
 
-    def _flattened(self, ids: Integers, counts: Integers) -> Integers:
+    def _flatten(self, ids: Integers, counts: Integers) -> Integers:
         """Return the expansion of items. Raises `DamageError`."""
         is_rule, number = (ids & 1).astype(bool), ids >> 1
         limits = np.where(is_rule, len(self._starts), self._symbols)
@@ -160,14 +160,14 @@ class _Rules:
         for item in [*np.flatnonzero(counts * length > _OFTEN).tolist(), len(ids)]:
             if item > first:
                 between = slice(first, item)
-                parts.append(self._gathered(start[between], length[between], counts[between]))
+                parts.append(self._gather(start[between], length[between], counts[between]))
             if item < len(ids):
                 body = self._pool[start[item] : start[item] + length[item]]
                 parts.append(np.tile(body, int(counts[item])))
             first = item + 1
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
-    def _gathered(self, start: Integers, length: Integers, counts: Integers) -> Integers:
+    def _gather(self, start: Integers, length: Integers, counts: Integers) -> Integers:
         starts, lengths = np.repeat(start, counts), np.repeat(length, counts)
         ends = np.cumsum(lengths)
         index = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)
