@@ -263,7 +263,7 @@ class _Recorded(Mapping[str, "Floats"]):
             matrix: Floats = getattr(self._profile.instances(self._path), name)
             return matrix
         values = self._values()
-        if name not in self._names():
+        if name not in self._list_names():
             raise KeyError(name)
         values = values.filter(values["name"] == name)
         matrix = np.full(self._shape, np.nan)
@@ -272,12 +272,12 @@ class _Recorded(Mapping[str, "Floats"]):
         return matrix
 
     def __iter__(self) -> Iterator[str]:
-        return iter(("start", "wait", *self._names()))
+        return iter(("start", "wait", *self._list_names()))
 
     def __len__(self) -> int:
-        return 2 + len(self._names())
+        return 2 + len(self._list_names())
 
-    def _names(self) -> list[str]:
+    def _list_names(self) -> list[str]:
         if self._names is None:
             self._names = self._values()["name"].unique(maintain_order=True).to_list()
         return [name for name in self._names if name not in QUANTITIES]
