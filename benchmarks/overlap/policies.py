@@ -98,7 +98,7 @@ def tables(simulation: Simulation, seeds: int = SEEDS) -> str:
 
 
 def _table(found: Found, value: Callable[[Steps], float]) -> Iterator[str]:
-    names = [name if price == CHEAP else f"{name}, dear polls" for name, price in COLUMNS]
+    names = [name if price == CHEAP else f"{name}, slow polls" for name, price in COLUMNS]
     yield f"| law | {' | '.join(names)} |"
     yield "| --- |" + " --- |" * len(names)
     for late, title in WHICH.items():

@@ -75,8 +75,9 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
 
 def test_the_search_works_from_a_disk(site: Path, browser: Browser) -> None:
     page = browser.new_page()
-    page.goto((site / "index.html").as_uri())
-    page.fill("input.md-search__input", "flame graph")
+    page.goto((site / "how-to" / "launchers.html").as_uri())
+    page.click("input.md-search__input")
+    page.keyboard.type("flame graph")
     page.wait_for_selector(".md-search-result__link")
     assert "source-lines" in page.inner_html(".md-search-result__list")
 
