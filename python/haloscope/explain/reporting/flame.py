@@ -11,7 +11,7 @@ import polars as pl
 
 from haloscope.base.errors import printable, shorten_text
 from haloscope.profile import Profile
-from haloscope.profile.shown import site_text, without_arguments
+from haloscope.profile.shown import site_text, strip_arguments
 from haloscope.profile.sites import SourceLocation, site_of, site_rows
 from haloscope.profile.store import Scope
 
@@ -132,7 +132,7 @@ def _labels(place: SourceLocation) -> tuple[str, str]:
     if place.function is None:
         return place.code, ""
     where = f"{place.file}:{place.line}" if place.file is not None else place.code
-    return without_arguments(place.function), where
+    return strip_arguments(place.function), where
 
 
 def _text(text: str) -> str:

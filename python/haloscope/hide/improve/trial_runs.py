@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from haloscope.base.errors import LaunchError
-from haloscope.base.files import last_line
+from haloscope.base.files import read_last_line
 from haloscope.base.tools import environment_tool, find_tool
 from haloscope.hide.improve.remedy import PROFILE, Remedy
 from haloscope.profile import Profile
@@ -76,7 +76,7 @@ class Runner:
         except subprocess.TimeoutExpired:
             return TrialRun(names, None, f"was ended after {self._limit:.0f} s")
         if status or not profile.exists():
-            return TrialRun(names, None, f"status {status}: {last_line(log) or 'nothing was said'}")
+            return TrialRun(names, None, f"status {status}: {read_last_line(log) or 'nothing was said'}")
         seconds = _duration(profile)
         # A ratio of what is no time would be no number.
         return TrialRun(names, seconds, "" if seconds else "its profile does not say how long it took")
