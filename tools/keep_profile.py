@@ -49,6 +49,16 @@ def said(path: Path) -> dict[str, list[dict[str, object]]]:
     return tables
 
 
+def as_text(tables: dict[str, list[dict[str, object]]]) -> str:
+    """Return tables as JSON, of each the names of its columns and then its rows, one per line."""
+    parts = []
+    for name, rows in tables.items():
+        lines = [list(rows[0]), *(list(row.values()) for row in rows)]
+        body = ",\n".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in lines)
+        parts.append(f"{json.dumps(name)}:[\n{body}]")
+    return "{" + ",\n".join(parts) + "}\n"
+
+
 def main() -> None:
     """Entry point of the command."""
     target, version = Path(sys.argv[1]), own_version()
@@ -57,8 +67,7 @@ def main() -> None:
         record(written)
         tables = {name: rows for name, rows in said(written).items() if rows}
         shutil.copy(written, target / f"{version}.halo")
-    text = json.dumps(tables, indent=0, ensure_ascii=False) + "\n"
-    (target / f"{version}.json").write_text(text, encoding="utf-8")
+    (target / f"{version}.json").write_text(as_text(tables), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""What MkDocs does with the documentation beside making pages.
+"""MkDocs hooks: pages from the root of the checkout, links that stay right, and names of modules.
 
-The README comes first. Pages link to sources, which are no part of the site: such a link becomes its text,
-and the path. `::: MODULE` shows the public names of the module, which its front only declares.
+Pages link to sources, which are no part of the site: such a link becomes its text, and the path. `::: MODULE`
+shows the public names of the module, which its front only declares.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from importlib import import_module
 from pathlib import Path
@@ -16,29 +17,41 @@ from mkdocs.structure.pages import Page
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 DOCS = CHECKOUT / "docs"
-_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+# Files of the checkout that are pages of the site.
+_PAGES = {
+    CHECKOUT / "README.md": "index.md",
+    CHECKOUT / "CONTRIBUTING.md": "contributing.md",
+    CHECKOUT / "CHANGELOG.md": "changelog.md",
+    CHECKOUT / "SECURITY.md": "vulnerabilities.md",
+    CHECKOUT / "CITATION.cff": "cite.md",
+}
 _MODULE = re.compile(r"^::: (\S+)\n(?! )", re.MULTILINE)
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the README, as the first page."""
-    text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    files.append(File.generated(config, "index.md", content=text.replace("](docs/", "](")))
+    """Add the pages from the root of the checkout."""
+    for path, name in _PAGES.items():
+        if path.suffix == ".md":
+            text = path.read_text(encoding="utf-8").replace("](docs/", "](")
+            files.append(File.generated(config, name, content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Return a page without links that leave the site, with the names of modules."""
-    place = (DOCS / page.file.src_uri).parent
+    folder = (DOCS / page.file.src_uri).parent
 
     def link(match: re.Match[str]) -> str:
-        bang, text, target, _ = match.groups()
-        path = (place / target).resolve()
+        bang, text, target, anchor = match.groups()
+        path = (folder / target).resolve()
         if path.is_relative_to(DOCS) and path.exists() and not path.is_dir():
             return match[0]
         if bang:
             return f"*{text}*"
         path = path if path.is_relative_to(CHECKOUT) and path.exists() else CHECKOUT / target
+        if path in _PAGES:
+            return f"[{text}]({os.path.relpath(DOCS / _PAGES[path], folder)}{anchor or ''})"
         return f"{text} (`{path.relative_to(CHECKOUT)}` of the sources)"
 
     return _MODULE.sub(_with_members, _LINK.sub(link, markdown + "\n"))

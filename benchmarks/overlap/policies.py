@@ -1,8 +1,8 @@
 """Which policy to use when: all of them under the injector's laws, in virtual time and on two ranks.
 
-As a program, `policies.py docs/explanation/policies.md`, it puts the tables into that page. As a topic of the
-benchmark it runs the toy under the same laws and prints how much of a perfect schedule's time its steps
-take, beside the same in virtual time: the ratio is 1 where both agree. Medians of runs, each with other
+As a program, `policies.py docs/explanation/policies-measured.md`, it puts the tables into that page. As a
+topic of the benchmark it runs the toy under the same laws and prints how much of a perfect schedule's time
+its steps take, beside the same in virtual time: the ratio is 1 where both agree. Medians of runs, each with other
 latencies.
 """
 
@@ -98,7 +98,7 @@ def tables(simulation: Simulation, seeds: int = SEEDS) -> str:
 
 
 def _table(found: Found, value: Callable[[Steps], float]) -> Iterator[str]:
-    names = [name if price == CHEAP else f"{name}, dear polls" for name, price in COLUMNS]
+    names = [name if price == CHEAP else f"{name}, slow polls" for name, price in COLUMNS]
     yield f"| law | {' | '.join(names)} |"
     yield "| --- |" + " --- |" * len(names)
     for late, title in WHICH.items():

@@ -1,4 +1,4 @@
-"""How near a tenth of a sweep's time comes to the whole sweep: `tune --budget`, on kept data.
+"""How near a tenth of a sweep's time comes to the whole sweep: `tune --duration`, on kept data.
 
 For each platform and collective: what was simulated on up to 64 ranks stands for a machine on which a
 launch takes a second by itself. Times that are measured scatter: by 3 % from launch to launch, each call by

@@ -65,7 +65,8 @@ def simulated(
         PLATFORM,
         ranks,
         collectives=COLLECTIVES,
-        factor={"bandwidth": factor, "compute": compute},
+        bandwidth_factor=factor,
+        compute_factor=compute,
     )
     simulation.run(output)
     took = time.perf_counter() - begun
@@ -122,7 +123,7 @@ def judge(program: str, compute: float, folder: Path) -> Iterator[Judged]:
     ]
     for grid, factor in HELD_OUT:
         ranks = int(np.prod(grid))
-        asked = Simulation(known, PLATFORM, ranks, collectives=COLLECTIVES, factor={"bandwidth": factor})
+        asked = Simulation(known, PLATFORM, ranks, collectives=COLLECTIVES, bandwidth_factor=factor)
         said = asked.prediction(folder / "said.halo")
         truth = times_of(simulated(program, grid, folder / "truth.halo", compute, factor))
         rows = said.join(truth, on="path")

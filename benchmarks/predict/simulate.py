@@ -25,7 +25,7 @@ from haloscope.predict import CollectiveLaws, schedule
 
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 CG = ("cg", "--nx", "16", "--ny", "16", "--nz", "16", "--iterations", "1")
-COMMON = ("--platform", "torus", "--factor", "compute=0")
+COMMON = ("--platform", "torus", "--compute-factor", "0")
 SIMPLE = ("--collectives", "smpi")
 TREES = ("--collectives", "smpi,allreduce=redbcast,reduce=binomial,bcast=binomial_tree")
 PROGRAM = "simulate cg, 1024 ranks on a torus, Open MPI's collectives"

@@ -178,7 +178,7 @@ def main() -> None:
         kinds = {
             "bare": [],
             "": watched(directory),
-            "-exact": watched(directory, "--exact-times"),
+            "-exact": ["env", "HALOSCOPE_EXACT_TIMES=1", *watched(directory)],
             SITES: watched(directory, "--callsites"),
             SITES_8: watched(directory, "--callsites", "--depth", "8"),
             WITHOUT_PHASES: ["env", "HALOSCOPE_PHASES=0", *watched(directory)],

@@ -73,7 +73,7 @@ def simulations(out: Path) -> Iterator[tuple[str, str, int | None, str, Path]]:
         program = ["sweep", "--procs", ",".join(map(str, grid)), "--zones", zones, "--groups", "32"]
         program += ["--quad", "64", "--gset", "16", "--dset", "8", "--niter", "1"]
         profile = out / f"kripke-dane-{ranks}.halo"
-        simulated(profile, ranks, HERE / "switch.yaml", ["--factor", "compute=0", *program])
+        simulated(profile, ranks, HERE / "switch.yaml", ["--compute-factor", "0", *program])
         yield "kripke", "dane", None, ONE, profile
 
 

@@ -52,7 +52,7 @@ def pattern(edge: int, ranks: int) -> Path:
     """Return the profile of the pattern of cg on so many ranks of Orac."""
     alone, source = run(edge, 2), run(edge, 2 if ranks == 2 else 8)
     factor = computing(alone) / computing(source)
-    words = ["--scale", "weak", "--factor", f"compute={factor:.9g}", source]
+    words = ["--scale", "weak", "--compute-factor", f"{factor:.9g}", source]
     return simulated(Path(f"runs/orac-{edge}-{ranks}.halo"), ranks, ORAC, words, nx=edge)
 
 

@@ -11,11 +11,11 @@ import pytest
 from haloscope.base.errors import OutputError
 from haloscope.base.files import (
     copy_whole,
-    end_of,
-    last_line,
+    read_end,
+    read_last_line,
     replace_whole,
-    whole_directory,
-    whole_file,
+    write_directory,
+    write_file,
     write_whole,
 )
 
@@ -27,7 +27,7 @@ def names(directory: Path) -> list[str]:
 def test_an_interrupted_file_stays_as_it_was(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     write_whole(page, "old", "page")
-    with suppress(KeyboardInterrupt), whole_file(page, "page") as file:
+    with suppress(KeyboardInterrupt), write_file(page, "page") as file:
         file.write(b"new")
         assert len(names(tmp_path)) == 2
         raise KeyboardInterrupt
@@ -75,13 +75,13 @@ def test_a_file_that_changes_meanwhile_is_not_replaced(tmp_path: Path) -> None:
 
 def test_an_interrupted_directory_stays_as_it_was(tmp_path: Path) -> None:
     output = tmp_path / "campaign"
-    with whole_directory(output, "sign", "data set") as fresh:
+    with write_directory(output, "sign", "data set") as fresh:
         (fresh / "sign").write_text("old")
-    with suppress(KeyboardInterrupt), whole_directory(output, "sign", "data set") as fresh:
+    with suppress(KeyboardInterrupt), write_directory(output, "sign", "data set") as fresh:
         (fresh / "sign").write_text("new")
         raise KeyboardInterrupt
     assert ((output / "sign").read_text(), names(tmp_path)) == ("old", ["campaign"])
-    with whole_directory(output, "sign", "data set") as fresh:
+    with write_directory(output, "sign", "data set") as fresh:
         (fresh / "sign").write_text("new")
     assert ((output / "sign").read_text(), names(tmp_path)) == ("new", ["campaign"])
 
@@ -89,15 +89,15 @@ def test_an_interrupted_directory_stays_as_it_was(tmp_path: Path) -> None:
 def test_a_directory_of_another_kind_is_refused(tmp_path: Path) -> None:
     output = tmp_path / "home"
     output.mkdir()
-    with whole_directory(output, "sign", "data set"):  # an empty one is replaced
+    with write_directory(output, "sign", "data set"):  # an empty one is replaced
         pass
     (output / "letter").touch()
     with (
         pytest.raises(OutputError, match="exists, and is no data set; name another directory"),
-        whole_directory(output, "sign", "data set"),
+        write_directory(output, "sign", "data set"),
     ):
         pass
-    with pytest.raises(OutputError, match="has no name of its own"), whole_directory(Path("/"), "sign", "x"):
+    with pytest.raises(OutputError, match="has no name of its own"), write_directory(Path("/"), "sign", "x"):
         pass
     assert names(output) == ["letter"]
 
@@ -105,9 +105,9 @@ def test_a_directory_of_another_kind_is_refused(tmp_path: Path) -> None:
 def test_the_end_of_a_log(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("first\nlast: error 3  \n---\n\n")
-    assert last_line(log) == "last: error 3"
-    assert end_of(log, 5) == "---\n\n"
-    assert end_of(log, 1000) == log.read_text()
+    assert read_last_line(log) == "last: error 3"
+    assert read_end(log, 5) == "---\n\n"
+    assert read_end(log, 1000) == log.read_text()
     log.write_text("x" * 400)
-    assert last_line(log) == "x" * 300
-    assert (last_line(tmp_path / "none"), end_of(tmp_path / "none", 9)) == ("", "")
+    assert read_last_line(log) == "x" * 300
+    assert (read_last_line(tmp_path / "none"), read_end(tmp_path / "none", 9)) == ("", "")

@@ -177,7 +177,7 @@ def test_settings_are_checked(values: dict[str, Value]) -> None:
 
 def test_settings_are_documented() -> None:
     """The page of the recorder's interface has each variable."""
-    page = (Path(__file__).parents[2] / "docs" / "design.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "design-environment.md").read_text()
     for setting in SETTINGS:
         assert f"`{setting.variable}`" in page
 

@@ -12,8 +12,8 @@ import pytest
 from haloscope.base.errors import RecorderError
 from haloscope.base.headers import Headers, find_headers, library_version, read_headers
 from haloscope.base.launch import parse
-from haloscope.base.mpi import detect, find_installed_library, statically_linked
-from haloscope.base.objects import MpiLibrary, abi_of, interpreter, linked_mpi
+from haloscope.base.mpi import detect, find_installed_library, is_statically_linked
+from haloscope.base.objects import MpiLibrary, abi_of, find_linked_mpi, interpreter
 from support.missing import impossible
 from support.mpi import Mpi
 from support.programs import Compiler
@@ -142,12 +142,12 @@ def test_site_library_is_recognised_by_interface(tmp_path: Path) -> None:
         ["cc", f"{program}.c", f"./{second}", "-o", program, f"-Wl,-rpath-link,{tmp_path}"],
     ):
         subprocess.run(command, cwd=tmp_path, check=True)
-    assert linked_mpi(tmp_path / program) is None or linked_mpi(tmp_path / program) == MpiLibrary(
+    assert find_linked_mpi(tmp_path / program) is None or find_linked_mpi(tmp_path / program) == MpiLibrary(
         "mpich", None
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LD_LIBRARY_PATH", str(tmp_path))
-        assert linked_mpi(tmp_path / program) == MpiLibrary("mpich", tmp_path / first)
+        assert find_linked_mpi(tmp_path / program) == MpiLibrary("mpich", tmp_path / first)
 
 
 @pytest.mark.parametrize(("name", "abi"), [("libmpi.so.12", "mpich"), ("libmpi.so.40", "openmpi")])
@@ -160,7 +160,7 @@ def test_missing_library_still_tells_the_interface(name: str, abi: str, tmp_path
     ):
         subprocess.run(words, cwd=tmp_path, check=True)
     (tmp_path / name).unlink()
-    library = linked_mpi(tmp_path / "program")
+    library = find_linked_mpi(tmp_path / "program")
     assert library is not None
     assert library.abi == abi
 
@@ -168,10 +168,10 @@ def test_missing_library_still_tells_the_interface(name: str, abi: str, tmp_path
 def test_mpi_inside_a_program_is_static(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     (tmp_path / "static.c").write_text("int MPI_Init(){return 0;} int main(){return MPI_Init();}")
     subprocess.run(["cc", "static.c", "-o", "static"], cwd=tmp_path, check=True)
-    assert statically_linked(tmp_path / "static")
-    assert not statically_linked(tmp_path / "static.c")
-    assert not statically_linked(Path("/bin/true"))
-    assert not statically_linked(compiler.text(any_mpi, "program.c", PROGRAM))
+    assert is_statically_linked(tmp_path / "static")
+    assert not is_statically_linked(tmp_path / "static.c")
+    assert not is_statically_linked(Path("/bin/true"))
+    assert not is_statically_linked(compiler.text(any_mpi, "program.c", PROGRAM))
 
 
 def test_installation_of_a_launcher(mpi: Mpi) -> None:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import haloscope
 from haloscope.base.errors import OutputError, ProfileError, UsageError
-from haloscope.base.files import whole_directory
+from haloscope.base.files import write_directory
 from haloscope.base.schema import STORED
 from haloscope.cli import haloscope as command
 from haloscope.explain.export import EXPORTS, Aliases, AnonymousProfile, TracedProfile
@@ -152,7 +152,7 @@ def test_a_directory_is_written_whole(tmp_path: Path, what: str) -> None:
     if what == "ours":
         (target / "sign").touch()
         (target / "older").touch()
-    with whole_directory(target, "sign", "thing") as directory:
+    with write_directory(target, "sign", "thing") as directory:
         (directory / "sign").write_text("new")
         assert not (target / "sign").exists() or (target / "sign").read_text() == ""
     assert [path.name for path in target.iterdir()] == ["sign"]
@@ -163,9 +163,9 @@ def test_a_directory_of_others_is_never_replaced(tmp_path: Path) -> None:
     target = tmp_path / "out"
     target.mkdir()
     (target / "thesis.tex").touch()
-    with pytest.raises(OutputError, match="is no thing"), whole_directory(target, "sign", "thing"):
+    with pytest.raises(OutputError, match="is no thing"), write_directory(target, "sign", "thing"):
         pass
-    with pytest.raises(OutputError), whole_directory(target / "thesis.tex", "sign", "thing"):
+    with pytest.raises(OutputError), write_directory(target / "thesis.tex", "sign", "thing"):
         pass
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "thesis.tex"]
 
@@ -174,7 +174,7 @@ def test_a_directory_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     target = tmp_path / "out"
     target.mkdir()
     (target / "sign").write_text("old")
-    with pytest.raises(ZeroDivisionError), whole_directory(target, "sign", "thing") as directory:
+    with pytest.raises(ZeroDivisionError), write_directory(target, "sign", "thing") as directory:
         (directory / "sign").write_text(str(1 // len(list(directory.iterdir()))))
     assert (target / "sign").read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]

@@ -27,6 +27,14 @@ def test_it_is_whole(path: Path) -> None:
         assert profile.info["version"] == path.stem
 
 
+def kept(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """The tables of then, whose first row has the names of the columns."""
+    tables = json.loads(path.with_suffix(".json").read_text("utf-8"))
+    return {
+        name: [dict(zip(names, row, strict=True)) for row in rows] for name, (names, *rows) in tables.items()
+    }
+
+
 def keyed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The table `info` as one row."""
     return [{str(row["key"]): row["value"] for row in rows}]
@@ -43,7 +51,7 @@ def as_then(then: Any, now: Any) -> bool:
 @pytest.mark.parametrize("table", [*KEPT_TABLES, "trace"])
 def test_its_tables_say_what_they_said(path: Path, table: str) -> None:
     """All columns of then, and all rows; others may have come since."""
-    then = json.loads(path.with_suffix(".json").read_text()).get(table, [])
+    then = kept(path).get(table, [])
     now = said(path)[table]
     if table == "info":
         then, now = keyed(then), keyed(now)
@@ -57,6 +65,6 @@ def test_its_tables_say_what_they_said(path: Path, table: str) -> None:
 
 def test_no_table_and_no_column_of_then_is_gone() -> None:
     for path in KEPT:
-        then = json.loads(path.with_suffix(".json").read_text())
+        then = kept(path)
         assert then.keys() <= {*KEPT_TABLES, "trace"}
         assert {"regions", "ranks", "calls", "partners", "sizes", "collectives"} <= then.keys()

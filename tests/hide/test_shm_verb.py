@@ -182,10 +182,10 @@ def test_recorder_and_record_tell_the_same(
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["HALOSCOPE_SHM_THRESHOLD=10"], "HALOSCOPE_SHM_THRESHOLD 10: at least 1024"),
+        (["--threshold", "10"], "--threshold 10: at least 1024"),
         (["HALOSCOPE_SHM_PATIENCE=-1"], "HALOSCOPE_SHM_PATIENCE -1: at least 0"),
         (["HALOSCOPE_SHM_CMA=often"], "HALOSCOPE_SHM_CMA often: not one of auto, always, never"),
-        (["HALOSCOPE_SHM_PROTOCOL=fast"], "HALOSCOPE_SHM_PROTOCOL fast: not one of dynamic"),
+        (["--protocol", "fast"], "'fast' is not one of 'dynamic'"),
         (["-o", "/nowhere/x.csv"], "/nowhere/x.csv: can't be written"),
         ([], "links no MPI: there is nothing to carry"),
     ],

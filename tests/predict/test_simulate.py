@@ -29,7 +29,7 @@ from support.watched import watch
 pytestmark = pytest.mark.usefixtures("simgrid")
 
 Simulate = Callable[..., subprocess.CompletedProcess[str]]
-IDEAL = ("--factor", "latency=0,bandwidth=inf")
+IDEAL = ("--latency-factor", "0", "--bandwidth-factor", "inf")
 SMALL = ("cg", "--nx", "8", "--ny", "8", "--nz", "8", "--iterations", "1")
 
 PROGRAM = r"""
@@ -199,7 +199,7 @@ def test_a_program_and_its_regions(program: Path, tmp_path: Path) -> None:
 
 def test_waiting_for_some_takes_no_longer_from_call_to_call(simulate: Simulate, program: Path) -> None:
     """SimGrid lets a test that finds nothing take longer each time: 400 of them, 20 µs a step."""
-    words = ("--platform", "orfeo", "-n", 4, "--factor", "compute=0", "--", program, "some")
+    words = ("--platform", "orfeo", "-n", 4, "--compute-factor", "0", "--", program, "some")
     (step,) = (float(line) for line in simulate(*words).stdout.splitlines() if line[:1].isdigit())
     assert 0.15 < step < 1
 
@@ -222,7 +222,7 @@ def test_names_and_arguments_with_spaces(
 def test_latencies_of_a_machine_are_exact(
     program: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    simulation = Simulation([program, "latencies"], "orfeo", 129, factor={"compute": 0}, eager=0)
+    simulation = Simulation([program, "latencies"], "orfeo", 129, compute_factor=0, eager=0)
     simulation.run(tmp_path / "latencies.halo")
     lines = capfd.readouterr().out.splitlines()
     measured = dict(line.split() for line in lines if line[:1].isdigit())
@@ -238,7 +238,7 @@ def test_messages_take_the_same_time_without_the_recorder(
     with bare.directory:
         words = bare.launch([str(program), "latencies"], 129, {})
         alone = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
-    recorded = simulate("--platform", "orfeo", "-n", 129, "--factor", "compute=0", "--", program, "latencies")
+    recorded = simulate("--platform", "orfeo", "-n", 129, "--compute-factor", "0", "--", program, "latencies")
     times = [[line for line in done.stdout.splitlines() if line[:1].isdigit()] for done in (alone, recorded)]
     assert len(times[0]) == 8
     assert times[0] == times[1]
@@ -324,7 +324,7 @@ def test_more_ranks_than_files_are_open(haloscope: Path, cg_8: Path, tmp_path: P
 
 
 def test_what_if(simulate: Simulate, cg_8: Path) -> None:
-    words = ("--platform", "torus", "--sensitivity", "0,1,2", "--format", "json", "--factor", "compute=0")
+    words = ("--platform", "torus", "--latency-factor", "0,1,2", "--format", "json", "--compute-factor", "0")
     done = simulate(*words, cg_8)
     assert done.returncode == 0, done.stderr
     rows = {row["path"]: row for row in json.loads(done.stdout)}
@@ -332,7 +332,7 @@ def test_what_if(simulate: Simulate, cg_8: Path) -> None:
     assert whole["time_x0"] < whole["time_x1"] < whole["time_x2"]
     assert whole["slope"] == pytest.approx((whole["time_x2"] - whole["time_x0"]) / 2, rel=1e-6)
     assert whole["slope"] > rows["main/cg/dot_product"]["slope"] > 0
-    people = simulate("--platform", "torus", "--sensitivity", "0,2", "--factor", "compute=0", cg_8)
+    people = simulate("--platform", "torus", "--latency-factor", "0,2", "--compute-factor", "0", cg_8)
     assert people.stdout.splitlines()[0].split("  ")[0] == "region", people.stderr
     assert "latency × 2" in people.stdout
 
@@ -346,7 +346,7 @@ def test_computing_is_not_communicating(simulate: Simulate, tmp_path: Path) -> N
 
 
 def test_ideal_network_takes_no_time(simulate: Simulate, cg_8: Path, tmp_path: Path) -> None:
-    words = ("--platform", "fat-tree", *IDEAL, "--factor", "compute=0", "-o", "ideal.halo")
+    words = ("--platform", "fat-tree", *IDEAL, "--compute-factor", "0", "-o", "ideal.halo")
     assert simulate(*words, cg_8).returncode == 0
     assert explain.open(tmp_path / "ideal.halo").info["duration"] < 1e-6
 

@@ -42,7 +42,7 @@ def profiles(growing: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Pa
 
 def run(program: Path, ranks: int, output: Path, bandwidth: float = 1.0) -> Path:
     simulation = Simulation(
-        program, "torus", ranks, factor={"compute": 0, "bandwidth": bandwidth}, eager=0, time_limit=200
+        program, "torus", ranks, compute_factor=0, eager=0, bandwidth_factor=bandwidth, time_limit=200
     )
     return simulation.run(output)
 
@@ -58,7 +58,7 @@ def test_regions_take_what_is_predicted(
 ) -> None:
     """Also on a network that is slower than that of the profiles."""
     truth = times(run(growing, HELD_OUT, tmp_path / "truth.halo", bandwidth))
-    simulation = Simulation(profiles, "torus", HELD_OUT, factor={"bandwidth": bandwidth})
+    simulation = Simulation(profiles, "torus", HELD_OUT, bandwidth_factor=bandwidth)
     frame = simulation.prediction(tmp_path / "predicted.halo")
     rows = {row["path"]: row for row in frame.to_dicts()}
     assert rows.keys() == truth.keys()
@@ -80,7 +80,7 @@ def test_on_another_network_nobody_knows_of_waiting(profiles: list[Path], tmp_pa
     """It may stay what it was, or change as messages do: a latency a hundred times as long."""
     intervals = []
     for factor in (1.0, 100.0):
-        simulation = Simulation(profiles, "torus", 32, factor={"latency": factor})
+        simulation = Simulation(profiles, "torus", 32, latency_factor=factor)
         frame = simulation.prediction(tmp_path / f"{factor}.halo")
         (row,) = frame.filter(path="wave").to_dicts()
         intervals.append(row["high"] / row["time"])

@@ -68,7 +68,7 @@ def test_a_trace_is_replayed_with_all_its_messages(any_mpi: Mpi, compiler: Compi
     cg = Application.build(compiler, mpi, "cg").program
     words: list[str | Path] = [cg, *"--nx 8 --ny 8 --nz 8 --iterations 4".split()]
     recorded = watch(mpi, RANKS, words, tmp_path, options=["--trace"]).path
-    ideal = Simulation(recorded, "torus", factor={"latency": 0, "bandwidth": float("inf")})
+    ideal = Simulation(recorded, "torus", latency_factor=0, bandwidth_factor=float("inf"))
     simulated = ideal.run(tmp_path / "ideal.halo")
     for table, columns in (("regions", EXACT), ("collectives", COLLECTIVE)):
         assert rows(simulated, table, columns) == rows(recorded, table, columns)

@@ -92,7 +92,7 @@ def test_slices_are_of_simulated_time(
 ) -> None:
     """That their sums are the regions', `check` has seen."""
     monkeypatch.setenv("HALOSCOPE_SLICE", "0.5")
-    here = simulated(haloscope, tmp_path, "series", 2, "--factor", "latency=10000,compute=0")
+    here = simulated(haloscope, tmp_path, "series", 2, "--latency-factor", "10000", "--compute-factor", "0")
     slices = here.rows("slices")
     first = sorted((row for row in slices if row["rank"] == 0), key=lambda row: row["slice"])
     assert len(first) > 3

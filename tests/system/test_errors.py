@@ -54,9 +54,9 @@ def assert_one_line(done: subprocess.CompletedProcess[str], status: int, *words:
         ((), ("run", "show", "--help")),
         (("frobnicate",), ("frobnicate", "--help")),
         (("--frobnicate",), ("--frobnicate",)),
-        (("run",), ("command to watch", "--help")),
-        (("run", "--quiet"), ("command to watch",)),
-        (("run", "--"), ("command to watch",)),
+        (("run",), ("command to profile", "--help")),
+        (("run", "--quiet"), ("command to profile",)),
+        (("run", "--"), ("command to profile",)),
         (("run", "--frobnicate", "--", "true"), ("--frobnicate",)),
         (("run", "--slice", "much", "--", "true"), ("much",)),
         (("run", "--slice", "-1", "--", "true"), ("--slice -1",)),
@@ -73,6 +73,19 @@ def assert_one_line(done: subprocess.CompletedProcess[str], status: int, *words:
 )
 def test_wrong_usage(command: Command, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
     assert_one_line(command(*arguments), 2, *words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        ("run -n 4 ./app", "run -- mpiexec -n 4 ./app"),
+        ("run -np 4 ./app -v", "run -- mpiexec -np 4 ./app -v"),
+        ("run --trace -o a.halo -n 4 -- ./app", "run --trace -o a.halo -- mpiexec -n 4 ./app"),
+        ("env -n 4 ./app", "env -- mpiexec -n 4 ./app"),
+    ],
+)
+def test_a_launcher_that_was_forgotten(command: Command, arguments: str, meant: str) -> None:
+    assert_one_line(command(*arguments.split()), 2, f"did you mean: haloscope {meant} (see")
 
 
 @pytest.mark.parametrize(

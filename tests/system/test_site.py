@@ -6,15 +6,21 @@ import json
 import re
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from support.mpi import CHECKOUT
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 DOCS = CHECKOUT / "docs"
 REFERENCE = re.compile(r'(?:src|href)="([^"]+)"')
+NAMED = re.compile(r'\b(?:id|name)="([^"]+)"')
 LOADED = re.compile(r'<(?:script|img|link|iframe)[^>]*\b(?:src|href)="((?:https?:)?//[^"]+)"')
 
 
@@ -28,34 +34,52 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def test_every_page_is_there(site: Path) -> None:
-    pages = list(DOCS.rglob("*.md"))
+def test_every_page_is_in_the_navigation(site: Path) -> None:
+    """Each page has a line in the `nav` of mkdocs.yml, and becomes a page of the site."""
+    pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
     assert len(pages) > 50
-    for page in pages:
-        made = page.relative_to(DOCS).with_suffix(".html")
-        made = made.with_name("index.html") if page.name == "README.md" else made
+    listed = re.findall(r"^ +- (?:[^:\n]+: )?(\S+\.md)$", (CHECKOUT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    assert pages - set(listed) == set()
+    for name in listed:
+        made = Path(name).with_suffix(".html")
+        made = made.with_name("index.html") if made.stem == "README" else made
         assert (site / made).is_file(), made
-    assert "Two commands" in (site / "index.html").read_text()
+    assert "I want to" in (site / "index.html").read_text()
 
 
-def test_every_link_leads_somewhere_in_the_site(site: Path) -> None:
+def test_every_link_and_anchor_leads_somewhere_in_the_site(site: Path) -> None:
     """Or to another site, which is not asked."""
+    texts = {page.resolve(): page.read_text() for page in site.rglob("*.html")}
+    named = {page: set(NAMED.findall(text)) for page, text in texts.items()}
     broken, links = [], 0
-    for page in site.rglob("*.html"):
-        for link in REFERENCE.findall(page.read_text()):
-            parts = urlsplit(link)
-            if parts.scheme or parts.netloc or not parts.path or page.name == "404.html":
+    for page, text in texts.items():
+        for link in REFERENCE.findall(text):
+            parts = urlsplit(unescape(link))
+            if parts.scheme or parts.netloc or page.name == "404.html":
                 continue
             links += 1
-            target = page.parent / unquote(parts.path)
-            if not (target.is_file() or (target / "index.html").is_file()):
-                broken.append(f"{page.relative_to(site)}: {link}")
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            target = target / "index.html" if target.is_dir() else target
+            if not target.is_file() or (
+                parts.fragment and unquote(parts.fragment) not in named.get(target, {parts.fragment})
+            ):
+                broken.append(f"{page.relative_to(site.resolve())}: {link}")
     assert broken == []
     assert links > 1000
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     assert {found for page in site.rglob("*.html") for found in LOADED.findall(page.read_text())} == set()
+
+
+def test_the_search_works_from_a_disk(site: Path, browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto((site / "how-to" / "launchers.html").as_uri())
+    page.click("input.md-search__input")
+    page.keyboard.type("flame graph")
+    page.wait_for_selector(".md-search-result__link")
+    assert "source-lines" in page.inner_html(".md-search-result__list")
 
 
 def test_the_search_knows_all_pages(site: Path) -> None:

@@ -207,7 +207,7 @@ def test_who_asks_for_a_profile_gets_it_where_he_wants_it(
 
 def of_the_guide(name: str, at: Path, **places: Path) -> Path:
     """A script for Slurm as the guide prints it, with other places in it."""
-    guide = (CHECKOUT / "docs" / "how-to" / "README.md").read_text()
+    guide = (CHECKOUT / "docs" / "how-to" / "centre.md").read_text()
     text = guide.split(f"$ cat /etc/slurm/{name}\n")[1].partition("```")[0]
     for place, own in places.items():
         written = {"script": "/opt/haloscope/openmpi.sh", "cache": "/opt/haloscope/cache"}[place]

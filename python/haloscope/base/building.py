@@ -218,8 +218,8 @@ def preload_name(kind: str, headers: Headers, places: Iterable[Path]) -> str:
 def _files(places: Iterable[Path]) -> list[Path]:
     return [
         path
-        for place in places
-        for path in ([place] if place.is_file() else place.rglob("*"))
+        for path_or_folder in places
+        for path in ([path_or_folder] if path_or_folder.is_file() else path_or_folder.rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     ]
 

@@ -118,7 +118,7 @@ def _build_aside(target: Path, kind: str, build: Callable[[Path], None]) -> None
     try:
         made.mkdir(mode=0o755)
         begin = time.monotonic()
-        with _left_by_signal():
+        with _end_on_signal():
             build(made)
         took = f"# built in {time.monotonic() - begin:.0f} s"
         (made / _SUMS).write_text("\n".join([took, *_sums(made), ""]), encoding="utf-8")
@@ -130,7 +130,7 @@ def _build_aside(target: Path, kind: str, build: Callable[[Path], None]) -> None
 
 
 @contextmanager
-def _left_by_signal() -> Iterator[None]:
+def _end_on_signal() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end the build as Ctrl-C does, so that its files are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield

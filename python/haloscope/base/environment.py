@@ -47,15 +47,15 @@ def recorder_environment(
     name = recorder.library.name
     others = [w for w in re.split(r"[\s:]+", earlier) if w and not w.endswith(name)]
     ours = [_loadable(recorder.library), *(word for word in others if word.endswith(_ORDER))]
-    preload = sorted(ours, key=_place)
+    preload = sorted(ours, key=_get_order)
     if mpi.preload is not None:
         preload.append(_loadable(mpi.preload))
     preload += [word for word in (*map(_loadable, behind), *others) if word not in preload]
     return {"LD_PRELOAD": ":".join(dict.fromkeys(preload)), **settings}
 
 
-def _place(word: str) -> int:
-    return next((place for place, name in enumerate(_ORDER) if word.endswith(name)), 0)
+def _get_order(word: str) -> int:
+    return next((index for index, name in enumerate(_ORDER) if word.endswith(name)), 0)
 
 
 def outer_settings(environment: Mapping[str, str]) -> dict[str, str]:

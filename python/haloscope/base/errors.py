@@ -30,7 +30,7 @@ def printable(text: str) -> str:
     File and region names are untrusted: newlines, escape sequences and bidirectional overrides become
     visible escapes.
     """
-    return "".join(_visible(character) for character in text)
+    return "".join(_escape_character(character) for character in text)
 
 
 def shorten_text(text: str, most: int) -> str:
@@ -38,7 +38,7 @@ def shorten_text(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most - most // 2 - 1) :]}"
 
 
-def _visible(character: str) -> str:
+def _escape_character(character: str) -> str:
     if character == " " or unicodedata.category(character)[0] not in "CZ":
         return character
     return character.encode("unicode_escape").decode("ascii")

@@ -16,7 +16,7 @@ from haloscope.base.errors import OutputError
 _PART = 1 << 20
 
 
-def end_of(file: Path, most: int) -> str:
+def read_end(file: Path, most: int) -> str:
     """Return the last `most` bytes of a file as text; an empty text if it cannot be read."""
     try:
         with file.open("rb") as stream:
@@ -26,9 +26,9 @@ def end_of(file: Path, most: int) -> str:
         return ""
 
 
-def last_line(log: Path) -> str:
+def read_last_line(log: Path) -> str:
     """Return the last line of a log with a letter or digit, at most 300 characters, or an empty text."""
-    lines = [line for line in end_of(log, 4096).splitlines() if any(map(str.isalnum, line))]
+    lines = [line for line in read_end(log, 4096).splitlines() if any(map(str.isalnum, line))]
     return lines[-1].strip()[:300] if lines else ""
 
 
@@ -70,7 +70,7 @@ def replace_whole(output: Path, source: BinaryIO, size: int, parts: Sequence[byt
     Raises `OutputError`, also if `output` is no longer the file that `source` was opened on.
     """
     opened = os.fstat(source.fileno())
-    with whole_file(output, what) as file:
+    with write_file(output, what) as file:
         os.fchmod(file.fileno(), opened.st_mode & 0o777)
         while size:
             part = source.read(min(size, _PART))
@@ -84,12 +84,12 @@ def replace_whole(output: Path, source: BinaryIO, size: int, parts: Sequence[byt
 
 
 def _replace(output: Path, content: BinaryIO, what: str) -> None:
-    with whole_file(output, what) as file:
+    with write_file(output, what) as file:
         shutil.copyfileobj(content, file)
 
 
 @contextmanager
-def whole_file(output: Path, what: str) -> Iterator[BinaryIO]:
+def write_file(output: Path, what: str) -> Iterator[BinaryIO]:
     """Yield a file that becomes `output` if the block raises nothing. Raises `OutputError`."""
     if output.exists() and not output.is_file():
         raise OutputError(f"{output}: is not a file; name a file to write the {what} to")
@@ -116,7 +116,7 @@ def scratch_file(output: Path) -> BinaryIO:
 
 
 @contextmanager
-def whole_directory(output: Path, sign: str, what: str) -> Iterator[Path]:
+def write_directory(output: Path, sign: str, what: str) -> Iterator[Path]:
     """Yield an empty directory that becomes `output` if the block raises nothing.
 
     An existing directory is replaced only if it is empty or has an entry `sign`, which shows that it is of

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from haloscope.base.errors import RecorderError
 from haloscope.base.objects import Abi, MpiLibrary
-from haloscope.base.prebuilt import fits_one
+from haloscope.base.prebuilt import is_any_ready
 from haloscope.base.tools import find_tool
 
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "standard": "the MPI standard ABI"}
@@ -60,7 +60,7 @@ def find_headers(library: MpiLibrary, compilers: tuple[Path, ...] = ()) -> Heade
 
     A library for which something is ready-made needs no headers. Raises `RecorderError` if there are none.
     """
-    near, far = _near(library.path), _far(compilers)
+    near, far = _find_near(library.path), _find_far(compilers)
     for directory in near:
         headers = read_headers(directory, library.abi)
         if headers is not None:
@@ -70,9 +70,9 @@ def find_headers(library: MpiLibrary, compilers: tuple[Path, ...] = ()) -> Heade
         headers = read_headers(directory, library.abi)
         if headers is not None and not (version and headers.newer_than(*version)):
             return replace(headers, library=library.path)
-    if version and fits_one(library):
+    if version and is_any_ready(library):
         return Headers(library.abi, (), version[1], version[0], library.path)
-    raise RecorderError(_missing(library))
+    raise RecorderError(_describe_missing(library))
 
 
 def read_headers(directory: Path, abi: Abi) -> Headers | None:
@@ -82,10 +82,10 @@ def read_headers(directory: Path, abi: Abi) -> Headers | None:
         text = (directory / name).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    product = "standard" if abi == "standard" else _product(text)
+    product = "standard" if abi == "standard" else _read_product(text)
     if product is None or (abi == "openmpi") != product.startswith("Open MPI"):
         return None
-    standard = (_define(text, "MPI_VERSION"), _define(text, "MPI_SUBVERSION"))
+    standard = (_read_define(text, "MPI_VERSION"), _read_define(text, "MPI_SUBVERSION"))
     numbers = tuple(int(value) if value and value.isdigit() else 0 for value in standard)
     return Headers(abi, (directory,), product, (numbers[0], numbers[1]))
 
@@ -114,7 +114,7 @@ def wrapper_directories(wrapper: Path, option: str = "-I") -> tuple[Path, ...]:
     return tuple(Path(word[2:]) for word in words if word.startswith(option) and len(word) > 2)
 
 
-def _near(library: Path | None) -> Iterator[Path]:
+def _find_near(library: Path | None) -> Iterator[Path]:
     """Yield the include directories of the installation that a library belongs to."""
     if library is None:
         return
@@ -126,10 +126,10 @@ def _near(library: Path | None) -> Iterator[Path]:
             yield prefix / "include" / multiarch / "mpich"  # Debian
             for pattern in ("openmpi-*", "mpich-*"):  # Fedora
                 yield from sorted((prefix / "include").glob(pattern))
-            yield from _wrapped(prefix / "bin")
+            yield from _find_wrapper_directories(prefix / "bin")
 
 
-def _far(compilers: tuple[Path, ...]) -> Iterator[Path]:
+def _find_far(compilers: tuple[Path, ...]) -> Iterator[Path]:
     """Yield the include directories of all MPIs that can be found."""
     for wrapper in compilers:
         yield from wrapper_directories(wrapper)
@@ -140,20 +140,20 @@ def _far(compilers: tuple[Path, ...]) -> Iterator[Path]:
     yield Path(sys.prefix) / "include"
 
 
-def _wrapped(binaries: Path) -> Iterator[Path]:
+def _find_wrapper_directories(binaries: Path) -> Iterator[Path]:
     for name in ("mpicc", "mpicc.openmpi", "mpicc.mpich"):
         if (binaries / name).is_file():
             yield from wrapper_directories(binaries / name)
 
 
-def _product(header: str) -> str | None:
+def _read_product(header: str) -> str | None:
     if "OMPI_MAJOR_VERSION" in header:
-        parts = (_define(header, f"OMPI_{part}_VERSION") for part in ("MAJOR", "MINOR", "RELEASE"))
+        parts = (_read_define(header, f"OMPI_{part}_VERSION") for part in ("MAJOR", "MINOR", "RELEASE"))
         return "Open MPI " + ".".join(part or "0" for part in parts)
-    intel = _define(header, "I_MPI_VERSION")
+    intel = _read_define(header, "I_MPI_VERSION")
     if intel:
         return f"Intel MPI {intel}"
-    mpich = _define(header, "MPICH_VERSION")
+    mpich = _read_define(header, "MPICH_VERSION")
     return f"MPICH {mpich}" if mpich else None
 
 
@@ -166,7 +166,7 @@ def _short(text: str) -> str:
     return text[:60]
 
 
-def _define(header: str, name: str) -> str | None:
+def _read_define(header: str, name: str) -> str | None:
     match = re.search(rf'^\s*#\s*define\s+{name}\s+"?([^"\s]+)"?', header, re.MULTILINE)
     return match.group(1) if match else None
 
@@ -176,7 +176,7 @@ def _numbers(product: str) -> tuple[int, ...]:
     return tuple(int(part) for part in match.group().split(".")) if match else ()
 
 
-def _missing(library: MpiLibrary) -> str:
+def _describe_missing(library: MpiLibrary) -> str:
     packages = {"openmpi": "libopenmpi-dev", "mpich": "libmpich-dev", "standard": "MPICH 5 or newer"}
     what = str(library.path) if library.path else f"a library of {_NAMES[library.abi]}"
     return (

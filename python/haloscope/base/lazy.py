@@ -19,23 +19,23 @@ def lazily(package: str, file: str) -> tuple[Callable[[str], object], Callable[[
     """
     homes: dict[str, str] = {}
 
-    def declared() -> dict[str, str]:
+    def read_declared() -> dict[str, str]:
         if not homes:
             homes.update(_homes(file))
         return homes
 
     def look_up(name: str) -> object:
         if name == "__all__":
-            return sorted(declared())
+            return sorted(read_declared())
         # Importers look up `__path__` and similar names in every module.
-        if name.startswith("__") or name not in declared():
+        if name.startswith("__") or name not in read_declared():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:
             return getattr(import_module(homes[name]), name)
         except ModuleNotFoundError as error:
             raise _missing(error) from None
 
-    return look_up, lambda: sorted(declared())
+    return look_up, lambda: sorted(read_declared())
 
 
 def _homes(file: str) -> dict[str, str]:

@@ -13,7 +13,16 @@ from typing import Literal
 from haloscope.base.errors import RecorderError
 from haloscope.base.headers import Headers, find_headers, read_headers, wrapper_directories
 from haloscope.base.launch import PYTHON, Executable, LaunchCommand, launchers, resolve
-from haloscope.base.objects import Abi, MpiLibrary, abi_of, contains, interpreter, is_elf, linked_mpi, pick
+from haloscope.base.objects import (
+    Abi,
+    MpiLibrary,
+    abi_of,
+    contains,
+    find_linked_mpi,
+    interpreter,
+    is_elf,
+    pick,
+)
 from haloscope.base.tools import environment_tool, find_tool
 
 Origin = Literal["linked", "mpi4py", "launcher", "mpicc", "chosen"]
@@ -80,10 +89,10 @@ def detect(
     Raises:
         RecorderError: If there is no MPI.
     """
-    source = _from_programs(launch) if launch else None
+    source = _find_in_programs(launch) if launch else None
     if source is None and launch and not launch.launcher and not _may_watch(launch):
         return None
-    source = source or _from_surroundings(launch, abi)
+    source = source or _find_in_environment(launch, abi)
     if source is None and launch and not launch.launcher:
         return None
     if source is None:
@@ -92,8 +101,8 @@ def detect(
     if abi is not None and abi != found.abi:
         found, origin = MpiLibrary(abi, None), "chosen"
     if found.path is None:
-        found = _located(found, launch)
-    include = include or _named_directories()
+        found = _locate_library(found, launch)
+    include = include or _read_named_directories()
     if include:
         return Mpi(found, _read_given_headers(include, found.abi), origin)
     return Mpi(found, find_headers(found, _compilers(launch)), origin)
@@ -106,9 +115,9 @@ def on_path() -> Mpi:
     return mpi
 
 
-def statically_linked(program: Path) -> bool:
+def is_statically_linked(program: Path) -> bool:
     """Return whether the executable contains MPI itself, so that preloading cannot reach it."""
-    return is_elf(program) and linked_mpi(program) is None and contains(program, b"MPI_Init")
+    return is_elf(program) and find_linked_mpi(program) is None and contains(program, b"MPI_Init")
 
 
 def find_installed_library(tool: Path) -> MpiLibrary | None:
@@ -126,30 +135,30 @@ def find_installed_library(tool: Path) -> MpiLibrary | None:
     return found[0] if found else None
 
 
-def _located(library: MpiLibrary, launch: LaunchCommand | None) -> MpiLibrary:
+def _locate_library(library: MpiLibrary, launch: LaunchCommand | None) -> MpiLibrary:
     """Return the launcher's library for a program that names no file, if the interface fits."""
     own = find_installed_library(launch.launcher) if launch and launch.launcher else None
     return own if own is not None and own.abi == library.abi else library
 
 
-def _from_programs(launch: LaunchCommand) -> tuple[MpiLibrary, Origin] | None:
+def _find_in_programs(launch: LaunchCommand) -> tuple[MpiLibrary, Origin] | None:
     for program in launch.programs:
-        found = _from_program(launch, program)
+        found = _find_in_program(launch, program)
         if found is not None:
             return found
     return None
 
 
-def _from_program(launch: LaunchCommand, program: Executable) -> tuple[MpiLibrary, Origin] | None:
+def _find_in_program(launch: LaunchCommand, program: Executable) -> tuple[MpiLibrary, Origin] | None:
     """Return the MPI that the program links, or, behind wrappers such as `numactl`, that of a later word."""
     for path in _executables(launch, program):
         if is_elf(path):
-            library = linked_mpi(path)
+            library = find_linked_mpi(path)
             if library is not None:
                 return library, "linked"
         words = interpreter(path) or (str(path),)
         if PYTHON.fullmatch(Path(words[0]).name):
-            library = _from_mpi4py(words[0])
+            library = _find_in_mpi4py(words[0])
             if library is not None:
                 return library, "mpi4py"
     return None
@@ -163,7 +172,7 @@ def _executables(launch: LaunchCommand, program: Executable) -> Iterator[Path]:
             yield path
 
 
-def _from_mpi4py(python: str) -> MpiLibrary | None:
+def _find_in_mpi4py(python: str) -> MpiLibrary | None:
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     try:
         answer = subprocess.run(
@@ -183,13 +192,13 @@ def _may_watch(launch: LaunchCommand) -> bool:
     )
 
 
-def _from_surroundings(launch: LaunchCommand | None, abi: Abi | None) -> tuple[MpiLibrary, Origin] | None:
+def _find_in_environment(launch: LaunchCommand | None, abi: Abi | None) -> tuple[MpiLibrary, Origin] | None:
     """Return the MPI of the launcher, else of the first compiler wrapper, else the interface in `abi`."""
     origin: Origin = "launcher" if launch and launch.launcher else "mpicc"  # in a script: a guess
     places = [(path, origin) for path in (launchers(launch) if launch else [])]
     places += [(wrapper, "mpicc") for wrapper in _wrappers()]
-    for place, origin in places:
-        library = find_installed_library(place) or _behind_wrapper(place)
+    for tool, origin in places:
+        library = find_installed_library(tool) or _find_behind_wrapper(tool)
         if library is not None and (abi is None or abi == library.abi):
             return library, origin
     return (MpiLibrary(abi, None), "chosen") if abi is not None else None
@@ -200,7 +209,7 @@ def _wrappers() -> list[Path]:
     return list(dict.fromkeys(path for path in found if path))
 
 
-def _behind_wrapper(wrapper: Path) -> MpiLibrary | None:
+def _find_behind_wrapper(wrapper: Path) -> MpiLibrary | None:
     """Return the library in the directories that a compiler wrapper names."""
     for directory in wrapper_directories(wrapper, "-L"):
         for library in _libraries(directory):
@@ -219,7 +228,7 @@ def _libraries(directory: Path) -> Iterator[MpiLibrary]:
 def _compilers(launch: LaunchCommand | None) -> tuple[Path, ...]:
     """Return the compiler wrappers in the launcher's directory."""
     found = launchers(launch) if launch else []
-    places = [place for path in found for place in (path.parent, path.resolve().parent)]
+    places = [directory for path in found for directory in (path.parent, path.resolve().parent)]
     return tuple(p / "mpicc" for p in dict.fromkeys(places) if (p / "mpicc").is_file())
 
 
@@ -232,7 +241,7 @@ def _read_given_headers(include: tuple[Path, ...], abi: Abi) -> Headers:
     raise RecorderError(f"{directories}: no mpi.h of the {abi} interface there (HALOSCOPE_MPI_INCLUDE)")
 
 
-def _named_directories() -> tuple[Path, ...]:
+def _read_named_directories() -> tuple[Path, ...]:
     """Return the directories of mpi.h in HALOSCOPE_MPI_INCLUDE, which colons separate."""
     words = os.environ.get("HALOSCOPE_MPI_INCLUDE", "").split(os.pathsep)
     return tuple(Path(word) for word in words if word)

@@ -54,16 +54,16 @@ def read_defined_names(path: Path, pattern: bytes) -> frozenset[str]:
     """Return the names that a library defines and `pattern` matches; none if it cannot be read."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
-            return frozenset(_defined(whole, re.compile(pattern + rb"\0")))
+            return frozenset(_find_defined_names(whole, re.compile(pattern + rb"\0")))
     except (OSError, ValueError, struct.error, IndexError):
         return frozenset()
 
 
-def _defined(whole: mmap.mmap, pattern: re.Pattern[bytes]) -> Iterator[str]:
+def _find_defined_names(whole: mmap.mmap, pattern: re.Pattern[bytes]) -> Iterator[str]:
     if whole[:6] != _ELF_64:
         return
     (table,), (size, number) = struct.unpack_from("<Q", whole, 40), struct.unpack_from("<HH", whole, 58)
-    sections = [struct.unpack_from("<IIQQQQI", whole, table + size * place) for place in range(number)]
+    sections = [struct.unpack_from("<IIQQQQI", whole, table + size * index) for index in range(number)]
     for _, kind, _, _, offset, length, link in sections:
         if kind != _DYNAMIC_SYMBOLS:
             continue
@@ -101,7 +101,7 @@ def abi_of(name: str, path: Path | None = None) -> Abi | None:
     return None
 
 
-def linked_mpi(path: Path) -> MpiLibrary | None:
+def find_linked_mpi(path: Path) -> MpiLibrary | None:
     """Return the MPI library that an executable or a library needs, directly or through other libraries."""
     listing = b""
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | {"LC_ALL": "C"}

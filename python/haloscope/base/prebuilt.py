@@ -56,18 +56,20 @@ def find_prebuilt(kind: str, library: MpiLibrary, sources: Iterable[Path]) -> Pr
 
     It is built from exactly these sources, and wraps no function that the MPI library does not have.
     """
-    found = list(_fitting(library))
+    found = list(_find_fitting(library))
     mark = source_mark(kind, sources) if found else ""
-    for unseen, description, place in sorted(found, key=lambda one: (len(one[0]), -len(one[1]["wraps"]))):
+    for unseen, description, folder in sorted(
+        found, key=lambda entry: (len(entry[0]), -len(entry[1]["wraps"]))
+    ):
         if description["sources"].get(kind) == mark:
-            archive = place / f"{kind}.tar.xz"
+            archive = folder / f"{kind}.tar.xz"
             return Prebuilt(archive, mark, description["product"], tuple(sorted(unseen)))
     return None
 
 
-def fits_one(library: MpiLibrary) -> bool:
+def is_any_ready(library: MpiLibrary) -> bool:
     """Return whether anything is ready-made for an MPI library."""
-    return any(True for _ in _fitting(library))
+    return any(True for _ in _find_fitting(library))
 
 
 def unpack_prebuilt(kind: str, ready: Prebuilt) -> Path:
@@ -88,7 +90,7 @@ def _unpack(archive: Path, directory: Path) -> None:
         raise RecorderError(f"{archive}: is damaged; install Haloscope again") from None
 
 
-def _fitting(library: MpiLibrary) -> Iterator[tuple[frozenset[str], dict[str, Any], Path]]:
+def _find_fitting(library: MpiLibrary) -> Iterator[tuple[frozenset[str], dict[str, Any], Path]]:
     """Yield each interface of which a library has all functions.
 
     Yields:
@@ -96,9 +98,9 @@ def _fitting(library: MpiLibrary) -> Iterator[tuple[frozenset[str], dict[str, An
     """
     described = [(found, path.parent) for path, found in _descriptions(library.abi)]
     known = functions(library.path) if described and library.path else frozenset()
-    for description, place in described:
+    for description, folder in described:
         if known.issuperset(description["wraps"]):
-            yield known.difference(description["functions"]), description, place
+            yield known.difference(description["functions"]), description, folder
 
 
 def _descriptions(abi: Abi) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -80,7 +80,7 @@ def find_target(command: Sequence[str], choice: Choice, otherwise: str, quiet: b
     command = complete_command(command, quiet)
     if resolve(command[0]) is None:
         raise LaunchError(f"{command[0]}: no such command; nothing was started")
-    inner = _inside(command)
+    inner = _find_inner_command(command)
     launch = parse(inner)
     mpi = detect(launch, choice.abi, choice.include)
     if mpi is None:
@@ -101,7 +101,7 @@ def run_preloaded(
     return run_child(changed.command, environment)
 
 
-def _inside(command: Sequence[str]) -> Sequence[str]:
+def _find_inner_command(command: Sequence[str]) -> Sequence[str]:
     """Return the launch command behind `haloscope run … --` and similar verbs."""
     while Path(command[0]).name == "haloscope":
         rest = command[1:]
@@ -154,7 +154,7 @@ def run_child(
     watched = {number for number in _FORWARDED if not is_ignored(number)} | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     try:
-        with _children_kept():
+        with _keep_children():
             child = _start(command, environment, before)
             if begun is not None:
                 begun()
@@ -164,7 +164,7 @@ def run_child(
 
 
 @contextmanager
-def _children_kept() -> Iterator[None]:
+def _keep_children() -> Iterator[None]:
     """Stop ignoring SIGCHLD: with SIGCHLD ignored, the system does not report how a child ended."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or not is_ignored(signal.SIGCHLD):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from haloscope.base.errors import ComponentError, RecorderError
-from haloscope.base.objects import linked_mpi
+from haloscope.base.objects import find_linked_mpi
 from haloscope.base.tools import environment_tool, find_tool
 
 _LOG_LINES = 400
@@ -104,8 +104,8 @@ def run_logged(command: list[str], what: str, log: Path, environment: dict[str, 
     if done.returncode:
         lines = done.stdout.decode("utf-8", "replace").splitlines()
         log.write_text("\n".join([" ".join(command), *lines[-_LOG_LINES:], ""]), encoding="utf-8")
-        said = [line.strip() for line in lines if line.strip("- ")]
-        reason = next((line for line in said if "error" in line.lower()), " ".join(said[:2]))
+        printed = [line.strip() for line in lines if line.strip("- ")]
+        reason = next((line for line in printed if "error" in line.lower()), " ".join(printed[:2]))
         raise RecorderError(f"{what} failed; the compiler's output is in {log}: {reason[:200]}")
 
 
@@ -138,7 +138,7 @@ class Hypre:
     @property
     def abi(self) -> str | None:
         """The MPI that it was built with; None if unknown, as for a static library."""
-        found = linked_mpi(self.library)
+        found = find_linked_mpi(self.library)
         return None if found is None else found.abi
 
 
@@ -194,10 +194,10 @@ class Petsc:
 def find_hypre() -> Hypre:
     """Return the installation that `HYPRE_DIR` names, else the system's."""
     named = os.environ.get("HYPRE_DIR")
-    for place in [Path(named)] if named else [Path("/usr"), Path("/usr/local")]:
-        for include in (place / "include", place / "include" / "hypre"):
-            libraries = [*place.glob("lib*/libHYPRE.so"), *place.glob("lib/*/libHYPRE.so")]
-            libraries += place.glob("lib*/libHYPRE.a")
+    for prefix in [Path(named)] if named else [Path("/usr"), Path("/usr/local")]:
+        for include in (prefix / "include", prefix / "include" / "hypre"):
+            libraries = [*prefix.glob("lib*/libHYPRE.so"), *prefix.glob("lib/*/libHYPRE.so")]
+            libraries += prefix.glob("lib*/libHYPRE.a")
             if (include / "HYPRE.h").is_file() and libraries:
                 return Hypre(include, libraries[0])
     raise ComponentError(_HYPRE_MISSING)
@@ -206,9 +206,9 @@ def find_hypre() -> Hypre:
 def find_p4est() -> P4est:
     """Return the installation that `P4EST_DIR` names, else the system's."""
     named = os.environ.get("P4EST_DIR")
-    for place in [Path(named)] if named else [Path("/usr"), Path("/usr/local")]:
-        if (place / "include" / "p8est.h").is_file():
-            return P4est(place)
+    for prefix in [Path(named)] if named else [Path("/usr"), Path("/usr/local")]:
+        if (prefix / "include" / "p8est.h").is_file():
+            return P4est(prefix)
     raise ComponentError(_P4EST_MISSING)
 
 
@@ -231,8 +231,8 @@ def _petscs() -> Iterator[Petsc]:
     asked = _from_pkg_config()
     places = [asked] if asked else []
     places += [_DEBIAN / "petsc-real", *sorted(_DEBIAN.glob("*/*-real"), reverse=True)]
-    for place in [*places, Path("/usr/local"), Path("/usr")]:
-        yield Petsc(place, place)
+    for prefix in [*places, Path("/usr/local"), Path("/usr")]:
+        yield Petsc(prefix, prefix)
 
 
 def _from_pkg_config() -> Path | None:

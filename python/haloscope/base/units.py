@@ -22,7 +22,7 @@ def bytes_text(value: float | None) -> str:
         return UNKNOWN
     if abs(value) < _EXACT_BELOW["bytes"] and value == int(value):
         return f"{int(value)} B"
-    return _scaled(value, _SIZES)
+    return _scale(value, _SIZES)
 
 
 def count_text(value: float | None) -> str:
@@ -31,7 +31,7 @@ def count_text(value: float | None) -> str:
         return UNKNOWN
     if abs(value) < _EXACT_BELOW["count"]:
         return _plain(value)
-    return _scaled(value, _COUNTS)
+    return _scale(value, _COUNTS)
 
 
 def time_text(seconds: float | None) -> str:
@@ -40,7 +40,7 @@ def time_text(seconds: float | None) -> str:
         return UNKNOWN
     if seconds == 0:
         return "0 s"
-    return _scaled(seconds, _TIMES)
+    return _scale(seconds, _TIMES)
 
 
 def duration_text(seconds: float | None) -> str:
@@ -98,7 +98,7 @@ def _plain(value: float) -> str:
     return str(int(value)) if value == int(value) else f"{value:.1f}"
 
 
-def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
+def _scale(value: float, units: tuple[tuple[float, str], ...]) -> str:
     # Round first: 999.9996 ms is 1 s, not 1000 ms.
     rounded = float(f"{value:.3g}")
     scale, unit = next((pair for pair in units if abs(rounded) >= pair[0]), units[-1])
@@ -117,7 +117,7 @@ _ZERO = re.compile(r"\s*0+\.?0*(?:[eE][-+]?[0-9]{1,3})?\s*(?:s|ms|us|µs|μs|ns)
 
 def time(value: object) -> Decimal:
     """Return a time in seconds; a number without a unit is seconds. Raises `ValueError`."""
-    number, power, _ = _parsed(value, _TIME_POWERS, "a time, such as 0.15 us (s, ms, us, ns)")
+    number, power, _ = _parse(value, _TIME_POWERS, "a time, such as 0.15 us (s, ms, us, ns)")
     return number.scaleb(power)
 
 
@@ -130,11 +130,11 @@ def cost(value: object) -> Decimal:
 
 def speed(value: object) -> Decimal:
     """Return a speed in bytes per second; a number without a unit is that. Raises `ValueError`."""
-    number, power, unit = _parsed(value, _SPEED_POWERS, "a speed, such as 12.5 GB/s or 100 Gbit/s")
+    number, power, unit = _parse(value, _SPEED_POWERS, "a speed, such as 12.5 GB/s or 100 Gbit/s")
     return number.scaleb(power) / (8 if unit.endswith("bit/s") else 1)
 
 
-def _parsed(value: object, units: dict[str, int], wanted: str) -> tuple[Decimal, int, str]:
+def _parse(value: object, units: dict[str, int], wanted: str) -> tuple[Decimal, int, str]:
     # YAML's number as text is the shortest form, which is what the user wrote.
     parts = None if isinstance(value, bool) else _FORM.fullmatch(str(value))
     number, unit = (Decimal(parts[1]), parts[2] or "") if parts else (Decimal(), "")

@@ -16,10 +16,10 @@ def own_version() -> str:
     It is in the name of a directory. `importlib.metadata` finds it there, too, but its import takes as long
     as all others of `haloscope run`.
     """
-    for place in sys.path:
+    for directory in sys.path:
         try:
             found = [
-                name for name in os.listdir(place) if name.startswith(_PREFIX) and name.endswith(_SUFFIX)
+                name for name in os.listdir(directory) if name.startswith(_PREFIX) and name.endswith(_SUFFIX)
             ]
         except OSError:
             continue

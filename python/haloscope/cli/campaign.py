@@ -64,7 +64,7 @@ def run(specification: Path, failed: bool, form: str) -> int:
 
     After an interruption, call it again to continue. Finished runs are not repeated.
     """
-    from haloscope.reproduce.campaign import run_campaign
+    from haloscope.reproduce.campaign import STANDING_TABLE, run_campaign
 
     campaign = _opened(specification)
     for note in campaign.notes():
@@ -73,7 +73,7 @@ def run(specification: Path, failed: bool, form: str) -> int:
         run_campaign(campaign, again=failed, told=told)
     table = campaign.table()
     if form == "json":
-        _print(table, form, "standing")
+        _print(table, form, STANDING_TABLE)
     else:
         _print_summary(campaign, table)
     return 1 if "failed" in set(table["state"]) else 0

@@ -56,12 +56,11 @@ Examples:
     help="Group runs by this column, such as the name of the cluster.",
 )
 def report(files: tuple[Path, ...], output: Path | None, opened: bool, against: str, by: str) -> None:
-    """Write one self-contained interactive page about what the files hold.
+    """Write one interactive page: findings, timeline, flame graph, communication matrix, scaling.
 
-    FILE is a profile, or several of them, and with several the machine model that messages are compared
-    with; a sweep of bench collective, or output of the OSU benchmarks or of IMB-MPI1, or several of these;
-    the machine model of bench p2p; the gains of tune; or the bundle of a
-    campaign (campaign bundle). What it is, its content says.
+    FILE is a profile, or several profiles, with a machine model if their messages are to be compared with it.
+    Or FILE is a sweep of bench collective or output of OSU or IMB-MPI1 (one or several), a machine model of
+    bench p2p, the gains of tune, or a bundle of a campaign. The content of a file determines its kind.
     """
     page = output or unused_path(Path(f"{files[0].stem}.html" if len(files) == 1 else "report.html"))
     _write(files, page, against, by)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -15,7 +16,7 @@ from haloscope.hide import SHM_SETTINGS
 _EXAMPLES = """\b
 Examples:
   haloscope shm -- mpiexec -n 8 ./app
-  haloscope shm --share-heap -- mpiexec -n 8 ./app
+  haloscope shm --share-heap --threshold 65536 -- mpiexec -n 8 ./app
   haloscope shm -- haloscope run -o carried.halo -- mpiexec -n 8 ./app
 """
 
@@ -30,7 +31,15 @@ Examples:
 @mpi_option
 @click.option("--quiet", is_flag=True, help="Print nothing when the program ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def shm(command: tuple[str, ...], output: Path | None, share_heap: bool, mpi: Abi | None, quiet: bool) -> int:
+def shm(
+    command: tuple[str, ...],
+    threshold: int | None,
+    protocol: Literal["dynamic", "get", "coop", "steal", "static", "off"] | None,
+    output: Path | None,
+    share_heap: bool,
+    mpi: Abi | None,
+    quiet: bool,
+) -> int:
     """Run a launch command with the shm library, which copies large messages within a node.
 
     All other messages use MPI. Output and exit status are those of the program.
@@ -39,7 +48,15 @@ def shm(command: tuple[str, ...], output: Path | None, share_heap: bool, mpi: Ab
 
     if not command:
         raise click.UsageError("the command to run is missing: -- mpiexec -n 8 ./app")
-    outcome = run_carried(command, share_heap=share_heap, output=output, mpi=mpi, quiet=quiet)
+    outcome = run_carried(
+        command,
+        threshold=threshold,
+        protocol=protocol,
+        share_heap=share_heap,
+        output=output,
+        mpi=mpi,
+        quiet=quiet,
+    )
     if not quiet:
         say_remarks(outcome.remarks)
     return leave_like(outcome.status)

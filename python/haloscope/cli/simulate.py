@@ -11,6 +11,7 @@ import click
 from haloscope.cli.console import progress
 from haloscope.cli.measuring import time_limit
 from haloscope.cli.options import format_option
+from haloscope.profile.shown import SHOWN
 
 _EXAMPLES = """\b
 Examples:
@@ -18,7 +19,7 @@ Examples:
   haloscope simulate --platform orfeo -n 256 -- ./app input.txt
   haloscope simulate --platform torus -n 1024 --scale weak cg-64.halo -o torus-1024.halo
   haloscope simulate --platform torus --collectives mpich,bcast=binomial_tree cg-64.halo
-  haloscope simulate --platform dragonfly cg-64.halo --sensitivity 0,1,2,4
+  haloscope simulate --platform dragonfly cg-64.halo --latency-factor 0,1,2,4
   haloscope simulate --platform torus -n 512 cg-8.halo cg-16.halo cg-27.halo cg-32.halo cg-64.halo
 """
 
@@ -45,25 +46,14 @@ def _collectives(_context: click.Context, _option: click.Parameter, text: str) -
     return found
 
 
-def _factors(_context: click.Context, _option: click.Parameter, text: str | None) -> list[float] | None:
-    if text is None:
-        return None
+def _factors(_context: click.Context, _option: click.Parameter, text: str) -> list[float]:
     try:
         factors = sorted({float(word) for word in text.split(",")})
     except ValueError:
         factors = []
-    if len(factors) < 2 or not all(0 <= factor < 1e6 for factor in factors):
-        raise click.BadParameter(f"{text!r} is not a list of factors, such as 0,1,2,4")
+    if not factors or not all(0 <= factor < 1e6 for factor in factors):
+        raise click.BadParameter(f"{text!r} is not a factor, nor a list of factors such as 0,1,2,4")
     return factors
-
-
-def _factor(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
-    text = ",".join(texts)
-    words = [word.partition("=") for word in text.split(",") if word]
-    try:
-        return {name: float(value) for name, _, value in words}
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is not like latency=0,bandwidth=inf") from None
 
 
 class _Simulating(click.Command):
@@ -117,24 +107,35 @@ class _Simulating(click.Command):
     "COLLECTIVE=NAME sets SimGrid's algorithm for one collective.",
 )
 @click.option(
-    "--factor",
-    callback=_factor,
-    multiple=True,
-    metavar="WHAT=F[,WHAT=F]",
-    help="Multiply latency, bandwidth or compute (computing times) by F, such as latency=0,bandwidth=inf. "
-    "Can be repeated. [default: 1 for all]",
+    "--latency-factor",
+    callback=_factors,
+    metavar="F[,F...]",
+    default="1",
+    show_default=True,
+    help="Multiply latencies by this. 0: no latency. With several factors, print the time and slope of each "
+    "region.",
+)
+@click.option(
+    "--bandwidth-factor",
+    type=click.FloatRange(0, min_open=True),
+    metavar="F",
+    default=1,
+    show_default=True,
+    help="Multiply bandwidths by this. inf: no limit.",
+)
+@click.option(
+    "--compute-factor",
+    type=click.FloatRange(0, 1e6),
+    metavar="F",
+    default=1,
+    show_default=True,
+    help="Multiply computing times, measured here or in the profile, by this. 0: no computing time.",
 )
 @click.option(
     "--series",
     multiple=True,
     metavar="REGION",
     help="Record each instance of this region, for the table `series`. Can be repeated.",
-)
-@click.option(
-    "--sensitivity",
-    callback=_factors,
-    metavar="F,F,...",
-    help="Simulate with latencies times each factor, and print the time and slope of each region.",
 )
 @format_option()
 @click.argument("what", nargs=-1, type=click.UNPROCESSED, metavar="WHAT...")
@@ -145,9 +146,10 @@ def simulate(
     output: Path | None,
     scale: str,
     collectives: _Collectives,
-    factor: dict[str, float],
+    latency_factor: list[float],
+    bandwidth_factor: float,
+    compute_factor: float,
     series: tuple[str, ...],
-    sensitivity: list[float] | None,
     form: str,
 ) -> None:
     """Simulate a program or a profile on a described network of up to thousands of ranks.
@@ -168,12 +170,14 @@ def simulate(
         scale,
         collectives.selector,
         collectives.algorithms,
-        factor,
+        latency_factor[0] if len(latency_factor) == 1 else 1.0,
+        bandwidth_factor,
+        compute_factor,
         time_limit=None if limit == float("inf") else limit,
         series=series,
     )
-    if sensitivity is not None:
-        rows = simulation.sensitivity(sensitivity, progress)
+    if len(latency_factor) > 1:
+        rows = simulation.sensitivity(latency_factor, progress)
         explain.render(rows, form, SENSITIVITY_TABLE, sys.stdout)
         return
     if simulation.has_prediction:
@@ -182,5 +186,5 @@ def simulate(
         return
     with explain.open(simulation.run(output, progress)) as profile:
         if form != "table":
-            explain.render(profile.table("regions"), form, "regions", sys.stdout)
+            explain.render(profile.table("regions"), form, SHOWN["regions"], sys.stdout)
         click.echo("\n".join(explain.summary(profile)), err=True)

@@ -57,7 +57,7 @@ def _rounds(_context: click.Context, _option: click.Parameter, rounds: int) -> i
 @iterations_option(1000, least=10)
 @warmup_option(100)
 @click.option(
-    "--budget",
+    "--duration",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
     help="Limit the time of measuring a profile's points. Points with the largest expected gain per second "
@@ -80,7 +80,7 @@ def tune(
     rounds: int,
     iterations: int,
     warmup: int,
-    budget: float | None,
+    duration: float | None,
     form: str,
     output: Path | None,
     launcher: tuple[str, ...],
@@ -101,7 +101,7 @@ def tune(
         made = tuned(
             source,
             output,
-            choice=RuleChoice(collectives, ranks, sizes, budget=budget),
+            choice=RuleChoice(collectives, ranks, sizes, duration=duration),
             plan=ComparisonPlan(method, rounds or 2),
             verified=rounds > 0,
             launcher=launcher,

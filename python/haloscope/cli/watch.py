@@ -41,7 +41,7 @@ Examples:
 # Titles of the help, with the options below each; the other options are in the last group.
 _GROUPS = {
     "What to record": (
-        *("trace", "trace_compact", "callsites", "depth", "series", "slice", "exact_times"),
+        *("trace", "trace_compact", "callsites", "depth", "series", "slice"),
         "sync_collectives",
     ),
     "Limits of the recording": ("ranks", "only"),
@@ -62,8 +62,11 @@ class _Recording(click.Command):
         except click.NoSuchOption as error:
             if error.option_name != "-n":
                 raise
-            rest = words[next(at for at, word in enumerate(words) if word.startswith("-n")) :]
-            hint = f"haloscope {self.name} -- mpiexec {shlex.join(rest)}"
+            at = next(at for at, word in enumerate(words) if word.startswith("-n"))
+            launch = shlex.join(word for word in words[at:] if word != "--")
+            hint = " ".join(
+                ["haloscope", str(self.name), *map(shlex.quote, words[:at]), "-- mpiexec", launch]
+            )
             raise click.UsageError(f"-n is an option of the launcher; did you mean: {hint}", ctx) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

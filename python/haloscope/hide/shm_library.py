@@ -31,7 +31,6 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "--share-heap, blocks of this size are shared.",
         metavar="BYTES",
         least=1024,
-        is_option=False,
     ),
     Setting(
         "protocol",
@@ -42,7 +41,6 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "with chunks of one size), or the fastest of these by the messages before (dynamic). off: MPI "
         "copies all messages.",
         choices=("dynamic", "get", "coop", "steal", "static", "off"),
-        is_option=False,
     ),
     Setting(
         "output",

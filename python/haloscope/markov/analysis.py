@@ -14,7 +14,7 @@ from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.base.errors import UsageError
 from haloscope.markov.fitting.chains import Sequences
 from haloscope.markov.fitting.regime_model import Criterion, RegimeModel, select
-from haloscope.markov.fitting.whole_machine import MachineModel, WholeMachine, whole_machine
+from haloscope.markov.fitting.whole_machine import MachineModel, WholeMachine, fit_machine
 from haloscope.markov.statistics.added_time import Added, measure_added_time
 from haloscope.markov.statistics.distributions import rank_medians
 from haloscope.markov.statistics.fit_quality import Goodness, goodness
@@ -320,7 +320,7 @@ def _machine(timings: Timings, regimes: Regimes, options: RegimeOptions) -> Whol
         n_init=options.starts,
         random_state=options.seed,
     )
-    return whole_machine(timings, regimes.training, slice(*options.instances), model)
+    return fit_machine(timings, regimes.training, slice(*options.instances), model)
 
 
 def fit_and_decode(timings: Timings, options: RegimeOptions) -> Fit:

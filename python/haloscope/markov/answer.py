@@ -42,20 +42,20 @@ def _machine(found: Added, analysis: RegimeAnalysis) -> str:
     interval = f"[{100 * found.share_low:.1f}, {100 * found.share_high:.1f}]"
     return printable(
         f"The machine adds {time_text(found.added)} on average, {percent_text(found.share, 1)} of all time"
-        f" {interval}{surely}: {_where(found)}{_describe_episode(analysis)}."
+        f" {interval}{surely}: {_describe_parts(found)}{_describe_episode(analysis)}."
     )
 
 
-def _where(found: Added) -> str:
+def _describe_parts(found: Added) -> str:
     parts = sorted(found.parts.items(), key=lambda part: -part[1])
-    told = []
+    texts = []
     for name, share in parts:
         if abs(share) < _LEAST:
             continue
         who = found.most.get(name)
         most = f" (the most {name} {who[0]}, {percent_text(who[1], 1)})" if who else ""
-        told.append(f"{percent_text(share, 1)} {_NAMES[name]}{most}")
-    return ", ".join(told) or "in no place more than elsewhere"
+        texts.append(f"{percent_text(share, 1)} {_NAMES[name]}{most}")
+    return ", ".join(texts) or "in no place more than elsewhere"
 
 
 def _describe_episode(analysis: RegimeAnalysis) -> str:

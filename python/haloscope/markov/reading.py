@@ -28,7 +28,7 @@ def read_arrays(path: Path, region: str | None) -> Timings:
     with path.open("rb") as stream:  # np.load does not close a damaged file that it opened itself
         loaded = np.load(stream, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
-            return of_matrix(path, region, {"duration": loaded})
+            return make_timings(path, region, {"duration": loaded})
         arrays = {name: loaded[name] for name in loaded.files}
     if len(arrays) == 1:
         arrays = {"duration": next(iter(arrays.values()))}
@@ -36,10 +36,10 @@ def read_arrays(path: Path, region: str | None) -> Timings:
         raise ProfileError(
             f"{path}: none of its arrays is called duration: {', '.join(arrays) or 'it has none'}"
         )
-    return of_matrix(path, region, arrays)
+    return make_timings(path, region, arrays)
 
 
-def of_matrix(path: Path, region: str | None, arrays: dict[str, NDArray[np.generic]]) -> Timings:
+def make_timings(path: Path, region: str | None, arrays: dict[str, NDArray[np.generic]]) -> Timings:
     """Return the matrix `duration`, with `rank` and `host` of its rows and others of its shape."""
     durations = _numbers(path, "duration", arrays["duration"])
     if durations.ndim == 1 or (durations.ndim == 2 and durations.shape[1] == 1):
@@ -50,8 +50,8 @@ def of_matrix(path: Path, region: str | None, arrays: dict[str, NDArray[np.gener
         durations = durations.reshape(1, -1)
     if durations.ndim != 2:
         raise ProfileError(f"{path}: is no matrix of ranks × instances: it has {durations.ndim} dimensions")
-    ranks = _of_each_rank(path, arrays, "rank", len(durations))
-    hosts = _of_each_rank(path, arrays, "host", len(durations))
+    ranks = _read_per_rank(path, arrays, "rank", len(durations))
+    hosts = _read_per_rank(path, arrays, "host", len(durations))
     others = {
         name: _numbers(path, name, array)
         for name, array in arrays.items()
@@ -68,7 +68,7 @@ def _numbers(path: Path, name: str, array: NDArray[np.generic]) -> Floats:
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def _of_each_rank(
+def _read_per_rank(
     path: Path, arrays: dict[str, NDArray[np.generic]], name: str, ranks: int
 ) -> NDArray[np.generic] | None:
     if name in arrays and arrays[name].shape != (ranks,):
@@ -78,7 +78,7 @@ def _of_each_rank(
 
 def read_parquet(path: Path, region: str | None) -> Timings:
     """Read Parquet as `read_csv` reads CSV."""
-    return _of_frame(path, region, pl.read_parquet(path))
+    return _read_frame(path, region, pl.read_parquet(path))
 
 
 def read_csv(path: Path, region: str | None) -> Timings:
@@ -96,7 +96,7 @@ def read_csv(path: Path, region: str | None) -> Timings:
         if header
         else dict.fromkeys([f"column_{i + 1}" for i in range(first.count(separator) + 1)], pl.Float64),
     )
-    return _of_frame(path, region, frame)
+    return _read_frame(path, region, frame)
 
 
 def _is_number(cell: str) -> bool:
@@ -107,19 +107,19 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _of_frame(path: Path, region: str | None, frame: pl.DataFrame) -> Timings:
+def _read_frame(path: Path, region: str | None, frame: pl.DataFrame) -> Timings:
     if "duration" in frame.columns:
-        return _of_rows(path, region, frame)
+        return _read_rows(path, region, frame)
     text = [name for name, kind in frame.schema.items() if not kind.is_numeric()]
     if text or not frame.width:
-        told = f"{printable(text[0])!r} is not numbers" if text else "it has no columns"
-        raise ProfileError(f"{path}: has no column duration, and is no matrix of times either: {told}")
+        reason = f"{printable(text[0])!r} is not numbers" if text else "it has no columns"
+        raise ProfileError(f"{path}: has no column duration, and is no matrix of times either: {reason}")
     matrix = frame.to_numpy().astype(np.float64)
-    return of_matrix(path, region, {"duration": matrix})
+    return make_timings(path, region, {"duration": matrix})
 
 
-def _of_rows(path: Path, region: str | None, frame: pl.DataFrame) -> Timings:
-    frame, region = _of_region(path, region, frame)
+def _read_rows(path: Path, region: str | None, frame: pl.DataFrame) -> Timings:
+    frame, region = _select_region(path, region, frame)
     frame = _with_keys(path, frame)
     ranks, rows = np.unique(frame["rank"].to_numpy(), return_inverse=True)
     # Numbers of instances may have gaps, as long as they are the same for all ranks.
@@ -142,8 +142,8 @@ def _with_keys(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
     for name in {"duration", "rank", "instance"} & set(frame.columns):
         kind = frame.schema[name]
         if not kind.is_numeric() and len(frame):
-            told = "has no numbers" if kind == pl.Null else "is not numbers"
-            raise ProfileError(f"{path}: its column {name} {told}; times are plain seconds")
+            reason = "has no numbers" if kind == pl.Null else "is not numbers"
+            raise ProfileError(f"{path}: its column {name} {reason}; times are plain seconds")
     if "rank" not in frame.columns:
         frame = frame.with_columns(rank=pl.lit(0, pl.Int64))
     if "instance" not in frame.columns:
@@ -163,7 +163,7 @@ def _hosts(frame: pl.DataFrame, rows: Indices, ranks: int) -> list[str | None]:
     return hosts
 
 
-def _of_region(path: Path, region: str | None, frame: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
+def _select_region(path: Path, region: str | None, frame: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Return the rows of a region, and its name."""
     if "region" not in frame.columns:
         return frame, region
@@ -213,8 +213,8 @@ def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Tim
     except HaloscopeError:
         raise
     except Exception as error:  # these readers raise many kinds of errors for damage
-        told = " ".join(str(error).split())[:200]
-        raise ProfileError(f"{path}: cannot be read: {told}; write the file again") from None
+        reason = " ".join(str(error).split())[:200]
+        raise ProfileError(f"{path}: cannot be read: {reason}; write the file again") from None
 
 
 def series_of(profile: Profile) -> list[str]:
@@ -263,7 +263,7 @@ class _Recorded(Mapping[str, "Floats"]):
             matrix: Floats = getattr(self._profile.instances(self._path), name)
             return matrix
         values = self._values()
-        if name not in self._recorded():
+        if name not in self._list_names():
             raise KeyError(name)
         values = values.filter(values["name"] == name)
         matrix = np.full(self._shape, np.nan)
@@ -272,12 +272,12 @@ class _Recorded(Mapping[str, "Floats"]):
         return matrix
 
     def __iter__(self) -> Iterator[str]:
-        return iter(("start", "wait", *self._recorded()))
+        return iter(("start", "wait", *self._list_names()))
 
     def __len__(self) -> int:
-        return 2 + len(self._recorded())
+        return 2 + len(self._list_names())
 
-    def _recorded(self) -> list[str]:
+    def _list_names(self) -> list[str]:
         if self._names is None:
             self._names = self._values()["name"].unique(maintain_order=True).to_list()
         return [name for name in self._names if name not in QUANTITIES]

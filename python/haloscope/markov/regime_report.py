@@ -52,12 +52,12 @@ def regimes(
     >>> results.frame.select("file", "regime", "mean", "share")
     >>> print(results.describe()[-1])
     """
-    step = progress or _nothing
-    methods = [[files]] if isinstance(files, (str, PathLike)) else [_runs(one) for one in files]
+    step = progress or _ignore_step
+    methods = [[files]] if isinstance(files, (str, PathLike)) else [_runs(method) for method in files]
     _check(methods, model)
     paths = [Path(path) for path in chain(*methods)]
     analyses = [
-        _analysed(path, name, region, options or RegimeOptions(), step)
+        _analyse(path, name, region, options or RegimeOptions(), step)
         for path, name in zip(paths, _names(paths), strict=True)
     ]
     if model is not None:
@@ -70,12 +70,12 @@ def regimes(
     return results
 
 
-def _nothing(what: str) -> None:
+def _ignore_step(what: str) -> None:
     """Ignore a step."""
 
 
-def _runs(one: File | Sequence[File]) -> Sequence[File]:
-    return [one] if isinstance(one, (str, PathLike)) else one
+def _runs(method: File | Sequence[File]) -> Sequence[File]:
+    return [method] if isinstance(method, (str, PathLike)) else method
 
 
 def _check(methods: Sequence[Sequence[File]], model: File | None) -> None:
@@ -83,8 +83,8 @@ def _check(methods: Sequence[Sequence[File]], model: File | None) -> None:
     if not counts or not all(counts):
         raise UsageError("a method has no runs; name the runs of each method")
     if max(counts) > 1 == min(counts) and len(counts) > 1:
-        told = ", ".join(map(str, counts))
-        raise UsageError(f"methods of {told} runs cannot be compared; name 2 or more of each")
+        numbers = ", ".join(map(str, counts))
+        raise UsageError(f"methods of {numbers} runs cannot be compared; name 2 or more of each")
     if model is not None and sum(counts) > 1:
         raise UsageError(f"one model can be saved, and there are {sum(counts)} files; name one")
 
@@ -101,7 +101,7 @@ def _names(files: Sequence[Path]) -> list[str]:
     raise UsageError(f"{twice}: is named twice; name different files")
 
 
-def _analysed(
+def _analyse(
     path: Path, name: str, region: str | None, options: RegimeOptions, progress: Callable[[str], None]
 ) -> RegimeAnalysis:
     progress(f"reading {name}")

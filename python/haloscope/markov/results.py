@@ -89,21 +89,21 @@ def claims(methods: Sequence[ClaimMethod], wrong: float = _WRONG) -> list[Claim]
 def _claims(base: ClaimMethod, method: ClaimMethod, slowest: bool, level: float) -> list[Claim]:
     own, peer = _samples(method, slowest), _samples(base, slowest)
     single = len(own) == 1
-    doubts = _unlike_runs(own[0], peer[0], level) if single else _unlike_methods(own, peer)
+    doubts = _doubt_runs(own[0], peer[0], level) if single else _doubt_methods(own, peer)
     found = []
     for regime in (0,) if slowest else (0, None):
         if single:
             row = regime_means([*peer, *own], regime, 0, level).row(1, named=True)
         else:
-            row = _of_methods(own, peer, regime, level)
+            row = _compare_runs(own, peer, regime, level)
         more = [] if regime is None else _shares(own, peer)
         if regime is not None and not (doubts or more or slowest):
-            more = _badly_fitted(base, method)
+            more = _doubt_fits(base, method)
         row |= {"name": method.name, "regime": None if regime is None else regime + 1}
         text = sentence(row, base.name, (len(own), len(peer)), [*doubts, *more])
-        told = printable(f"T^max: {text}" if slowest else text)
+        line = printable(f"T^max: {text}" if slowest else text)
         faster = (row["faster"], row["faster_low"], row["faster_high"])
-        found.append(Claim(method.name, row["regime"], faster, (*doubts, *more), told))
+        found.append(Claim(method.name, row["regime"], faster, (*doubts, *more), line))
     return found
 
 
@@ -112,7 +112,7 @@ def _samples(method: ClaimMethod, slowest: bool) -> list[Sample]:
     return [(view.slowest if slowest else view.whole).sample for view in views]
 
 
-def _of_methods(
+def _compare_runs(
     own: Sequence[Sample], peer: Sequence[Sample], regime: int | None, level: float
 ) -> dict[str, Any]:
     """Return by how many percent the mean of one method's runs is smaller; the unit is a run (Welch)."""
@@ -122,21 +122,21 @@ def _of_methods(
     return faster_by_runs(means[0], means[1], level)
 
 
-def _unlike_runs(own: Sample, peer: Sample, level: float) -> list[str]:
+def _doubt_runs(own: Sample, peer: Sample, level: float) -> list[str]:
     """Return why two runs may have the same times after all."""
     test = compare_distributions([peer, own]).row(0, named=True)
     corrected, *worth = (test[name] for name in _OF_A_TEST)
     if corrected is None:
         return ["there are too few instances for a KS test"]
     if min(worth) < _FEWEST:
-        told = f"{min(worth):.2g} independent ones"
-        return [f"the instances depend on each other and are worth only {told}"]
+        number = f"{min(worth):.2g} independent ones"
+        return [f"the instances depend on each other and are worth only {number}"]
     if corrected >= 1 - level:
         return [f"the KS test of all times has p {corrected:.2g}"]
     return []
 
 
-def _unlike_methods(own: Sequence[Sample], peer: Sequence[Sample]) -> list[str]:
+def _doubt_methods(own: Sequence[Sample], peer: Sequence[Sample]) -> list[str]:
     """Return why two methods may have the same times after all: their own runs differ as much."""
     first, second = ([np.sort(sample.values()) for sample in samples] for samples in (own, peer))
     if not all(values.size for values in (*first, *second)):
@@ -161,15 +161,15 @@ def _shares(own: Sequence[Sample], peer: Sequence[Sample]) -> list[str]:
     return [f"the fast regimes hold {100 * first:.0f} % and {100 * second:.0f} % of the instances"]
 
 
-def _badly_fitted(base: ClaimMethod, method: ClaimMethod) -> list[str]:
-    for one in (base, method):
-        bad = [line for run in one.runs for line in run.goodness.verdicts if _of_fast(line)]
-        if 2 * len(bad) > len(one.runs):
-            return [f"{one.name}: {bad[0]}"]
+def _doubt_fits(base: ClaimMethod, method: ClaimMethod) -> list[str]:
+    for compared in (base, method):
+        bad = [line for run in compared.runs for line in run.goodness.verdicts if _is_about_fast(line)]
+        if 2 * len(bad) > len(compared.runs):
+            return [f"{compared.name}: {bad[0]}"]
     return []
 
 
-def _of_fast(line: str) -> bool:
+def _is_about_fast(line: str) -> bool:
     return "bad model of regime 1:" in line
 
 
@@ -210,7 +210,7 @@ class Results:
         ]
         alone = _ONE_RUN in self.lines  # tests are about runs, not about methods
         tests = self.tests.filter(self.tests["regime"].is_null() & alone)
-        return [*fitted, *self.lines, *(printable(_test_told(row)) for row in tests.to_dicts())]
+        return [*fitted, *self.lines, *(printable(_test_text(row)) for row in tests.to_dicts())]
 
 
 def results_of(analyses: Sequence[RegimeAnalysis], methods: Sequence[int] | None = None) -> Results:
@@ -221,7 +221,7 @@ def results_of(analyses: Sequence[RegimeAnalysis], methods: Sequence[int] | None
     views = [analysis.view for analysis in analyses]
     whole, slowest = [view.whole.sample for view in views], [view.slowest.sample for view in views]
     regions = [analysis.ranks.regimes.timings.region for analysis in analyses]
-    groups = _grouped(analyses, methods or range(len(analyses)))
+    groups = _group_methods(analyses, methods or range(len(analyses)))
     made = claims(groups) if len(groups) > 1 else []
     frame = regime_frame(whole, regions, max(view.regimes for view in views))
     regimes = max(view.slowest.regimes for view in views)
@@ -232,14 +232,14 @@ def results_of(analyses: Sequence[RegimeAnalysis], methods: Sequence[int] | None
         lines.append(_ONE_RUN)
     compared = whole if len(whole) > 1 else []
     tests = pl.concat([compare_distributions(compared, regime) for regime in (None, 0)])
-    kept = _undoubted(frame, made, groups) if len(analyses) > 1 else frame.drop(*FASTER)
+    kept = _drop_doubted(frame, made, groups) if len(analyses) > 1 else frame.drop(*FASTER)
     return Results(kept, other, lines, tests, tuple(analyses))
 
 
-def _grouped(analyses: Sequence[RegimeAnalysis], methods: Sequence[int]) -> list[ClaimMethod]:
+def _group_methods(analyses: Sequence[RegimeAnalysis], methods: Sequence[int]) -> list[ClaimMethod]:
     """Return the methods with their runs; the name is the common part of the runs' names."""
     runs = [
-        [one for one, of in zip(analyses, methods, strict=True) if of == index]
+        [analysis for analysis, of in zip(analyses, methods, strict=True) if of == index]
         for index in range(max(methods) + 1)
     ]
     names = [group[0].name if len(group) == 1 else _common([run.name for run in group]) for group in runs]
@@ -254,7 +254,7 @@ def _common(names: Sequence[str]) -> str:
     return "".join(column[0] for column in alike).rstrip("-_. 0123456789")
 
 
-def _undoubted(frame: pl.DataFrame, made: Sequence[Claim], groups: Sequence[ClaimMethod]) -> pl.DataFrame:
+def _drop_doubted(frame: pl.DataFrame, made: Sequence[Claim], groups: Sequence[ClaimMethod]) -> pl.DataFrame:
     """Return the table without comparisons that are in doubt, or of one run of several."""
     doubted = {claim.method for claim in made if claim.doubts}
     silent = [
@@ -314,7 +314,7 @@ def _fit(found: Fit) -> dict[str, Any]:
 def describe_fit(analysis: RegimeAnalysis) -> list[str]:
     """Return how a model was fitted, and problems of the fit."""
     ranks = analysis.series[0][1]
-    lines = [_fit_told({"starts": analysis.options.starts, **_fit(ranks)}, analysis)]
+    lines = [_fit_text({"starts": analysis.options.starts, **_fit(ranks)}, analysis)]
     for name, found in analysis.series:
         lines += [f"warning: {name}: {line}" for line in found.regimes.model.warnings_]
         if found.at_ceiling and found.curves is not None:
@@ -330,7 +330,7 @@ def describe_fit(analysis: RegimeAnalysis) -> list[str]:
     return [printable(line) for line in lines]
 
 
-def _fit_told(row: dict[str, Any], analysis: RegimeAnalysis) -> str:
+def _fit_text(row: dict[str, Any], analysis: RegimeAnalysis) -> str:
     chosen, criterion = "", analysis.options.states
     if isinstance(criterion, str):
         chosen = f", chosen by {'the elbow' if criterion == 'elbow' else criterion.upper()}"
@@ -342,7 +342,7 @@ def _fit_told(row: dict[str, Any], analysis: RegimeAnalysis) -> str:
     )
 
 
-def _test_told(row: dict[str, Any]) -> str:
+def _test_text(row: dict[str, Any]) -> str:
     numbers = (row[key] for key in ("statistic", "p_corrected", "p_plain"))
     distance, corrected, plain = ("unknown" if n is None else f"{n:.3g}" for n in numbers)
     times = "all times" if row["regime"] is None else "times in the fast regime"

@@ -73,10 +73,10 @@ class Timings:
             rest = self.chosen(np.flatnonzero(kept))
             return replace(rest, notes=(*self.notes, note)).reduced(how)
         shared = int(self.counts.min())
-        durations = _reduced(self.durations[:, :shared], how)
+        durations = _reduce_rows(self.durations[:, :shared], how)
         others = {}
         if "start" in self.others:
-            others["start"] = _reduced(self.others["start"][:, :shared], "mean")
+            others["start"] = _reduce_rows(self.others["start"][:, :shared], "mean")
         notes = self.notes
         if shared < self.durations.shape[1]:
             most = self.durations.shape[1]
@@ -133,7 +133,7 @@ def _trailing(matrix: Floats) -> Integers:
     return np.where(there.any(axis=1), first, matrix.shape[1])
 
 
-def _reduced(matrix: Floats, how: Reduction) -> Floats:
+def _reduce_rows(matrix: Floats, how: Reduction) -> Floats:
     """Return one row, from a few columns at a time, because a median copies its input."""
     functions: Mapping[Reduction, Callable[..., Floats]]
     functions = {"max": np.max, "median": np.median, "mean": np.mean}
@@ -170,15 +170,15 @@ def check_timings(
     zeros = 0
     for first in range(0, len(durations), _ROWS_AT_A_TIME):
         part = slice(first, first + _ROWS_AT_A_TIME)
-        counts[part], bad[part], zero = _looked_at(durations[part])
+        counts[part], bad[part], zero = _inspect(durations[part])
         zeros += zero
     wrong = _mendable(durations, counts, np.flatnonzero(bad))
     rows, columns = np.nonzero(wrong)
     bad[rows] = False
     kept = (counts > 0) & ~bad
     if not kept.any():
-        raise ProfileError(f"{name}: {_why_nothing(durations, ranks, bad)}")
-    notes = [*_left_out(ranks, counts, bad), *_ends(ranks[kept], counts[kept])]
+        raise ProfileError(f"{name}: {_explain_nothing(durations, ranks, bad)}")
+    notes = [*_describe_left_out(ranks, counts, bad), *_ends(ranks[kept], counts[kept])]
     if zeros:
         notes.append(f"{zeros} durations are 0: shorter than the clock's resolution")
     timings = Timings(name, region, durations, counts, ranks, tuple(hosts), others)
@@ -193,7 +193,7 @@ def check_timings(
     return replace(timings, notes=tuple(notes))
 
 
-def _looked_at(rows: Floats) -> tuple[Integers, Flags, int]:
+def _inspect(rows: Floats) -> tuple[Integers, Flags, int]:
     """Return how many instances each row has, which rows are bad, and how many times are 0."""
     width = rows.shape[1]
     least, most = rows.min(initial=np.inf), rows.max(initial=0.0)  # NaN if there is a NaN
@@ -233,7 +233,7 @@ def _lost(durations: Floats, ranks: Integers, rows: Indices, columns: Indices) -
     )
 
 
-def _why_nothing(durations: Floats, ranks: Integers, bad: Flags) -> str:
+def _explain_nothing(durations: Floats, ranks: Integers, bad: Flags) -> str:
     if not bad.any():
         return "has no durations"
     row = int(np.flatnonzero(bad)[0])
@@ -246,7 +246,7 @@ def _why_nothing(durations: Floats, ranks: Integers, bad: Flags) -> str:
     return f"the duration of {where} is {shown}; leave such instances out, or correct them"
 
 
-def _left_out(ranks: Integers, counts: Integers, bad: Flags) -> list[str]:
+def _describe_left_out(ranks: Integers, counts: Integers, bad: Flags) -> list[str]:
     notes = []
     silent = ranks[(counts == 0) & ~bad]
     if len(silent):

@@ -64,7 +64,7 @@ def _find_title_kind(head: bytes) -> Kind | None:
 
 
 def _find_yaml_kind(file_path: Path) -> Kind | None:
-    from haloscope.predict.machine_files import MOST_BYTES
+    from haloscope.predict.described_files import MOST_BYTES
 
     with file_path.open("rb") as file:
         text = file.read(MOST_BYTES + 1)

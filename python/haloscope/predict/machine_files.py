@@ -6,23 +6,24 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from importlib.abc import Traversable
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
-from haloscope.base.errors import MachineError
 from haloscope.base.files import write_whole
+from haloscope.predict.described_files import (
+    find_described,
+    list_names,
+    make_error,
+    parse_yaml,
+    read_described,
+)
 from haloscope.predict.machine import FittedAlgorithm, Link, Machine
 
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
 _SHIPPED = files("haloscope.predict") / "machines"
-MOST_BYTES = 1 << 20
 _TIMES = ((Decimal(1), "s"), (Decimal("1e-3"), "ms"), (Decimal("1e-6"), "us"))
 _SPEEDS = ((Decimal("1e9"), "GB/s"), (Decimal("1e6"), "MB/s"), (Decimal("1e3"), "kB/s"))
 _FORM = "# Times have units (G and beta: for each byte); the form is in docs/reference/bench-model.md.\n"
@@ -35,8 +36,7 @@ _HEAD = """\
 
 def machines() -> list[str]:
     """Return the names of the machine models that come with Haloscope."""
-    names = [Path(entry.name) for entry in _SHIPPED.iterdir()]
-    return sorted(name.stem for name in names if name.suffix == ".yaml")
+    return list_names(_SHIPPED)
 
 
 def load_machine(machine: str | Path) -> Machine:
@@ -45,56 +45,26 @@ def load_machine(machine: str | Path) -> Machine:
     Raises:
         MachineError: The model is not found, unreadable or invalid.
     """
-    return _parse(_read_bytes(_locate(machine), str(machine)), str(machine))
+    return _parse(_read(str(machine)), str(machine))
 
 
 def machine_source(machine: str | Path) -> str:
     """Return the YAML of a machine that `load_machine` can read."""
-    text = _read_bytes(_locate(machine), str(machine))
+    text = _read(str(machine))
     _parse(text, str(machine))
     return text.decode()
 
 
-def _locate(machine: str | Path) -> Traversable:
-    text = str(machine)
-    if text in machines():
-        return _SHIPPED / f"{text}.yaml"
-    path = Path(machine)
-    if not path.suffix and not path.exists():
-        known = ", ".join(machines())
-        raise MachineError(f"machine {text!r} does not exist; give one of {known}, or a YAML file")
-    return path
-
-
-def _read_bytes(source: Traversable, name: str) -> bytes:
-    try:
-        with source.open("rb") as stream:
-            text = stream.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise MachineError(f"{name}: cannot be read: {error.strerror}") from None
-    if len(text) > MOST_BYTES:
-        raise MachineError(f"{name}: not a machine model: larger than {MOST_BYTES} bytes")
-    return text
+def _read(name: str) -> bytes:
+    return read_described(find_described(name, _SHIPPED, machines(), "machine"), name, "machine model")
 
 
 def _parse(text: bytes, name: str) -> Machine:
+    values = parse_yaml(text, name)
     try:
-        return Machine.model_validate(yaml.safe_load(text))
-    except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise MachineError(f"{name}{line}: not YAML: {error.problem}") from None
+        return Machine.model_validate(values)
     except ValidationError as error:
-        raise MachineError(f"{name}: {_describe_first(error.errors())}") from None
-    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: dates that do not exist
-        raise MachineError(f"{name}: not YAML") from None
-
-
-def _describe_first(problems: list[ErrorDetails]) -> str:
-    problem = problems[0]
-    key = ".".join(str(part) for part in problem["loc"]) or "machine model"
-    message = problem["msg"].removeprefix("Value error, ")
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return f"{key}: {message}{more}; see docs/reference/bench-model.md for the form"
+        raise make_error(error, name, "machine model", "bench-model.md") from None
 
 
 def write_machine(machine: Machine, output: Path, remarks: Sequence[str] = ()) -> None:

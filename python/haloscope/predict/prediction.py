@@ -14,39 +14,35 @@ from haloscope.predict.machine import FittedAlgorithm, Machine, make_generic_row
 from haloscope.predict.observation import Observation, Theta
 from haloscope.predict.schedule import CollectivePlan
 from haloscope.predict.sweep_fitting import select_fittable_points
-from haloscope.profile.shown import ShownTable, columns, count, exact, part, text, time
+from haloscope.profile.shown import columns, count, declare_table, exact, part, text, time
 
 _ALGORITHM = columns("collective algorithm", "of a library or a formula", collective=text(), algorithm=text())
-MODEL_TABLE = ShownTable(
+MODEL_TABLE = declare_table(
     "model",
-    (
-        _ALGORITHM,
-        columns("ranks bytes", "of a call, as OSU counts them", ranks=exact(), bytes=exact()),
-        columns("segment fanout", "of the measured algorithm; null: the library's own"),
-        columns(
-            "time low high",
-            "seconds, with a 95 % interval where it is known",
-            time=time(),
-            low=time(),
-            high=time(),
-        ),
-        columns(
-            "modelled error", "what the model predicts, and its relative error", modelled=time(), error=part()
-        ),
+    _ALGORITHM,
+    columns("ranks bytes", "of a call, as OSU counts them", ranks=exact(), bytes=exact()),
+    columns("segment fanout", "of the measured algorithm; null: the library's own"),
+    columns(
+        "time low high",
+        "seconds, with a 95 % interval where it is known",
+        time=time(),
+        low=time(),
+        high=time(),
+    ),
+    columns(
+        "modelled error", "what the model predicts, and its relative error", modelled=time(), error=part()
     ),
 )
-ERRORS_TABLE = ShownTable(
+ERRORS_TABLE = declare_table(
     "errors",
-    (
-        _ALGORITHM,
-        columns("points", "that were measured", points=count()),
-        columns(
-            "error_median error_p90 error_max",
-            "relative errors of the points",
-            error_median=part("median error"),
-            error_p90=part("90 % below"),
-            error_max=part("largest"),
-        ),
+    _ALGORITHM,
+    columns("points", "that were measured", points=count()),
+    columns(
+        "error_median error_p90 error_max",
+        "relative errors of the points",
+        error_median=part("median error"),
+        error_p90=part("90 % below"),
+        error_max=part("largest"),
     ),
 )
 

@@ -17,7 +17,7 @@ from haloscope.profile import waiting as waits
 from haloscope.profile.importing.recognised import kind_of_foreign, open_foreign
 from haloscope.profile.store.format import ProfileFile
 from haloscope.profile.store.hosts import Hosts
-from haloscope.profile.store.info_keys import TRACE_TABLES, checked_info
+from haloscope.profile.store.info_keys import TRACE_TABLES, check_info
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.source import Source
 from haloscope.profile.store.trace_tables import Trace
@@ -192,8 +192,8 @@ RUN_COLUMNS: Mapping[str, Any] = {
 
 def run_row(profile: Profile) -> dict[str, Any]:
     """Return the values of `RUN_COLUMNS` for a profile; `run_hosts` is a number. Raises `DamageError`."""
-    told = checked_info(profile.info) | {"hosts": len(profile.hosts.names)}
-    known = {name: told.get(name.removeprefix("run_")) for name in RUN_COLUMNS}
+    information = check_info(profile.info) | {"hosts": len(profile.hosts.names)}
+    known = {name: information.get(name.removeprefix("run_")) for name in RUN_COLUMNS}
     return known | {"profile": str(profile.path)}
 
 

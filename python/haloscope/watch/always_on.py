@@ -48,11 +48,11 @@ def always(
     name = found.headers.product or found.abi
     head = f"# Programs with {name} are profiled; `haloscope history` reads the profiles.\n"
     if csh:
-        return head + _for_csh(_quoted_for_csh(library), _quoted_for_csh(pattern))
-    return head + _for_sh(shlex.quote(library), shlex.quote(pattern))
+        return head + _write_for_csh(_quote_for_csh(library), _quote_for_csh(pattern))
+    return head + _write_for_sh(shlex.quote(library), shlex.quote(pattern))
 
 
-def _for_sh(library: str, pattern: str) -> str:
+def _write_for_sh(library: str, pattern: str) -> str:
     return f"""\
 if [ "${{HALOSCOPE_ALWAYS:-1}}" = 1 ] && [ -r {library} ]; then
   case ":${{LD_PRELOAD:-}}:" in
@@ -68,7 +68,7 @@ fi
 """
 
 
-def _for_csh(library: str, pattern: str) -> str:
+def _write_for_csh(library: str, pattern: str) -> str:
     # csh has no defaults for variables, and stops at one that is not set.
     return f"""\
 if ( ! $?LD_PRELOAD ) setenv LD_PRELOAD ''
@@ -90,12 +90,12 @@ if ( "$LD_PRELOAD" == "" ) unsetenv LD_PRELOAD
 """
 
 
-def _quoted_for_csh(text: str) -> str:
+def _quote_for_csh(text: str) -> str:
     """Return a text in quotes for csh, where `!` means the history even in quotes."""
     return shlex.quote(text).replace("!", "\\!")
 
 
-def asked_for(environment: Mapping[str, str]) -> dict[str, str]:
+def remove_always_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without the variables that `always` has set, as the user asks for a profile."""
     asked = dict(environment)
     if asked.pop("HALOSCOPE_ALWAYS", "") != "1":

@@ -25,13 +25,15 @@ def tool_variables(variables: Mapping[str, str], environment: Mapping[str, str])
     recorder = next((word for word in words if word.endswith(_OURS)), None)
     if recorder is None:
         return {}
-    wanted = _wanted(variables)
-    return {_VARIABLES[name]: recorder for name in wanted if _other(name, environment) is None}
+    wanted = _select_interfaces(variables)
+    return {_VARIABLES[name]: recorder for name in wanted if _find_other_tool(name, environment) is None}
 
 
-def left_to_others(variables: Mapping[str, str], environment: Mapping[str, str]) -> str | None:
+def describe_other_tools(variables: Mapping[str, str], environment: Mapping[str, str]) -> str | None:
     """Return a line about markers that a different tool gets; None if there are none."""
-    others = [found for name in _wanted(variables) if (found := _other(name, environment))]
+    others = [
+        found for name in _select_interfaces(variables) if (found := _find_other_tool(name, environment))
+    ]
     if not others:
         return None
     names = f"{' and '.join(others)} {'names' if len(others) == 1 else 'name'}"
@@ -41,12 +43,12 @@ def left_to_others(variables: Mapping[str, str], environment: Mapping[str, str])
     )
 
 
-def _wanted(variables: Mapping[str, str]) -> list[str]:
+def _select_interfaces(variables: Mapping[str, str]) -> list[str]:
     chosen = variables.get("HALOSCOPE_ANNOTATIONS", "") or "all"
     return [name for name in _VARIABLES if chosen == "all" or name in chosen.split(",")]
 
 
-def _other(name: str, environment: Mapping[str, str]) -> str | None:
+def _find_other_tool(name: str, environment: Mapping[str, str]) -> str | None:
     """Return the variable by which the user has named a different tool."""
     for variable in (_VARIABLES[name], _OLDER.get(name, "")):
         value = environment.get(variable, "")

@@ -57,8 +57,9 @@ class DoctorCheck:
 def doctor() -> Iterator[DoctorCheck]:
     """Yield the checks of this machine, the most important ones first.
 
-    >>> [finding.what for finding in haloscope.doctor() if not finding.works]
-    ['SimGrid (optional)']
+    Examples:
+        >>> [finding.what for finding in haloscope.doctor() if not finding.works]
+        ['SimGrid (optional)']
     """
     mpis = list(_mpis())
     lacking = _COMPILING if all(is_ready for _, is_ready in mpis) else (*_PRELOADING, *_COMPILING)
@@ -136,7 +137,7 @@ def _mpis() -> Iterator[tuple[DoctorCheck, bool]]:
 
 def _launchers() -> list[Path]:
     places = [*map(find_tool, _LAUNCHERS), environment_tool("mpiexec")]
-    return [place for place in places if place]
+    return [path for path in places if path]
 
 
 def _mpi(library: MpiLibrary) -> tuple[DoctorCheck, bool]:

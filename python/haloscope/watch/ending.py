@@ -14,13 +14,13 @@ from haloscope.watch.roll_call import roll_call
 _LONGEST = 2000
 
 
-def ended_in(places: Sequence[Path], recorder: Recorder, world: str) -> str:
+def describe_ending(places: Sequence[Path], recorder: Recorder, world: str) -> str:
     """Return one line on the calls of ranks that did not reach MPI_Finalize; '' if all did.
 
     A rank that died first cannot be distinguished from ranks that were killed for it, so none is called dead.
     """
     seen = snapshot(places, Builds([recorder])).of(world).processes
-    left = [_as_it_was(process) for process in seen if process.watched]
+    left = [_forget_durations(process) for process in seen if process.watched]
     if all(process.finalized for process in left):
         return ""
     called = roll_call((), left)
@@ -28,7 +28,7 @@ def ended_in(places: Sequence[Path], recorder: Recorder, world: str) -> str:
     return shorten_text(first + "; ".join(called.groups), _LONGEST)
 
 
-def _as_it_was(process: Process) -> Process:
+def _forget_durations(process: Process) -> Process:
     """Return a process without durations of calls, which are unknown if the process is gone."""
     if process.state != "dead":
         return process

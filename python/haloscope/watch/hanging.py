@@ -61,13 +61,13 @@ class Hanging:
                 self._told.discard(world)
             elif moment - self._since[world] >= self._seconds and world not in self._told:
                 self._told.add(world)
-                self._say(earlier, world, moment - self._since[world])
+                self._report(earlier, world, moment - self._since[world])
         self._last = now
 
     def _snapshot(self, partners: bool = False) -> Snapshot:
         return snapshot(self._places(), self._builds, partners=partners)
 
-    def _say(self, before: Sequence[Process], world: str, seconds: float) -> None:
+    def _report(self, before: Sequence[Process], world: str, seconds: float) -> None:
         after = self._snapshot(partners=True).worlds().get(world, [])
         called: RollCall = roll_call(before, after)
         name = after[0].program if after else "the program"
@@ -80,12 +80,12 @@ def has_progress(before: Sequence[Process], after: Sequence[Process], seconds: f
     alive = [process for process in after if process.state != "dead" and not process.finalized]
     if not any(process.main.call for process in alive):
         return True
-    return any(_goes_on(earlier.get(process.path), process, seconds) for process in alive) or len(
+    return any(_is_active(earlier.get(process.path), process, seconds) for process in alive) or len(
         before
     ) != len(after)
 
 
-def _goes_on(before: Process | None, after: Process, seconds: float) -> bool:
+def _is_active(before: Process | None, after: Process, seconds: float) -> bool:
     if before is None or _mark(before) != _mark(after):
         return True
     if after.main.call is not None:

@@ -41,7 +41,7 @@ class Told:
         culprits = set(verdict.ranks[:_MOST_ASKED])
         ranks = [process for process in self.program.after if process.rank in culprits]
         alive = [p for p in ranks if p.state not in ("dead", "") and not p.finalized]
-        return _of_main(ask(alive, self.builds), alive)
+        return _select_main_stacks(ask(alive, self.builds), alive)
 
     def as_json(self, stacks: Sequence[Stack], resolve: Resolver = plain) -> dict[str, Any]:
         """Return all of it as JSON; `resolve` names code addresses."""
@@ -57,7 +57,7 @@ class Told:
                     "rank": stack.rank,
                     "process": stack.pid,
                     "thread": stack.tid,
-                    "frames": list(_named(stack, resolve)),
+                    "frames": list(_name_frames(stack, resolve)),
                     "silent": stack.silent,
                     "requests": stack.requests,
                     "waiting": list(stack.waiting),
@@ -85,7 +85,7 @@ def stack_lines(stacks: Sequence[Stack], resolve: Resolver = plain) -> list[str]
             more = "; …" if stack.requests > len(stack.waiting) else ""
             text = "; ".join(stack.waiting)
             lines.append(f"  rank {stack.rank} waits for {stack.requests} requests: {text}{more}")
-        alike.setdefault(_named(stack, resolve) or (stack.silent,), []).append(stack)
+        alike.setdefault(_name_frames(stack, resolve) or (stack.silent,), []).append(stack)
     for frames, same in alike.items():
         of = f"  stack of {ranks_text(sorted({stack.rank for stack in same}))}:"
         if same[0].silent:
@@ -95,7 +95,7 @@ def stack_lines(stacks: Sequence[Stack], resolve: Resolver = plain) -> list[str]
     return lines
 
 
-def _of_main(stacks: Sequence[Stack], processes: Sequence[Process]) -> list[Stack]:
+def _select_main_stacks(stacks: Sequence[Stack], processes: Sequence[Process]) -> list[Stack]:
     """Return the stacks without those of threads that are not in MPI."""
     inside = {
         (process.rank, thread.tid) for process in processes for thread in process.threads if thread.call
@@ -104,7 +104,7 @@ def _of_main(stacks: Sequence[Stack], processes: Sequence[Process]) -> list[Stac
     return [stack for stack in stacks if (stack.rank, stack.tid) in inside | main]
 
 
-def _named(stack: Stack, resolve: Resolver) -> tuple[str, ...]:
+def _name_frames(stack: Stack, resolve: Resolver) -> tuple[str, ...]:
     """Return a stack as lines, without the frames of our library and those below the program's entry."""
     frames = [frame for frame in stack.frames if not _is_ours(frame.module)]
     return tuple(resolve(frames))

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from haloscope.watch.places import foreign
+from haloscope.watch.places import is_foreign
 
 _NAMED_BY_RANK_0 = re.compile(r"haloscope-(\d+)-\d+$")
 _OLD = 60.0  # seconds; a process that makes a directory makes a record in it earlier
@@ -20,7 +20,7 @@ _LEAST = 1 << 16  # bytes; no record that has been begun is smaller
 
 def clear_unbegun(places: Iterable[Path]) -> int:
     """Remove records of processes that ended before they wrote anything. Return the number of records."""
-    unbegun = [path for place in places for path in place.glob("*.live") if _is_unbegun(path)]
+    unbegun = [path for directory in places for path in directory.glob("*.live") if _is_unbegun(path)]
     for path in unbegun:
         clear_spool(path)
         path.unlink(missing_ok=True)
@@ -29,7 +29,7 @@ def clear_unbegun(places: Iterable[Path]) -> int:
 
 def clear_without_records(mains: Iterable[Path]) -> int:
     """Remove directories of runs that ended before they had a record. Return the number of directories."""
-    return sum(_remove_if_left(main) for main in mains if main.is_dir() and not foreign(main))
+    return sum(_remove_if_left(main) for main in mains if main.is_dir() and not is_foreign(main))
 
 
 def clear_parts(output: Path, pid: int) -> None:
@@ -46,7 +46,11 @@ def clear_spool(record: Path) -> None:
     with contextlib.suppress(OSError):
         if spool.is_symlink():
             target = Path(os.readlink(spool))
-            if target.name.startswith("haloscope-") and target.suffix == spool.suffix and not foreign(target):
+            if (
+                target.name.startswith("haloscope-")
+                and target.suffix == spool.suffix
+                and not is_foreign(target)
+            ):
                 target.unlink()
         spool.unlink()
 
@@ -58,7 +62,7 @@ def _is_unbegun(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            return not foreign(path) and (size == 0 or size >= _LEAST) and not any(file.read(_WORD))
+            return not is_foreign(path) and (size == 0 or size >= _LEAST) and not any(file.read(_WORD))
     except OSError:
         return False
 

@@ -1,7 +1,7 @@
 """Live records: the current call of each rank of a running program, and the counts so far.
 
-`haloscope-join --now` prints one line of JSON per record that its build can read (docs/design.md, Live
-records). Records are written by other processes and not trusted: an unexpected line is skipped.
+`haloscope-join --now` prints one line of JSON per record that its build can read (docs/design-recording.md,
+Live records). Records are written by other processes and not trusted: an unexpected line is skipped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from haloscope.watch.places import foreign, has_mapped
+from haloscope.watch.places import has_mapped, is_foreign
 from haloscope.watch.recorder import Builds, Recorder
 
 ANY = -1  # any partner or tag
@@ -196,7 +196,7 @@ def snapshot(
         hopeless: Records that no build could read before.
         partners: Also read how many messages each rank has exchanged with each partner.
     """
-    found = {str(path) for place in places for path in place.glob("*.live")}
+    found = {str(path) for directory in places for path in directory.glob("*.live")}
     unread = {path for path in found - hopeless if not _is_foreign(path)}
     others = found - unread
     processes: list[Process] = []
@@ -215,7 +215,7 @@ def snapshot(
 
 def _is_foreign(path: str) -> bool:
     try:
-        return foreign(Path(path))
+        return is_foreign(Path(path))
     except OSError:
         return False
 
@@ -297,7 +297,7 @@ def _thread(values: dict[str, Any], communicators: Sequence[Communicator]) -> Th
 
 
 def _call(values: dict[str, Any], communicators: Sequence[Communicator]) -> Call:
-    place = values["communicator"]
+    number = values["communicator"]
     return Call(
         function=str(values["function"]),
         what=str(values["what"]),
@@ -305,7 +305,7 @@ def _call(values: dict[str, Any], communicators: Sequence[Communicator]) -> Call
         partner=_rank(values["partner"]),
         source=_rank(values["source"]),
         tag=_rank(values["tag"]),
-        communicator=None if place is None else communicators[int(place)],
+        communicator=None if number is None else communicators[int(number)],
         count=int(values["count"]),
         bytes=None if values["bytes"] is None else int(values["bytes"]),
         since=None if values["since"] is None else float(values["since"]),

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 
-def _nothing(*_: object) -> None:
+def _do_nothing(*_: object) -> None:
     """The marker of a program that is not profiled: does nothing."""
 
 
@@ -18,7 +18,7 @@ def _entry(name: str, *kinds: Any) -> Callable[..., None]:
     try:
         function = getattr(ctypes.CDLL(None), name)
     except (AttributeError, OSError):
-        return _nothing
+        return _do_nothing
     function.argtypes = kinds
     function.restype = None
     found: Callable[..., None] = function
@@ -78,7 +78,7 @@ def comm_region(name: str) -> _Region:
 
 def value(name: str, number: float) -> None:
     """Record a number with the current instance of the innermost region."""
-    if _value is not _nothing:
+    if _value is not _do_nothing:
         _value(_encode(name), float(number))
 
 
@@ -87,5 +87,5 @@ def metadata(key: str, text: object) -> None:
 
     It becomes a row of the profile's table `info`. The last text of a key is kept.
     """
-    if _metadata is not _nothing:
+    if _metadata is not _do_nothing:
         _metadata(_encode(key), _encode(str(text)))

@@ -33,8 +33,9 @@ def top(
         RecorderError: If there is no such program.
         UsageError: If a file has different content.
 
-    >>> [(program.run, program.mean("mpi")) for program in haloscope.top()]
-    [('4711-1767225600', 0.31)]
+    Examples:
+        >>> [(program.run, program.mean("mpi")) for program in haloscope.top()]
+        [('4711-1767225600', 0.31)]
     """
     looking = Looking(run, files)
     looking.look()
@@ -125,15 +126,15 @@ def dump(programs: Sequence[RunningProgram], moment: float) -> dict[str, Any]:
                 "bytes_per_second": program.total("sent"),
                 "messages_per_second": program.total("messages"),
                 "verdict": program.roll_call().verdict.text,
-                "before": [_dumped(process) for process in program.before],
-                "after": [_dumped(process) for process in program.after],
+                "before": [_dump_process(process) for process in program.before],
+                "after": [_dump_process(process) for process in program.after],
             }
             for program in programs
         ],
     }
 
 
-def _dumped(process: Process) -> dict[str, Any]:
+def _dump_process(process: Process) -> dict[str, Any]:
     """Return a process in the form in which the joiner prints it."""
     communicators = list(
         dict.fromkeys(t.call.communicator for t in process.threads if t.call and t.call.communicator)
@@ -149,7 +150,7 @@ def _dumped(process: Process) -> dict[str, Any]:
         }
         for each in communicators
     ]
-    values["threads"] = [_dumped_thread(thread, communicators) for thread in process.threads]
+    values["threads"] = [_dump_thread(thread, communicators) for thread in process.threads]
     values["partners"] = [[rank, *counts] for rank, counts in process.partners.items()]
     return values
 
@@ -160,7 +161,7 @@ def _members(ranks: tuple[int, ...] | range | None) -> object:
     return None if ranks is None else list(ranks)
 
 
-def _dumped_thread(thread: Thread, communicators: Sequence[object]) -> dict[str, Any]:
+def _dump_thread(thread: Thread, communicators: Sequence[object]) -> dict[str, Any]:
     call = None
     if thread.call is not None:
         call = asdict(thread.call)

@@ -90,7 +90,7 @@ def is_other(path: Path) -> bool:
     return begin not in (MAGIC, b"")
 
 
-def place(whole: Path, wanted: Path, replaceable: Callable[[Path], bool]) -> Path:
+def name_profile(whole: Path, wanted: Path, replaceable: Callable[[Path], bool]) -> Path:
     """Rename a complete profile to `wanted`, else to the first free name NAME-2.halo, NAME-3.halo, ….
 
     Two processes that do this at the same time get different names.

@@ -20,15 +20,15 @@ def mains_of_user() -> list[Path]:
     own = os.environ.get("HALOSCOPE_LIVE")
     bases = [Path(own)] if own else [Path("/dev/shm"), Path("/tmp")]
     mains = [path for base in bases for path in sorted(base.glob("haloscope-*"))]
-    return [main for main in mains if not foreign(main)]
+    return [main for main in mains if not is_foreign(main)]
 
 
 def places_of_user() -> list[Path]:
     """Return the directories in which this user's runs on this node put records."""
-    return [place for main in mains_of_user() for place in holders(main)]
+    return [directory for main in mains_of_user() for directory in holders(main)]
 
 
-def foreign(path: Path) -> bool:
+def is_foreign(path: Path) -> bool:
     """Return whether a different user owns it: its content, such as output paths, is not trusted."""
     return path.lstat().st_uid != os.geteuid()
 

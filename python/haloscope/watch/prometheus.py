@@ -23,7 +23,7 @@ class _Metric:
     of: Callable[[Process], Iterator[Sample]]
 
 
-def _one(value: Callable[[Process], float]) -> Callable[[Process], Iterator[Sample]]:
+def _make_sampler(value: Callable[[Process], float]) -> Callable[[Process], Iterator[Sample]]:
     def samples(process: Process) -> Iterator[Sample]:
         yield {}, value(process)
 
@@ -46,46 +46,51 @@ _METRICS = (
         "haloscope_rank_up",
         "gauge",
         "Whether the rank's process is alive.",
-        _one(lambda p: p.state != "dead"),
+        _make_sampler(lambda p: p.state != "dead"),
     ),
-    _Metric("haloscope_run_seconds", "gauge", "Seconds since MPI_Init.", _one(lambda p: p.elapsed)),
+    _Metric("haloscope_run_seconds", "gauge", "Seconds since MPI_Init.", _make_sampler(lambda p: p.elapsed)),
     _Metric("haloscope_mpi_seconds_total", "counter", "Seconds in MPI calls, by their kind.", _mpi_seconds),
     _Metric(
         "haloscope_mpi_wait_seconds_total",
         "counter",
         "Seconds in MPI calls that wait for other ranks.",
-        _one(lambda p: p.sums.wait_time),
+        _make_sampler(lambda p: p.sums.wait_time),
     ),
     _Metric(
         "haloscope_sent_bytes_total",
         "counter",
         "Bytes of point-to-point messages sent.",
-        _one(lambda p: p.sums.bytes_sent),
+        _make_sampler(lambda p: p.sums.bytes_sent),
     ),
     _Metric(
         "haloscope_received_bytes_total",
         "counter",
         "Bytes of point-to-point messages received.",
-        _one(lambda p: p.sums.bytes_recv),
+        _make_sampler(lambda p: p.sums.bytes_recv),
     ),
     _Metric(
         "haloscope_sent_messages_total",
         "counter",
         "Point-to-point messages sent.",
-        _one(lambda p: p.sums.sends),
+        _make_sampler(lambda p: p.sums.sends),
     ),
     _Metric(
         "haloscope_received_messages_total",
         "counter",
         "Point-to-point messages received.",
-        _one(lambda p: p.sums.recvs),
+        _make_sampler(lambda p: p.sums.recvs),
     ),
-    _Metric("haloscope_collectives_total", "counter", "Collective operations.", _one(lambda p: p.sums.colls)),
+    _Metric(
+        "haloscope_collectives_total",
+        "counter",
+        "Collective operations.",
+        _make_sampler(lambda p: p.sums.colls),
+    ),
     _Metric(
         "haloscope_call_seconds",
         "gauge",
         "Seconds so far in the current MPI call of the rank, 0 outside MPI.",
-        _one(_in_call),
+        _make_sampler(_in_call),
     ),
 )
 
@@ -114,11 +119,11 @@ def _labels(program: RunningProgram, process: Process) -> dict[str, str]:
 
 
 def _sample(name: str, labels: Mapping[str, str], value: float) -> str:
-    text = ",".join(f'{label}="{_escaped(content)}"' for label, content in labels.items())
+    text = ",".join(f'{label}="{_escape(content)}"' for label, content in labels.items())
     return f"{name}{{{text}}} {float(value)!r}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Return a label's value; control characters become question marks."""
     whole = text.encode(errors="replace").decode(errors="replace")
     return whole.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -21,12 +21,12 @@ from haloscope.base.environment import (
 from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
 from haloscope.base.launch import LaunchCommand, name_of, parse, resolve
 from haloscope.base.launcher import complete_command
-from haloscope.base.mpi import detect, statically_linked
+from haloscope.base.mpi import detect, is_statically_linked
 from haloscope.base.objects import Abi, is_elf
 from haloscope.base.preloading import Meanwhile, Outcome, run_child
 from haloscope.base.settings import Value, to_environment
-from haloscope.watch.always_on import asked_for
-from haloscope.watch.annotations import left_to_others, tool_variables
+from haloscope.watch.always_on import remove_always_settings
+from haloscope.watch.annotations import describe_other_tools, tool_variables
 from haloscope.watch.outputs import Output
 from haloscope.watch.places import directories
 from haloscope.watch.recorder import Recorder, build_recorder
@@ -70,7 +70,7 @@ def run(
     (0, [PosixPath('/home/me/app.halo')])
     """
     words = complete_command(command, quiet)
-    values, surroundings = _values(settings), asked_for(os.environ)
+    values, surroundings = _values(settings), remove_always_settings(os.environ)
     if hang_after is not None and not 0 < hang_after < 1e8:
         raise UsageError(f"--hang-after {hang_after:g}: not a time; give seconds, such as 60")
     variables = _variables(values, surroundings)
@@ -80,7 +80,7 @@ def run(
     launch = parse(words)
     found = detect(launch, mpi, tuple(mpi_include))
     if found is None:
-        return Outcome(run_child(words, os.environ), remarks=[_no_mpi(launch)])
+        return Outcome(run_child(words, os.environ), remarks=[_explain_no_mpi(launch)])
     recorder = build_recorder(found.headers, quiet)
     identity = secrets.token_hex(8)
     variables |= {"HALOSCOPE_COMMAND": shlex.join(words), "HALOSCOPE_RUN": identity}
@@ -98,8 +98,8 @@ def run(
     outcome = Outcome(run_child(watched.command, environment, meanwhile, _prepare))
     _collect(outcome, output, recorder, places())
     if not outcome.profiles and not outcome.remarks:
-        outcome.remarks.append(_no_profile(launch, outcome.status))
-    elif (remark := left_to_others(complete, os.environ)) is not None:
+        outcome.remarks.append(_explain_no_profile(launch, outcome.status))
+    elif (remark := describe_other_tools(complete, os.environ)) is not None:
         outcome.remarks.append(remark)
     return outcome
 
@@ -127,7 +127,7 @@ def env(
     >>> environment = os.environ | haloscope.env(output="app.halo")
     >>> subprocess.run(["srun", "./app"], env=environment)
     """
-    values, surroundings = _values(settings), asked_for(os.environ)
+    values, surroundings = _values(settings), remove_always_settings(os.environ)
     variables = _variables(values, surroundings)
     _output(variables, "output" in values, surroundings)
     launch = parse(complete_command(command)) if command else None
@@ -207,15 +207,18 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
         outcome.remarks.append("no profile: it could not be written, see above")
 
 
-def _no_mpi(launch: LaunchCommand) -> str:
+def _explain_no_mpi(launch: LaunchCommand) -> str:
     program = launch.programs[0].path if launch.programs else Path(launch.command[0])
-    return _static(program) or f"{name_of(launch)} links no MPI: it ran, and there was nothing to profile"
+    return (
+        _explain_static(program)
+        or f"{name_of(launch)} links no MPI: it ran, and there was nothing to profile"
+    )
 
 
-def _no_profile(launch: LaunchCommand, status: int) -> str:
+def _explain_no_profile(launch: LaunchCommand, status: int) -> str:
     name = name_of(launch)
     for program in launch.programs:
-        static = _static(program.path)
+        static = _explain_static(program.path)
         if static:
             return static
     killer = _signal(status)
@@ -235,8 +238,8 @@ def _signal(status: int) -> str | None:
     return signal.Signals(number).name if number in set(signal.Signals) else None
 
 
-def _static(program: Path) -> str | None:
-    if is_elf(program) and statically_linked(program):
+def _explain_static(program: Path) -> str | None:
+    if is_elf(program) and is_statically_linked(program):
         return (
             f"no profile: {program.name} has its MPI linked statically, out of the recorder's "
             "reach: link it with the shared libmpi"

@@ -43,7 +43,7 @@ def build_recorder(headers: Headers, quiet: bool = False) -> Recorder:
     return Recorder(build_preload("recorder", headers, _MADE, recorder_sources(), quiet))
 
 
-def built_recorders() -> Iterator[Recorder]:
+def find_built_recorders() -> Iterator[Recorder]:
     """Yield all recorders in the cache, the newest first. Each is checked when it is reached."""
     found = [Recorder(directory) for directory in cache().glob("recorder-*-*")]
     for recorder in sorted(found, key=_age):
@@ -63,7 +63,7 @@ class Builds:
 
     def __init__(self, recorders: Iterable[Recorder] | None = None) -> None:
         self._known: list[Recorder] = []
-        self._others = iter(built_recorders() if recorders is None else recorders)
+        self._others = iter(find_built_recorders() if recorders is None else recorders)
 
     def __iter__(self) -> Iterator[Recorder]:
         yield from list(self._known)

@@ -105,8 +105,9 @@ SETTINGS: tuple[Setting, ...] = (
         "exact_times",
         "HALOSCOPE_EXACT_TIMES",
         bool,
-        "off",
-        "Measure the time of every call, not of a sample of the cheap ones. Counts are exact in both cases.",
+        "0",
+        "1: measure the time of every call, not of a sample of the cheap ones. Counts are always exact.",
+        is_option=False,
     ),
     Setting(
         "ranks",

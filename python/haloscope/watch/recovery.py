@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from haloscope.base.errors import HaloscopeError, RecorderError
-from haloscope.watch.ending import ended_in
+from haloscope.watch.ending import describe_ending
 from haloscope.watch.leftovers import clear_parts, clear_spool, clear_unbegun, clear_without_records
-from haloscope.watch.outputs import Output, expand, is_other, place
-from haloscope.watch.places import foreign, has_mapped, holders, mains_of_user, places_of_user
-from haloscope.watch.recorder import Recorder, built_recorders
+from haloscope.watch.outputs import Output, expand, is_other, name_profile
+from haloscope.watch.places import has_mapped, holders, is_foreign, mains_of_user, places_of_user
+from haloscope.watch.recorder import Recorder, find_built_recorders
 
 
 @dataclass
@@ -57,7 +57,7 @@ def recover(
         raise RecorderError(f"{root}: no such directory; name one with live records")
     places = holders(root) if root is not None else places_of_user()
     left = clear_unbegun(places) + clear_without_records(mains_of_user() if root is None else _mains(root))
-    places = [place for place in places if place.is_dir() and any(place.glob("*.live"))]
+    places = [directory for directory in places if directory.is_dir() and any(directory.glob("*.live"))]
     if left and not places:
         return Recovery()
     if not places:
@@ -66,8 +66,8 @@ def recover(
             "they are in /dev/shm/haloscope-* (or in HALOSCOPE_LIVE) on each node of the run, "
             "until its profile is written"
         )
-    recovery = Recovery(failures=_refused(places))
-    worlds, unread = read_worlds(built_recorders(), places)
+    recovery = Recovery(failures=_find_refused(places))
+    worlds, unread = read_worlds(find_built_recorders(), places)
     if unread:
         more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
         recovery.failures.append(
@@ -87,9 +87,9 @@ def _mains(root: Path) -> list[Path]:
     return [path for path in (root, *root.glob("haloscope-*")) if path.name.startswith("haloscope-")]
 
 
-def _refused(places: Sequence[Path]) -> list[str]:
+def _find_refused(places: Sequence[Path]) -> list[str]:
     """Return a line on records of other users, which could make us write anything anywhere."""
-    others = sorted(path for place in places for path in place.glob("*.live") if foreign(path))
+    others = sorted(path for directory in places for path in directory.glob("*.live") if is_foreign(path))
     if not others:
         return []
     owner = _owner(others[0])
@@ -117,7 +117,7 @@ def _recover(recovery: Recovery, world: RecordedWorld, output: Path | None, keep
     over_others = force or output is None
     pattern = Output.prepare(output or world.output, over_others).pattern
     wanted = expand(pattern, world.size, world.program) if output else pattern
-    replaceable = is_other if force else _nothing
+    replaceable = is_other if force else _is_never_replaceable
     target, remarks = join_and_clear(world, wanted, replaceable, keep or bool(running))
     recovery.profiles.append(target)
     recovery.remarks += remarks
@@ -150,7 +150,7 @@ def join_and_clear(
     return target, remarks
 
 
-def _nothing(path: Path) -> bool:
+def _is_never_replaceable(path: Path) -> bool:
     return False
 
 
@@ -195,13 +195,13 @@ def read_worlds(
 ) -> tuple[list[RecordedWorld], list[Path]]:
     """Return the worlds of this user's records in these directories, and files that no build can read."""
     clear_unbegun(places)
-    found = {path for place in places for path in place.glob("*.live")}
-    unread = {path for path in found if not foreign(path)}
+    found = {path for directory in places for path in directory.glob("*.live")}
+    unread = {path for path in found if not is_foreign(path)}
     worlds: dict[str, RecordedWorld] = {}
     for recorder in recorders:
         if not unread:
             break
-        for record, world in _listed(recorder, sorted({path.parent for path in unread})):
+        for record, world in _list_records(recorder, sorted({path.parent for path in unread})):
             if record.path in unread:
                 unread.remove(record.path)
                 worlds.setdefault(world.identity, world).records.append(record)
@@ -216,7 +216,7 @@ def join(
     """Make a profile of the records. Return its path, and what the joiner printed."""
     places = [str(directory) for directory in world.directories]
     more = ["--just-ended"] if just_ended else []
-    more += ["--ended-in", ended_in(world.directories, world.recorder, world.identity)]
+    more += ["--ended-in", describe_ending(world.directories, world.recorder, world.identity)]
     try:
         with tempfile.TemporaryDirectory(prefix=".haloscope-", dir=wanted.parent) as scratch:
             whole = Path(scratch) / "joined.halo"
@@ -228,13 +228,13 @@ def join(
                 errors="replace",
                 check=False,
             )
-            said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+            lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
             if done.returncode or not whole.is_file():
-                raise _join_error(world, said[-1] if said else f"exit status {done.returncode}")
-            target = place(whole, wanted, replaceable)
+                raise _join_error(world, lines[-1] if lines else f"exit status {done.returncode}")
+            target = name_profile(whole, wanted, replaceable)
     except OSError as error:
         raise _join_error(world, f"{wanted}: {error.strerror}") from None
-    return target, [line.removeprefix("haloscope: ") for line in said]
+    return target, [line.removeprefix("haloscope: ") for line in lines]
 
 
 def clear(world: RecordedWorld) -> None:
@@ -255,7 +255,7 @@ def clear_empty(directories: Iterable[Path]) -> None:
                 directory.rmdir()
 
 
-def _listed(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record, RecordedWorld]]:
+def _list_records(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record, RecordedWorld]]:
     """Yield the records that one build can read; none if the build is too old to list them."""
     command = [str(recorder.join), "--list", *map(str, places)]
     try:

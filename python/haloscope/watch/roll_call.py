@@ -63,15 +63,15 @@ def _groups(ranks: Ranks) -> list[str]:
 
 
 def _key(standing: Standing, is_fine: bool) -> tuple[object, ...]:
-    call, place = standing.call, standing.place
-    state = standing.process.state if standing.process and place == "outside" else ""
-    region = standing.region if place not in ("unseen", "finished") else ()
-    if call is None or place in ("finished", "unseen"):
-        return (place, state, region)
+    call, kind = standing.call, standing.place
+    state = standing.process.state if standing.process and kind == "outside" else ""
+    region = standing.region if kind not in ("unseen", "finished") else ()
+    if call is None or kind in ("finished", "unseen"):
+        return (kind, state, region)
     name = call.communicator.key if call.communicator else None
     # In a ring each rank waits for a different one: with many ranks, group them without their partners.
     fine = (call.partner, call.source, call.tag, call.count) if is_fine else ()
-    return (place, operation(call), name, region, *fine)
+    return (kind, operation(call), name, region, *fine)
 
 
 def _line(group: Sequence[Standing]) -> str:

@@ -59,15 +59,15 @@ def _standing(before: Process | None, process: Process) -> Standing:
     if process.finalized:
         return Standing(rank, "finished", process=process)
     since = main.call.since if main.call else main.idle
-    place: Place = "inside" if main.call else "outside"
+    state: Place = "inside" if main.call else "outside"
     if process.state == "dead":
         return Standing(rank, "dead", main.call, since, process)
     if before is not None and before.path == process.path:
         if _progress(before) != _progress(process):
-            place = "moving"
+            state = "moving"
         elif before.main.sums.polls != main.sums.polls or _mark(before) != _mark(process):
-            place = "polling"  # in calls without time stamps
-    return Standing(rank, place, main.call, since, process)
+            state = "polling"  # in calls without time stamps
+    return Standing(rank, state, main.call, since, process)
 
 
 def _progress(process: Process) -> tuple[object, ...]:
@@ -84,13 +84,19 @@ def operation(call: Call) -> str:
     return call.function.removesuffix("_c")
 
 
-def compatible(send: Call, receive: Call) -> bool:
+def is_compatible(send: Call, receive: Call) -> bool:
     """Return whether a message of one call may match the other call, as far as is known."""
     tags = {send.tag, receive.tag}
     if None not in tags and ANY not in tags and len(tags) > 1:
         return "exchange" in (send.what, receive.what)  # these have two tags, of which one is known
-    one, other = send.communicator, receive.communicator
-    return one is None or other is None or one.inter or other.inter or one.key == other.key
+    sent_on, received_on = send.communicator, receive.communicator
+    return (
+        sent_on is None
+        or received_on is None
+        or sent_on.inter
+        or received_on.inter
+        or sent_on.key == received_on.key
+    )
 
 
 class Ranks:
@@ -152,35 +158,40 @@ class Ranks:
         """Return the need of a rank that is in a call."""
         call = self.inside[rank]
         if call.gathers:
-            return self._of_collective(call)
+            return self._find_collective_need(call)
         halves = []
         if call.sends:
-            halves.append(self._of_send(rank, call))
+            halves.append(self._find_send_need(rank, call))
         if call.receives:
-            halves.append(self._of_receive(rank, call))
+            halves.append(self._find_receive_need(rank, call))
         if len(halves) != 2:
             return halves[0] if halves else Need()
         ranks = tuple(dict.fromkeys(other for half in halves for other in half.ranks))
         return Need(ranks, matched=not ranks and any(half.matched for half in halves))
 
-    def _of_collective(self, call: Call) -> Need:
+    def _find_collective_need(self, call: Call) -> Need:
         if call.communicator is None:
             return Need()
         missing = self._missing[operation(call), call.communicator.key]
         return Need() if missing is None else Need(missing, matched=not missing)
 
-    def _of_receive(self, rank: int, call: Call) -> Need:
+    def _find_receive_need(self, rank: int, call: Call) -> Need:
         if call.origin is None:
             return Need()
         senders = [r for r in self._sends.get(rank, ()) if call.origin in (r, ANY)]
-        if any(compatible(self.inside[sender], call) for sender in senders):
+        if any(is_compatible(self.inside[sender], call) for sender in senders):
             return Need(matched=True)
         return Need((call.origin,)) if call.origin != ANY else Need(any_of=call.communicator)
 
-    def _of_send(self, rank: int, call: Call) -> Need:
+    def _find_send_need(self, rank: int, call: Call) -> Need:
         if call.partner is None:
             return Need()
         other = self.inside.get(call.partner)
-        if other is not None and other.receives and other.origin in (rank, ANY) and compatible(call, other):
+        if (
+            other is not None
+            and other.receives
+            and other.origin in (rank, ANY)
+            and is_compatible(call, other)
+        ):
             return Need(matched=True)
         return Need((call.partner,))

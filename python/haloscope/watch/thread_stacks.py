@@ -90,14 +90,14 @@ def _stack(process: Process, answer: dict[str, object]) -> Stack:
     if not isinstance(frames, list):
         return Stack(process.rank, process.pid, tid, silent=str(answer.get("silent", "it does not answer")))
     modules = _Modules(process.pid)
-    places = tuple(modules.place(int(address)) for address in frames if address)
+    places = tuple(modules.locate(int(address)) for address in frames if address)
     waiting = answer.get("waiting")
     words = tuple(map(_request_text, waiting)) if isinstance(waiting, list) else ()
     return Stack(
         process.rank,
         process.pid,
         tid,
-        _without_ours(places),
+        _remove_our_frames(places),
         requests=int(str(answer.get("requests", 0))),
         waiting=words,
     )
@@ -114,7 +114,7 @@ def _request_text(request: Sequence[object]) -> str:
     return f"{words} {'?' if partner is None else partner}" + (f", tag {tag}" if tag is not None else "")
 
 
-def _without_ours(frames: tuple[StackFrame, ...]) -> tuple[StackFrame, ...]:
+def _remove_our_frames(frames: tuple[StackFrame, ...]) -> tuple[StackFrame, ...]:
     """Return frames without our handler and the frame by which the system calls it."""
     first = next((i for i, frame in enumerate(frames) if not _is_ours(frame)), 0)
     return frames[first + 1 :] if 0 < first < len(frames) - 1 else frames
@@ -143,7 +143,7 @@ class _Modules:
                 self._rows.append((int(last, 16), words[5]))
                 self._bases.setdefault(words[5], int(first, 16))
 
-    def place(self, address: int) -> StackFrame:
+    def locate(self, address: int) -> StackFrame:
         """Return the file at an address, and the address in it."""
         at = bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._rows[at][0]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from haloscope.base.units import ranks_text, time_text
 from haloscope.watch.calls import call_text, state_text
 from haloscope.watch.live import ANY, Call
-from haloscope.watch.standing import Standing, compatible, operation
+from haloscope.watch.standing import Standing, is_compatible, operation
 from haloscope.watch.wait_cycles import Waits
 
 _MOST_STEPS = 4  # steps of a cycle that are printed
@@ -37,17 +37,17 @@ def judge(waits: Waits) -> HangVerdict:
     """Return the last cause in the chain of ranks that wait for each other."""
     dead = waits.roots("dead")
     if dead:
-        return _dead(waits, dead)
+        return _judge_dead(waits, dead)
     cycle = waits.cycle()
     if cycle:
-        return _mismatch(waits, cycle) or _in_cycle(waits, cycle)
+        return _judge_mismatch(waits, cycle) or _judge_cycle(waits, cycle)
     finished = waits.roots("finished")
     if finished:
-        return _finished(waits, finished)
-    return _late(waits)
+        return _judge_finished(waits, finished)
+    return _judge_late(waits)
 
 
-def _dead(waits: Waits, dead: Sequence[int]) -> HangVerdict:
+def _judge_dead(waits: Waits, dead: Sequence[int]) -> HangVerdict:
     others = waits.waiting_for(dead[0])
     standing = waits.ranks[dead[0]]
     process = (
@@ -57,24 +57,24 @@ def _dead(waits: Waits, dead: Sequence[int]) -> HangVerdict:
     return HangVerdict("dead", f"{what}: {_wait_text(waits, others)} for {_it(dead)}", tuple(dead))
 
 
-def _finished(waits: Waits, finished: Sequence[int]) -> HangVerdict:
+def _judge_finished(waits: Waits, finished: Sequence[int]) -> HangVerdict:
     others = waits.waiting_for(finished[0])
     first = waits.ranks.inside[others[0]]
     ended = f"{ranks_text(finished)} {_has(finished)} come to MPI_Finalize"
-    told = f"{_wait_text(waits, others)} for {_it(finished)}"
+    waiting = f"{_wait_text(waits, others)} for {_it(finished)}"
     if first.gathers:
         return HangVerdict(
-            "missing collective", f"{ended} without {operation(first)}: {told}", tuple(finished)
+            "missing collective", f"{ended} without {operation(first)}: {waiting}", tuple(finished)
         )
     if first.sends:
-        return HangVerdict("never received", f"{ended} and will not receive: {told}", tuple(finished))
-    unread = _unreceived(waits, finished[0], others[0])
+        return HangVerdict("never received", f"{ended} and will not receive: {waiting}", tuple(finished))
+    unread = _describe_unreceived(waits, finished[0], others[0])
     if unread:
-        return HangVerdict("wrong tag", f"{ended}: {told}; {unread}", tuple(finished))
-    return HangVerdict("never sent", f"{ended} and will not send: {told}", tuple(finished))
+        return HangVerdict("wrong tag", f"{ended}: {waiting}; {unread}", tuple(finished))
+    return HangVerdict("never sent", f"{ended} and will not send: {waiting}", tuple(finished))
 
 
-def _unreceived(waits: Waits, sender: int, receiver: int) -> str:
+def _describe_unreceived(waits: Waits, sender: int, receiver: int) -> str:
     """Return that messages were sent and not received, if the records show that."""
     sent, received = waits.ranks[sender].process, waits.ranks[receiver].process
     if sent is None or received is None:
@@ -86,7 +86,7 @@ def _unreceived(waits: Waits, sender: int, receiver: int) -> str:
     return f"{messages} of {sender} to {receiver} came with a different tag or communicator"
 
 
-def _mismatch(waits: Waits, cycle: Sequence[int]) -> HangVerdict | None:
+def _judge_mismatch(waits: Waits, cycle: Sequence[int]) -> HangVerdict | None:
     """Return which argument of the calls of two neighbours in a cycle keeps them from matching."""
     inside = waits.ranks.inside
     by_communicator: dict[tuple[str, str], dict[str, int]] = {}
@@ -98,23 +98,23 @@ def _mismatch(waits: Waits, cycle: Sequence[int]) -> HangVerdict | None:
         if call.gathers and call.communicator:
             by_communicator.setdefault(call.communicator.key, {})[operation(call)] = rank
         if rank != after:
-            pair = _wrong_pair(rank, call, after, other)
+            pair = _describe_wrong_pair(rank, call, after, other)
             if pair:
                 return HangVerdict("wrong tag", pair, (min(rank, after), max(rank, after)))
     for operations in by_communicator.values():
         if len(operations) > 1:
-            return _different(waits, operations)
+            return _judge_different(waits, operations)
     return None
 
 
-def _wrong_pair(rank: int, call: Call, after: int, other: Call) -> str:
+def _describe_wrong_pair(rank: int, call: Call, after: int, other: Call) -> str:
     if call.sends and other.receives:
         sender, send, receiver, receive = rank, call, after, other
     elif call.receives and other.sends:
         sender, send, receiver, receive = after, other, rank, call
     else:
         return ""
-    if send.partner != receiver or receive.origin not in (sender, ANY) or compatible(send, receive):
+    if send.partner != receiver or receive.origin not in (sender, ANY) or is_compatible(send, receive):
         return ""
     if send.tag != receive.tag and ANY not in (send.tag, receive.tag):
         wrong = f"with tag {receive.tag}, but the message of {sender} has tag {send.tag}"
@@ -124,7 +124,7 @@ def _wrong_pair(rank: int, call: Call, after: int, other: Call) -> str:
     return f"rank {receiver} receives from {sender} {wrong} ({receive.function}, {send.function})"
 
 
-def _different(waits: Waits, operations: dict[str, int]) -> HangVerdict:
+def _judge_different(waits: Waits, operations: dict[str, int]) -> HangVerdict:
     texts, all_ranks, name = [], [], ""
     for function, rank in sorted(operations.items(), key=lambda item: item[1]):
         communicator = waits.ranks.inside[rank].communicator
@@ -140,13 +140,13 @@ def _different(waits: Waits, operations: dict[str, int]) -> HangVerdict:
     )
 
 
-def _in_cycle(waits: Waits, cycle: Sequence[int]) -> HangVerdict:
+def _judge_cycle(waits: Waits, cycle: Sequence[int]) -> HangVerdict:
     calls = [waits.ranks.inside[rank] for rank in cycle]
     ranks = tuple(sorted(cycle))
     sends, receives = all(call.sends for call in calls), all(call.receives for call in calls)
     if len(cycle) == 1:
         return HangVerdict("self", f"{ranks_text(ranks)} waits for itself {call_text(calls[0])}", ranks)
-    way = _way(cycle)
+    way = _cycle_text(cycle)
     if sends and not receives:
         return HangVerdict(
             "deadlock of sends", f"deadlock of sends without receives: {ranks_text(ranks)} {way}", ranks
@@ -166,7 +166,7 @@ def _pairs(cycle: Sequence[int]) -> list[tuple[int, int]]:
     return [(rank, cycle[(at + 1) % len(cycle)]) for at, rank in enumerate(cycle)]
 
 
-def _way(cycle: Sequence[int]) -> str:
+def _cycle_text(cycle: Sequence[int]) -> str:
     shown = [str(rank) for rank in cycle[: 2 * _MOST_STEPS]]
     if len(cycle) > len(shown):
         shown.append("…")
@@ -178,17 +178,17 @@ def _step(waits: Waits, rank: int, after: int | None = None) -> str:
     return text if after is None else f"{text} waits for {after}"
 
 
-def _late(waits: Waits) -> HangVerdict:
+def _judge_late(waits: Waits) -> HangVerdict:
     """Return a verdict on ranks that could all go on: the cause is outside MPI, or without a record here."""
     outside = waits.roots("outside", "polling")
     if outside:
-        return _outside(waits, outside)
+        return _judge_outside(waits, outside)
     unseen = waits.roots("unseen")
     if unseen:
-        told = _wait_text(waits, waits.waiting_for(unseen[0]))
+        blocked = _wait_text(waits, waits.waiting_for(unseen[0]))
         return HangVerdict(
             "unseen",
-            f"{told} for {ranks_text(unseen)}, without a record here: ask on their nodes",
+            f"{blocked} for {ranks_text(unseen)}, without a record here: ask on their nodes",
             tuple(unseen),
         )
     moving = waits.roots("moving")
@@ -208,16 +208,16 @@ def _late(waits: Waits) -> HangVerdict:
     )
 
 
-def _outside(waits: Waits, outside: Sequence[int]) -> HangVerdict:
+def _judge_outside(waits: Waits, outside: Sequence[int]) -> HangVerdict:
     first = waits.ranks[outside[0]]
     others = waits.waiting_for(outside[0])
-    names = ", ".join(dict.fromkeys(_doing(waits.ranks[rank]) for rank in outside[: 2 * _MOST_STEPS]))
-    told = f"{_wait_text(waits, others)} for {ranks_text(outside)}, {names}"
+    names = ", ".join(dict.fromkeys(_state_text(waits.ranks[rank]) for rank in outside[: 2 * _MOST_STEPS]))
+    waiting = f"{_wait_text(waits, others)} for {ranks_text(outside)}, {names}"
     since = f" for {time_text(first.since)}" if first.since is not None and first.place == "outside" else ""
-    return HangVerdict("late", f"{told}{since}", tuple(outside))
+    return HangVerdict("late", f"{waiting}{since}", tuple(outside))
 
 
-def _doing(standing: Standing) -> str:
+def _state_text(standing: Standing) -> str:
     """Return the state of a rank that is in no blocking call."""
     region = f" in region {'/'.join(standing.region)}" if standing.region else ""
     if standing.place == "polling":

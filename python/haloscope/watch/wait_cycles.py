@@ -34,13 +34,13 @@ class Waits:
     def __init__(self, ranks: Ranks) -> None:
         self.ranks = ranks
         self.needs: dict[int, Need] = {rank: ranks.need(rank) for rank in ranks.inside}
-        self.free = self._free()
+        self.free = self._find_free()
         self.stuck = sorted(set(self.needs) - self.free)
 
-    def _free(self) -> set[int]:
+    def _find_free(self) -> set[int]:
         """Return the smallest set of ranks with all outside MPI, and all whose needs are in the set."""
         free: set[int] = set()
-        state = self._opened()
+        state = self._open_needs()
         while state.ready:
             rank = state.ready.popleft()
             if rank in free:
@@ -55,7 +55,7 @@ class Waits:
                 state.ready.extend(state.hopeful.pop(key))
         return free
 
-    def _opened(self) -> _Open:
+    def _open_needs(self) -> _Open:
         state = _Open(deque(r for r, standing in self.ranks.standings.items() if standing.place in _GOING))
         first: dict[int, int] = {}  # by need: its first rank
         for rank, need in self.needs.items():

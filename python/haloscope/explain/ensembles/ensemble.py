@@ -15,8 +15,8 @@ import polars as pl
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain.ensembles.stacked import Stacked
 from haloscope.profile import RUN_COLUMNS, Profile, label_table, run_row
-from haloscope.profile.store import PROGRAM, ProfileFile, checked_info, no_region, parts
-from haloscope.profile.tables import said_texts
+from haloscope.profile.store import PROGRAM, ProfileFile, check_info, make_region_error, parts
+from haloscope.profile.tables import read_texts
 
 # Number of profiles that are open and in memory at the same time.
 _AT_A_TIME = 64
@@ -106,7 +106,7 @@ class Ensemble:
         loosely = (pl.col("region") == region) & ~named.any().over("profile")
         found = rows.filter(named | loosely)
         if not len(found) and not self._names.intersection((region, *(steps if len(steps) == 1 else ()))):
-            raise no_region(region, self._names)
+            raise make_region_error(region, self._names)
         return found
 
     def _stack(self, profiles: Sequence[Profile], name: str, exclusive: bool) -> Iterator[pl.DataFrame]:
@@ -170,10 +170,10 @@ class Ensemble:
     def _describe(self, profile: Profile) -> dict[str, Any]:
         """Return the row of a run in `runs`."""
         if profile.path not in self._runs:
-            info = profile.data.guarded(lambda: checked_info(profile.info))
+            info = profile.data.guarded(lambda: check_info(profile.info))
             missing = {"missing_ranks": len(info.get("missing_ranks") or [])}
             row = profile.data.guarded(lambda: run_row(profile))
-            self._runs[profile.path] = said_texts(info) | row | missing
+            self._runs[profile.path] = read_texts(info) | row | missing
         return self._runs[profile.path]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from haloscope.base.files import whole_directory
+from haloscope.base.files import write_directory
 from haloscope.profile import Profile
 from haloscope.profile.tables import TABLES
 
@@ -17,7 +17,7 @@ def write_csv(profile: Profile, output: Path) -> list[str]:
     Return a line with the names of tables without rows. Raises `OutputError`.
     """
     empty = []
-    with whole_directory(output, _SIGN, "directory of tables") as folder:
+    with write_directory(output, _SIGN, "directory of tables") as folder:
         for name in TABLES:
             table = profile.table(name)
             if table.height:

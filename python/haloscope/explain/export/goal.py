@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import OutputError
-from haloscope.base.files import scratch_file, whole_file
+from haloscope.base.files import scratch_file, write_file
 from haloscope.base.units import noun_text
 from haloscope.explain.export.otf2_words import FILE, FUNCTION, find_role, number_operations
 from haloscope.explain.export.remarks import list_remarks
@@ -56,7 +56,7 @@ def write_goal(traced: TracedProfile, output: Path) -> list[str]:
     patterns = {name: _PATTERNS[operation] for name, operation in operations.items()}
     columns = TraceColumns(trace, patterns, by_communicator=False)
     left_out = ctypes.c_int64()
-    with whole_file(output, "schedule") as file, scratch_file(output) as scratch:
+    with write_file(output, "schedule") as file, scratch_file(output) as scratch:
         world, _kept = _make_world(columns)
         arguments = (ctypes.byref(columns.struct), ctypes.byref(world), file.fileno(), scratch.fileno())
         status = native_library().haloscope_goal(*arguments, ctypes.byref(left_out))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from haloscope.base.arrays import AnyArray
 from haloscope.base.errors import OutputError
-from haloscope.base.files import whole_directory
+from haloscope.base.files import write_directory
 from haloscope.explain.export.otf2_words import find_role, number_operations
 from haloscope.explain.export.remarks import list_remarks
 from haloscope.explain.export.trace_columns import TraceColumns, c_text
@@ -40,7 +40,7 @@ def write_otf2(traced: TracedProfile, output: Path) -> list[str]:
     library = otf2_library()
     operations = traced.trace.collectives["operation"].unique().cast(pl.String).drop_nulls().to_list()
     columns = TraceColumns(traced.trace, number_operations(operations), by_communicator=True)
-    with whole_directory(output, _ANCHOR, "OTF2 archive") as directory:
+    with write_directory(output, _ANCHOR, "OTF2 archive") as directory:
         # OTF2 creates the directory itself, and accepts an existing empty one.
         archive = library.haloscope_otf2_open(
             os.fsencode(directory), f"Haloscope {version('haloscope')}".encode()

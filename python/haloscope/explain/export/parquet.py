@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from haloscope.base.errors import OutputError
-from haloscope.base.files import whole_file
+from haloscope.base.files import write_file
 from haloscope.explain.export.traced import Profiles
 from haloscope.profile import Profile, label_table, run_columns
 from haloscope.profile.tables import TABLES
@@ -60,5 +60,5 @@ def _write(table: pl.DataFrame, target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"{target.parent}: {error.strerror}; choose a different path") from None
-    with whole_file(target, "table") as file:
+    with write_file(target, "table") as file:
         table.write_parquet(file)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import OutputError
-from haloscope.base.files import scratch_file, whole_file
+from haloscope.base.files import scratch_file, write_file
 from haloscope.explain.export.remarks import list_remarks
 from haloscope.explain.export.trace_columns import TraceColumns, c_text
 from haloscope.explain.export.traced import TracedProfile
@@ -38,7 +38,7 @@ def write_perfetto(traced: TracedProfile, output: Path) -> list[str]:
     """
     operations = dict.fromkeys(traced.trace.collectives["operation"].unique().cast(pl.String).drop_nulls(), 0)
     columns = TraceColumns(traced.trace, operations, by_communicator=False)
-    with whole_file(output, "trace") as file, scratch_file(output) as scratch:
+    with write_file(output, "trace") as file, scratch_file(output) as scratch:
         names, _kept = _make_names(traced, columns)
         status = native_library().haloscope_perfetto(
             ctypes.byref(columns.struct), ctypes.byref(names), file.fileno(), scratch.fileno()

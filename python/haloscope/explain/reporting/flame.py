@@ -11,7 +11,7 @@ import polars as pl
 
 from haloscope.base.errors import printable, shorten_text
 from haloscope.profile import Profile
-from haloscope.profile.shown import site_text, without_arguments
+from haloscope.profile.shown import site_text, strip_arguments
 from haloscope.profile.sites import SourceLocation, site_of, site_rows
 from haloscope.profile.store import Scope
 
@@ -132,7 +132,7 @@ def _make_labels(location: SourceLocation) -> tuple[str, str]:
     if location.function is None:
         return location.code, ""
     where = f"{location.file}:{location.line}" if location.file is not None else location.code
-    return without_arguments(location.function), where
+    return strip_arguments(location.function), where
 
 
 def _short_text(text: str) -> str:

@@ -13,7 +13,18 @@ import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain.runs.history_foreign import FOREIGN_SUFFIXES, read_foreign_info
-from haloscope.profile.shown import ShownTable, columns, count, moment, number, part, size, slower, text, time
+from haloscope.profile.shown import (
+    columns,
+    count,
+    declare_table,
+    moment,
+    number,
+    part,
+    size,
+    slower,
+    text,
+    time,
+)
 from haloscope.profile.store import read_info
 
 _ROWS_AT_A_TIME = 4096
@@ -41,32 +52,26 @@ HISTORY: Mapping[str, Any] = {
 }
 # Groups by which the time of runs is summed.
 COSTS: Mapping[str, str] = {"program": "program", "host": "host", "mpi": "mpi_library"}
-HISTORY_TABLE = ShownTable(
+HISTORY_TABLE = declare_table(
     "history",
-    (
-        columns(
-            "program host mpi_library",
-            "depends on `--by`",
-            program=text(),
-            host=text(),
-            mpi_library=text("MPI"),
-        ),
-        columns("start", "of the run, with `--by run`", start=moment()),
-        columns("runs ranks", "numbers; ranks of all runs", runs=count(), ranks=count()),
-        columns(
-            "rank_time mpi_time",
-            "seconds, summed over the ranks of all runs: from `MPI_Init` to `MPI_Finalize`, and in MPI",
-            rank_time=time("ranks' time"),
-            mpi_time=time("in MPI"),
-        ),
-        columns("share", "of all time in MPI", share=part("of all")),
-        columns("bytes_sent", "in point-to-point messages", bytes_sent=size("sent")),
-        columns(
-            "slowdown slowdown_low slowdown_high",
-            "of hosts only: median of the additional computing time, with its 95 % interval",
-            slowdown=slower("slower by", low="slowdown_low", high="slowdown_high"),
-        ),
-        columns("p_value", "of hosts only, corrected", p_value=number("p", digits=2)),
+    columns(
+        "program host mpi_library", "depends on `--by`", program=text(), host=text(), mpi_library=text("MPI")
+    ),
+    columns("start", "of the run, with `--by run`", start=moment()),
+    columns("runs ranks", "numbers; ranks of all runs", runs=count(), ranks=count()),
+    columns(
+        "rank_time mpi_time",
+        "seconds, summed over the ranks of all runs: from `MPI_Init` to `MPI_Finalize`, and in MPI",
+        rank_time=time("ranks' time"),
+        mpi_time=time("in MPI"),
+    ),
+    columns("share", "of all time in MPI", share=part("of all")),
+    columns("bytes_sent", "in point-to-point messages", bytes_sent=size("sent")),
+    columns(
+        "observations programs slowdown slowdown_low slowdown_high p_value suspect",
+        "of hosts only, see below",
+        slowdown=slower("slower by", low="slowdown_low", high="slowdown_high"),
+        p_value=number("p", digits=2),
     ),
 )
 

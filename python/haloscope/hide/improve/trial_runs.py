@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from haloscope.base.errors import LaunchError
-from haloscope.base.files import last_line
+from haloscope.base.files import read_last_line
 from haloscope.base.tools import environment_tool, find_tool
 from haloscope.base.units import duration_text
 from haloscope.hide.improve.remedy import PROFILE, Remedy
@@ -77,7 +77,7 @@ class Runner:
         except subprocess.TimeoutExpired:
             return TrialRun(names, None, f"ended after {duration_text(self._limit)}")
         if status or not profile.exists():
-            return TrialRun(names, None, f"status {status}: {last_line(log) or 'no output'}")
+            return TrialRun(names, None, f"status {status}: {read_last_line(log) or 'no output'}")
         seconds = _read_duration(profile)
         # Ratios need a positive time.
         return TrialRun(names, seconds, "" if seconds else "its profile has no duration")

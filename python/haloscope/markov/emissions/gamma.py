@@ -116,23 +116,25 @@ class Gamma(States):
         margin = min(_MARGIN / np.sqrt(len(values)) * ((median - smallest) or smallest), farthest)
         distance = float(np.clip(smallest - self.shift, margin, farthest))
 
-        def at(distance: float) -> tuple[float, Gamma]:
+        def evaluate(distance: float) -> tuple[float, Gamma]:
             latency = values - (smallest - distance)
-            return self._at(smallest - distance, latency, weights, posterior)
+            return self._fit_at_shift(smallest - distance, latency, weights, posterior)
 
-        best = at(distance)
+        best = evaluate(distance)
         low, high = max(margin, distance / 2), min(farthest, 2 * distance)
         if low < high:
             found = minimize_scalar(
-                lambda logarithm: -at(float(np.exp(logarithm)))[0],
+                lambda logarithm: -evaluate(float(np.exp(logarithm)))[0],
                 bounds=(np.log(low), np.log(high)),
                 method="bounded",
                 options={"maxiter": 5},
             )
-            best = max(best, at(float(np.exp(found.x))), key=lambda pair: pair[0])
+            best = max(best, evaluate(float(np.exp(found.x))), key=lambda pair: pair[0])
         return best[1]
 
-    def _at(self, shift: float, latency: Floats, weights: Floats, posterior: Floats) -> tuple[float, Gamma]:
+    def _fit_at_shift(
+        self, shift: float, latency: Floats, weights: Floats, posterior: Floats
+    ) -> tuple[float, Gamma]:
         """Return the weighted log-likelihood of the likeliest states with this shift, and these states."""
         logs = posterior.T @ np.log(latency)
         with np.errstate(divide="ignore", invalid="ignore"):

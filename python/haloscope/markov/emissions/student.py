@@ -85,16 +85,16 @@ class Student(States):
         the scale. As the degrees converge slowly, a step several times as far is tried, and kept if it is
         likelier. The weighted likelihood never falls.
         """
-        state = self._reweighted(values, posterior)._reweighted(values, posterior)
+        state = self._reweight(values, posterior)._reweight(values, posterior)
         best = np.einsum("ij,ij->j", posterior, state.log_density(values))
         for factor in _LEAPS:
-            leap = state._beyond(self, factor)
+            leap = state._extrapolate(self, factor)
             value = np.einsum("ij,ij->j", posterior, leap.log_density(values))
             better, best = value > best, np.maximum(value, best)
-            state = leap._where(better, state)
+            state = leap._replace_states(better, state)
         return state
 
-    def _beyond(self, before: Student, factor: float) -> Student:
+    def _extrapolate(self, before: Student, factor: float) -> Student:
         """Return states whose scale and degrees are extrapolated by `factor` steps from `before`."""
         with np.errstate(over="ignore"):
             scale = self.scale * (self.scale / before.scale) ** factor
@@ -106,7 +106,7 @@ class Student(States):
             self.floor,
         )
 
-    def _where(self, chosen: Flags, other: Student) -> Student:
+    def _replace_states(self, chosen: Flags, other: Student) -> Student:
         """Return the `chosen` states of this one, and the remaining ones of `other`."""
         return Student(
             np.where(chosen, self.location, other.location),
@@ -115,7 +115,7 @@ class Student(States):
             self.floor,
         )
 
-    def _reweighted(self, values: Floats, posterior: Floats) -> Student:
+    def _reweight(self, values: Floats, posterior: Floats) -> Student:
         latent = (self.degrees + 1.0) / (self.degrees + self._squares(values))
         points = posterior.sum(axis=0)
         logs = np.einsum("ij,ij->j", posterior, np.log(latent) - latent)
@@ -128,7 +128,7 @@ class Student(States):
             degrees = _degrees(logs / points, self.degrees)
         kept = points < EMPTY
         scale = np.maximum(scale, self.floor)
-        return self._where(kept, Student(location, scale, degrees, self.floor))
+        return self._replace_states(kept, Student(location, scale, degrees, self.floor))
 
     def _squares(self, values: Floats) -> Floats:
         squares = values[:, None] - self.location

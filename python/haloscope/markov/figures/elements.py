@@ -126,8 +126,8 @@ def panels(
         at = "" if number == 0 else str(number + 1)
         traces += [{**trace, "xaxis": f"x{at}", "yaxis": f"y{at}"} for trace in panel.traces]
         span = {"range": list(panel.span)} if panel.span else {"matches": "x"} if number else {}
-        whole[f"xaxis{at}"] = _titled(xaxis, number + columns >= len(drawn)) | span
-        whole[f"yaxis{at}"] = _titled(yaxis, number % columns == 0) | ({"matches": "y"} if number else {})
+        whole[f"xaxis{at}"] = _add_title(xaxis, number + columns >= len(drawn)) | span
+        whole[f"yaxis{at}"] = _add_title(yaxis, number % columns == 0) | ({"matches": "y"} if number else {})
         whole["annotations"].append(_title_above(panel.title, at))
     return traces, whole
 
@@ -146,7 +146,7 @@ def _title_above(title: str, at: str) -> dict[str, Any]:
     }
 
 
-def _titled(axis: Mapping[str, Any], shown: bool) -> dict[str, Any]:
+def _add_title(axis: Mapping[str, Any], shown: bool) -> dict[str, Any]:
     return dict(axis) if shown else {**axis, "title": {"text": ""}}
 
 
@@ -192,8 +192,8 @@ def unit_of(seconds: float) -> TimeUnit:
 
 def regime_name(state: int, regimes: int) -> str:
     """Return the name of state 0, 1, … of a model with this number of regimes."""
-    said = {0: ", fastest", regimes - 1: ", slowest"}.get(state, "") if regimes > 1 else ""
-    return f"regime {state + 1}{said}"
+    suffix = {0: ", fastest", regimes - 1: ", slowest"}.get(state, "") if regimes > 1 else ""
+    return f"regime {state + 1}{suffix}"
 
 
 def regime_colours(regimes: int) -> list[str]:

@@ -185,9 +185,9 @@ def _correlation(table: pl.DataFrame, name: str) -> Figure:
     return Figure(caption, traces, layout, _title(name, "residuals"))
 
 
-def whole_machines(analyses: Sequence[RegimeAnalysis]) -> Section | None:
+def draw_machines(analyses: Sequence[RegimeAnalysis]) -> Section | None:
     """Return a figure of each run's whole-machine model; None if there is none."""
-    found = [(one.name, one.machine) for one in analyses if one.machine is not None]
+    found = [(analysis.name, analysis.machine) for analysis in analyses if analysis.machine is not None]
     if not found:
         return None
     several = len(analyses) > 1
@@ -202,10 +202,10 @@ def _figure(machine: WholeMachine, title: str) -> Figure:
     layout = rank_axes(machine.timings.ranks, small)
     layout["yaxis"] |= {"domain": [0, 0.66]}
     layout["yaxis2"] = axis("probability", range=[-0.02, 1.02]) | {"domain": [0.72, 1]}
-    said = f" Each cell is {small.said}." if small.said else ""
+    note = f" Each cell is {small.said}." if small.said else ""
     caption = (
         "Top: how probable it is that the machine is in a slow state, which all ranks share. Below:"
-        f" the regimes of the fitted ranks in the light of it.{said} Paper: Figure 1, bottom."
+        f" the regimes of the fitted ranks in the light of it.{note} Paper: Figure 1, bottom."
     )
     traces = [regime_map(small, regimes), *_slow_states(machine, small)]
     return Figure(caption, traces, layout | {"height": 400, "showlegend": True}, title)

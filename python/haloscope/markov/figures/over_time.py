@@ -47,20 +47,20 @@ def heat_maps(
         whole = view.whole
         rows = max(1, most_rows // len(wide))
         small = cells(whole.timings.durations, whole.states, view.regimes, rows, most_columns)
-        said = f" Each cell is {small.said}." if small.said else ""
+        note = f" Each cell is {small.said}." if small.said else ""
         axes = rank_axes(whole.timings.ranks, small)
         means = "mean of a cell" if small.said else "each instance"
         commonest = "commonest of a cell" if small.said else "of each instance"
         title = f"{view.name}: " if len(views) > 1 else ""
         figures += [
             Figure(
-                f"Time, {means}: where it is warm, the run was slow.{said} Paper: Figure 1, top.",
+                f"Time, {means}: where it is warm, the run was slow.{note} Paper: Figure 1, top.",
                 [_times(small)],
                 axes,
                 f"{title}times",
             ),
             Figure(
-                f"Regime, {commonest}: columns come from the machine, rows from a rank.{said}"
+                f"Regime, {commonest}: columns come from the machine, rows from a rank.{note}"
                 " Paper: Figure 1, bottom.",
                 [regime_map(small, view.regimes)],
                 axes,
@@ -73,7 +73,7 @@ def heat_maps(
 def rank_axes(ranks: Integers, small: Cells) -> dict[str, Any]:
     """Return the layout of a map whose rows are these ranks."""
     places = np.linspace(0, len(ranks) - 1, min(len(ranks), 9)).astype(np.int64)
-    labels = [str(ranks[place]) for place in places]
+    labels = [str(ranks[index]) for index in places]
     rows = len(small.mean) * small.rows
     return {
         "height": 350,
@@ -85,7 +85,7 @@ def rank_axes(ranks: Integers, small: Cells) -> dict[str, Any]:
     }
 
 
-def _place(small: Cells) -> Trace:
+def _make_map(small: Cells) -> Trace:
     """Return an empty heat map; the position of a cell is its middle instance and row."""
     return {
         "type": "heatmap",
@@ -104,7 +104,7 @@ def _times(small: Cells) -> Trace:
     steps = np.linspace(low, high, 5)
     with np.errstate(divide="ignore"):
         colour = np.log10(small.mean)
-    return _place(small) | {
+    return _make_map(small) | {
         "z": array(np.maximum(colour, low)),
         "zmin": low,
         "zmax": high,
@@ -125,7 +125,7 @@ def regime_map(small: Cells, regimes: int) -> Trace:
     """Return the commonest regime of each cell, a colour each."""
     colours = regime_colours(regimes)
     scale = [[edge / regimes, colour] for state, colour in enumerate(colours) for edge in (state, state + 1)]
-    return _place(small) | {
+    return _make_map(small) | {
         "z": array(small.state, "f4" if np.isnan(small.state).any() else "u1"),
         "zmin": -0.5,
         "zmax": regimes - 0.5,
@@ -153,7 +153,7 @@ def median_ranks(views: Sequence[RunTimings], unit: TimeUnit) -> Section | None:
     if not drawn:
         return None
     caption = "Each dot is an instance on the median rank of the fitted ranks"
-    figure = _scattered(drawn, unit, caption, "Paper: Figure 6.")
+    figure = _draw_scatter(drawn, unit, caption, "Paper: Figure 6.")
     return Section("median-rank", "One rank over the instances", [figure])
 
 
@@ -165,11 +165,13 @@ def slowest_ranks(views: Sequence[RunTimings], unit: TimeUnit) -> Section:
         caption = "Each dot is the time of the slowest rank of an instance, T^max"
         title = "The slowest rank over the instances"
     drawn = [(view.name if len(views) > 1 else "", view.slowest, 0) for view in views]
-    figure = _scattered(drawn, unit, caption, "Paper: Figure 12.")
+    figure = _draw_scatter(drawn, unit, caption, "Paper: Figure 12.")
     return Section("slowest", title, [figure])
 
 
-def _scattered(drawn: Sequence[tuple[str, Decoded, int]], unit: TimeUnit, caption: str, paper: str) -> Figure:
+def _draw_scatter(
+    drawn: Sequence[tuple[str, Decoded, int]], unit: TimeUnit, caption: str, paper: str
+) -> Figure:
     most = max(2048, _MOST_POINTS // len(drawn))
     step = max(-(-decoded.timings.durations.shape[1] // most) for _, decoded, _ in drawn)
     regimes = max(decoded.regimes for _, decoded, _ in drawn)
@@ -266,9 +268,9 @@ def cells(
     means, commonest = [], []
     for first in range(0, len(durations), rows):
         times, decoded = durations[first : first + rows], states[first : first + rows]
-        counts = np.stack([_summed(decoded == state, starts) for state in range(regimes)])
+        counts = np.stack([_sum_cells(decoded == state, starts) for state in range(regimes)])
         total = counts.sum(axis=0)
-        sums = _summed(np.where(decoded < regimes, times, 0), starts)
+        sums = _sum_cells(np.where(decoded < regimes, times, 0), starts)
         with np.errstate(invalid="ignore", divide="ignore"):
             means.append(np.where(total > 0, sums / total, np.nan))
         slowest = regimes - 1 - counts[::-1].argmax(axis=0)
@@ -276,5 +278,5 @@ def cells(
     return Cells(np.array(means), np.array(commonest), rows, columns)
 
 
-def _summed(rows: Flags | Floats, starts: Integers) -> Floats:
+def _sum_cells(rows: Flags | Floats, starts: Integers) -> Floats:
     return np.add.reduceat(rows.sum(axis=0, dtype=np.float64), starts)

@@ -15,7 +15,7 @@ from haloscope.base.units import count_text, percent_text, time_text
 from haloscope.markov.analysis import Decoded, RegimeAnalysis, RegimeOptions, RunTimings, fit_and_decode
 from haloscope.markov.answer import answer
 from haloscope.markov.figures.elements import Figure, Section, TimeUnit, unit_of
-from haloscope.markov.figures.models import criteria, goodness_figures, whole_machines
+from haloscope.markov.figures.models import criteria, draw_machines, goodness_figures
 from haloscope.markov.figures.over_time import heat_maps, median_ranks, slowest_ranks
 from haloscope.markov.figures.page_tables import (
     check_table,
@@ -109,7 +109,7 @@ def _sections(results: Results, recorded: Sequence[str], step: Callable[[str], N
         ("tests", lambda: _comparison(results) if len(analyses) > 1 else None),
         ("values", lambda: values(views, recorded, unit) if recorded else None),
         ("heat maps", lambda: heat_maps(views)),
-        ("machine", lambda: whole_machines(analyses)),
+        ("machine", lambda: draw_machines(analyses)),
         ("times", lambda: median_ranks(views, unit)),
         ("times", lambda: slowest_ranks(views, unit)),
         ("episodes", lambda: _episodes(analyses)),
@@ -156,8 +156,8 @@ def _goodness(analyses: Sequence[RegimeAnalysis], unit: TimeUnit) -> Section:
         figures += goodness_figures(found, analysis.name if several else "", unit)
         lines += [f"{analysis.name}: {line}" if several else line for line in found.verdicts]
     table = check_table([(analysis.name, analysis.goodness.checks) for analysis in analyses])
-    told = lines or ["No check rejects the model."]
-    return Section("goodness", "Does the model fit?", figures, [table], told, columns=3)
+    texts = lines or ["No check rejects the model."]
+    return Section("goodness", "Does the model fit?", figures, [table], texts, columns=3)
 
 
 def _fits(analyses: Sequence[RegimeAnalysis]) -> Section:
@@ -187,8 +187,8 @@ def report_sections(profile: Profile) -> list[dict[str, Any]]:
         try:
             timings = timings_of(profile, region)
             if number >= _MOST_REGIONS or timings.counts.sum() > _MOST_DURATIONS:
-                told = f"See haloscope regimes {printable(profile.path.name)} --region REGION"
-                made = [Section(name, title, text=[f"{timings.counts.sum()} durations. {told}"])]
+                hint = f"See haloscope regimes {printable(profile.path.name)} --region REGION"
+                made = [Section(name, title, text=[f"{timings.counts.sum()} durations. {hint}"])]
             else:
                 made = _series_sections(timings, name, title)
         except HaloscopeError as error:

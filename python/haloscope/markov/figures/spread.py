@@ -49,7 +49,7 @@ def functional_boxes(views: Sequence[RunTimings], unit: TimeUnit) -> list[Sectio
     several = [view for view in views if len(view.whole.timings.ranks) > 1]
     if not several:
         return []
-    whole, told = _boxplots(several, None, unit)
+    whole, notes = _boxplots(several, None, unit)
     drawn = (
         "Each rank's cumulative distribution of times: black: the most central rank, band: the"
         " central half, lines: the envelope, dashed: outliers."
@@ -59,7 +59,7 @@ def functional_boxes(views: Sequence[RunTimings], unit: TimeUnit) -> list[Sectio
             "cdfs",
             "Distributions of the ranks' times",
             [_grid(whole, len(several), unit, f"{drawn} Paper: Figure 9.")],
-            text=told,
+            text=notes,
         )
     ]
     regimes = max(view.regimes for view in several)
@@ -91,7 +91,7 @@ def _boxplots(
 ) -> tuple[list[Panel], list[str]]:
     samples = [view.whole.sample for view in views]
     times = common_times(samples, regime, _POINTS)
-    drawn, told = [], []
+    drawn, notes = [], []
     # The common times are quantiles, so this leaves out only the long tail of a few times.
     ends = unit.of(times[[len(times) // 200, -1 - len(times) // 100]]) if len(times) else None
     span = np.log10(np.maximum(ends, 1e-12)).tolist() if ends is not None else None
@@ -104,8 +104,8 @@ def _boxplots(
         drawn.append(Panel(title, _functional(found, cdfs, unit) if found else [], span))
         if found is not None and len(found.outliers):
             ranks = view.whole.timings.ranks[cdfs.rows[found.outliers]]
-            told.append(f"{view.name}: outliers are {ranks_text(ranks.tolist())}")
-    return drawn, told
+            notes.append(f"{view.name}: outliers are {ranks_text(ranks.tolist())}")
+    return drawn, notes
 
 
 def _functional(found: FunctionalBoxplot, cdfs: Cdfs, unit: TimeUnit) -> list[Trace]:
@@ -286,7 +286,7 @@ class _Points:
     y: Floats
     states: Bytes
 
-    def within(self, regime: int | None) -> _Points:
+    def select_regime(self, regime: int | None) -> _Points:
         chosen = self.states == regime if regime is not None else np.full(len(self.x), True)
         return _Points(self.name, self.colour, self.x[chosen], self.y[chosen], self.states[chosen])
 
@@ -299,14 +299,14 @@ def values(views: Sequence[RunTimings], names: Sequence[str], unit: TimeUnit) ->
     most = _MOST_DOTS // len(views)
     points = [_sample(view, names, METHODS[i % 7], most) for i, view in enumerate(views)]
     regimes = max(view.regimes for view in views)
-    figures = [_scattered_values(points, names, None, unit, "Paper: Figure 7.")]
+    figures = [_draw_scatter(points, names, None, unit, "Paper: Figure 7.")]
     for regime in range(regimes if regimes > 1 else 0):
-        part = [one.within(regime) for one in points]
+        part = [sample.select_regime(regime) for sample in points]
         shares = ", ".join(
-            f"{one.name} {100 * len(one.x) / len(every.x):.0f} %"
-            for one, every in zip(part, points, strict=True)
+            f"{sample.name} {100 * len(sample.x) / len(every.x):.0f} %"
+            for sample, every in zip(part, points, strict=True)
         )
-        figure = _scattered_values(part, names, regime, unit, f"In it: {shares}. Paper: Figure 8.")
+        figure = _draw_scatter(part, names, regime, unit, f"In it: {shares}. Paper: Figure 8.")
         figures.append(figure)
     title = f"{printable(names[0])} and {printable(names[1])}"
     return Section("values", title, figures, columns=2)
@@ -328,7 +328,7 @@ def _sample(view: RunTimings, names: Sequence[str], colour: str, most: int) -> _
     return _Points(view.name, colour, x.ravel()[chosen], y.ravel()[chosen], states)
 
 
-def _scattered_values(
+def _draw_scatter(
     points: Sequence[_Points], names: Sequence[str], regime: int | None, unit: TimeUnit, paper: str
 ) -> Figure:
     spans = [_span(unit.of(np.concatenate([getattr(part, at) for part in points]))) for at in "xy"]

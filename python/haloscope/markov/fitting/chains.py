@@ -46,16 +46,16 @@ class Sequences:
         or anything is infinite.
         """
         if not _is_list_of_series(x):
-            return cls._of_matrix(np.ascontiguousarray(x, dtype=np.float64))
+            return cls._from_matrix(np.ascontiguousarray(x, dtype=np.float64))
         parts = [np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in x]
         if any(part.ndim != 1 for part in parts):
             raise TimingsError("a list of series needs 1-D arrays; pass a matrix as one array")
         lengths = np.array([len(part) for part in parts], dtype=np.int64)
         found = cls(np.concatenate(parts), np.cumsum(lengths) - lengths, lengths, None)
-        return found._checked()
+        return found._check()
 
     @classmethod
-    def _of_matrix(cls, matrix: Floats) -> Sequences:
+    def _from_matrix(cls, matrix: Floats) -> Sequences:
         if matrix.ndim not in {1, 2}:
             raise TimingsError(f"timings with {matrix.ndim} axes; pass (sequences, instances)")
         rows = np.atleast_2d(matrix)
@@ -64,7 +64,7 @@ class Sequences:
             there = ~np.isnan(rows[:, ::-1])
             lengths -= np.where(there.any(axis=1), there.argmax(axis=1), rows.shape[1])
         begins = np.arange(len(rows), dtype=np.int64) * rows.shape[1]
-        return cls(rows.reshape(-1), begins, lengths, matrix.shape)._checked()
+        return cls(rows.reshape(-1), begins, lengths, matrix.shape)._check()
 
     @classmethod
     def of_timings(cls, timings: Timings) -> Sequences:
@@ -125,7 +125,7 @@ class Sequences:
     def _bounds(self) -> list[tuple[int, int]]:
         return list(zip(self.begins.tolist(), self.lengths.tolist(), strict=True))
 
-    def _checked(self) -> Sequences:
+    def _check(self) -> Sequences:
         values = self.inside
         if not len(values):
             raise TimingsError("no instances: regimes need at least one")
@@ -204,7 +204,7 @@ class PreparedSequences:
         """Return the expected counts and the likelier emission."""
         normal = _normal(parameters.emission)
         if normal is None:
-            return self._expected(parameters)
+            return self._compute_expected(parameters)
         counts = kernels.gaussian_expectation(*self._arguments(parameters.chain, normal))
         moved = normal.moved(counts.weight, counts.first, counts.second)
         emission = parameters.emission
@@ -234,7 +234,7 @@ class PreparedSequences:
             states[places] = kernels.viterbi(*self._densities(part, parameters))
         return states
 
-    def _expected(self, parameters: Parameters) -> Expected:
+    def _compute_expected(self, parameters: Parameters) -> Expected:
         parts = [
             (part.values, kernels.expectation(*self._densities(part, parameters)))
             for _, part in self._parts()

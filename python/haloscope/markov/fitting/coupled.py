@@ -186,8 +186,8 @@ def evidence(chains: Chains, log_density: Floats, lengths: Integers, machine: Fl
     ranks = expectation(log_density, lengths, chains.start, chains.transitions(machine))
     support = np.tensordot(ranks.pairs, np.log(chains.ranks), ((1, 2), (1, 2)))
     repeated = np.broadcast_to(chains.machine, (len(support), *chains.machine.shape))
-    one = np.full(1, len(support))
-    believed = expectation(support[:, None, :], one, chains.machine_start, repeated)
+    length = np.full(1, len(support))
+    believed = expectation(support[:, None, :], length, chains.machine_start, repeated)
     bound = believed.log_likelihood + ranks.log_likelihood - float((machine * support).sum())
     return ChainBelief(believed.posterior[:, 0], believed.pairs.sum(axis=0), ranks, support, bound)
 
@@ -224,18 +224,18 @@ class CoupledFit:
     converged: bool = False
 
 
-def fit_chains(place: CoupledFit, grid: DurationGrid, max_iter: int, tol: float) -> CoupledFit:
+def fit_chains(fitted: CoupledFit, grid: DurationGrid, max_iter: int, tol: float) -> CoupledFit:
     """Return the best fit that climbs and leaps from a start reach.
 
     A climb is variational EM. Its belief in the machine's path confirms itself: at the end of a slowdown,
     ranks that count as slow are evidence for a slow machine. So a leap takes the path that explains all ranks
     without such a belief, and another climb begins there. This repeats until it gains nothing.
     """
-    best = climb_bound(place, grid, max_iter, tol)
+    best = climb_bound(fitted, grid, max_iter, tol)
     for _ in range(_LEAPS):
         density = grid.log_density(best.emission)
         belief = _path(best.chains, density, grid.lengths)
-        believed = _about(evidence(best.chains, density, grid.lengths, belief), belief)
+        believed = _replace_belief(evidence(best.chains, density, grid.lengths, belief), belief)
         leap = replace(best, chains=likelier(believed), belief=belief)
         leap = climb_bound(leap, grid, max_iter, tol)
         if leap.bounds[-1] - best.bounds[-1] < tol * abs(best.bounds[-1]):
@@ -244,9 +244,9 @@ def fit_chains(place: CoupledFit, grid: DurationGrid, max_iter: int, tol: float)
     return best
 
 
-def climb_bound(place: CoupledFit, grid: DurationGrid, max_iter: int, tol: float) -> CoupledFit:
+def climb_bound(fitted: CoupledFit, grid: DurationGrid, max_iter: int, tol: float) -> CoupledFit:
     """Return the fit at which variational EM converges; the bound never falls."""
-    chains, emission, belief = place.chains, place.emission, place.belief
+    chains, emission, belief = fitted.chains, fitted.emission, fitted.belief
     bounds: list[float] = []
     for _ in range(max_iter):
         believed = evidence(chains, grid.log_density(emission), grid.lengths, belief)
@@ -274,7 +274,7 @@ def infer_states(chains: Chains, density: Floats, lengths: Integers, rounds: int
 def start_from_machine(chains: Chains, grid: DurationGrid, emission: Emission, belief: Floats) -> CoupledFit:
     """Return a start from a belief in the machine's states."""
     believed = evidence(chains, grid.log_density(emission), grid.lengths, belief)
-    return CoupledFit(likelier(_about(believed, belief)), emission, belief)
+    return CoupledFit(likelier(_replace_belief(believed, belief)), emission, belief)
 
 
 def _path(chains: Chains, density: Floats, lengths: Integers) -> Floats:
@@ -285,6 +285,6 @@ def _path(chains: Chains, density: Floats, lengths: Integers) -> Floats:
     return belief
 
 
-def _about(believed: ChainBelief, belief: Floats) -> ChainBelief:
+def _replace_belief(believed: ChainBelief, belief: Floats) -> ChainBelief:
     """Return the evidence with a different belief in the machine's states."""
     return replace(believed, machine=belief, machine_pairs=belief[:-1].T @ belief[1:])

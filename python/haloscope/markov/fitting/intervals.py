@@ -56,17 +56,17 @@ class Likelihood:
         """
         free = self._free()
 
-        def whole(part: Floats) -> Floats:
+        def put_together(part: Floats) -> Floats:
             vector = np.zeros(free.size)
             vector[free] = part
             return vector
 
         origin = np.zeros(int(free.sum()))
-        information = -_jacobian(lambda part: self._score(whole(part))[free], origin)
-        gradient = _jacobian(lambda part: self._quantities(whole(part)), origin)
+        information = -_jacobian(lambda part: self._score(put_together(part))[free], origin)
+        gradient = _jacobian(lambda part: self._quantities(put_together(part)), origin)
         variances = _variances((information + information.T) / 2, gradient)
         errors = np.sqrt(variances) * ndtri(0.5 + level / 2)
-        centre = self._quantities(whole(origin))
+        centre = self._quantities(put_together(origin))
         means, stds, parts = np.split(np.stack([centre - errors, centre + errors], axis=1), 3)
         return Intervals(level, means, stds, np.clip(parts, 0.0, 1.0))
 
@@ -75,7 +75,7 @@ class Likelihood:
         named = self.emission.parameters
         return {key: np.abs(named[_SCALES.get(key, key)]) for key in named if key != "shift"}
 
-    def _at(self, vector: Floats) -> tuple[Emission, Floats]:
+    def _take_apart(self, vector: Floats) -> tuple[Emission, Floats]:
         states, keys = len(self.chain.start), self._keys()
         added = vector[: states * len(keys)].reshape(len(keys), states)
         named = dict(self.emission.parameters)
@@ -90,7 +90,7 @@ class Likelihood:
 
     def _expectation(self, vector: Floats) -> tuple[Floats, Floats]:
         """Return posterior (points, regimes) and expected transitions, one row without memory."""
-        emission, transition = self._at(vector)
+        emission, transition = self._take_apart(vector)
         chain = Chain(self.chain.start if self.memory else transition[0].copy(), transition)
         found = kernels.expectation(emission.log_density(self.values), self.places, chain, self.threads)
         counts = found.transition if self.memory else found.posterior.sum(axis=0, keepdims=True)
@@ -102,7 +102,7 @@ class Likelihood:
         for number in range(len(self._keys())):
             where = slice(number * states, (number + 1) * states)
             parts.append(self._slope(vector, where, posterior))
-        transition = self._at(vector)[1][: len(pairs)]
+        transition = self._take_apart(vector)[1][: len(pairs)]
         parts.append((pairs - pairs.sum(axis=1, keepdims=True) * transition).ravel())
         if self.emission.n_shared:
             parts.append(self._slope(vector, slice(-1, None), posterior).sum(keepdims=True))
@@ -112,7 +112,7 @@ class Likelihood:
         """Return the derivative of the likelihood of each regime's instances, (regimes,)."""
         step = np.zeros(len(vector))
         step[where] = _STEP
-        above, below = (self._at(vector + way * step)[0] for way in (1.0, -1.0))
+        above, below = (self._take_apart(vector + way * step)[0] for way in (1.0, -1.0))
         slope = above.log_density(self.values) - below.log_density(self.values)
         summed: Floats = np.einsum("ij,ij->j", posterior, slope) / (2 * _STEP)
         return summed
@@ -128,7 +128,7 @@ class Likelihood:
         return np.concatenate([own, seen.ravel(), common])
 
     def _quantities(self, vector: Floats) -> Floats:
-        emission, transition = self._at(vector)
+        emission, transition = self._take_apart(vector)
         return np.concatenate([emission.means, emission.stds, shares(transition)])
 
 

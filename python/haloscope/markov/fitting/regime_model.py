@@ -169,7 +169,7 @@ class RegimeModel:
         docs/reference/regimes-model.md describes the file.
         """
         _ = self._parameters
-        write(self._saved(), path)
+        write(self._make_record(), path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> RegimeModel:
@@ -186,7 +186,7 @@ class RegimeModel:
         model.warnings_, model.source_ = (), saved.source
         return model
 
-    def _saved(self) -> Saved:
+    def _make_record(self) -> Saved:
         """Return the content of the model's file."""
         return Saved(
             self.emission,

@@ -96,7 +96,7 @@ def read_model(path: str | os.PathLike[str]) -> Saved:
     try:
         if len(data) > _LARGEST_FILE:
             raise _Wrong(f"is larger than {_LARGEST_FILE >> 20} MiB")
-        return _saved(_parsed(data))
+        return _read_record(_parse(data))
     except _Wrong as wrong:
         raise ProfileError(f"{path}: {wrong}; name a saved regime model") from None
 
@@ -105,7 +105,7 @@ class _Wrong(Exception):
     """The damage of a file, without its name."""
 
 
-def _parsed(data: bytes) -> dict[str, Any]:
+def _parse(data: bytes) -> dict[str, Any]:
     def refuse(constant: str) -> float:
         raise _Wrong(f"has {constant} where a number should be")
 
@@ -120,7 +120,7 @@ def _parsed(data: bytes) -> dict[str, Any]:
     return record
 
 
-def _saved(record: dict[str, Any]) -> Saved:
+def _read_record(record: dict[str, Any]) -> Saved:
     if record.get("unit") != "s":
         raise _Wrong("its unit is not s")
     family = record.get("family")

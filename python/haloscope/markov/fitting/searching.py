@@ -44,7 +44,7 @@ def starts(
             cuts = _clusters(values, regimes)
         else:
             cuts = np.sort(random.integers(1, max(len(values), 2), regimes - 1))
-        yield Parameters(alike(regimes), _cut(values, cuts, emission))
+        yield Parameters(make_uniform_chain(regimes), _make_states(values, cuts, emission))
 
 
 def _clusters(values: Floats, regimes: int) -> Indices:
@@ -65,7 +65,7 @@ def _clusters(values: Floats, regimes: int) -> Indices:
     return cuts
 
 
-def _cut(values: Floats, cuts: Indices, emission: type[Emission]) -> Emission:
+def _make_states(values: Floats, cuts: Indices, emission: type[Emission]) -> Emission:
     """Return a state for each part; an empty part takes the timing at the cut."""
     edges = np.concatenate([[0], cuts, [len(values)]]).tolist()
     parts = [
@@ -78,7 +78,7 @@ def _cut(values: Floats, cuts: Indices, emission: type[Emission]) -> Emission:
     return emission.from_moments(means, stds, values)
 
 
-def alike(regimes: int) -> Chain:
+def make_uniform_chain(regimes: int) -> Chain:
     """Return a chain whose regimes all last ten instances."""
     others = (1 - _STAYING) / max(regimes - 1, 1)
     transition = np.full((regimes, regimes), others)
@@ -251,13 +251,13 @@ class Search:
         if fewer is not None:
             first += splits(fewer, part)
         elif self.number > 1 and self.regimes > 1:
-            first[-1] = self._grown(sample)
-        found = self._climbed(part, self._tried(sample, first), len(first))
+            first[-1] = self._grow(sample)
+        found = self._climb_best(part, self._try_starts(sample, first), len(first))
         if part is sequences:
             return found
         return replace(found, best=self._top(sequences, found.best.parameters))
 
-    def _tried(self, sample: Sequences, first: Sequence[Parameters]) -> list[Parameters]:
+    def _try_starts(self, sample: Sequences, first: Sequence[Parameters]) -> list[Parameters]:
         """Return the starts after a few steps, the likeliest first."""
         if len(first) == 1:
             return list(first)
@@ -266,7 +266,7 @@ class Search:
         tried.sort(key=lambda end: -end.log_likelihood)
         return [end.parameters for end in tried[:_CLIMBED]]
 
-    def _climbed(self, part: Sequences, first: Sequence[Parameters], number: int) -> Searched:
+    def _climb_best(self, part: Sequences, first: Sequence[Parameters], number: int) -> Searched:
         work = self._work(part)
         ends = [climb(work, start, self.rules) for start in first]
         ends.sort(key=lambda end: -end.log_likelihood)
@@ -276,7 +276,7 @@ class Search:
         next_best = float(below[other].min()) if other.any() else 0.0
         return Searched(best, number, len(ends), int((~other).sum()), next_best)
 
-    def _grown(self, sample: Sequences) -> Parameters:
+    def _grow(self, sample: Sequences) -> Parameters:
         """Return a model that grew by splits from one regime."""
         work = self._work(sample)
         found = next(starts(sample, self.kind, 1, 1, self.seed))
@@ -323,7 +323,7 @@ def doubts(best: Climb, sequences: Sequences, parameters: int) -> tuple[str, ...
     values = sequences.inside
     if float(values.min()) == float(values.max()):
         return (f"all {len(values)} instances last {values[0]:g} s: there is one regime",)
-    return (*_of_the_fit(best, len(values), parameters), *_of_regimes(best))
+    return (*_doubt_fit(best, len(values), parameters), *_doubt_regimes(best))
 
 
 def disagreement(found: Searched) -> tuple[str, ...]:
@@ -336,7 +336,7 @@ def disagreement(found: Searched) -> tuple[str, ...]:
     )
 
 
-def _of_the_fit(best: Climb, points: int, parameters: int) -> list[str]:
+def _doubt_fit(best: Climb, points: int, parameters: int) -> list[str]:
     lines = []
     if points < parameters:
         lines.append(f"{points} instances for {parameters} parameters: the regimes mean little")
@@ -345,7 +345,7 @@ def _of_the_fit(best: Climb, points: int, parameters: int) -> list[str]:
     return lines
 
 
-def _of_regimes(best: Climb) -> list[str]:
+def _doubt_regimes(best: Climb) -> list[str]:
     means, stds = best.parameters.emission.means, best.parameters.emission.stds
     empty = np.flatnonzero(best.weight < _FEWEST).tolist()
     held = np.flatnonzero(best.parameters.emission.held()).tolist()

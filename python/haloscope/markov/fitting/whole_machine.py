@@ -45,7 +45,7 @@ class MachineModel:
     The machine's state M[k] is a Markov chain. The regime S[p, k] of rank p follows S[p, k−1] with
     probabilities that depend on M[k]. A duration depends on its regime alone. So the model separates
     slowdowns of the whole machine from isolated ones (Figure 1 of Heldman et al. shows both), and each rank
-    is decoded with the data of all ranks. Fitted by variational EM: see docs/explanation/regimes.md.
+    is decoded with the data of all ranks. Fitted by variational EM: see docs/explanation/regimes-machine.md.
 
     Fitted: `emission_`, `means_`, `stds_`, `start_`, `transitions_` (machine states, regimes, regimes),
     `machine_start_`, `machine_transition_`, `bounds_`, `n_iter_`, `converged_`. `bounds_` is the lower bound
@@ -76,10 +76,10 @@ class MachineModel:
         alone = RegimeModel(
             self.n_regimes, self.emission, n_init=self.n_init, random_state=self.random_state
         ).fit(grid.rows())
-        place = fit_chains(self._first(alone, grid), grid, self.max_iter, self.tol)
-        self.bounds_, self.n_iter_ = place.bounds, len(place.bounds)
-        self.converged_ = place.converged
-        self._keep(place, grid.means())
+        fitted = fit_chains(self._first(alone, grid), grid, self.max_iter, self.tol)
+        self.bounds_, self.n_iter_ = fitted.bounds, len(fitted.bounds)
+        self.converged_ = fitted.converged
+        self._keep(fitted, grid.means())
         return self
 
     def decode(self, durations: Floats) -> MachineStates:
@@ -136,25 +136,25 @@ class MachineModel:
         count = self.n_machine_states
         chains = Chains(
             np.full(count, 1.0 / count),
-            _blurred(np.eye(count)),
-            _blurred(alone.start_),
-            np.repeat(_blurred(alone.transition_)[None], count, axis=0),
+            _remove_zeros(np.eye(count)),
+            _remove_zeros(alone.start_),
+            np.repeat(_remove_zeros(alone.transition_)[None], count, axis=0),
         )
         even = np.full((len(grid.active), count), 1.0 / count)
         believed = evidence(chains, grid.log_density(alone.emission_), grid.lengths, even)
         level = (believed.ranks.posterior @ np.arange(float(self.n_regimes))).sum(axis=1)
         level /= grid.active.sum(axis=1)
         shared = RegimeModel(count, random_state=self.random_state).fit(level[None])
-        belief = _blurred(shared.predict_proba(level[None])[0])
+        belief = _remove_zeros(shared.predict_proba(level[None])[0])
         return start_from_machine(chains, grid, alone.emission_, belief)
 
-    def _keep(self, place: CoupledFit, level: Floats) -> None:
+    def _keep(self, fitted: CoupledFit, level: Floats) -> None:
         """Keep the parameters: regimes in the order of their means, machine states of durations."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            slowness = place.belief.T @ level / place.belief.sum(axis=0)
-        states, machine = np.argsort(place.emission.means), np.argsort(slowness)
-        chains = place.chains
-        self.emission_ = place.emission.ordered(states)
+            slowness = fitted.belief.T @ level / fitted.belief.sum(axis=0)
+        states, machine = np.argsort(fitted.emission.means), np.argsort(slowness)
+        chains = fitted.chains
+        self.emission_ = fitted.emission.ordered(states)
         self.means_, self.stds_ = self.emission_.means, self.emission_.stds
         self.machine_start_ = chains.machine_start[machine]
         self.machine_transition_ = chains.machine[np.ix_(machine, machine)]
@@ -166,7 +166,7 @@ class MachineModel:
         return Chains(self.machine_start_, self.machine_transition_, self.start_, self.transitions_)
 
 
-def _blurred(probabilities: Floats) -> Floats:
+def _remove_zeros(probabilities: Floats) -> Floats:
     """Return probabilities without zeros, so that no path is excluded from the beginning."""
     blurred: Floats = 0.9 * probabilities + 0.1 / probabilities.shape[-1]
     return blurred
@@ -235,9 +235,7 @@ def _slower(stay: Stay, first: Stay) -> str:
     )
 
 
-def whole_machine(
-    timings: Timings, training: Integers, instances: slice, model: MachineModel
-) -> WholeMachine:
+def fit_machine(timings: Timings, training: Integers, instances: slice, model: MachineModel) -> WholeMachine:
     """Fit the model to these rows and instances, and decode all instances of these rows.
 
     Raises `UsageError` if there are too few.

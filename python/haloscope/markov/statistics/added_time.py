@@ -61,7 +61,7 @@ def measure_added_time(
     calm = exists & ~is_slow
     if not calm.any():
         return None
-    usual = _usual(durations, calm)
+    usual = _compute_usual(durations, calm)
     expected = np.where(exists, usual[:, None], 0.0)
     excess = np.where(exists, durations, 0.0) - expected
     count, total = int(exists.sum()), float(np.nansum(durations))
@@ -90,7 +90,7 @@ def measure_added_time(
     )
 
 
-def _usual(durations: Floats, calm: Flags) -> Floats:
+def _compute_usual(durations: Floats, calm: Flags) -> Floats:
     """Return each rank's mean over calm instances; for a rank without any, the mean over ranks."""
     sums = np.where(calm, durations, 0).sum(axis=1)
     counts = calm.sum(axis=1)

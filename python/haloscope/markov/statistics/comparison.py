@@ -252,9 +252,9 @@ def compare_distributions(samples: Sequence[Sample], regime: int | None = None) 
             "first": first.name,
             "second": second.name,
             "regime": None if regime is None else regime + 1,
-            **_test(one, other),
+            **_test(part, other),
         }
-        for (first, one), (second, other) in combinations(zip(samples, parts, strict=True), 2)
+        for (first, part), (second, other) in combinations(zip(samples, parts, strict=True), 2)
     ]
     return pl.DataFrame(rows, schema=_SCHEMA)
 

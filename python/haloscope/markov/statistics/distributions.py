@@ -101,14 +101,14 @@ def common_times(samples: Sequence[Sample], regime: int | None = None, points: i
     So they are dense where the times are, and depths are the same for times and for their logarithms. Equal
     times are merged.
     """
-    found = [picked for sample in samples if (picked := _picked(sample, regime, 8 * points)).size]
+    found = [picked for sample in samples if (picked := _pick_times(sample, regime, 8 * points)).size]
     if not found:
         return np.empty(0)
     inner = np.quantile(np.concatenate(found), np.linspace(0, 1, points), method="lower")
     return np.unique(inner)
 
 
-def _picked(sample: Sample, regime: int | None, count: int) -> Floats:
+def _pick_times(sample: Sample, regime: int | None, count: int) -> Floats:
     """Return `count` quantiles of a sample's times, the first and last of them exact."""
     step = 1 + sample.durations.size // _MOST_COMMON
     some, ends = [], []

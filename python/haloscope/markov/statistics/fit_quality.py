@@ -100,7 +100,7 @@ def regime_fits(
             own.sort()
             other.sort()
             row["distance"] = largest_distance(own, other, _QUANTILES)
-            row["allowed"] = _allowed(own, drawn, regime, other)
+            row["allowed"] = _find_allowed(own, drawn, regime, other)
             row["negative"] = np.searchsorted(other, 0.0) / other.size
             quantiles.append(_quantiles(regime + 1, levels, own, other))
         fits.append(row)
@@ -115,9 +115,9 @@ def _quantiles(regime: int, levels: Floats, own: Floats, other: Floats) -> pl.Da
     )
 
 
-def _allowed(own: Floats, drawn: tuple[list[Floats], list[Bytes]], regime: int, every: Floats) -> float:
+def _find_allowed(own: Floats, drawn: tuple[list[Floats], list[Bytes]], regime: int, every: Floats) -> float:
     """Return the largest distance of one drawn series from all drawn series."""
-    parts = [np.sort(one[states == regime]) for one, states in zip(*drawn, strict=True)]
+    parts = [np.sort(series[states == regime]) for series, states in zip(*drawn, strict=True)]
     return max((largest_distance(part, every, _QUANTILES) for part in parts if part.size), default=1.0)
 
 
@@ -131,7 +131,7 @@ def _run_length(states: Bytes, regime: int) -> float | None:
 def checks(seen: tuple[Floats, Bytes], drawn: tuple[list[Floats], list[Bytes]], count: int) -> pl.DataFrame:
     """Return each statistic of the observed times, and the median and the middle 95 % of drawn ones."""
     observed = _statistics(*seen, count)
-    others = [_statistics(*one, count) for one in zip(*drawn, strict=True)]
+    others = [_statistics(*series, count) for series in zip(*drawn, strict=True)]
     rows = []
     for name, value in observed.items():
         values = np.array([other[name] for other in others])
@@ -174,8 +174,8 @@ def verdicts(
     family: str, fits: pl.DataFrame, checks: pl.DataFrame, correlation: pl.DataFrame
 ) -> tuple[str, ...]:
     """Return one line per misfit that is large enough to matter, not only significant."""
-    lines = [line for row in fits.to_dicts() if (line := _of_regime(family, row))]
-    lines += [line for row in fits.to_dicts() if (line := _of_runs(row))]
+    lines = [line for row in fits.to_dicts() if (line := _judge_regime(family, row))]
+    lines += [line for row in fits.to_dicts() if (line := _judge_runs(row))]
     if len(correlation):
         lag, value, band = correlation.row(0)
         if abs(value) > max(_CORRELATED, band):
@@ -187,7 +187,7 @@ def verdicts(
     return tuple(lines)
 
 
-def _of_regime(family: str, row: dict[str, Any]) -> str | None:
+def _judge_regime(family: str, row: dict[str, Any]) -> str | None:
     if row["instances"] < _FEWEST or row["distance"] is None:
         return None
     reasons = []
@@ -201,7 +201,7 @@ def _of_regime(family: str, row: dict[str, Any]) -> str | None:
     return f"{family} is a bad model of regime {row['regime']}: {' and '.join(reasons)}"
 
 
-def _of_runs(row: dict[str, Any]) -> str | None:
+def _judge_runs(row: dict[str, Any]) -> str | None:
     seen, drawn = row["run_length"], row["drawn_run_length"]
     if row["instances"] < _FEWEST or seen is None or drawn is None:
         return None
@@ -264,7 +264,7 @@ def goodness(
     rng = np.random.default_rng(seed)
     series = [draw_sequences(windows, start, transition, emission, rng) for _ in range(draws)]
     seen = decode(windows)
-    decoded = [decode(one) for one in series]
+    decoded = [decode(drawn_series) for drawn_series in series]
     count = len(start)
     fits, quantiles = regime_fits((windows, seen), (series, decoded), count, _LEVELS)
     predictive = checks((windows, seen), (series, decoded), count)

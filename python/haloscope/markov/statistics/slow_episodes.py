@@ -55,7 +55,7 @@ class Slow:
         events = exists & (states >= regimes.start)
         usual = np.empty(len(durations))
         for row, times in enumerate(durations):
-            usual[row] = _usual(times, exists[row], events[row])
+            usual[row] = _compute_usual(times, exists[row], events[row])
             index = group[row]
             bad[index] += events[row]
             there[index] += exists[row]
@@ -78,7 +78,7 @@ class Slow:
         return np.where(present > 0, median, 0.0)
 
 
-def _usual(times: Floats, exists: Flags, bad: Flags) -> float:
+def _compute_usual(times: Floats, exists: Flags, bad: Flags) -> float:
     good = times[exists & ~bad]
     if not good.size:
         good = times[exists]
@@ -212,7 +212,7 @@ def episodes(
         return pl.DataFrame(schema=SCHEMA)
     seen = Slow.of(durations, states, range(n_regimes - slow, n_regimes), hosts)
     instances = durations.shape[1]
-    machine, base = _of_machine(seen)
+    machine, base = _find_machine(seen)
     report = EpisodeCollector(durations, seen, starts)
     report.add("machine", None, np.arange(len(durations)), machine)
     calm = ~find_covered(machine, instances)
@@ -220,17 +220,17 @@ def episodes(
     if len(seen.names) > 1:
         for index, name in enumerate(seen.names):
             if name is not None:
-                found = _of_host(seen, index, base, calm)
+                found = _find_host(seen, index, base, calm)
                 quiet[index] &= ~find_covered(found, instances)
                 report.add("host", name, np.flatnonzero(seen.group == index), found)
     if len(durations) > 1 and seen.stretches >= _KNOWN:
         for row, rank in enumerate(ranks.tolist()):
-            found = _of_rank(seen, row, base, quiet[seen.group[row]])
+            found = _find_rank(seen, row, base, quiet[seen.group[row]])
             report.add("rank", str(rank), np.array([row]), found)
     return report.frame()
 
 
-def _of_machine(seen: Slow) -> tuple[Stretches, float]:
+def _find_machine(seen: Slow) -> tuple[Stretches, float]:
     """Return the machine's stretches, and the rate of bad instances outside of them.
 
     The base rate is first that of all instances, then that of the calm ones.
@@ -261,14 +261,14 @@ def _rate(seen: Slow, where: Flags) -> float:
     return float((seen.bad[:, where].sum() + 1) / (seen.there[:, where].sum() + 2))
 
 
-def _of_host(seen: Slow, index: int, base: float, counted: Flags) -> Stretches:
+def _find_host(seen: Slow, index: int, base: float, counted: Flags) -> Stretches:
     event, absence = scores(base, seen.stays)
     bad, there = seen.bad[index], seen.there[index]
     steps = (bad * event + (there - bad) * absence) * counted
     return stretches(steps.tolist(), bar(seen.bad.size))
 
 
-def _of_rank(seen: Slow, row: int, base: float, counted: Flags) -> Stretches:
+def _find_rank(seen: Slow, row: int, base: float, counted: Flags) -> Stretches:
     events = seen.events[row]
     there = counted & seen.exists[row]
     own = float((np.count_nonzero(events & there) + 1) / (np.count_nonzero(there) + 2))
@@ -336,7 +336,7 @@ def chance_peak(seen: Slow, steps: Callable[[Slow], Floats]) -> float:
     """Return a score that rotated runs rarely reach; `steps` scores each instance of a run."""
     number = int(np.clip(_POINTS // max(seen.events.size, 1), _FEWEST, _MOST))
     random = np.random.default_rng(0)
-    peaks = np.sort([peak(steps(_rotated(seen, random))) for _ in range(number)])
+    peaks = np.sort([peak(steps(_rotate(seen, random))) for _ in range(number)])
     return float(peaks[int(np.ceil((1 - _CHANCE) * (number + 1))) - 1])
 
 
@@ -346,7 +346,7 @@ def peak(steps: Floats) -> float:
     return float((total - np.minimum.accumulate(total)).max())
 
 
-def _rotated(seen: Slow, random: np.random.Generator) -> Slow:
+def _rotate(seen: Slow, random: np.random.Generator) -> Slow:
     """Return the counts of a run in which each rank's instances are rotated by a random number."""
     bad = np.zeros_like(seen.bad)
     ends = np.maximum(seen.exists.shape[1] - seen.exists[:, ::-1].argmax(axis=1), 1)

@@ -214,9 +214,7 @@ def bench_halo(
                 parts = {name: record[name] for name in _list_parts(method, start)}
                 collected.setdefault((shm, record["bytes"]), []).append(parts)
     series = [
-        Series(
-            shm, size, {name: np.array([record[name] for record in rounds]) * 1e-9 for name in rounds[0]}
-        )
+        Series(shm, size, {name: np.array([record[name] for record in rounds]) * 1e-9 for name in rounds[0]})
         for (shm, size), rounds in collected.items()
     ]
     series.sort(key=lambda series: (method.shm.index(series.shm), series.bytes))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from haloscope.profile.shown import ShownTable, columns, exact, interval, text, time
+from haloscope.profile.shown import columns, declare_table, exact, interval, text, time
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,8 +34,8 @@ _TIMES = (
         ci_low=interval("median ±", of="median", high="ci_high"),
     ),
 )
-POINTS_TABLE = ShownTable(
-    "points", (*_KEYS, *_TIMES), order="collective algorithm segment fanout ranks bytes time ci_low status"
+POINTS_TABLE = declare_table(
+    "points", *_KEYS, *_TIMES, order="collective algorithm segment fanout ranks bytes time ci_low status"
 )
 # The columns that identify a point, and those with its times.
 POINT_KEYS = [name for group in _KEYS for name in group.names]

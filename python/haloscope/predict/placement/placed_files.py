@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from haloscope.base.files import whole_directory
+from haloscope.base.files import write_directory
 from haloscope.predict.placement.proposal import Proposal
 
 _ORDER = "MPICH_RANK_ORDER"
@@ -22,7 +22,7 @@ def write_placement(proposal: Proposal, output: Path) -> None:
     node = nodes.by_slot[slots].tolist()
     within = (slots - nodes.first[node]).tolist()
     hosts = [nodes.names[index] for index in node]
-    with whole_directory(output, _ORDER, "placement") as directory:
+    with write_directory(output, _ORDER, "placement") as directory:
         lines = [
             f"rank {rank}={host} slot={slot}\n"
             for rank, (host, slot) in enumerate(zip(hosts, within, strict=True))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from importlib.abc import Traversable
 from importlib.resources import files
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-import yaml
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -23,6 +21,13 @@ from pydantic import (
 
 from haloscope.base import units
 from haloscope.base.errors import MachineError
+from haloscope.predict.described_files import (
+    find_described,
+    list_names,
+    make_error,
+    parse_yaml,
+    read_described,
+)
 from haloscope.predict.machine_files import load_machine, machines
 
 Time = Annotated[Decimal, BeforeValidator(units.time)]
@@ -32,8 +37,7 @@ Sharing = Literal["splitduplex", "shared", "fatpipe"]
 _MOST_HOSTS = 1 << 17
 _N = TypeVar("_N", bound="Network")
 _SHIPPED = files("haloscope.predict.simulate") / "platforms"
-_MOST_BYTES = 1 << 20
-_FORM = "docs/reference/simulate.md describes the format"
+_PAGE = "simulate.md"
 
 
 def factorise_near_cube(count: int) -> tuple[int, int, int]:
@@ -226,8 +230,7 @@ _KINDS: dict[str, type[FatTree | Torus | Dragonfly | MachinePlatform]] = {
 
 def platforms() -> list[str]:
     """Return the names of the platforms of Haloscope, including machine models."""
-    names = [Path(entry.name) for entry in _SHIPPED.iterdir()]
-    return sorted({name.stem for name in names if name.suffix == ".yaml"} | set(machines()))
+    return sorted({*list_names(_SHIPPED), *machines()})
 
 
 def load_platform(platform: str | Path) -> Platform:
@@ -239,56 +242,24 @@ def load_platform(platform: str | Path) -> Platform:
     Raises:
         MachineError: The file cannot be found, read or parsed.
     """
-    text = str(platform)
-    if text in machines():
-        return MachinePlatform(name=text, machine=text)
-    shipped = _SHIPPED / f"{text}.yaml"
-    if text in platforms():
-        return _parse_platform(shipped, text)
-    path = Path(platform)
-    if not path.suffix and not path.exists():
-        known = ", ".join(platforms())
-        raise MachineError(f"unknown platform {text!r}; choose from {known}, or give a YAML file")
-    return _parse_platform(path, text)
-
-
-def _parse_platform(file: Traversable, name: str) -> Platform:
-    values = _read_yaml(file, name)
+    name = str(platform)
+    if name in machines():
+        return MachinePlatform(name=name, machine=name)
+    file = find_described(name, _SHIPPED, platforms(), "platform")
+    values = parse_yaml(read_described(file, name, "platform"), name)
     if isinstance(values, dict) and "levels" in values:  # a machine model itself
         return MachinePlatform(name=load_machine(name).name, machine=name)
     if not isinstance(values, dict):
-        raise MachineError(f"{name}: is not a platform; {_FORM}")
+        raise MachineError(f"{name}: not a platform; see docs/reference/{_PAGE} for the form")
     if "machine" in values and "topology" not in values:
         values["topology"] = "machine"
     kind = _KINDS.get(str(values.get("topology")))
     if kind is None:
-        raise MachineError(f"{name}: topology: must be one of {', '.join(_KINDS)}; {_FORM}")
+        known = ", ".join(_KINDS)
+        raise MachineError(
+            f"{name}: topology: must be one of {known}; see docs/reference/{_PAGE} for the form"
+        )
     try:
         return kind.model_validate({"name": Path(name).stem, **values})
     except ValidationError as error:
-        raise MachineError(f"{name}: {_first_problem(error)}") from None
-
-
-def _read_yaml(file: Traversable, name: str) -> Any:
-    try:
-        with file.open("rb") as stream:
-            text = stream.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise MachineError(f"{name}: cannot be read: {error.strerror}") from None
-    if len(text) > _MOST_BYTES:
-        raise MachineError(f"{name}: is not a platform: larger than {_MOST_BYTES} bytes")
-    try:
-        return yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise MachineError(f"{name}{line}: is not YAML: {error.problem}") from None
-    except (yaml.YAMLError, ValueError, RecursionError):
-        raise MachineError(f"{name}: is not YAML text") from None
-
-
-def _first_problem(error: ValidationError) -> str:
-    problems = error.errors()
-    key = ".".join(str(part) for part in problems[0]["loc"]) or "platform"
-    message = problems[0]["msg"].removeprefix("Value error, ")
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return f"{key}: {message}{more}; {_FORM}"
+        raise make_error(error, name, "platform", _PAGE) from None

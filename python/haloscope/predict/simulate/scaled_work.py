@@ -26,7 +26,7 @@ from haloscope.predict.simulate.profile_patterns import Grown, make_pattern
 from haloscope.predict.simulate.region_laws import RegionLaws, RegionWork
 from haloscope.predict.simulate.running import SimulationOptions
 from haloscope.predict.simulate.works import replay, simulate_once
-from haloscope.profile.shown import ShownTable, columns, text, time
+from haloscope.profile.shown import columns, declare_table, text, time
 
 
 class ScaledWork:
@@ -134,36 +134,31 @@ def _recorded_settings(work: RegionWork, network: Platform, options: SimulationO
     )
 
 
-PREDICTION_TABLE = ShownTable(
+PREDICTION_TABLE = declare_table(
     "prediction",
-    (
-        columns("region path", "as in `show`", path=text("region")),
-        columns("time", "`computing` + `messages` + `waiting`", time=time()),
-        columns(
-            "low high",
-            "jackknife+ prediction interval: each number of ranks is left out in turn, and the model's error "
-            "for it widens the interval. It includes scatter and the choice of the model, but not effects "
-            "that occur only with more ranks",
-            low=time("from"),
-            high=time("to"),
-        ),
-        columns(
-            "computing",
-            "seconds outside of MPI, by the region's scaling model, times `--compute-factor`",
-            computing=time(),
-        ),
-        columns("messages", "in MPI, as simulated", messages=time()),
-        columns(
-            "waiting",
-            "in MPI beyond messages, by its scaling model; null if the profiles are not of a simulated "
-            "network",
-            waiting=time(),
-        ),
-        columns(
-            "law",
-            "the scaling model of the region's own computing; p: ranks",
-            law=text("own computing, p ranks"),
-        ),
+    columns("region path", "as in `show`", path=text("region")),
+    columns("time", "`computing` + `messages` + `waiting`", time=time()),
+    columns(
+        "low high",
+        "jackknife+ prediction interval: each number of ranks is left out in turn, and the model's error "
+        "for it widens the interval. It includes scatter and the choice of the model, but not effects "
+        "that occur only with more ranks",
+        low=time("from"),
+        high=time("to"),
+    ),
+    columns(
+        "computing",
+        "seconds outside of MPI, by the region's scaling model, times `--compute-factor`",
+        computing=time(),
+    ),
+    columns("messages", "in MPI, as simulated", messages=time()),
+    columns(
+        "waiting",
+        "in MPI beyond messages, by its scaling model; null if the profiles are not of a simulated network",
+        waiting=time(),
+    ),
+    columns(
+        "law", "the scaling model of the region's own computing; p: ranks", law=text("own computing, p ranks")
     ),
 )
 

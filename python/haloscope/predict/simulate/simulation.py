@@ -30,8 +30,6 @@ from haloscope.predict.simulate.works import (
 from haloscope.profile.importing import kind_of_foreign
 from haloscope.watch import Output, expand
 
-FACTORS = ("latency", "bandwidth", "compute")
-
 
 @dataclass(frozen=True)
 class Simulation:
@@ -48,8 +46,9 @@ class Simulation:
         collectives: Library whose selection of algorithms is used: openmpi, mpich, mvapich2, intelmpi or
             smpi.
         algorithms: SimGrid's names of algorithms for single collectives.
-        factor: Factors of `latency`, `bandwidth` and `compute` (computing times). `{"bandwidth": inf}` means
-            unlimited, `{"compute": 0}` no computing.
+        latency_factor: Factor of latencies.
+        bandwidth_factor: Factor of bandwidths; infinity means unlimited.
+        compute_factor: Factor of computing times; 0 means no computing.
         eager: Messages below this size (bytes) do not wait for their receiver. None: 0 for bundled programs,
             profiles and traces, 65536 for other programs.
         time_limit: Seconds of real time after which the simulation is ended.
@@ -63,7 +62,9 @@ class Simulation:
     scale: str = "weak"
     collectives: str = "openmpi"
     algorithms: Mapping[str, str] = field(default_factory=dict)
-    factor: Mapping[str, float] = field(default_factory=dict)
+    latency_factor: float = 1.0
+    bandwidth_factor: float = 1.0
+    compute_factor: float = 1.0
     eager: int | None = None
     time_limit: float | None = None
     series: tuple[str, ...] = ()
@@ -140,9 +141,9 @@ class Simulation:
             if self.ranks is None:
                 raise UsageError("several profiles need a number of ranks to scale to: -n N")
             name_hosts(self._network, self.ranks)
-            return ScaledWork([Path(word) for word in words], self.ranks, self.scale, self._factor("compute"))
+            return ScaledWork([Path(word) for word in words], self.ranks, self.scale, self.compute_factor)
         if is_profile(words[0]):
-            return ProfileWork(_require_single(words), self.ranks, self.scale, self._factor("compute"))
+            return ProfileWork(_require_single(words), self.ranks, self.scale, self.compute_factor)
         if _is_trace(Path(words[0])):
             return TraceWork(_require_single(words), self.ranks)
         if self.ranks is None:
@@ -150,12 +151,6 @@ class Simulation:
         # Report too many ranks before a compilation.
         name_hosts(self._network, self.ranks)
         return ProgramWork(words)
-
-    def _factor(self, name: str) -> float:
-        for given, value in self.factor.items():
-            if given not in FACTORS or not value >= 0 or (given == "bandwidth" and not value):
-                raise UsageError(f"--factor {given}={value:g}: not a factor of {', '.join(FACTORS)}")
-        return self.factor.get(name, 1.0)
 
     @cached_property
     def _options(self) -> SimulationOptions:
@@ -167,8 +162,8 @@ class Simulation:
             ranks,
             self.collectives,
             self.algorithms,
-            Change(self._factor("latency"), self._factor("bandwidth")),
-            self._factor("compute"),
+            Change(self.latency_factor, self.bandwidth_factor),
+            self.compute_factor,
             work.eager if self.eager is None else self.eager,
             self.time_limit,
             series=self.series,
@@ -183,7 +178,7 @@ def simulate(
     *,
     ranks: int | None = None,
     collectives: str = "openmpi",
-    factor: Mapping[str, float] | None = None,
+    compute_factor: float = 1.0,
     progress: Progress = show_no_progress,
 ) -> Path:
     """Simulate a program, a profile's pattern, or a trace on a described network; return the profile's path.
@@ -192,7 +187,7 @@ def simulate(
 
         profile = haloscope.simulate(["cg", "--nx", "16"], "fat-tree", "cg-64.halo", ranks=64)
     """
-    simulation = Simulation(what, platform, ranks, collectives=collectives, factor=factor or {})
+    simulation = Simulation(what, platform, ranks, collectives=collectives, compute_factor=compute_factor)
     return simulation.run(output, progress)
 
 

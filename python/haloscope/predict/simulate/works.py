@@ -23,7 +23,7 @@ from haloscope.predict.simulate.profile_patterns import make_pattern
 from haloscope.predict.simulate.recorded import Recorded
 from haloscope.predict.simulate.running import SimulationOptions, make_scratch_directory, run_simulation
 from haloscope.predict.simulate.traces import list_traces, write_traces
-from haloscope.profile.shown import ShownTable, columns, part, text, time
+from haloscope.profile.shown import columns, declare_table, part, text, time
 
 
 class SimulationWork(Protocol):
@@ -127,18 +127,16 @@ def simulate_once(work: SimulationWork, options: SimulationOptions, output: Path
     work.simulate(options, output, about)
 
 
-SENSITIVITY_TABLE = ShownTable(
+SENSITIVITY_TABLE = declare_table(
     "sensitivity",
-    (
-        columns("region path", "as in `show`", path=text("region")),
-        columns("time_xF", "mean time of the ranks with latencies × F"),
-        columns(
-            "slope",
-            "of the least-squares line: additional seconds per additional latency of the platform",
-            slope=time(),
-        ),
-        columns("share", "slope ÷ time at the smallest F ≥ 1", share=part()),
+    columns("region path", "as in `show`", path=text("region")),
+    columns("time_xF", "mean time of the ranks with latencies × F"),
+    columns(
+        "slope",
+        "of the least-squares line: additional seconds per additional latency of the platform",
+        slope=time(),
     ),
+    columns("share", "slope ÷ time at the smallest F ≥ 1", share=part()),
     others=lambda name: time(f"latency × {name[6:]}") if name.startswith("time_x") else None,
     others_at=1,
 )

@@ -36,7 +36,7 @@ class RuleChoice:
     segments: Sequence[int] = (0,)
     margin: float = 0.05
     level: float = 0.05
-    budget: float | None = None
+    duration: float | None = None
     """Seconds for measuring a profile's points, in order of the expected gain. None: all points."""
 
 
@@ -62,8 +62,8 @@ def choose_from_source(
     kind = find_source_kind(source)
     if choice.collectives and kind != "machine":
         raise UsageError(f"{source}: is a {kind}; give collectives only for a machine model")
-    if choice.budget is not None and kind != "profile":
-        raise UsageError(f"{source}: is a {kind}, which is not measured; give a budget only for a profile")
+    if choice.duration is not None and kind != "profile":
+        raise UsageError(f"{source}: is a {kind}, which is not measured; give a duration only for a profile")
     if kind == "machine":
         described = load_machine(source)
         points = make_model_points(described, choice.collectives, choice.ranks, choice.sizes)
@@ -74,9 +74,9 @@ def choose_from_source(
         return choose_from(measured, choice.margin, choice.level), None
     work = read_workload(Path(source))
     points = sorted(work.calls)
-    if choice.budget is not None:
+    if choice.duration is not None:
         with progress(count_steps(bench, points, choice.segments)) as step:
-            sweep = measure_best(bench, work.calls, choice.segments, method, choice.budget, step)
+            sweep = measure_best(bench, work.calls, choice.segments, method, choice.duration, step)
         return choose_from(sweep, choice.margin, choice.level), work
     method = replace(method, launches=max(method.launches, _LAUNCHES))
     with progress(count_steps(bench, points, choice.segments, method.launches)) as step:

@@ -10,44 +10,42 @@ import polars as pl
 from haloscope.predict.tune.choice import Candidate
 from haloscope.predict.tune.trial import gain_interval
 from haloscope.predict.tune.tuner import Tuning
-from haloscope.profile.shown import ShownTable, columns, exact, gain, text, time, yes_no
+from haloscope.profile.shown import columns, declare_table, exact, gain, text, time, yes_no
 
-TUNE_TABLE = ShownTable(
+TUNE_TABLE = declare_table(
     "tune",
-    (
-        columns(
-            "collective ranks bytes",
-            "bytes as in OSU: a rank's block for allgather, alltoall, gather, scatter, else the whole",
-            collective=text(),
-            ranks=exact(),
-            bytes=exact(),
-        ),
-        columns(
-            "default_algorithm",
-            "the function that runs without rules (Open MPI), else `default`",
-            default_algorithm=text("by default"),
-        ),
-        columns(
-            "default_time",
-            "median over the rounds of a launch's median, of the slowest rank, in seconds; null without a "
-            "second measurement",
-            default_time=time("time"),
-        ),
-        columns(
-            "algorithm",
-            "the algorithm of the rule, with segment size and fan-out (`×`); `default` is the library's own "
-            "choice",
-            algorithm=text("tuned"),
-        ),
-        columns("tuned_time", "as `default_time`, with the rule", tuned_time=time("time")),
-        columns(
-            "gain gain_low gain_high",
-            "default / tuned: geometric mean over the rounds with its 95 % interval (Student's t), corrected "
-            "for selection",
-            gain=gain(low="gain_low", high="gain_high"),
-        ),
-        columns("verified", "whether the rule took effect; null without a rule", verified=yes_no()),
+    columns(
+        "collective ranks bytes",
+        "bytes as in OSU: a rank's block for allgather, alltoall, gather, scatter, else the whole",
+        collective=text(),
+        ranks=exact(),
+        bytes=exact(),
     ),
+    columns(
+        "default_algorithm",
+        "the function that runs without rules (Open MPI), else `default`",
+        default_algorithm=text("by default"),
+    ),
+    columns(
+        "default_time",
+        "median over the rounds of a launch's median, of the slowest rank, in seconds; null without a "
+        "second measurement",
+        default_time=time("time"),
+    ),
+    columns(
+        "algorithm",
+        "the algorithm of the rule, with segment size and fan-out (`×`); `default` is the library's own "
+        "choice",
+        algorithm=text("tuned"),
+    ),
+    columns("tuned_time", "as `default_time`, with the rule", tuned_time=time("time")),
+    columns(
+        "gain gain_low gain_high",
+        "default / tuned: geometric mean over the rounds with its 95 % interval (Student's t), corrected "
+        "for selection",
+        gain=gain(low="gain_low", high="gain_high"),
+    ),
+    columns("verified", "whether the rule took effect; null without a rule", verified=yes_no()),
 )
 
 

@@ -65,7 +65,7 @@ class _Nodes:
             raise KeyError(attribute)
         return node.value
 
-    def way(self, number: int) -> list[_Node]:
+    def find_path(self, number: int) -> list[_Node]:
         """Return the nodes from the outermost one to this one. Raises `KeyError` if one is missing."""
         found: list[_Node] = []
         while number >= 0 and number not in self._types():
@@ -83,7 +83,7 @@ class _Nodes:
     def is_nested(self, attribute: int) -> bool:
         """Return whether values of an attribute are regions."""
         if attribute not in self._is_nested:
-            above = self.way(attribute)[:-1]
+            above = self.find_path(attribute)[:-1]
             flags = next((node.value for node in above[::-1] if node.attribute == _PROPERTIES), "0")
             self._is_nested[attribute] = flags.isdecimal() and bool(int(flags) & _NESTED)
         return self._is_nested[attribute]
@@ -108,7 +108,7 @@ def parse_cali(text: str) -> CaliFile:
 
 def _alias(found: CaliFile, nodes: _Nodes, number: int, name: str) -> None:
     try:
-        above = nodes.way(number)[:-1]
+        above = nodes.find_path(number)[:-1]
         alias = next((n.value for n in above[::-1] if nodes.name(n.attribute) == "attribute.alias"), None)
     except KeyError:
         return
@@ -147,13 +147,13 @@ def _take(found: CaliFile, nodes: _Nodes, fields: Mapping[str, Sequence[str]]) -
     elif kind == "ctx":
         found.records.append(_record(nodes, fields))
     elif kind == "globals":
-        for node in _referred(nodes, fields):
+        for node in _find_nodes(nodes, fields):
             found.run[nodes.name(node.attribute)] = node.value
         found.run.update(_values(nodes, fields))
 
 
-def _referred(nodes: _Nodes, fields: Mapping[str, Sequence[str]]) -> list[_Node]:
-    return [node for number in fields.get("ref", ()) for node in nodes.way(int(number))]
+def _find_nodes(nodes: _Nodes, fields: Mapping[str, Sequence[str]]) -> list[_Node]:
+    return [node for number in fields.get("ref", ()) for node in nodes.find_path(int(number))]
 
 
 def _values(nodes: _Nodes, fields: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -165,7 +165,7 @@ def _values(nodes: _Nodes, fields: Mapping[str, Sequence[str]]) -> dict[str, str
 
 def _record(nodes: _Nodes, fields: Mapping[str, Sequence[str]]) -> CaliRecord:
     path, labels = [], {}
-    for node in _referred(nodes, fields):
+    for node in _find_nodes(nodes, fields):
         name = nodes.name(node.attribute)
         if nodes.is_nested(node.attribute):
             path.append((name, node.value))

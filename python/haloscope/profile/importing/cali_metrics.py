@@ -41,7 +41,7 @@ def meaning_of(attribute: str) -> Meaning | None:
     """
     *steps, base = attribute.split("#")
     if base in _TIMES:
-        return _of_time(steps, base)
+        return _parse_time(steps, base)
     if base in _CALLS:
         steps = [step for step in steps if step in _STATISTICS]
         # The extremes of single snapshots are not those of a rank.
@@ -55,7 +55,7 @@ def meaning_of(attribute: str) -> Meaning | None:
     return None
 
 
-def _of_time(steps: list[str], base: str) -> Meaning | None:
+def _parse_time(steps: list[str], base: str) -> Meaning | None:
     quantity = "time" if "inclusive" in steps else "own_time"
     unit = 1.0 if "scale" in steps else _TIMES[base]
     left = [step for step in steps if step not in ("inclusive", "scale")]

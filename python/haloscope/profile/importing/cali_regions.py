@@ -38,8 +38,8 @@ class CaliRegions:
 
     def add(self, record: CaliRecord) -> None:
         """Add a record; records of one region and rank are summed."""
-        said = record.labels.get(_RANK, record.values.get(_RANK, ""))
-        rank = int(said) if said.isascii() and said.isdigit() else ALL
+        label = record.labels.get(_RANK, record.values.get(_RANK, ""))
+        rank = int(label) if label.isascii() and label.isdigit() else ALL
         self.is_by_rank |= rank != ALL
         node, call = 0, None
         for attribute, name in record.path:
@@ -49,17 +49,17 @@ class CaliRegions:
             if node == 0 and name == PROGRAM:
                 self.knows_program = True
                 continue
-            node = self._below(node, name, attribute == _COMMUNICATION)
+            node = self._find_child(node, name, attribute == _COMMUNICATION)
         into = self.values[node, rank] if call is None else self.functions[node, rank, call]
-        told: Values = {}  # a quantity may be there in two units
+        values: Values = {}  # a quantity may be there in two units
         for attribute, text in record.values.items():
             meaning, number = meaning_of(attribute), number_in(text)
             if meaning is not None and number is not None:
-                told.setdefault((meaning.quantity, meaning.statistic), number * meaning.unit)
-        for key, value in told.items():
+                values.setdefault((meaning.quantity, meaning.statistic), number * meaning.unit)
+        for key, value in values.items():
             into[key] = _put(key[1], into.get(key), value)
 
-    def _below(self, parent: int, name: str, communication: bool) -> int:
+    def _find_child(self, parent: int, name: str, communication: bool) -> int:
         if (parent, name) not in self._known:
             self._known[parent, name] = len(self.names)
             self.names.append(name)

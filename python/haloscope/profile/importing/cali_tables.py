@@ -12,7 +12,7 @@ import polars as pl
 
 from haloscope.profile.importing.cali_file import CaliFile, parse_cali
 from haloscope.profile.importing.cali_regions import ALL, CaliRegions, Values, number_in
-from haloscope.profile.importing.foreign_tables import Foreign, path_rows, unreadable
+from haloscope.profile.importing.foreign_tables import Foreign, make_unreadable_error, path_rows
 from haloscope.profile.importing.mpi_functions import FAMILIES
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.tree import RegionTree, roll_up
@@ -31,7 +31,7 @@ def read_cali(path: Path, text: str) -> Foreign:
         for record in read.records:
             tree.add(record)
     except DamageError as damage:
-        raise unreadable(
+        raise make_unreadable_error(
             path, "this .cali file", f"{damage}; run the program again, or take another copy"
         ) from None
     source = "a .cali file of Caliper" + (
@@ -52,27 +52,29 @@ def read_cali(path: Path, text: str) -> Foreign:
 
 def _world(read: CaliFile, tree: CaliRegions) -> int:
     """Return the number of ranks: that of the file, else that of its records; 1 for a serial program."""
-    said = next(
+    stated = next(
         (read.run[key] for key in ("mpi.world.size", "jobsize") if read.run.get(key, "").isdigit()), "0"
     )
     ranks = 1 + max((rank for _, rank in tree.values), default=0)
     counted = max((known.get(("time", "ranks"), 0.0) for known in tree.values.values()), default=0)
-    return max(int(said), ranks, int(counted), 1)
+    return max(int(stated), ranks, int(counted), 1)
 
 
 def _information(read: CaliFile) -> dict[str, Any]:
-    said = dict(read.run)
-    command = said.get("cmdline")
-    program = said.get("program") or said.get("executable") or _first(command)
-    launched = said.get("launchdate", "")
-    elapsed = number_in(said.get("elapsed") or said.get("elapsedtime") or said.get("walltime") or "")
+    information = dict(read.run)
+    command = information.get("cmdline")
+    program = information.get("program") or information.get("executable") or _first(command)
+    launched = information.get("launchdate", "")
+    elapsed = number_in(
+        information.get("elapsed") or information.get("elapsedtime") or information.get("walltime") or ""
+    )
     return {
         "program": program or None,
         "command": command,
-        "mpi_library": said.get("mpi_library") or said.get("mpilibrary"),
+        "mpi_library": information.get("mpi_library") or information.get("mpilibrary"),
         "start": float(launched) if launched.isdigit() else None,
         "duration": elapsed,
-        "metadata": said,
+        "metadata": information,
     }
 
 
@@ -87,8 +89,8 @@ def _calls(tree: CaliRegions) -> pl.DataFrame:
     for (node, _, call), known in tree.functions.items():
         row = sums.setdefault((node, call), [None, None])
         spent = known.get(("time", "sum"), known.get(("own_time", "sum")))
-        for place, value in enumerate((known.get(("calls", "sum")), spent)):
-            row[place] = value if row[place] is None else (row[place] or 0.0) + (value or 0.0)
+        for column, value in enumerate((known.get(("calls", "sum")), spent)):
+            row[column] = value if row[column] is None else (row[column] or 0.0) + (value or 0.0)
     return pl.DataFrame(
         [(node, call, calls, seconds) for (node, call), (calls, seconds) in sums.items()],
         schema={"path": pl.Int64, "call": pl.String, "calls": pl.Float64, "time_total": pl.Float64},

@@ -18,7 +18,7 @@ from haloscope.profile.trace import Trace
 _STORED_AS = {"regions": "ranks", "pop": "ranks", "binding": "processes", "info": "processes"}
 
 
-def unreadable(path: Path, what: str, why: str) -> ProfileError:
+def make_unreadable_error(path: Path, what: str, why: str) -> ProfileError:
     """Return the error for an unreadable file of another tool."""
     return ProfileError(f"{path}: {what} cannot be read: {why}")
 

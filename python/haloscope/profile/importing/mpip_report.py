@@ -123,13 +123,13 @@ def _sites(lines: Sequence[str]) -> dict[int, list[MpipFrame]]:
         if numbers is None:
             continue
         wider = numbers.end() - file  # numbers of more than three digits push the rest on
-        place = line[file + wider : function + wider].rstrip()
+        function_name = line[file + wider : function + wider].rstrip()
         name = line[function + wider : call + wider if call >= 0 else None].strip()
-        numbered = re.fullmatch(r"(.*\S)\s+(\d+)", place)
+        numbered = re.fullmatch(r"(.*\S)\s+(\d+)", function_name)
         frame = (
             MpipFrame(name, numbered[1], int(numbered[2]))
             if numbered is not None
-            else MpipFrame(name, None, None, place)
+            else MpipFrame(name, None, None, function_name)
         )
         found.setdefault(int(numbers[1]), []).append(frame)
     return found

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from haloscope.profile.importing.foreign_tables import Foreign, path_rows, unreadable
+from haloscope.profile.importing.foreign_tables import Foreign, make_unreadable_error, path_rows
 from haloscope.profile.importing.mpi_functions import FAMILIES, kinds_of
 from haloscope.profile.importing.mpip_report import MpipFrame, MpipReport, parse_report
 from haloscope.profile.shown.cells import PROGRAM
@@ -24,7 +24,7 @@ def read_mpip(path: Path, text: str) -> Foreign:
     try:
         report = parse_report(text)
     except DamageError as damage:
-        raise unreadable(
+        raise make_unreadable_error(
             path, "this mpiP report", f"{damage}; run the program again, or take another copy"
         ) from None
     foreign = Foreign(path, _source(report), _information(report))
@@ -49,7 +49,7 @@ def _source(report: MpipReport) -> str:
 def _information(report: MpipReport) -> dict[str, Any]:
     command = report.said.get("Command", "")
     start = _moment(report.said.get("Start time", ""))
-    told = {
+    information = {
         "program": PurePath(_first_word(command)).name or None,
         "command": command or None,
         "ranks": len(report.ranks),
@@ -63,8 +63,8 @@ def _information(report: MpipReport) -> dict[str, Any]:
         "MPIP env var": "mpip.environment",
         "Report generation": "mpip.report",
     }
-    said = {ours: report.said[theirs] for theirs, ours in kept.items() if theirs in report.said}
-    return {**told, "metadata": said}
+    introduction = {ours: report.said[theirs] for theirs, ours in kept.items() if theirs in report.said}
+    return {**information, "metadata": introduction}
 
 
 def _first_word(command: str) -> str:
@@ -122,12 +122,12 @@ def _ranks(report: MpipReport) -> pl.DataFrame:
         (pl.col("mean") * pl.col("count")).filter("waits").sum().alias("wait_time"),
         pl.col("count").filter(pl.col("family") == "coll").sum().alias("colls"),
     )
-    moved = _moved(report)
+    moved = _sum_traffic(report)
     joined = rows.join(spent, on="rank", how="left").join(moved, on="rank", how="left").sort("rank")
     return joined.with_columns(pl.exclude("path", "rank", "time").fill_null(0))
 
 
-def _moved(report: MpipReport) -> pl.DataFrame:
+def _sum_traffic(report: MpipReport) -> pl.DataFrame:
     """Return messages and bytes by rank; a report without such a section has none."""
     moved = pl.DataFrame(schema={"rank": pl.Int64})
     bytes_of = pl.col("mean") * pl.col("count")

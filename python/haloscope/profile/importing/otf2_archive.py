@@ -17,7 +17,7 @@ from haloscope.base.arrays import AnyArray
 from haloscope.base.building import build_executable
 from haloscope.base.errors import ProfileError
 from haloscope.base.toolchain import compiler
-from haloscope.profile.importing.foreign_tables import unreadable
+from haloscope.profile.importing.foreign_tables import make_unreadable_error
 from haloscope.profile.importing.otf2_loader import find_otf2
 from haloscope.profile.store.framing import REMEDY
 
@@ -88,11 +88,13 @@ def take_apart(path: Path, anchor: Path) -> Archive:
         try:
             done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
         except subprocess.TimeoutExpired:
-            raise unreadable(path, "this OTF2 archive", "OTF2's library does not come to an end") from None
-        archive = _defined(done.stdout.decode("utf-8", "backslashreplace").splitlines())
+            raise make_unreadable_error(
+                path, "this OTF2 archive", "OTF2's library does not come to an end"
+            ) from None
+        archive = _read_definitions(done.stdout.decode("utf-8", "backslashreplace").splitlines())
         if not archive.threads:
             why = "; ".join(archive.damage[:1]) or "it defines no locations"
-            raise unreadable(path, "this OTF2 archive", f"{why}; {REMEDY}")
+            raise make_unreadable_error(path, "this OTF2 archive", f"{why}; {REMEDY}")
         if done.returncode < 0:
             archive.damage.append(f"OTF2's library ended by signal {-done.returncode}")
         elif done.returncode:
@@ -112,7 +114,7 @@ def _program() -> Path:
     )
 
 
-def _defined(lines: Iterable[str]) -> Archive:
+def _read_definitions(lines: Iterable[str]) -> Archive:
     archive = Archive()
     for line in lines:
         try:

@@ -43,7 +43,7 @@ class ArchiveEvents:
 
 def read_events(archive: Archive, world: ArchiveWorld) -> ArchiveEvents:
     """Return the events of all threads of ranks."""
-    events, location = _of_ranks(archive, world)
+    events, location = _select_ranks(archive, world)
     remarks = list(archive.damage)
     time = _nanoseconds(archive, events["time"])
     time, back = _forward(time, location)
@@ -63,14 +63,14 @@ def read_events(archive: Archive, world: ArchiveWorld) -> ArchiveEvents:
     calls = visits[called].with_columns(texts.alias("call"))
     rows = np.full(len(paired.enter), -1)
     rows[called] = np.arange(len(called))
-    said = np.flatnonzero(events["kind"] > _LEAVE)
-    around = _open_at(paired, location, said)
-    moments = where.frame(said).with_columns(
+    is_message = np.flatnonzero(events["kind"] > _LEAVE)
+    around = _open_at(paired, location, is_message)
+    moments = where.frame(is_message).with_columns(
         pl.Series("path", np.where(around >= 0, paths.of_visit[around], 0)),
-        pl.Series("row", _of_call(paths.call_of, rows, around)),
-        pl.Series("time", time[said]),
-        pl.Series("kind", events["kind"][said].astype(np.int64)),
-        *_messages(archive, world, events["value"][said], where.ranks[said]),
+        pl.Series("row", _find_calls(paths.call_of, rows, around)),
+        pl.Series("time", time[is_message]),
+        pl.Series("kind", events["kind"][is_message].astype(np.int64)),
+        *_messages(archive, world, events["value"][is_message], where.ranks[is_message]),
     )
     every = pl.DataFrame({"rank": where.ranks, "time": time})
     spans = _spans(every, calls)
@@ -85,7 +85,7 @@ def read_events(archive: Archive, world: ArchiveWorld) -> ArchiveEvents:
     )
 
 
-def _of_ranks(archive: Archive, world: ArchiveWorld) -> tuple[AnyArray, AnyArray]:
+def _select_ranks(archive: Archive, world: ArchiveWorld) -> tuple[AnyArray, AnyArray]:
     """Return the events of all threads of ranks, and the location of each."""
     locations = np.array([number for number, _ in archive.locations], dtype=np.uint64)
     counts = [count for _, count in archive.locations]
@@ -234,14 +234,14 @@ def _paths(paired: _Pairs, names: dict[int, str], is_call: dict[int, bool]) -> _
         keys = np.stack([of_visit[new], paired.region[new]], axis=1)
         distinct, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         numbers = np.zeros(len(distinct), dtype=np.int64)
-        for place in np.argsort(first).tolist():
-            parent, region = distinct[place].tolist()
+        for index in np.argsort(first).tolist():
+            parent, region = distinct[index].tolist()
             key = (parent, names[region])
             if key not in known:
                 known[key] = len(path_names)
                 path_names.append(names[region])
                 path_parents.append(parent)
-            numbers[place] = known[key]
+            numbers[index] = known[key]
         of_visit[new] = numbers[which.reshape(-1)]
     is_outer = call_of == np.arange(count)
     is_region = (call_of < 0) & (paired.level <= _MOST_DEPTH)
@@ -255,11 +255,11 @@ def _open_at(paired: _Pairs, location: AnyArray, events: AnyArray) -> Integers:
     current = np.concatenate([np.arange(len(paired.enter)), paired.parent[closed]])
     order = np.argsort(marks)
     marks, current = marks[order], current[order]
-    place = np.searchsorted(marks, events) - 1
+    index = np.searchsorted(marks, events) - 1
     if not len(marks):
         return np.full(len(events), -1, dtype=np.int64)
-    is_here = (place >= 0) & (location[marks[place]] == location[events])
-    return np.where(is_here, current[place], -1)
+    is_here = (index >= 0) & (location[marks[index]] == location[events])
+    return np.where(is_here, current[index], -1)
 
 
 class _Where:
@@ -276,7 +276,7 @@ class _Where:
         return pl.DataFrame({"rank": self.ranks[events], "thread": self.threads[events]})
 
 
-def _of_call(call_of: AnyArray, rows: AnyArray, visits: AnyArray) -> AnyArray:
+def _find_calls(call_of: AnyArray, rows: AnyArray, visits: AnyArray) -> AnyArray:
     """Return the row of the call that each visit is in, −1 for none."""
     if not len(call_of):
         return np.full(len(visits), -1, dtype=np.int64)

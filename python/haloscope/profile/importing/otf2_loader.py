@@ -36,8 +36,13 @@ class Otf2:
     @property
     def words(self) -> list[str]:
         """The compiler options for using it, and for finding it at run time."""
-        place = str(self.directory)
-        return [f"-I{self.prefix / 'include'}", f"-L{place}", f"-Wl,-rpath,{place}", f"-l{self.library}"]
+        library_path = str(self.directory)
+        return [
+            f"-I{self.prefix / 'include'}",
+            f"-L{library_path}",
+            f"-Wl,-rpath,{library_path}",
+            f"-l{self.library}",
+        ]
 
 
 def find_otf2() -> Otf2:
@@ -72,14 +77,14 @@ def otf2_library() -> ctypes.CDLL:
     Raises `ComponentError` if OTF2 is missing, `RecorderError` if our library cannot be built.
     """
     otf2 = find_otf2()
-    made = _built(otf2) / "libhaloscope-otf2.so"
+    made = _build_library(otf2) / "libhaloscope-otf2.so"
     try:
-        return _declared(ctypes.CDLL(str(made)))
+        return _declare_functions(ctypes.CDLL(str(made)))
     except OSError as error:
         raise ComponentError(f"{made}: cannot be loaded ({error}); is OTF2_DIR right?") from None
 
 
-def _built(otf2: Otf2) -> Path:
+def _build_library(otf2: Otf2) -> Path:
     source = paths.source("src") / "explain" / "exporting"
     header = otf2.prefix / "include" / "otf2" / "OTF2_Archive.h"
     files = [*source.glob("*.hpp"), source / "otf2.cpp", *([header] if header.is_file() else [])]
@@ -95,7 +100,7 @@ def _built(otf2: Otf2) -> Path:
     return build_once(f"otf2-{key}", build, what, quiet=False)
 
 
-def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
+def _declare_functions(found: ctypes.CDLL) -> ctypes.CDLL:
     pointer, text, small, wide = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint64
     number = ctypes.c_int
     found.haloscope_otf2_error.restype = text

@@ -42,18 +42,20 @@ def read_otf2(path: Path, anchor: Path) -> Foreign:
     if unknown and not events.remarks:
         source += f" ({unknown})"
     remarks = [*events.remarks, *([unknown] if unknown else [])]
-    said = {f"otf2.remark.{number}": text for number, text in enumerate(remarks, 1)}
-    told = {
+    metadata = {f"otf2.remark.{number}": text for number, text in enumerate(remarks, 1)}
+    information = {
         "program": _program(archive),
         "ranks": world.size,
-        "start": _started(archive),
+        "start": _read_start(archive),
         "duration": _seconds((events.spans["end"] - events.spans["begin"]).max()),
         "exact_times": True,
         "source": source,
-        "metadata": said,
+        "metadata": metadata,
     }
     tables = cache(lambda: _Tables(archive, world, events))
-    return Foreign(path, source, told, load=lambda: tables().all(), own_trace=lambda: tables().trace())
+    return Foreign(
+        path, source, information, load=lambda: tables().build_all(), own_trace=lambda: tables().trace()
+    )
 
 
 def _unknown(events: ArchiveEvents) -> str:
@@ -77,7 +79,7 @@ def _program(archive: Archive) -> str | None:
     return None
 
 
-def _started(archive: Archive) -> float | None:
+def _read_start(archive: Archive) -> float | None:
     """Return the begin of the clock, seconds since 1970, None if the archive does not have it."""
     began = archive.clock.get("start", 0)
     return began * _SECOND if 0 < began < 2**63 else None
@@ -105,9 +107,9 @@ class _Tables:
         )
         self.sends = moments.filter(pl.col("kind").is_in(_SENDS) & (pl.col("partner") >= 0))
         self.receives = moments.filter(pl.col("kind").is_in(_RECEIVES) & (pl.col("partner") >= 0))
-        self.collectives = moments.filter(pl.col("kind").is_in(_COLLECTIVES)).pipe(self._named)
+        self.collectives = moments.filter(pl.col("kind").is_in(_COLLECTIVES)).pipe(self._name_operations)
 
-    def _named(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def _name_operations(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return collectives with `operation` and `comm_size`, without those that only create a handle."""
         names = dict(enumerate(_OPERATIONS))
         sizes = {number: self.world.size_of(number) for number in rows["communicator"].unique().to_list()}
@@ -117,7 +119,7 @@ class _Tables:
             "operation"
         )
 
-    def all(self) -> dict[str, pl.DataFrame]:
+    def build_all(self) -> dict[str, pl.DataFrame]:
         """Return the stored tables that can be computed from an archive."""
         shares = self._shares()
         return {
@@ -174,12 +176,12 @@ class _Tables:
         collective = self.collectives.group_by(keys).agg(
             pl.len().alias("colls"), pl.col("bytes").sum().alias("coll_bytes")
         )
-        rows = self._visited()
+        rows = self._sum_visits()
         for part in (times, sent, received, collective, *self._distinct()):
             rows = rows.join(part, on=keys, how="left", maintain_order="left")
         return rows.with_columns(pl.exclude(*keys, "time").fill_null(0))
 
-    def _visited(self) -> pl.DataFrame:
+    def _sum_visits(self) -> pl.DataFrame:
         """Return `path`, `rank`, `time` and `instances` of the program and of regions that a rank entered."""
         whole = self.events.spans.select(
             pl.lit(0, pl.Int64).alias("path"),
@@ -286,7 +288,7 @@ class _Tables:
         width = max(-(-int(longest) // _MOST_SLICES), _LEAST_SLICE)
         begins = self.events.spans.select("rank", pl.col("begin").alias("first"))
 
-        def sliced(rows: pl.DataFrame, time: str) -> pl.DataFrame:
+        def slice_rows(rows: pl.DataFrame, time: str) -> pl.DataFrame:
             number = ((pl.col(time) - pl.col("first")) // width).clip(0)
             return (
                 rows.drop("first", strict=False)
@@ -296,7 +298,7 @@ class _Tables:
 
         keys = ["rank", "slice"]
         rows = (
-            sliced(self.calls, "end")
+            slice_rows(self.calls, "end")
             .group_by(keys)
             .agg(
                 *(
@@ -313,7 +315,7 @@ class _Tables:
         )
         for part, count, size in counted:
             sums = (
-                sliced(part, "time")
+                slice_rows(part, "time")
                 .group_by(keys)
                 .agg(pl.len().cast(pl.Int64).alias(count), pl.col("bytes").sum().alias(size))
             )

@@ -45,23 +45,23 @@ def trace_of(
     operations = collectives.select("rank", "thread", "time", "row", "operation")
     sends = _sends(moments)
     return Trace(
-        calls=_typed(_calls(ordered, sends, collectives, first), CALLS),
-        regions=_typed(_moved(events.visits, first).sort("rank", "thread", "begin", "path"), REGIONS),
-        sends=_typed(sends, SENDS),
-        receives=_typed(_receives(moments), RECEIVES),
-        collectives=_typed(_collectives(moments, operations), COLLECTIVES),
-        communicators=_typed(numbers.drop("communicator").rename({"number": "communicator"}), COMMUNICATORS),
+        calls=_cast(_calls(ordered, sends, collectives, first), CALLS),
+        regions=_cast(_move_times(events.visits, first).sort("rank", "thread", "begin", "path"), REGIONS),
+        sends=_cast(sends, SENDS),
+        receives=_cast(_receives(moments), RECEIVES),
+        collectives=_cast(_collectives(moments, operations), COLLECTIVES),
+        communicators=_cast(numbers.drop("communicator").rename({"number": "communicator"}), COMMUNICATORS),
         paths=path_rows(events.names, events.parents, [False] * len(events.names)),
         processes=processes,
         dropped=pl.DataFrame(schema={"rank": pl.Int32, "events": pl.Int64}),
     )
 
 
-def _typed(frame: pl.DataFrame, schema: Mapping[str, Any]) -> pl.DataFrame:
+def _cast(frame: pl.DataFrame, schema: Mapping[str, Any]) -> pl.DataFrame:
     return frame.select(pl.col(name).cast(kind) for name, kind in schema.items())
 
 
-def _moved(frame: pl.DataFrame, first: object) -> pl.DataFrame:
+def _move_times(frame: pl.DataFrame, first: object) -> pl.DataFrame:
     return frame.with_columns(pl.col("begin", "end") - pl.lit(first, pl.Int64))
 
 
@@ -76,13 +76,13 @@ def _communicators(world: ArchiveWorld, moments: pl.DataFrame) -> pl.DataFrame:
     others = [number for number in known if number not in first]
     rows = [(number, 0, _WORLD, everyone) for number in first] or [(-1, 0, _WORLD, everyone)]
     rows += [
-        (number, place, world.name(number), world.members(number)) for place, number in enumerate(others, 1)
+        (number, index, world.name(number), world.members(number)) for index, number in enumerate(others, 1)
     ]
     columns = ("communicator", "number", "name", "ranks")
-    return pl.DataFrame([pl.Series(name, [row[place] for row in rows]) for place, name in enumerate(columns)])
+    return pl.DataFrame([pl.Series(name, [row[index] for row in rows]) for index, name in enumerate(columns)])
 
 
-def _of(moments: pl.DataFrame, *kinds: str) -> pl.DataFrame:
+def _select(moments: pl.DataFrame, *kinds: str) -> pl.DataFrame:
     return moments.filter(pl.col("kind").is_in([_KIND[kind] for kind in kinds]))
 
 
@@ -109,26 +109,26 @@ def _pairs(posts: pl.DataFrame, done: pl.DataFrame) -> pl.DataFrame:
 
 def _sends(moments: pl.DataFrame) -> pl.DataFrame:
     """Return sends with the rows of the calls that started and completed them."""
-    blocking = _of(moments, "send").with_columns(pl.col("now").alias("completed"))
-    posts = _of(moments, "post_send")
-    pairs = _pairs(posts, _of(moments, "sent")).select("posted", "completed")
+    blocking = _select(moments, "send").with_columns(pl.col("now").alias("completed"))
+    posts = _select(moments, "post_send")
+    pairs = _pairs(posts, _select(moments, "sent")).select("posted", "completed")
     found = posts.join(pairs, left_on="moment", right_on="posted", how="left")
-    return _ordered(pl.concat([blocking, found.with_columns(pl.col("completed").fill_null(-1))]))
+    return _sort_by_start(pl.concat([blocking, found.with_columns(pl.col("completed").fill_null(-1))]))
 
 
-def _completed(moments: pl.DataFrame, blocking: str, post: str, done: str) -> pl.DataFrame:
+def _pair_completions(moments: pl.DataFrame, blocking: str, post: str, done: str) -> pl.DataFrame:
     """Return messages from their completions, with the rows of the starting and completing calls."""
-    at_once = _of(moments, blocking).with_columns(pl.col("now").alias("completed"))
-    ended = _of(moments, done).with_columns(pl.col("now").alias("completed"))
-    pairs = _pairs(_of(moments, post), ended).select("ended", "started")
+    at_once = _select(moments, blocking).with_columns(pl.col("now").alias("completed"))
+    ended = _select(moments, done).with_columns(pl.col("now").alias("completed"))
+    pairs = _pairs(_select(moments, post), ended).select("ended", "started")
     found = ended.join(pairs, left_on="moment", right_on="ended", how="left")
     started = found.with_columns(pl.coalesce("started", "now").alias("now")).drop("started")
-    return _ordered(pl.concat([at_once, started]))
+    return _sort_by_start(pl.concat([at_once, started]))
 
 
 def _receives(moments: pl.DataFrame) -> pl.DataFrame:
     """Return receives with the rows of the calls that started and completed them."""
-    return _completed(moments, "receive", "post_receive", "received")
+    return _pair_completions(moments, "receive", "post_receive", "received")
 
 
 def _collectives(moments: pl.DataFrame, operations: pl.DataFrame) -> pl.DataFrame:
@@ -138,7 +138,7 @@ def _collectives(moments: pl.DataFrame, operations: pl.DataFrame) -> pl.DataFram
     known = pl.concat(
         [moments.filter(~is_other), moments.filter(is_other).join(operations, on=keys, how="semi")]
     )
-    rows = _completed(known, "end_collective", "post_collective", "collective")
+    rows = _pair_completions(known, "end_collective", "post_collective", "collective")
     named = rows.join(operations.unique(keys), on=keys, how="left", maintain_order="left")
     return named.with_columns(
         pl.int_range(pl.len()).over("rank", "communicator").alias("number"),
@@ -148,7 +148,7 @@ def _collectives(moments: pl.DataFrame, operations: pl.DataFrame) -> pl.DataFram
     )
 
 
-def _ordered(rows: pl.DataFrame) -> pl.DataFrame:
+def _sort_by_start(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows that were started in a call and on a communicator, in the order of their starts."""
     known = rows.rename({"now": "started"}).filter(pl.col("started") >= 0).drop_nulls("communicator")
     tags = pl.when(pl.col("tag") < 2**31).then("tag").otherwise(-1)
@@ -165,4 +165,6 @@ def _calls(
         .agg(pl.col("bytes").sum())
     )
     rows = ordered.drop("bytes", strict=False).join(moved, on="row", how="left", maintain_order="left")
-    return _moved(rows, first).with_columns(pl.col("bytes").fill_null(-1), pl.lit(True).alias("is_exact"))
+    return _move_times(rows, first).with_columns(
+        pl.col("bytes").fill_null(-1), pl.lit(True).alias("is_exact")
+    )

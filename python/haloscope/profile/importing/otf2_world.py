@@ -102,10 +102,10 @@ class ArchiveWorld:
             remote = self._remote(communicator)
             if remote is not None:  # an inter-communicator: numbers are those of the other group
                 is_first = np.isin(ranks[here], own)
-                found[here[is_first]] = _at(remote, numbers[here[is_first]])
-                found[here[~is_first]] = _at(own, numbers[here[~is_first]])
+                found[here[is_first]] = _take(remote, numbers[here[is_first]])
+                found[here[~is_first]] = _take(own, numbers[here[~is_first]])
             elif len(own):
-                found[here] = _at(own, numbers[here])
+                found[here] = _take(own, numbers[here])
             elif self.size_of(communicator) == 1:
                 found[here] = np.where(numbers[here] == 0, ranks[here], _UNKNOWN)
         found[(found < 0) | (found >= self.size)] = _UNKNOWN
@@ -118,7 +118,7 @@ class ArchiveWorld:
         return np.array(self.archive.groups.get((defined["remote"], _COMM_GROUP), []), dtype=np.int64)
 
 
-def _at(members: Integers, numbers: AnyArray) -> Integers:
+def _take(members: Integers, numbers: AnyArray) -> Integers:
     """Return the members at these indices, −1 for indices out of range."""
     if not len(members):
         return np.full(len(numbers), _UNKNOWN, dtype=np.int64)

@@ -24,14 +24,14 @@ def kind_of_foreign(path: str | os.PathLike[str]) -> ForeignKind | None:
 
     An OTF2 archive may be named by its anchor file or by the directory that has it.
     """
-    place = Path(path)
+    file = Path(path)
     try:
-        if place.is_dir():
-            return "otf2" if anchors(place) else None
-        if not place.is_file():  # opening a pipe would wait
+        if file.is_dir():
+            return "otf2" if anchors(file) else None
+        if not file.is_file():  # opening a pipe would wait
             return None
-        with place.open("rb") as file:
-            head = file.read(_HEAD)
+        with file.open("rb") as stream:
+            head = stream.read(_HEAD)
     except (OSError, ValueError):
         return None
     if head[_ANCHOR_AT:].startswith(_ANCHOR):
@@ -49,26 +49,26 @@ def anchors(directory: Path) -> list[Path]:
 
 def open_foreign(path: str | os.PathLike[str], kind: ForeignKind) -> Foreign:
     """Return the file of a tool at `path`. Raises `ProfileError` if it cannot be read."""
-    place = Path(path)
+    file = Path(path)
     if kind == "otf2":
         from haloscope.profile.importing.otf2_tables import read_otf2
 
-        return read_otf2(place, _one_anchor(place) if place.is_dir() else place)
+        return read_otf2(file, _find_anchor(file) if file.is_dir() else file)
     try:
         # Names of other programs may have any encoding: bytes that are not UTF-8 stay visible.
-        text = place.read_text("utf-8", "backslashreplace")
+        text = file.read_text("utf-8", "backslashreplace")
     except OSError as error:
-        raise ProfileError(f"{place}: cannot be read: {error.strerror}") from None
+        raise ProfileError(f"{file}: cannot be read: {error.strerror}") from None
     if kind == "cali":
         from haloscope.profile.importing.cali_tables import read_cali
 
-        return read_cali(place, text)
+        return read_cali(file, text)
     from haloscope.profile.importing.mpip_tables import read_mpip
 
-    return read_mpip(place, text)
+    return read_mpip(file, text)
 
 
-def _one_anchor(directory: Path) -> Path:
+def _find_anchor(directory: Path) -> Path:
     found = anchors(directory)
     if len(found) > 1:
         names = ", ".join(path.name for path in found[:3])

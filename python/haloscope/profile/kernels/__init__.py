@@ -50,16 +50,16 @@ def native_library() -> ctypes.CDLL:
     """Return the library, whose functions run without the interpreter's lock."""
     path = Path(__file__).with_name(_LIBRARY)
     if not path.exists():
-        path = _built()
+        path = _build_library()
     try:
-        return _declared(ctypes.CDLL(str(path)))
+        return _declare_functions(ctypes.CDLL(str(path)))
     except (OSError, AttributeError) as error:  # missing, or built from older sources
         raise HaloscopeError(
             f"{path.name} cannot be loaded ({error}): run make setup, or install again"
         ) from None
 
 
-def _built() -> Path:
+def _build_library() -> Path:
     """Return the library from the cache, or built now, on first use."""
     from haloscope.base import paths
     from haloscope.base.building import build_with_cmake
@@ -75,7 +75,7 @@ def _built() -> Path:
     return build_once(f"kernels-{fingerprint(files)}", build, what, quiet=False) / _LIBRARY
 
 
-def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
+def _declare_functions(found: ctypes.CDLL) -> ctypes.CDLL:
     number, wide, pointer = ctypes.c_int, ctypes.c_int64, ctypes.c_void_p
     found.haloscope_instruction_set.restype = ctypes.c_char_p
     found.haloscope_expectation.argtypes = [pointer, number, number, *[pointer] * 3]

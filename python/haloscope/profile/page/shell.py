@@ -44,7 +44,7 @@ def page(
         "style": _part("profile", "report.css"),
         "version": html.escape(printable(version("haloscope"))),
         # Data may be long, and higher levels hardly make them smaller.
-        "data": _packed("data", json.dumps(data, allow_nan=False), 6),
+        "data": _pack("data", json.dumps(data, allow_nan=False), 6),
         "plotly": _plotly(),
         "frame": _part("profile", "frame.js"),
         "script": "\n".join(
@@ -57,7 +57,7 @@ def page(
     }
     whole = _part("profile", "frame.html").replace("{{body}}", _part(package, template).rstrip())
     # In one pass, so that inserted text is never searched for placeholders.
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], whole)
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], whole)
 
 
 def _part(package: str, name: str) -> str:
@@ -78,10 +78,10 @@ def _script() -> str:
 
 @cache
 def _plotly() -> str:
-    return _packed("plotly", _bare(_script()), 9)
+    return _pack("plotly", _strip_wrapper(_script()), 9)
 
 
-def _bare(library: str) -> str:
+def _strip_wrapper(library: str) -> str:
     """Return Plotly without its wrapper for other loaders than pages.
 
     A browser parses the content of a function twice: that costs a fifth of the time in which a page opens.
@@ -90,7 +90,7 @@ def _bare(library: str) -> str:
     return library if found is None else found["licence"] + found["all"]
 
 
-def _packed(name: str, text: str, level: int) -> str:
+def _pack(name: str, text: str, level: int) -> str:
     """Return an element of the page with `text`, deflated: Plotly alone would be 4.8 MB.
 
     Four bytes are five digits of base 85, most significant first, a digit the character 40 and on. None is
@@ -99,8 +99,8 @@ def _packed(name: str, text: str, level: int) -> str:
     raw = zlib.compress(text.encode("utf-8"), level)
     left = np.frombuffer(raw + bytes(-len(raw) % 4), dtype=">u4").astype(np.uint32)
     digits = np.empty((len(left), 5), dtype=np.uint8)
-    for place in range(4, -1, -1):
-        left, digits[:, place] = np.divmod(left, np.uint32(85))
+    for power in range(4, -1, -1):
+        left, digits[:, power] = np.divmod(left, np.uint32(85))
     packed = (digits + 40).tobytes().translate(bytes.maketrans(b"<", b"}")).decode("ascii")
     return f'<script type="text/plain" id="{name}" data-bytes="{len(raw)}">{packed}</script>'
 

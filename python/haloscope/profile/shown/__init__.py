@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from haloscope.profile.shown.cells import yes_no as yes_no
     from haloscope.profile.shown.profile_tables import SHOWN as SHOWN
     from haloscope.profile.shown.readable import readable as readable
-    from haloscope.profile.shown.readable import without_arguments as without_arguments
+    from haloscope.profile.shown.readable import strip_arguments as strip_arguments
     from haloscope.profile.shown.renderer import FORMATS as FORMATS
     from haloscope.profile.shown.renderer import render as render
     from haloscope.profile.shown.shown_table import ShownTable as ShownTable
     from haloscope.profile.shown.shown_table import columns as columns
+    from haloscope.profile.shown.shown_table import declare_table as declare_table
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

@@ -9,7 +9,7 @@ from typing import Any
 
 from haloscope.base.errors import printable, shorten_text
 from haloscope.base.units import UNKNOWN, bytes_text, count_text, moment_text, percent_text, time_text
-from haloscope.profile.shown.readable import without_arguments
+from haloscope.profile.shown.readable import strip_arguments
 
 Row = Mapping[str, Any]
 PROGRAM = "<program>"
@@ -52,7 +52,7 @@ def region_text(name: str) -> str:
 def site_text(site: str, function: str | None) -> str:
     """Return a place of the source as people see it: the file, the line and the function's name."""
     is_said = function is None or site.startswith(f"{function} (")
-    return region_text(site if is_said else f"{site} {without_arguments(function or '')}")
+    return region_text(site if is_said else f"{site} {strip_arguments(function or '')}")
 
 
 def _text(value: str | None) -> str:

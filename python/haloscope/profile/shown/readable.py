@@ -29,7 +29,7 @@ def readable(symbol: str, file: str | None = None) -> str:
     """
     symbol = _CLONE.sub("", symbol)
     if symbol.startswith("_Z"):
-        return _demangled(symbol)
+        return _demangle(symbol)
     for pattern in _MODULE_PROCEDURE:
         if match := pattern.fullmatch(symbol):
             return "::".join(match.groups())
@@ -38,7 +38,7 @@ def readable(symbol: str, file: str | None = None) -> str:
     return symbol
 
 
-def without_arguments(function: str) -> str:
+def strip_arguments(function: str) -> str:
     """Return the name of a function without its arguments; those of its template stay."""
     text = _QUALIFIERS.sub("", function)
     depth, index = 0, len(text)
@@ -49,7 +49,7 @@ def without_arguments(function: str) -> str:
     return name if text.endswith(")") and name and not name.endswith("operator") else function
 
 
-def _demangled(symbol: str) -> str:
+def _demangle(symbol: str) -> str:
     library = _library()
     if library is None or len(symbol) > _LONGEST:
         return symbol

@@ -40,7 +40,7 @@ def _write_csv(frame: pl.DataFrame, _table: ShownTable, stream: TextIO) -> None:
 
 def _write_json(frame: pl.DataFrame, table: ShownTable, stream: TextIO) -> None:
     if table.name == "info":
-        records = [json.dumps(_typed(row), ensure_ascii=False) for row in frame.to_dicts()]
+        records = [json.dumps(_parse_value(row), ensure_ascii=False) for row in frame.to_dicts()]
         stream.write("[\n" + ",\n".join(records) + "\n]\n")
         return
     separator = "[\n"
@@ -51,7 +51,7 @@ def _write_json(frame: pl.DataFrame, table: ShownTable, stream: TextIO) -> None:
     stream.write("\n]\n" if len(frame) else "[]\n")
 
 
-def _typed(row: Row) -> dict[str, object]:
+def _parse_value(row: Row) -> dict[str, object]:
     """Return a row of `info` with a typed value: a number, a list, a Boolean."""
     value = row["value"]
     if value is not None and row["key"] not in TEXT_KEYS:
@@ -78,9 +78,9 @@ def by_site(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the table `sites` with one row per region, site and function, summed over stacks."""
     keys = ["region", "site", "file", "line", "function", "call"]
     sums = pl.col("calls", "bytes", "time_total", "share").sum()
-    one = pl.when(pl.len() == 1).then(pl.col("time_cv").first()).alias("time_cv")
+    variation = pl.when(pl.len() == 1).then(pl.col("time_cv").first()).alias("time_cv")
     regions = frame["region"].unique(maintain_order=True).to_list()
-    summed = frame.group_by(keys, maintain_order=True).agg(sums, one, pl.lit("").alias("stack"))
+    summed = frame.group_by(keys, maintain_order=True).agg(sums, variation, pl.lit("").alias("stack"))
     order = summed["region"].replace_strict(regions, range(len(regions)), return_dtype=pl.Int64)
     return summed.sort(order, -pl.col("time_total"), maintain_order=True).select(frame.columns)
 

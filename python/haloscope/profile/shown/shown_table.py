@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from haloscope.profile.shown.cells import Form, Row
 
@@ -70,3 +71,8 @@ class ShownTable:
         more = [ColumnView(n, form) for n in present if n not in known and (form := self.others(n))]
         at = len(views) if self.others_at is None else self.others_at
         return [*views[:at], *more, *views[at:]]
+
+
+def declare_table(name: str, *groups: Group, **more: Any) -> ShownTable:
+    """Return a table of these groups of columns."""
+    return ShownTable(name, groups, **more)

@@ -3,187 +3,156 @@
 from __future__ import annotations
 
 from haloscope.profile.shown.cells import bandwidth, count, exact, part, size, text, time
-from haloscope.profile.shown.shown_table import ShownTable, columns
+from haloscope.profile.shown.shown_table import columns, declare_table
 
 TIMING_TABLES = (
-    ShownTable(
+    declare_table(
         "waits",
-        (
-            columns(
-                "region kind",
-                "`kind` is one of the [kinds](#kinds-of-waiting) of waiting",
-                region=text(),
-                kind=text(),
-            ),
-            columns("waits", "how often; of `other` the MPI calls", waits=count()),
-            columns(
-                "time_total",
-                "sum over ranks and calls; of all kinds of a region the time in MPI calls",
-                time_total=time("time, all ranks"),
-            ),
-            columns("time_max", "the longest of a region, rank and partner together"),
-            columns("share", "of the time in MPI calls of the region", share=part()),
+        columns(
+            "region kind",
+            "`kind` is one of the [kinds](#kinds-of-waiting) of waiting",
+            region=text(),
+            kind=text(),
         ),
+        columns("waits", "how often; of `other` the MPI calls", waits=count()),
+        columns(
+            "time_total",
+            "sum over ranks and calls; of all kinds of a region the time in MPI calls",
+            time_total=time("time, all ranks"),
+        ),
+        columns("time_max", "the longest of a region, rank and partner together"),
+        columns("share", "of the time in MPI calls of the region", share=part()),
         note="share: of the region's time in MPI calls; other: neither waiting nor completion",
     ),
-    ShownTable(
+    declare_table(
         "wait_pairs",
-        (
-            columns("region kind", "as in `waits`", region=text(), kind=text()),
-            columns(
-                "rank partner",
-                "`rank` waits, `partner` is waited for",
-                rank=exact(),
-                partner=exact("waits for"),
-            ),
-            columns(
-                "waits time time_max", "how often, how long in all, the longest", waits=count(), time=time()
-            ),
+        columns("region kind", "as in `waits`", region=text(), kind=text()),
+        columns(
+            "rank partner", "`rank` waits, `partner` is waited for", rank=exact(), partner=exact("waits for")
         ),
+        columns("waits time time_max", "how often, how long in all, the longest", waits=count(), time=time()),
     ),
-    ShownTable(
+    declare_table(
         "delays",
-        (
-            columns(
-                "region rank", "where time was spent that others waited for", region=text(), rank=exact()
-            ),
-            columns(
-                "cost",
-                "all ranks' waiting that this caused: `direct` + `indirect`",
-                cost=time("waiting caused"),
-            ),
-            columns("direct", "waiting of those who waited for this rank", direct=time()),
-            columns(
-                "indirect",
-                "waiting of others, who waited for a rank that had waited because of this one",
-                indirect=time(),
-            ),
-            columns("share", "of all waiting", share=part()),
+        columns("region rank", "where time was spent that others waited for", region=text(), rank=exact()),
+        columns(
+            "cost", "all ranks' waiting that this caused: `direct` + `indirect`", cost=time("waiting caused")
         ),
+        columns("direct", "waiting of those who waited for this rank", direct=time()),
+        columns(
+            "indirect",
+            "waiting of others, who waited for a rank that had waited because of this one",
+            indirect=time(),
+        ),
+        columns("share", "of all waiting", share=part()),
         note="waiting caused: of all ranks, by the excess time of this rank there",
     ),
-    ShownTable(
+    declare_table(
         "critical_path",
-        (
-            columns("region rank", "where the path goes through", region=text(), rank=exact()),
-            columns("time", "of the path; of all ranks together the time of the run", time=time()),
-            columns(
-                "mpi_time", "the part of it in MPI calls: transfer, not waiting", mpi_time=time("in MPI")
-            ),
-            columns("share", "of the run's time", share=part()),
-        ),
+        columns("region rank", "where the path goes through", region=text(), rank=exact()),
+        columns("time", "of the path; of all ranks together the time of the run", time=time()),
+        columns("mpi_time", "the part of it in MPI calls: transfer, not waiting", mpi_time=time("in MPI")),
+        columns("share", "of the run's time", share=part()),
         note="share: of the run's time; in MPI: transfer, as the critical path has no waiting",
     ),
-    ShownTable(
+    declare_table(
         "pop",
-        (
-            columns("region", "as everywhere", region=text()),
-            columns(
-                "parallel",
-                "share of the region's time that ranks compute: `load_balance` × `communication`",
-                parallel=part(),
-            ),
-            columns(
-                "load_balance", "mean over largest computing time of a rank", load_balance=part("balance")
-            ),
-            columns(
-                "communication",
-                "largest computing time of a rank over `run_time`: lost to MPI",
-                communication=part("comm."),
-            ),
-            columns(
-                "serialisation",
-                "of `<program>`, with a trace: largest computing time over `ideal_time`: lost to waiting for "
-                "each other's order",
-                serialisation=part("serial."),
-            ),
-            columns(
-                "transfer",
-                "of `<program>`, with a trace: `ideal_time` over `run_time`: lost to the network and the MPI "
-                "library; `communication` is the product of both",
-                transfer=part(),
-            ),
-            columns(
-                "run_time",
-                "the longest time of a rank in the region; of `<program>`, with a trace: from the first to "
-                "the last event of all ranks",
-                run_time=time("run"),
-            ),
-            columns(
-                "ideal_time",
-                "of a replay in which MPI takes no time, but messages come after they were sent",
-                ideal_time=time("ideal"),
-            ),
-            columns(
-                "computing_mean computing_max", "outside of MPI calls, over the ranks that entered the region"
-            ),
+        columns("region", "as everywhere", region=text()),
+        columns(
+            "parallel",
+            "share of the region's time that ranks compute: `load_balance` × `communication`",
+            parallel=part(),
+        ),
+        columns("load_balance", "mean over largest computing time of a rank", load_balance=part("balance")),
+        columns(
+            "communication",
+            "largest computing time of a rank over `run_time`: lost to MPI",
+            communication=part("comm."),
+        ),
+        columns(
+            "serialisation",
+            "of `<program>`, with a trace: largest computing time over `ideal_time`: lost to waiting for "
+            "each other's order",
+            serialisation=part("serial."),
+        ),
+        columns(
+            "transfer",
+            "of `<program>`, with a trace: `ideal_time` over `run_time`: lost to the network and the MPI "
+            "library; `communication` is the product of both",
+            transfer=part(),
+        ),
+        columns(
+            "run_time",
+            "the longest time of a rank in the region; of `<program>`, with a trace: from the first to "
+            "the last event of all ranks",
+            run_time=time("run"),
+        ),
+        columns(
+            "ideal_time",
+            "of a replay in which MPI takes no time, but messages come after they were sent",
+            ideal_time=time("ideal"),
+        ),
+        columns(
+            "computing_mean computing_max", "outside of MPI calls, over the ranks that entered the region"
         ),
         note="parallel: share of the time that ranks compute: balance × comm.; comm.: serial. × transfer",
     ),
-    ShownTable(
+    declare_table(
         "tolerance",
-        (
-            columns("region", "as everywhere", region=text()),
-            columns(
-                "latencies",
-                "how many latencies of this region's messages are on the critical path",
-                latencies=count(),
-            ),
-            columns(
-                "latency_1 latency_2 latency_5",
-                "what can be added to each latency of this region until the run takes 1 %, 2 %, 5 % longer;"
-                " null if it never does",
-                latency_1=time("1 % longer"),
-                latency_2=time("2 %"),
-                latency_5=time("5 %"),
-            ),
-            columns(
-                "bytes", "how many bytes of this region's messages are on the critical path", bytes=size()
-            ),
-            columns(
-                "per_byte_1 per_byte_2 per_byte_5",
-                "what can be added for each byte of this region until the run takes 1 %, 2 %, 5 % longer: "
-                "one over the bandwidth of a further link on its messages' way; null if it never does",
-                per_byte_1=bandwidth("1 % at"),
-            ),
-            columns("run_time", "of the whole run, as recorded", run_time=time("run")),
-            columns(
-                "without_waiting",
-                "of the whole run, if no rank waited in this region",
-                without_waiting=time(),
-            ),
+        columns("region", "as everywhere", region=text()),
+        columns(
+            "latencies",
+            "how many latencies of this region's messages are on the critical path",
+            latencies=count(),
+        ),
+        columns(
+            "latency_1 latency_2 latency_5",
+            "what can be added to each latency of this region until the run takes 1 %, 2 %, 5 % longer;"
+            " null if it never does",
+            latency_1=time("1 % longer"),
+            latency_2=time("2 %"),
+            latency_5=time("5 %"),
+        ),
+        columns("bytes", "how many bytes of this region's messages are on the critical path", bytes=size()),
+        columns(
+            "per_byte_1 per_byte_2 per_byte_5",
+            "what can be added for each byte of this region until the run takes 1 %, 2 %, 5 % longer: "
+            "one over the bandwidth of a further link on its messages' way; null if it never does",
+            per_byte_1=bandwidth("1 % at"),
+        ),
+        columns("run_time", "of the whole run, as recorded", run_time=time("run")),
+        columns(
+            "without_waiting", "of the whole run, if no rank waited in this region", without_waiting=time()
         ),
         note="latencies, bytes: of the region's messages, on the critical path; then the latency that can be "
         "added to each until the run takes this share longer, and a further link's bandwidth for that",
     ),
-    ShownTable(
+    declare_table(
         "clocks",
-        (
-            columns("rank host", "as everywhere", rank=exact(), host=text()),
-            columns(
-                "machine",
-                "a number for each clock; that of the first rank is 0, and all times are by it",
-                machine=exact(),
-            ),
-            columns(
-                "offset_begin offset_end",
-                "what was added to the rank's clock, as round trips told it at `MPI_Init` and at "
-                "`MPI_Finalize`; between them, what lies between",
-                offset_begin=time("offset, begin"),
-                offset_end=time("offset, end"),
-            ),
-            columns(
-                "shift",
-                "what was added or taken off beside that since messages told so, where it was most; 0 on the "
-                "first machine",
-                shift=time("by messages"),
-            ),
-            columns(
-                "moved",
-                "calls and ends of regions that were moved so that no message arrives before it was sent",
-                moved=count(),
-            ),
-            columns("moved_max", "the longest way that one was moved", moved_max=time("moved at most")),
+        columns("rank host", "as everywhere", rank=exact(), host=text()),
+        columns(
+            "machine",
+            "a number for each clock; that of the first rank is 0, and all times are by it",
+            machine=exact(),
         ),
+        columns(
+            "offset_begin offset_end",
+            "what was added to the rank's clock, as round trips told it at `MPI_Init` and at "
+            "`MPI_Finalize`; between them, what lies between",
+            offset_begin=time("offset, begin"),
+            offset_end=time("offset, end"),
+        ),
+        columns(
+            "shift",
+            "what was added or taken off beside that since messages told so, where it was most; 0 on the "
+            "first machine",
+            shift=time("by messages"),
+        ),
+        columns(
+            "moved",
+            "calls and ends of regions that were moved so that no message arrives before it was sent",
+            moved=count(),
+        ),
+        columns("moved_max", "the longest way that one was moved", moved_max=time("moved at most")),
     ),
 )

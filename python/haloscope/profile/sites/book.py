@@ -12,8 +12,8 @@ from haloscope.profile.sites.symbols import (
     Functions,
     Module,
     Symbols,
-    kept_symbols,
     modules_of,
+    read_kept_symbols,
     resolve_addresses,
 )
 from haloscope.profile.sites.system_libraries import is_library
@@ -40,14 +40,14 @@ class SiteBook:
     @cached_property
     def kept(self) -> Functions:
         """The symbols that were resolved when the profile was made."""
-        return kept_symbols(self._profile)
+        return read_kept_symbols(self._profile)
 
     @cached_property
     def symbols(self) -> Symbols:
         """The symbols of all addresses, from the profile or else from the modules' files."""
         known = {module for module, _ in self.kept}
         left = [address for address in sorted(self.addresses) if address[0] not in known]
-        found = resolve_addresses(self.modules, left, self._ended()) if left else Symbols()
+        found = resolve_addresses(self.modules, left, self._read_end()) if left else Symbols()
         return Symbols({**self.kept, **found.functions}, found.remarks)
 
     @cached_property
@@ -73,7 +73,7 @@ class SiteBook:
         known = StackLocations(self.modules, self.symbols)
         return {stack: known.of(stack) for stack in stacks}
 
-    def _ended(self) -> float | None:
+    def _read_end(self) -> float | None:
         start, duration = (self._profile.info.get(key) for key in ("start", "duration"))
         if isinstance(start, int | float) and isinstance(duration, int | float):
             return start + duration

@@ -61,7 +61,7 @@ class StackLocations:
 
         Functions that start a program or a thread are left out: all stacks have them.
         """
-        found = [place for frame in stack.split("\n") for place in self._at(frame)]
+        found = [location for frame in stack.split("\n") for location in self._locate_frame(frame)]
         while len(found) > 1 and self._is_start(found[-1], found[-2]):
             found.pop()
         return found
@@ -79,17 +79,17 @@ class StackLocations:
         inside = called if module is not None and module.is_program else outermost
         return self._is_in_c_library(inside) and (inside.function is None or self._has_start_name(inside))
 
-    def _has_start_name(self, place: SourceLocation) -> bool:
-        name = place.function or ""
+    def _has_start_name(self, location: SourceLocation) -> bool:
+        name = location.function or ""
         if _START.fullmatch(name):
             return True
-        return _MUSL_THREAD.fullmatch(name) is not None and self._is_in_c_library(place)
+        return _MUSL_THREAD.fullmatch(name) is not None and self._is_in_c_library(location)
 
-    def _is_in_c_library(self, place: SourceLocation) -> bool:
-        module = self._modules.get(place.module)
+    def _is_in_c_library(self, location: SourceLocation) -> bool:
+        module = self._modules.get(location.module)
         return module is not None and not module.is_program and is_c_library(module.path)
 
-    def _at(self, frame: str) -> list[SourceLocation]:
+    def _locate_frame(self, frame: str) -> list[SourceLocation]:
         if frame not in self._known:
             self._known[frame] = list(_places(frame, self._modules, self._symbols))
         return self._known[frame]
@@ -97,7 +97,7 @@ class StackLocations:
 
 def site_of(stack: Sequence[SourceLocation]) -> int:
     """Return the index of the program's location: the first one outside the libraries, else 0."""
-    return next((index for index, place in enumerate(stack) if not place.is_library), 0)
+    return next((index for index, location in enumerate(stack) if not location.is_library), 0)
 
 
 def _address(frame: str) -> Address | None:
@@ -110,7 +110,7 @@ def _address(frame: str) -> Address | None:
 
 def _places(frame: str, modules: Mapping[str, Module], symbols: Symbols) -> Iterator[SourceLocation]:
     if named := _NAMED.match(frame):
-        yield _named(frame[named.end() :])
+        yield _parse_named_frame(frame[named.end() :])
         return
     address = _address(frame)
     module = modules.get(address[0]) if address is not None else None
@@ -132,7 +132,7 @@ def _places(frame: str, modules: Mapping[str, Module], symbols: Symbols) -> Iter
         yield SourceLocation(None, None, None, code, outside, address[0])
 
 
-def _named(frame: str) -> SourceLocation:
+def _parse_named_frame(frame: str) -> SourceLocation:
     file, _, rest = frame.partition("\t")
     line, _, function = rest.partition("\t")
     number = int(line) if line.isdecimal() else 0

@@ -33,12 +33,12 @@ def find(path: str, build: str, ended: float | None) -> Found:
     if "/" not in path:
         return Found(None, remark="is not a file")
     file = Path(path)
-    own = _usable(file)
-    why = _why_not(file, own, build, ended)
+    own = _read_usable(file)
+    why = _explain_unusable(file, own, build, ended)
     if own is not None and not why and own.has_lines:
         return Found(file, own.base)
-    for other in _elsewhere(file, build, None if why else own):
-        elf = _usable(other)
+    for other in _find_elsewhere(file, build, None if why else own):
+        elf = _read_usable(other)
         if elf is not None and elf.has_lines:
             return Found(other, elf.base)
     if why or own is None:
@@ -46,14 +46,14 @@ def find(path: str, build: str, ended: float | None) -> Found:
     return Found(file, own.base, "has no debug information (compile with -g): functions only")
 
 
-def _usable(path: Path) -> Elf | None:
+def _read_usable(path: Path) -> Elf | None:
     try:
         return read_elf(path) if path.is_file() and path.stat().st_size <= _MOST_BYTES else None
     except OSError:
         return None
 
 
-def _why_not(path: Path, elf: Elf | None, build: str, ended: float | None) -> str:
+def _explain_unusable(path: Path, elf: Elf | None, build: str, ended: float | None) -> str:
     """Return the reason why the file cannot be used, empty if it can."""
     if elf is None:
         return "cannot be read" if os.path.lexists(path) else "does not exist any more"
@@ -64,7 +64,7 @@ def _why_not(path: Path, elf: Elf | None, build: str, ended: float | None) -> st
     return "was changed since the run" if ended is not None and path.stat().st_mtime > ended else ""
 
 
-def _elsewhere(path: Path, build: str, own: Elf | None) -> Iterator[Path]:
+def _find_elsewhere(path: Path, build: str, own: Elf | None) -> Iterator[Path]:
     """Yield files that have the debug information of this build, without asking any server."""
     if len(build) > 2 and set(build) <= set("0123456789abcdef"):
         yield _DEBUG / ".build-id" / build[:2] / f"{build[2:]}.debug"
@@ -74,9 +74,9 @@ def _elsewhere(path: Path, build: str, own: Elf | None) -> Iterator[Path]:
     if own is not None and own.debug_link is not None:
         name, crc = own.debug_link
         folder = path.resolve().parent
-        for place in (folder, folder / ".debug", _DEBUG / folder.relative_to("/")):
-            if _crc(place / name) == crc:
-                yield place / name
+        for directory in (folder, folder / ".debug", _DEBUG / folder.relative_to("/")):
+            if _crc(directory / name) == crc:
+                yield directory / name
 
 
 def _crc(path: Path) -> int | None:

@@ -61,7 +61,7 @@ class _Reader:
         )
 
     def elf(self) -> Elf:
-        sections = list(self._each_section())
+        sections = list(self._iterate_sections())
         link = next((s for s in sections if s.name == ".gnu_debuglink"), None)
         return Elf(
             base=self._base(),
@@ -77,18 +77,18 @@ class _Reader:
     def _base(self) -> int:
         """Return the address of the first loaded segment; others are above it."""
         for row in struct.iter_unpack(
-            f"{self._order}IIQQQQQQ", self._whole(self._segments_at, self._segments, 56)
+            f"{self._order}IIQQQQQQ", self._read_rows(self._segments_at, self._segments, 56)
         ):
             if row[0] == _PT_LOAD:
                 return int(row[3])
         return 0
 
-    def _whole(self, offset: int, count: int, size: int) -> bytes:
+    def _read_rows(self, offset: int, count: int, size: int) -> bytes:
         raw = self._bytes(offset, count * size)
         return raw[: len(raw) // size * size]
 
-    def _each_section(self) -> Iterator[_Section]:
-        raw = self._whole(self._sections_at, min(self._sections, _MOST_HEADERS), 64)
+    def _iterate_sections(self) -> Iterator[_Section]:
+        raw = self._read_rows(self._sections_at, min(self._sections, _MOST_HEADERS), 64)
         rows = list(struct.iter_unpack(f"{self._order}IIQQQQIIQQ", raw))
         names = self._bytes(*rows[self._names][4:6]) if self._names < len(rows) else b""
         for row in rows:

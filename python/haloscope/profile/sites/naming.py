@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from haloscope.profile.shown.readable import without_arguments
+from haloscope.profile.shown.readable import strip_arguments
 from haloscope.profile.sites.symboliser import Request, ask
 
 
@@ -31,4 +31,4 @@ def name_places(places: Sequence[tuple[str, int]]) -> list[list[str]]:
 
 def _line(function: str, file: str | None, line: int) -> str:
     where = f" ({Path(file).name}:{line})" if file else ""
-    return f"{without_arguments(function)}{where}"
+    return f"{strip_arguments(function)}{where}"

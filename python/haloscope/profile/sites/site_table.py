@@ -26,8 +26,8 @@ def sites(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """
     rows = site_rows(profile, scope)
     whole = pl.lit(profile.once(SiteBook).rows["time_total"].sum(), pl.Float64)
-    told = rows.with_columns(share=pl.when(whole > 0).then(pl.col("time_total") / whole))
-    named = scope.named(told, ["time_total", "site", "stack", "call"], [True, False, False, False])
+    shares = rows.with_columns(share=pl.when(whole > 0).then(pl.col("time_total") / whole))
+    named = scope.named(shares, ["time_total", "site", "stack", "call"], [True, False, False, False])
     return named.select(SHOWN["sites"].columns)
 
 
@@ -43,7 +43,7 @@ def site_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
 def fold_stack(stack: Sequence[SourceLocation]) -> str:
     """Return a stack as one line, the outermost location first, as tools for flame graphs read it."""
-    return ";".join(place.text.replace(";", ",") for place in reversed(stack))
+    return ";".join(location.text.replace(";", ",") for location in reversed(stack))
 
 
 def _places(known: dict[str, list[SourceLocation]]) -> pl.DataFrame:

@@ -49,8 +49,8 @@ def ask(requests: Sequence[Request]) -> list[Answer]:
     """Return an answer to each request; a request on which the reader crashes gets a remark only."""
     answers: list[Answer] = []
     while len(answers) < len(requests):
-        told = list(_ask_child(requests[len(answers) :]))
-        answers += told
+        received = list(_ask_child(requests[len(answers) :]))
+        answers += received
         if len(answers) < len(requests):
             answers.append(Answer({}, "has debug information that cannot be read"))
     return answers

@@ -48,7 +48,7 @@ def modules_of(profile: ProfileData) -> dict[str, Module]:
     }
 
 
-def kept_symbols(profile: ProfileData) -> Functions:
+def read_kept_symbols(profile: ProfileData) -> Functions:
     """Return the symbols that were resolved when the profile was made."""
     rows = profile.frame("symbols", ["module", "offset", "depth", "function", "file", "line"])
     found: dict[Address, list[Function]] = defaultdict(list)

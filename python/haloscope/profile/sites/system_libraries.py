@@ -33,12 +33,12 @@ _SOURCES = """
 """.split()
 
 
-def _any(patterns: list[str]) -> re.Pattern[str]:
+def _match_any(patterns: list[str]) -> re.Pattern[str]:
     return re.compile("|".join(map(translate, patterns)))
 
 
-_MODULE = _any([*_MODULES, *_C_LIBRARIES, *_INTERPRETERS])
-_C_LIBRARY, _INTERPRETER, _SOURCE = _any(_C_LIBRARIES), _any(_INTERPRETERS), _any(_SOURCES)
+_MODULE = _match_any([*_MODULES, *_C_LIBRARIES, *_INTERPRETERS])
+_C_LIBRARY, _INTERPRETER, _SOURCE = _match_any(_C_LIBRARIES), _match_any(_INTERPRETERS), _match_any(_SOURCES)
 
 
 @lru_cache(maxsize=1 << 12)

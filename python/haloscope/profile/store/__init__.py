@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from haloscope.profile.store.format import ProfileFile as ProfileFile
     from haloscope.profile.store.head import read_info as read_info
     from haloscope.profile.store.hosts import Hosts as Hosts
-    from haloscope.profile.store.info_keys import checked_info as checked_info
+    from haloscope.profile.store.info_keys import check_info as check_info
     from haloscope.profile.store.profile_data import ProfileData as ProfileData
     from haloscope.profile.store.source import Source as Source
     from haloscope.profile.store.tree import RegionTree as RegionTree
     from haloscope.profile.store.tree import Scope as Scope
-    from haloscope.profile.store.tree import no_region as no_region
+    from haloscope.profile.store.tree import make_region_error as make_region_error
     from haloscope.profile.store.tree import parts as parts
 
 if not TYPE_CHECKING:

@@ -151,18 +151,18 @@ def _heads(values: list[Any], table: str) -> tuple[_Head, ...]:
     # Nearly all files have the same tables.
     if {type(value) for value in values} <= {list}:
         try:
-            return _known_heads(tuple(map(tuple, values)), table)
+            return _cache_heads(tuple(map(tuple, values)), table)
         except TypeError:  # values that are not texts
             pass
-    return _checked_heads(values, table)
+    return _check_heads(values, table)
 
 
 @lru_cache(maxsize=64)
-def _known_heads(values: tuple[tuple[Any, ...], ...], table: str) -> tuple[_Head, ...]:
-    return _checked_heads([list(value) for value in values], table)
+def _cache_heads(values: tuple[tuple[Any, ...], ...], table: str) -> tuple[_Head, ...]:
+    return _check_heads([list(value) for value in values], table)
 
 
-def _checked_heads(values: list[Any], table: str) -> tuple[_Head, ...]:
+def _check_heads(values: list[Any], table: str) -> tuple[_Head, ...]:
     heads = tuple(_head(value, table) for value in values)
     if len({head[0] for head in heads}) != len(heads):
         raise DamageError(f"table {table} has two columns of one name")
@@ -190,7 +190,7 @@ def _tables(drafts: Mapping[str, _Draft], start: int) -> dict[str, Table]:
     if _are_sane([(rows, parts) for _, rows, parts in chunks], start):
         made = iter([[Chunk(rows, *part) for part in parts] for _, rows, parts in chunks])
     else:
-        looked_at = [[_looked_at(part, rows, name) for part in parts] for name, rows, parts in chunks]
+        looked_at = [[_check_chunk(part, rows, name) for part in parts] for name, rows, parts in chunks]
         every = [chunk for parts in looked_at for chunk in parts]
         _check_tiling(every, start)
         _check_memory(sum(chunk.rows * 8 for chunk in every), start)
@@ -226,7 +226,7 @@ def _are_sane(chunks: Sequence[tuple[int, list[Any]]], start: int) -> bool:
     return bool(is_tiled and fits.all() and fits_together and (encoding <= SHUFFLED_ZLIB).all())
 
 
-def _looked_at(value: object, rows: int, table: str) -> Chunk:
+def _check_chunk(value: object, rows: int, table: str) -> Chunk:
     """Return the chunk, or raise `DamageError` with the reason."""
     numbers = _list(value, f"chunks of {table}", 4)
     chunk = Chunk(rows, *(_count(number, f"a chunk of {table}") for number in numbers))
@@ -243,13 +243,13 @@ def _inflates_to(rows: int, size: int) -> bool:
 
 
 def _check_tiling(chunks: Sequence[Chunk], start: int) -> None:
-    place = HEADER_BYTES
+    offset = HEADER_BYTES
     for chunk in sorted(chunks, key=lambda chunk: (chunk.offset, chunk.size)):
-        if chunk.offset != place:
-            raise DamageError(f"its columns leave a gap or overlap at byte {min(place, chunk.offset)}")
-        place += chunk.size
-    if place != start:
-        raise DamageError(f"its columns end at byte {place} and its directory starts at {start}")
+        if chunk.offset != offset:
+            raise DamageError(f"its columns leave a gap or overlap at byte {min(offset, chunk.offset)}")
+        offset += chunk.size
+    if offset != start:
+        raise DamageError(f"its columns end at byte {offset} and its directory starts at {start}")
 
 
 def _check_memory(unpacked: int, start: int) -> None:

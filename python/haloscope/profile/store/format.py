@@ -53,7 +53,7 @@ class ProfileFile:
         self.path = Path(path)
         self._descriptor = self._open()
         try:
-            self._directory = self._checked(self._read_directory)
+            self._directory = self._guard(self._read_directory)
         except BaseException:
             self.close()
             raise
@@ -90,10 +90,10 @@ class ProfileFile:
         """Return several columns of one table by name, unpacked in parallel."""
         wanted = [self.tables[table][name] for name in names]
         if self.rows(table) * len(wanted) < _WORTH_THREADS:
-            arrays = self._checked(lambda: self._load_small(wanted))
+            arrays = self._guard(lambda: self._load_small(wanted))
         else:
             with ThreadPoolExecutor(_THREADS) as pool:
-                arrays = self._checked(lambda: list(pool.map(self._load, wanted)))
+                arrays = self._guard(lambda: list(pool.map(self._load, wanted)))
         return dict(zip(names, arrays, strict=True))
 
     def frame(self, table: str, columns: Sequence[str]) -> pl.DataFrame:
@@ -152,7 +152,7 @@ class ProfileFile:
         value in that chunk, shape (low, rows). Raises `ProfileError` if a chunk is damaged.
         """
 
-        def one(number: int) -> _T:
+        def load_chunk(number: int) -> _T:
             chunk = self.tables[table][name].chunks[number]
             raw = self._read(chunk.offset, chunk.size)
             return work(number, low_bytes(raw, chunk, low, name))
@@ -160,11 +160,11 @@ class ProfileFile:
         waiting: deque[Future[_T]] = deque()
         with ThreadPoolExecutor(_THREADS) as pool:
             for number in numbers:
-                waiting.append(pool.submit(one, number))
+                waiting.append(pool.submit(load_chunk, number))
                 if len(waiting) > _THREADS:
-                    yield self._checked(waiting.popleft().result)
+                    yield self._guard(waiting.popleft().result)
             while waiting:
-                yield self._checked(waiting.popleft().result)
+                yield self._guard(waiting.popleft().result)
 
     def verify(self) -> None:
         """Read and check every column of the file. Raises `ProfileError` for any damage."""
@@ -198,7 +198,7 @@ class ProfileFile:
             raise ProfileError(f"{self.path}: is not a file; name a profile that `haloscope run` wrote")
         return descriptor
 
-    def _checked(self, action: Callable[[], _T]) -> _T:
+    def _guard(self, action: Callable[[], _T]) -> _T:
         try:
             return action()
         except DamageError as damage:
@@ -240,15 +240,15 @@ class ProfileFile:
             parts = []
             for chunk in column.chunks:
                 begin = chunk.offset - first
-                parts.append(_decoded(content[begin : begin + chunk.size], chunk, column.name))
-            loaded.append(self._typed(column, parts))
+                parts.append(_decode(content[begin : begin + chunk.size], chunk, column.name))
+            loaded.append(self._cast(column, parts))
         return loaded
 
     def _load(self, column: StoredColumn) -> Integers | Floats:
-        return self._typed(column, [self._load_chunk(chunk, column.name) for chunk in column.chunks])
+        return self._cast(column, [self._load_chunk(chunk, column.name) for chunk in column.chunks])
 
-    def _typed(self, column: StoredColumn, parts: list[Integers]) -> Integers | Floats:
-        values = _joined(parts)
+    def _cast(self, column: StoredColumn, parts: list[Integers]) -> Integers | Floats:
+        values = _join(parts)
         if column.type == "real":
             return values.view(np.float64)
         if column.type == "string" and not _are_within(values, len(self.strings)):
@@ -259,7 +259,7 @@ class ProfileFile:
         return decode(self._read(chunk.offset, chunk.size), chunk, name)
 
 
-def _joined(parts: list[Integers]) -> Integers:
+def _join(parts: list[Integers]) -> Integers:
     if len(parts) == 1:
         return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
@@ -283,22 +283,22 @@ def decode(raw: bytes, chunk: Chunk, name: str) -> Integers:
     _check(raw, chunk, name)
     if chunk.encoding == PLAIN:
         return np.frombuffer(raw, dtype="<i8")
-    return _unshuffle(_inflated(raw, chunk, _WIDTH, name))
+    return _unshuffle(_inflate(raw, chunk, _WIDTH, name))
 
 
-def _decoded(raw: bytes, chunk: Chunk, name: str) -> Integers:
+def _decode(raw: bytes, chunk: Chunk, name: str) -> Integers:
     """Return the result of `decode`, which must not be changed."""
     if chunk.rows > _FEW_ROWS:
         return decode(raw, chunk, name)
     try:
-        return _decoded_once(raw, chunk.rows, chunk.crc, chunk.encoding)
+        return _decode_once(raw, chunk.rows, chunk.crc, chunk.encoding)
     except DamageError:
         return decode(raw, chunk, name)  # its error names the column
 
 
 # Many columns of a profile are zero, and runs of one program have equal counts.
 @lru_cache(maxsize=256)
-def _decoded_once(raw: bytes, rows: int, crc: int, encoding: int) -> Integers:
+def _decode_once(raw: bytes, rows: int, crc: int, encoding: int) -> Integers:
     values = decode(raw, Chunk(rows, 0, len(raw), crc, encoding), "")
     values.flags.writeable = False
     return values
@@ -313,7 +313,7 @@ def low_bytes(raw: bytes, chunk: Chunk, number: int, name: str) -> Bytes:
     if chunk.encoding == PLAIN:
         values = np.frombuffer(raw, dtype=np.uint8).reshape(chunk.rows, _WIDTH)
         return np.ascontiguousarray(values[:, :number].T)
-    return _inflated(raw, chunk, number, name)
+    return _inflate(raw, chunk, number, name)
 
 
 def _check(raw: bytes, chunk: Chunk, name: str) -> None:
@@ -321,7 +321,7 @@ def _check(raw: bytes, chunk: Chunk, name: str) -> None:
         raise DamageError(f"the checksum of column {name} is wrong")
 
 
-def _inflated(raw: bytes, chunk: Chunk, number: int, name: str) -> Bytes:
+def _inflate(raw: bytes, chunk: Chunk, number: int, name: str) -> Bytes:
     expected, whole = number * chunk.rows, number == _WIDTH
     stream = zlib_ng.decompressobj()
     try:

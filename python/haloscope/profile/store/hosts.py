@@ -24,16 +24,16 @@ class Hosts:
         if bool(np.any(self.ranks[1:] == self.ranks[:-1])):
             raise DamageError("its table processes has a rank twice")
         # In the order of the ranks, so that the first host is that of rank 0.
-        self.names = list(dict.fromkeys(hosts[place] for place in order.tolist()))
+        self.names = list(dict.fromkeys(hosts[index] for index in order.tolist()))
         codes = {name: code for code, name in enumerate(self.names)}
-        self._codes = np.array([codes[hosts[place]] for place in order.tolist()], dtype=np.int64)
+        self._codes = np.array([codes[hosts[index]] for index in order.tolist()], dtype=np.int64)
 
     def codes(self, ranks: Integers) -> Integers:
         """Return an index into `names` for each rank, −1 where unknown; same shape."""
         if not len(self.ranks):
             return np.full(len(ranks), _UNKNOWN, dtype=np.int64)
-        place = self._places(ranks)
-        return np.where(self.ranks[place] == ranks, self._codes[place], _UNKNOWN)
+        index = self._places(ranks)
+        return np.where(self.ranks[index] == ranks, self._codes[index], _UNKNOWN)
 
     def _places(self, ranks: Integers) -> Integers:
         """Return the index of each rank in `ranks`, if it is there."""

@@ -56,13 +56,13 @@ _KNOWN: Mapping[str, Callable[[object], bool]] = {
 }
 
 
-def checked_info(info: Mapping[str, Any]) -> dict[str, Any]:
+def check_info(info: Mapping[str, Any]) -> dict[str, Any]:
     """Return the run information of the file, without its tables.
 
     Raises `DamageError` if a documented key has a value of another type.
     """
-    told = dict(info)
+    information = dict(info)
     for key, fits in _KNOWN.items():
-        if told.get(key) is not None and not fits(told[key]):
-            raise DamageError(f"its info {key} is {json.dumps(told[key])[:40]}")
-    return told
+        if information.get(key) is not None and not fits(information[key]):
+            raise DamageError(f"its info {key} is {json.dumps(information[key])[:40]}")
+    return information

@@ -33,7 +33,7 @@ def with_nested(
     depths = tree.depths[paths]
     levels = [np.flatnonzero(depths == depth) for depth in range(int(depths.max(initial=0)), 0, -1)]
     steps = [(inner, above[inner]) for inner in levels]
-    return rows.with_columns(_added_up(rows[name], how, steps) for name, how in reductions.items())
+    return rows.with_columns(_add_up(rows[name], how, steps) for name, how in reductions.items())
 
 
 def _rows_above(paths: Integers, ranks: Integers, tree: RegionTree) -> Integers | None:
@@ -57,7 +57,7 @@ def _rows_above(paths: Integers, ranks: Integers, tree: RegionTree) -> Integers 
     return above if np.array_equal(places[found], wanted) else None
 
 
-def _added_up(column: pl.Series, how: Reduction, steps: list[tuple[Integers, Integers]]) -> pl.Series:
+def _add_up(column: pl.Series, how: Reduction, steps: list[tuple[Integers, Integers]]) -> pl.Series:
     unknown = column.null_count()
     if unknown == len(column):
         return column

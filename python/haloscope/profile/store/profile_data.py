@@ -87,7 +87,7 @@ class ProfileData:
     @cached_property
     def regions(self) -> RegionTree:
         """The tree of regions."""
-        (path, parent, communication), names = self._small(
+        (path, parent, communication), names = self._read_small(
             "paths", ("path", "parent", "communication"), "name"
         )
         if not np.array_equal(path, np.arange(len(path))):
@@ -97,10 +97,10 @@ class ProfileData:
     @cached_property
     def hosts(self) -> Hosts:
         """The host of each rank."""
-        (ranks,), hosts = self._small("processes", ("rank",), "host")
+        (ranks,), hosts = self._read_small("processes", ("rank",), "host")
         return self.guarded(lambda: Hosts(ranks, hosts))
 
-    def _small(self, table: str, numbers: Sequence[str], text: str) -> tuple[list[AnyArray], list[str]]:
+    def _read_small(self, table: str, numbers: Sequence[str], text: str) -> tuple[list[AnyArray], list[str]]:
         """Return columns of numbers, and one of texts, without rows that are partly unknown."""
         if isinstance(
             self.source, ProfileFile

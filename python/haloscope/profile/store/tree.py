@@ -77,7 +77,7 @@ class RegionTree:
         if not chosen.any():
             chosen = np.array([name == region for name in self.names], dtype=np.bool_)
         if not chosen.any():
-            raise no_region(region, {*self._steps, *self.full_names})
+            raise make_region_error(region, {*self._steps, *self.full_names})
         return chosen
 
     def with_descendants(self, chosen: Flags) -> Flags:
@@ -130,13 +130,13 @@ class RegionTree:
         children: list[list[int]] = [[] for _ in self.names]
         for path in range(1, len(self)):
             children[self.parents[path]].append(path)
-        place = np.zeros(len(self), dtype=np.int64)
+        index = np.zeros(len(self), dtype=np.int64)
         waiting = [0]
         for step in range(len(self)):
             path = waiting.pop()
-            place[path] = step
+            index[path] = step
             waiting.extend(reversed(children[path]))
-        return place
+        return index
 
 
 def region_tree(names: Sequence[str], parents: Integers, communication: Integers) -> RegionTree:
@@ -153,7 +153,7 @@ def _build_tree(names: tuple[str, ...], parents: bytes, communication: bytes) ->
     )
 
 
-def no_region(region: str, known: Collection[str]) -> UsageError:
+def make_region_error(region: str, known: Collection[str]) -> UsageError:
     """Return the error if none of the `known` names and paths is `region`."""
     names = sorted(known)
     near = difflib.get_close_matches(region, names, n=3) or names[:8]
@@ -227,11 +227,11 @@ class Scope:
         """Return the rows at chosen paths and below them."""
         if self.chosen is None:
             return frame
-        return _where(frame, self.tree.with_descendants(self.chosen))
+        return _filter_paths(frame, self.tree.with_descendants(self.chosen))
 
     def wanted(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rows at chosen paths."""
-        return frame if self.chosen is None else _where(frame, self.chosen)
+        return frame if self.chosen is None else _filter_paths(frame, self.chosen)
 
     def reduced(
         self, frame: pl.DataFrame, keys: Sequence[str], reductions: Mapping[str, Reduction]
@@ -259,5 +259,5 @@ class Scope:
         )
 
 
-def _where(frame: pl.DataFrame, mask: Flags) -> pl.DataFrame:
+def _filter_paths(frame: pl.DataFrame, mask: Flags) -> pl.DataFrame:
     return frame.filter(mask[frame["path"].to_numpy()])

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from haloscope.profile.tables.binding import numbers_of as numbers_of
     from haloscope.profile.tables.efficiencies import efficiency_rows as efficiency_rows
     from haloscope.profile.tables.information import info as info
+    from haloscope.profile.tables.information import read_texts as read_texts
     from haloscope.profile.tables.information import run_information as run_information
-    from haloscope.profile.tables.information import said_texts as said_texts
     from haloscope.profile.tables.instances import QUANTITIES as QUANTITIES
     from haloscope.profile.tables.instances import Instances as Instances
     from haloscope.profile.tables.instances import InstanceSeries as InstanceSeries

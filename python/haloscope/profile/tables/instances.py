@@ -121,20 +121,20 @@ class InstanceSeries:
         parts = dict(enumerate(self._parts()))
         wanted = [number for number, part in parts.items() if len(part.stretches)]
 
-        def unpacked(number: int, packed: Bytes, end: int = 0) -> int:
+        def unpack_part(number: int, packed: Bytes, end: int = 0) -> int:
             part = parts[number]
             return unpack(packed, part.stretches, end, result[part.into])
 
-        def as_it_is(number: int, packed: Bytes) -> tuple[int, Bytes]:
+        def keep_packed(number: int, packed: Bytes) -> tuple[int, Bytes]:
             return number, packed
 
         each_chunk = partial(self.profile.file.each_chunk, "instances", "packed", wanted, LOW_BYTES[quantity])
         if quantity != "start":
-            deque(each_chunk(unpacked), maxlen=0)
+            deque(each_chunk(unpack_part), maxlen=0)
             return result
         end = 0
-        for number, packed in each_chunk(as_it_is):
-            end = unpacked(number, packed, end if parts[number].continued else 0)
+        for number, packed in each_chunk(keep_packed):
+            end = unpack_part(number, packed, end if parts[number].continued else 0)
         return result
 
     @cached_property
@@ -214,11 +214,11 @@ class Instances:
             return values.reshape(len(self.ranks), width)
         matrix = np.full((len(self.ranks), width), np.nan)
         filled = np.zeros(len(self.ranks), dtype=np.int64).tolist()
-        place = 0
+        offset = 0
         for row, count in zip(self._rows.tolist(), series.counts.tolist(), strict=True):
-            matrix[row, filled[row] : filled[row] + count] = values[place : place + count]
+            matrix[row, filled[row] : filled[row] + count] = values[offset : offset + count]
             filled[row] += count
-            place += count
+            offset += count
         return matrix
 
 

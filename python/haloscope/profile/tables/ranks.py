@@ -41,11 +41,11 @@ def rank_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     if scope.chosen is None and not scope.exclusive:
         nested = with_nested(rows, scope.tree, reductions)
         if nested is not None:
-            return _derived(nested)
+            return _derive(nested)
     sums = scope.reduced(rows, ["rank"], reductions)
     # A left join: a rank is in a region that it entered, even if only a nested one has a row.
     joined = scope.wanted(whole).join(sums, on=["path", "rank"], how="left")
-    return _derived(joined)
+    return _derive(joined)
 
 
 def _own_rows(profile: ProfileData, exclusive: bool) -> pl.DataFrame:
@@ -64,11 +64,11 @@ def _with_offnode(profile: ProfileData, rows: pl.DataFrame) -> pl.DataFrame:
         # Partners are by far the longest table, and would not contribute anything.
         known = 0 if profile.hosts.names or not profile.source.rows("processes") else None
         return rows.with_columns(pl.lit(known, pl.Int64).alias(name) for name in _OFFNODE)
-    joined = rows.join(profile.once(sent_away), on=["path", "rank"], how="left")
+    joined = rows.join(profile.once(sum_offnode), on=["path", "rank"], how="left")
     return joined.with_columns(pl.col(_OFFNODE).fill_null(0))
 
 
-def sent_away(profile: ProfileData) -> pl.DataFrame:
+def sum_offnode(profile: ProfileData) -> pl.DataFrame:
     """Return `sends_offnode` and `bytes_offnode` per path and rank that sent to other hosts."""
     partners = profile.frame("partners", ["path", "rank", "partner", "sends", "bytes_sent"])
     same = profile.hosts.same(partners["rank"], partners["partner"])
@@ -91,7 +91,7 @@ def _exclusive_time(whole: pl.DataFrame, scope: Scope) -> pl.DataFrame:
     return joined.with_columns(own.alias("time")).drop("inside")
 
 
-def _derived(rows: pl.DataFrame) -> pl.DataFrame:
+def _derive(rows: pl.DataFrame) -> pl.DataFrame:
     # Not sum_horizontal, which counts an unknown part as 0.
     parts = [pl.col(f"{family}_time") for family in ("p2p", "coll", "rma", "io", "other")]
     mpi_time = reduce(add, parts)
@@ -122,7 +122,7 @@ def region_rows(profile: ProfileData, scope: Scope, rows: pl.DataFrame | None = 
     """
     totals = profile.source.over_ranks(scope.exclusive)
     if totals is not None:
-        return scope.wanted(_all_columns(totals))
+        return scope.wanted(_add_missing_columns(totals))
     known = rank_rows(profile, scope) if rows is None else rows
     paths = known["path"]
     grouped = known.with_columns(paths.set_sorted()) if paths.is_sorted() else known
@@ -131,7 +131,7 @@ def region_rows(profile: ProfileData, scope: Scope, rows: pl.DataFrame | None = 
     return reduced.with_columns(pl.when(pl.col("sends_total") > 0).then(mean).alias("mean_message"))
 
 
-def _all_columns(totals: pl.DataFrame) -> pl.DataFrame:
+def _add_missing_columns(totals: pl.DataFrame) -> pl.DataFrame:
     """Return totals with all columns of `regions`; unknown ones are null."""
     kinds = {name: pl.Float64 if _is_fraction(name) else pl.Int64 for name in _NUMBERS}
     known = [pl.col(name).cast(kind) for name, kind in kinds.items() if name in totals.columns]

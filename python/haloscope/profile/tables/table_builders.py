@@ -103,7 +103,7 @@ def _sites(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     return sites.sites(profile, scope)
 
 
-def _of_trace(name: str) -> Callable[[ProfileData, Scope], pl.DataFrame]:
+def _make_builder(name: str) -> Callable[[ProfileData, Scope], pl.DataFrame]:
     def build(profile: ProfileData, scope: Scope) -> pl.DataFrame:
         return waiting.wait_table(name, profile, scope)
 
@@ -174,7 +174,7 @@ _BUILDERS: Mapping[str, Callable[[ProfileData, Scope], pl.DataFrame]] = {
     "series": series,
     "slices": slices,
     "phases": phases,
-    **{name: _of_trace(name) for name in TRACE_TABLES},
+    **{name: _make_builder(name) for name in TRACE_TABLES},
     "clocks": _clocks,
     "binding": lambda profile, _scope: binding(profile),
     "info": lambda profile, _scope: info(profile),

@@ -49,13 +49,13 @@ def align_events(
     times = np.column_stack([events.begin, events.end]).ravel()
     threads = np.repeat(events.where, 2)
     shifts = _shifts(times, machines[threads], 2 * sent, 2 * arrived + 1)
-    shifted = _rising(_shifted(times, machines[threads], shifts), threads)
+    shifted = _rising(_shift_times(times, machines[threads], shifts), threads)
     final = _in_order(shifted, threads, 2 * sent, 2 * arrived + 1).reshape(-1, 2)
     way = np.abs(final - shifted.reshape(-1, 2)).max(axis=1, initial=0)
     return Aligned(
         replace(events, begin=final[:, 0], end=final[:, 1]),
         shifts,
-        _moved(events, way) if way.any() else nothing,
+        _count_moved(events, way) if way.any() else nothing,
     )
 
 
@@ -98,8 +98,11 @@ def _shifts(times: Integers, machine: Integers, sent: Integers, arrived: Integer
         of = left.pop(int(np.argmax(counts)))
         room = (times[arrived] - times[sent]).astype(np.float64)
         other = np.zeros(len(sent))
-        for one, shift in shifts.items():
-            other[here == one], other[there == one] = shift[window[here == one]], shift[window[there == one]]
+        for machine_done, shift in shifts.items():
+            other[here == machine_done], other[there == machine_done] = (
+                shift[window[here == machine_done]],
+                shift[window[there == machine_done]],
+            )
         least, most = np.full(_WINDOWS, -np.inf), np.full(_WINDOWS, np.inf)
         into, out = (there == of) & np.isin(here, known), (here == of) & np.isin(there, known)
         np.maximum.at(least, window[into], other[into] - room[into])
@@ -113,14 +116,14 @@ def _choose_shifts(least: Floats, most: Floats) -> Floats:
 
     Between such windows it is interpolated, as far as messages of one direction allow.
     """
-    told = np.isfinite(least) & np.isfinite(most)
-    place = np.arange(len(least))
+    is_bounded = np.isfinite(least) & np.isfinite(most)
+    index = np.arange(len(least))
     shift = np.zeros(len(least))
-    if told.any():
-        low, high = least[told], most[told]
+    if is_bounded.any():
+        low, high = least[is_bounded], most[is_bounded]
         nearest = np.where(low > high, (low + high) / 2, np.clip(0.0, low, high))
-        shift = np.interp(place, place[told], nearest)
-    within: Floats = np.where(told, shift, np.clip(shift, least, most))
+        shift = np.interp(index, index[is_bounded], nearest)
+    within: Floats = np.where(is_bounded, shift, np.clip(shift, least, most))
     return within
 
 
@@ -131,7 +134,7 @@ def _windows(times: Integers) -> Floats:
     return windows
 
 
-def _shifted(times: Integers, machine: Integers, shifts: dict[int, Floats]) -> Integers:
+def _shift_times(times: Integers, machine: Integers, shifts: dict[int, Floats]) -> Integers:
     windows = _windows(times)
     centres = windows + (windows[1] - windows[0]) / 2
     result: Integers = times.copy()
@@ -164,7 +167,7 @@ def _in_order(times: Integers, threads: Integers, sent: Integers, arrived: Integ
         times = _rising(times, threads)
 
 
-def _moved(events: TraceEvents, way: Integers) -> pl.DataFrame:
+def _count_moved(events: TraceEvents, way: Integers) -> pl.DataFrame:
     kinds = events.of("kind")
     own = np.flatnonzero((way > 0) & np.isin(kinds, (Kind.CALL, Kind.ENTER, Kind.LEAVE)))
     frame = pl.DataFrame({"rank": events.ranks[events.where[own]], "way": way[own]})

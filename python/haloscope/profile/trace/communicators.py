@@ -30,7 +30,7 @@ class Communicators:
         )
         order = [*world[:1], *others]
         first = 0 if world else 1
-        self.number = {identity: first + place for place, identity in enumerate(order)}
+        self.number = {identity: first + index for index, identity in enumerate(order)}
         lists = [np.arange(size)] if not world else []
         names = [_WORLD] if not world else []
         self._sides: dict[int, list[Integers]] = {}
@@ -61,13 +61,13 @@ class Communicators:
 
     def partners(self, ranks: Integers, communicators: Integers, after: Integers) -> Integers:
         """Return world ranks of partners that are `after` ranks after the own one; −1 stays −1."""
-        return self._resolved(ranks, communicators, after, is_relative=True)
+        return self._resolve(ranks, communicators, after, is_relative=True)
 
     def roots(self, ranks: Integers, communicators: Integers, roots: Integers) -> Integers:
         """Return world ranks of ranks of communicators; −1 stays −1."""
-        return self._resolved(ranks, communicators, roots, is_relative=False)
+        return self._resolve(ranks, communicators, roots, is_relative=False)
 
-    def _resolved(
+    def _resolve(
         self, ranks: Integers, communicators: Integers, given: Integers, *, is_relative: bool
     ) -> Integers:
         result = np.full(len(given), -1, dtype=np.int64)
@@ -80,11 +80,11 @@ class Communicators:
         starts, lengths = np.empty_like(own), np.empty_like(own)
         pools: list[Integers] = []
         at = 0
-        for place, key in enumerate(distinct.tolist()):
+        for index, key in enumerate(distinct.tolist()):
             communicator, rank = divmod(key, size)
-            own[place], members = self._place_of(rank, communicator)
+            own[index], members = self._locate(rank, communicator)
             pools.append(members)
-            starts[place], lengths[place] = at, len(members)
+            starts[index], lengths[index] = at, len(members)
             at += len(members)
         if not pools:
             return result
@@ -98,7 +98,7 @@ class Communicators:
         result[known] = pool[starts[which] + wanted]
         return result
 
-    def _place_of(self, rank: int, communicator: int) -> tuple[int, Integers]:
+    def _locate(self, rank: int, communicator: int) -> tuple[int, Integers]:
         """Return the rank's own index (−1: in an inter-communicator), and the ranks that it addresses."""
         sides = self._sides.get(communicator)
         if sides is not None:

@@ -85,7 +85,7 @@ def read_events(profile: ProfileData, clocks: Clocks) -> TraceEvents:
         begins.append(clocks.nanoseconds(key[0], begin))
         ends.append(clocks.nanoseconds(key[0], end))
     where = np.repeat(np.arange(len(threads)), [len(symbol) for symbol in symbols])
-    symbol = _joined(symbols)
+    symbol = _join(symbols)
     is_call = kinds[symbol] == Kind.CALL
     return TraceEvents(
         structures.symbols,
@@ -93,8 +93,8 @@ def read_events(profile: ProfileData, clocks: Clocks) -> TraceEvents:
         where,
         np.array([rank for rank, _ in threads], dtype=np.int64),
         np.array([thread for _, thread in threads], dtype=np.int64),
-        _joined(begins),
-        _joined(ends),
+        _join(begins),
+        _join(ends),
         _calls(is_call, where),
     )
 
@@ -113,7 +113,7 @@ def _orders(profile: ProfileData) -> dict[tuple[int, int, int], bytes]:
     return found
 
 
-def _joined(parts: list[Integers]) -> Integers:
+def _join(parts: list[Integers]) -> Integers:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 

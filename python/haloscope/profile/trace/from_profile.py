@@ -19,10 +19,10 @@ from haloscope.profile.trace.trace_times import Clocks
 
 def read_trace(profile: ProfileData) -> Trace:
     """Return the trace of a profile. Raises `UsageError` if it has none, `ProfileError` for damage."""
-    return profile.guarded(profile.source.own_trace or (lambda: _recorded(profile)))
+    return profile.guarded(profile.source.own_trace or (lambda: _read_recorded(profile)))
 
 
-def _recorded(profile: ProfileData) -> Trace:
+def _read_recorded(profile: ProfileData) -> Trace:
     if not profile.has_trace:
         raise UsageError(f"{profile.path}: has no trace; record the run with `haloscope run --trace`")
     clocks = Clocks(profile)
@@ -82,13 +82,13 @@ def _bytes(events: TraceEvents, requests: Requests, calls: Integers) -> Integers
 def _regions(events: TraceEvents) -> pl.DataFrame:
     """Return the visits of regions; an open one lasts until the last event of its thread."""
     kinds = events.of("kind")
-    place = np.flatnonzero((kinds == Kind.ENTER) | (kinds == Kind.LEAVE))
-    is_enter = kinds[place] == Kind.ENTER
-    where = events.where[place]
+    index = np.flatnonzero((kinds == Kind.ENTER) | (kinds == Kind.LEAVE))
+    is_enter = kinds[index] == Kind.ENTER
+    where = events.where[index]
     steps = np.where(is_enter, 1, -1)
     # A begin and its end are neighbours among events of one thread and depth.
     depth = np.cumsum(steps) + ~is_enter
-    order = np.lexsort((place, depth, where))
+    order = np.lexsort((index, depth, where))
     first, second = order[:-1], order[1:]
     is_pair = (
         is_enter[first]
@@ -96,9 +96,9 @@ def _regions(events: TraceEvents) -> pl.DataFrame:
         & (where[first] == where[second])
         & (depth[first] == depth[second])
     )
-    last = np.full(len(place), -1, dtype=np.int64)
-    last[first[is_pair]] = place[second[is_pair]]
-    begins, begin_where, last = place[is_enter], where[is_enter], last[is_enter]
+    last = np.full(len(index), -1, dtype=np.int64)
+    last[first[is_pair]] = index[second[is_pair]]
+    begins, begin_where, last = index[is_enter], where[is_enter], last[is_enter]
     ends_of_threads = events.end[np.searchsorted(events.where, np.arange(len(events.ranks)), "right") - 1]
     end = np.where(last >= 0, events.begin[last], ends_of_threads[begin_where] if len(begins) else 0)
     return pl.DataFrame(

@@ -25,24 +25,24 @@ class Requests:
 
     def __init__(self, events: TraceEvents) -> None:
         self.action = events.of("action")
-        place = np.arange(len(self.action))
+        index = np.arange(len(self.action))
         is_begin = np.isin(self.action, BEGUN)
         numbers = _numbers(events, is_begin)
         keys = events.where << _THREAD_BITS | numbers
-        begun = place[is_begin]
+        begun = index[is_begin]
         begun_keys = keys[begun]  # ascending: threads come one after the other, and numbers grow
         is_end = self.action > Action.BEGUN_COLLECTIVE
-        ended = place[is_end]
-        wanted = _named(events, ended, numbers)
+        ended = index[is_end]
+        wanted = _find_keys(events, ended, numbers)
         at = np.searchsorted(begun_keys, wanted)
         found = (at < len(begun_keys)) & (wanted >= 0)
         found[found] = begun_keys[at[found]] == wanted[found]
-        self.completion = np.where(is_begin, -1, place)
+        self.completion = np.where(is_begin, -1, index)
         self.completion[begun[at[found]]] = ended[found]
         done = self.completion >= 0
-        told = np.where(done, self.action[self.completion], 0)
-        self.as_posted = np.flatnonzero(is_begin & (told == Action.COMPLETED_AS_POSTED))
-        self.cancelled = np.zeros(len(place), dtype=bool)
+        completing = np.where(done, self.action[self.completion], 0)
+        self.as_posted = np.flatnonzero(is_begin & (completing == Action.COMPLETED_AS_POSTED))
+        self.cancelled = np.zeros(len(index), dtype=bool)
         self.cancelled[done] = self.action[self.completion[done]] == Action.CANCELLED
 
 
@@ -59,7 +59,7 @@ def _numbers(events: TraceEvents, is_begin: Flags) -> Integers:
     return counted
 
 
-def _named(events: TraceEvents, ended: Integers, numbers: Integers) -> Integers:
+def _find_keys(events: TraceEvents, ended: Integers, numbers: Integers) -> Integers:
     """Return the keys of completed requests, −1 if their thread does not exist."""
     request, thread = events.of("request")[ended], events.of("thread")[ended]
     where = events.where[ended].copy()
@@ -88,10 +88,10 @@ def receives(events: TraceEvents, requests: Requests, communicators: Communicato
         requests.action[requests.completion[came]],
         (Action.RECEIVED, Action.COMPLETED_RECEIVE, Action.COMPLETED_AS_POSTED),
     )
-    told = requests.completion.copy()
-    told[requests.as_posted] = requests.as_posted
+    source = requests.completion.copy()
+    source[requests.as_posted] = requests.as_posted
     started = np.flatnonzero(is_receive & came)
-    return _messages(events, requests, communicators, started, told[started], RECEIVES)
+    return _messages(events, requests, communicators, started, source[started], RECEIVES)
 
 
 def _messages(
@@ -99,12 +99,12 @@ def _messages(
     requests: Requests,
     communicators: Communicators,
     started: Integers,
-    told: Integers,
+    source: Integers,
     schema: Mapping[str, pl.DataType | type[pl.DataType]],
 ) -> pl.DataFrame:
     """Return the rows of messages; `told` are the events with partner, tag and size."""
     ranks = events.ranks[events.where[started]]
-    symbols = events.symbol[told]
+    symbols = events.symbol[source]
     number = communicators.numbers(events.symbols["communicator"].to_numpy())[symbols]
     after = events.symbols["partner"].to_numpy()[symbols]
     completed = requests.completion[started]
@@ -164,11 +164,11 @@ def collectives(events: TraceEvents, requests: Requests, communicators: Communic
 
 def _with_bytes(frame: pl.DataFrame) -> pl.DataFrame:
     """Add the bytes that each rank sent and received; for MPI_Scatterv and similar ones, the average."""
-    one = ["communicator", "number"]
+    key = ["communicator", "number"]
     name, size = pl.col("operation").cast(pl.String), pl.col("size")
     is_root = pl.col("root") == pl.col("rank")
-    at_root = pl.when(is_root).then(size).otherwise(0).sum().over(one)
-    total, ranks = size.sum().over(one), pl.len().over(one)
+    at_root = pl.when(is_root).then(size).otherwise(0).sum().over(key)
+    total, ranks = size.sum().over(key), pl.len().over(key)
     sent = pl.when(name == "Bcast").then(pl.when(is_root).then(size).otherwise(0)).otherwise(size)
     received = (
         pl.when(name == "Barrier").then(0)

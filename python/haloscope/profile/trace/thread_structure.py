@@ -29,10 +29,10 @@ def numbers(raw: bytes) -> Integers:
         return np.zeros(0, dtype=np.int64)
     data = data[: ends[-1] + 1]
     starts = np.concatenate([[0], ends[:-1] + 1])
-    place = np.arange(len(data)) - np.repeat(starts, ends - starts + 1)
-    if place.max(initial=0) > 9:
+    index = np.arange(len(data)) - np.repeat(starts, ends - starts + 1)
+    if index.max(initial=0) > 9:
         raise DamageError("a number of its trace is too long")
-    values = (data & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64)
+    values = (data & 0x7F).astype(np.uint64) << (7 * index).astype(np.uint64)
     return np.add.reduceat(values, starts).astype(np.int64)
 
 
@@ -58,8 +58,8 @@ class Structures:
         structures = self.symbols["structure"].to_numpy()
         self._identities, self._first = np.unique(structures, return_index=True)
         self._counts = np.diff(np.append(self._first, len(structures)))
-        place = np.arange(len(structures)) - np.repeat(self._first, self._counts)
-        if not np.array_equal(self.symbols["symbol"].to_numpy(), place):
+        index = np.arange(len(structures)) - np.repeat(self._first, self._counts)
+        if not np.array_equal(self.symbols["symbol"].to_numpy(), index):
             raise DamageError("symbols of its trace are missing")
         rules = profile.frame("trace_rules").sort("structure", "position")
         self._rule_structures = rules["structure"].to_numpy()
@@ -73,33 +73,33 @@ class Structures:
         `order` has the sequence, if the structure has no rules. Raises `DamageError`.
         """
         if order:
-            place = self._place(structure)
+            index = self._find_structure(structure)
             found = numbers(_plain(order, 10 * events))
-            if np.any(found >= self._counts[place]):
+            if np.any(found >= self._counts[index]):
                 raise DamageError("an order of its trace names a missing symbol")
-            found = self._first[place] + found
+            found = self._first[index] + found
         elif structure in self._known:
             found = self._known[structure]
         else:
-            found = self._known[structure] = self._expanded(structure, events)
+            found = self._known[structure] = self._expand(structure, events)
         if len(found) != events:
             raise DamageError("a sequence of its trace has another length")
         return found
 
-    def _place(self, structure: int) -> int:
-        place = int(np.searchsorted(self._identities, structure))
-        if place == len(self._identities) or self._identities[place] != structure:
+    def _find_structure(self, structure: int) -> int:
+        index = int(np.searchsorted(self._identities, structure))
+        if index == len(self._identities) or self._identities[index] != structure:
             raise DamageError("a structure of its trace has no symbols")
-        return place
+        return index
 
-    def _expanded(self, structure: int, events: int) -> Integers:
-        place = self._place(structure)
+    def _expand(self, structure: int, events: int) -> Integers:
+        index = self._find_structure(structure)
         low = int(np.searchsorted(self._rule_structures, structure, "left"))
         high = int(np.searchsorted(self._rule_structures, structure, "right"))
         if not np.array_equal(self._rule_positions[low:high], np.arange(high - low)):
             raise DamageError("rules of its trace are missing")
         stream = numbers(words_to_bytes(self._words[low:high]))
-        expanded: Integers = self._first[place] + _Rules(int(self._counts[place]), events).read(stream)
+        expanded: Integers = self._first[index] + _Rules(int(self._counts[index]), events).read(stream)
         return expanded
 
 
@@ -122,7 +122,7 @@ class _Rules:
             if at >= len(stream) or at + 1 + 2 * int(stream[at]) > len(stream) or stream[at] < 0:
                 raise DamageError("rules of its trace were cut short")
             end = at + 1 + 2 * int(stream[at])
-            expanded = self._flattened(stream[at + 1 : end : 2], stream[at + 2 : end : 2])
+            expanded = self._flatten(stream[at + 1 : end : 2], stream[at + 2 : end : 2])
             at = end
             if rule < rules:
                 self._keep(expanded)
@@ -143,7 +143,7 @@ class _Rules:
         self._lengths.append(len(expanded))
         self._size = size
 
-    def _flattened(self, ids: Integers, counts: Integers) -> Integers:
+    def _flatten(self, ids: Integers, counts: Integers) -> Integers:
         """Return the expansion of items. Raises `DamageError`."""
         is_rule, number = (ids & 1).astype(bool), ids >> 1
         limits = np.where(is_rule, len(self._starts), self._symbols)
@@ -157,17 +157,17 @@ class _Rules:
         parts = []
         first = 0
         # Repeated items are tiled; the items between them are gathered in one step.
-        for place in [*np.flatnonzero(counts * length > _OFTEN).tolist(), len(ids)]:
-            if place > first:
-                between = slice(first, place)
-                parts.append(self._gathered(start[between], length[between], counts[between]))
-            if place < len(ids):
-                body = self._pool[start[place] : start[place] + length[place]]
-                parts.append(np.tile(body, int(counts[place])))
-            first = place + 1
+        for item in [*np.flatnonzero(counts * length > _OFTEN).tolist(), len(ids)]:
+            if item > first:
+                between = slice(first, item)
+                parts.append(self._gather(start[between], length[between], counts[between]))
+            if item < len(ids):
+                body = self._pool[start[item] : start[item] + length[item]]
+                parts.append(np.tile(body, int(counts[item])))
+            first = item + 1
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
-    def _gathered(self, start: Integers, length: Integers, counts: Integers) -> Integers:
+    def _gather(self, start: Integers, length: Integers, counts: Integers) -> Integers:
         starts, lengths = np.repeat(start, counts), np.repeat(length, counts)
         ends = np.cumsum(lengths)
         index = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)

@@ -76,8 +76,8 @@ def _column(raw: bytes, count: int) -> tuple[Integers, bytes]:
     if len(data) != expected:
         raise DamageError("times of its trace do not unpack")
     values = np.zeros((count, 8), dtype=np.uint8)
-    for place, plane in enumerate(np.frombuffer(data, dtype=np.uint8).reshape(width, count)):
-        values[:, place] = plane
+    for index, plane in enumerate(np.frombuffer(data, dtype=np.uint8).reshape(width, count)):
+        values[:, index] = plane
     return values.view("<i8")[:, 0], rest
 
 
@@ -103,7 +103,9 @@ class Clocks:
         duration = profile.frame("processes", ["rank", "duration"])
         self._durations = dict(duration.iter_rows())
         self._begin = 0.0
-        self._begin = min((self._at(rank, self._zero[row]) for rank, row in self._place.items()), default=0.0)
+        self._begin = min(
+            (self._convert(rank, self._zero[row]) for rank, row in self._place.items()), default=0.0
+        )
 
     def zero(self, rank: int) -> int:
         """Return the tick at which a rank began. Raises `DamageError`."""
@@ -120,10 +122,10 @@ class Clocks:
 
     def nanoseconds(self, rank: int, ticks: Integers) -> Integers:
         """Return the times of a rank's ticks, rounded."""
-        rounded: Integers = np.rint(self._at(rank, ticks)).astype(np.int64)
+        rounded: Integers = np.rint(self._convert(rank, ticks)).astype(np.int64)
         return rounded
 
-    def _at(self, rank: int, ticks: Any) -> Any:
+    def _convert(self, rank: int, ticks: Any) -> Any:
         row = self._reference[self._place[rank]]
         own = self._columns
         passed = (ticks - own["zero"][row]) * (own["tick"][row] * 1e9)

@@ -92,8 +92,8 @@ _FOUND = ["wait", "over", "call_here", "call_there"]
 def _by_messages(timeline: Timeline, matches: Matches, waits: pl.DataFrame) -> pl.DataFrame:
     """Return for each wait the last message between both ranks that had ended when the later rank began."""
     done = matches.messages.filter(pl.col("receive_completed") >= 0)
-    one, other = done["send_started"].to_numpy(), done["receive_completed"].to_numpy()
-    over = np.maximum(timeline.end[one], timeline.end[other])
+    start, completion = done["send_started"].to_numpy(), done["receive_completed"].to_numpy()
+    over = np.maximum(timeline.end[start], timeline.end[completion])
     sides = [
         pl.DataFrame(
             {
@@ -104,7 +104,7 @@ def _by_messages(timeline: Timeline, matches: Matches, waits: pl.DataFrame) -> p
                 "call_there": b,
             }
         )
-        for a, b in ((one, other), (other, one))
+        for a, b in ((start, completion), (completion, start))
     ]
     known = pl.concat(sides).sort("over")
     found = waits.join_asof(

@@ -12,14 +12,14 @@ from haloscope.profile.trace import Trace
 from haloscope.profile.waiting.dependencies import Dependencies
 from haloscope.profile.waiting.graph import Edges
 from haloscope.profile.waiting.injected import place_injected_units
-from haloscope.profile.waiting.states import awaited_calls
+from haloscope.profile.waiting.states import find_awaited_calls
 from haloscope.profile.waiting.timeline import Timeline
 
 # A parameter is added per message, or per byte.
 Unit = Literal["latency", "byte"]
 
 
-def as_recorded(
+def build_recorded_edges(
     trace: Trace,
     timeline: Timeline,
     depends: Dependencies,
@@ -37,7 +37,7 @@ def as_recorded(
     gets = _gets(timeline, depends)
     call = gets["call"].to_numpy()
     arrival, end = gets["arrival"].to_numpy(), timeline.end[call]
-    usual = _usual_transfer(trace, timeline, gets)
+    usual = _find_usual_transfer(trace, timeline, gets)
     # The last arrival, if it is not before the begin of the call: the call ends when it has arrived.
     ready = arrival + usual
     latest = np.full(len(timeline.begin), np.iinfo(np.int64).min)
@@ -52,7 +52,7 @@ def as_recorded(
     return place_injected_units(found, timeline, depends, gets) if is_injected else found
 
 
-def ideal(timeline: Timeline, depends: Dependencies) -> Edges:
+def build_ideal_edges(timeline: Timeline, depends: Dependencies) -> Edges:
     """Return the graph in which only computing and the order of messages take time."""
     gets = _gets(timeline, depends)
     nothing = np.zeros(len(gets), dtype=np.int64)
@@ -88,7 +88,7 @@ def _edges(
     )
 
 
-def _usual_transfer(trace: Trace, timeline: Timeline, gets: pl.DataFrame) -> Integers:
+def _find_usual_transfer(trace: Trace, timeline: Timeline, gets: pl.DataFrame) -> Integers:
     """Return the usual transfer time (ns) of each message if the receiver waits for it; 0 for collectives.
 
     It is the lower quartile over messages of about that size for which a receiver waited, separately within
@@ -124,18 +124,18 @@ def _gets(timeline: Timeline, depends: Dependencies) -> pl.DataFrame:
     Columns: `call`, `hub`, `other` (the call that it waits for; -1 for a collective), `collective`, `arrival`
     (ns), `is_message`, `latencies`, `bytes`. Arrivals after the call's end are left out.
     """
-    singles = pl.concat([_of_messages(timeline, depends), _of_scans(depends)])
+    singles = pl.concat([_get_messages(timeline, depends), _get_scans(depends)])
     other = singles["other"].to_numpy()
     singles = singles.with_columns(
         pl.int_range(pl.len(), dtype=pl.Int64).alias("hub"),
         pl.Series("arrival", timeline.begin[other], dtype=pl.Int64),
         pl.lit(-1, pl.Int64).alias("collective"),
     )
-    gets = pl.concat([singles, _of_collectives(depends, len(singles)).select(singles.columns)])
+    gets = pl.concat([singles, _get_collectives(depends, len(singles)).select(singles.columns)])
     return gets.filter(pl.Series(gets["arrival"].to_numpy() <= timeline.end[gets["call"].to_numpy()]))
 
 
-def _of_messages(timeline: Timeline, depends: Dependencies) -> pl.DataFrame:
+def _get_messages(timeline: Timeline, depends: Dependencies) -> pl.DataFrame:
     rows = depends.messages
     call, other = rows["call"].to_numpy(), rows["other"].to_numpy()
     elsewhere = pl.Series(timeline.location[call] != timeline.location[other], dtype=pl.Boolean)
@@ -152,16 +152,16 @@ def _of_messages(timeline: Timeline, depends: Dependencies) -> pl.DataFrame:
 _SINGLE = ["call", "other", "is_message", "latencies", "bytes"]
 
 
-def _of_scans(depends: Dependencies) -> pl.DataFrame:
+def _get_scans(depends: Dependencies) -> pl.DataFrame:
     """Return for each part of a scan the latest of the parts before it."""
     parts = _tall(depends.collectives)
-    rows = parts.with_columns(awaited_calls(parts).alias("other")).filter(
+    rows = parts.with_columns(find_awaited_calls(parts).alias("other")).filter(
         pl.col("kind") == "prefix", pl.col("other") >= 0, pl.col("call") >= 0
     )
     return rows.select(_SINGLE)
 
 
-def _of_collectives(depends: Dependencies, first_hub: int) -> pl.DataFrame:
+def _get_collectives(depends: Dependencies, first_hub: int) -> pl.DataFrame:
     """Return the parts of other collectives: they wait for the last rank, or for the root."""
     parts, whole = _tall(depends.collectives), "collective"
     is_root, kind = pl.col("rank") == pl.col("root"), pl.col("kind")

@@ -21,7 +21,7 @@ def place_injected_units(
     gets data in a collective continues one latency after the library has finished it, whichever rank was
     last. In a non-blocking collective it continues at least one latency after its own begin.
     """
-    calls = _delayed(depends)
+    calls = _find_delayed(depends)
     blocks = pl.col("call") == pl.col("started")
     blocking = calls.filter(blocks)["call"]
     is_after = ~gets["is_message"] & gets["call"].is_in(blocking.implode())
@@ -29,11 +29,11 @@ def place_injected_units(
     sent = edges.gets.filter(gets["is_message"]).with_columns(
         pl.lit(0, pl.Int64).alias("weight"), pl.lit(1, pl.Int64).alias("units")
     )
-    puts, own = _of_the_rank_itself(edges, timeline, calls)
+    puts, own = _make_own_edges(edges, timeline, calls)
     return replace(edges, puts=pl.concat([edges.puts, puts]), gets=pl.concat([usual, sent, own]))
 
 
-def _delayed(depends: Dependencies) -> pl.DataFrame:
+def _find_delayed(depends: Dependencies) -> pl.DataFrame:
     """Return the parts of collectives that receive data: `started`, `call` (which completes it)."""
     is_root, kind = pl.col("rank") == pl.col("root"), pl.col("kind")
     brings = pl.when(kind == "from_root").then(~is_root).when(kind == "to_root").then(is_root).otherwise(True)
@@ -42,7 +42,7 @@ def _delayed(depends: Dependencies) -> pl.DataFrame:
     )
 
 
-def _of_the_rank_itself(
+def _make_own_edges(
     edges: Edges, timeline: Timeline, calls: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return puts and gets by which a collective is one latency longer for a rank that did not wait."""

@@ -47,8 +47,8 @@ def match_trace(trace: Trace) -> Matches:
 def _messages(trace: Trace) -> tuple[pl.DataFrame, dict[str, int]]:
     """Return each message: per two ranks, tag and communicator, the k-th send matches the k-th receive."""
     key = ["sender", "receiver", "tag", "communicator"]
-    sends = _numbered(trace.sends.rename({"rank": "sender", "partner": "receiver"}), key, "send")
-    receives = _numbered(trace.receives.rename({"rank": "receiver", "partner": "sender"}), key, "receive")
+    sends = _number_rows(trace.sends.rename({"rank": "sender", "partner": "receiver"}), key, "send")
+    receives = _number_rows(trace.receives.rename({"rank": "receiver", "partner": "sender"}), key, "receive")
     both = sends.join(receives, on=[*key, "k"], how="inner")
     differs = (
         (pl.col("bytes") >= 0) & (pl.col("bytes_right") >= 0) & (pl.col("bytes") != pl.col("bytes_right"))
@@ -65,7 +65,7 @@ def _messages(trace: Trace) -> tuple[pl.DataFrame, dict[str, int]]:
     }
 
 
-def _numbered(frame: pl.DataFrame, key: list[str], side: str) -> pl.DataFrame:
+def _number_rows(frame: pl.DataFrame, key: list[str], side: str) -> pl.DataFrame:
     return frame.select(
         *key,
         "bytes",

@@ -40,7 +40,7 @@ def wait_states(timeline: Timeline, depends: Dependencies) -> pl.DataFrame:
     `call` (a row of the timeline), `kind` (one of `WAITS` or `COMPLETIONS`), `time` (ns, more than 0),
     `cause` (the call whose begin ended the waiting; -1 for a completion).
     """
-    arrivals = pl.concat([_of_messages(depends), _of_collectives(depends)])
+    arrivals = pl.concat([_get_messages(depends), _get_collectives(depends)])
     calls = arrivals["call"].to_numpy()
     begin, end = timeline.begin, timeline.end
     arrivals = arrivals.with_columns(
@@ -60,16 +60,16 @@ def wait_states(timeline: Timeline, depends: Dependencies) -> pl.DataFrame:
     return pl.concat([waits, _completions(timeline, depends, waits)]).sort("call", "kind")
 
 
-def _of_messages(depends: Dependencies) -> pl.DataFrame:
+def _get_messages(depends: Dependencies) -> pl.DataFrame:
     order = pl.when(pl.col("kind") == "late_sender").then(0).otherwise(1).alias("order")
     return depends.messages.select("call", pl.col("other").alias("cause"), "kind", order, "pair")
 
 
-def _of_collectives(depends: Dependencies) -> pl.DataFrame:
+def _get_collectives(depends: Dependencies) -> pl.DataFrame:
     parts = depends.collectives
     rows = parts.select(
         pl.col("completed").alias("call"),
-        awaited_calls(parts).alias("cause"),
+        find_awaited_calls(parts).alias("cause"),
         pl.col("kind").replace_strict(_OF_KIND, return_dtype=pl.String),
         pl.lit(2, pl.Int32).alias("order"),
         pl.lit(-1, pl.Int64).alias("pair"),
@@ -77,7 +77,7 @@ def _of_collectives(depends: Dependencies) -> pl.DataFrame:
     return rows.filter(pl.col("cause") >= 0, pl.col("call") >= 0)
 
 
-def awaited_calls(parts: pl.DataFrame) -> pl.Series:
+def find_awaited_calls(parts: pl.DataFrame) -> pl.Series:
     """Return the call whose begin ends the waiting of each part, -1 if it does not wait.
 
     All ranks wait for the last one. A root that collects waits for the first of the others, as data arrive
@@ -113,8 +113,8 @@ def _with_wrong_order(timeline: Timeline, depends: Dependencies, last: pl.DataFr
     received = depends.messages.filter(pl.col("kind") == "late_sender").select(
         "pair",
         "call",
-        pl.Series("location", timeline.location[_of(depends, "call")]),
-        pl.Series("sent", timeline.begin[_of(depends, "other")]),
+        pl.Series("location", timeline.location[_get_column(depends, "call")]),
+        pl.Series("sent", timeline.begin[_get_column(depends, "other")]),
     )
     # The earliest send that later calls of the location received.
     by_call = received.group_by("location", "call").agg(pl.col("sent").min()).sort("location", "call")
@@ -125,7 +125,7 @@ def _with_wrong_order(timeline: Timeline, depends: Dependencies, last: pl.DataFr
     return pl.when(is_wrong).then(pl.lit("wrong_order")).otherwise("kind").alias("kind")
 
 
-def _of(depends: Dependencies, column: str) -> Integers:
+def _get_column(depends: Dependencies, column: str) -> Integers:
     chosen = depends.messages.filter(pl.col("kind") == "late_sender")
     return chosen[column].to_numpy()
 

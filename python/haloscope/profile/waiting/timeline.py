@@ -39,10 +39,10 @@ class Timeline:
         where = ["rank", "thread"]
         locations = pl.concat([trace.calls.select(where), trace.regions.select(where)]).unique().sort(where)
         locations = locations.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias("location"))
-        calls = _located(trace.calls, locations).select("location", "begin", "end", "path", "call")
+        calls = _locate_rows(trace.calls, locations).select("location", "begin", "end", "path", "call")
         moved = _forwards(calls)
         jumps = int(((moved["begin"] != calls["begin"]) | (moved["end"] != calls["end"])).sum())
-        visits = _located(trace.regions, locations).select("location", "begin", "end", "path")
+        visits = _locate_rows(trace.regions, locations).select("location", "begin", "end", "path")
         # Cutting needs visits in the order of their begins; a visit does not end before its begin.
         visits = visits.with_columns(pl.max_horizontal("begin", "end").alias("end"))
         visits = visits.sort("location", "begin", maintain_order=True)
@@ -101,7 +101,7 @@ def ranges(sorted_places: Integers32, count: int) -> Integers:
     return np.searchsorted(sorted_places, np.arange(count + 1)).astype(np.int64)
 
 
-def _located(frame: pl.DataFrame, locations: pl.DataFrame) -> pl.DataFrame:
+def _locate_rows(frame: pl.DataFrame, locations: pl.DataFrame) -> pl.DataFrame:
     return frame.join(locations, on=["rank", "thread"], how="left", maintain_order="left")
 
 

@@ -72,7 +72,7 @@ def pieces(tape: Tape, roles: Bytes, end: float, most: int = 10_000) -> Pieces:
             if line.time - left.at(x) > _SAME * line.time:
                 known.append(line)
                 gaps += [(left, line), (line, right)]
-    return _joined(known, end, is_whole)
+    return _join_lines(known, end, is_whole)
 
 
 def _lines(tape: Tape, roles: Bytes, parameters: Sequence[float]) -> list[_Line]:
@@ -90,7 +90,7 @@ def _meeting(left: _Line, right: _Line) -> float | None:
     return x if left.x < x < right.x else None
 
 
-def _joined(known: list[_Line], end: float, is_whole: bool) -> Pieces:
+def _join_lines(known: list[_Line], end: float, is_whole: bool) -> Pieces:
     lines = sorted(known, key=lambda line: (line.slope, line.x))
     begins, kept = [0.0], [lines[0]]
     for line in lines[1:]:

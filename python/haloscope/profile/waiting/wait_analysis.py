@@ -15,7 +15,7 @@ from haloscope.profile.trace.from_profile import read_trace
 from haloscope.profile.waiting.critical import critical_path
 from haloscope.profile.waiting.delays import delay_costs
 from haloscope.profile.waiting.dependencies import Dependencies, dependencies
-from haloscope.profile.waiting.edges import Unit, as_recorded, ideal
+from haloscope.profile.waiting.edges import Unit, build_ideal_edges, build_recorded_edges
 from haloscope.profile.waiting.efficiency import Efficiency, efficiency
 from haloscope.profile.waiting.graph import Edges, Tape, tape
 from haloscope.profile.waiting.matching import Matches, match_trace
@@ -134,7 +134,9 @@ class WaitAnalysis:
 
     def graph(self, unit: Unit = "latency") -> Edges:
         """Return the event graph, whose longest path has the length of the run."""
-        return as_recorded(self.trace, self.timeline, self._depends, unit, is_injected=self._is_injected)
+        return build_recorded_edges(
+            self.trace, self.timeline, self._depends, unit, is_injected=self._is_injected
+        )
 
     @property
     def remarks(self) -> list[str]:
@@ -193,7 +195,7 @@ class WaitAnalysis:
 
     @cached_property
     def _ideal(self) -> Tape:
-        return tape(self.timeline, ideal(self.timeline, self._depends))
+        return tape(self.timeline, build_ideal_edges(self.timeline, self._depends))
 
 
 def analyse_waiting(profile: ProfileData) -> WaitAnalysis:

@@ -69,14 +69,14 @@ def _tolerance(analysis: WaitAnalysis, scope: Scope) -> pl.DataFrame:
         return alone if scope.exclusive else tree.with_descendants(alone)
 
     masks = [mask(path) for path in paths.tolist()]
-    told = []
+    columns = []
     for unit, names in _TOLERATED.items():
         found = analysis.tolerance(masks, tuple(_LONGER), unit)
-        told.append(found.rename(dict(zip(found.columns, names, strict=True))))
+        columns.append(found.rename(dict(zip(found.columns, names, strict=True))))
     whole = pl.DataFrame(
         {"path": paths, "run_time": analysis.run_time, "without_waiting": analysis.without_waiting(masks)}
     )
-    return scope.named(pl.concat([*told, whole], how="horizontal"), [])
+    return scope.named(pl.concat([*columns, whole], how="horizontal"), [])
 
 
 _TEXT, _COUNT, _TIME = pl.String, pl.Int64, pl.Float64

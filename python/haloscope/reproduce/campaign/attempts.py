@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import HaloscopeError, OutputError
-from haloscope.base.files import end_of, last_line
+from haloscope.base.files import read_end, read_last_line
 from haloscope.base.launcher import complete_command
 from haloscope.reproduce.campaign.expressions import text_of
 from haloscope.reproduce.campaign.points import Point
@@ -150,7 +150,7 @@ def ending_of(attempt: Path, program: CampaignProgram, variant: Variant) -> Endi
     if ended_by:
         return Ending("interrupted", f"was ended by {ended_by}", seconds, host)
     if status:
-        said = result.get("error") or last_line(attempt / "stderr") or last_line(attempt / "stdout")
+        said = result.get("error") or read_last_line(attempt / "stderr") or read_last_line(attempt / "stdout")
         how = f"signal {-status}" if status < 0 else f"exit status {status}"
         return Ending("failed", f"{how}: {said}" if said else how, seconds, host)
     figures, missing = _figures(attempt / "stdout", program)
@@ -162,7 +162,7 @@ def ending_of(attempt: Path, program: CampaignProgram, variant: Variant) -> Endi
 
 def _figures(output: Path, program: CampaignProgram) -> tuple[dict[str, float], str | None]:
     """Return the figures that are in the output, of each the last, and the name of one that is not."""
-    text = end_of(output, _MOST_OUTPUT) if program.figures else ""
+    text = read_end(output, _MOST_OUTPUT) if program.figures else ""
     found, missing = {}, None
     for name, pattern in program.figures.items():
         value = None

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from haloscope.base.errors import ProfileError
-from haloscope.base.files import whole_file
+from haloscope.base.files import write_file
 from haloscope.reproduce.campaign.attempts import PROFILE, RESULT
 from haloscope.reproduce.campaign.campaign import Campaign
 from haloscope.reproduce.campaign.overview import write_report
@@ -62,7 +62,7 @@ def bundle(campaign: Campaign, output: Path) -> None:
                     actions.append(_action(run, inner, attempt, list(kept)) | _times(place))
         described = json.dumps(_described(campaign, list(files), actions), indent=1)
         with (
-            whole_file(output, "bundle") as stream,
+            write_file(output, "bundle") as stream,
             zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive,
         ):
             archive.writestr(_METADATA, described)

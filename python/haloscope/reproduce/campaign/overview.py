@@ -9,7 +9,7 @@ import polars as pl
 from haloscope import explain
 from haloscope.base.errors import UsageError
 from haloscope.base.units import time_text
-from haloscope.profile.shown import ShownTable, columns, count, number, region_text, text, time
+from haloscope.profile.shown import columns, count, declare_table, number, region_text, text, time
 from haloscope.reproduce.campaign.campaign import Campaign
 
 _GROUP = ["experiment", "system", "program", "variant", "ranks"]
@@ -23,44 +23,38 @@ _CONFIGURATION = columns(
     variant=text(),
     ranks=count(),
 )
-PLAN_TABLE = ShownTable(
+PLAN_TABLE = declare_table(
     "plan",
-    (
-        _CONFIGURATION,
-        columns("nodes", "that a run takes", nodes=count()),
-        columns("runs impossible", "how many can run, and how many cannot", runs=count()),
-        columns(
-            "seconds core_hours",
-            "of all runs together",
-            seconds=time("time"),
-            core_hours=number("core-hours", digits=3),
-        ),
-        columns("seconds_from", "what the times are estimated by", seconds_from=text("by what")),
-        columns("why", "a run is impossible", why=text("impossible, as")),
+    _CONFIGURATION,
+    columns("nodes", "that a run takes", nodes=count()),
+    columns("runs impossible", "how many can run, and how many cannot", runs=count()),
+    columns(
+        "seconds core_hours",
+        "of all runs together",
+        seconds=time("time"),
+        core_hours=number("core-hours", digits=3),
     ),
+    columns("seconds_from", "what the times are estimated by", seconds_from=text("by what")),
+    columns("why", "a run is impossible", why=text("impossible, as")),
 )
-STANDING_TABLE = ShownTable(
+STANDING_TABLE = declare_table(
     "standing",
-    (
-        _CONFIGURATION,
-        columns(" ".join(_STATES), "runs in each state", **{state: count() for state in _STATES}),
-        columns("seconds_left", "that the remaining runs take", seconds_left=time("left")),
-        columns("why", "the first failed run failed", why=text()),
-    ),
+    _CONFIGURATION,
+    columns(" ".join(_STATES), "runs in each state", **{state: count() for state in _STATES}),
+    columns("seconds_left", "that the remaining runs take", seconds_left=time("left")),
+    columns("why", "the first failed run failed", why=text()),
 )
-RESULTS_TABLE = ShownTable(
+RESULTS_TABLE = declare_table(
     "results",
-    (
-        _CONFIGURATION,
-        columns("parameters", "of the configuration", parameters=text()),
-        columns("runs", "repetitions", runs=count()),
-        columns(
-            "seconds seconds_min seconds_max",
-            "median and range over repetitions",
-            seconds=time("time"),
-            seconds_min=time("least"),
-            seconds_max=time("most"),
-        ),
+    _CONFIGURATION,
+    columns("parameters", "of the configuration", parameters=text()),
+    columns("runs", "repetitions", runs=count()),
+    columns(
+        "seconds seconds_min seconds_max",
+        "median and range over repetitions",
+        seconds=time("time"),
+        seconds_min=time("least"),
+        seconds_max=time("most"),
     ),
     others=lambda name: number(region_text(name)),
 )

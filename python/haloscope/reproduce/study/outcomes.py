@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from haloscope.base.errors import OutputError, UsageError
-from haloscope.base.files import last_line, write_whole
+from haloscope.base.files import read_last_line, write_whole
 from haloscope.reproduce.study.script import NOT_HERE
 from haloscope.reproduce.study.study_folder import Part, Study
 
@@ -83,14 +83,15 @@ def _outcome(part: Part, directory: Path, status: int | None) -> PartOutcome:
     if status is None:
         return PartOutcome(part, "not run")
     if status == NOT_HERE:
-        why = last_line(directory / f"{part.name}.log").removeprefix("haloscope: ")
+        why = read_last_line(directory / f"{part.name}.log").removeprefix("haloscope: ")
         return PartOutcome(part, "not run", why or "it cannot run here")
     if status not in (_DONE, _DIFFERS) or not _is_whole(part, directory):
         log = directory / f"{part.name}.log"
         return PartOutcome(
             part,
             "failed",
-            f"{last_line(log) or 'it printed nothing'} (exit status {status}; see {shlex.quote(str(log))})",
+            f"{read_last_line(log) or 'it printed nothing'}"
+            f" (exit status {status}; see {shlex.quote(str(log))})",
         )
     return PartOutcome(part, "done" if status == _DONE else "differs")
 
