@@ -78,7 +78,7 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, before: str, after: str
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    with pytest.raises(MachineError, match=r"no machine 'orfea'; there is orfeo, or"):
+    with pytest.raises(MachineError, match=r"machine 'orfea' does not exist; give one of orfeo, or"):
         predict.load_machine("orfea")
     with pytest.raises(MachineError, match=r"none.yaml: cannot be read: No such file"):
         predict.load_machine(tmp_path / "none.yaml")

@@ -75,7 +75,7 @@ class Algorithm:
 
 
 @dataclass(frozen=True)
-class Selection:
+class AlgorithmSelection:
     """How a running program selects an algorithm: variables at its launch, and words for the program."""
 
     settings: tuple[tuple[str, str], ...] = ()
@@ -95,7 +95,7 @@ class Library(Protocol):
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
         """Return the library's own choice (`default`), then all its algorithms."""
 
-    def select(self, algorithm: Algorithm) -> Selection | None:
+    def select(self, algorithm: Algorithm) -> AlgorithmSelection | None:
         """Return how a running program selects an algorithm; None if only a launch can select it."""
 
     def program(self, name: str) -> Path:
@@ -130,8 +130,8 @@ class OtherLibrary:
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
         return (Algorithm(collective),)
 
-    def select(self, algorithm: Algorithm) -> Selection | None:
-        return None if algorithm.settings else Selection()
+    def select(self, algorithm: Algorithm) -> AlgorithmSelection | None:
+        return None if algorithm.settings else AlgorithmSelection()
 
     def program(self, name: str) -> Path:
         return program(name, self.tools.compiler)

@@ -14,9 +14,9 @@ from haloscope.predict.mpi_library import (
     COLLECTIVES,
     DEFAULT,
     Algorithm,
+    AlgorithmSelection,
     Description,
     OtherLibrary,
-    Selection,
 )
 
 _ENUMERATOR = re.compile(r"mca:coll:tuned:param:coll_tuned_(\w+)_algorithm:enumerator:value:(\d+):(.+)")
@@ -55,7 +55,7 @@ class OpenMpi(OtherLibrary):
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
         return (Algorithm(collective), *self.offered.get(collective, ()))
 
-    def select(self, algorithm: Algorithm) -> Selection | None:
+    def select(self, algorithm: Algorithm) -> AlgorithmSelection | None:
         if algorithm.settings and algorithm.number is None:
             return None  # not in the library's list
         launched = tuple(pair for pair in algorithm.settings if pair in _BEFORE)
@@ -66,7 +66,7 @@ class OpenMpi(OtherLibrary):
         ]
         # A communicator's algorithms are chosen when it is made.
         words = ("--settings", ",".join(controls), "--communicator", "new") if controls else ()
-        return Selection(launched, words)
+        return AlgorithmSelection(launched, words)
 
     def _options(self, ranks: int, environment: Mapping[str, str], mapping: str | None) -> list[str]:
         # Launchers before version 5 pass only listed variables to ranks on other nodes.
@@ -158,7 +158,7 @@ class Mpich(OtherLibrary):
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
         return (Algorithm(collective), *self.offered.get(collective, ()))
 
-    def select(self, algorithm: Algorithm) -> Selection | None:
+    def select(self, algorithm: Algorithm) -> AlgorithmSelection | None:
         if algorithm.name == _HIERARCHICAL:
             return None  # for allreduce, only a launch with it ends
         controls = []
@@ -167,7 +167,7 @@ class Mpich(OtherLibrary):
             if number is None:
                 return None
             controls.append(f"{name}={number}")
-        return Selection((), ("--settings", ",".join(controls)) if controls else ())
+        return AlgorithmSelection((), ("--settings", ",".join(controls)) if controls else ())
 
     def _options(self, ranks: int, _environment: Mapping[str, str], mapping: str | None) -> list[str]:
         mapped = ["-bind-to", "core", "-map-by", mapping] if mapping else []

@@ -14,7 +14,7 @@ from haloscope.predict.bench.grid import LaunchPoints
 from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.output_stream import MeasuringProcess, Stopped, stream
 from haloscope.predict.bench.sweep import SweepJournal
-from haloscope.predict.mpi_library import Library, Selection
+from haloscope.predict.mpi_library import AlgorithmSelection, Library
 
 # Number of failures in a row after which the other sizes of an algorithm are not tried.
 _PATIENCE = 2
@@ -86,7 +86,7 @@ class Launches:
                 self._skip(unit, sizes)
                 sizes = ()
 
-    def _measure_shared(self, unit: LaunchPoints, selection: Selection) -> int:
+    def _measure_shared(self, unit: LaunchPoints, selection: AlgorithmSelection) -> int:
         """Measure in the open launch, or in a new one. Return the number of finished points."""
         done, running = 0, None
         try:
@@ -104,7 +104,7 @@ class Launches:
             self._shares = running is not None and running.answers
         return done
 
-    def _open_launch(self, unit: LaunchPoints, selection: Selection) -> _Open:
+    def _open_launch(self, unit: LaunchPoints, selection: AlgorithmSelection) -> _Open:
         key = _make_key(unit, selection)
         if self._open is not None and self._open.key == key:
             return self._open
@@ -194,7 +194,7 @@ class _Open:
     answers: bool = False
 
 
-def _make_key(unit: LaunchPoints, selection: Selection) -> _Key:
+def _make_key(unit: LaunchPoints, selection: AlgorithmSelection) -> _Key:
     return unit.launch, unit.ranks, unit.mapping, selection.settings
 
 
