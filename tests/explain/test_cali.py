@@ -193,7 +193,7 @@ def test_configurations_are_read(
     folder = tmp_path / "written"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    explain.as_caliper(profile)
+    explain.write_caliper_outputs(profile)
     found = {path.name: path.read_text("utf-8") for path in folder.iterdir()}
     options = {"functions": "MPI_Send", "messages": "Sends (total)"}
     assert {

@@ -193,13 +193,13 @@ def test_an_archive_of_a_rank_that_was_lost_says_so(tmp_path: Path) -> None:
 
 def write_without(kind: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write an archive that lacks the definitions of one kind."""
-    say = _Definitions._say
+    say = _Definitions._define
 
     def without(self: _Definitions, what: str, *rest: object) -> None:
         if what != kind:
             say(self, what, *rest)
 
-    monkeypatch.setattr(_Definitions, "_say", without)
+    monkeypatch.setattr(_Definitions, "_define", without)
     write_otf2(TracedProfile(halo_trace(3, 5)), place)
 
 
