@@ -125,11 +125,11 @@ def test_a_run_whose_time_is_unknown_is_a_problem(
 ) -> None:
     written = messages_between([(0, 1, 8)], ["a"] * 2)
     written.info["duration"] = duration
-    monkeypatch.setattr("haloscope.hide.improve.trial_runs._ended", lambda *rest: 0)
+    monkeypatch.setattr("haloscope.hide.improve.trial_runs._run_command", lambda *rest: 0)
     written.write(tmp_path / "run-1.halo")
     run = Runner(["mpiexec", "true"], tmp_path)()
     assert run.seconds == (duration if duration == 2.5 else None)
-    assert ("how long" in run.problem) == (run.seconds is None)
+    assert ("no duration" in run.problem) == (run.seconds is None)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (700, "dark")])
@@ -197,7 +197,7 @@ def test_another_placement_goes_by_the_profile_of_who_runs_it(
         words.append(command)
         return 1
 
-    monkeypatch.setattr("haloscope.hide.improve.trial_runs._ended", ended)
+    monkeypatch.setattr("haloscope.hide.improve.trial_runs._run_command", ended)
     for name in ("first", "later"):
         (tmp_path / name).mkdir()
         runner = Runner(["mpiexec", "true"], tmp_path / name)

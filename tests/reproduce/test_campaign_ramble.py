@@ -86,9 +86,9 @@ def test_the_eighteen_runs_of_a_workspace_run(tmp_path: Path) -> None:
     assert {point.environment.get("OMP_NUM_THREADS") for point in found.points} == {None, "1", "2", "4"}
     # A rank's zones that grow with the ranks are no weak scaling, nor do they stay in a strong one.
     assert found.notes()[:2] == [
-        "solver_strong: is no strong scaling: the whole problem changes from 512 on 8 ranks to 2048 on 32, "
+        "solver_strong: not strong scaling: the whole problem changes from 512 on 8 ranks to 2048 on 32, "
         "4 times",
-        "solver_weak: is no weak scaling: the problem a rank grows from 64 on 8 ranks to 256 on 32, 4 times",
+        "solver_weak: not weak scaling: the problem per rank grows from 64 on 8 ranks to 256 on 32, 4 times",
     ]
     run_campaign(found)
     assert set(found.table()["state"]) == {"done"}
@@ -113,19 +113,19 @@ def test_the_systems_variables_are_read_and_placeholders_are_none(tmp_path: Path
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (("    solver:", "    other:"), "no other.laplace and no other in programs"),
-        (("nx: ['10', '20']", "nx: ['10']"), "zipped need one length; nx has 1, ny has 2"),
-        (("n_ranks: '8'", "n_ranks: '{n_ranks}'"), "variables n_ranks need each other"),
-        (("n_ranks: '8'", "n_ranks: '2000'"), "has neither n_ranks, nor"),
-        (("nz: '10'", "system: '8'"), "variables.system: is given by Haloscope"),
-        (("size: [nx, ny]", "size: [nx, nq]"), "zips: nq is no list"),
-        (("[size, n_nodes,", "[sise, n_nodes,"), "matrix: sise is no list"),
+        (("    solver:", "    other:"), "neither other.laplace nor other is in programs"),
+        (("nx: ['10', '20']", "nx: ['10']"), "zipped lists must have equal lengths; nx has 1, ny has 2"),
+        (("n_ranks: '8'", "n_ranks: '{n_ranks}'"), "variables n_ranks depend on each other"),
+        (("n_ranks: '8'", "n_ranks: '2000'"), "neither n_ranks, nor"),
+        (("nz: '10'", "system: '8'"), "variables.system: is defined by Haloscope"),
+        (("size: [nx, ny]", "size: [nx, nq]"), "zips: nq is not a list"),
+        (("[size, n_nodes,", "[sise, n_nodes,"), "matrix: sise is not a list"),
         (
             ("              zips:", "              chained_experiments:"),
-            ":19: chained_experiments: is not read here",
+            ":19: chained_experiments: not supported here",
         ),
-        (("where:", "variables:"), "exclude.variables: is not read; write it as where"),
-        (("ramble:", "rambel:"), "is no workspace of Ramble"),
+        (("where:", "variables:"), "exclude.variables: not supported; write it as where"),
+        (("ramble:", "rambel:"), "not a workspace of Ramble"),
     ],
 )
 def test_what_is_not_understood_is_told(tmp_path: Path, change: tuple[str, str], said: str) -> None:

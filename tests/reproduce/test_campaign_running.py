@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from haloscope.base.errors import OutputError, UsageError
-from haloscope.reproduce.campaign import Campaign, Happened, results, run_campaign
+from haloscope.reproduce.campaign import Campaign, CampaignEvent, list_results, run_campaign
 from support.campaigns import BASE, Written, events
 from support.command import run_command
 from support.limits import HANG
@@ -39,21 +39,21 @@ experiments:
 
 def test_runs_end_with_their_figures(written: Written, tmp_path: Path) -> None:
     campaign = Campaign.opened(written(FEW), tmp_path / "kept")
-    happened: list[Happened] = []
-    run_campaign(campaign, told=happened.append)
+    happened: list[CampaignEvent] = []
+    run_campaign(campaign, report=happened.append)
     table = campaign.table()
     assert set(table["state"]) == {"done"}
     assert {"run", "ranks", "seconds", "core_hours", "attempts", "reason", "profile"} < set(table.columns)
-    assert table.columns[-1] == results(campaign).columns[-1] == "time"
+    assert table.columns[-1] == list_results(campaign).columns[-1] == "time"
     assert sorted(table["time"].to_list()) == [1.0, 1.0, 2.0, 2.0]
-    assert results(campaign)["runs"].to_list() == [2, 2]
+    assert list_results(campaign)["runs"].to_list() == [2, 2]
     assert Counter(each.what for each in happened) == {"started": 4, "ended": 4}
     place = campaign.place(campaign.points[0].name, 1)
     assert {"run.json", "result.json", "environment.json", "stdout", "stderr"} <= {
         path.name for path in place.iterdir()
     }
     assert json.loads((place / "run.json").read_text())["words"] == list(campaign.points[0].words)
-    run_campaign(campaign, told=happened.append)
+    run_campaign(campaign, report=happened.append)
     assert len(happened) == 8  # nothing ran again
 
 
@@ -75,7 +75,7 @@ def test_failures_are_tried_again_and_told(written: Written, tmp_path: Path) -> 
     ("change", "reason"),
     [
         (("time=([0-9.]+)", "speed=([0-9.]+)"), "figure time is not in its output"),
-        (("    figures", "    limit: 1\n    figures"), "took longer than 1 s"),
+        (("    figures", "    limit: 1\n    figures"), "took longer than 1.00 s"),
         (("/bin/sh -c", "/usr/bin/env -S sh -c 'kill -9 $$'"), "signal 9"),
         (("watch: false", "watch: true"), "no profile was written"),
     ],
@@ -105,15 +105,15 @@ def test_two_cannot_run_one_campaign(
     file = written(FEW)
     statuses: list[int] = []
 
-    def start_another(happened: Happened) -> None:
+    def start_another(happened: CampaignEvent) -> None:
         if not statuses:
             statuses.append(run_command("campaign", "run", file))
 
-    run_campaign(Campaign.opened(file, tmp_path / "tried"), told=start_another)
+    run_campaign(Campaign.opened(file, tmp_path / "tried"), report=start_another)
     assert statuses == [1]
     told = capsys.readouterr().err
     assert told.count("\n") == 1
-    assert f"another campaign run is at it (process {os.getpid()} on" in told
+    assert f"another campaign run uses it (process {os.getpid()} on" in told
     assert set(Campaign.opened(file, tmp_path / "tried").table()["state"]) == {"done"}
 
 
@@ -202,13 +202,13 @@ def test_systems_that_are_this_machine_take_turns(written: Written, tmp_path: Pa
     campaign = Campaign.opened(written(text.replace("'echo", "'sleep 0.1; echo")), tmp_path / "kept")
     running, most, started = 0, 0, []
 
-    def told(happened: Happened) -> None:
+    def told(happened: CampaignEvent) -> None:
         nonlocal running, most
         running += 1 if happened.what == "started" else -1
         most = max(most, running)
         if happened.what == "started":
             started.append(happened.run)
 
-    run_campaign(campaign, told=told)
+    run_campaign(campaign, report=told)
     assert most == 1
     assert started == [point.name for point in campaign.points]

@@ -64,35 +64,35 @@ def test_lists_are_zipped_and_vary_is_crossed(written: Written) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ("sytems: {}\n", ":11: sytems: is no key here; systems is"),
+        ("sytems: {}\n", ":11: sytems: not a key here; did you mean systems?"),
         (
             "experiments:\n  a: {program: told, rank: 2}\n",
-            ":12: experiments.a.rank: is no key here; ranks is",
+            ":12: experiments.a.rank: not a key here; did you mean ranks?",
         ),
-        ("experiments:\n  a: {program: tolt, ranks: 2}\n", "there is no tolt; there are told"),
+        ("experiments:\n  a: {program: tolt, ranks: 2}\n", "tolt does not exist; choose from told"),
         ("experiments:\n  a: {program: told}\n", "needs either ranks or grids"),
         ("experiments:\n  a: {program: told, ranks: []}\n", "is empty"),
-        ("experiments:\n  a: {program: told, ranks: {from: 8, to: 2}}\n", "leads nowhere"),
+        ("experiments:\n  a: {program: told, ranks: {from: 8, to: 2}}\n", "from must be at most to"),
         (
             "experiments:\n  a: {program: told, ranks: [2, 4], parameters: {n: [1]}}\n",
             "1 values for 2 numbers",
         ),
         (
             "experiments:\n  a: {program: told, ranks: 2, parameters: {n: '{m}', m: '{n}'}}\n",
-            "m and n need each other",
+            "m and n depend on each other",
         ),
-        ("experiments:\n  a: {program: told, ranks: 2, parameters: {n: '{q}'}}\n", "there is no q"),
+        ("experiments:\n  a: {program: told, ranks: 2, parameters: {n: '{q}'}}\n", "q does not exist"),
         (
             "experiments:\n  a: {program: told, ranks: 2, systems: [dane]}\n",
-            "there is no dane; there are here",
+            "dane does not exist; choose from here",
         ),
-        ("experiments: [\n", "is not YAML"),
+        ("experiments: [\n", "not YAML"),
         (
             "experiments:\n  a: {program: told, ranks: 2}\nretries: 1\n".replace("retries", "retris"),
-            "is no key here; retries is",
+            "not a key here; did you mean retries?",
         ),
         ("experiments: {}\n", "experiments"),
-        ("campaign: again\nexperiments:\n  a: {program: told, ranks: 2}\n", "is there twice"),
+        ("campaign: again\nexperiments:\n  a: {program: told, ranks: 2}\n", "exists twice"),
         ("experiments: &a\n  a: {program: told, ranks: 2}\nx: *a\n", "alias"),
         ("retries: -1\nexperiments:\n  a: {program: told, ranks: 2}\n", ":11: retries"),
     ],
@@ -115,8 +115,8 @@ def test_an_application_that_is_not_bundled_is_told_before_anything_runs(written
     with pytest.raises(UsageError) as caught:
         _ = Campaign.opened(file).points
     assert str(caught.value) == (
-        f"{file}:7: programs.solver.application: poison: is none of the bundled applications; poisson is, "
-        "there are amg, amr, cg, hydro, poisson, sweep"
+        f"{file}:7: programs.solver.application: poison: not a bundled application; did you mean poisson? "
+        "Choose from amg, amr, cg, hydro, poisson, sweep"
     )
 
 
@@ -129,7 +129,7 @@ def test_what_cannot_run_says_why(written: Written) -> None:
         "2**30 if 0 else 100", "'200000000'"
     )
     reasons = {point.ranks: point.impossible for point in Campaign.opened(written(text)).points}
-    assert reasons[16] == "16 ranks need 2 nodes of 8 cores; there are 1"
+    assert reasons[16] == "16 ranks need 2 nodes of 8 cores; the system has 1"
     assert reasons[8] is not None
     assert "1.6 GB" in reasons[8]
 
@@ -138,7 +138,7 @@ def test_a_weak_campaign_that_is_none_is_told(written: Written) -> None:
     text = BASE.replace("    figures", "    problem: nx*ranks\n    figures")
     text += "experiments:\n  a: {program: told, scaling: weak, ranks: [8, 64], parameters: {nx: [32, 256]}}\n"
     assert Campaign.opened(written(text)).notes() == [
-        "a: is no weak scaling: the problem a rank grows from 32 on 8 ranks to 256 on 64, 8 times"
+        "a: not weak scaling: the problem per rank grows from 32 on 8 ranks to 256 on 64, 8 times"
     ]
     assert Campaign.opened(written(text.replace("[32, 256]", "32"))).notes() == []
 
@@ -178,12 +178,12 @@ def words_of(file: Path, argument: str, parameters: dict[str, object]) -> tuple[
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("__import__('os')", "there is no __import__"),
-        ("ranks.real", "is no arithmetic of names and numbers"),
-        ("(1).__class__", "is no arithmetic of names and numbers"),
-        ("[1][0]", "is no arithmetic of names and numbers"),
-        ("9**9**9", "is no arithmetic of names and numbers"),
-        ("1e300 * 1e300", "is too large"),
+        ("__import__('os')", "function __import__ does not exist"),
+        ("ranks.real", "not arithmetic of names and numbers"),
+        ("(1).__class__", "not arithmetic of names and numbers"),
+        ("[1][0]", "not arithmetic of names and numbers"),
+        ("9**9**9", "not arithmetic of names and numbers"),
+        ("1e300 * 1e300", "too large"),
         ("x" * 600, "at most 500 characters"),
     ],
 )

@@ -243,7 +243,7 @@ def test_a_build_that_fails_names_its_log(written: Written, tmp_path: Path) -> N
     text = text.replace("    figures", "    build: [sh -c 'echo no compiler; exit 3']\n    figures")
     campaign = Campaign.opened(written(text), tmp_path / "kept")
     log = campaign.directory / "build-told-here.log"
-    with pytest.raises(LaunchError, match=rf"programs.told.build: .* exit status 3; {log} has what it said"):
+    with pytest.raises(LaunchError, match=rf"programs.told.build: .* exit status 3; its output is in {log}"):
         run_campaign(campaign)
     assert log.read_text() == "no compiler\n"
     assert set(campaign.table()["state"]) == {"waiting"}

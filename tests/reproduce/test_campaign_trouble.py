@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from haloscope.base.errors import LaunchError, OutputError
-from haloscope.reproduce.campaign import Campaign, Happened, run_campaign
+from haloscope.reproduce.campaign import Campaign, CampaignEvent, run_campaign
 from support.campaigns import BASE, Written, events
 from support.limits import HANG
 
@@ -177,15 +177,15 @@ def test_a_batch_system_that_is_away_for_a_while_is_asked_again(
     (tools / "refusals").write_text("1")
     with pytest.raises(LaunchError, match="Unable to contact slurm controller"):
         run_campaign(Campaign.opened(file, tmp_path / "never"))  # it has taken none: something else is wrong
-    happened: list[Happened] = []
+    happened: list[CampaignEvent] = []
 
-    def refuse_later(each: Happened) -> None:
+    def refuse_later(each: CampaignEvent) -> None:
         if each.what == "started" and len(happened) == 0:
             (tools / "refusals").write_text("3")
         happened.append(each)
 
     campaign = Campaign.opened(file, tmp_path / "kept")
-    run_campaign(campaign, told=refuse_later)
+    run_campaign(campaign, report=refuse_later)
     assert set(campaign.table()["state"]) == {"done"}
     assert sum(each.what == "waiting" for each in happened) == 3
     assert len((tools / "submitted").read_text().split()) == 4

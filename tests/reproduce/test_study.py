@@ -157,7 +157,7 @@ def test_figures_are_drawn_on_the_page(tmp_path: Path, look: Look) -> None:
     # What is no list of figures is one line.
     for text in ("{", "[1]", '[{"caption": "", "traces": [NaN], "layout": {}, "title": ""}]', "3", "[[]]"):
         (out / "same.json").write_text(text)
-        with pytest.raises(OutputError, match=r"same\.json: is no list of figures; remove it and run again"):
+        with pytest.raises(OutputError, match=r"same\.json: not a list of figures; remove it and run again"):
             write_study_page(study, out, pages[0])
 
 
@@ -205,10 +205,10 @@ def test_what_crashed_has_no_result(tmp_path: Path) -> None:
 def test_results_of_another_study_stay(tmp_path: Path) -> None:
     one, other = made(tmp_path / "one", "same"), made(tmp_path / "other", "same")
     run_study(one, tmp_path / "out")
-    with pytest.raises(UsageError, match="has results of the study one"):
+    with pytest.raises(UsageError, match="contains results of the study one"):
         run_study(other, tmp_path / "out")
     (tmp_path / "out" / "outcomes.json").write_text("{")
-    with pytest.raises(UsageError, match="is no list of outcomes"):
+    with pytest.raises(UsageError, match="not a list of outcomes"):
         run_study(one, tmp_path / "out")
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="name another directory"):

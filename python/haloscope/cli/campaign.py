@@ -19,7 +19,7 @@ from haloscope.cli.options import format_option
 
 if TYPE_CHECKING:
     from haloscope.profile.shown import ShownTable
-    from haloscope.reproduce.campaign import Campaign, Happened
+    from haloscope.reproduce.campaign import Campaign, CampaignEvent
 
 _EXAMPLES = """\b
 Examples:
@@ -70,7 +70,7 @@ def run(specification: Path, failed: bool, form: str) -> int:
     for note in campaign.notes():
         say(f"note: {note}")
     with _shown(campaign) as told:
-        run_campaign(campaign, again=failed, told=told)
+        run_campaign(campaign, again=failed, report=told)
     table = campaign.table()
     if form == "json":
         _print(table, form, STANDING_TABLE)
@@ -84,11 +84,11 @@ def run(specification: Path, failed: bool, form: str) -> int:
 @format_option()
 def status(specification: Path, form: str) -> None:
     """Show the progress of a campaign, also while it runs."""
-    from haloscope.reproduce.campaign import STANDING_TABLE, standing
+    from haloscope.reproduce.campaign import STANDING_TABLE, list_states
 
     campaign = _opened(specification)
     table = campaign.table()
-    _print(table if form != "table" else standing(table), form, STANDING_TABLE)
+    _print(table if form != "table" else list_states(table), form, STANDING_TABLE)
     if form == "table":
         _print_summary(campaign, table)
 
@@ -117,10 +117,10 @@ def status(specification: Path, form: str) -> None:
 @format_option()
 def report(specification: Path, output: Path | None, against: str, by: str | None, form: str) -> None:
     """Print the results of the runs, and write a page about their profiles."""
-    from haloscope.reproduce.campaign import RESULTS_TABLE, results, write_report
+    from haloscope.reproduce.campaign import RESULTS_TABLE, list_results, write_report
 
     campaign = _opened(specification)
-    _print(results(campaign), form, RESULTS_TABLE)
+    _print(list_results(campaign), form, RESULTS_TABLE)
     if output is not None:
         write_report(campaign, output, against=against, by=by)
 
@@ -155,20 +155,20 @@ def _print(table: Any, form: str, declared: ShownTable) -> None:
 
 
 def _print_summary(campaign: Campaign, table: Any) -> None:
-    from haloscope.reproduce.campaign import summary
+    from haloscope.reproduce.campaign import summarise
 
-    click.echo(printable(summary(table, campaign)))
+    click.echo(printable(summarise(table, campaign)))
     if campaign.directory.exists():
         click.echo(f"runs are in {printable(shlex.quote(str(campaign.directory)))}")
 
 
 @contextmanager
-def _shown(campaign: Campaign) -> Iterator[Callable[[Happened], None]]:
+def _shown(campaign: Campaign) -> Iterator[Callable[[CampaignEvent], None]]:
     """Yield what shows how a campaign goes: a bar on a terminal, and a line for each run that fails."""
     counts = Counter[str]()
     with progress(campaign.left()) as step:
 
-        def told(happened: Happened) -> None:
+        def told(happened: CampaignEvent) -> None:
             if happened.what == "started":
                 counts["started"] += 1
                 ended = counts["done"] + counts["other"]

@@ -95,7 +95,7 @@ def _run(one: Study, directory: Path, *, large: bool) -> list[PartOutcome]:
     from haloscope.reproduce.study import run_study, write_study_page
 
     with progress(len(one.chosen(large))) as step:
-        ended = run_study(one, directory, large=large, told=step)
+        ended = run_study(one, directory, large=large, report=step)
     write_study_page(one, directory, directory / _PAGE)
     return ended
 

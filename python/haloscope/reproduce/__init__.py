@@ -1,1 +1,1 @@
-"""Reproducing results: campaigns from one specification, on a laptop or a cluster."""
+"""Reproduction of results: studies of papers, and campaigns of runs by a specification."""

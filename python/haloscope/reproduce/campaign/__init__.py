@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from haloscope.reproduce.campaign.overview import RESULTS_TABLE as RESULTS_TABLE
     from haloscope.reproduce.campaign.overview import STANDING_TABLE as STANDING_TABLE
     from haloscope.reproduce.campaign.overview import list_experiments as list_experiments
-    from haloscope.reproduce.campaign.overview import results as results
-    from haloscope.reproduce.campaign.overview import standing as standing
-    from haloscope.reproduce.campaign.overview import summary as summary
+    from haloscope.reproduce.campaign.overview import list_results as list_results
+    from haloscope.reproduce.campaign.overview import list_states as list_states
+    from haloscope.reproduce.campaign.overview import summarise as summarise
     from haloscope.reproduce.campaign.overview import write_report as write_report
-    from haloscope.reproduce.campaign.runner import Happened as Happened
+    from haloscope.reproduce.campaign.runner import CampaignEvent as CampaignEvent
     from haloscope.reproduce.campaign.runner import run_campaign as run_campaign
     from haloscope.reproduce.campaign.specification import SPECIFIED as SPECIFIED
     from haloscope.reproduce.campaign.specification import Specification as Specification

@@ -1,4 +1,4 @@
-"""One attempt at a run: its directory, what is asked there, and how it ended."""
+"""Attempts of runs: their directories, requests and results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from typing import Any
 from haloscope.base.errors import HaloscopeError, OutputError
 from haloscope.base.files import read_end, read_last_line
 from haloscope.base.launcher import complete_command
-from haloscope.reproduce.campaign.expressions import text_of
+from haloscope.base.units import duration_text
+from haloscope.reproduce.campaign.expressions import format_value
 from haloscope.reproduce.campaign.points import Point
 from haloscope.reproduce.campaign.specification import CampaignProgram, Specification, Variant
 from haloscope.watch import SETTINGS
@@ -26,7 +27,8 @@ from haloscope.watch import SETTINGS
 PROFILE = "profile.halo"
 RESULT = "result.json"
 _MOST_OUTPUT = 1 << 24
-# What is kept of the environment beside what the specification sets: what decides how MPI programs run.
+# Prefixes of stored environment variables, in addition to those of the specification: they affect MPI
+# programs.
 _KEPT = (
     *("FI_", "FLUX_", "GOMP_", "HALOSCOPE_", "HWLOC_", "HYDRA_", "I_MPI_", "KMP_", "LD_", "LOADEDMODULES"),
     *("LSB_", "MPICH_", "MPIR_", "MV2_", "OMPI_", "OMP_", "PATH", "PBS_", "PMIX_", "PRTE_", "SLURM_", "UCX_"),
@@ -35,7 +37,8 @@ _KEPT = (
 
 @dataclass(frozen=True)
 class Ending:
-    """How an attempt ended: `done`, `failed`, `interrupted`, `lost` or `cut off`, why, and what it gave."""
+    """The end of an attempt: the outcome (`done`, `failed`, `interrupted`, `lost`, `cut off`), its reason,
+    and the results."""
 
     outcome: str
     reason: str | None = None
@@ -47,7 +50,11 @@ class Ending:
 def prepare(
     attempt: Path, point: Point, specification: Specification, program_path: Path | None, root: Path
 ) -> None:
-    """Make the directory of an attempt, with what is asked. Raises `OutputError`."""
+    """Create the directory of an attempt with its request.
+
+    Raises:
+        OutputError: The directory cannot be written.
+    """
     system, program = specification.systems[point.system], specification.programs[point.program]
     words = [
         str(program_path) if word.startswith("application:") and program_path else word
@@ -55,10 +62,14 @@ def prepare(
     ]
     variant = specification.variants[point.variant]
     is_here = system.executor == "local" and not system.modules
-    asked = {
-        "words": _wrapped(complete_command(words) if is_here else words, variant),
+    request = {
+        "words": _wrap_command(complete_command(words) if is_here else words, variant),
         "command": shlex.join(words),
-        "environment": {**point.environment, **_metadata(point, specification), **_caliper(variant)},
+        "environment": {
+            **point.environment,
+            **_make_metadata(point, specification),
+            **_make_caliper_settings(variant),
+        },
         "modules": list(system.modules),
         "inputs": [str((root / path).absolute()) for path in program.inputs],
         "limit": program.limit,
@@ -70,29 +81,29 @@ def prepare(
         "parameters": dict(point.parameters),
         "ranks": point.ranks,
         "nodes": point.nodes,
-        "haloscope": _version(),
+        "haloscope": _read_version(),
     }
     try:
         attempt.mkdir(parents=True)
-        (attempt / "run.json").write_text(json.dumps(asked, indent=1) + "\n", "utf-8")
+        (attempt / "run.json").write_text(json.dumps(request, indent=1) + "\n", "utf-8")
     except OSError as error:
         raise OutputError(
             f"{attempt}: cannot be written: {error.strerror}; make room, and run it again"
         ) from None
 
 
-def _version() -> str:
+def _read_version() -> str:
     from importlib import metadata
 
     return metadata.version("haloscope")
 
 
-def _wrapped(words: list[str], variant: Variant) -> list[str]:
-    """Return the launch command behind those of ours that a variant needs; what is watched comes last."""
+def _wrap_command(words: list[str], variant: Variant) -> list[str]:
+    """Return the launch command with the commands of Haloscope that a variant needs before it."""
     command = [sys.executable, "-m", "haloscope.cli"]
     if variant.watch:
-        given = variant.watch if isinstance(variant.watch, dict) else {}
-        words = [*command, "run", "--quiet", "-o", f"../{PROFILE}", *_options(given), "--", *words]
+        settings = variant.watch if isinstance(variant.watch, dict) else {}
+        words = [*command, "run", "--quiet", "-o", f"../{PROFILE}", *_list_options(settings), "--", *words]
     if variant.shm:
         words = [*command, "shm", "--quiet", "--", *words]
     if variant.inject:
@@ -101,7 +112,7 @@ def _wrapped(words: list[str], variant: Variant) -> list[str]:
     return words
 
 
-def _options(given: Mapping[str, Any]) -> list[str]:
+def _list_options(given: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     for setting in SETTINGS:
         value = given.get(setting.name)
@@ -115,9 +126,9 @@ def _options(given: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _metadata(point: Point, specification: Specification) -> dict[str, str]:
-    """Return what profiles say of the run, so that reports can sort by it."""
-    named = {
+def _make_metadata(point: Point, specification: Specification) -> dict[str, str]:
+    """Return the metadata of the run for its profile, by which reports can sort."""
+    values = {
         "campaign": specification.campaign,
         "experiment": point.experiment,
         "system": point.system,
@@ -126,15 +137,15 @@ def _metadata(point: Point, specification: Specification) -> dict[str, str]:
         "curve": f"{point.experiment}/{point.system}/{point.variant}",
         **point.parameters,
     }
-    return {f"HALOSCOPE_META_{name.upper()}": text_of(value) for name, value in named.items()}
+    return {f"HALOSCOPE_META_{name.upper()}": format_value(value) for name, value in values.items()}
 
 
-def _caliper(variant: Variant) -> dict[str, str]:
+def _make_caliper_settings(variant: Variant) -> dict[str, str]:
     return {} if variant.caliper is None else {"CALI_CONFIG": variant.caliper}
 
 
-def ending_of(attempt: Path, program: CampaignProgram, variant: Variant) -> Ending | None:
-    """Return how an attempt ended, or None if it has written nothing of that."""
+def read_ending(attempt: Path, program: CampaignProgram, variant: Variant) -> Ending | None:
+    """Return the end of an attempt, or None if it has written no result."""
     try:
         result = json.loads((attempt / RESULT).read_text("utf-8"))
         status, seconds = int(result["exit_status"]), float(result["seconds"])
@@ -144,24 +155,26 @@ def ending_of(attempt: Path, program: CampaignProgram, variant: Variant) -> Endi
         return Ending("lost", f"{attempt / RESULT} is damaged")
     ended_by, host = result.get("ended_by"), result.get("host")
     if result.get("abandoned"):
-        return Ending("cut off", "it ended without a word")
+        return Ending("cut off", "ended without a result")
     if ended_by == "limit":
-        return Ending("failed", f"took longer than {program.limit:g} s", seconds, host)
+        return Ending("failed", f"took longer than {duration_text(program.limit)}", seconds, host)
     if ended_by:
-        return Ending("interrupted", f"was ended by {ended_by}", seconds, host)
+        return Ending("interrupted", f"ended by {ended_by}", seconds, host)
     if status:
-        said = result.get("error") or read_last_line(attempt / "stderr") or read_last_line(attempt / "stdout")
+        message = (
+            result.get("error") or read_last_line(attempt / "stderr") or read_last_line(attempt / "stdout")
+        )
         how = f"signal {-status}" if status < 0 else f"exit status {status}"
-        return Ending("failed", f"{how}: {said}" if said else how, seconds, host)
-    figures, missing = _figures(attempt / "stdout", program)
+        return Ending("failed", f"{how}: {message}" if message else how, seconds, host)
+    figures, missing = _read_figures(attempt / "stdout", program)
     if missing:
         return Ending("failed", f"figure {missing} is not in its output", seconds, host, figures)
-    lacks = _lacking(attempt / PROFILE, program.regions) if variant.watch else None
+    lacks = _find_missing(attempt / PROFILE, program.regions) if variant.watch else None
     return Ending("failed" if lacks else "done", lacks, seconds, host, figures)
 
 
-def _figures(output: Path, program: CampaignProgram) -> tuple[dict[str, float], str | None]:
-    """Return the figures that are in the output, of each the last, and the name of one that is not."""
+def _read_figures(output: Path, program: CampaignProgram) -> tuple[dict[str, float], str | None]:
+    """Return the last value of each figure in the output, and the name of a missing figure."""
     text = read_end(output, _MOST_OUTPUT) if program.figures else ""
     found, missing = {}, None
     for name, pattern in program.figures.items():
@@ -176,8 +189,8 @@ def _figures(output: Path, program: CampaignProgram) -> tuple[dict[str, float], 
     return found, missing
 
 
-def _lacking(profile: Path, regions: list[str]) -> str | None:
-    """Return what is missing of a profile, in words."""
+def _find_missing(profile: Path, regions: list[str]) -> str | None:
+    """Return a text that describes what the profile lacks, or None."""
     if not profile.is_file():
         return "no profile was written"
     if not regions:
@@ -186,16 +199,16 @@ def _lacking(profile: Path, regions: list[str]) -> str | None:
 
     try:
         with explain.open(profile) as opened:
-            there = set(opened.table("regions")["region"].to_list())
+            found = set(opened.table("regions")["region"].to_list())
     except HaloscopeError as error:
         return str(error)
-    lacking = [region for region in regions if region not in there]
-    return f"its profile has no region {lacking[0]}" if lacking else None
+    missing = [region for region in regions if region not in found]
+    return f"its profile has no region {missing[0]}" if missing else None
 
 
 @contextmanager
-def _locked(attempt: Path) -> Iterator[bool]:
-    """Yield whether no process of the attempt lives; until the end, none begins."""
+def _try_lock(attempt: Path) -> Iterator[bool]:
+    """Yield whether no process of the attempt exists. Until the end, none can begin."""
     lock = os.open(attempt / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         is_free = True
@@ -211,25 +224,25 @@ def _locked(attempt: Path) -> Iterator[bool]:
 
 
 def is_held(attempt: Path) -> bool:
-    """Return whether a process of the attempt lives on this machine."""
+    """Return whether a process of the attempt exists on this machine."""
     try:
-        with _locked(attempt) as is_free:
+        with _try_lock(attempt) as is_free:
             return not is_free
     except OSError:
         return False
 
 
-def end(attempt: Path) -> None:
-    """Ask an attempt that runs on this machine to end; what it has printed is kept."""
+def terminate(attempt: Path) -> None:
+    """Terminate an attempt that runs on this machine. Its output is kept."""
     with suppress(OSError, ValueError):
         if is_held(attempt):
             os.kill(int((attempt / "lock").read_text("ascii")), signal.SIGTERM)
 
 
 def abandon_attempt(attempt: Path) -> bool:
-    """Give up an attempt, so that it does not begin any more; return False if it lives, or has ended."""
+    """Mark an attempt as abandoned, so that it cannot begin later. Return False if it runs or has ended."""
     try:
-        with _locked(attempt) as is_free:
+        with _try_lock(attempt) as is_free:
             if not is_free or (attempt / RESULT).exists():
                 return False
             aside = attempt / f"{RESULT}.{os.getpid()}.part"

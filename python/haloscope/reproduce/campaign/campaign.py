@@ -1,4 +1,4 @@
-"""A campaign on the disk: its specification, where it keeps what, and how far each run is."""
+"""Campaigns: specification, directories, and the state of each run."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from typing import Any, Literal
 
 import polars as pl
 
+from haloscope.base.units import noun_text
 from haloscope.reproduce.campaign.attempts import PROFILE
-from haloscope.reproduce.campaign.expressions import text_of
-from haloscope.reproduce.campaign.journal import attempts_of
+from haloscope.reproduce.campaign.expressions import format_value
+from haloscope.reproduce.campaign.journal import read_attempts
 from haloscope.reproduce.campaign.loading import load_specification
-from haloscope.reproduce.campaign.points import Point, order_points, points
+from haloscope.reproduce.campaign.points import Point, list_points, order_points
 from haloscope.reproduce.campaign.specification import Specification
 
 State = Literal["waiting", "running", "done", "failed", "impossible"]
-# A run whose node is lost again and again is not the node's fault.
+# Number of lost attempts after which the run counts as failed, as it probably causes the losses.
 _MOST_LOST = 5
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """A specification, and the directory in which its runs are kept."""
+    """A specification, and the directory of its runs."""
 
     file: Path
     directory: Path
@@ -34,9 +35,14 @@ class Campaign:
 
     @classmethod
     def opened(cls, file: Path, directory: Path | None = None) -> Campaign:
-        """Return the campaign of a file; its runs are in a directory of its name, here by default.
+        """Return the campaign of a file.
 
-        Raises `UsageError` for what is wrong in the file.
+        Args:
+            file: The specification.
+            directory: Directory of the runs; None: the name of the campaign, in the current directory.
+
+        Raises:
+            UsageError: The specification is invalid.
         """
         specification = load_specification(file)
         place = directory if directory is not None else Path(specification.campaign)
@@ -45,37 +51,37 @@ class Campaign:
     @cached_property
     def points(self) -> list[Point]:
         """All runs that are specified, in the order in which they run."""
-        return order_points(points(self.specification, self.file.parent), self.specification)
+        return order_points(list_points(self.specification, self.file.parent), self.specification)
 
     def attempts(self) -> dict[str, list[dict[str, Any]]]:
-        """Return what the journal says now, for each run by its name."""
-        return attempts_of(self.directory)
+        """Return the attempts in the journal by the name of the run."""
+        return read_attempts(self.directory)
 
     def place(self, run: str, attempt: int) -> Path:
         """Return the directory of an attempt."""
         return self.directory / "runs" / run / str(attempt)
 
     def state(self, point: Point, attempts: Mapping[str, Sequence[Mapping[str, Any]]]) -> State:
-        """Return how far a run is."""
-        mine = attempts.get(point.name, ())
-        outcomes = Counter(attempt.get("outcome") for attempt in mine)
+        """Return the state of a run."""
+        own = attempts.get(point.name, ())
+        outcomes = Counter(attempt.get("outcome") for attempt in own)
         if outcomes["done"]:
             return "done"
         if outcomes["failed"] > self.specification.retries or outcomes["lost"] >= _MOST_LOST:
             return "failed"
         if point.impossible is not None:
             return "impossible"
-        return "running" if mine and "outcome" not in mine[-1] else "waiting"
+        return "running" if own and "outcome" not in own[-1] else "waiting"
 
     def left(self) -> int:
-        """Return how many runs are waiting or running."""
+        """Return the number of waiting and running runs."""
         attempts = self.attempts()
         return sum(self.state(point, attempts) in {"waiting", "running"} for point in self.points)
 
     def expected(self, attempts: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, tuple[float, str]]:
-        """Return for each configuration the seconds of a run, and where they are from.
+        """Return the duration of a run (s) and its source, by configuration.
 
-        From runs that ended, else what the program's `seconds` say, else its limit.
+        The source is `measured` (finished runs), `specified` (`seconds` of the program), or `limit`.
         """
         seen: dict[str, list[float]] = {}
         for point in self.points:
@@ -93,7 +99,8 @@ class Campaign:
         return found
 
     def core_hours(self, point: Point, seconds: float) -> float:
-        """Return what a run of so long costs: whole nodes of a batch system, else a core a rank."""
+        """Return the core-hours of a run of this duration (s): whole nodes of a batch system, else its"
+        " cores."""
         system = self.specification.systems[point.system]
         cores = (
             min(point.ranks * point.cores, system.cores)
@@ -103,9 +110,9 @@ class Campaign:
         return cores * seconds / 3600
 
     def table(self) -> pl.DataFrame:
-        """Return a row for each run, in the order in which they run, with how far it is and what it gave.
+        """Return one row per run in the order of execution, with its state and results.
 
-        `seconds` is what it took, or will take by `seconds_from`: measured, specified, or limit.
+        `seconds` is the duration, measured or estimated as `seconds_from` states: measured, specified, limit.
         """
         attempts, rows = self.attempts(), []
         expected = self.expected(attempts)
@@ -114,11 +121,11 @@ class Campaign:
         )
         for point in self.points:
             state = self.state(point, attempts)
-            mine = attempts.get(point.name, [])
-            last = mine[-1] if mine else {}
+            own = attempts.get(point.name, [])
+            last = own[-1] if own else {}
             seconds, source = expected[point.configuration]
             if state == "done":
-                last = next(attempt for attempt in reversed(mine) if attempt.get("outcome") == "done")
+                last = next(attempt for attempt in reversed(own) if attempt.get("outcome") == "done")
                 seconds, source = float(last["seconds"]), "measured"
             profile = self.place(point.name, int(last["attempt"])) / PROFILE if state == "done" else None
             rows.append(
@@ -132,7 +139,7 @@ class Campaign:
                     "nodes": point.nodes,
                     "repetition": point.repetition,
                     "state": state,
-                    "attempts": len(mine),
+                    "attempts": len(own),
                     "reason": point.impossible if state == "impossible" else last.get("reason"),
                     "seconds": seconds,
                     "seconds_from": source,
@@ -140,7 +147,7 @@ class Campaign:
                     "problem": point.problem,
                     "configuration": point.configuration,
                     "parameters": ", ".join(
-                        f"{name}={text_of(value)}" for name, value in point.parameters.items()
+                        f"{name}={format_value(value)}" for name, value in point.parameters.items()
                     ),
                     "profile": str(profile)
                     if profile and self.specification.variants[point.variant].watch
@@ -153,27 +160,30 @@ class Campaign:
         return pl.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
 
     def notes(self) -> list[str]:
-        """Return what is odd about the specification: scaling that is none, above all."""
+        """Return remarks about the specification, such as scaling that is neither weak nor strong."""
         found = []
         for name, experiment in self.specification.experiments.items():
-            mine = [point for point in self.points if point.experiment == name and point.problem is not None]
-            if experiment.scaling == "weak" and not mine:
-                found.append(f"{name}: whether it is weak scaling is not known; give the program a problem")
-            each = {point.ranks: (point.problem or 0.0) / point.ranks for point in mine}
-            whole = {point.ranks: point.problem or 0.0 for point in mine}
-            if experiment.scaling == "weak" and _spread(each) > 1.01:
-                found.append(f"{name}: is no weak scaling: the problem a rank grows {_from_to(each)}")
-            if experiment.scaling == "strong" and _spread(whole) > 1.01:
-                found.append(f"{name}: is no strong scaling: the whole problem changes {_from_to(whole)}")
+            own = [point for point in self.points if point.experiment == name and point.problem is not None]
+            if experiment.scaling == "weak" and not own:
+                found.append(f"{name}: whether it is weak scaling is unknown; give the program a problem")
+            each = {point.ranks: (point.problem or 0.0) / point.ranks for point in own}
+            whole = {point.ranks: point.problem or 0.0 for point in own}
+            if experiment.scaling == "weak" and _find_spread(each) > 1.01:
+                found.append(f"{name}: not weak scaling: the problem per rank grows {_describe_change(each)}")
+            if experiment.scaling == "strong" and _find_spread(whole) > 1.01:
+                found.append(
+                    f"{name}: not strong scaling: the whole problem changes {_describe_change(whole)}"
+                )
         return found
 
 
-def _spread(values: Mapping[int, float]) -> float:
+def _find_spread(values: Mapping[int, float]) -> float:
     least = min(values.values(), default=1.0)
     return max(values.values(), default=1.0) / least if least > 0 else 1.0
 
 
-def _from_to(values: Mapping[int, float]) -> str:
+def _describe_change(values: Mapping[int, float]) -> str:
     first, last = min(values), max(values)
     ratio = values[last] / values[first] if values[first] else 0.0
-    return f"from {values[first]:g} on {first} ranks to {values[last]:g} on {last}, {ratio:.3g} times"
+    start = f"from {values[first]:g} on {noun_text(first, 'rank')}"
+    return f"{start} to {values[last]:g} on {last}, {ratio:.3g} times"

@@ -1,4 +1,4 @@
-"""A campaign as one file for others: an RO-Crate in a zip, with all that made and came of it."""
+"""Bundles of campaigns: RO-Crates in zip files, with specification, journal and results."""
 
 from __future__ import annotations
 
@@ -38,16 +38,19 @@ _MOST_RATIO = 1000
 
 
 def bundle(campaign: Campaign, output: Path) -> None:
-    """Write the campaign to a zip: specification, journal, what each finished run kept, and the report.
+    """Write a campaign to a zip file: specification, journal, files of each finished run, and the report.
 
-    Its description follows RO-Crate 1.1 with a provenance of each run. Raises `OutputError`, and `UsageError`
-    if no run has a profile.
+    The description follows RO-Crate 1.1, with the provenance of each run.
+
+    Raises:
+        OutputError: The file cannot be written.
+        UsageError: No run has a profile.
     """
     with TemporaryDirectory() as aside:
         page = Path(aside) / "report.html"
         write_report(campaign, page)
         files = {"report.html": page, _SPECIFICATION: campaign.file}
-        files |= _workspace(campaign)
+        files |= _find_workspace(campaign)
         files["journal.jsonl"] = campaign.directory / "journal.jsonl"
         actions = []
         for host in sorted((campaign.directory / "hosts").glob("*")):
@@ -59,30 +62,30 @@ def bundle(campaign: Campaign, output: Path) -> None:
                     inner = f"runs/{run}/{attempt['attempt']}"
                     kept = {f"{inner}/{name}": place / name for name in _KEPT if (place / name).is_file()}
                     files |= kept
-                    actions.append(_action(run, inner, attempt, list(kept)) | _times(place))
-        described = json.dumps(_described(campaign, list(files), actions), indent=1)
+                    actions.append(_make_action(run, inner, attempt, list(kept)) | _read_times(place))
+        described = json.dumps(_describe(campaign, list(files), actions), indent=1)
         with (
             write_file(output, "bundle") as stream,
             zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive,
         ):
             archive.writestr(_METADATA, described)
             for name, path in files.items():
-                # Profiles are compressed in themselves.
+                # Profiles are compressed already.
                 kind = zipfile.ZIP_STORED if name.endswith(".halo") else zipfile.ZIP_DEFLATED
                 archive.write(path, name, kind)
 
 
-def _workspace(campaign: Campaign) -> dict[str, Path]:
-    """Return the workspace of Ramble that the specification names, where it finds it if that can be."""
-    named = campaign.specification.ramble
-    if named is None:
+def _find_workspace(campaign: Campaign) -> dict[str, Path]:
+    """Return the Ramble workspace of the specification, if possible at the same relative path."""
+    workspace = campaign.specification.ramble
+    if workspace is None:
         return {}
-    inner = Path(named)
+    inner = Path(workspace)
     is_below = not inner.is_absolute() and ".." not in inner.parts
-    return {inner.as_posix() if is_below else inner.name: campaign.file.parent / named}
+    return {inner.as_posix() if is_below else inner.name: campaign.file.parent / workspace}
 
 
-def _times(place: Path) -> dict[str, str]:
+def _read_times(place: Path) -> dict[str, str]:
     result = json.loads((place / RESULT).read_text("utf-8"))
     ends = {"startTime": result["started"], "endTime": result["started"] + result["seconds"]}
     return {
@@ -91,7 +94,7 @@ def _times(place: Path) -> dict[str, str]:
     }
 
 
-def _described(campaign: Campaign, files: list[str], actions: list[dict[str, Any]]) -> dict[str, Any]:
+def _describe(campaign: Campaign, files: list[str], actions: list[dict[str, Any]]) -> dict[str, Any]:
     specification = campaign.specification
     version = metadata.version("haloscope")
     root = {
@@ -100,7 +103,7 @@ def _described(campaign: Campaign, files: list[str], actions: list[dict[str, Any
         "name": specification.campaign,
         "description": specification.description or f"Runs of {', '.join(specification.programs)}",
         "datePublished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "license": "the makers of these runs have said nothing of a licence",
+        "license": "no licence was specified for these runs",
         "conformsTo": {"@id": _PROCESS},
         "hasPart": [{"@id": name} for name in files],
         "mentions": [{"@id": action["@id"]} for action in actions],
@@ -116,17 +119,17 @@ def _described(campaign: Campaign, files: list[str], actions: list[dict[str, Any
             "name": "Haloscope",
             "softwareVersion": version,
         },
-        *({"@id": name, "@type": "File", **_format(name)} for name in files),
+        *({"@id": name, "@type": "File", **_find_format(name)} for name in files),
         *actions,
     ]
     return {"@context": _CONTEXT, "@graph": graph}
 
 
-def _format(name: str) -> dict[str, str]:
+def _find_format(name: str) -> dict[str, str]:
     return {"name": Path(name).name, "encodingFormat": _FORMATS.get(Path(name).suffix, "text/plain")}
 
 
-def _action(run: str, inner: str, attempt: dict[str, Any], files: list[str]) -> dict[str, Any]:
+def _make_action(run: str, inner: str, attempt: dict[str, Any], files: list[str]) -> dict[str, Any]:
     return {
         "@id": f"#{run}",
         "@type": "CreateAction",
@@ -141,16 +144,20 @@ def _action(run: str, inner: str, attempt: dict[str, Any], files: list[str]) -> 
 
 @contextmanager
 def open_bundle(file: Path) -> Iterator[list[Path]]:
-    """Yield the profiles of a bundle, for as long as they are needed. Raises `ProfileError`."""
+    """Yield the profiles of a bundle, which are removed afterwards.
+
+    Raises:
+        ProfileError: The file is not a bundle.
+    """
     try:
         with zipfile.ZipFile(file) as archive, TemporaryDirectory(prefix="haloscope-bundle-") as aside:
             members = [member for member in archive.infolist() if _PROFILES.fullmatch(member.filename)]
             if sum(member.file_size for member in members) > _MOST_BYTES or any(
                 member.file_size > _MOST_RATIO * max(member.compress_size, 1) for member in members
             ):
-                raise ProfileError(f"{file}: would be far larger than it is; it is no bundle of ours")
+                raise ProfileError(f"{file}: its content is too large for a bundle")
             if not members:
-                raise ProfileError(f"{file}: has no profiles; bundles are made by haloscope campaign bundle")
+                raise ProfileError(f"{file}: no profiles; bundles are written by haloscope campaign bundle")
             found = []
             for member in members:
                 path = Path(aside) / f"{member.filename.split('/')[1]}.halo"

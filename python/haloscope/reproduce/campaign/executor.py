@@ -1,8 +1,8 @@
-"""Runs one command of a campaign and writes how it ended: `python -I -S executor.py ATTEMPT` on its node.
+"""Runs one command of a campaign and writes its result: `python -I -S executor.py ATTEMPT` on its node.
 
-It needs nothing but Python, so that it starts at once, and outlives the `campaign run` that started it. The
-next `campaign run` finds what it writes. ATTEMPT is a directory with `run.json`; of an array, a file of such
-directories, one a line, of which the scheduler's index is taken.
+It needs only Python, so that it starts quickly, and continues if the `campaign run` that started it ends. The
+next `campaign run` finds its result. ATTEMPT is a directory with `run.json`; for an array, it is a file with
+one such directory per line, of which the scheduler's index selects one.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _ELSEWHERE, _FULL = 75, 74
 
 
 def main(words: list[str]) -> int:
-    """Run the attempt that is named, and return the status of the run."""
-    place = words[0]
-    if not os.path.isdir(place):
-        with open(place, encoding="utf-8") as listed:
-            place = listed.read().split("\n")[int(os.environ[_INDEX])]
-    os.chdir(place)
-    # All processes of the run hold the lock: as long as one lives, the attempt does.
+    """Run an attempt, and return the status of the run."""
+    path = words[0]
+    if not os.path.isdir(path):
+        with open(path, encoding="utf-8") as listed:
+            path = listed.read().split("\n")[int(os.environ[_INDEX])]
+    os.chdir(path)
+    # All processes of the run hold the lock, so that it is free only after the last one has ended.
     lock = os.open("lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -43,15 +43,15 @@ def main(words: list[str]) -> int:
     if os.path.exists("result.json"):
         return 0
     try:
-        return _Attempt(lock).done()
+        return _Attempt(lock).execute()
     except OSError as error:
-        # A full disk, above all. That there is no result says that the run is lost.
-        print(f"{place}: {error}", file=sys.stderr)
+        # Mostly a full disk. Without a result, the run counts as lost.
+        print(f"{path}: {error}", file=sys.stderr)
         return _FULL
 
 
 class _Attempt:
-    """A run that is asked for by `run.json` in the current directory."""
+    """A run by `run.json` in the current directory."""
 
     def __init__(self, lock: int) -> None:
         with open("run.json", encoding="utf-8") as asked:
@@ -60,9 +60,9 @@ class _Attempt:
         self.ended_by: str | None = None
         self.child: subprocess.Popen[bytes] | None = None
 
-    def done(self) -> int:
-        """Run it, write `result.json`, and return its status."""
-        # A Ctrl-C on the terminal is for `campaign run`, which says whether runs end, too.
+    def execute(self) -> int:
+        """Run the command, write `result.json`, and return its status."""
+        # A Ctrl-C on the terminal is handled by `campaign run`, which then ends runs.
         if os.getpgrp() != os.getpid():
             os.setsid()
         environment = self._environment()
@@ -72,7 +72,7 @@ class _Attempt:
             link = os.path.join("work", os.path.basename(path))
             if not os.path.lexists(link):
                 os.symlink(path, link)
-        signal.signal(signal.SIGTERM, self._end)  # by which `campaign` ends a run
+        signal.signal(signal.SIGTERM, self._end)  # `campaign run` ends runs by it
         if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
             signal.signal(signal.SIGINT, self._end)
         signal.signal(signal.SIGALRM, lambda number, frame: self._kill(signal.SIGKILL))
@@ -91,7 +91,7 @@ class _Attempt:
                     pass_fds=(self.lock,),
                     start_new_session=True,
                 )
-                status = self._waited()
+                status = self._wait()
             except OSError as problem:
                 error = f"{problem.filename or self.request['words'][0]}: {problem.strerror}"
         seconds = time.monotonic() - begun
@@ -107,7 +107,7 @@ class _Attempt:
         _write("result.json", json.dumps(result))
         return status
 
-    def _waited(self) -> int:
+    def _wait(self) -> int:
         assert self.child is not None
         try:
             return self.child.wait(self.request["limit"])
@@ -119,7 +119,7 @@ class _Attempt:
         self._stop(signal.Signals(number).name)
 
     def _stop(self, reason: str) -> None:
-        """Ask the run to end, and after a while end it."""
+        """Terminate the run, and kill it after a while."""
         self.ended_by = self.ended_by or reason
         self._kill(signal.SIGTERM)
         signal.alarm(_PATIENCE)
@@ -133,44 +133,46 @@ class _Attempt:
         environment = dict(os.environ)
         modules = self.request["modules"]
         if modules:
-            # `module` is a function of login shells. Names are arguments: the shell never reads them.
+            # `module` is a function of login shells. Names are arguments, which the shell does not interpret.
             load = 'module load "$@" >&2 && exec env -0'
-            said = subprocess.run(
+            shell = subprocess.run(
                 ["bash", "-lc", load, "modules", *modules], stdout=subprocess.PIPE, check=False
             )
-            if said.returncode:
-                _write("result.json", json.dumps(_unstarted(f"module load {' '.join(modules)} failed")))
+            if shell.returncode:
+                _write("result.json", json.dumps(_make_failure(f"module load {' '.join(modules)} failed")))
                 raise SystemExit(1)
-            pairs = (line.partition("=") for line in os.fsdecode(said.stdout).split("\0") if "=" in line)
+            pairs = (line.partition("=") for line in os.fsdecode(shell.stdout).split("\0") if "=" in line)
             environment = {name: value for name, _, value in pairs}
         environment.update(self.request["environment"])
-        _write("environment.json", json.dumps(self._kept(environment), indent=1, sort_keys=True))
+        _write("environment.json", json.dumps(self._select_variables(environment), indent=1, sort_keys=True))
         return environment
 
-    def _kept(self, environment: dict[str, str]) -> dict[str, str]:
-        """Return what is written of the environment: other variables may be secrets."""
+    def _select_variables(self, environment: dict[str, str]) -> dict[str, str]:
+        """Return the variables of the environment to store; others may be secrets."""
         allowed = tuple(self.request["kept"])
-        asked = self.request["environment"]
+        requested = self.request["environment"]
         return {
-            name: value for name, value in environment.items() if name in asked or name.startswith(allowed)
+            name: value
+            for name, value in environment.items()
+            if name in requested or name.startswith(allowed)
         }
 
     def _note_host(self, environment: dict[str, str]) -> None:
-        """Keep what the host looks like, once for all runs on it."""
+        """Write a description of the host, once for all runs on it."""
         hosts = self.request["hosts"]
         path = os.path.join(hosts, f"{os.path.basename(socket.gethostname()) or 'host'}.txt")
         if os.path.exists(path):
             return
         for words in (["lstopo-no-graphics", "--of", "xml"], ["lscpu"]):
             if shutil.which(words[0], path=environment.get("PATH")):
-                said = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-                if said.returncode == 0:
+                tool = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+                if tool.returncode == 0:
                     os.makedirs(hosts, exist_ok=True)
-                    _write(path, said.stdout.decode("utf-8", "replace"))
+                    _write(path, tool.stdout.decode("utf-8", "replace"))
                     return
 
 
-def _unstarted(error: str) -> dict[str, object]:
+def _make_failure(error: str) -> dict[str, object]:
     host = socket.gethostname()
     return {
         "exit_status": 127,
@@ -183,7 +185,7 @@ def _unstarted(error: str) -> dict[str, object]:
 
 
 def _write(path: str, text: str) -> None:
-    """Write a file whole or not at all, also if the machine stops now."""
+    """Write a file completely or not at all, even if the machine stops."""
     aside = f"{path}.{os.getpid()}.part"
     with open(aside, "w", encoding="utf-8") as file:
         file.write(text)

@@ -1,4 +1,4 @@
-"""Starts runs by PSI/J: on this machine, by Slurm, Flux, PBS and LSF; many alike as arrays of Slurm."""
+"""Runs by PSI/J on this machine, Slurm, Flux, PBS and LSF; many equal runs as arrays of Slurm."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from haloscope.reproduce.campaign.specification import CampaignSystem
 if TYPE_CHECKING:
     from psij import Job, JobExecutor, JobStatus
 
-ARRAY_FROM = 100  # runs alike that wait
+ARRAY_FROM = 100  # smallest number of equal waiting runs for an array
 _POLL = 5  # seconds
 _EXECUTOR = Path(__file__).with_name("executor.py")
-# A job's own time beside the program's limit: to start, to end it, to write.
+# Time of a job in addition to the program's limit (s), to start and end it.
 _MARGIN = 60.0
 
 
 class Jobs:
-    """What is started on one system. `woken` is called, by any thread, when a job has ended."""
+    """The jobs of one system. `woken` is called by any thread when a job has ended."""
 
     def __init__(self, system: CampaignSystem, woken: Callable[[], None]) -> None:
         self.system = system
         self._woken = woken
-        self._executor = _executor(system.executor)
+        self._executor = _open_executor(system.executor)
         self._jobs: dict[Path, Job] = {}
-        self._numbers: dict[Path, str] = {}  # of Slurm, which is asked by us
-        self._asked = -float(_POLL)
+        self._numbers: dict[Path, str] = {}  # of Slurm, which is queried without PSI/J
+        self._query_time = -float(_POLL)
 
     @property
     def is_local(self) -> bool:
@@ -43,10 +43,14 @@ class Jobs:
         return self.system.executor == "local"
 
     def submit(self, attempt: Path, nodes: int, ranks: int, limit: float) -> str:
-        """Start the attempt in that directory, and return its job's number. Raises `LaunchError`."""
+        """Start the attempt in a directory. Return the number of its job.
+
+        Raises:
+            LaunchError: The system does not accept the job.
+        """
         from psij import SubmitException
 
-        job = self._job([str(attempt)], nodes, ranks, limit)
+        job = self._make_job([str(attempt)], nodes, ranks, limit)
         try:
             self._executor.submit(job)
         except SubmitException as error:
@@ -59,12 +63,12 @@ class Jobs:
         if self.system.executor == "slurm":
             self._numbers[attempt] = number
             return
-        job = self._job([], 1, 1, 0.0)
+        job = self._make_job([], 1, 1, 0.0)
         self._executor.attach(job, number)
         self._jobs[attempt] = job
 
     def _follow(self, attempt: Path, job: Job) -> None:
-        # PSI/J takes all jobs for failed when one has a state or a reason that it does not know.
+        # PSI/J regards all jobs as failed if one has an unknown state or reason.
         if self.system.executor == "slurm":
             self._numbers[attempt] = str(job.native_id)
         else:
@@ -73,9 +77,17 @@ class Jobs:
     def submit_array(
         self, listed: Path, attempts: Sequence[Path], nodes: int, ranks: int, limit: float
     ) -> list[str]:
-        """Start many attempts as one array of Slurm; `listed` is a file to name them in.
+        """Start attempts as one array of Slurm. Return their numbers.
 
-        Return their numbers. Raises `LaunchError`.
+        Args:
+            listed: File to which the list of attempts is written.
+            attempts: Directories of the attempts.
+            nodes: Nodes of each attempt.
+            ranks: Ranks of each attempt.
+            limit: Time limit of each attempt (s).
+
+        Raises:
+            LaunchError: Slurm does not accept the array.
         """
         system = self.system
         listed.write_text("\n".join(map(str, attempts)) + "\n", "utf-8")
@@ -85,7 +97,7 @@ class Jobs:
             "array": f"0-{len(attempts) - 1}%{system.at_once or 64}",
             "nodes": str(nodes),
             "ntasks-per-node": str(-(-ranks // nodes)),
-            "time": str(_minutes(limit)),
+            "time": str(_count_minutes(limit)),
             "job-name": "haloscope",
             "output": "/dev/null",
             "error": "/dev/null",
@@ -102,28 +114,28 @@ class Jobs:
         ]
         words += [str(script), sys.executable, "-I", "-S", str(_EXECUTOR), str(listed)]
         try:
-            said = subprocess.run(words, capture_output=True, text=True, check=False)
+            result = subprocess.run(words, capture_output=True, text=True, check=False)
         except OSError as error:
             raise LaunchError(f"sbatch: {error.strerror}") from None
-        if said.returncode:
-            raise LaunchError(f"sbatch: {_first_line(said.stderr.removeprefix('sbatch: '))}")
-        number = said.stdout.strip().partition(";")[0]
+        if result.returncode:
+            raise LaunchError(f"sbatch: {_first_line(result.stderr.removeprefix('sbatch: '))}")
+        number = result.stdout.strip().partition(";")[0]
         numbers = [f"{number}_{index}" for index in range(len(attempts))]
         self._numbers.update(zip(attempts, numbers, strict=True))
         return numbers
 
-    def over(self, attempts: Sequence[Path]) -> set[Path]:
-        """Return those attempts whose jobs are not waiting and not running."""
+    def find_ended(self, attempts: Sequence[Path]) -> set[Path]:
+        """Return the attempts whose jobs are neither waiting nor running."""
         found = {path for path in attempts if path in self._jobs and self._jobs[path].status.final}
         numbers = {self._numbers[path]: path for path in attempts if path in self._numbers}
-        if numbers and time.monotonic() >= self._asked + _POLL:
-            there = _in_queue()
-            self._asked = time.monotonic()
-            if there is not None:
-                found |= {path for number, path in numbers.items() if number not in there}
+        if numbers and time.monotonic() >= self._query_time + _POLL:
+            queued = _list_queued()
+            self._query_time = time.monotonic()
+            if queued is not None:
+                found |= {path for number, path in numbers.items() if number not in queued}
         return found
 
-    def _job(self, words: Sequence[str], nodes: int, ranks: int, limit: float) -> Job:
+    def _make_job(self, words: Sequence[str], nodes: int, ranks: int, limit: float) -> Job:
         from psij import Job, JobAttributes, JobSpec, ResourceSpecV1
 
         system = self.system
@@ -137,41 +149,41 @@ class Jobs:
                 node_count=nodes, processes_per_node=-(-ranks // nodes), exclusive_node_use=True
             ),
             attributes=JobAttributes(
-                duration=timedelta(minutes=_minutes(limit)),
+                duration=timedelta(minutes=_count_minutes(limit)),
                 queue_name=system.queue,
                 account=system.account,
                 custom_attributes=dict[str, object](attributes) or None,
             ),
         )
         job = Job(spec)
-        job.set_job_status_callback(self._changed)
+        job.set_job_status_callback(self._handle_status)
         return job
 
-    def _changed(self, _job: Job, status: JobStatus) -> None:
+    def _handle_status(self, _job: Job, status: JobStatus) -> None:
         if status.final:
             self._woken()
 
 
-def _first_line(said: str) -> str:
-    return said.strip().partition("\n")[0] or "takes no job now"
+def _first_line(message: str) -> str:
+    return message.strip().partition("\n")[0] or "accepts no job now"
 
 
-def _minutes(limit: float) -> int:
+def _count_minutes(limit: float) -> int:
     return -(-int(limit + _MARGIN) // 60)
 
 
-def _executor(kind: str) -> JobExecutor:
+def _open_executor(kind: str) -> JobExecutor:
     try:
         from psij import JobExecutor
         from psij.executors.batch.batch_scheduler_executor import BatchSchedulerExecutorConfig
     except ModuleNotFoundError as error:
         raise ComponentError(remedy(error) or f"PSI/J cannot be imported: {error}") from None
-    # It tells of polls that fail; they are repeated, and what counts is what runs write.
+    # Its messages about failed polls are irrelevant, as polls are repeated and runs write their results.
     logging.getLogger("psij").setLevel(logging.CRITICAL)
     if kind == "local":
         return JobExecutor.get_instance("local")
     if kind == "slurm":
-        # A job whose node is lost is ours to try again; Slurm's second start would find it given up.
+        # Lost jobs are repeated here; a second start by Slurm would find an abandoned attempt.
         os.environ.setdefault("SBATCH_NO_REQUEUE", "1")
     config = BatchSchedulerExecutorConfig(
         queue_polling_interval=_POLL, initial_queue_polling_delay=_POLL, queue_polling_error_threshold=10**6
@@ -179,10 +191,10 @@ def _executor(kind: str) -> JobExecutor:
     return JobExecutor.get_instance(kind, config=config)
 
 
-def _in_queue() -> set[str] | None:
-    """Return all jobs, and tasks of arrays, that Slurm has not ended; None if it doesn't answer."""
+def _list_queued() -> set[str] | None:
+    """Return the jobs and array tasks that have not ended; None if Slurm does not answer."""
     try:
-        said = subprocess.run(
+        result = subprocess.run(
             ["squeue", "--me", "-h", "-r", "-o", "%i"],
             capture_output=True,
             text=True,
@@ -191,4 +203,4 @@ def _in_queue() -> set[str] | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return set(said.stdout.split()) if said.returncode == 0 else None
+    return set(result.stdout.split()) if result.returncode == 0 else None

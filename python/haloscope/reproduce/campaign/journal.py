@@ -1,4 +1,4 @@
-"""What has happened in a campaign: a line for each start and end, which survives a kill."""
+"""The journal of a campaign: one line per start and end of a run, complete even after a kill."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _NAME = "journal.jsonl"
 _LOCK = "lock"
 
 
-def events(directory: Path) -> Iterator[dict[str, Any]]:
-    """Yield all that was noted in a campaign's directory, but for a line that a kill cut off."""
+def read_events(directory: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events in the journal of a directory, without an incomplete line."""
     try:
         with (directory / _NAME).open("rb") as stream:
             for line in stream:
@@ -33,11 +33,11 @@ def events(directory: Path) -> Iterator[dict[str, Any]]:
         raise UsageError(f"{directory / _NAME}: cannot be read: {error.strerror}") from None
 
 
-def attempts_of(directory: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return for each run its attempts, in order; of one that has not ended only its start is there."""
+def read_attempts(directory: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the attempts of each run in order; an unfinished attempt has only its start."""
     found: dict[str, dict[int, dict[str, Any]]] = {}
-    for event in events(directory):
-        # Newest last: an end replaces its start.
+    for event in read_events(directory):
+        # In order of time: an end replaces its start.
         attempts = found.setdefault(str(event["run"]), {})
         number = int(event.get("attempt", 0))
         attempts[number] = {**attempts.get(number, {}), **event}
@@ -45,7 +45,7 @@ def attempts_of(directory: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 class CampaignJournal:
-    """The journal of a campaign, open for writing by one process alone."""
+    """The journal of a campaign, opened for writing by a single process."""
 
     def __init__(self, directory: Path, file: int) -> None:
         self.directory = directory
@@ -54,21 +54,22 @@ class CampaignJournal:
     @classmethod
     @contextmanager
     def opened(cls, directory: Path) -> Iterator[CampaignJournal]:
-        """Open a campaign's journal.
+        """Open the journal of a directory.
 
-        Raises `OutputError` if another process has it, or if it can't be written.
+        Raises:
+            OutputError: Another process has opened it, or it cannot be written.
         """
         try:
             directory.mkdir(parents=True, exist_ok=True)
             lock = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise OutputError(
-                f"{directory}: cannot be written: {error.strerror}; call it from another place"
+                f"{directory}: cannot be written: {error.strerror}; run it in another directory"
             ) from None
         file = None
         try:
-            _take(lock, directory)
-            file = _open(directory / _NAME)
+            _take_lock(lock, directory)
+            file = _open_file(directory / _NAME)
             yield cls(directory, file)
         finally:
             os.close(lock)
@@ -76,7 +77,11 @@ class CampaignJournal:
                 os.close(file)
 
     def note(self, event: str, run: str, attempt: int, values: Mapping[str, Any]) -> None:
-        """Write one line, and wait until it is on the disk. Raises `OutputError`."""
+        """Write one line, and wait until it is on the disk.
+
+        Raises:
+            OutputError: The line cannot be written.
+        """
         line = json.dumps({"event": event, "run": run, "attempt": attempt, **values}) + "\n"
         data = line.encode()
         try:
@@ -86,17 +91,17 @@ class CampaignJournal:
         except OSError as error:
             raise OutputError(
                 f"{self.directory / _NAME}: cannot be written: {error.strerror}; "
-                "what has ended is kept: make room and run the same command again"
+                "finished runs are saved: free space and run the same command again"
             ) from None
 
 
-def _take(lock: int, directory: Path) -> None:
+def _take_lock(lock: int, directory: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         owner = os.pread(lock, 200, 0).decode("utf-8", "replace").strip()
         raise OutputError(
-            f"{directory}: another campaign run is at it ({owner}); wait, or end that one"
+            f"{directory}: another campaign run uses it ({owner}); wait, or end that one"
         ) from None
     except OSError:
         pass  # some parallel file systems have no locks
@@ -104,12 +109,12 @@ def _take(lock: int, directory: Path) -> None:
     os.pwrite(lock, f"process {os.getpid()} on {os.uname().nodename}\n".encode(), 0)
 
 
-def _open(path: Path) -> int:
+def _open_file(path: Path) -> int:
     try:
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         size = os.fstat(file).st_size
         if size and os.pread(file, 1, size - 1) != b"\n":
-            os.write(file, b"\n")  # the last line was cut off; the next one must be whole
+            os.write(file, b"\n")  # ends an incomplete last line
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
     return file

@@ -1,24 +1,28 @@
-"""Reads a specification, and sees that its names lead somewhere."""
+"""Reading of specifications, and checks of their names."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from haloscope.reproduce.campaign.expressions import names_in
+from haloscope.reproduce.campaign.expressions import find_names
 from haloscope.reproduce.campaign.ramble import read_ramble
 from haloscope.reproduce.campaign.specification import BUILT_IN, GRID, Specification
-from haloscope.reproduce.campaign.yaml_text import read_model, wrong
+from haloscope.reproduce.campaign.yaml_text import make_error, read_model
 
 
 def load_specification(file: Path) -> Specification:
-    """Return what a YAML file specifies. Raises `UsageError` with file and line for what is wrong."""
+    """Return the specification in a YAML file.
+
+    Raises:
+        UsageError: The specification is invalid; the error has file and line.
+    """
     specification, lines = read_model(file, Specification)
     if specification.ramble is not None:
         more = read_ramble(file.parent / specification.ramble, list(specification.programs))
         twice = sorted(more.keys() & specification.experiments.keys())
         if twice:
-            said = f"{twice[0]} is an experiment of {specification.ramble}, too; name it otherwise"
-            raise wrong(file, lines.of(("experiments", twice[0])), said)
+            message = f"{twice[0]} is also an experiment of {specification.ramble}; give it another name"
+            raise make_error(file, lines.of(("experiments", twice[0])), message)
         specification = specification.model_copy(
             update={"experiments": {**specification.experiments, **more}}
         )
@@ -31,34 +35,38 @@ def load_specification(file: Path) -> Specification:
         ):
             for word in wanted:
                 if word not in known:
-                    raise wrong(
+                    raise make_error(
                         file,
                         lines.of((*place, key)),
-                        f"{key}: there is no {word}; there are {', '.join(known)}",
+                        f"{key}: {word} does not exist; choose from {', '.join(known)}",
                     )
         _check_names(file, specification, name, lines.of(place))
     return specification
 
 
 def _check_names(file: Path, specification: Specification, name: str, line: int) -> None:
-    """See that parameters name each other in no circle, and nothing that is not there."""
+    """Check that parameters use only existing names, and not each other in a circle."""
     experiment = specification.experiments[name]
     program = specification.programs[experiment.program]
     values = {**program.parameters, **experiment.parameters, **experiment.vary}
     needs: dict[str, set[str]] = {}
     for key, value in values.items():
         if key in BUILT_IN and not (key in GRID and experiment.grids is None):
-            raise wrong(file, line, f"{key}: is given by ranks or grids; name the parameter otherwise")
+            raise make_error(
+                file, line, f"{key}: is defined by ranks or grids; give the parameter another name"
+            )
         texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
         try:
-            needs[key] = {found for text in texts for found in names_in(text)}
+            needs[key] = {found for text in texts for found in find_names(text)}
         except ValueError as error:
-            raise wrong(file, line, f"{key}: {error}") from None
+            raise make_error(file, line, f"{key}: {error}") from None
         unknown = needs[key] - values.keys() - set(BUILT_IN)
         if unknown:
-            there = ", ".join(sorted({*values, *BUILT_IN}))
-            raise wrong(file, line, f"{key}: there is no {min(unknown)}; there are {there}")
+            known = ", ".join(sorted({*values, *BUILT_IN}))
+            raise make_error(file, line, f"{key}: {min(unknown)} does not exist; choose from {known}")
     while free := {key for key, needed in needs.items() if not needed & needs.keys()}:
         needs = {key: needed for key, needed in needs.items() if key not in free}
     if needs:
-        raise wrong(file, line, f"{' and '.join(sorted(needs))} need each other; give one of them a value")
+        raise make_error(
+            file, line, f"{' and '.join(sorted(needs))} depend on each other; give one of them a value"
+        )

@@ -1,4 +1,4 @@
-"""What a campaign will cost, how far it is, and what it gave."""
+"""Overviews of campaigns: costs, states of runs, and results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 
 from haloscope import explain
 from haloscope.base.errors import UsageError
-from haloscope.base.units import time_text
+from haloscope.base.units import duration_text, noun_text
 from haloscope.profile.shown import columns, count, declare_table, number, region_text, text, time
 from haloscope.reproduce.campaign.campaign import Campaign
 
@@ -16,7 +16,7 @@ _GROUP = ["experiment", "system", "program", "variant", "ranks"]
 _STATES = ("done", "running", "waiting", "failed", "impossible")
 _CONFIGURATION = columns(
     " ".join(_GROUP),
-    "what ran",
+    "the configuration",
     experiment=text(),
     system=text(),
     program=text(),
@@ -26,23 +26,23 @@ _CONFIGURATION = columns(
 PLAN_TABLE = declare_table(
     "plan",
     _CONFIGURATION,
-    columns("nodes", "that a run takes", nodes=count()),
-    columns("runs impossible", "how many can run, and how many cannot", runs=count()),
+    columns("nodes", "of a run", nodes=count()),
+    columns("runs impossible", "numbers of possible and of impossible runs", runs=count()),
     columns(
         "seconds core_hours",
         "of all runs together",
         seconds=time("time"),
         core_hours=number("core-hours", digits=3),
     ),
-    columns("seconds_from", "what the times are estimated by", seconds_from=text("by what")),
-    columns("why", "a run is impossible", why=text("impossible, as")),
+    columns("seconds_from", "source of the estimated times", seconds_from=text("source")),
+    columns("why", "reason why runs are impossible", why=text("impossible, as")),
 )
 STANDING_TABLE = declare_table(
     "standing",
     _CONFIGURATION,
     columns(" ".join(_STATES), "runs in each state", **{state: count() for state in _STATES}),
-    columns("seconds_left", "that the remaining runs take", seconds_left=time("left")),
-    columns("why", "the first failed run failed", why=text()),
+    columns("seconds_left", "time of the remaining runs", seconds_left=time("left")),
+    columns("why", "reason of the first failed run", why=text()),
 )
 RESULTS_TABLE = declare_table(
     "results",
@@ -61,7 +61,7 @@ RESULTS_TABLE = declare_table(
 
 
 def list_experiments(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a row for each number of ranks of each experiment, of `Campaign.table()`: what it costs."""
+    """Return the costs per experiment and number of ranks, from `Campaign.table()`."""
     possible = pl.col("state") != "impossible"
     return (
         table.group_by(_GROUP, maintain_order=True)
@@ -78,8 +78,8 @@ def list_experiments(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def standing(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a row for each number of ranks of each experiment, of `Campaign.table()`: how far it is."""
+def list_states(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the states of runs per experiment and number of ranks, from `Campaign.table()`."""
     states = ["waiting", "running", "done", "failed", "impossible"]
     return (
         table.group_by(_GROUP, maintain_order=True)
@@ -95,8 +95,8 @@ def standing(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def results(campaign: Campaign) -> pl.DataFrame:
-    """Return a row for each configuration that ran: medians over repetitions, and the range of times."""
+def list_results(campaign: Campaign) -> pl.DataFrame:
+    """Return one row per finished configuration: medians over repetitions, and the range of times."""
     table = campaign.table().filter(pl.col("state") == "done")
     figures = table.columns[table.columns.index("profile") + 1 :]
     return (
@@ -115,37 +115,47 @@ def results(campaign: Campaign) -> pl.DataFrame:
     )
 
 
-def summary(table: pl.DataFrame, campaign: Campaign) -> str:
-    """Return the campaign in one line: runs, how far they are, and what is left to pay."""
+def summarise(table: pl.DataFrame, campaign: Campaign) -> str:
+    """Return a line with the number of runs, their states, and the remaining costs."""
     counts = dict(table.group_by("state").len().iter_rows())
-    left = table.filter(pl.col("state").is_in(["waiting", "running"]))
+    remaining = table.filter(pl.col("state").is_in(["waiting", "running"]))
     parts = [
         f"{counts[state]} {state}"
         for state in ("done", "running", "waiting", "failed", "impossible")
         if state in counts
     ]
     costs = ""
-    if len(left):
-        sources = " and ".join(sorted(set(left["seconds_from"])))
+    if len(remaining):
+        sources = " and ".join(sorted(set(remaining["seconds_from"])))
         costs = (
-            f"; left: {time_text(float(left['seconds'].sum()))} one after the other, "
-            f"{left['core_hours'].sum():.3g} core-hours ({sources})"
+            f"; remaining: {duration_text(float(remaining['seconds'].sum()))} one after the other, "
+            f"{remaining['core_hours'].sum():.3g} core-hours ({sources})"
         )
-    return f"{campaign.specification.campaign}: {len(table)} runs: {', '.join(parts)}{costs}"
+    runs = noun_text(len(table), "run")
+    return f"{campaign.specification.campaign}: {runs}: {', '.join(parts)}{costs}"
 
 
 def write_report(
     campaign: Campaign, output: Path, *, against: str = "run_ranks", by: str | None = None
 ) -> None:
-    """Write the page about all profiles of a campaign.
+    """Write the page of all profiles of a campaign.
 
-    Without `by`, experiments, systems or variants are drawn side by side, of whichever there are several;
-    if of more than one of these, each curve by itself. Raises `UsageError` if no run has a profile yet.
+    Args:
+        campaign: The campaign.
+        output: The page.
+        against: The quantity on the horizontal axis.
+        by: The quantity that distinguishes curves; None: the one of experiment, system and variant that has
+            several values, or their combination.
+
+    Raises:
+        UsageError: No run has a profile yet.
     """
 
     table = campaign.table().filter(pl.col("profile").is_not_null())
     if table.is_empty():
-        raise UsageError(f"{campaign.directory}: no run has a profile yet; haloscope campaign run makes them")
+        raise UsageError(
+            f"{campaign.directory}: no run has a profile yet; haloscope campaign run writes them"
+        )
     several = [name for name in ("experiment", "system", "variant") if table[name].n_unique() > 1]
-    drawn = "curve" if len(several) > 1 else next(iter(several), "program")
-    explain.report(table["profile"].to_list(), output, against=against, by=by or drawn)
+    default = "curve" if len(several) > 1 else next(iter(several), "program")
+    explain.report(table["profile"].to_list(), output, against=against, by=by or default)

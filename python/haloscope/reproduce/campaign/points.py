@@ -1,4 +1,4 @@
-"""The runs of a campaign: every point with its words, and why it can't run if it can't."""
+"""The runs of a campaign: all points with their commands, and reasons why they are impossible."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import UsageError
+from haloscope.base.units import duration_text, noun_text
 from haloscope.reproduce.campaign.expressions import (
     Value,
     evaluate_expression,
-    names_in,
+    find_names,
+    format_value,
     substitute_expressions,
-    text_of,
 )
 from haloscope.reproduce.campaign.grids import Grid
 from haloscope.reproduce.campaign.specification import (
@@ -36,7 +37,7 @@ _MOST_POINTS = 1_000_000
 
 @dataclass(frozen=True)
 class Point:
-    """One run that is to be done. `identity` stays the same as long as all that makes the run does."""
+    """One run. `identity` changes only if anything that affects the run changes."""
 
     identity: str
     experiment: str
@@ -57,7 +58,7 @@ class Point:
 
     @property
     def name(self) -> str:
-        """A name for files, by which people find it."""
+        """The name for files."""
         return (
             f"{self.experiment}-{self.system}-{self.program}-{self.ranks}-{self.variant}"
             f"-{self.repetition}-{self.identity[:8]}"
@@ -65,19 +66,20 @@ class Point:
 
     @property
     def configuration(self) -> str:
-        """What its repetitions have in common."""
+        """The identity that repetitions have in common."""
         return self.identity[:-4]
 
 
-def points(specification: Specification, directory: Path) -> list[Point]:
-    """Return all runs of a specification that stands in `directory`, as they are written there.
+def list_points(specification: Specification, directory: Path) -> list[Point]:
+    """Return all runs of a specification in `directory`, in their written order.
 
-    Raises `UsageError` if arithmetic fails, or if they are more than a million.
+    Raises:
+        UsageError: Arithmetic fails, or there are more than a million runs.
     """
     found: list[Point] = []
     for name, experiment in specification.experiments.items():
         try:
-            for point in _of_experiment(specification, name, experiment, directory):
+            for point in _list_points(specification, name, experiment, directory):
                 found.append(point)
                 if len(found) > _MOST_POINTS:
                     raise UsageError(f"{name}: more than {_MOST_POINTS} runs; vary less")
@@ -87,7 +89,7 @@ def points(specification: Specification, directory: Path) -> list[Point]:
 
 
 def order_points(found: list[Point], specification: Specification) -> list[Point]:
-    """Return points in the order in which they run; what is added later leaves the order of others alone."""
+    """Return points in the order of execution. Added points do not change the order of the others."""
     if specification.order == "written":
         return found
 
@@ -98,7 +100,7 @@ def order_points(found: list[Point], specification: Specification) -> list[Point
     return sorted(found, key=chance)
 
 
-def _of_experiment(
+def _list_points(
     specification: Specification, name: str, experiment: Experiment, directory: Path
 ) -> Iterator[Point]:
     program = specification.programs[experiment.program]
@@ -107,33 +109,35 @@ def _of_experiment(
         dict(zip(experiment.vary, values, strict=True)) for values in product(*experiment.vary.values())
     ]
     variants = experiment.variants or list(specification.variants)
-    sizes = list(_sizes(experiment))
+    sizes = list(_list_sizes(experiment))
     for system_name in experiment.systems or list(specification.systems):
         system = specification.systems[system_name]
         for (ranks, grid, zipped), more in product(sizes, varied):
             given = {**program.parameters, **zipped, **more}
-            values, common = _sized(system, program, ranks, given, {**_sides(grid), "system": system_name})
+            values, common = _size_point(
+                system, program, ranks, given, {**_name_sides(grid), "system": system_name}
+            )
             common |= {"experiment": name, "program": experiment.program, "system": system_name}
             for variant, repetition in product(variants, range(repetitions)):
                 common |= {"variant": variant, "repetition": repetition}
-                yield _point(specification, common, {**values, "repetition": repetition}, directory)
+                yield _make_point(specification, common, {**values, "repetition": repetition}, directory)
 
 
-def _sized(
+def _size_point(
     system: CampaignSystem,
     program: CampaignProgram,
     ranks: int,
     given: Mapping[str, Value],
     names: Mapping[str, Value],
 ) -> tuple[dict[str, Value], dict[str, Any]]:
-    """Return all names with their values, and what points of one size have in common."""
-    # What a rank needs may be a parameter, and a parameter may need the nodes.
-    guess = _resolved(given, {**names, "ranks": ranks, "nodes": -(-ranks // system.cores)})
+    """Return all names with their values, and the fields that points of one size have in common."""
+    # Requirements of a rank may depend on parameters, which may depend on the nodes.
+    guess = _resolve(given, {**names, "ranks": ranks, "nodes": -(-ranks // system.cores)})
     cores = max(1, math.ceil(_number(program.cores, guess) or 1))
     nodes = -(-ranks // max(1, system.cores // cores))
     if system.oversubscribe:
         nodes = min(nodes, system.nodes)
-    values = _resolved(given, {**names, "ranks": ranks, "nodes": nodes})
+    values = _resolve(given, {**names, "ranks": ranks, "nodes": nodes})
     seconds = _number(program.seconds, values)
     return values, {
         "ranks": ranks,
@@ -142,36 +146,36 @@ def _sized(
         "parameters": {key: values[key] for key in given},
         "problem": _number(program.problem, values),
         "seconds": seconds,
-        "impossible": _impossible(system, program, (ranks, cores, nodes), seconds, values),
+        "impossible": _find_obstacle(system, program, (ranks, cores, nodes), seconds, values),
     }
 
 
-def _point(
+def _make_point(
     specification: Specification, common: Mapping[str, Any], values: Mapping[str, Value], directory: Path
 ) -> Point:
     system, program = specification.systems[common["system"]], specification.programs[common["program"]]
     variant = specification.variants[common["variant"]]
-    launcher, executable, arguments = _words(system, program, variant, values, directory)
+    launcher, executable, arguments = _make_words(system, program, variant, values, directory)
     words = (*launcher, executable, *arguments)
     experiment = specification.experiments[common["experiment"]]
     kinds = (system, program, experiment, variant)
     environment = {
-        key: text_of(substitute_expressions(text, values))
+        key: format_value(substitute_expressions(text, values))
         for kind in kinds
         for key, text in kind.environment.items()
     }
     named = ("experiment", "system", "program", "variant", "ranks", "nodes")
     chosen = {name: values[name] for name in (*experiment.parameters, *experiment.vary)}
     makes = [words, environment, system.modules, program.inputs, variant.model_dump(mode="json"), chosen]
-    identity = _identity([common[name] for name in named], makes, common["repetition"])
+    identity = _make_identity([common[name] for name in named], makes, common["repetition"])
     return Point(identity=identity, words=words, executable=executable, environment=environment, **common)
 
 
-def _sides(grid: Grid) -> dict[str, Value]:
+def _name_sides(grid: Grid) -> dict[str, Value]:
     return dict(zip(GRID, grid, strict=True))
 
 
-def _sizes(experiment: Experiment) -> Iterator[tuple[int, Grid, dict[str, Value]]]:
+def _list_sizes(experiment: Experiment) -> Iterator[tuple[int, Grid, dict[str, Value]]]:
     grids = experiment.grids or [(ranks, 1, 1) for ranks in experiment.ranks or ()]
     for index, grid in enumerate(grids):
         zipped = {
@@ -181,8 +185,8 @@ def _sizes(experiment: Experiment) -> Iterator[tuple[int, Grid, dict[str, Value]
         yield math.prod(grid), grid, zipped
 
 
-def _resolved(given: Mapping[str, Value], built_in: Mapping[str, Value]) -> dict[str, Value]:
-    """Return all names with their values; those that need others come behind them."""
+def _resolve(given: Mapping[str, Value], built_in: Mapping[str, Value]) -> dict[str, Value]:
+    """Return all names with their values, ordered by their dependencies."""
     values = dict(built_in)
     waiting = dict(given)
     while waiting:
@@ -201,7 +205,7 @@ def _resolved(given: Mapping[str, Value], built_in: Mapping[str, Value]) -> dict
 
 @lru_cache(4096)
 def _needs(text: str) -> frozenset[str]:
-    return frozenset(names_in(text))
+    return frozenset(find_names(text))
 
 
 def _number(expression: str | None, values: Mapping[str, Value]) -> float | None:
@@ -213,19 +217,19 @@ def _number(expression: str | None, values: Mapping[str, Value]) -> float | None
     return float(value)
 
 
-def _impossible(
+def _find_obstacle(
     system: CampaignSystem,
     program: CampaignProgram,
     size: tuple[int, int, int],
     seconds: float | None,
     values: Mapping[str, Value],
 ) -> str | None:
-    """Return why a run of so many ranks, cores of each, and nodes can't be, or None."""
+    """Return the reason why a run of this size (ranks, cores per rank, nodes) is impossible, or None."""
     ranks, cores, nodes = size
     if cores > system.cores:
-        return f"a rank needs {cores} cores; a node has {system.cores}"
+        return f"a rank needs {noun_text(cores, 'core')}; a node has {system.cores}"
     if nodes > system.nodes:
-        return f"{ranks} ranks need {nodes} nodes of {system.cores} cores; there are {system.nodes}"
+        return f"{ranks} ranks need {nodes} nodes of {system.cores} cores; the system has {system.nodes}"
     here = -(-ranks // nodes)
     memory, gpus = _number(program.memory, values), _number(program.gpus, values)
     if memory is not None and system.memory is not None and memory * here > system.memory:
@@ -234,14 +238,16 @@ def _impossible(
         return f"needs {gpus * here:g} GPUs on a node, which has {system.gpus}"
     if system.longest is not None and (seconds or program.limit) > system.longest:
         takes = "takes" if seconds else "may take"
-        return f"{takes} {seconds or program.limit:g} s; {system.longest:g} s are allowed"
+        return (
+            f"{takes} {duration_text(seconds or program.limit)}; the limit is {duration_text(system.longest)}"
+        )
     for condition in program.requires:
         if not evaluate_expression(condition, values):
             return f"{condition} does not hold"
     return None
 
 
-def _words(
+def _make_words(
     system: CampaignSystem,
     program: CampaignProgram,
     variant: Variant,
@@ -250,34 +256,34 @@ def _words(
 ) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
     """Return the launcher, the program and its arguments.
 
-    Text is split into words first and filled in then: a value is never two words.
+    Text is split into words before values are inserted, so that a value is always one word.
     """
-    launcher = _split(variant.launch if variant.launch is not None else system.launch)
+    launcher = _split_words(variant.launch if variant.launch is not None else system.launch)
     if program.command is None:
-        executable, arguments = f"application:{program.application}", list(_split(program.arguments))
+        executable, arguments = f"application:{program.application}", list(_split_words(program.arguments))
     else:
-        first, *arguments = _split(program.command)
-        executable = text_of(substitute_expressions(first, values))
-        # Runs have directories of their own, so that a path would lead elsewhere.
+        first, *arguments = _split_words(program.command)
+        executable = format_value(substitute_expressions(first, values))
+        # Runs have their own directories, where a relative path would be invalid.
         executable = str((directory / executable).absolute()) if "/" in executable else executable
-    return tuple(_filled(launcher, values)), executable, tuple(_filled(arguments, values))
+    return tuple(_fill_words(launcher, values)), executable, tuple(_fill_words(arguments, values))
 
 
 @lru_cache(1024)
-def _split(text: str) -> tuple[str, ...]:
+def _split_words(text: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
         raise ValueError(f"{text}: {error}; quote it as for a shell") from None
 
 
-def _filled(words: tuple[str, ...] | list[str], values: Mapping[str, Value]) -> Iterator[str]:
+def _fill_words(words: tuple[str, ...] | list[str], values: Mapping[str, Value]) -> Iterator[str]:
     return (
-        text_of(substitute_expressions(word, values)) if "{" in word or "}" in word else word
+        format_value(substitute_expressions(word, values)) if "{" in word or "}" in word else word
         for word in words
     )
 
 
-def _identity(names: Sequence[object], makes: Sequence[object], repetition: int) -> str:
+def _make_identity(names: Sequence[object], makes: Sequence[object], repetition: int) -> str:
     text = json.dumps([names, makes], sort_keys=True, ensure_ascii=True)
     return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}{repetition:04x}"

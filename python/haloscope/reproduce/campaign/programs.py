@@ -1,4 +1,4 @@
-"""What must be there before the first run is timed: programs, and what watches them."""
+"""Builds of programs and of Haloscope's libraries before the first run."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import detect
 from haloscope.hide import build_fem, build_injector, build_shm_library
 from haloscope.reproduce.campaign.campaign import Campaign
-from haloscope.reproduce.campaign.expressions import substitute_expressions, text_of
+from haloscope.reproduce.campaign.expressions import format_value, substitute_expressions
 from haloscope.reproduce.campaign.points import Point
 from haloscope.reproduce.campaign.specification import WITH_FEM
 from haloscope.watch import build_recorder
 
 
 def prepare_programs(campaign: Campaign, waiting: Sequence[Point]) -> dict[str, Path]:
-    """Build the programs of these runs, and what watches them; return where bundled applications are.
+    """Build the programs of these runs and the libraries that they preload. Return the bundled applications.
 
-    Raises `UsageError` for a program that is not there, and `LaunchError` for one that cannot be built.
+    Raises:
+        UsageError: A program does not exist.
+        LaunchError: A program cannot be built.
     """
     specification, paths = campaign.specification, {}
     first = {(point.program, point.system): point for point in reversed(waiting)}
@@ -34,31 +36,31 @@ def prepare_programs(campaign: Campaign, waiting: Sequence[Point]) -> dict[str, 
         for command in program.build:
             _build(campaign, name, system, command)
         if program.application is not None:
-            paths[name] = _built(program.application)
+            paths[name] = _find_application(program.application)
         elif not specification.systems[system].modules and shutil.which(point.executable) is None:
             raise UsageError(
                 f"{campaign.file}: programs.{name}.command: {point.executable}: no such program; "
-                "mend the path, or say how to build it"
+                "correct the path, or add build"
             )
     _build_components(campaign, waiting, paths)
     return paths
 
 
-def _built(application: str) -> Path:
-    """Return where a bundled application is; poisson comes with the finite elements."""
+def _find_application(application: str) -> Path:
+    """Return the path of a bundled application. poisson is built with the finite elements."""
     return build_fem().poisson if application == WITH_FEM else build_application(application)
 
 
 def _build(campaign: Campaign, name: str, system: str, command: str) -> None:
-    """Run one command in the specification's directory, with what it prints in a log."""
+    """Run one command in the directory of the specification, with its output in a log."""
     log = campaign.directory / f"build-{name}-{system}.log"
     names = {"system": system}
     environment = {
-        key: text_of(substitute_expressions(text, names))
+        key: format_value(substitute_expressions(text, names))
         for key, text in campaign.specification.systems[system].environment.items()
         if "{" not in text
     }
-    words = [text_of(substitute_expressions(word, names)) for word in shlex.split(command)]
+    words = [format_value(substitute_expressions(word, names)) for word in shlex.split(command)]
     with log.open("ab") as output:
         try:
             status = subprocess.run(
@@ -73,13 +75,13 @@ def _build(campaign: Campaign, name: str, system: str, command: str) -> None:
         except OSError as error:
             raise LaunchError(f"programs.{name}.build: {command}: {error.strerror}") from None
     if status:
-        raise LaunchError(f"programs.{name}.build: {command}: exit status {status}; {log} has what it said")
+        raise LaunchError(f"programs.{name}.build: {command}: exit status {status}; its output is in {log}")
 
 
 def _build_components(campaign: Campaign, waiting: Sequence[Point], paths: dict[str, Path]) -> None:
-    """Build what is put in front of MPI, which would be in the time of the first run, or of each on its node.
+    """Build the libraries that runs preload, so that this does not count as time of a run.
 
-    Where modules bring the MPI it is not known here.
+    If modules load the MPI, it is unknown here, and nothing is built.
     """
     kinds = {(point.system, point.program, point.variant): point for point in waiting}
     for point in kinds.values():

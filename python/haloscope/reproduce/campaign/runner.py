@@ -1,4 +1,4 @@
-"""Runs what is left of a campaign, and is not to be confused by being killed."""
+"""Execution of the remaining runs of a campaign, which can be killed and continued."""
 
 from __future__ import annotations
 
@@ -13,23 +13,30 @@ from threading import Event
 from typing import Any
 
 from haloscope.base.errors import HaloscopeError, LaunchError
-from haloscope.reproduce.campaign.attempts import Ending, abandon_attempt, end, ending_of, is_held, prepare
+from haloscope.reproduce.campaign.attempts import (
+    Ending,
+    abandon_attempt,
+    is_held,
+    prepare,
+    read_ending,
+    terminate,
+)
 from haloscope.reproduce.campaign.campaign import Campaign
 from haloscope.reproduce.campaign.jobs import ARRAY_FROM, Jobs
 from haloscope.reproduce.campaign.journal import CampaignJournal
 from haloscope.reproduce.campaign.points import Point
 from haloscope.reproduce.campaign.programs import prepare_programs
 
-_TICK = 0.5  # seconds; what runs on this machine wakes us
-_GRACE = 10.0  # seconds that a file may need from another node
-_AGAIN = 10.0  # seconds until a batch system that takes no job is asked again
+_TICK = 0.5  # seconds between checks of batch systems; local runs are noticed at once
+_GRACE = 10.0  # seconds after which files of another node are visible
+_AGAIN = 10.0  # seconds between attempts to submit to a batch system that accepts no jobs
 _AT_ONCE = 64
-_MOST_LOOKED_AT = 256  # files that are looked for in each tick
+_MOST_LOOKED_AT = 256  # number of runs up to which all results are checked in each tick
 
 
 @dataclass(frozen=True)
-class Happened:
-    """What `run_campaign` tells of: `started`, `ended` or `waiting`, of which run, and how it ended."""
+class CampaignEvent:
+    """An event of `run_campaign`: `started`, `ended` or `waiting`, the run, and its outcome."""
 
     what: str
     run: str
@@ -47,24 +54,35 @@ class _Active:
 
 
 def run_campaign(
-    campaign: Campaign, *, again: bool = False, told: Callable[[Happened], None] = lambda happened: None
+    campaign: Campaign,
+    *,
+    again: bool = False,
+    report: Callable[[CampaignEvent], None] = lambda happened: None,
 ) -> None:
-    """Run all that is not done. With `again`, what has failed is tried once more.
+    """Run the remaining runs of a campaign.
 
-    Runs that an earlier process started are waited for, not started again. A Ctrl-C ends runs on this machine
-    and leaves jobs of a batch system, which the next call finds. Raises `OutputError` if another process runs
-    the campaign, or the disk is full; `UsageError` for a program that is not there, `LaunchError` if it can't
-    be built.
+    Runs of an earlier process that still run are not started again. Ctrl-C ends runs on this machine, but not
+    jobs of batch systems, whose results the next call finds.
+
+    Args:
+        campaign: The campaign.
+        again: Whether to repeat failed runs.
+        report: Receives each event.
+
+    Raises:
+        OutputError: Another process runs the campaign, or its directory cannot be written.
+        UsageError: A program does not exist.
+        LaunchError: A program cannot be built.
     """
     with CampaignJournal.opened(campaign.directory) as journal:
-        _Runner(campaign, journal, told).run(again=again)
+        _Runner(campaign, journal, report).run(again=again)
 
 
 class _Runner:
     def __init__(
-        self, campaign: Campaign, journal: CampaignJournal, told: Callable[[Happened], None]
+        self, campaign: Campaign, journal: CampaignJournal, report: Callable[[CampaignEvent], None]
     ) -> None:
-        self.campaign, self.journal, self.told = campaign, journal, told
+        self.campaign, self.journal, self.report = campaign, journal, report
         self.woken = Event()
         self.active: dict[str, list[_Active]] = {}
         self.jobs: dict[str, Jobs] = {}
@@ -75,7 +93,7 @@ class _Runner:
         self.refused: dict[str, float] = {}
 
     def run(self, *, again: bool) -> None:
-        self._adopt()
+        self._adopt_runs()
         waiting: dict[str, deque[Point]] = {name: deque() for name in self.campaign.specification.systems}
         for point in self.campaign.points:
             state = self.campaign.state(point, self.attempts)
@@ -84,16 +102,16 @@ class _Runner:
         self.paths = prepare_programs(
             self.campaign, [point for points in waiting.values() for point in points]
         )
-        with self._ended_if_interrupted():
+        with self._end_if_interrupted():
             while any(waiting.values()) or any(self.active.values()):
-                self._start_what_may(waiting)
+                self._start_ready(waiting)
                 self.woken.wait(_TICK)
                 self.woken.clear()
                 for system, runs in self.active.items():
-                    waiting[system].extendleft(reversed(list(self._looked_at(system, runs))))
+                    waiting[system].extendleft(reversed(list(self._check_runs(system, runs))))
 
-    def _adopt(self) -> None:
-        """Take over what an earlier process started and did not see the end of."""
+    def _adopt_runs(self) -> None:
+        """Continue with runs of an earlier process that have no recorded end."""
         by_name = {point.name: point for point in self.campaign.points}
         for run, attempts in self.attempts.items():
             last, point = attempts[-1], by_name.get(run)
@@ -101,16 +119,16 @@ class _Runner:
                 continue
             place = self.campaign.place(run, int(last["attempt"]))
             active = _Active(point, int(last["attempt"]), place, has_job=False)
-            ending = self._ending(active)
+            ending = self._read_ending(active)
             if ending is None and last.get("job") and not self._jobs(point.system).is_local:
                 self._jobs(point.system).attach(place, str(last["job"]))
                 self.accepting.add(point.system)
                 active.has_job = True
             elif ending is None and not is_held(place) and abandon_attempt(place):
-                ending = Ending("cut off", "it was killed with what had started it")
+                ending = Ending("cut off", "killed together with its campaign run")
             if ending is None:
                 self.active.setdefault(point.system, []).append(active)
-                self.told(Happened("started", run))
+                self.report(CampaignEvent("started", run))
             else:
                 self._note_end(active, ending)
 
@@ -119,8 +137,8 @@ class _Runner:
             self.jobs[system] = Jobs(self.campaign.specification.systems[system], self.woken.set)
         return self.jobs[system]
 
-    def _start_what_may(self, waiting: dict[str, deque[Point]]) -> None:
-        """Start all that may run now, in the order of the campaign, also among systems."""
+    def _start_ready(self, waiting: dict[str, deque[Point]]) -> None:
+        """Start all runs that can run now, in the order of the campaign over all systems."""
         has_started = True
         while has_started:
             ready = sorted(
@@ -130,7 +148,10 @@ class _Runner:
             has_started = any(self._start(name, waiting[name]) for name in ready)
 
     def _start(self, system: str, waiting: deque[Point]) -> bool:
-        """Start the next run on this machine, or all that a batch system takes; return whether any began."""
+        """Start the next run on this machine, or all that a batch system accepts.
+
+        Return whether any began.
+        """
         if time.monotonic() < self.refused.get(system, 0.0):
             return False
         jobs, active = self._jobs(system), self.active.setdefault(system, [])
@@ -140,7 +161,7 @@ class _Runner:
         has_started = False
         while waiting and self._count(system) < at_once and not (jobs.is_local and has_started):
             point = waiting.popleft()
-            run = self._begun(point)
+            run = self._begin(point)
             try:
                 number = jobs.submit(run.place, point.nodes, point.ranks, self._limit(point))
             except LaunchError as error:
@@ -152,20 +173,20 @@ class _Runner:
         return has_started
 
     def _count(self, system: str) -> int:
-        """Return how many runs are where those of a system are: this machine is one, by whatever name."""
+        """Return the number of active runs of a system; all local systems are this machine."""
         is_local = self._jobs(system).is_local
         alike = (name for name in self.active if name == system or (is_local and self._jobs(name).is_local))
         return sum(len(self.active[name]) for name in alike)
 
     def _start_arrays(self, jobs: Jobs, waiting: deque[Point], active: list[_Active]) -> bool:
-        """Hand runs that need alike to Slurm as arrays, where they are many; return whether it takes jobs."""
+        """Submit many runs of equal size to Slurm as arrays. Return whether it accepts jobs."""
         groups: dict[tuple[int, int, float], list[Point]] = {}
         for point in waiting:
             groups.setdefault((point.nodes, point.ranks, self._limit(point)), []).append(point)
         for (nodes, ranks, limit), points in groups.items():
             if len(points) < ARRAY_FROM:
                 continue
-            runs = [self._begun(point) for point in points]
+            runs = [self._begin(point) for point in points]
             listed = self.campaign.directory / f"array-{time.time_ns()}.txt"
             for point in points:
                 waiting.remove(point)
@@ -180,25 +201,25 @@ class _Runner:
         return True
 
     def _refuse(self, system: str, runs: list[_Active], waiting: deque[Point], error: LaunchError) -> None:
-        """Wait with a batch system that takes no job any more, as when its controller is away.
+        """Wait before the next submission to a batch system that accepts no more jobs.
 
-        One that has taken none at all is not asked again: something else is wrong.
+        If it has never accepted a job, the error is final.
         """
         for run in reversed(runs):
-            if not abandon_attempt(run.place):  # its answer was lost, not the job
+            if not abandon_attempt(run.place):  # only the answer was lost: the job exists
                 run.has_job = False
                 self.active[system].append(run)
                 continue
-            shutil.rmtree(run.place, ignore_errors=True)  # or hours of asking leave a directory each time
+            shutil.rmtree(run.place, ignore_errors=True)  # otherwise each submission would leave a directory
             self._note_end(run, Ending("cut off", str(error)))
             waiting.appendleft(run.point)
         if system not in self.accepting:
             raise error
         self.refused[system] = time.monotonic() + _AGAIN
-        self.told(Happened("waiting", runs[0].point.name, reason=str(error)))
+        self.report(CampaignEvent("waiting", runs[0].point.name, reason=str(error)))
 
-    def _begun(self, point: Point) -> _Active:
-        """Note that a run starts, before it does: what was not noted has not started."""
+    def _begin(self, point: Point) -> _Active:
+        """Record the start of a run before it starts, so that no run starts unrecorded."""
         tried = self.attempts.get(point.name, [])
         number = 1 + max((int(attempt["attempt"]) for attempt in tried), default=0)
         place = self.campaign.place(point.name, number)
@@ -220,27 +241,27 @@ class _Runner:
         self.accepting.add(run.point.system)
         if not self._jobs(run.point.system).is_local:
             self.journal.note("submitted", run.point.name, run.number, {"job": job})
-        self.told(Happened("started", run.point.name))
+        self.report(CampaignEvent("started", run.point.name))
 
     def _limit(self, point: Point) -> float:
         return self.campaign.specification.programs[point.program].limit
 
-    def _ending(self, run: _Active) -> Ending | None:
+    def _read_ending(self, run: _Active) -> Ending | None:
         specification = self.campaign.specification
         point = run.point
-        return ending_of(
+        return read_ending(
             run.place, specification.programs[point.program], specification.variants[point.variant]
         )
 
-    def _looked_at(self, system: str, runs: list[_Active]) -> Iterator[Point]:
-        """Note what has ended, and yield what is to be tried again."""
+    def _check_runs(self, system: str, runs: list[_Active]) -> Iterator[Point]:
+        """Record the ends of runs, and yield the points to repeat."""
         jobs = self._jobs(system)
-        over = jobs.over([run.place for run in runs if run.has_job])
+        over = jobs.find_ended([run.place for run in runs if run.has_job])
         few = len(runs) <= _MOST_LOOKED_AT
         for run in list(runs):
             if not few and run.has_job and run.place not in over:
                 continue
-            ending = self._ending(run) or self._lost(run, jobs, over)
+            ending = self._read_ending(run) or self._find_loss(run, jobs, over)
             if ending is None:
                 continue
             runs.remove(run)
@@ -248,8 +269,8 @@ class _Runner:
             if self.campaign.state(run.point, self.attempts) == "waiting":
                 yield run.point
 
-    def _lost(self, run: _Active, jobs: Jobs, over: set[Path]) -> Ending | None:
-        """Return the end of a run of which nothing more will come."""
+    def _find_loss(self, run: _Active, jobs: Jobs, over: set[Path]) -> Ending | None:
+        """Return the end of a run that has ended without a result, or None."""
         if run.has_job:
             if run.place not in over:
                 return None
@@ -259,7 +280,7 @@ class _Runner:
         elif is_held(run.place):
             return None
         if not abandon_attempt(run.place):
-            return self._ending(run)
+            return self._read_ending(run)
         return Ending("lost", "its node or its launcher was lost, or the disk was full")
 
     def _note_end(self, run: _Active, ending: Ending) -> None:
@@ -274,11 +295,11 @@ class _Runner:
         for attempt in self.attempts[run.point.name]:
             if attempt["attempt"] == run.number:
                 attempt.update(values)
-        self.told(Happened("ended", run.point.name, ending.outcome, ending.reason))
+        self.report(CampaignEvent("ended", run.point.name, ending.outcome, ending.reason))
 
     @contextmanager
-    def _ended_if_interrupted(self) -> Iterator[None]:
-        """End what runs on this machine if we are to end; a second Ctrl-C does not wait for that."""
+    def _end_if_interrupted(self) -> Iterator[None]:
+        """End local runs if the campaign is interrupted; a second Ctrl-C does not wait for that."""
         try:
             yield
         except (KeyboardInterrupt, HaloscopeError):
@@ -286,15 +307,15 @@ class _Runner:
                 if not self._jobs(system).is_local:
                     continue
                 for run in runs:
-                    end(run.place)
-                self._waited_for(runs)
+                    terminate(run.place)
+                self._wait_for(runs)
             raise
 
-    def _waited_for(self, runs: list[_Active]) -> None:
+    def _wait_for(self, runs: list[_Active]) -> None:
         until = time.monotonic() + _GRACE + 5
         while runs and time.monotonic() < until:
             for run in list(runs):
-                ending = self._ending(run)
+                ending = self._read_ending(run)
                 if ending is not None:
                     runs.remove(run)
                     self._note_end(run, ending)

@@ -1,6 +1,6 @@
-"""What a specification may say: systems, programs, experiments, variants.
+"""The keys of a specification: systems, programs, experiments, variants.
 
-Every key is declared here once, with what it means; docs/reference/campaign.md is made of that.
+docs/reference/campaign.md is generated from these declarations.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from haloscope.reproduce.campaign.expressions import Value
 from haloscope.reproduce.campaign.grids import Grids, Ranks
 from haloscope.watch import SETTINGS
 
-# Names that every point has, beside its parameters.
-GRID = ("px", "py", "pz")  # may be parameters where there are no grids
+# Names of every point in addition to its parameters.
+GRID = ("px", "py", "pz")  # may be parameters if there are no grids
 BUILT_IN = ("ranks", "nodes", *GRID, "repetition", "system")
 
-WITH_FEM = "poisson"  # the bundled application that is built as a part of the finite elements
+WITH_FEM = "poisson"  # the bundled application that is built with the finite elements
 
-# The columns that the table of every campaign has, beside its figures.
+# The columns of the table of every campaign, in addition to its figures.
 COLUMNS = frozenset(
     "run experiment system program variant ranks nodes repetition state attempts reason seconds seconds_from "
     "core_hours problem configuration parameters profile runs seconds_min seconds_max".split()
@@ -45,44 +45,44 @@ _BYTES = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
-def _scaled(value: Any, units: dict[str, int], example: str) -> float:
+def _parse_quantity(value: Any, units: dict[str, int], example: str) -> float:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", str(value))
     if found is None or found[2] not in units:
-        raise ValueError(f"{value!r} is not like {example}")
+        raise ValueError(f"{value!r} is invalid; write it like {example}")
     return float(found[1]) * units[found[2]]
 
 
-def _matching(pattern: re.Pattern[str], what: str) -> AfterValidator:
+def _match(pattern: re.Pattern[str], what: str) -> AfterValidator:
     def check(text: str) -> str:
         if not pattern.fullmatch(text):
-            raise ValueError(f"{text!r} is no {what}")
+            raise ValueError(f"{text!r} is not a {what}")
         return text
 
     return AfterValidator(check)
 
 
-def _words(value: Any) -> Any:
-    """Take one for a list of one."""
+def _make_list(value: Any) -> Any:
+    """Return a list, which may have a single element."""
     return value if isinstance(value, list) else [value]
 
 
-def _regular(text: str) -> str:
+def _check_pattern(text: str) -> str:
     try:
         pattern = re.compile(text)
     except re.error as error:
-        raise ValueError(f"{text!r} is no regular expression: {error}") from None
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
     if pattern.groups != 1:
         raise ValueError(f"{text!r} needs one group, as ([0-9.]+), around the figure")
     return text
 
 
-Duration = Annotated[float, BeforeValidator(lambda value: _scaled(value, _SECONDS, "90, 10m or 2h"))]
-Size = Annotated[float, BeforeValidator(lambda value: _scaled(value, _BYTES, "24 GiB"))]
-Name = Annotated[str, _matching(_NAME, "name: letters, digits and _.+- are")]
-ParameterName = Annotated[str, _matching(_PARAMETER, "name of a parameter: letters, digits and _ are")]
-VariableName = Annotated[str, _matching(_VARIABLE, "name of an environment variable")]
-SchedulerWord = Annotated[str, _matching(_SCHEDULER_WORD, "word for a scheduler")]
-Figure = Annotated[str, AfterValidator(_regular)]
+Duration = Annotated[float, BeforeValidator(lambda value: _parse_quantity(value, _SECONDS, "90, 10m or 2h"))]
+Size = Annotated[float, BeforeValidator(lambda value: _parse_quantity(value, _BYTES, "24 GiB"))]
+Name = Annotated[str, _match(_NAME, "name of letters, digits and _.+-")]
+ParameterName = Annotated[str, _match(_PARAMETER, "name of a parameter of letters, digits and _")]
+VariableName = Annotated[str, _match(_VARIABLE, "name of an environment variable")]
+SchedulerWord = Annotated[str, _match(_SCHEDULER_WORD, "word for a scheduler")]
+Figure = Annotated[str, AfterValidator(_check_pattern)]
 Positive = Annotated[int, Field(ge=1, le=1 << 24)]
 Environment = dict[VariableName, str]
 
@@ -108,122 +108,127 @@ class CampaignSystem(_Strict):
     gpus: Annotated[int, Field(ge=0)] = _field(0, "GPUs of a node.")
     memory: Size | None = _field(None, "Memory of a node, such as 256 GiB.")
     network: str = _field("", "What connects the nodes; kept with each run.")
-    mpi: str = _field("", "Its MPI, in words; kept with each run.")
+    mpi: str = _field("", "Description of its MPI, which is stored with each run.")
     oversubscribe: bool = _field(
-        False, "Let a node have more ranks than cores; counts stay true, times do not."
+        False, "Allow more ranks than cores on a node; counts stay valid, times do not."
     )
-    at_once: Positive | None = _field(None, "Runs at a time; 1 on this machine, else 64.")
+    at_once: Positive | None = _field(None, "Concurrent runs; 1 on this machine, else 64.")
     modules: list[SchedulerWord] = _field([], "Environment modules to load before each run.")
     environment: Environment = _field({}, "Environment variables of each run.")
     queue: SchedulerWord | None = _field(None, "The batch system's queue or partition.")
-    account: SchedulerWord | None = _field(None, "Who pays.")
+    account: SchedulerWord | None = _field(None, "The account that is charged.")
     attributes: dict[SchedulerWord, SchedulerWord] = _field({}, "Further options of the batch system.")
-    longest: Duration | None = _field(None, "How long the batch system lets a run be.")
+    longest: Duration | None = _field(None, "Longest duration of a run on the batch system.")
 
 
 class CampaignProgram(_Strict):
-    """What runs."""
+    """A program."""
 
     command: str | None = _field(None, "The program and its arguments; `{…}` holds arithmetic of parameters.")
     application: str | None = _field(
-        None, "A bundled application, in place of the program's path: amg, amr, cg, hydro, poisson, sweep."
+        None, "A bundled application instead of the program's path: amg, amr, cg, hydro, poisson, sweep."
     )
-    arguments: str = _field("", "Arguments behind `application`.")
-    build: Annotated[list[str], BeforeValidator(_words)] = _field(
-        [], "Commands that build it for `{system}`, in the specification's directory, by no shell."
+    arguments: str = _field("", "Arguments of `application`.")
+    build: Annotated[list[str], BeforeValidator(_make_list)] = _field(
+        [], "Commands that build it for `{system}`, in the specification's directory, without a shell."
     )
-    inputs: list[str] = _field([], "Files that it needs where it runs; they are linked to.")
-    parameters: dict[ParameterName, Value] = _field({}, "Values for `{…}` where an experiment gives none.")
+    inputs: list[str] = _field([], "Files to which each run has links.")
+    parameters: dict[ParameterName, Value] = _field(
+        {}, "Values for `{…}` that an experiment does not define."
+    )
     problem: str | None = _field(None, "The size of the whole problem, such as `nx*ny*nz*ranks`.")
-    memory: str | None = _field(None, "Bytes that a rank needs.")
-    seconds: str | None = _field(None, "About how long a run is.")
-    cores: str | None = _field(None, "Cores that a rank needs, such as its threads. [default: 1]")
-    gpus: str | None = _field(None, "GPUs that a rank needs.")
-    requires: list[str] = _field([], "What must hold, such as `zx % px == 0`.")
-    limit: Duration = _field(3600.0, "A run that takes longer is ended.")
+    memory: str | None = _field(None, "Memory of a rank in bytes.")
+    seconds: str | None = _field(None, "Estimated duration of a run (s).")
+    cores: str | None = _field(None, "Cores of a rank, such as its threads. [default: 1]")
+    gpus: str | None = _field(None, "GPUs of a rank.")
+    requires: list[str] = _field([], "Conditions of possible runs, such as `zx % px == 0`.")
+    limit: Duration = _field(3600.0, "Duration after which a run is ended.")
     figures: dict[ParameterName, Figure] = _field(
-        {}, "Figures of merit: regular expressions with one group, looked for in the output."
+        {}, "Figures of merit: regular expressions with one group, which are searched in the output."
     )
-    regions: list[str] = _field([], "Regions that its profile must have.")
+    regions: list[str] = _field([], "Regions that the profile must have.")
     environment: Environment = _field({}, "Environment variables of each run.")
 
     @field_validator("application")
     @classmethod
-    def _bundled(cls, value: str | None) -> str | None:
+    def _check_application(cls, value: str | None) -> str | None:
         known = sorted([*applications(with_libraries=True), WITH_FEM])
         if value is not None and value not in known:
             near = difflib.get_close_matches(value, known, 1)
-            raise ValueError(
-                f"{value}: is none of the bundled applications; {f'{near[0]} is, ' if near else ''}"
-                f"there are {', '.join(known)}"
-            )
+            question = f"did you mean {near[0]}? Choose" if near else "choose"
+            raise ValueError(f"{value}: not a bundled application; {question} from {', '.join(known)}")
         return value
 
     @field_validator("figures")
     @classmethod
-    def _free(cls, value: dict[str, str]) -> dict[str, str]:
+    def _check_figures(cls, value: dict[str, str]) -> dict[str, str]:
         taken = sorted(value.keys() & COLUMNS)
         if taken:
-            raise ValueError(f"{taken[0]}: is a column of every campaign's table; name the figure otherwise")
+            raise ValueError(
+                f"{taken[0]}: is a column of every campaign's table; give the figure another name"
+            )
         return value
 
     @model_validator(mode="after")
-    def _what(self) -> CampaignProgram:
+    def _check_command(self) -> CampaignProgram:
         if (self.command is None) == (self.application is None):
             raise ValueError("needs either command or application")
         if self.command is not None and self.arguments:
-            raise ValueError("arguments are for application; write them into command")
+            raise ValueError("arguments belong to application; write them in command")
         return self
 
 
 class Variant(_Strict):
-    """How it runs: what is watched, and what is changed."""
+    """A variant of runs: what is recorded and changed."""
 
     watch: bool | dict[str, Any] = _field(
         True, "Record a profile; settings of `run`, such as `{callsites: true}`."
     )
-    inject: Annotated[list[str], BeforeValidator(_words)] = _field([], "Latencies, as `inject --latency`.")
+    inject: Annotated[list[str], BeforeValidator(_make_list)] = _field(
+        [], "Latencies, as `inject --latency`."
+    )
     shm: bool = _field(False, "Run with the shm library (`haloscope shm`).")
-    caliper: str | None = _field(None, "CALI_CONFIG, for programs that are linked to Caliper.")
+    caliper: str | None = _field(None, "CALI_CONFIG for programs that are linked to Caliper.")
     launch: str | None = _field(None, "Another launcher, such as that of another MPI.")
     environment: Environment = _field({}, "Environment variables of each run.")
 
     @field_validator("watch")
     @classmethod
-    def _settings(cls, value: bool | dict[str, Any]) -> bool | dict[str, Any]:
+    def _check_settings(cls, value: bool | dict[str, Any]) -> bool | dict[str, Any]:
         known = {
             setting.name: setting for setting in SETTINGS if setting.is_option and setting.name != "output"
         }
         for name, given in value.items() if isinstance(value, dict) else ():
             if name not in known:
-                raise ValueError(f"{name}: is no setting of run; there are {', '.join(known)}")
+                raise ValueError(f"{name}: not a setting of run; choose from {', '.join(known)}")
             if known[name].kind is bool and not isinstance(given, bool):
-                raise ValueError(f"{name}: {given!r} is neither true nor false")
+                raise ValueError(f"{name}: {given!r} must be true or false")
         return value
 
 
 class Experiment(_Strict):
-    """Which programs run how large on which systems."""
+    """Runs of a program on systems, with their sizes."""
 
-    program: str = Field(description="Its name.")
+    program: str = Field(description="Name of the program.")
     systems: list[str] | None = _field(None, "Names of systems. [default: all]")
     scaling: Literal["weak", "strong", "throughput"] = _field(
-        "throughput", "Weak: a rank's problem stays the same; strong: the whole stays; throughput: as it is."
+        "throughput",
+        "weak: the problem per rank is constant; strong: the whole problem is constant; throughput: neither.",
     )
     ranks: Ranks | None = _field(None, "A number, a list, or `{from: 2, to: 64}`, doubled.")
     grids: Grids | None = _field(
         None, "Process grids: a list such as `[2x2x2, 4x2x2]`, or `{from: 4x4x4, to: 8x8x8}`."
     )
     parameters: dict[ParameterName, Value | list[Value]] = _field(
-        {}, "A value, or a list with one for each number of ranks."
+        {}, "A value, or a list with one value per number of ranks."
     )
-    vary: dict[ParameterName, list[Value]] = _field({}, "Lists of which every combination runs.")
+    vary: dict[ParameterName, list[Value]] = _field({}, "Lists of values; every combination runs.")
     variants: list[str] | None = _field(None, "Names of variants. [default: all]")
     environment: Environment = _field({}, "Environment variables of each run.")
-    repetitions: Positive | None = _field(None, "How often. [default: that of the campaign]")
+    repetitions: Positive | None = _field(None, "Repetitions of each point. [default: those of the campaign]")
 
     @model_validator(mode="after")
-    def _lengths(self) -> Experiment:
+    def _check_lengths(self) -> Experiment:
         if (self.ranks is None) == (self.grids is None):
             raise ValueError("needs either ranks or grids")
         count = len(self.ranks if self.ranks is not None else self.grids or ())
@@ -232,45 +237,46 @@ class Experiment(_Strict):
                 raise ValueError(f"parameters.{name}: {len(value)} values for {count} numbers of ranks")
         for name, values in self.vary.items():
             if not values:
-                raise ValueError(f"vary.{name} is empty; give a value, or leave it out")
+                raise ValueError(f"vary.{name} is empty; give a value, or remove it")
             if name in self.parameters:
-                raise ValueError(f"{name} is in parameters and in vary; leave it out of one")
+                raise ValueError(f"{name} is in parameters and in vary; remove one")
         return self
 
 
 class Specification(_Strict):
     """A campaign."""
 
-    campaign: Name = Field(description="Its name.")
-    description: str = _field("", "What it is for.")
+    campaign: Name = Field(description="Name of the campaign.")
+    description: str = _field("", "Its purpose.")
     systems: Annotated[dict[Name, CampaignSystem], Field(min_length=1)] = Field(description="By name.")
     programs: Annotated[dict[Name, CampaignProgram], Field(min_length=1)] = Field(description="By name.")
-    experiments: dict[Name, Experiment] = _field({}, "By name; at least one, unless there is `ramble`.")
-    ramble: str | None = _field(None, "A `ramble.yaml` whose experiments run, too.")
+    experiments: dict[Name, Experiment] = _field({}, "By name; at least one unless `ramble` is given.")
+    ramble: str | None = _field(None, "A `ramble.yaml` with further experiments.")
     variants: Annotated[dict[Name, Variant], Field(min_length=1)] = _field(
-        {"watched": Variant()}, "By name. [default: one, which is watched]"
+        {"watched": Variant()}, "By name. [default: one, which records a profile]"
     )
-    repetitions: Positive = _field(1, "How often each point runs.")
+    repetitions: Positive = _field(1, "Repetitions of each point.")
     order: Literal["random", "interleaved", "written"] = _field(
         "interleaved",
-        "Interleaved: all once, in random order, before any runs again; random: no such rounds.",
+        "interleaved: random order in rounds, each of which runs every point once; random: without rounds; "
+        "written: as in the specification.",
     )
-    seed: int = _field(0, "Of the random order.")
-    retries: Annotated[int, Field(ge=0, le=100)] = _field(1, "How often a run that failed is tried again.")
+    seed: int = _field(0, "Seed of the random order.")
+    retries: Annotated[int, Field(ge=0, le=100)] = _field(1, "Number of repeated attempts of a failed run.")
 
     @field_validator("ramble", mode="before")
     @classmethod
-    def _file(cls, value: Any) -> Any:
+    def _reject_workspace(cls, value: Any) -> Any:
         if isinstance(value, dict):
             raise ValueError(
-                "this is a workspace of Ramble; name it so in a specification: ramble: ramble.yaml"
+                "this is a workspace of Ramble; refer to it in a specification: ramble: ramble.yaml"
             )
         return value
 
     @model_validator(mode="after")
-    def _some(self) -> Specification:
+    def _check_experiments(self) -> Specification:
         if not self.experiments and self.ramble is None:
-            raise ValueError("experiments: there are none; give one, or ramble")
+            raise ValueError("experiments: none are given; give one, or ramble")
         return self
 
 

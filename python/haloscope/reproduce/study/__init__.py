@@ -1,4 +1,4 @@
-"""Studies: what a paper published, brought back by one command and shown beside it."""
+"""Studies: reproduction of published results by one command, with a page that compares them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a study's parts, each once: what they left is read again after that."""
+"""Execution of the parts of a study, each once, and their outcomes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from haloscope.reproduce.study.script import NOT_HERE
 from haloscope.reproduce.study.study_folder import Part, Study
 
 _OUTCOMES = "outcomes.json"
-# The exit status of a script: as it should be, or with a value that should be exactly the paper's and is not.
-# For others see script.py.
+# Exit statuses of scripts: all as published, or a value differs that should be exactly that of the paper.
+# # script.py defines another one.
 _DONE, _DIFFERS = 0, 3
 State = Literal["done", "differs", "failed", "not run"]
 
 
 @dataclass(frozen=True)
 class PartOutcome:
-    """How a part has ended; `why` tells what it failed of, or why it cannot run here."""
+    """The outcome of a part; `why` is the reason if it failed or cannot run on this machine."""
 
     part: Part
     state: State
@@ -34,52 +34,64 @@ class PartOutcome:
 
 
 def run_study(
-    study: Study, directory: Path, *, large: bool = False, told: Callable[[str], None] = lambda _: None
+    study: Study, directory: Path, *, large: bool = False, report: Callable[[str], None] = lambda _: None
 ) -> list[PartOutcome]:
-    """Run the parts of a study that are not done yet, and return how all have ended.
+    """Run the unfinished parts of a study, and return the outcomes of all parts.
 
-    Results, a log of each part and how it ended are left in `directory`. `told` gets the title of each part
-    before it begins. Raises `OutputError` if nothing can be written there, `UsageError` if it has another
-    study's results.
+    Args:
+        study: The study.
+        directory: Directory for results, logs and outcomes.
+        large: Whether to run parts that take long.
+        report: Receives the title of each part before it begins.
+
+    Raises:
+        OutputError: The directory cannot be written.
+        UsageError: The directory has results of another study.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{directory}: {error.strerror}; name another directory with -o") from None
-    ended = _ended(study, directory)
+        raise OutputError(f"{directory}: {error.strerror}; give another directory with -o") from None
+    ended = _read_statuses(study, directory)
     for part in study.chosen(large):
-        told(part.title)
+        report(part.title)
         if ended.get(part.name) in (_DONE, _DIFFERS) and _is_whole(part, directory):
             continue
-        ended[part.name] = _status(study, part, directory)
-        told_states = {"study": study.name, "ended": ended}
-        write_whole(directory / _OUTCOMES, json.dumps(told_states, indent=1) + "\n", "list of outcomes")
-    return outcomes(study, directory)
+        ended[part.name] = _run_part(study, part, directory)
+        states = {"study": study.name, "ended": ended}
+        write_whole(directory / _OUTCOMES, json.dumps(states, indent=1) + "\n", "list of outcomes")
+    return list_outcomes(study, directory)
 
 
-def outcomes(study: Study, directory: Path) -> list[PartOutcome]:
-    """Return how the parts of a study have ended, by what is in `directory`. Raises `UsageError`."""
-    ended = _ended(study, directory)
-    return [_outcome(part, directory, ended.get(part.name)) for part in study.parts]
+def list_outcomes(study: Study, directory: Path) -> list[PartOutcome]:
+    """Return the outcomes of the parts of a study from `directory`.
+
+    Raises:
+        UsageError: The directory has results of another study.
+    """
+    ended = _read_statuses(study, directory)
+    return [_make_outcome(part, directory, ended.get(part.name)) for part in study.parts]
 
 
-def _ended(study: Study, directory: Path) -> dict[str, int]:
-    """Return the exit status of each part that has ended, by name."""
-    place = directory / _OUTCOMES
+def _read_statuses(study: Study, directory: Path) -> dict[str, int]:
+    """Return the exit status of each finished part, by name."""
+    file = directory / _OUTCOMES
     try:
-        read = json.loads(place.read_text("utf-8"))
+        read = json.loads(file.read_text("utf-8"))
         if read["study"] != study.name:
-            raise UsageError(f"{directory}: has results of the study {read['study']}; name another with -o")
+            raise UsageError(
+                f"{directory}: contains results of the study {read['study']}; give another directory with -o"
+            )
         return {str(name): int(status) for name, status in read["ended"].items()}
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise OutputError(f"{place}: {error.strerror}") from None
+        raise OutputError(f"{file}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise UsageError(f"{place}: is no list of outcomes; remove it to run all again") from None
+        raise UsageError(f"{file}: not a list of outcomes; remove it to run all parts again") from None
 
 
-def _outcome(part: Part, directory: Path, status: int | None) -> PartOutcome:
+def _make_outcome(part: Part, directory: Path, status: int | None) -> PartOutcome:
     if status is None:
         return PartOutcome(part, "not run")
     if status == NOT_HERE:
@@ -100,8 +112,8 @@ def _is_whole(part: Part, directory: Path) -> bool:
     return all((directory / name).is_file() for name in part.results)
 
 
-def _status(study: Study, part: Part, directory: Path) -> int:
-    """Run the script of a part, and return its exit status; what it prints goes to its log."""
+def _run_part(study: Study, part: Part, directory: Path) -> int:
+    """Run the script of a part with its output in a log, and return its exit status."""
     runner = [sys.executable, str(Path(__file__).with_name("script.py"))]
     command = [*runner, str(study.folder / part.script), *part.arguments]
     with (directory / f"{part.name}.log").open("wb") as log:

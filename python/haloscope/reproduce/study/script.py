@@ -17,7 +17,7 @@ NOT_HERE = 4
 
 
 def _run(script: Path) -> None:
-    """Run a script as Python itself does: its directory comes first for imports."""
+    """Run a script as Python does, with its directory first in the search path of modules."""
     sys.path[0] = str(script.parent)
     try:
         runpy.run_path(str(script), run_name="__main__")
@@ -28,7 +28,7 @@ def _run(script: Path) -> None:
     except subprocess.CalledProcessError as error:
         if error.returncode != ComponentError.exit_status:
             raise
-        # What the script did not capture is in the log already.
+        # Output that the script did not capture is already in the log.
         _leave(_text(error.stderr), NOT_HERE)
 
 

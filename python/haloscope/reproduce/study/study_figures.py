@@ -1,4 +1,4 @@
-"""Figures that a part leaves: a list in a file, drawn on the study's page."""
+"""Files of figures, which parts write and the page of the study shows."""
 
 from __future__ import annotations
 
@@ -13,18 +13,25 @@ from haloscope.markov.figures import Figure
 
 
 def write_figures(figures: Sequence[Figure], file: Path) -> None:
-    """Write figures, as a part of a study leaves them. Raises `OutputError`.
+    """Write the figures of a part of a study.
+
+    Raises:
+        OutputError: The file cannot be written.
 
     >>> write_figures([ensembles.shares(runs).drawn], Path("figure-1.json"))
     """
-    told = json.dumps([figure.as_json() for figure in figures], allow_nan=False)
-    write_whole(file, told + "\n", "list of figures")
+    text = json.dumps([figure.as_json() for figure in figures], allow_nan=False)
+    write_whole(file, text + "\n", "list of figures")
 
 
 def read_figures(file: Path) -> list[Figure]:
-    """Return the figures of a file. Raises `OutputError` if it is not one of `write_figures`."""
+    """Return the figures of a file.
+
+    Raises:
+        OutputError: The file was not written by `write_figures`.
+    """
     try:
-        read = json.loads(file.read_text("utf-8"), parse_constant=_refused)
+        read = json.loads(file.read_text("utf-8"), parse_constant=_reject)
         return [
             Figure(str(one["caption"]), list(one["traces"]), dict(one["layout"]), str(one["title"]))
             for one in read
@@ -32,8 +39,8 @@ def read_figures(file: Path) -> list[Figure]:
     except OSError as error:
         raise OutputError(f"{file}: {error.strerror}; remove it and run again") from None
     except (ValueError, KeyError, TypeError):
-        raise OutputError(f"{file}: is no list of figures; remove it and run again") from None
+        raise OutputError(f"{file}: not a list of figures; remove it and run again") from None
 
 
-def _refused(constant: str) -> NoReturn:
+def _reject(constant: str) -> NoReturn:
     raise ValueError(constant)

@@ -1,4 +1,4 @@
-"""What a study is: a folder with `study.toml`, which names a paper and the scripts that repeat its parts."""
+"""Studies as folders with `study.toml`, which lists a paper and the scripts that reproduce its parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ else:
 
 _FILE = "study.toml"
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
-# A file in the directory of results: no path that leads out of it.
+# A file in the directory of results, not a path outside of it.
 _Result = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
@@ -27,11 +27,11 @@ class _Strict(BaseModel):
 
 
 class Part(_Strict):
-    """A table or figure of the paper, or some that one script makes.
+    """Tables and figures of the paper that one script reproduces.
 
-    The script, of the study's folder, runs in the directory of results and leaves `tables` (CSV), `figures`
-    (of `write_figures`) and `pictures` (PNG) there. It ends with 3 if what should be exactly as published is
-    not, and with 4 if this machine cannot run it; `text` explains what else differs.
+    The script is in the study's folder and runs in the directory of results, where it writes `tables` (CSV),
+    `figures` (by `write_figures`) and `pictures` (PNG). Its exit status is 3 if a value differs that should
+    be exactly as published, and 4 if this machine cannot run it. `text` explains other differences.
     """
 
     name: _Name
@@ -47,12 +47,12 @@ class Part(_Strict):
 
     @property
     def results(self) -> tuple[str, ...]:
-        """The files that it leaves."""
+        """The files that the script writes."""
         return self.tables + self.figures + self.pictures
 
 
 class Study(_Strict):
-    """A study, and the folder that it stands in."""
+    """A study, and its folder."""
 
     title: str
     paper: str
@@ -65,12 +65,16 @@ class Study(_Strict):
         return self.folder.name
 
     def chosen(self, large: bool) -> tuple[Part, ...]:
-        """Return the parts to run: those that take long only if `large`."""
+        """Return the parts to run, with those that take long only if `large`."""
         return tuple(part for part in self.parts if large or not part.large)
 
 
 def read_study(folder: Path) -> Study:
-    """Return the study in a folder. Raises `UsageError` if it has none, or one with mistakes."""
+    """Return the study in a folder.
+
+    Raises:
+        UsageError: The folder has no study, or an invalid one.
+    """
     file = folder / _FILE
     try:
         read = tomllib.loads(file.read_text("utf-8"))
@@ -85,11 +89,13 @@ def read_study(folder: Path) -> Study:
 
 
 def studies() -> dict[str, Study]:
-    """Return the studies that come with Haloscope by name. Raises `UsageError` where they are not there."""
-    place = paths.root() / "studies"
-    found = [read_study(file.parent) for file in sorted(place.glob(f"*/{_FILE}"))]
+    """Return the studies of Haloscope by name.
+
+    Raises:
+        UsageError: The studies are not installed.
+    """
+    folder = paths.root() / "studies"
+    found = [read_study(file.parent) for file in sorted(folder.glob(f"*/{_FILE}"))]
     if not found:
-        raise UsageError(
-            f"{place}: no studies are there; install Haloscope again (in a checkout: git status)"
-        )
+        raise UsageError(f"{folder}: no studies; install Haloscope again (in a checkout: git status)")
     return {study.name: study for study in found}
