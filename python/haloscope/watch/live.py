@@ -1,7 +1,7 @@
 """Live records: the current call of each rank of a running program, and the counts so far.
 
-`haloscope-join --now` prints one line of JSON per record that its build can read (docs/design-recording.md, Live
-records). Records are written by other processes and not trusted: an unexpected line is skipped.
+`haloscope-join --now` prints one line of JSON per record that its build can read (docs/design-recording.md,
+Live records). Records are written by other processes and not trusted: an unexpected line is skipped.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def _messages(
     source: Integers,
     schema: Mapping[str, pl.DataType | type[pl.DataType]],
 ) -> pl.DataFrame:
-    """Return the rows of messages; `told` are the events with partner, tag and size."""
+    """Return the rows of messages; `source` are the events with partner, tag and size."""
     ranks = events.ranks[events.where[started]]
     symbols = events.symbol[source]
     number = communicators.numbers(events.symbols["communicator"].to_numpy())[symbols]
