@@ -144,14 +144,14 @@ def test_ranks_with_impossible_times_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_constant_matrix_and_a_large_one_are_whole() -> None:
-    timings = Timings.of(np.full((3, 5), 0.5))
+    timings = Timings.from_matrix(np.full((3, 5), 0.5))
     assert timings.whole
     assert timings.counts.tolist() == [5, 5, 5]
-    ragged = Timings.of(np.array([[1.0, NAN], [1.0, 2.0]]))
+    ragged = Timings.from_matrix(np.array([[1.0, NAN], [1.0, 2.0]]))
     assert not ragged.whole
     assert ragged.counts.tolist() == [1, 2]
     tall = np.random.default_rng(0).random((7, 1000))
-    assert np.array_equal(Timings.of(tall).reduced("median").durations[0], np.median(tall, axis=0))
+    assert np.array_equal(Timings.from_matrix(tall).reduced("median").durations[0], np.median(tall, axis=0))
 
 
 BAD: dict[str, tuple[bytes | np.ndarray[Any, Any], str]] = {

@@ -24,7 +24,7 @@ class Links:
     weights: Floats
 
     @classmethod
-    def of(cls, vertices: int, pairs: Integers, weights: Floats) -> Links:
+    def from_pairs(cls, vertices: int, pairs: Integers, weights: Floats) -> Links:
         """Return the graph of pairs (2 × pairs); several of the same two vertices are added up."""
         both = np.concatenate([pairs, pairs[::-1]], axis=1)
         keys, row = np.unique(both[0] * vertices + both[1], return_inverse=True)
@@ -52,7 +52,7 @@ class Links:
         number[np.asarray(members)] = np.arange(len(members))
         keep = (number[self.begins] >= 0) & (number[self.ends] > number[self.begins])
         pairs = np.stack([number[self.begins[keep]], number[self.ends[keep]]])
-        return Links.of(len(members), pairs, self.weights[keep])
+        return Links.from_pairs(len(members), pairs, self.weights[keep])
 
 
 def partition_graph(links: Links, sizes: Sequence[int], starts: Sequence[Integers]) -> Integers:

@@ -219,7 +219,7 @@ def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Tim
 
 def series_of(profile: Profile) -> list[str]:
     """Return the full names of the regions whose instances the profile keeps."""
-    paths = np.unique(profile.data.guarded(lambda: InstanceSeries.of(profile.data)).paths)
+    paths = np.unique(profile.data.guarded(lambda: InstanceSeries.from_profile(profile.data)).paths)
     return [profile.regions.full_names[path] for path in paths.tolist()]
 
 

@@ -39,7 +39,7 @@ class Timings:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, durations: Floats, name: str = "timings", region: str | None = None) -> Timings:
+    def from_matrix(cls, durations: Floats, name: str = "timings", region: str | None = None) -> Timings:
         """Return a matrix, ranks × instances, as timings of ranks 0, 1, …, without copying it."""
         matrix = np.ascontiguousarray(np.atleast_2d(durations), dtype=np.float64)
         ranks = len(matrix)

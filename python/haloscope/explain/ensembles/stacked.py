@@ -69,7 +69,9 @@ class Stacked(ProfileData):
         ranks = np.concatenate([hosts.ranks + number * _APART for number, hosts in enumerate(known)])
         if all(len(hosts.names) == 1 for hosts in known):
             return Hosts(ranks, ["one"] * len(ranks))
-        return Hosts(ranks, [name for hosts in known for name in hosts.of(pl.Series(hosts.ranks)).to_list()])
+        return Hosts(
+            ranks, [name for hosts in known for name in hosts.find_names(pl.Series(hosts.ranks)).to_list()]
+        )
 
     def _frame(self, table: str, columns: Sequence[str] | None) -> pl.DataFrame:
         names = NEEDED[table] if columns is None else list(columns)

@@ -94,7 +94,7 @@ def _diagonal(low: float, high: float) -> Trace:
 def _quantiles(table: pl.DataFrame, name: str, unit: TimeUnit) -> Figure:
     regimes = int(table["regime"].max() or 0)  # type: ignore[arg-type]
     traces: list[Trace] = []
-    seen = unit.of(table["observed"].to_numpy())
+    seen = unit.convert(table["observed"].to_numpy())
     positive = seen[seen > 0]
     if positive.size:
         traces.append(_diagonal(float(positive.min()), float(positive.max())))
@@ -105,8 +105,8 @@ def _quantiles(table: pl.DataFrame, name: str, unit: TimeUnit) -> Figure:
                 "type": "scatter",
                 "mode": "markers",
                 "name": regime_name(state, regimes),
-                "x": unit.of(part["drawn"].to_numpy()).tolist(),
-                "y": unit.of(part["observed"].to_numpy()).tolist(),
+                "x": unit.convert(part["drawn"].to_numpy()).tolist(),
+                "y": unit.convert(part["observed"].to_numpy()).tolist(),
                 "marker": {"color": colour, "size": 4},
             }
         )

@@ -197,7 +197,7 @@ def _draw_scatter(
 
 def _log_range(drawn: Sequence[tuple[str, Decoded, int]], unit: TimeUnit) -> dict[str, list[float]]:
     """Return the range of a logarithmic axis for these rows; empty if no time is positive."""
-    times = unit.of(np.concatenate([decoded.timings.durations[row] for _, decoded, row in drawn]))
+    times = unit.convert(np.concatenate([decoded.timings.durations[row] for _, decoded, row in drawn]))
     positive = times[times > 0]
     if not positive.size:
         return {}
@@ -207,7 +207,7 @@ def _log_range(drawn: Sequence[tuple[str, Decoded, int]], unit: TimeUnit) -> dic
 
 
 def _dots(decoded: Decoded, row: int, step: int, unit: TimeUnit, legend: bool) -> list[Trace]:
-    times = unit.of(decoded.timings.durations[row, ::step])
+    times = unit.convert(decoded.timings.durations[row, ::step])
     states = decoded.states[row, ::step]
     traces = []
     for state, colour in enumerate(regime_colours(decoded.regimes)):

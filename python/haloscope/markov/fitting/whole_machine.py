@@ -72,7 +72,7 @@ class MachineModel:
 
         Raises `UsageError` if there are too few ranks or instances.
         """
-        grid = DurationGrid.of(durations)
+        grid = DurationGrid.from_durations(durations)
         alone = RegimeModel(
             self.n_regimes, self.emission, n_init=self.n_init, random_state=self.random_state
         ).fit(grid.rows())
@@ -84,7 +84,7 @@ class MachineModel:
 
     def decode(self, durations: Floats) -> MachineStates:
         """Return the likeliest machine states, and given them the regimes of (ranks, instances)."""
-        grid = DurationGrid.of(durations)
+        grid = DurationGrid.from_durations(durations)
         density = grid.log_density(self.emission_)
         believed = infer_states(self._chains, density, grid.lengths)
         states = viterbi(density, self.start_, self._chains.transitions(believed.machine)).T
@@ -154,7 +154,7 @@ class MachineModel:
             slowness = fitted.belief.T @ level / fitted.belief.sum(axis=0)
         states, machine = np.argsort(fitted.emission.means), np.argsort(slowness)
         chains = fitted.chains
-        self.emission_ = fitted.emission.ordered(states)
+        self.emission_ = fitted.emission.reorder(states)
         self.means_, self.stds_ = self.emission_.means, self.emission_.stds
         self.machine_start_ = chains.machine_start[machine]
         self.machine_transition_ = chains.machine[np.ix_(machine, machine)]

@@ -62,7 +62,7 @@ def regime_means(
     added (degrees of freedom after Welch). They do not include differences between runs. Unknown values are
     null.
     """
-    parts = [_MeanPart.of(sample, regime) for sample in samples]
+    parts = [_MeanPart.from_sample(sample, regime) for sample in samples]
     rows = []
     for index, part in enumerate(parts):
         row = part.row(level) | {"regime": None if regime is None else regime + 1}
@@ -79,7 +79,7 @@ class _MeanPart:
         self.name, self.mean, self.chosen, self.all_points = name, mean, chosen, all_points
 
     @classmethod
-    def of(cls, sample: Sample, regime: int | None) -> _MeanPart:
+    def from_sample(cls, sample: Sample, regime: int | None) -> _MeanPart:
         instances = sample.durations.shape[1]
         sums, counts, there = np.zeros(instances), np.zeros(instances), 0
         for rows in row_blocks(sample):
@@ -246,7 +246,7 @@ def compare_distributions(samples: Sequence[Sample], regime: int | None = None) 
     than 8 instances. Regimes that were fitted to each sample separately have different limits: compare within
     those with care.
     """
-    parts = [_TimesPart.of(sample, regime) for sample in samples]
+    parts = [_TimesPart.from_sample(sample, regime) for sample in samples]
     rows = [
         {
             "first": first.name,
@@ -267,7 +267,7 @@ class _TimesPart:
     effective: float | None
 
     @classmethod
-    def of(cls, sample: Sample, regime: int | None) -> _TimesPart:
+    def from_sample(cls, sample: Sample, regime: int | None) -> _TimesPart:
         values = sample.values(regime)
         values.sort()
         return cls(values, _effective(sample, regime, values))

@@ -42,7 +42,7 @@ class ColumnView:
     def sources(self) -> tuple[str, ...]:
         return (self.name, *self.form.more)
 
-    def of(self, row: Row) -> str:
+    def get_text(self, row: Row) -> str:
         return self.form.text(*(row[source] for source in self.sources))
 
 

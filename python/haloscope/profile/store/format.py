@@ -202,7 +202,7 @@ class ProfileFile:
         try:
             return action()
         except DamageError as damage:
-            raise damage.of(self.path) from None
+            raise damage.make_error(self.path) from None
         except OSError as error:
             raise ProfileError(f"{self.path}: cannot be read: {error.strerror}") from None
 

@@ -64,7 +64,7 @@ class ProfileData:
         try:
             return action()
         except DamageError as damage:
-            raise damage.of(self.path) from None
+            raise damage.make_error(self.path) from None
 
     def frame(self, table: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Return a table of the file with its own column names; empty if the file does not have it.
@@ -91,7 +91,7 @@ class ProfileData:
             "paths", ("path", "parent", "communication"), "name"
         )
         if not np.array_equal(path, np.arange(len(path))):
-            raise DamageError("its table paths is not numbered by row").of(self.path)
+            raise DamageError("its table paths is not numbered by row").make_error(self.path)
         return self.guarded(lambda: region_tree(names, parent, communication))
 
     @cached_property

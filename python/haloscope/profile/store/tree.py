@@ -219,7 +219,7 @@ class Scope:
     chosen: Flags | None = None
 
     @classmethod
-    def of(cls, tree: RegionTree, exclusive: bool, region: str | None) -> Scope:
+    def from_region(cls, tree: RegionTree, exclusive: bool, region: str | None) -> Scope:
         """Return the scope of `region`, or of all. Raises `UsageError` if none has that name or path."""
         return cls(tree, exclusive, None if region is None else tree.matching(region))
 

@@ -84,7 +84,7 @@ class InstanceSeries:
     firsts: Integers  # rows of the table `instances`
 
     @classmethod
-    def of(cls, profile: ProfileData, chosen: Flags | None = None) -> InstanceSeries:
+    def from_profile(cls, profile: ProfileData, chosen: Flags | None = None) -> InstanceSeries:
         """Return all rows, or those of the paths `chosen`. Raises `DamageError`."""
         frame = profile.frame("series", ["path", "rank", "instance", "instances"])
         paths, ranks, numbers, counts = (column.to_numpy() for column in frame)
@@ -175,7 +175,7 @@ class Instances:
 
     def __init__(self, profile: ProfileData, region: str) -> None:
         """Take the instances of `region`. Raises `UsageError` if it has none, or names several paths."""
-        series = InstanceSeries.of(profile, profile.regions.matching(region))
+        series = InstanceSeries.from_profile(profile, profile.regions.matching(region))
         self.path = _only_path(profile, region, series)
         self.ranks, rows = np.unique(series.ranks, return_inverse=True)
         self.counts = np.zeros(len(self.ranks), dtype=np.int64)

@@ -25,7 +25,7 @@ _PARTNERS = ("dest_ranks", "src_ranks")
 def ranks(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return region × rank with the columns `RANK_COLUMNS`."""
     rows = rank_rows(profile, scope)
-    hosts = profile.hosts.of(rows["rank"]).alias("host")
+    hosts = profile.hosts.find_names(rows["rank"]).alias("host")
     return scope.named(rows.with_columns(hosts), ["rank"]).select(RANK_COLUMNS)
 
 
@@ -71,7 +71,7 @@ def _with_offnode(profile: ProfileData, rows: pl.DataFrame) -> pl.DataFrame:
 def sum_offnode(profile: ProfileData) -> pl.DataFrame:
     """Return `sends_offnode` and `bytes_offnode` per path and rank that sent to other hosts."""
     partners = profile.frame("partners", ["path", "rank", "partner", "sends", "bytes_sent"])
-    same = profile.hosts.same(partners["rank"], partners["partner"])
+    same = profile.hosts.compare_nodes(partners["rank"], partners["partner"])
     return (
         partners.filter(~same)
         .group_by("path", "rank")

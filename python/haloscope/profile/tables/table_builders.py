@@ -30,7 +30,7 @@ def series(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
     A value with the name of a column of the table gets the suffix `_value`.
     """
-    instances = _instances(InstanceSeries.of(profile, scope.chosen))
+    instances = _instances(InstanceSeries.from_profile(profile, scope.chosen))
     values = scope.wanted(profile.frame("values"))
     if len(values):
         instances = instances.join(_pivot_values(values), on=_KEYS, how="full", coalesce=True)
@@ -133,7 +133,7 @@ def sizes(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 def partners(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return region × rank × partner; a partner outside this world is null."""
     rows = scope.reduced(profile.exchanges(), keys("partners"), reductions("partners"))
-    same = profile.hosts.same(rows["rank"], rows["partner"])
+    same = profile.hosts.compare_nodes(rows["rank"], rows["partner"])
     inside = pl.when(pl.col("partner") >= 0).then(pl.col("partner")).alias("partner")
     named = scope.named(rows.with_columns(same, inside), keys("partners"))
     return named.select(SHOWN["partners"].columns)
@@ -189,4 +189,4 @@ def build(profile: ProfileData, name: str, exclusive: bool, region: str | None) 
         raise UsageError(f"there is no table {name!r}; there is {', '.join(TABLES)}")
     if region is not None and name in _WITHOUT_REGION:
         raise UsageError(f"the table {name} is not by region; leave the region out")
-    return _BUILDERS[name](profile, Scope.of(profile.regions, exclusive, region))
+    return _BUILDERS[name](profile, Scope.from_region(profile.regions, exclusive, region))

@@ -168,7 +168,7 @@ class WaitAnalysis:
     @cached_property
     def timeline(self) -> Timeline:
         """The calls by location."""
-        return Timeline.of(self.trace)
+        return Timeline.from_trace(self.trace)
 
     @cached_property
     def matches(self) -> Matches:
