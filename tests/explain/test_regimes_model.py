@@ -203,6 +203,6 @@ def test_algorithm_1_on_what_ended_early_and_on_a_reduced_series() -> None:
     timings = Timings.from_matrix(x)
     found = find_regimes(timings, RegimeModel(3), ranks=4)
     np.testing.assert_array_equal(found.states == 255, np.isnan(x))
-    reduced = find_regimes(timings.reduced("max"), RegimeModel(2))
+    reduced = find_regimes(timings.reduce("max"), RegimeModel(2))
     assert reduced.states.shape == (1, 500)
     np.testing.assert_array_equal(reduced.training, [0])

@@ -49,7 +49,7 @@ def find_regimes(
 ) -> Regimes:
     """Fit `model` to representative ranks, and decode all instances of all ranks with it.
 
-    Algorithm 1 of Heldman, Rudi & Bessac (ICS 2025). A reduced series (`timings.reduced`, Remark 1) has one
+    Algorithm 1 of Heldman, Rudi & Bessac (ICS 2025). A reduced series (`timings.reduce`, Remark 1) has one
     row, which is used.
 
     Args:
@@ -305,9 +305,9 @@ def analyse(timings: Timings, options: RegimeOptions) -> RegimeAnalysis:
     Raises `UsageError` if there are too few times for the number of regimes.
     """
     if options.reduce is not None:
-        timings = timings.reduced(options.reduce)
+        timings = timings.reduce(options.reduce)
     ranks = fit_and_decode(timings, options)
-    slowest = ranks if len(timings.ranks) == 1 else fit_and_decode(timings.reduced("max"), options)
+    slowest = ranks if len(timings.ranks) == 1 else fit_and_decode(timings.reduce("max"), options)
     machine = _machine(timings, ranks.regimes, options) if options.machine_states else None
     return RegimeAnalysis(ranks, slowest, options, machine)
 

@@ -90,7 +90,7 @@ class Stacked(ProfileData):
             return pl.concat(frames), [len(frame) for frame in frames]
         parts = [file.columns(table, next(iter(known))) for file in files]
         for profile, part in zip(self._profiles, parts, strict=True):
-            profile.guarded(lambda profile=profile, part=part: profile.check_paths(part["path"], table))  # type: ignore[misc]
+            profile.guard(lambda profile=profile, part=part: profile.check_paths(part["path"], table))  # type: ignore[misc]
         series = {
             name: _finite(pl.Series(name, np.concatenate([part[name] for part in parts])))
             for name in parts[0]
@@ -109,7 +109,7 @@ class Stacked(ProfileData):
         The name that `sizes` has is `distinct_name`; `path` is there, and `bytes_upper`, in all cases.
         """
         scope = Scope(self.forest, exclusive)
-        rows = scope.reduced(self.frame("sizes", list(LAYOUT["sizes"])), keys("sizes"), reductions("sizes"))
+        rows = scope.reduce(self.frame("sizes", list(LAYOUT["sizes"])), keys("sizes"), reductions("sizes"))
         names = {
             "region": self.forest.names,
             "path": self.forest.full_names,

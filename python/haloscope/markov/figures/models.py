@@ -202,7 +202,7 @@ def _figure(machine: WholeMachine, title: str) -> Figure:
     layout = rank_axes(machine.timings.ranks, small)
     layout["yaxis"] |= {"domain": [0, 0.66]}
     layout["yaxis2"] = axis("probability", range=[-0.02, 1.02]) | {"domain": [0.72, 1]}
-    note = f" Each cell is {small.said}." if small.said else ""
+    note = f" Each cell is {small.description}." if small.description else ""
     caption = (
         "Top: how probable it is that the machine is in a slow state, which all ranks share. Below:"
         f" the regimes of the fitted ranks in the light of it.{note} Paper: Figure 1, bottom."

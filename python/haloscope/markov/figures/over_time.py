@@ -47,10 +47,10 @@ def heat_maps(
         whole = view.whole
         rows = max(1, most_rows // len(wide))
         small = cells(whole.timings.durations, whole.states, view.regimes, rows, most_columns)
-        note = f" Each cell is {small.said}." if small.said else ""
+        note = f" Each cell is {small.description}." if small.description else ""
         axes = rank_axes(whole.timings.ranks, small)
-        means = "mean of a cell" if small.said else "each instance"
-        commonest = "commonest of a cell" if small.said else "of each instance"
+        means = "mean of a cell" if small.description else "each instance"
+        commonest = "commonest of a cell" if small.description else "of each instance"
         title = f"{view.name}: " if len(views) > 1 else ""
         figures += [
             Figure(
@@ -242,7 +242,7 @@ class Cells:
     columns: int
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """A description of a cell for captions; empty if it is one instance of one rank."""
         if self.rows == self.columns == 1:
             return ""

@@ -242,7 +242,7 @@ def fit_machine(timings: Timings, training: Integers, instances: slice, model: M
     """
     if len(training) < 2:
         raise UsageError("a whole machine has several ranks; machine_states needs their times")
-    rows = timings.chosen(np.sort(training))
+    rows = timings.select(np.sort(training))
     fitted = rows.durations[:, instances]
     model.fit(fitted[~np.isnan(fitted[:, :1]).all(axis=1)])
     return WholeMachine(rows, model, model.decode(rows.durations))

@@ -83,10 +83,10 @@ class _MeanPart:
         instances = sample.durations.shape[1]
         sums, counts, there = np.zeros(instances), np.zeros(instances), 0
         for rows in row_blocks(sample):
-            chosen = sample.chosen(rows, regime)
+            chosen = sample.find_chosen(rows, regime)
             sums += np.where(chosen, sample.durations[rows], 0).sum(axis=0)
             counts += chosen.sum(axis=0)
-            there += int(np.count_nonzero(sample.chosen(rows, None)))
+            there += int(np.count_nonzero(sample.find_chosen(rows, None)))
         return cls(sample.name, ratio_mean(sums, counts), int(counts.sum()), there)
 
     def row(self, level: float) -> dict[str, object]:
@@ -320,7 +320,7 @@ def _counts(sample: Sample, regime: int | None, levels: Floats) -> Floats:
     counts = np.zeros((levels.size + 1) * instances)
     columns = np.arange(instances)
     for rows in row_blocks(sample):
-        chosen = sample.chosen(rows, regime)
+        chosen = sample.find_chosen(rows, regime)
         bins = np.searchsorted(levels, sample.durations[rows][chosen], side="left")
         places = bins * instances + np.broadcast_to(columns, chosen.shape)[chosen]
         counts += np.bincount(places, minlength=counts.size)

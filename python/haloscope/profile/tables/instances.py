@@ -128,7 +128,9 @@ class InstanceSeries:
         def keep_packed(number: int, packed: Bytes) -> tuple[int, Bytes]:
             return number, packed
 
-        each_chunk = partial(self.profile.file.each_chunk, "instances", "packed", wanted, LOW_BYTES[quantity])
+        each_chunk = partial(
+            self.profile.file.iterate_chunks, "instances", "packed", wanted, LOW_BYTES[quantity]
+        )
         if quantity != "start":
             deque(each_chunk(unpack_part), maxlen=0)
             return result
@@ -208,7 +210,7 @@ class Instances:
 
     def _matrix(self, quantity: str) -> Floats:
         series, width = self._series, int(self.counts.max())
-        values = series.profile.guarded(lambda: series.seconds(quantity))
+        values = series.profile.guard(lambda: series.seconds(quantity))
         # The recorder's order if all ranks do the same.
         if np.array_equal(self._rows, np.arange(len(self.ranks))) and self.counts.min() == width:
             return values.reshape(len(self.ranks), width)

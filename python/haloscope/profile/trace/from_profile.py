@@ -19,7 +19,7 @@ from haloscope.profile.trace.trace_times import Clocks
 
 def read_trace(profile: ProfileData) -> Trace:
     """Return the trace of a profile. Raises `UsageError` if it has none, `ProfileError` for damage."""
-    return profile.guarded(profile.source.own_trace or (lambda: _read_recorded(profile)))
+    return profile.guard(profile.source.own_trace or (lambda: _read_recorded(profile)))
 
 
 def _read_recorded(profile: ProfileData) -> Trace:
