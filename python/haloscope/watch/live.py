@@ -1,7 +1,7 @@
 """Live records: the current call of each rank of a running program, and the counts so far.
 
-`haloscope-join --now` prints one line of JSON per record that its build can read (docs/design-recording.md, Live
-records). Records are written by other processes and not trusted: an unexpected line is skipped.
+`haloscope-join --now` prints one line of JSON per record that its build can read (docs/design-recording.md,
+Live records). Records are written by other processes and not trusted: an unexpected line is skipped.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class Snapshot:
             found.setdefault(process.world, []).append(process)
         return {world: sorted(ranks, key=lambda process: process.rank) for world, ranks in found.items()}
 
-    def of(self, world: str) -> Snapshot:
+    def select_world(self, world: str) -> Snapshot:
         """Return the records of one world."""
         return replace(self, processes=tuple(p for p in self.processes if p.world == world))
 

@@ -71,12 +71,12 @@ def read_run(path: str | os.PathLike[str]) -> ComparedRun:
     """
     with Profile(path) as profile:
         profile.verify()
-        told = profile.data.guarded(lambda: run_information(profile.data))
+        told = profile.data.guard(lambda: run_information(profile.data))
         if told["missing_ranks"] or told["unfinished_ranks"] or told["partial"]:
             lost = sorted({*(told["missing_ranks"] or ()), *(told["unfinished_ranks"] or ())})
             who = ranks_text(lost) if lost else "a part"
             raise ProfileError(f"{profile.path}: the run is not whole: {who} is missing; run it again")
-        return profile.data.guarded(
+        return profile.data.guard(
             lambda: ComparedRun(
                 Path(path),
                 told,

@@ -105,7 +105,7 @@ class Ensemble:
         for alike in _alike(profiles):
             stack = Stacked([profile.data for profile in alike])
             self._names.update(stack.forest.names, stack.forest.full_names)
-            rows = stack.guarded(lambda stack=stack: _STACKED[name](stack, exclusive))  # type: ignore[misc]
+            rows = stack.guard(lambda stack=stack: _STACKED[name](stack, exclusive))  # type: ignore[misc]
             described = [self._describe(profile) for profile in alike]
             runs = pl.DataFrame(described, schema=RUN_COLUMNS)
             yield pl.concat([runs[rows["number"]], rows.drop("number")], how="horizontal")
@@ -116,7 +116,7 @@ class Ensemble:
         def made(profiles: Sequence[Profile]) -> Iterator[pl.DataFrame]:
             for profile in profiles:
                 try:
-                    yield profile.data.guarded(lambda: label_table(profile, name, exclusive, region))  # noqa: B023
+                    yield profile.data.guard(lambda: label_table(profile, name, exclusive, region))  # noqa: B023
                 except UsageError as error:
                     if region is None:
                         raise
@@ -160,9 +160,9 @@ class Ensemble:
     def _describe(self, profile: Profile) -> dict[str, Any]:
         """Return what is known of a run, by column of `runs`."""
         if profile.path not in self._runs:
-            told = profile.data.guarded(lambda: check_info(profile.info))
+            told = profile.data.guard(lambda: check_info(profile.info))
             missing = {"missing_ranks": len(told.get("missing_ranks") or [])}
-            row = profile.data.guarded(lambda: run_row(profile))
+            row = profile.data.guard(lambda: run_row(profile))
             self._runs[profile.path] = read_texts(told) | row | missing
         return self._runs[profile.path]
 

@@ -63,7 +63,7 @@ def _write(form: Format, profiles: Profiles, target: Path) -> Sequence[str]:
     if form.about == "profiles":
         return write(profiles, target)
     with profiles.opened(profiles.paths[0]) as profile:
-        return profile.data.guarded(lambda: write(_source(form, profile), target))
+        return profile.data.guard(lambda: write(_source(form, profile), target))
 
 
 def _source(form: Format, profile: Profile) -> Profile | TracedProfile:

@@ -48,7 +48,7 @@ def write_extrap(profiles: Profiles, output: Path) -> list[str]:
     between runs with as many ranks. Runs with the same parameters are repetitions. Return a line about
     regions and values that some run lacks. Raises `OutputError`.
     """
-    runs = [profile.data.guarded(lambda opened=profile: _run(opened)) for profile in profiles]  # type: ignore[misc]
+    runs = [profile.data.guard(lambda opened=profile: _run(opened)) for profile in profiles]  # type: ignore[misc]
     names = _parameters(runs)
     points: dict[tuple[int, ...], list[_Run]] = {}
     for run in runs:

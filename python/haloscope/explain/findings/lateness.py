@@ -125,7 +125,7 @@ def _from_trace(ground: Ground) -> tuple[list[_Late], float]:
     """Return regions' steady waits for messages, and a mean rank's (s) in collectives, by wait states."""
     tree, ranks = ground.profile.regions, len(ground.ranks)
     names = pl.Series(tree.distinct_names, dtype=pl.String)
-    waits = ground.profile.data.guarded(lambda: ground.profile.waiting.waits)
+    waits = ground.profile.data.guard(lambda: ground.profile.waiting.waits)
     rows = waits.filter(pl.col("partner").is_not_null())
     own = names.gather(rows["path"]).replace_strict(ground.own, return_dtype=pl.String).alias("own")
     # The longest of some waits may be the system's.

@@ -56,5 +56,5 @@ def report(
         return
     with Profile(paths[0]) as profile:
         profile.verify()
-        data = profile.data.guarded(lambda: page_data(profile))
+        data = profile.data.guard(lambda: page_data(profile))
     write_page(page("report.html", f"{data['program']} – Haloscope", _SCRIPTS, data, "explain"), Path(output))

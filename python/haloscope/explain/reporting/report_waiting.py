@@ -60,7 +60,7 @@ def _latency(profile: Profile) -> dict[str, Any] | None:
     step = -(-len(curve.begin) // _MOST_CORNERS)
     corners = [
         *zip(curve.begin[::step].tolist(), curve.time[::step].tolist(), strict=True),
-        (most, curve.at(most)),
+        (most, curve.evaluate(most)),
     ]
     return {
         "corners": corners,

@@ -32,7 +32,7 @@ def summary(profile: Profile) -> list[str]:
 
     Raises `ProfileError` if the profile is damaged.
     """
-    return profile.data.guarded(lambda: _summary(profile))
+    return profile.data.guard(lambda: _summary(profile))
 
 
 def _summary(profile: Profile) -> list[str]:

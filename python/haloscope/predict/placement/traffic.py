@@ -64,4 +64,4 @@ class Traffic:
         """The same without direction, for what weighs pairs of ranks."""
         apart = self.senders != self.receivers
         ends = np.stack([self.senders[apart], self.receivers[apart]])
-        return Links.of(self.ranks, ends, self.bytes[apart].astype(np.float64))
+        return Links.from_pairs(self.ranks, ends, self.bytes[apart].astype(np.float64))
