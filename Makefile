@@ -68,7 +68,7 @@ reference: setup-check
 
 # The documentation as a site, in build/site.
 docs: setup-check
-	$(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 # `make bench-watch` measures one package, `make bench` all that benchmarks/bench.py lists.
 bench: bench-all

@@ -71,7 +71,7 @@ class Case:
         for i in range(rounds):
             for j, latency in enumerate(latencies):
                 base, injected = self.traced(profile, 1e-9), self.traced(profile, latency)
-                predicted[i, j] = base.run_time_with(1.1 * latency).at(latency)
+                predicted[i, j] = base.run_time_with(1.1 * latency).evaluate(latency)
                 alike[i, j] = _with_computing_of(base, injected, latency)
                 measured[i, j] = injected.run_time
         for j, latency in enumerate(latencies):
@@ -103,7 +103,7 @@ def _with_computing_of(base: WaitAnalysis, injected: WaitAnalysis, latency: floa
         return float("nan")
     other = injected.graph()
     played = tape(ours, replace(base.graph(), gap=other.gap, tail=other.tail))
-    return float(played.play([Question(latency * 1e9, played.every)])[0, 0]) * 1e-9
+    return float(played.play([Question(latency * 1e9, played.all_roles)])[0, 0]) * 1e-9
 
 
 def cases(launcher: list[str], compiler: str, also: Iterable[str], directory: Path) -> list[Case]:

@@ -127,7 +127,7 @@ def run(ranks: int, iterations: int) -> None:
     find_length_without_waiting(made, masks)
     timed("8 regions without waiting", begin)
     begin = (time.perf_counter(), time.process_time())
-    found = pieces(made, made.every, float(most.min()))
+    found = pieces(made, made.all_roles, float(most.min()))
     timed("all pieces", begin)
     check = made.play([Question(float(most[0, 0]), np.where(masks[0], 1, 0).astype(np.uint8))])[0, 0]
     assert abs(check / (1.01 * length) - 1) < 1e-9

@@ -2,8 +2,8 @@
 
 As a program, `policies.py docs/explanation/policies-measured.md`, it puts the tables into that page. As a
 topic of the benchmark it runs the toy under the same laws and prints how much of a perfect schedule's time
-its steps take, beside the same in virtual time: the ratio is 1 where both agree. Medians of runs, each with other
-latencies.
+its steps take, and the same in virtual time: the ratio is 1 where both agree. Medians of runs, each
+with other latencies.
 """
 
 from __future__ import annotations

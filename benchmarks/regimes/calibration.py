@@ -57,7 +57,7 @@ def _said(first: list[Floats], second: list[Floats]) -> bool:
         Method(
             name,
             [
-                analyse(Timings.of(times, f"{name}{number}"), RegimeOptions())
+                analyse(Timings.from_matrix(times, f"{name}{number}"), RegimeOptions())
                 for number, times in enumerate(runs)
             ],
         )

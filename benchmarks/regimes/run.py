@@ -133,7 +133,7 @@ def _ordered(peer: Any, column: Floats, lengths: list[int]) -> NDArray[np.int64]
 
 def read(path: Path) -> Timings:
     with haloscope.open(path) as opened:
-        return Timings.of(opened.instances(REGION).duration, path.stem, REGION)
+        return Timings.from_matrix(opened.instances(REGION).duration, path.stem, REGION)
 
 
 def peak() -> float:

@@ -55,7 +55,7 @@ def waits(method: Method, unit: TimeUnit, caption: str) -> Section:
         traces = []
         for chosen, colour, said in ((~excess, "#9aa5b1", "wait"), (excess, "#0072b2", "excess")):
             at = places[chosen[places]]
-            traces.append(_dots(at, unit.of(np.maximum(own[at], 1e-6)), colour, said))
+            traces.append(_dots(at, unit.convert(np.maximum(own[at], 1e-6)), colour, said))
         for level, colour, said in (
             (cells.scenario.EPSILON, "#000", "ε"),
             (float(own.mean()), "#c23b22", "mean"),
@@ -65,7 +65,7 @@ def waits(method: Method, unit: TimeUnit, caption: str) -> Section:
                 "mode": "lines",
                 "name": said,
                 "x": [0, count],
-                "y": [float(unit.of(max(level, 1e-6)))] * 2,
+                "y": [float(unit.convert(max(level, 1e-6)))] * 2,
                 "line": {"color": colour, "dash": "dash", "width": 1.4},
             }
             traces.append(line)
@@ -106,7 +106,7 @@ def histogram(found: Sequence[Method], unit: TimeUnit, title: str, caption: str)
                 "mode": "lines",
                 "name": method.name,
                 "fill": "tozeroy",
-                "x": array(unit.of((edges[1:] + edges[:-1]) / 2)),
+                "x": array(unit.convert((edges[1:] + edges[:-1]) / 2)),
                 "y": array(shares),
                 "line": {"color": METHODS[number % 7], "width": 1.2, "shape": "hvh"},
                 "opacity": 0.5,

@@ -62,7 +62,7 @@ def methods(
 def _method(name: str, runs: list[cells.Arrays], regimes: int) -> Method:
     first = runs[0]
     blocks = [np.asarray(first[key], dtype=np.float64) for key in ("t_in", "t_out")]
-    timings = Timings.of(blocks[0] + blocks[1], name)
+    timings = Timings.from_matrix(blocks[0] + blocks[1], name)
     timings = Timings(
         name,
         "matvec",
@@ -75,7 +75,7 @@ def _method(name: str, runs: list[cells.Arrays], regimes: int) -> Method:
     model = RegimeModel(REGIMES, "lognormal", n_init=5)
     ranks = find_regimes(timings, model, ranks=RANKS_FITTED)
     pooled = sorted((run["slowest"] for run in runs), key=lambda times: float(times.sum()))
-    slowest = Timings.of(np.concatenate(pooled[:POOLED]).astype(np.float64), name)
+    slowest = Timings.from_matrix(np.concatenate(pooled[:POOLED]).astype(np.float64), name)
     of_slowest = find_regimes(slowest, RegimeModel(regimes, "lognormal", n_init=5))
     return Method(name, runs, ranks, of_slowest)
 

@@ -98,7 +98,7 @@ def recovered(printed: Printed, seed: int, emission: str = "lognormal") -> Recov
     """Draw from the table and run Algorithm 1 on it."""
     durations, truth = drawn(printed, np.random.default_rng(seed))
     model = RegimeModel(3, emission, n_init=10)
-    found = find_regimes(Timings.of(durations, printed.name), model)
+    found = find_regimes(Timings.from_matrix(durations, printed.name), model)
     times = [durations[found.states == regime] for regime in range(3)]
     return Recovered(
         model.means_,

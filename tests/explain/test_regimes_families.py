@@ -43,7 +43,7 @@ def test_densities_are_scipys() -> None:
 def test_a_gammas_shape_solves_the_digamma_equation(shape: float) -> None:
     rng = np.random.default_rng(3)
     values = 1e-3 + 1e-4 * rng.gamma(shape, size=500)
-    fitted = Gamma(np.ones(1), np.ones(1), 1e-3).updated(values, np.ones((500, 1)))
+    fitted = Gamma(np.ones(1), np.ones(1), 1e-3).reestimate(values, np.ones((500, 1)))
     expected = stats.gamma.fit(values - fitted.shift, floc=0.0)
     np.testing.assert_allclose(fitted.shape, expected[0], rtol=1e-6)
     np.testing.assert_allclose(fitted.scale, expected[2], rtol=1e-6)
@@ -66,7 +66,7 @@ def test_the_weighted_likelihood_does_not_fall(
     weights = 0.8 * one_hot(states) + 0.2 * np.random.default_rng(seed).dirichlet([1, 1], 4000)
     family, last = begin, -np.inf
     for _ in range(30):
-        family = family.updated(values, weights)
+        family = family.reestimate(values, weights)
         likelihood = float((weights * family.log_density(values)).sum())
         assert likelihood > last - 1e-9 * abs(likelihood)
         last = likelihood
@@ -77,14 +77,14 @@ def test_parameters_come_back_from_their_own_draws() -> None:
     values, states = drawn(GAMMA, 5, 20_000)
     gamma = Gamma(np.ones(2), np.full(2, 1e-3), 0.0)
     for _ in range(30):
-        gamma = gamma.updated(values, one_hot(states))
+        gamma = gamma.reestimate(values, one_hot(states))
     assert gamma.shift == pytest.approx(GAMMA.shift, abs=3e-6)
     np.testing.assert_allclose(gamma.means, GAMMA.means, rtol=0.05)
     np.testing.assert_allclose(gamma.shape, GAMMA.shape, rtol=0.15)
     values, states = drawn(STUDENT, 5, 20_000)
     student = Student(np.full(2, 2e-3), np.full(2, 1e-3), np.full(2, 10.0))
     for _ in range(30):
-        student = student.updated(values, one_hot(states))
+        student = student.reestimate(values, one_hot(states))
     np.testing.assert_allclose(student.location, STUDENT.location, rtol=0.005)
     np.testing.assert_allclose(student.scale, STUDENT.scale, rtol=0.05)
     assert student.degrees[0] == pytest.approx(4.0, rel=0.15)
@@ -94,5 +94,5 @@ def test_a_state_without_weight_stays_as_it_is() -> None:
     values, _ = drawn(GAMMA, 1)
     weights = np.zeros((4000, 2))
     weights[:, 0] = 1.0
-    assert GAMMA.updated(values, weights).shape[1] == GAMMA.shape[1]
-    assert STUDENT.updated(values, weights).location[1] == STUDENT.location[1]
+    assert GAMMA.reestimate(values, weights).shape[1] == GAMMA.shape[1]
+    assert STUDENT.reestimate(values, weights).location[1] == STUDENT.location[1]

@@ -189,7 +189,9 @@ def test_the_number_of_regimes_is_found_and_its_curves_given() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_model_comes_back_from_its_file(tmp_path: Path, family: str) -> None:
-    found = find_regimes(Timings.of(drawn(family, 7), "run", "solve"), RegimeModel(2, family, n_init=2))
+    found = find_regimes(
+        Timings.from_matrix(drawn(family, 7), "run", "solve"), RegimeModel(2, family, n_init=2)
+    )
     found.model.save(tmp_path / "model.json")
     back = RegimeModel.load(tmp_path / "model.json")
     np.testing.assert_array_equal(back.predict(found.timings.durations), found.states)

@@ -180,7 +180,7 @@ def test_outliers_leave_the_regimes() -> None:
 
 def test_algorithm_1() -> None:
     x = drawn(7, 50) * np.linspace(1, 1.05, 50)[::-1, None]
-    timings = Timings.of(x)
+    timings = Timings.from_matrix(x)
     chosen = representative(timings, 5)
     order = np.argsort(np.median(x, axis=1), kind="stable")
     np.testing.assert_array_equal(chosen, order[[0, 12, 24, 37, 49]])
@@ -200,9 +200,9 @@ def test_algorithm_1() -> None:
 def test_algorithm_1_on_what_ended_early_and_on_a_reduced_series() -> None:
     x = drawn(8, 12)
     x[3, 200:] = np.nan
-    timings = Timings.of(x)
+    timings = Timings.from_matrix(x)
     found = find_regimes(timings, RegimeModel(3), ranks=4)
     np.testing.assert_array_equal(found.states == 255, np.isnan(x))
-    reduced = find_regimes(timings.reduced("max"), RegimeModel(2))
+    reduced = find_regimes(timings.reduce("max"), RegimeModel(2))
     assert reduced.states.shape == (1, 500)
     np.testing.assert_array_equal(reduced.training, [0])

@@ -184,7 +184,7 @@ def test_what_is_large_is_brought_to_cells() -> None:
     random = np.random.default_rng(0)
     durations = random.lognormal(size=(100, 1000))
     durations[:30, 600:] = np.nan
-    found = analyse(Timings.of(durations), RegimeOptions(states=2, starts=1))
+    found = analyse(Timings.from_matrix(durations), RegimeOptions(states=2, starts=1))
     section = heat_maps([found.view], most_rows=32, most_columns=100)
     assert section is not None
     times, regimes = section.figures

@@ -61,11 +61,11 @@ def test_ranks_that_died_or_recorded_nothing_are_told(tmp_path: Path) -> None:
         "nothing was recorded: ranks 2-3",
         "ended before the others: rank 1, the first after 1 of 3 instances",
     )
-    reduced = timings.reduced("max")
+    reduced = timings.reduce("max")
     assert reduced.durations.tolist() == [[1.0, 2.0, 3.0]]
     assert reduced.ranks.tolist() == [-1]
     assert reduced.notes[-1] == "not in the max over ranks, as they ended early: rank 1"
-    reduced = read_timings(profile(tmp_path, 4, 2)).reduced("mean")
+    reduced = read_timings(profile(tmp_path, 4, 2)).reduce("mean")
     assert reduced.durations.tolist() == [[1.0, 2.0]]
     assert reduced.notes[-1] == "only the first 2 of 4 instances are there on all ranks"
 
@@ -144,14 +144,14 @@ def test_ranks_with_impossible_times_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_constant_matrix_and_a_large_one_are_whole() -> None:
-    timings = Timings.of(np.full((3, 5), 0.5))
+    timings = Timings.from_matrix(np.full((3, 5), 0.5))
     assert timings.whole
     assert timings.counts.tolist() == [5, 5, 5]
-    ragged = Timings.of(np.array([[1.0, NAN], [1.0, 2.0]]))
+    ragged = Timings.from_matrix(np.array([[1.0, NAN], [1.0, 2.0]]))
     assert not ragged.whole
     assert ragged.counts.tolist() == [1, 2]
     tall = np.random.default_rng(0).random((7, 1000))
-    assert np.array_equal(Timings.of(tall).reduced("median").durations[0], np.median(tall, axis=0))
+    assert np.array_equal(Timings.from_matrix(tall).reduce("median").durations[0], np.median(tall, axis=0))
 
 
 BAD: dict[str, tuple[bytes | np.ndarray[Any, Any], str]] = {

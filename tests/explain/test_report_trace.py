@@ -127,7 +127,7 @@ def test_a_long_run_has_as_many_boxes_messages_and_corners_as_a_page_holds(
     assert len(latency["corners"]) - 1 <= 1000 < len(curve.begin)
     assert len(latency["corners"]) - 1 + latency["left_out"] == len(curve.begin)
     for x, y in latency["corners"]:
-        assert y == pytest.approx(curve.at(x))
+        assert y == pytest.approx(curve.evaluate(x))
 
 
 def plotted(page: Page, figure: str, what: str) -> Any:
@@ -167,7 +167,7 @@ def test_every_figure_has_the_numbers_of_its_table(late_ring: Path, page: Page) 
     corners = page.evaluate("document.getElementById('latency-plot').data[0]")
     curve = profile.waiting.run_time_with(corners["x"][-1])
     for x, y in zip(corners["x"], corners["y"], strict=True):
-        assert y == pytest.approx(curve.at(x))
+        assert y == pytest.approx(curve.evaluate(x))
     page.click("#columns >> text=efficiency")
     cells = page.locator("#regions-table tbody tr td:nth-child(2)").all_inner_texts()
     assert cells == [f"{100 * share:.1f} %" for share in profile.table("pop")["parallel"].to_list()]

@@ -32,7 +32,7 @@ def check_sums(trace: Trace) -> WaitAnalysis:
         assert waits["time"].sum() == pytest.approx(in_mpi, rel=1e-9, abs=1e-15)
         for unit, most in (("latency", 1e-6), ("byte", 1e-9)):
             curve = analysis.run_time_with(most, unit)  # type: ignore[arg-type]
-            assert curve.at(0) == pytest.approx(analysis.run_time, rel=1e-12)
+            assert curve.evaluate(0) == pytest.approx(analysis.run_time, rel=1e-12)
     return analysis
 
 

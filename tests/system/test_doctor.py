@@ -36,9 +36,9 @@ def test_each_verb_is_named_once(missing: tuple[str, ...], monkeypatch: pytest.M
     assert sorted(named(lines)) == sorted(VERBS)
     assert len(lines) == 1 + bool(missing) + (len(missing) > 1)
     if missing:
-        assert "do not work: simulate: what is missing is SimGrid, MPI" in lines
+        assert "do not work: simulate: missing components: SimGrid, MPI" in lines
     if len(missing) > 1:
-        assert "do not work: run, shm: what is missing is MPI" in lines
+        assert "do not work: run, shm: missing components: MPI" in lines
 
 
 def test_what_is_examined_names_verbs_that_there_are() -> None:

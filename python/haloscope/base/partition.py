@@ -17,18 +17,18 @@ _MOST_REFINED = 1 << 25
 
 @dataclass(frozen=True)
 class Links:
-    """An undirected graph: `ends[first[v]:first[v + 1]]` are joined to v, with so many bytes each."""
+    """An undirected graph: `ends[first[v]:first[v + 1]]` are the neighbours of v, with `weights` (bytes)."""
 
     first: Integers
     ends: Integers
     weights: Floats
 
     @classmethod
-    def of(cls, vertices: int, pairs: Integers, weights: Floats) -> Links:
+    def from_pairs(cls, vertices: int, pairs: Integers, weights: Floats) -> Links:
         """Return the graph of pairs (2 × pairs); several of the same two vertices are added up."""
         both = np.concatenate([pairs, pairs[::-1]], axis=1)
-        keys, place = np.unique(both[0] * vertices + both[1], return_inverse=True)
-        sums = np.bincount(place.ravel(), np.concatenate([weights, weights]), len(keys)).astype(np.float64)
+        keys, row = np.unique(both[0] * vertices + both[1], return_inverse=True)
+        sums = np.bincount(row.ravel(), np.concatenate([weights, weights]), len(keys)).astype(np.float64)
         first = np.searchsorted(keys, np.arange(vertices + 1) * vertices)
         return cls(first.astype(np.int64), keys % vertices, sums)
 
@@ -52,14 +52,14 @@ class Links:
         number[np.asarray(members)] = np.arange(len(members))
         keep = (number[self.begins] >= 0) & (number[self.ends] > number[self.begins])
         pairs = np.stack([number[self.begins[keep]], number[self.ends[keep]]])
-        return Links.of(len(members), pairs, self.weights[keep])
+        return Links.from_pairs(len(members), pairs, self.weights[keep])
 
 
 def partition_graph(links: Links, sizes: Sequence[int], starts: Sequence[Integers]) -> Integers:
     """Return the part of each vertex, `sizes[k]` vertices in part k: the best that was found.
 
-    Each of `starts` is a partition. The first one is returned unless a better one is found, which is another
-    one, or one after swaps.
+    Each of `starts` is a partition. The first one is returned unless a better one is found: a different
+    start, or one after swaps.
     """
     candidates = [*starts, *(_refine(links, start, len(sizes)) for start in starts)]
     return min(candidates, key=links.cut)

@@ -117,7 +117,7 @@ def _usage(error: click.UsageError) -> str:
 
 
 def _system(error: OSError | ModuleNotFoundError) -> str:
-    """Return the line for an error of the system that nobody foresaw, or for a package that an extra has."""
+    """Return the line for an unexpected error of the system, or for a package that is in an extra."""
     if isinstance(error, ModuleNotFoundError):
         from haloscope.base.extras import remedy
 

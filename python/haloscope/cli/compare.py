@@ -35,10 +35,10 @@ Examples:
 )
 @format_option()
 def compare(files: tuple[Path, ...], output: Path | None, form: str) -> None:
-    """Report what changed between runs A and runs B, and whether it is more than noise.
+    """Compare runs A with runs B: exact counts, and times with confidence intervals.
 
-    Counts come first: messages, sizes, partners, calls and collectives of each region are exact. Then times,
-    with intervals from repeated runs or from series of instances, and where the time went.
+    Messages, sizes, partners, calls and collectives of each region are compared exactly. Intervals of times
+    come from repeated runs or from series of instances. Regions that cause a difference are listed.
     """
     sides = split_groups(files, "side")
     if len(sides) == 1 and len(files) == 2:

@@ -1,4 +1,4 @@
-"""What the command says beside its result, on standard error: lines, and a progress bar."""
+"""Output of the command on standard error: remarks, and a progress bar."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def say_lines(lines: Iterable[str]) -> None:
 
 @contextmanager
 def progress(steps: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function to call at the begin of each of so many steps, with the text of what is done.
+    """Yield a function to call at the begin of each of the steps, with a text about the step.
 
     It draws a bar on a terminal if all takes more than two seconds.
     """

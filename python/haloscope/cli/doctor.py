@@ -1,4 +1,4 @@
-"""`haloscope doctor`: what of this machine works, and what to install."""
+"""`haloscope doctor`: components that work on this machine, and how to install the others."""
 
 from __future__ import annotations
 
@@ -49,4 +49,4 @@ def _print(checks: Iterable[DoctorCheck]) -> None:
     click.echo(f"work here: {', '.join(verb for verb in all_verbs() if verb not in lacking)}")
     for things in dict.fromkeys(map(tuple, lacking.values())):
         waiting = [verb for verb in all_verbs() if tuple(lacking.get(verb, ())) == things]
-        click.echo(f"do not work: {', '.join(waiting)}: what is missing is {', '.join(things)}")
+        click.echo(f"do not work: {', '.join(waiting)}: missing components: {', '.join(things)}")

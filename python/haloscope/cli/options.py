@@ -1,4 +1,4 @@
-"""Options that verbs share: for a run, for what is printed, and for numbers and sizes."""
+"""Options that several commands share: settings of a run, output formats, numbers and sizes."""
 
 from __future__ import annotations
 

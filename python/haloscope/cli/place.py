@@ -72,7 +72,7 @@ def place(
 
 
 def _tell(proposal: Proposal, form: str, is_run: bool) -> None:
-    """Print what was found: the result, but beside a program's output a remark."""
+    """Print the proposal, on standard error if a program also runs."""
     lines = [json.dumps(proposal.figures())] if form == "json" else proposal.describe()
     if is_run:
         say_remarks(lines)

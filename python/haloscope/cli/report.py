@@ -6,7 +6,7 @@ import shlex
 import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -23,7 +23,7 @@ Examples:
   haloscope report run.halo
   haloscope report run.halo --open
   haloscope report run-*.halo -o scaling.html
-  haloscope report run-*.halo machine.yaml --against nx --by cluster -o scaling.html
+  haloscope report run-*.halo --machine machine.yaml --against nx --by cluster -o scaling.html
   haloscope report bundle.zip -o scaling.html
   haloscope report sweep.jsonl -o sweep.html
   haloscope report machine.yaml -o machine.html
@@ -55,35 +55,48 @@ Examples:
     metavar="COLUMN",
     help="Group runs by this column, such as the name of the cluster.",
 )
-def report(files: tuple[Path, ...], output: Path | None, opened: bool, against: str, by: str) -> None:
+@click.option(
+    "--machine",
+    metavar="MACHINE",
+    help="Machine model (of bench p2p), to compare the messages of several runs with. [default: none]",
+)
+def report(
+    files: tuple[Path, ...], output: Path | None, opened: bool, against: str, by: str, machine: str | None
+) -> None:
     """Write one interactive page: findings, timeline, flame graph, communication matrix, scaling.
 
-    FILE is a profile, or several profiles, with a machine model if their messages are to be compared with it.
-    Or FILE is a sweep of bench collective or output of OSU or IMB-MPI1 (one or several), a machine model of
-    bench p2p, the gains of tune, or a bundle of a campaign. The content of a file determines its kind.
+    FILE is a profile, or several profiles. Or FILE is a sweep of bench collective or output of OSU or
+    IMB-MPI1 (one or several), a machine model of bench p2p, the gains of tune, or a bundle of a campaign. The
+    content of a file determines its kind.
     """
     page = output or unused_path(Path(f"{files[0].stem}.html" if len(files) == 1 else "report.html"))
-    _write(files, page, against, by)
+    _write(files, page, _Axes(against, by, machine))
     click.echo(f"page: {printable(shlex.quote(str(page)))}")
     if opened and not webbrowser.open(page.absolute().as_uri()):
         say("there is no web browser here: open the page on another machine")
 
 
-def _write(files: Sequence[Path], output: Path, against: str, by: str) -> None:
+class _Axes(NamedTuple):
+    """How several runs are drawn."""
+
+    against: str
+    by: str
+    machine: str | None
+
+
+def _write(files: Sequence[Path], output: Path, axes: _Axes) -> None:
     """Write the page about what the files are."""
     from haloscope.predict import find_kind
 
     if len(files) == 1 and _is_zip(files[0]):
-        _bundle(files[0], output, against, by)
+        _bundle(files[0], output, axes)
         return
     kinds = {file: find_kind(file) for file in files}
-    profiles = [file for file in files if kinds[file] == "profile"]
-    machines = [file for file in files if kinds[file] == "machine"]
-    if len(profiles) > 1 and len(machines) <= 1 and len(profiles) + len(machines) == len(files):
-        _ensemble(profiles, output, against, by, machines)
+    if len(files) > 1 and set(kinds.values()) == {"profile"}:
+        _ensemble(files, output, axes)
         return
-    if (against, by) != ("run_ranks", "program"):
-        raise click.UsageError("--against and --by are about several profiles")
+    if axes != _Axes("run_ranks", "program", None):
+        raise click.UsageError("--against, --by and --machine are about several profiles")
     kind = kinds[files[0]]
     for file, other in kinds.items():
         if other != kind:
@@ -95,13 +108,11 @@ def _write(files: Sequence[Path], output: Path, against: str, by: str) -> None:
     _PAGES[kind](files, output)
 
 
-def _ensemble(
-    profiles: Sequence[Path], output: Path, against: str, by: str, machines: Sequence[Path]
-) -> None:
+def _ensemble(profiles: Sequence[Path], output: Path, axes: _Axes) -> None:
     from haloscope import explain
 
-    speeds = _speeds(machines[0]) if machines else None
-    explain.report(list(profiles), output, against=against, by=by, machine=speeds)
+    speeds = _speeds(axes.machine) if axes.machine else None
+    explain.report(list(profiles), output, against=axes.against, by=axes.by, machine=speeds)
 
 
 def _is_zip(file: Path) -> bool:
@@ -112,22 +123,22 @@ def _is_zip(file: Path) -> bool:
         return False
 
 
-def _bundle(file: Path, output: Path, against: str, by: str) -> None:
+def _bundle(file: Path, output: Path, axes: _Axes) -> None:
     from haloscope.reproduce.campaign import open_bundle
 
     with open_bundle(file) as profiles:
         if len(profiles) > 1:
-            _ensemble(profiles, output, against, by, [])
+            _ensemble(profiles, output, axes)
         else:
             _profiles(profiles, output)
 
 
-def _speeds(file: Path) -> Speeds:
+def _speeds(name: str) -> Speeds:
     """Return what messages between the cores of a machine that are farthest apart take."""
     from haloscope.explain.ensembles import Speeds
     from haloscope.predict import load_machine
 
-    machine = load_machine(file)
+    machine = load_machine(name)
     farthest = machine.levels[-1]
     return Speeds(f"{machine.name} (across a {farthest.name})", farthest.message_time)
 

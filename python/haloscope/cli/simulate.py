@@ -154,9 +154,9 @@ def simulate(
 ) -> None:
     """Simulate a program or a profile on a described network of up to thousands of ranks.
 
-    WHAT is a bundled application or a program that was compiled with smpicc, with its arguments; or a
-    profile (its trace, else its pattern); or a trace in SimGrid's text, a directory with one file per
-    rank or the list of the files. The result is a profile. With profiles of one program at five or more
+    Simulate a bundled application or a program that was compiled with smpicc, with its arguments; a profile
+    (its trace, else its pattern); or a trace in SimGrid's text: a directory with one file per rank, or the
+    list of the files. The result is a profile. With profiles of one program at five or more
     numbers of ranks, the time of each region with N ranks is predicted and printed.
     """
     from haloscope import explain

@@ -32,7 +32,7 @@ def print_tables(programs: Sequence[RunningProgram]) -> None:
 
 
 def refresh(looking: Looking, interval: float) -> None:
-    """Show what runs anew each interval, until the user or the last program ends."""
+    """Refresh the table each interval, until the user or the last program ends."""
     with Live(_screen(looking.programs()), auto_refresh=False, screen=True) as live:
         while True:
             time.sleep(interval)

@@ -43,7 +43,7 @@ def where(what: str) -> None:
 
 
 def _places() -> dict[str, Callable[[], Path]]:
-    """Return what has a place, and how each is found; all but the headers is built if need be."""
+    """Return the names that have a path, and functions that find it. All but the headers may be built."""
     from haloscope import hide
 
     fixed: dict[str, Callable[[], Path]] = {

@@ -49,7 +49,7 @@ def find_regimes(
 ) -> Regimes:
     """Fit `model` to representative ranks, and decode all instances of all ranks with it.
 
-    Algorithm 1 of Heldman, Rudi & Bessac (ICS 2025). A reduced series (`timings.reduced`, Remark 1) has one
+    Algorithm 1 of Heldman, Rudi & Bessac (ICS 2025). A reduced series (`timings.reduce`, Remark 1) has one
     row, which is used.
 
     Args:
@@ -75,8 +75,8 @@ def decode_all(model: RegimeModel, timings: Timings, training: Integers) -> Regi
         "ranks": timings.ranks[training].tolist(),
         "instances": int(timings.counts[training].max()),
     }
-    everything = Sequences.of_timings(timings)
-    states = model.decoded(everything).reshape(timings.durations.shape)
+    everything = Sequences.from_timings(timings)
+    states = model.decode(everything).reshape(timings.durations.shape)
     return Regimes(timings, model, training, states)
 
 
@@ -84,7 +84,7 @@ def representative(timings: Timings, number: int = RANKS) -> Integers:
     """Return the rows of `number` ranks, equidistant among all, sorted by their median instance."""
     if number < 1:
         raise UsageError(f"{number} ranks to be fitted; take 1 or more")
-    everything = Sequences.of_timings(timings)
+    everything = Sequences.from_timings(timings)
     medians = kernels.medians(everything.values, everything.places, kernels.available_threads())
     order = np.argsort(medians, kind="stable").astype(np.int64)
     places = np.linspace(0, len(order) - 1, min(number, len(order))).round().astype(np.int64)
@@ -122,7 +122,7 @@ class Decoded:
     regimes: int
 
     @classmethod
-    def of(cls, regimes: Regimes) -> Decoded:
+    def from_regimes(cls, regimes: Regimes) -> Decoded:
         """Return the times and states from the result of Algorithm 1."""
         return cls(regimes.timings, regimes.states, regimes.model.n_regimes)
 
@@ -294,8 +294,8 @@ class RegimeAnalysis:
     @cached_property
     def view(self) -> RunTimings:
         """The times and regimes, in the form for the figures."""
-        whole = Decoded.of(self.ranks.regimes)
-        slowest = Decoded.of(self.slowest.regimes) if self.several else whole
+        whole = Decoded.from_regimes(self.ranks.regimes)
+        slowest = Decoded.from_regimes(self.slowest.regimes) if self.several else whole
         return RunTimings(whole, slowest, self.ranks.regimes.training)
 
 
@@ -305,9 +305,9 @@ def analyse(timings: Timings, options: RegimeOptions) -> RegimeAnalysis:
     Raises `UsageError` if there are too few times for the number of regimes.
     """
     if options.reduce is not None:
-        timings = timings.reduced(options.reduce)
+        timings = timings.reduce(options.reduce)
     ranks = fit_and_decode(timings, options)
-    slowest = ranks if len(timings.ranks) == 1 else fit_and_decode(timings.reduced("max"), options)
+    slowest = ranks if len(timings.ranks) == 1 else fit_and_decode(timings.reduce("max"), options)
     machine = _machine(timings, ranks.regimes, options) if options.machine_states else None
     return RegimeAnalysis(ranks, slowest, options, machine)
 

@@ -219,7 +219,7 @@ def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Tim
 
 def series_of(profile: Profile) -> list[str]:
     """Return the full names of the regions whose instances the profile keeps."""
-    paths = np.unique(profile.data.guarded(lambda: InstanceSeries.of(profile.data)).paths)
+    paths = np.unique(profile.data.guard(lambda: InstanceSeries.from_profile(profile.data)).paths)
     return [profile.regions.full_names[path] for path in paths.tolist()]
 
 
@@ -284,7 +284,7 @@ class _Recorded(Mapping[str, "Floats"]):
 
     def _values(self) -> pl.DataFrame:
         """Return the values that were recorded in instances of the matrix."""
-        frame = self._profile.data.guarded(lambda: self._profile.frame("values"))
+        frame = self._profile.data.guard(lambda: self._profile.frame("values"))
         path = self._profile.regions.full_names.index(self._path)
         inside = frame["instance"].is_between(0, self._shape[1] - 1)
         known = frame["rank"].is_in(self._ranks.tolist())

@@ -39,7 +39,7 @@ class Timings:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, durations: Floats, name: str = "timings", region: str | None = None) -> Timings:
+    def from_matrix(cls, durations: Floats, name: str = "timings", region: str | None = None) -> Timings:
         """Return a matrix, ranks × instances, as timings of ranks 0, 1, …, without copying it."""
         matrix = np.ascontiguousarray(np.atleast_2d(durations), dtype=np.float64)
         ranks = len(matrix)
@@ -60,7 +60,7 @@ class Timings:
         counts = self.counts.tolist()
         return [row[:count] for row, count in zip(self.durations, counts, strict=True)]
 
-    def reduced(self, how: Reduction) -> Timings:
+    def reduce(self, how: Reduction) -> Timings:
         """Return T[k] of the instances that all ranks have, as one row of rank −1 (Remark 1).
 
         Ranks that ended before half of the longest series are left out, and a note says so. The
@@ -70,8 +70,8 @@ class Timings:
         if not kept.all():
             early = ranks_text(self.ranks[~kept].tolist())
             note = f"not in the {how} over ranks, as they ended early: {early}"
-            rest = self.chosen(np.flatnonzero(kept))
-            return replace(rest, notes=(*self.notes, note)).reduced(how)
+            rest = self.select(np.flatnonzero(kept))
+            return replace(rest, notes=(*self.notes, note)).reduce(how)
         shared = int(self.counts.min())
         durations = _reduce_rows(self.durations[:, :shared], how)
         others = {}
@@ -87,7 +87,7 @@ class Timings:
             self, durations=durations, counts=counts, ranks=ranks, hosts=(None,), others=others, notes=notes
         )
 
-    def chosen(self, rows: Sequence[int] | Integers) -> Timings:
+    def select(self, rows: Sequence[int] | Integers) -> Timings:
         """Return only these rows."""
         index = np.asarray(rows, dtype=np.int64)
         return replace(
@@ -99,7 +99,7 @@ class Timings:
             others=_Chosen(self.others, index),
         )
 
-    def at(self, columns: Flags) -> Timings:
+    def select_instances(self, columns: Flags) -> Timings:
         """Return only these instances, which are then neighbours."""
         ends = np.arange(len(columns)) < self.counts[:, None]
         return replace(
@@ -183,13 +183,13 @@ def check_timings(
         notes.append(f"{zeros} durations are 0: shorter than the clock's resolution")
     timings = Timings(name, region, durations, counts, ranks, tuple(hosts), others)
     if not kept.all():
-        timings = timings.chosen(np.flatnonzero(kept))
+        timings = timings.select(np.flatnonzero(kept))
         width = int(timings.counts.max())
         timings = replace(timings, durations=np.ascontiguousarray(timings.durations[:, :width]))
     if len(columns):
         notes.append(_lost(durations, ranks, rows, columns))
         every = np.arange(timings.durations.shape[1])
-        timings = timings.at(np.isin(every, columns, invert=True))
+        timings = timings.select_instances(np.isin(every, columns, invert=True))
     return replace(timings, notes=tuple(notes))
 
 

@@ -87,7 +87,7 @@ class Profile:
             UsageError: If the table or region does not exist.
             ProfileError: If the file is damaged.
         """
-        return self.data.guarded(lambda: build(self.data, name, exclusive, region))
+        return self.data.guard(lambda: build(self.data, name, exclusive, region))
 
     def frame(self, table: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Return a table of the file with its own column names; empty if the file does not have it.
@@ -109,7 +109,7 @@ class Profile:
         if lacking := self.lacks(table):
             return [lacking]
         if table in TRACE_TABLES:
-            return self.data.guarded(lambda: self.waiting.remarks) if self.has_trace else [_NO_TRACE]
+            return self.data.guard(lambda: self.waiting.remarks) if self.has_trace else [_NO_TRACE]
         return self.site_book.remarks if table == "sites" else []
 
     def instances(self, region: str) -> Instances:
@@ -119,7 +119,7 @@ class Profile:
         Raises `UsageError` unless instances of one path were recorded (`run --series`), `ProfileError` for
         damage.
         """
-        return self.data.guarded(lambda: Instances(self.data, region))
+        return self.data.guard(lambda: Instances(self.data, region))
 
     @property
     def regions(self) -> RegionTree:

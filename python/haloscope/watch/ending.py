@@ -19,7 +19,7 @@ def describe_ending(places: Sequence[Path], recorder: Recorder, world: str) -> s
 
     A rank that died first cannot be distinguished from ranks that were killed for it, so none is called dead.
     """
-    seen = snapshot(places, Builds([recorder])).of(world).processes
+    seen = snapshot(places, Builds([recorder])).select_world(world).processes
     left = [_forget_durations(process) for process in seen if process.watched]
     if all(process.finalized for process in left):
         return ""

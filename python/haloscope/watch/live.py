@@ -176,7 +176,7 @@ class Snapshot:
             found.setdefault(process.world, []).append(process)
         return {world: sorted(ranks, key=lambda process: process.rank) for world, ranks in found.items()}
 
-    def of(self, world: str) -> Snapshot:
+    def select_world(self, world: str) -> Snapshot:
         """Return the records of one world."""
         return replace(self, processes=tuple(p for p in self.processes if p.world == world))
 

@@ -50,7 +50,7 @@ class Output:
         output.before = {found: _stamp(found) for found in output._matching()}
         return output
 
-    def written(self) -> list[Path]:
+    def find_written(self) -> list[Path]:
         """Return the profiles that were written or replaced since `prepare`, oldest first."""
         new = [path for path in self._matching() if self.before.get(path) != _stamp(path)]
         return sorted(new, key=lambda path: path.stat().st_mtime_ns)

@@ -20,7 +20,7 @@ class _Metric:
     name: str
     kind: str
     help: str
-    of: Callable[[Process], Iterator[Sample]]
+    sample: Callable[[Process], Iterator[Sample]]
 
 
 def _make_sampler(value: Callable[[Process], float]) -> Callable[[Process], Iterator[Sample]]:
@@ -104,7 +104,7 @@ def exposition(programs: Sequence[RunningProgram]) -> str:
             _sample(metric.name, {**_labels(program, process), **more}, value)
             for program in programs
             for process in program.after
-            for more, value in metric.of(process)
+            for more, value in metric.sample(process)
         ]
     return "\n".join(lines) + "\n"
 

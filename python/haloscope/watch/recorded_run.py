@@ -183,7 +183,7 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
     """Find the profiles, and make those that no rank could write from the live records."""
     from haloscope.watch import recovery
 
-    outcome.profiles = output.written()
+    outcome.profiles = output.find_written()
     worlds, unread = recovery.read_worlds([recorder], records)
     for world in worlds:
         try:

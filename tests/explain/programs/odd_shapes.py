@@ -72,7 +72,7 @@ def waiting(seed: int) -> None:
         analysis = WaitAnalysis(one)
         paths = [np.arange(len(trace.paths)) == path for path in range(len(trace.paths))]
         analysis.tolerance(paths, unit="byte")
-        analysis.without_waiting(paths)
+        analysis.compute_without_waiting(paths)
         assert analysis.run_time_with(1e-6).is_whole
         assert abs(float(analysis.critical_path["time"].sum()) - analysis.run_time) < 1e-9
         assert analysis.delays["cost"].min() is None or analysis.waits["time"].min() >= 0  # type: ignore[operator]

@@ -119,12 +119,12 @@ static void make_topologies(void) {
   MPI_Cart_coords(comm, own, 2, place);
   check(own == rank && place[0] == rank, "a grid");
   MPI_Comm_free(&comm);
-  const int other = (rank + size / 2) % size;
+  const int other = (rank + size / 2) % size, weight = 7;
   int from = -1, to = -1, in = -1, out = -1, got = -1;
-  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &other, MPI_UNWEIGHTED, 1, &other, MPI_UNWEIGHTED,
-                                 MPI_INFO_NULL, 0, &comm);
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &other, &weight, 1, &other, &weight, MPI_INFO_NULL, 0,
+                                 &comm);
   MPI_Dist_graph_neighbors(comm, 1, &from, &in, 1, &to, &out);
-  check(from == other && to == other, "a graph's neighbours");
+  check(from == other && to == other && in == weight && out == weight, "a graph's neighbours");
   MPI_Neighbor_allgather(&rank, 1, MPI_INT, &got, 1, MPI_INT, comm);
   check(got == other, "a graph's messages");
   MPI_Comm_free(&comm);

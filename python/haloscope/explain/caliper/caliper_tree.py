@@ -156,7 +156,7 @@ def _reduce_ranks(by_rank: pl.DataFrame) -> pl.DataFrame:
 
 def _read_calls(profile: Profile, nodes: Integers) -> pl.DataFrame:
     scope = Scope(profile.regions, exclusive=True)
-    rows = scope.reduced(profile.frame("calls"), ["call"], reductions("calls"))
+    rows = scope.reduce(profile.frame("calls"), ["call"], reductions("calls"))
     node = pl.Series("node", nodes, dtype=pl.Int64)
     return (
         rows.with_columns(node.gather(rows["path"]).alias("node"))

@@ -129,6 +129,6 @@ def _draw_bars(own: pl.DataFrame, part: str, labels: dict[str, str], unit: TimeU
         "name": name,
         "marker": {"color": colour},
         "y": list(labels.values()),
-        "x": unit.of([changes.get(region, 0.0) for region in labels]).tolist(),
+        "x": unit.convert([changes.get(region, 0.0) for region in labels]).tolist(),
         "hovertemplate": f"%{{y}}: %{{x:+.3g}} {unit.name} {name}<extra></extra>",
     }

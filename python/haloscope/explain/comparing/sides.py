@@ -75,7 +75,7 @@ def read_run(path: str | os.PathLike[str]) -> ComparedRun:
     """
     with Profile(path) as profile:
         profile.verify()
-        info = profile.data.guarded(lambda: run_information(profile.data))
+        info = profile.data.guard(lambda: run_information(profile.data))
         if info["missing_ranks"] or info["unfinished_ranks"] or info["partial"]:
             lost = sorted({*(info["missing_ranks"] or ()), *(info["unfinished_ranks"] or ())})
             missing = (
@@ -84,7 +84,7 @@ def read_run(path: str | os.PathLike[str]) -> ComparedRun:
                 else "a part is missing"
             )
             raise ProfileError(f"{profile.path}: the run is incomplete: {missing}; run it again")
-        return profile.data.guarded(
+        return profile.data.guard(
             lambda: ComparedRun(
                 Path(path),
                 info,

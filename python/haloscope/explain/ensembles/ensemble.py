@@ -113,7 +113,7 @@ class Ensemble:
         for alike in _group_alike(profiles):
             stack = Stacked([profile.data for profile in alike])
             self._names.update(stack.forest.names, stack.forest.full_names)
-            rows = stack.guarded(lambda stack=stack: _STACKED[name](stack, exclusive))  # type: ignore[misc]
+            rows = stack.guard(lambda stack=stack: _STACKED[name](stack, exclusive))  # type: ignore[misc]
             described = [self._describe(profile) for profile in alike]
             runs = pl.DataFrame(described, schema=RUN_COLUMNS)
             yield pl.concat([runs[rows["number"]], rows.drop("number")], how="horizontal")
@@ -124,7 +124,7 @@ class Ensemble:
         def frames_of(profiles: Sequence[Profile]) -> Iterator[pl.DataFrame]:
             for profile in profiles:
                 try:
-                    yield profile.data.guarded(lambda: label_table(profile, name, exclusive, region))  # noqa: B023
+                    yield profile.data.guard(lambda: label_table(profile, name, exclusive, region))  # noqa: B023
                 except UsageError as error:
                     if region is None:
                         raise
@@ -170,9 +170,9 @@ class Ensemble:
     def _describe(self, profile: Profile) -> dict[str, Any]:
         """Return the row of a run in `runs`."""
         if profile.path not in self._runs:
-            info = profile.data.guarded(lambda: check_info(profile.info))
+            info = profile.data.guard(lambda: check_info(profile.info))
             missing = {"missing_ranks": len(info.get("missing_ranks") or [])}
-            row = profile.data.guarded(lambda: run_row(profile))
+            row = profile.data.guard(lambda: run_row(profile))
             self._runs[profile.path] = read_texts(info) | row | missing
         return self._runs[profile.path]
 

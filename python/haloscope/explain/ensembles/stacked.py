@@ -69,7 +69,9 @@ class Stacked(ProfileData):
         ranks = np.concatenate([hosts.ranks + number * _APART for number, hosts in enumerate(known)])
         if all(len(hosts.names) == 1 for hosts in known):
             return Hosts(ranks, ["one"] * len(ranks))
-        return Hosts(ranks, [name for hosts in known for name in hosts.of(pl.Series(hosts.ranks)).to_list()])
+        return Hosts(
+            ranks, [name for hosts in known for name in hosts.find_names(pl.Series(hosts.ranks)).to_list()]
+        )
 
     def _frame(self, table: str, columns: Sequence[str] | None) -> pl.DataFrame:
         names = NEEDED[table] if columns is None else list(columns)
@@ -88,7 +90,7 @@ class Stacked(ProfileData):
             return pl.concat(frames), [len(frame) for frame in frames]
         parts = [file.columns(table, next(iter(known))) for file in files]
         for profile, part in zip(self._profiles, parts, strict=True):
-            profile.guarded(lambda profile=profile, part=part: profile.check_paths(part["path"], table))  # type: ignore[misc]
+            profile.guard(lambda profile=profile, part=part: profile.check_paths(part["path"], table))  # type: ignore[misc]
         series = {
             name: _finite(pl.Series(name, np.concatenate([part[name] for part in parts])))
             for name in parts[0]
@@ -107,7 +109,7 @@ class Stacked(ProfileData):
         The name in `sizes` is `distinct_name`. `path` and `bytes_upper` are always present.
         """
         scope = Scope(self.forest, exclusive)
-        rows = scope.reduced(self.frame("sizes", list(LAYOUT["sizes"])), keys("sizes"), reductions("sizes"))
+        rows = scope.reduce(self.frame("sizes", list(LAYOUT["sizes"])), keys("sizes"), reductions("sizes"))
         names = {
             "region": self.forest.names,
             "path": self.forest.full_names,

@@ -74,7 +74,7 @@ def _write(form: Format, profiles: Profiles, target: Path) -> Sequence[str]:
     if form.about == "profiles":
         return write(profiles, target)
     with profiles.open_profile(profiles.paths[0]) as profile:
-        return profile.data.guarded(lambda: write(_select_source(form, profile), target))
+        return profile.data.guard(lambda: write(_select_source(form, profile), target))
 
 
 def _select_source(form: Format, profile: Profile) -> Profile | TracedProfile:

@@ -49,7 +49,7 @@ def write_extrap(profiles: Profiles, output: Path) -> list[str]:
     of ranks. Runs with equal parameters are repetitions. Return a line about regions that are missing in some
     run. Raises `OutputError`.
     """
-    runs = [profile.data.guarded(lambda opened=profile: _read_run(opened)) for profile in profiles]  # type: ignore[misc]
+    runs = [profile.data.guard(lambda opened=profile: _read_run(opened)) for profile in profiles]  # type: ignore[misc]
     names = _find_parameters(runs)
     points: dict[tuple[int, ...], list[_Run]] = {}
     for run in runs:

@@ -29,7 +29,7 @@ def write_parquet(profiles: Profiles, output: Path) -> list[str]:
     if output.exists() and not ((output / RUNS).is_dir() or (output.is_dir() and not any(output.iterdir()))):
         raise OutputError(f"{output}: exists and is not a data set of profiles; choose a different directory")
     for profile in profiles:
-        profile.data.guarded(lambda opened=profile: _write_run(opened, output))  # type: ignore[misc]
+        profile.data.guard(lambda opened=profile: _write_run(opened, output))  # type: ignore[misc]
     return []
 
 

@@ -162,7 +162,7 @@ def findings(
     if not isinstance(profile, Profile):
         with Profile(profile) as opened:
             return findings(opened, measured, most_events=most_events, repeats=repeats)
-    return profile.data.guarded(
+    return profile.data.guard(
         lambda: _find_problems(profile, measured or MachineMeasurements(), most_events, repeats)
     )
 
@@ -185,4 +185,4 @@ def _find_problems(
 
 def _read_repetition(ground: Ground, path: str | os.PathLike[str]) -> Floats:
     with Profile(path) as other:
-        return other.data.guarded(lambda: ground.read_computing(Ground(other)))
+        return other.data.guard(lambda: ground.read_computing(Ground(other)))

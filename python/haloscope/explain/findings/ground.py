@@ -73,7 +73,7 @@ class Ground:
         self._cells = self.table("ranks").with_columns(pl.col("own").alias("region"))
         self.ranks: list[int] = self._cells["rank"].unique().sort().to_list()
         self.regions: list[str] = self._cells["region"].unique(maintain_order=True).to_list()
-        self.hosts = self.profile.hosts.of(pl.Series(self.ranks, dtype=pl.Int64)).to_list()
+        self.hosts = self.profile.hosts.find_names(pl.Series(self.ranks, dtype=pl.Int64)).to_list()
         other = pl.col("mpi_time") - pl.col("p2p_time") - pl.col("coll_time")
         times = {
             "p2p": self._matrix(pl.col("p2p_time")),

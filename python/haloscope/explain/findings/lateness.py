@@ -124,7 +124,7 @@ def _read_waits(ground: Ground) -> tuple[list[_Late], float]:
     """Return steady waits for messages by region, and the mean wait per rank (s) in collectives."""
     tree, ranks = ground.profile.regions, len(ground.ranks)
     names = pl.Series(tree.distinct_names, dtype=pl.String)
-    waits = ground.profile.data.guarded(lambda: ground.profile.waiting.waits)
+    waits = ground.profile.data.guard(lambda: ground.profile.waiting.waits)
     rows = waits.filter(pl.col("partner").is_not_null())
     own = names.gather(rows["path"]).replace_strict(ground.own, return_dtype=pl.String).alias("own")
     # The longest of several waits may be caused by the system.

@@ -30,7 +30,9 @@ def find_scattered_partners(ground: Ground) -> list[Finding]:
     )
     bytes_sent = rows["bytes_sent"].to_numpy().astype(np.float64)
     now = np.array([hosts[host] for host in ground.hosts])
-    links = Links.of(ranks, np.stack([first, second])[:, first != second], bytes_sent[first != second])
+    links = Links.from_pairs(
+        ranks, np.stack([first, second])[:, first != second], bytes_sent[first != second]
+    )
     sizes = np.bincount(now)
     blocks = np.repeat(np.arange(len(sizes)), sizes)
     best = partition_graph(links, sizes.tolist(), [now, blocks, grow_parts(links, sizes.tolist())])

@@ -65,7 +65,7 @@ def make_page_data(profile: Profile) -> dict[str, Any]:
 def _make_about(profile: Profile) -> list[tuple[str, str]]:
     frame = info(profile.data)
     key, value = SHOWN["info"].views(frame.columns)
-    return [(key.of(row), value.of(row)) for row in frame.to_dicts()]
+    return [(key.get_text(row), value.get_text(row)) for row in frame.to_dicts()]
 
 
 def _make_findings(profile: Profile) -> list[dict[str, Any]]:

@@ -64,5 +64,5 @@ def report(
         return
     with Profile(paths[0]) as profile:
         profile.verify()
-        data = profile.data.guarded(lambda: make_page_data(profile))
+        data = profile.data.guard(lambda: make_page_data(profile))
     write_page(page("report.html", f"{data['program']} – Haloscope", _SCRIPTS, data, "explain"), Path(output))

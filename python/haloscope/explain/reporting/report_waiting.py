@@ -63,7 +63,7 @@ def _make_latency_curve(profile: Profile) -> dict[str, Any] | None:
     step = -(-len(curve.begin) // _MOST_CORNERS)
     corners = [
         *zip(curve.begin[::step].tolist(), curve.time[::step].tolist(), strict=True),
-        (most, curve.at(most)),
+        (most, curve.evaluate(most)),
     ]
     return {
         "corners": corners,

@@ -33,7 +33,7 @@ def summary(profile: Profile) -> list[str]:
     Raises:
         ProfileError: The profile is damaged.
     """
-    return profile.data.guarded(lambda: _make_summary(profile))
+    return profile.data.guard(lambda: _make_summary(profile))
 
 
 def _make_summary(profile: Profile) -> list[str]:

@@ -60,16 +60,16 @@ class Emission(Protocol):
     def cdf(self, values: Floats) -> Floats:
         """Return the probability of a time that is no longer: (points,) → (points, states)."""
 
-    def updated(self, values: Floats, posterior: Floats) -> Self:
+    def reestimate(self, values: Floats, posterior: Floats) -> Self:
         """Return states that are likelier (M-step) for `values` with weights (points, states)."""
 
-    def ordered(self, order: Indices) -> Self:
+    def reorder(self, order: Indices) -> Self:
         """Return the same states in another order."""
 
     def sample(self, states: NDArray[np.integer], rng: np.random.Generator) -> Floats:
         """Draw a duration for each of `states`."""
 
-    def held(self) -> Flags:
+    def find_held(self) -> Flags:
         """Return which states would have shrunk to a point, and are kept from it."""
 
 
@@ -88,7 +88,7 @@ class States:
         """Return states with these `parameters`."""
         return cls(**parameters)
 
-    def ordered(self, order: Indices) -> Self:
+    def reorder(self, order: Indices) -> Self:
         """Return the same states in another order."""
         return replace(self, **{name: value[order] for name, value in self.parameters.items()})
 
@@ -131,13 +131,13 @@ class Gaussian(States):
         """Return the probability of a time that is no longer: (points,) → (points, states)."""
         return np.asarray(ndtr((values[:, None] - self.mean) / self.std))
 
-    def updated(self, values: Floats, posterior: Floats) -> Gaussian:
+    def reestimate(self, values: Floats, posterior: Floats) -> Gaussian:
         """Return the likeliest states for `values` with weights (points, states)."""
         off = values[:, None] - self.mean
         weighted = posterior * off
-        return self.moved(posterior.sum(0), weighted.sum(0), (weighted * off).sum(0))
+        return self.reestimate_from_sums(posterior.sum(0), weighted.sum(0), (weighted * off).sum(0))
 
-    def moved(self, weight: Floats, first: Floats, second: Floats) -> Gaussian:
+    def reestimate_from_sums(self, weight: Floats, first: Floats, second: Floats) -> Gaussian:
         """Return the likeliest states from Σγ, Σγ(x-μ) and Σγ(x-μ)²; an empty state is not changed."""
         empty = weight < EMPTY
         weight = np.where(empty, 1, weight)
@@ -151,7 +151,7 @@ class Gaussian(States):
         durations: Floats = rng.normal(self.mean[states], self.std[states])
         return durations
 
-    def held(self) -> Flags:
+    def find_held(self) -> Flags:
         """Return which states would have shrunk to a point, and are kept from it."""
         return self.std <= self.floor
 
@@ -198,7 +198,7 @@ class LogNormal(States):
         """The distribution of the durations' logarithms."""
         return Gaussian(self.log_mean, self.log_std, self.floor)
 
-    def of(self, logarithms: Gaussian) -> LogNormal:
+    def replace_logarithms(self, logarithms: Gaussian) -> LogNormal:
         """Return the states whose logarithms have this distribution."""
         return replace(self, log_mean=logarithms.mean, log_std=logarithms.std)
 
@@ -211,16 +211,16 @@ class LogNormal(States):
         """Return the probability of a time that is no longer: (points,) → (points, states)."""
         return np.asarray(ndtr((np.log(values)[:, None] - self.log_mean) / self.log_std))
 
-    def updated(self, values: Floats, posterior: Floats) -> LogNormal:
+    def reestimate(self, values: Floats, posterior: Floats) -> LogNormal:
         """Return the likeliest states for `values` with weights (points, states)."""
-        return self.of(self.logarithms.updated(np.log(values), posterior))
+        return self.replace_logarithms(self.logarithms.reestimate(np.log(values), posterior))
 
     def sample(self, states: NDArray[np.integer], rng: np.random.Generator) -> Floats:
         """Draw a duration for each of `states`."""
         durations: Floats = rng.lognormal(self.log_mean[states], self.log_std[states])
         return durations
 
-    def held(self) -> Flags:
+    def find_held(self) -> Flags:
         """Return which states would have shrunk to a point, and are kept from it."""
         return self.log_std <= self.floor
 

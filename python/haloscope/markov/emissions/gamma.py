@@ -62,11 +62,11 @@ class Gamma(States):
         shape, scale, shifts = (parameters[name] for name in ("shape", "scale", "shift"))
         return cls(shape, scale, float(shifts[0]))
 
-    def ordered(self, order: Indices) -> Gamma:
+    def reorder(self, order: Indices) -> Gamma:
         """Return the same states in another order."""
         return replace(self, shape=self.shape[order], scale=self.scale[order])
 
-    def held(self) -> Flags:
+    def find_held(self) -> Flags:
         """Return which states would have shrunk to a point, and are kept from it."""
         held: Flags = self.shape >= 0.999 * _SHAPES[1]
         return held
@@ -101,7 +101,7 @@ class Gamma(States):
         latency = np.maximum(values[:, None] - self.shift, 0)
         return np.asarray(gammainc(self.shape, latency / self.scale))
 
-    def updated(self, values: Floats, posterior: Floats) -> Gamma:
+    def reestimate(self, values: Floats, posterior: Floats) -> Gamma:
         """Return states that are likelier for `values` (points,) with weights (points, states).
 
         Shape and scale are the likeliest for a shift (Newton's method on the digamma equation). The shift

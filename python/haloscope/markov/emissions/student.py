@@ -47,7 +47,7 @@ class Student(States):
         """Return the states that have these `parameters`."""
         return cls(parameters["location"], parameters["scale"], parameters["degrees"])
 
-    def held(self) -> Flags:
+    def find_held(self) -> Flags:
         """Return which states would have shrunk to a point, and are kept from it."""
         return self.scale <= self.floor
 
@@ -78,7 +78,7 @@ class Student(States):
         """Return the probability of a time that is no longer: (points,) → (points, states)."""
         return np.asarray(stdtr(self.degrees, (values[:, None] - self.location) / self.scale))
 
-    def updated(self, values: Floats, posterior: Floats) -> Student:
+    def reestimate(self, values: Floats, posterior: Floats) -> Student:
         """Return states that are likelier for `values` (points,) with weights (points, states).
 
         Two rounds of EM over the latent weights, with the parameter expansion of Liu, Rubin and Wu (1998) for

@@ -29,7 +29,7 @@ class TimeUnit:
     scale: float
     name: str
 
-    def of(self, seconds: ArrayLike) -> Floats:
+    def convert(self, seconds: ArrayLike) -> Floats:
         """Return seconds in this unit."""
         return np.asarray(seconds, dtype=np.float64) / self.scale
 

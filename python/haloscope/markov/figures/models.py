@@ -94,7 +94,7 @@ def _diagonal(low: float, high: float) -> Trace:
 def _quantiles(table: pl.DataFrame, name: str, unit: TimeUnit) -> Figure:
     regimes = int(table["regime"].max() or 0)  # type: ignore[arg-type]
     traces: list[Trace] = []
-    seen = unit.of(table["observed"].to_numpy())
+    seen = unit.convert(table["observed"].to_numpy())
     positive = seen[seen > 0]
     if positive.size:
         traces.append(_diagonal(float(positive.min()), float(positive.max())))
@@ -105,8 +105,8 @@ def _quantiles(table: pl.DataFrame, name: str, unit: TimeUnit) -> Figure:
                 "type": "scatter",
                 "mode": "markers",
                 "name": regime_name(state, regimes),
-                "x": unit.of(part["drawn"].to_numpy()).tolist(),
-                "y": unit.of(part["observed"].to_numpy()).tolist(),
+                "x": unit.convert(part["drawn"].to_numpy()).tolist(),
+                "y": unit.convert(part["observed"].to_numpy()).tolist(),
                 "marker": {"color": colour, "size": 4},
             }
         )
@@ -202,7 +202,7 @@ def _figure(machine: WholeMachine, title: str) -> Figure:
     layout = rank_axes(machine.timings.ranks, small)
     layout["yaxis"] |= {"domain": [0, 0.66]}
     layout["yaxis2"] = axis("probability", range=[-0.02, 1.02]) | {"domain": [0.72, 1]}
-    note = f" Each cell is {small.said}." if small.said else ""
+    note = f" Each cell is {small.description}." if small.description else ""
     caption = (
         "Top: how probable it is that the machine is in a slow state, which all ranks share. Below:"
         f" the regimes of the fitted ranks in the light of it.{note} Paper: Figure 1, bottom."

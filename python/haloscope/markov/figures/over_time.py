@@ -47,10 +47,10 @@ def heat_maps(
         whole = view.whole
         rows = max(1, most_rows // len(wide))
         small = cells(whole.timings.durations, whole.states, view.regimes, rows, most_columns)
-        note = f" Each cell is {small.said}." if small.said else ""
+        note = f" Each cell is {small.description}." if small.description else ""
         axes = rank_axes(whole.timings.ranks, small)
-        means = "mean of a cell" if small.said else "each instance"
-        commonest = "commonest of a cell" if small.said else "of each instance"
+        means = "mean of a cell" if small.description else "each instance"
+        commonest = "commonest of a cell" if small.description else "of each instance"
         title = f"{view.name}: " if len(views) > 1 else ""
         figures += [
             Figure(
@@ -197,7 +197,7 @@ def _draw_scatter(
 
 def _log_range(drawn: Sequence[tuple[str, Decoded, int]], unit: TimeUnit) -> dict[str, list[float]]:
     """Return the range of a logarithmic axis for these rows; empty if no time is positive."""
-    times = unit.of(np.concatenate([decoded.timings.durations[row] for _, decoded, row in drawn]))
+    times = unit.convert(np.concatenate([decoded.timings.durations[row] for _, decoded, row in drawn]))
     positive = times[times > 0]
     if not positive.size:
         return {}
@@ -207,7 +207,7 @@ def _log_range(drawn: Sequence[tuple[str, Decoded, int]], unit: TimeUnit) -> dic
 
 
 def _dots(decoded: Decoded, row: int, step: int, unit: TimeUnit, legend: bool) -> list[Trace]:
-    times = unit.of(decoded.timings.durations[row, ::step])
+    times = unit.convert(decoded.timings.durations[row, ::step])
     states = decoded.states[row, ::step]
     traces = []
     for state, colour in enumerate(regime_colours(decoded.regimes)):
@@ -242,7 +242,7 @@ class Cells:
     columns: int
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """A description of a cell for captions; empty if it is one instance of one rank."""
         if self.rows == self.columns == 1:
             return ""

@@ -200,7 +200,7 @@ def report_sections(profile: Profile) -> list[dict[str, Any]]:
 def _series_sections(timings: Timings, name: str, title: str) -> list[Section]:
 
     fit = fit_and_decode(timings, RegimeOptions())
-    whole = Decoded.of(fit.regimes)
+    whole = Decoded.from_regimes(fit.regimes)
     view = RunTimings(whole, whole, fit.regimes.training)
     unit = unit_of(float(np.nanmedian(view.medians)))
     frame = regime_frame([whole.sample], [timings.region], view.regimes)

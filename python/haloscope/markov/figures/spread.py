@@ -93,7 +93,7 @@ def _boxplots(
     times = common_times(samples, regime, _POINTS)
     drawn, notes = [], []
     # The common times are quantiles, so this leaves out only the long tail of a few times.
-    ends = unit.of(times[[len(times) // 200, -1 - len(times) // 100]]) if len(times) else None
+    ends = unit.convert(times[[len(times) // 200, -1 - len(times) // 100]]) if len(times) else None
     span = np.log10(np.maximum(ends, 1e-12)).tolist() if ends is not None else None
     for view, sample in zip(views, samples, strict=True):
         cdfs = rank_cdfs(sample, regime, times)
@@ -109,7 +109,7 @@ def _boxplots(
 
 
 def _functional(found: FunctionalBoxplot, cdfs: Cdfs, unit: TimeUnit) -> list[Trace]:
-    times = unit.of(cdfs.times)
+    times = unit.convert(cdfs.times)
     plain_line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "x": array(times)}
     thin = {"color": PURPLE, "width": 1}
     traces: list[Trace] = [
@@ -157,7 +157,7 @@ def median_densities(views: Sequence[RunTimings], unit: TimeUnit) -> Section | N
     """Return the density of the ranks' medians; None if no run has different ranks."""
     traces = []
     for number, view in enumerate(views):
-        found = None if view.reduced else density(unit.of(view.medians))
+        found = None if view.reduced else density(unit.convert(view.medians))
         if found is not None:
             root = np.sqrt(found.values)
             traces.append(_line(view.name, found.times, root, _colour(number)))
@@ -233,7 +233,7 @@ def boxes(views: Sequence[RunTimings], unit: TimeUnit) -> Section:
                 "type": "box",
                 "name": plain(view.name),
                 "x": table["regime"].to_list(),
-                **{key: unit.of(table[column].to_numpy()).tolist() for key, column in _BOX.items()},
+                **{key: unit.convert(table[column].to_numpy()).tolist() for key, column in _BOX.items()},
                 "y": _dots(table, unit),
                 "marker": {"color": colour, "size": 3, "opacity": 0.6},
                 "line": {"width": 1.4},
@@ -260,7 +260,7 @@ def boxes(views: Sequence[RunTimings], unit: TimeUnit) -> Section:
 def _dots(table: pl.DataFrame, unit: TimeUnit) -> list[list[float]]:
     """Return the outliers of each box; without outliers the median, which is not drawn."""
     rows = zip(table["points"].to_list(), table["median"].to_list(), strict=True)
-    return [unit.of(points or [median]).tolist() for points, median in rows]
+    return [unit.convert(points or [median]).tolist() for points, median in rows]
 
 
 _BOX = {
@@ -331,10 +331,10 @@ def _sample(view: RunTimings, names: Sequence[str], colour: str, most: int) -> _
 def _draw_scatter(
     points: Sequence[_Points], names: Sequence[str], regime: int | None, unit: TimeUnit, paper: str
 ) -> Figure:
-    spans = [_span(unit.of(np.concatenate([getattr(part, at) for part in points]))) for at in "xy"]
+    spans = [_span(unit.convert(np.concatenate([getattr(part, at) for part in points]))) for at in "xy"]
     traces: list[Trace] = []
     for part in points:
-        x, y = unit.of(part.x), unit.of(part.y)
+        x, y = unit.convert(part.x), unit.convert(part.y)
         traces.append(
             {
                 "type": "scatter",

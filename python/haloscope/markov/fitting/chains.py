@@ -39,7 +39,7 @@ class Sequences:
     shape: tuple[int, ...] | None
 
     @classmethod
-    def of(cls, x: Series) -> Sequences:
+    def from_series(cls, x: Series) -> Sequences:
         """Take (sequences, instances), one series, or 1-D arrays; a C-contiguous one is not copied.
 
         NaN at the end of a row means that it has ended. Raises `TimingsError` if NaN is elsewhere,
@@ -67,7 +67,7 @@ class Sequences:
         return cls(rows.reshape(-1), begins, lengths, matrix.shape)._check()
 
     @classmethod
-    def of_timings(cls, timings: Timings) -> Sequences:
+    def from_timings(cls, timings: Timings) -> Sequences:
         """Take all ranks; timings are checked when they are read."""
         ranks, width = timings.durations.shape
         begins = np.arange(ranks, dtype=np.int64) * width
@@ -78,7 +78,7 @@ class Sequences:
         """The bounds of the sequences."""
         return SequenceBounds(self.begins, self.lengths)
 
-    def packed(self) -> Sequences:
+    def pack(self) -> Sequences:
         """Return the same sequences with nothing between them."""
         begins = np.cumsum(self.lengths) - self.lengths
         return Sequences(self.inside, begins, self.lengths, None)
@@ -103,17 +103,17 @@ class Sequences:
         """Return the same sequences of other values."""
         return replace(self, values=values)
 
-    def some(self, rows: Integers) -> Sequences:
+    def select(self, rows: Integers) -> Sequences:
         """Return only these sequences, as a list."""
         return replace(self, begins=self.begins[rows], lengths=self.lengths[rows], shape=None)
 
-    def restored(self, flat: Bytes) -> Bytes | list[Bytes]:
+    def restore(self, flat: Bytes) -> Bytes | list[Bytes]:
         """Return an array laid out as `values` in the form of the timings passed by the caller."""
         if self.shape is not None:
             return flat.reshape(self.shape)
         return [flat[b : b + n] for b, n in self._bounds()]
 
-    def restored_rows(self, rows: Floats) -> Floats | list[Floats]:
+    def restore_rows(self, rows: Floats) -> Floats | list[Floats]:
         """Return rows, (points, numbers), in the form of the timings passed by the caller.
 
         The numbers are the last axis.
@@ -158,13 +158,13 @@ class Parameters:
     chain: Chain
     emission: Emission
 
-    def ordered(self, order: Indices) -> Parameters:
+    def reorder(self, order: Indices) -> Parameters:
         """Return the same states in another order."""
         chain = Chain(
             np.ascontiguousarray(self.chain.start[order]),
             np.ascontiguousarray(self.chain.transition[np.ix_(order, order)]),
         )
-        return Parameters(chain, self.emission.ordered(order))
+        return Parameters(chain, self.emission.reorder(order))
 
 
 @dataclass(frozen=True)
@@ -200,20 +200,20 @@ class PreparedSequences:
         ]
         return np.concatenate(likelihoods)
 
-    def expected(self, parameters: Parameters) -> Expected:
+    def compute_expected(self, parameters: Parameters) -> Expected:
         """Return the expected counts and the likelier emission."""
         normal = _normal(parameters.emission)
         if normal is None:
             return self._compute_expected(parameters)
         counts = kernels.gaussian_expectation(*self._arguments(parameters.chain, normal))
-        moved = normal.moved(counts.weight, counts.first, counts.second)
+        moved = normal.reestimate_from_sums(counts.weight, counts.first, counts.second)
         emission = parameters.emission
         return Expected(
             float((counts.log_likelihood + self._offset).sum()),
             counts.start,
             counts.transition,
             counts.weight,
-            emission.of(moved) if isinstance(emission, LogNormal) else moved,
+            emission.replace_logarithms(moved) if isinstance(emission, LogNormal) else moved,
         )
 
     def posterior(self, parameters: Parameters) -> Floats:
@@ -225,7 +225,7 @@ class PreparedSequences:
             rows[places] = kernels.expectation(*self._densities(part, parameters)).posterior
         return rows
 
-    def decoded(self, parameters: Parameters) -> Bytes:
+    def decode(self, parameters: Parameters) -> Bytes:
         """Return the most likely states (Viterbi), laid out as the values; `NONE` outside."""
         if normal := _normal(parameters.emission):
             return kernels.gaussian_viterbi(*self._arguments(parameters.chain, normal))
@@ -246,7 +246,7 @@ class PreparedSequences:
             np.sum([found.start for _, found in parts], axis=0),
             np.sum([found.transition for _, found in parts], axis=0),
             posterior.sum(axis=0),
-            parameters.emission.updated(values, posterior),
+            parameters.emission.reestimate(values, posterior),
         )
 
     def _arguments(

@@ -107,7 +107,7 @@ class DurationGrid:
     lengths: Integers
 
     @classmethod
-    def of(cls, durations: Floats) -> DurationGrid:
+    def from_durations(cls, durations: Floats) -> DurationGrid:
         """Return (ranks, instances) as a grid. Raises `UsageError`."""
         matrix = np.asarray(durations, np.float64)
         if matrix.ndim != 2 or not matrix.size:
@@ -126,15 +126,15 @@ class DurationGrid:
 
     def rows(self) -> list[Floats]:
         """Return the durations of each rank."""
-        matrix = self.filled(self.values)
+        matrix = self.fill(self.values)
         return [matrix[:length, rank] for rank, length in enumerate(self.lengths.tolist())]
 
     def means(self) -> Floats:
         """Return the mean over ranks at each instance."""
-        means: Floats = self.filled(self.values).sum(axis=1) / self.active.sum(axis=1)
+        means: Floats = self.fill(self.values).sum(axis=1) / self.active.sum(axis=1)
         return means
 
-    def filled(self, values: Floats) -> Floats:
+    def fill(self, values: Floats) -> Floats:
         """Return values, one number or row per duration, in the grid; 0 where there is no duration."""
         grid = np.zeros(self.active.shape + values.shape[1:])
         grid[self.active] = values
@@ -142,7 +142,7 @@ class DurationGrid:
 
     def log_density(self, emission: Emission) -> Floats:
         """Return (instances, ranks, regimes)."""
-        return self.filled(emission.log_density(self.values))
+        return self.fill(emission.log_density(self.values))
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ def climb_bound(fitted: CoupledFit, grid: DurationGrid, max_iter: int, tol: floa
         if len(bounds) > 1 and bounds[-1] - bounds[-2] < tol * abs(bounds[-1]):
             return CoupledFit(chains, emission, belief, tuple(bounds), converged=True)
         chains = likelier(believed)
-        emission = emission.updated(grid.values, believed.ranks.posterior[grid.active])
+        emission = emission.reestimate(grid.values, believed.ranks.posterior[grid.active])
     return CoupledFit(chains, emission, belief, tuple(bounds))
 
 

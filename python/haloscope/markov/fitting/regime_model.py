@@ -96,35 +96,35 @@ class RegimeModel:
 
         With these starts, a model with more regimes is never less likely.
         """
-        sequences = Sequences.of(x)
+        sequences = Sequences.from_series(x)
         if sequences.points < self.n_regimes:
             raise TimingsError(f"{sequences.points} instances are too few for {self.n_regimes} regimes")
         kind = family(self.emission)
         rules = SearchLimits(self.max_iter, self.tol, self.memory, self.stickiness)
         search = Search(kind, self.n_regimes, self.n_init, self.random_state, rules, self._threads)
-        found = search.of(sequences, None if fewer is None else fewer._parameters)
+        found = search.run(sequences, None if fewer is None else fewer._parameters)
         best = found.best
         order = np.argsort(best.parameters.emission.means, kind="stable")
-        self._keep(best.ordered(order), found, sequences)
+        self._keep(best.reorder(order), found, sequences)
         return self
 
     def predict(self, x: Series) -> Bytes | list[Bytes]:
         """Return the most likely regimes (Viterbi), in the shape of `x`; 255 where a row has ended."""
-        sequences = Sequences.of(x)
-        return sequences.restored(self.decoded(sequences))
+        sequences = Sequences.from_series(x)
+        return sequences.restore(self.decode(sequences))
 
-    def decoded(self, sequences: Sequences) -> Bytes:
+    def decode(self, sequences: Sequences) -> Bytes:
         """Return the most likely regimes, laid out as the values of `sequences`."""
-        return self._work(sequences).decoded(self._parameters)
+        return self._work(sequences).decode(self._parameters)
 
     def predict_proba(self, x: Series) -> Floats | list[Floats]:
         """Return the probability of each regime (last axis) at each instance, given the whole series."""
-        sequences = Sequences.of(x)
-        return sequences.restored_rows(self._work(sequences).posterior(self._parameters))
+        sequences = Sequences.from_series(x)
+        return sequences.restore_rows(self._work(sequences).posterior(self._parameters))
 
     def score(self, x: Series) -> float:
         """Return the natural log likelihood of all sequences together."""
-        return float(self._work(Sequences.of(x)).log_likelihoods(self._parameters).sum())
+        return float(self._work(Sequences.from_series(x)).log_likelihoods(self._parameters).sum())
 
     def aic(self, x: Series) -> float:
         """Return Akaike's criterion, −2 log L + 2 p; lower is better."""
@@ -132,7 +132,7 @@ class RegimeModel:
 
     def bic(self, x: Series) -> float:
         """Return Schwarz's criterion, −2 log L + p log n for n instances; lower is better."""
-        sequences = Sequences.of(x)
+        sequences = Sequences.from_series(x)
         penalty = self.n_parameters_ * float(np.log(sequences.points))
         likelihoods = self._work(sequences).log_likelihoods(self._parameters)
         return -2 * float(likelihoods.sum()) + penalty
@@ -142,8 +142,8 @@ class RegimeModel:
 
         Integrated completed likelihood: Biernacki, Celeux & Govaert 2000, doi 10.1109/34.865189.
         """
-        sequences = Sequences.of(x)
-        states = self.decoded(sequences)
+        sequences = Sequences.from_series(x)
+        states = self.decode(sequences)
         inside = states != NONE
         chosen = states[inside].astype(np.intp)
         density = self.emission_.log_density(sequences.values[inside])
@@ -158,7 +158,7 @@ class RegimeModel:
         """
         if not 0 < level < 1:
             raise UsageError(f"the level {level:g} is not between 0 and 1")
-        s, chain = Sequences.of(x).packed(), self._parameters.chain
+        s, chain = Sequences.from_series(x).pack(), self._parameters.chain
         return Likelihood(s.values, s.places, self.emission_, chain, self.memory, self._threads).intervals(
             level
         )

@@ -152,9 +152,9 @@ class Climb:
     steps: int
     converged: bool
 
-    def ordered(self, order: Indices) -> Climb:
+    def reorder(self, order: Indices) -> Climb:
         """Return the same with states in another order."""
-        return replace(self, parameters=self.parameters.ordered(order), weight=self.weight[order])
+        return replace(self, parameters=self.parameters.reorder(order), weight=self.weight[order])
 
 
 def climb(work: PreparedSequences, parameters: Parameters, rules: SearchLimits) -> Climb:
@@ -168,7 +168,7 @@ def climb(work: PreparedSequences, parameters: Parameters, rules: SearchLimits) 
     last, gain, weight = -np.inf, np.inf, np.zeros(len(parameters.chain.start))
     steps, converged = 0, False
     while steps < rules.max_iter:
-        expected = work.expected(parameters)
+        expected = work.compute_expected(parameters)
         weight = expected.weight
         reached = expected.log_likelihood + _prior(parameters.chain, rules)
         before, gain, last = gain, reached - last, reached
@@ -238,7 +238,7 @@ class Search:
     rules: SearchLimits
     threads: int
 
-    def of(self, sequences: Sequences, fewer: Parameters | None) -> Searched:
+    def run(self, sequences: Sequences, fewer: Parameters | None) -> Searched:
         """Try `number` starts and the splits of a model with one regime `fewer`; climb.
 
         One of the starts grows from one regime: the regime whose split gains most is split.
@@ -302,7 +302,7 @@ def _part(sequences: Sequences, many: int, some: int) -> Sequences:
     if sequences.points <= many or number == 1:
         return sequences
     kept = max(1, number * some // sequences.points)
-    return sequences.some(np.linspace(0, number - 1, kept).round().astype(np.int64))
+    return sequences.select(np.linspace(0, number - 1, kept).round().astype(np.int64))
 
 
 def _windows(sequences: Sequences, points: int) -> Sequences:
@@ -348,7 +348,7 @@ def _doubt_fit(best: Climb, points: int, parameters: int) -> list[str]:
 def _doubt_regimes(best: Climb) -> list[str]:
     means, stds = best.parameters.emission.means, best.parameters.emission.stds
     empty = np.flatnonzero(best.weight < _FEWEST).tolist()
-    held = np.flatnonzero(best.parameters.emission.held()).tolist()
+    held = np.flatnonzero(best.parameters.emission.find_held()).tolist()
     close = np.flatnonzero(np.diff(means) < _ALIKE * np.maximum(stds[1:], stds[:-1])).tolist()
     return [
         *(f"regime {i} is empty: ask for fewer regimes" for i in empty),

@@ -72,7 +72,7 @@ class MachineModel:
 
         Raises `UsageError` if there are too few ranks or instances.
         """
-        grid = DurationGrid.of(durations)
+        grid = DurationGrid.from_durations(durations)
         alone = RegimeModel(
             self.n_regimes, self.emission, n_init=self.n_init, random_state=self.random_state
         ).fit(grid.rows())
@@ -84,7 +84,7 @@ class MachineModel:
 
     def decode(self, durations: Floats) -> MachineStates:
         """Return the likeliest machine states, and given them the regimes of (ranks, instances)."""
-        grid = DurationGrid.of(durations)
+        grid = DurationGrid.from_durations(durations)
         density = grid.log_density(self.emission_)
         believed = infer_states(self._chains, density, grid.lengths)
         states = viterbi(density, self.start_, self._chains.transitions(believed.machine)).T
@@ -154,7 +154,7 @@ class MachineModel:
             slowness = fitted.belief.T @ level / fitted.belief.sum(axis=0)
         states, machine = np.argsort(fitted.emission.means), np.argsort(slowness)
         chains = fitted.chains
-        self.emission_ = fitted.emission.ordered(states)
+        self.emission_ = fitted.emission.reorder(states)
         self.means_, self.stds_ = self.emission_.means, self.emission_.stds
         self.machine_start_ = chains.machine_start[machine]
         self.machine_transition_ = chains.machine[np.ix_(machine, machine)]
@@ -242,7 +242,7 @@ def fit_machine(timings: Timings, training: Integers, instances: slice, model: M
     """
     if len(training) < 2:
         raise UsageError("a whole machine has several ranks; machine_states needs their times")
-    rows = timings.chosen(np.sort(training))
+    rows = timings.select(np.sort(training))
     fitted = rows.durations[:, instances]
     model.fit(fitted[~np.isnan(fitted[:, :1]).all(axis=1)])
     return WholeMachine(rows, model, model.decode(rows.durations))

@@ -62,7 +62,7 @@ def regime_means(
     added (degrees of freedom after Welch). They do not include differences between runs. Unknown values are
     null.
     """
-    parts = [_MeanPart.of(sample, regime) for sample in samples]
+    parts = [_MeanPart.from_sample(sample, regime) for sample in samples]
     rows = []
     for index, part in enumerate(parts):
         row = part.row(level) | {"regime": None if regime is None else regime + 1}
@@ -79,14 +79,14 @@ class _MeanPart:
         self.name, self.mean, self.chosen, self.all_points = name, mean, chosen, all_points
 
     @classmethod
-    def of(cls, sample: Sample, regime: int | None) -> _MeanPart:
+    def from_sample(cls, sample: Sample, regime: int | None) -> _MeanPart:
         instances = sample.durations.shape[1]
         sums, counts, there = np.zeros(instances), np.zeros(instances), 0
         for rows in row_blocks(sample):
-            chosen = sample.chosen(rows, regime)
+            chosen = sample.find_chosen(rows, regime)
             sums += np.where(chosen, sample.durations[rows], 0).sum(axis=0)
             counts += chosen.sum(axis=0)
-            there += int(np.count_nonzero(sample.chosen(rows, None)))
+            there += int(np.count_nonzero(sample.find_chosen(rows, None)))
         return cls(sample.name, ratio_mean(sums, counts), int(counts.sum()), there)
 
     def row(self, level: float) -> dict[str, object]:
@@ -246,7 +246,7 @@ def compare_distributions(samples: Sequence[Sample], regime: int | None = None) 
     than 8 instances. Regimes that were fitted to each sample separately have different limits: compare within
     those with care.
     """
-    parts = [_TimesPart.of(sample, regime) for sample in samples]
+    parts = [_TimesPart.from_sample(sample, regime) for sample in samples]
     rows = [
         {
             "first": first.name,
@@ -267,7 +267,7 @@ class _TimesPart:
     effective: float | None
 
     @classmethod
-    def of(cls, sample: Sample, regime: int | None) -> _TimesPart:
+    def from_sample(cls, sample: Sample, regime: int | None) -> _TimesPart:
         values = sample.values(regime)
         values.sort()
         return cls(values, _effective(sample, regime, values))
@@ -320,7 +320,7 @@ def _counts(sample: Sample, regime: int | None, levels: Floats) -> Floats:
     counts = np.zeros((levels.size + 1) * instances)
     columns = np.arange(instances)
     for rows in row_blocks(sample):
-        chosen = sample.chosen(rows, regime)
+        chosen = sample.find_chosen(rows, regime)
         bins = np.searchsorted(levels, sample.durations[rows][chosen], side="left")
         places = bins * instances + np.broadcast_to(columns, chosen.shape)[chosen]
         counts += np.bincount(places, minlength=counts.size)

@@ -113,7 +113,7 @@ def _pick_times(sample: Sample, regime: int | None, count: int) -> Floats:
     step = 1 + sample.durations.size // _MOST_COMMON
     some, ends = [], []
     for rows in row_blocks(sample):
-        values = sample.durations[rows][sample.chosen(rows, regime)]
+        values = sample.durations[rows][sample.find_chosen(rows, regime)]
         if values.size:
             some.append(values[::step])
             ends += [values.min(), values.max()]
@@ -135,7 +135,7 @@ def rank_cdfs(
         times = common_times([sample], regime, points)
     curves, rows = [], []
     for row, durations in enumerate(sample.durations):
-        values = durations[sample.chosen(slice(row, row + 1), regime)[0]]
+        values = durations[sample.find_chosen(slice(row, row + 1), regime)[0]]
         if values.size:
             values.sort()
             curves.append(np.searchsorted(values, times, side="right") / values.size)

@@ -38,7 +38,7 @@ class Sample:
         if self.states is not None:
             object.__setattr__(self, "states", np.atleast_2d(self.states))
 
-    def chosen(self, rows: slice, regime: int | None) -> Flags:
+    def find_chosen(self, rows: slice, regime: int | None) -> Flags:
         """Return which instances of `rows` are in `regime`; with None, which exist."""
         if regime is None:
             return ~np.isnan(self.durations[rows])
@@ -48,7 +48,7 @@ class Sample:
 
     def values(self, regime: int | None = None) -> Floats:
         """Return all times in `regime`, of all ranks, rank by rank."""
-        parts = [self.durations[rows][self.chosen(rows, regime)] for rows in row_blocks(self)]
+        parts = [self.durations[rows][self.find_chosen(rows, regime)] for rows in row_blocks(self)]
         return np.concatenate(parts) if parts else np.empty(0)
 
 

@@ -44,7 +44,9 @@ class Slow:
     stretches: int
 
     @classmethod
-    def of(cls, durations: Floats, states: Bytes, regimes: range, hosts: tuple[str | None, ...]) -> Slow:
+    def from_states(
+        cls, durations: Floats, states: Bytes, regimes: range, hosts: tuple[str | None, ...]
+    ) -> Slow:
         """Count; `regimes` are the bad states."""
         names = list(dict.fromkeys(hosts))
         group = np.array([names.index(host) for host in hosts], dtype=np.int64)
@@ -210,7 +212,7 @@ def episodes(
     """
     if not durations.size or not 0 < slow < n_regimes:
         return pl.DataFrame(schema=SCHEMA)
-    seen = Slow.of(durations, states, range(n_regimes - slow, n_regimes), hosts)
+    seen = Slow.from_states(durations, states, range(n_regimes - slow, n_regimes), hosts)
     instances = durations.shape[1]
     machine, base = _find_machine(seen)
     report = EpisodeCollector(durations, seen, starts)

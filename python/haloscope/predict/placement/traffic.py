@@ -67,4 +67,4 @@ class Traffic:
         """The traffic as an undirected graph."""
         is_remote = self.senders != self.receivers
         ends = np.stack([self.senders[is_remote], self.receivers[is_remote]])
-        return Links.of(self.ranks, ends, self.bytes[is_remote].astype(np.float64))
+        return Links.from_pairs(self.ranks, ends, self.bytes[is_remote].astype(np.float64))

@@ -36,13 +36,13 @@ class MpipFrame:
 class MpipReport:
     """The content of a report.
 
-    `said` is its introduction, `hosts` a name per rank. `ranks` has `rank`, `time` and `mpi_time` in seconds.
+    `introduction` has its first lines, `hosts` a name per rank. `ranks` has `rank`, `time` and `mpi_time` in seconds.
     `sites` has the frames of each call site, the innermost first. The others have a row per site and rank:
     `call`, `site`, `rank`, `count`, `most`, `mean` and `least`, in seconds or bytes. They are None if the
     report has no such section, or no single ranks in it.
     """
 
-    said: dict[str, str] = field(default_factory=dict)
+    introduction: dict[str, str] = field(default_factory=dict)
     hosts: list[tuple[int, str]] = field(default_factory=list)
     ranks: pl.DataFrame = field(default_factory=pl.DataFrame)
     sites: dict[int, list[MpipFrame]] = field(default_factory=dict)
@@ -85,7 +85,7 @@ def _introduce(report: MpipReport, key: str, value: str) -> None:
         if rank.isascii() and rank.isdigit():
             report.hosts.append((int(rank), host.strip()))
     else:
-        report.said.setdefault(key, value)
+        report.introduction.setdefault(key, value)
 
 
 def _rank_times(sections: Mapping[str, Sequence[str]]) -> pl.DataFrame:

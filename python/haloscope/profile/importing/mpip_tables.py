@@ -42,13 +42,13 @@ def read_mpip(path: Path, text: str) -> Foreign:
 
 
 def _source(report: MpipReport) -> str:
-    words = ["an mpiP", report.said.get("Version", ""), "report"]
+    words = ["an mpiP", report.introduction.get("Version", ""), "report"]
     return " ".join(word for word in words if word) + ("" if report.is_whole else " that was cut short")
 
 
 def _information(report: MpipReport) -> dict[str, Any]:
-    command = report.said.get("Command", "")
-    start = _moment(report.said.get("Start time", ""))
+    command = report.introduction.get("Command", "")
+    start = _moment(report.introduction.get("Start time", ""))
     information = {
         "program": PurePath(_first_word(command)).name or None,
         "command": command or None,
@@ -63,7 +63,9 @@ def _information(report: MpipReport) -> dict[str, Any]:
         "MPIP env var": "mpip.environment",
         "Report generation": "mpip.report",
     }
-    introduction = {ours: report.said[theirs] for theirs, ours in kept.items() if theirs in report.said}
+    introduction = {
+        ours: report.introduction[theirs] for theirs, ours in kept.items() if theirs in report.introduction
+    }
     return {**information, "metadata": introduction}
 
 

@@ -157,7 +157,7 @@ def gaussian_expectation(
     values: Floats, places: SequenceBounds, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> Counts:
     """Return the statistics of one step of expectation-maximisation."""
-    batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
+    batch = _Batch.from_arguments(places, chain, values=values, means=means, stds=stds)
     likelihood, sums, _ = batch.expectation(threads, counting=True, posterior=False)
     return Counts(likelihood, *_parts(sums, batch.states))
 
@@ -166,7 +166,7 @@ def gaussian_log_likelihood(
     values: Floats, places: SequenceBounds, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> Floats:
     """Return the natural log likelihood of each sequence, shape (sequences,)."""
-    batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
+    batch = _Batch.from_arguments(places, chain, values=values, means=means, stds=stds)
     return batch.expectation(threads, counting=False, posterior=False)[0]
 
 
@@ -174,7 +174,7 @@ def gaussian_posterior(
     values: Floats, places: SequenceBounds, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> Floats:
     """Return the probability of each state at each point, (points, states); NaN outside all sequences."""
-    batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
+    batch = _Batch.from_arguments(places, chain, values=values, means=means, stds=stds)
     return batch.expectation(threads, counting=False, posterior=True)[2]
 
 
@@ -182,13 +182,13 @@ def gaussian_viterbi(
     values: Floats, places: SequenceBounds, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> Bytes:
     """Return the most likely states, laid out as `values`; 255 outside all sequences."""
-    batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
+    batch = _Batch.from_arguments(places, chain, values=values, means=means, stds=stds)
     return batch.viterbi(threads)
 
 
 def expectation(log_density: Floats, places: SequenceBounds, chain: Chain, threads: int = 1) -> Posterior:
     """Return posterior and expected transitions from log densities, (points, states), of any family."""
-    batch = _Batch.of(places, chain, log_density=log_density)
+    batch = _Batch.from_arguments(places, chain, log_density=log_density)
     likelihood, sums, posterior = batch.expectation(threads, counting=True, posterior=True)
     start, transition, *_ = _parts(sums, batch.states)
     return Posterior(likelihood, start, transition, posterior)
@@ -196,20 +196,20 @@ def expectation(log_density: Floats, places: SequenceBounds, chain: Chain, threa
 
 def log_likelihood(log_density: Floats, places: SequenceBounds, chain: Chain, threads: int = 1) -> Floats:
     """Return the natural log likelihood of each sequence, shape (sequences,)."""
-    batch = _Batch.of(places, chain, log_density=log_density)
+    batch = _Batch.from_arguments(places, chain, log_density=log_density)
     return batch.expectation(threads, counting=False, posterior=False)[0]
 
 
 def viterbi(log_density: Floats, places: SequenceBounds, chain: Chain, threads: int = 1) -> Bytes:
     """Return the most likely state of each point, shape (points,); 255 outside all sequences."""
-    return _Batch.of(places, chain, log_density=log_density).viterbi(threads)
+    return _Batch.from_arguments(places, chain, log_density=log_density).viterbi(threads)
 
 
 def medians(values: Floats, places: SequenceBounds, threads: int = 1) -> Floats:
     """Return the median of each sequence, none of which may be empty or have NaN."""
     if len(places.lengths) and places.lengths.min() < 1:
         raise ValueError("a sequence is empty")
-    return _Batch.of(places, Chain(np.ones(1), np.ones((1, 1))), values=values).medians(threads)
+    return _Batch.from_arguments(places, Chain(np.ones(1), np.ones((1, 1))), values=values).medians(threads)
 
 
 def instruction_sets() -> list[str]:
@@ -251,7 +251,7 @@ class _Batch:
     sequences: int
 
     @classmethod
-    def of(
+    def from_arguments(
         cls,
         places: SequenceBounds,
         chain: Chain,

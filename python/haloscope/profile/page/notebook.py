@@ -38,7 +38,7 @@ def _table(regions: pl.DataFrame) -> str:
 
 
 def _cells(row: Row, shown: Sequence[ColumnView], indent: str) -> str:
-    texts = [view.of(row) for view in shown]
+    texts = [view.get_text(row) for view in shown]
     texts[0] = indent.replace(" ", "\u00a0") + texts[0]
     return "".join(_cell("td", text, view) for text, view in zip(texts, shown, strict=True))
 

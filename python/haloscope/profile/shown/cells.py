@@ -1,4 +1,4 @@
-"""Forms of columns for people: the text of a cell, made of one value or several of its row."""
+"""Forms of columns for people: the text of a cell, from one or several values of its row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from haloscope.profile.shown.readable import strip_arguments
 
 Row = Mapping[str, Any]
 PROGRAM = "<program>"
-# Values of `info` that are text, also where they look like a number.
+# Values of `info` that are text, even if they look like numbers.
 TEXT_KEYS = frozenset(
     {
         "program",
@@ -35,7 +35,7 @@ _MOST_LISTED = 16
 
 @dataclass(frozen=True)
 class Form:
-    """How people see a column: `text` of its value and of those of the columns `more`."""
+    """The form of a column: `text` of its value and of the values of the columns `more`."""
 
     text: Callable[..., str]
     title: str | None = None  # default: the name of the column
@@ -45,12 +45,12 @@ class Form:
 
 
 def region_text(name: str) -> str:
-    """Return a name or path as people see it: on one line, without the middle of a long one."""
+    """Return a name or path for people: on one line, without the middle of a long one."""
     return printable(shorten_text(name, _MOST_SHOWN))
 
 
 def site_text(site: str, function: str | None) -> str:
-    """Return a place of the source as people see it: the file, the line and the function's name."""
+    """Return a source location for people: file, line and function."""
     is_said = function is None or site.startswith(f"{function} (")
     return region_text(site if is_said else f"{site} {strip_arguments(function or '')}")
 

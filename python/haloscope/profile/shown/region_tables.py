@@ -12,8 +12,10 @@ REGION_TABLES = (
     declare_table(
         "regions",
         columns("region path", "last name, full name", region=text()),
-        columns("ranks", "how many ranks entered the region", ranks=count()),
-        columns("instances", "passes finished, the largest number of any rank", instances=count("passes")),
+        columns("ranks", "number of ranks that entered the region", ranks=count()),
+        columns(
+            "instances", "finished instances, the largest number of all ranks", instances=count("passes")
+        ),
         columns(
             "sends_min sends_max sends_total", "point-to-point messages started", sends_total=count("sends")
         ),
@@ -82,7 +84,7 @@ REGION_TABLES = (
         "ranks",
         columns(
             "region rank host",
-            "where; `host` is null for a rank that left no process record",
+            "`host` is null for a rank without a process record",
             region=text(),
             rank=exact(),
             host=text(),
@@ -105,9 +107,9 @@ REGION_TABLES = (
         columns("compute_time", "`time` − `mpi_time`"),
         columns(
             "skew_time",
-            "part of `coll_time`: waiting for the last rank to come to blocking collectives, measured "
-            "by a barrier before them; an estimate if only one in N has one (`--sync-collectives N`), "
-            "as each stands for the calls since the one before; null where it was not measured",
+            "part of `coll_time`: waiting for the last rank in blocking collectives, measured by a "
+            "barrier before them. An estimate with `--sync-collectives N`: then each barrier is "
+            "extrapolated to the calls since the one before. Null where it was not measured",
         ),
         *(columns(column.name, column.meaning) for column in COUNTED if column.over_ranks),
         columns(_EXTREMES, "as in `regions`, of this rank"),

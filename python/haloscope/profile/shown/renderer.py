@@ -96,7 +96,7 @@ def _rich_table(rows: Sequence[Row], shown: Sequence[ColumnView], table_name: st
         )
     indents = region_indents(rows) if table_name == "regions" else [""] * len(rows)
     for row, indent in zip(rows, indents, strict=True):
-        cells = [view.of(row) for view in shown]
+        cells = [view.get_text(row) for view in shown]
         table.add_row(*(Text(cell) for cell in [indent + cells[0], *cells[1:]]))
     return table
 

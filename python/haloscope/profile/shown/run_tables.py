@@ -20,7 +20,7 @@ from haloscope.profile.shown.shown_table import columns, declare_table
 
 _MEMORY = columns(
     "memory",
-    "where the buffer lies, `host`, `device` or `managed` (see [GPUs](gpus.md)); null for a call that names "
+    "where the buffer is, `host`, `device` or `managed` (see [GPUs](gpus.md)); null for a call that names "
     "none, and in older files",
     memory=text(),
 )
@@ -35,15 +35,15 @@ RUN_TABLES = (
         columns("calls bytes", "how often, and with how many bytes", calls=count(), bytes=size()),
         columns(
             "time_total",
-            "sum over ranks and calls; of the non-blocking posts of small messages an estimate "
+            "sum over ranks and calls; an estimate for non-blocking posts of small messages "
             "(`exact_times` in `info`)",
             time_total=time("time, all ranks"),
         ),
         columns("time_max", "the longest single call that was timed", time_max=time("longest")),
         columns(
             "chunks helpers",
-            "only if the shm library has carried messages: in how many pieces, and how many other ranks "
-            "took part in copying; null for MPI functions",
+            "only if the shm library has copied messages: the number of pieces, and of other ranks that "
+            "helped to copy; null for MPI functions",
             chunks=count(),
             helpers=count(),
         ),
@@ -54,15 +54,14 @@ RUN_TABLES = (
         columns("region", "as everywhere", region=text()),
         columns(
             "site",
-            "the first place outside the libraries: file and line, else the function, else the file of "
+            "the first location outside the libraries: file and line, else the function, else the file of "
             "code and the offset in it",
             site=site(function="function"),
         ),
-        columns("file line function", "of the site; null where they are unknown"),
+        columns("file line function", "of the site; null if unknown"),
         columns(
             "stack",
-            "the places that lead to the call, the outermost first, between them `;`; as many as were "
-            "recorded",
+            "the locations on the stack, the outermost first, separated by `;`; at most the recorded depth",
         ),
         columns("call", "the function, such as `MPI_Isend`", call=word()),
         columns("calls bytes", "how often, and with how many bytes", calls=count()),
@@ -70,8 +69,8 @@ RUN_TABLES = (
         columns("share", "of the MPI time of all sites of the run", share=part()),
         columns(
             "time_cv",
-            "coefficient of variation of the time over the ranks that made such calls: their standard "
-            "deviation over their mean; null where a row is put together of several, as of nested "
+            "coefficient of variation of the time over the ranks with such calls: standard deviation "
+            "over mean; null for a row that is a sum of several, such as of nested "
             "regions",
             time_cv=part("±"),
         ),
@@ -87,8 +86,8 @@ RUN_TABLES = (
         columns("time_total", "sum over ranks; for `p2p` of both sides", time_total=time("time, all ranks")),
         columns(
             "bytes_upper",
-            "only there if the program used more distinct sizes than are kept (`sizes_spilled` in "
-            "`info`): a row where it is larger than `bytes` is a range",
+            "exists only if the program used more distinct sizes than are stored (`sizes_spilled` in "
+            "`info`); a row in which it is larger than `bytes` is a range",
             bytes_upper=exact("up to"),
         ),
         order="region kind memory bytes bytes_upper messages time_total",
@@ -126,8 +125,8 @@ RUN_TABLES = (
         ),
         columns(
             "algorithm protocol channels",
-            "only if [NCCL or RCCL](gpus.md) was used, whose operations begin with `nccl`: what it "
-            "chose; null for MPI's",
+            "only if [NCCL or RCCL](gpus.md) was used, whose operations begin with `nccl`: its choice; "
+            "null for MPI's",
             algorithm=text(),
             protocol=text(),
             channels=count(),
@@ -141,27 +140,25 @@ RUN_TABLES = (
             name=text("communicator"),
             size=count(),
         ),
-        columns("ranks", "how many ranks used it", ranks=count()),
+        columns("ranks", "number of ranks that used it", ranks=count()),
         columns("calls bytes", "on it, of all ranks", calls=count(), bytes=size()),
     ),
     declare_table(
         "series",
         columns(
             "region rank instance",
-            "`instance` counts from 0 on each rank; where several threads of a rank walk through a "
-            "region, the next thread's are numbered on",
+            "`instance` counts from 0 on each rank; if several threads of a rank enter a region, their "
+            "instances are numbered one thread after the other",
             region=text(),
             rank=exact(),
             instance=exact(),
         ),
         columns("start", "seconds since `MPI_Init`", start=time()),
-        columns(
-            "duration wait", "of the instance, and how much of it was waiting", duration=time(), wait=time()
-        ),
+        columns("duration wait", "of the instance, and its waiting time", duration=time(), wait=time()),
         columns(
             "",
-            "a value that the program recorded with `HALOSCOPE_VALUE`; null where it did not. One "
-            "that is called like a column above has `_value` after its name",
+            "a value that the program recorded with `HALOSCOPE_VALUE`; null if it did not. A value with "
+            "the name of a column above gets the suffix `_value`",
         ),
         others=lambda name: number(region_text(name)),
     ),
@@ -173,21 +170,21 @@ RUN_TABLES = (
             rank=count(),
             phase=count(),
         ),
-        columns("iterations", "that it had", iterations=count()),
+        columns("iterations", "of the phase", iterations=count()),
         columns(
             "found_after",
-            "so many had passed when they were found; the others have regions",
+            "iterations that had passed when the phase was found; the others have regions",
             found_after=count(),
         ),
         columns(
             "length",
-            "MPI calls of a typical one, without posts, polls, and what there are as many of as it takes",
+            "MPI calls of a typical iteration, without posts, polls and calls that are repeated until done",
             length=count("calls"),
         ),
-        columns("forms", "different sequences of functions that they had", forms=count()),
+        columns("forms", "different sequences of functions in the iterations", forms=count()),
         columns(
             "share",
-            "of all such calls of the rank, those from the first iteration to the end of the last",
+            "calls from the first iteration to the end of the last one, of all such calls of the rank",
             share=part(digits=0),
         ),
         columns("start end", "of the phase, seconds after MPI_Init", start=time(), end=time()),
@@ -208,8 +205,8 @@ RUN_TABLES = (
         columns("start", "seconds after MPI_Init", start=time()),
         columns(
             "duration",
-            "seconds from `start` to the last stamp in the slice; longer than a slice where a call, or a "
-            "time without calls, went on",
+            "seconds from `start` to the last time stamp in the slice; longer than a slice if a call, or a "
+            "time without calls, continues",
             duration=time(),
         ),
         columns(
@@ -227,11 +224,14 @@ RUN_TABLES = (
         columns("rank host pid", "the rank, its host, and its process there", rank=exact(), host=text()),
         columns(
             "cpus",
-            "that it might run on when MPI was initialised, such as `0-3,8`; null: not known",
+            "that the rank could use when MPI was initialised, such as `0-3,8`; null: not known",
             cpus=text("CPUs"),
         ),
         columns(
-            "numa_nodes sockets", "that these are of, likewise", numa_nodes=text("NUMA nodes"), sockets=text()
+            "numa_nodes sockets",
+            "of these CPUs, in the same form",
+            numa_nodes=text("NUMA nodes"),
+            sockets=text(),
         ),
     ),
 )
@@ -239,7 +239,7 @@ INFO = declare_table(
     "info",
     columns(
         "key value",
-        "what is known about the run; values other than texts are JSON",
+        "information about the run; values other than texts are JSON",
         key=text("about the run"),
         value=info_value("", key="key"),
     ),

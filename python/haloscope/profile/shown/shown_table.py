@@ -14,7 +14,7 @@ from haloscope.profile.shown.cells import Form, Row
 
 @dataclass(frozen=True)
 class Group:
-    """Columns that are explained together, with the forms of those that people see."""
+    """Columns that are explained together, with the forms of the visible ones."""
 
     names: tuple[str, ...]
     meaning: str
@@ -42,18 +42,18 @@ class ColumnView:
     def sources(self) -> tuple[str, ...]:
         return (self.name, *self.form.more)
 
-    def of(self, row: Row) -> str:
+    def get_text(self, row: Row) -> str:
         return self.form.text(*(row[source] for source in self.sources))
 
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A table: its columns in the order of csv and json, and what people see of them."""
+    """A table: its columns in the order of csv and json, and its view for people."""
 
     name: str
     groups: tuple[Group, ...] = ()
     note: str = ""  # below the table, for people
-    order: str = ""  # the columns that people see, where their order differs
+    order: str = ""  # the visible columns, if their order differs
     others: Callable[[str], Form | None] = lambda _: None  # forms of columns that are not declared
     others_at: int | None = None  # their place among the views, default: the end
 

@@ -14,10 +14,10 @@ TIMING_TABLES = (
             region=text(),
             kind=text(),
         ),
-        columns("waits", "how often; of `other` the MPI calls", waits=count()),
+        columns("waits", "number of waits; of `other` the number of MPI calls", waits=count()),
         columns(
             "time_total",
-            "sum over ranks and calls; of all kinds of a region the time in MPI calls",
+            "sum over ranks and calls; the sum of all kinds of a region is the time in MPI calls",
             time_total=time("time, all ranks"),
         ),
         columns("time_max", "the longest of a region, rank and partner together"),
@@ -30,18 +30,18 @@ TIMING_TABLES = (
         columns(
             "rank partner", "`rank` waits, `partner` is waited for", rank=exact(), partner=exact("waits for")
         ),
-        columns("waits time time_max", "how often, how long in all, the longest", waits=count(), time=time()),
+        columns("waits time time_max", "number, sum of times, longest one", waits=count(), time=time()),
     ),
     declare_table(
         "delays",
-        columns("region rank", "where time was spent that others waited for", region=text(), rank=exact()),
+        columns("region rank", "where others waited for this rank's time", region=text(), rank=exact()),
         columns(
             "cost", "all ranks' waiting that this caused: `direct` + `indirect`", cost=time("waiting caused")
         ),
-        columns("direct", "waiting of those who waited for this rank", direct=time()),
+        columns("direct", "waiting of ranks that waited for this rank", direct=time()),
         columns(
             "indirect",
-            "waiting of others, who waited for a rank that had waited because of this one",
+            "waiting of ranks that waited for a rank that had waited because of this one",
             indirect=time(),
         ),
         columns("share", "of all waiting", share=part()),
@@ -49,7 +49,7 @@ TIMING_TABLES = (
     ),
     declare_table(
         "critical_path",
-        columns("region rank", "where the path goes through", region=text(), rank=exact()),
+        columns("region rank", "on the path", region=text(), rank=exact()),
         columns("time", "of the path; of all ranks together the time of the run", time=time()),
         columns("mpi_time", "the part of it in MPI calls: transfer, not waiting", mpi_time=time("in MPI")),
         columns("share", "of the run's time", share=part()),
@@ -89,7 +89,7 @@ TIMING_TABLES = (
         ),
         columns(
             "ideal_time",
-            "of a replay in which MPI takes no time, but messages come after they were sent",
+            "of a replay in which MPI takes no time, but messages arrive after they were sent",
             ideal_time=time("ideal"),
         ),
         columns(
@@ -102,22 +102,22 @@ TIMING_TABLES = (
         columns("region", "as everywhere", region=text()),
         columns(
             "latencies",
-            "how many latencies of this region's messages are on the critical path",
+            "number of latencies of this region's messages on the critical path",
             latencies=count(),
         ),
         columns(
             "latency_1 latency_2 latency_5",
-            "what can be added to each latency of this region until the run takes 1 %, 2 %, 5 % longer;"
-            " null if it never does",
+            "time that can be added to each latency of this region until the run is 1 %, 2 %, 5 % longer;"
+            " null if it never is",
             latency_1=time("1 % longer"),
             latency_2=time("2 %"),
             latency_5=time("5 %"),
         ),
-        columns("bytes", "how many bytes of this region's messages are on the critical path", bytes=size()),
+        columns("bytes", "bytes of this region's messages on the critical path", bytes=size()),
         columns(
             "per_byte_1 per_byte_2 per_byte_5",
-            "what can be added for each byte of this region until the run takes 1 %, 2 %, 5 % longer: "
-            "one over the bandwidth of a further link on its messages' way; null if it never does",
+            "time that can be added per byte of this region until the run is 1 %, 2 %, 5 % longer. "
+            "One over it is the bandwidth of a further link on its messages' way; null if it never is",
             per_byte_1=bandwidth("1 % at"),
         ),
         columns("run_time", "of the whole run, as recorded", run_time=time("run")),
@@ -132,20 +132,19 @@ TIMING_TABLES = (
         columns("rank host", "as everywhere", rank=exact(), host=text()),
         columns(
             "machine",
-            "a number for each clock; that of the first rank is 0, and all times are by it",
+            "the number of the clock; 0 is the first rank's, to which all times refer",
             machine=exact(),
         ),
         columns(
             "offset_begin offset_end",
-            "what was added to the rank's clock, as round trips told it at `MPI_Init` and at "
-            "`MPI_Finalize`; between them, what lies between",
+            "offset of the rank's clock, measured by round trips at `MPI_Init` and at "
+            "`MPI_Finalize`, and interpolated between them",
             offset_begin=time("offset, begin"),
             offset_end=time("offset, end"),
         ),
         columns(
             "shift",
-            "what was added or taken off beside that since messages told so, where it was most; 0 on the "
-            "first machine",
+            "the largest further shift of the clock, computed from messages; 0 on the first machine",
             shift=time("by messages"),
         ),
         columns(
@@ -153,6 +152,6 @@ TIMING_TABLES = (
             "calls and ends of regions that were moved so that no message arrives before it was sent",
             moved=count(),
         ),
-        columns("moved_max", "the longest way that one was moved", moved_max=time("moved at most")),
+        columns("moved_max", "the largest move", moved_max=time("moved at most")),
     ),
 )

@@ -71,7 +71,7 @@ class SiteBook:
         """The locations of each stack, the innermost first."""
         stacks = self.rows["stack"].unique().to_list()
         known = StackLocations(self.modules, self.symbols)
-        return {stack: known.of(stack) for stack in stacks}
+        return {stack: known.locate(stack) for stack in stacks}
 
     def _read_end(self) -> float | None:
         start, duration = (self._profile.info.get(key) for key in ("start", "duration"))

@@ -56,7 +56,7 @@ class StackLocations:
         self._modules, self._symbols = modules, symbols
         self._known: dict[str, list[SourceLocation]] = {}
 
-    def of(self, stack: str) -> list[SourceLocation]:
+    def locate(self, stack: str) -> list[SourceLocation]:
         """Return the locations of a stack, the innermost first, including inlined functions.
 
         Functions that start a program or a thread are left out: all stacks have them.

@@ -27,14 +27,14 @@ def sites(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     rows = site_rows(profile, scope)
     whole = pl.lit(profile.once(SiteBook).rows["time_total"].sum(), pl.Float64)
     shares = rows.with_columns(share=pl.when(whole > 0).then(pl.col("time_total") / whole))
-    named = scope.named(shares, ["time_total", "site", "stack", "call"], [True, False, False, False])
+    named = scope.name_regions(shares, ["time_total", "site", "stack", "call"], [True, False, False, False])
     return named.select(SHOWN["sites"].columns)
 
 
 def site_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return the unsorted rows of `sites`, with the number of their region as `path`."""
     book = profile.once(SiteBook)
-    rows = scope.reduced(book.rows.with_columns(parts=pl.lit(1)), ["stack", "call"], _SUMS)
+    rows = scope.reduce(book.rows.with_columns(parts=pl.lit(1)), ["stack", "call"], _SUMS)
     placed = rows.rename({"stack": "frames"}).join(_places(book.places), on="frames", how="left")
     keys = ["path", *_PLACE, "call"]
     summed = placed.group_by(keys, maintain_order=True).agg(pl.col(name).sum() for name in _SUMS)

@@ -143,7 +143,7 @@ class ProfileFile:
         ends = list(accumulate(chunk.rows for chunk in column.chunks)) if column else []
         return list(zip([0, *ends], ends))  # noqa: B905  one longer
 
-    def each_chunk(
+    def iterate_chunks(
         self, table: str, name: str, numbers: Sequence[int], low: int, work: Callable[[int, Bytes], _T]
     ) -> Iterator[_T]:
         """Yield the result of `work` for each chunk of a column; further chunks are processed meanwhile.
@@ -202,7 +202,7 @@ class ProfileFile:
         try:
             return action()
         except DamageError as damage:
-            raise damage.of(self.path) from None
+            raise damage.make_error(self.path) from None
         except OSError as error:
             raise ProfileError(f"{self.path}: cannot be read: {error.strerror}") from None
 

@@ -22,7 +22,7 @@ REMEDY = "run the program again, or take another copy"
 class DamageError(Exception):
     """The damage of a file, without its name."""
 
-    def of(self, path: Path) -> ProfileError:
+    def make_error(self, path: Path) -> ProfileError:
         """Return the error to show, with the file's name and the remedy."""
         return ProfileError(f"{path}: the profile is damaged: {self}; {REMEDY}")
 

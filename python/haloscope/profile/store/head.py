@@ -39,7 +39,7 @@ def read_info(path: str) -> dict[str, Any]:
     try:
         return _read(descriptor, path)
     except DamageError as damage:
-        raise damage.of(Path(path)) from None
+        raise damage.make_error(Path(path)) from None
     except OSError as error:
         raise ProfileError(f"{path}: cannot be read: {error.strerror}") from None
     finally:

@@ -43,13 +43,13 @@ class Hosts:
             return np.clip(ranks, 0, last)
         return np.minimum(np.searchsorted(self.ranks, ranks), last)
 
-    def of(self, ranks: pl.Series) -> pl.Series:
+    def find_names(self, ranks: pl.Series) -> pl.Series:
         """Return the host's name for each rank, null if unknown."""
         codes = self.codes(ranks.to_numpy())
         known: Any = pl.Series(codes).set(pl.Series(codes < 0), None)
         return pl.Series("host", self.names, dtype=pl.String).gather(known)
 
-    def same(self, ranks: pl.Series, partners: pl.Series) -> pl.Series:
+    def compare_nodes(self, ranks: pl.Series, partners: pl.Series) -> pl.Series:
         """Return whether both are on one node: true, false, or null where one is unknown."""
         ours, theirs = self.codes(ranks.to_numpy()), self.codes(partners.to_numpy())
         unknown = (ours < 0) | (theirs < 0)

@@ -59,12 +59,12 @@ class ProfileData:
         made: _T = self._made[make]
         return made
 
-    def guarded(self, action: Callable[[], _T]) -> _T:
+    def guard(self, action: Callable[[], _T]) -> _T:
         """Return the result of `action`; damage becomes a `ProfileError` with the file's name."""
         try:
             return action()
         except DamageError as damage:
-            raise damage.of(self.path) from None
+            raise damage.make_error(self.path) from None
 
     def frame(self, table: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Return a table of the file with its own column names; empty if the file does not have it.
@@ -72,7 +72,7 @@ class ProfileData:
         `columns` are those to read, default all of format version 1. NaN and infinities are null.
         Raises `ProfileError` for damage.
         """
-        return self.guarded(lambda: self._frame(table, columns))
+        return self.guard(lambda: self._frame(table, columns))
 
     def _frame(self, table: str, columns: Sequence[str] | None) -> pl.DataFrame:
         frame = self.source.frame(table, NEEDED[table] if columns is None else list(columns))
@@ -91,14 +91,14 @@ class ProfileData:
             "paths", ("path", "parent", "communication"), "name"
         )
         if not np.array_equal(path, np.arange(len(path))):
-            raise DamageError("its table paths is not numbered by row").of(self.path)
-        return self.guarded(lambda: region_tree(names, parent, communication))
+            raise DamageError("its table paths is not numbered by row").make_error(self.path)
+        return self.guard(lambda: region_tree(names, parent, communication))
 
     @cached_property
     def hosts(self) -> Hosts:
         """The host of each rank."""
         (ranks,), hosts = self._read_small("processes", ("rank",), "host")
-        return self.guarded(lambda: Hosts(ranks, hosts))
+        return self.guard(lambda: Hosts(ranks, hosts))
 
     def _read_small(self, table: str, numbers: Sequence[str], text: str) -> tuple[list[AnyArray], list[str]]:
         """Return columns of numbers, and one of texts, without rows that are partly unknown."""

@@ -170,7 +170,7 @@ def combine(frame: pl.DataFrame, keys: Sequence[str], reductions: Mapping[str, R
     A sum over nulls only is null: values that were not measured are unknown, not zero.
     """
 
-    def reduced(name: str, reduction: Reduction) -> pl.Expr:
+    def reduce_column(name: str, reduction: Reduction) -> pl.Expr:
         column = pl.col(name)
         if reduction == "max":
             return column.max()
@@ -178,7 +178,7 @@ def combine(frame: pl.DataFrame, keys: Sequence[str], reductions: Mapping[str, R
             return column.sum()
         return pl.when(column.count() > 0).then(column.sum()).alias(name)
 
-    expressions = [reduced(name, reduction) for name, reduction in reductions.items()]
+    expressions = [reduce_column(name, reduction) for name, reduction in reductions.items()]
     return frame.group_by(keys, maintain_order=True).agg(expressions)
 
 
@@ -219,29 +219,29 @@ class Scope:
     chosen: Flags | None = None
 
     @classmethod
-    def of(cls, tree: RegionTree, exclusive: bool, region: str | None) -> Scope:
+    def from_region(cls, tree: RegionTree, exclusive: bool, region: str | None) -> Scope:
         """Return the scope of `region`, or of all. Raises `UsageError` if none has that name or path."""
         return cls(tree, exclusive, None if region is None else tree.matching(region))
 
-    def needed(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def select_needed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rows at chosen paths and below them."""
         if self.chosen is None:
             return frame
         return _filter_paths(frame, self.tree.with_descendants(self.chosen))
 
-    def wanted(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def select_chosen(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rows at chosen paths."""
         return frame if self.chosen is None else _filter_paths(frame, self.chosen)
 
-    def reduced(
+    def reduce(
         self, frame: pl.DataFrame, keys: Sequence[str], reductions: Mapping[str, Reduction]
     ) -> pl.DataFrame:
         """Return the chosen regions' values, inclusive unless the scope is exclusive."""
         if self.exclusive:
-            return combine(self.wanted(frame), ["path", *keys], reductions)
-        return self.wanted(roll_up(self.needed(frame), self.tree, keys, reductions))
+            return combine(self.select_chosen(frame), ["path", *keys], reductions)
+        return self.select_chosen(roll_up(self.select_needed(frame), self.tree, keys, reductions))
 
-    def named(
+    def name_regions(
         self, frame: pl.DataFrame, by: Sequence[str], descending: Sequence[bool] | None = None
     ) -> pl.DataFrame:
         """Return `frame` with the first column `region`, a unique name, instead of `path`.

@@ -19,7 +19,7 @@ _REPLAYED = ("serialisation", "transfer", "ideal_time")
 def pop(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return one row per region; that of `<program>` comes from the trace, if there is one."""
     rows = efficiency_rows(profile, scope, rank_rows(profile, scope))
-    return scope.named(rows, []).select(SHOWN["pop"].columns)
+    return scope.name_regions(rows, []).select(SHOWN["pop"].columns)
 
 
 def efficiency_rows(profile: ProfileData, scope: Scope, of_ranks: pl.DataFrame) -> pl.DataFrame:

@@ -84,7 +84,7 @@ class InstanceSeries:
     firsts: Integers  # rows of the table `instances`
 
     @classmethod
-    def of(cls, profile: ProfileData, chosen: Flags | None = None) -> InstanceSeries:
+    def from_profile(cls, profile: ProfileData, chosen: Flags | None = None) -> InstanceSeries:
         """Return all rows, or those of the paths `chosen`. Raises `DamageError`."""
         frame = profile.frame("series", ["path", "rank", "instance", "instances"])
         paths, ranks, numbers, counts = (column.to_numpy() for column in frame)
@@ -128,7 +128,9 @@ class InstanceSeries:
         def keep_packed(number: int, packed: Bytes) -> tuple[int, Bytes]:
             return number, packed
 
-        each_chunk = partial(self.profile.file.each_chunk, "instances", "packed", wanted, LOW_BYTES[quantity])
+        each_chunk = partial(
+            self.profile.file.iterate_chunks, "instances", "packed", wanted, LOW_BYTES[quantity]
+        )
         if quantity != "start":
             deque(each_chunk(unpack_part), maxlen=0)
             return result
@@ -175,7 +177,7 @@ class Instances:
 
     def __init__(self, profile: ProfileData, region: str) -> None:
         """Take the instances of `region`. Raises `UsageError` if it has none, or names several paths."""
-        series = InstanceSeries.of(profile, profile.regions.matching(region))
+        series = InstanceSeries.from_profile(profile, profile.regions.matching(region))
         self.path = _only_path(profile, region, series)
         self.ranks, rows = np.unique(series.ranks, return_inverse=True)
         self.counts = np.zeros(len(self.ranks), dtype=np.int64)
@@ -208,7 +210,7 @@ class Instances:
 
     def _matrix(self, quantity: str) -> Floats:
         series, width = self._series, int(self.counts.max())
-        values = series.profile.guarded(lambda: series.seconds(quantity))
+        values = series.profile.guard(lambda: series.seconds(quantity))
         # The recorder's order if all ranks do the same.
         if np.array_equal(self._rows, np.arange(len(self.ranks))) and self.counts.min() == width:
             return values.reshape(len(self.ranks), width)

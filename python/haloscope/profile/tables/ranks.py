@@ -25,13 +25,13 @@ _PARTNERS = ("dest_ranks", "src_ranks")
 def ranks(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return region × rank with the columns `RANK_COLUMNS`."""
     rows = rank_rows(profile, scope)
-    hosts = profile.hosts.of(rows["rank"]).alias("host")
-    return scope.named(rows.with_columns(hosts), ["rank"]).select(RANK_COLUMNS)
+    hosts = profile.hosts.find_names(rows["rank"]).alias("host")
+    return scope.name_regions(rows.with_columns(hosts), ["rank"]).select(RANK_COLUMNS)
 
 
 def rank_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return `path`, `rank` and every quantity of a rank, one row for each pair that exists."""
-    rows = scope.needed(_own_rows(profile, scope.exclusive))
+    rows = scope.select_needed(_own_rows(profile, scope.exclusive))
     rows = _with_offnode(profile, rows)
     whole = rows.select("path", "rank", *_WHOLE, *_PARTNERS, *instance_columns())
     if scope.exclusive:
@@ -42,9 +42,9 @@ def rank_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
         nested = with_nested(rows, scope.tree, reductions)
         if nested is not None:
             return _derive(nested)
-    sums = scope.reduced(rows, ["rank"], reductions)
+    sums = scope.reduce(rows, ["rank"], reductions)
     # A left join: a rank is in a region that it entered, even if only a nested one has a row.
-    joined = scope.wanted(whole).join(sums, on=["path", "rank"], how="left")
+    joined = scope.select_chosen(whole).join(sums, on=["path", "rank"], how="left")
     return _derive(joined)
 
 
@@ -71,7 +71,7 @@ def _with_offnode(profile: ProfileData, rows: pl.DataFrame) -> pl.DataFrame:
 def sum_offnode(profile: ProfileData) -> pl.DataFrame:
     """Return `sends_offnode` and `bytes_offnode` per path and rank that sent to other hosts."""
     partners = profile.frame("partners", ["path", "rank", "partner", "sends", "bytes_sent"])
-    same = profile.hosts.same(partners["rank"], partners["partner"])
+    same = profile.hosts.compare_nodes(partners["rank"], partners["partner"])
     return (
         partners.filter(~same)
         .group_by("path", "rank")
@@ -111,7 +111,7 @@ def regions(profile: ProfileData, scope: Scope) -> pl.DataFrame:
         pl.Series(name, values, dtype=pl.String).gather(path)
         for name, values in (("last_name", scope.tree.names), ("full_name", scope.tree.full_names))
     )
-    named = scope.named(rows.with_columns(last, full), []).drop("region")
+    named = scope.name_regions(rows.with_columns(last, full), []).drop("region")
     return named.rename({"last_name": "region", "full_name": "path"}).select(REGION_COLUMNS)
 
 
@@ -122,7 +122,7 @@ def region_rows(profile: ProfileData, scope: Scope, rows: pl.DataFrame | None = 
     """
     totals = profile.source.over_ranks(scope.exclusive)
     if totals is not None:
-        return scope.wanted(_add_missing_columns(totals))
+        return scope.select_chosen(_add_missing_columns(totals))
     known = rank_rows(profile, scope) if rows is None else rows
     paths = known["path"]
     grouped = known.with_columns(paths.set_sorted()) if paths.is_sorted() else known

@@ -30,11 +30,11 @@ def series(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
     A value with the name of a column of the table gets the suffix `_value`.
     """
-    instances = _instances(InstanceSeries.of(profile, scope.chosen))
-    values = scope.wanted(profile.frame("values"))
+    instances = _instances(InstanceSeries.from_profile(profile, scope.chosen))
+    values = scope.select_chosen(profile.frame("values"))
     if len(values):
         instances = instances.join(_pivot_values(values), on=_KEYS, how="full", coalesce=True)
-    return scope.named(instances, ["rank", "instance"])
+    return scope.name_regions(instances, ["rank", "instance"])
 
 
 def _instances(series: InstanceSeries) -> pl.DataFrame:
@@ -83,18 +83,18 @@ def calls(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     Protocols of the shm library count as functions. The columns `chunks` and `helpers`, null for MPI
     functions, exist only if it has copied a message.
     """
-    return scope.named(call_rows(profile, scope), ["time_total", "call"], [True, False])
+    return scope.name_regions(call_rows(profile, scope), ["time_total", "call"], [True, False])
 
 
 def call_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return the table `calls` by path, unsorted."""
-    rows = scope.reduced(profile.frame("calls", list(LAYOUT["calls"])), keys("calls"), reductions("calls"))
+    rows = scope.reduce(profile.frame("calls", list(LAYOUT["calls"])), keys("calls"), reductions("calls"))
     carried = profile.frame("transfers").rename({"protocol": "call", "messages": "calls"})
     if len(carried):
         nowhere = pl.lit(None, pl.String).alias("memory")
         named = carried.with_columns(pl.col("call") + " (shm)", nowhere)
         more: dict[str, Reduction] = {"chunks": "sum", "helpers": "sum"}
-        copied = scope.reduced(named, keys("calls"), reductions("calls") | more)
+        copied = scope.reduce(named, keys("calls"), reductions("calls") | more)
         rows = pl.concat([rows, copied], how="diagonal")
     return rows.with_columns(replace_empty_text("memory"))
 
@@ -123,8 +123,8 @@ def sizes(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
     The last column `bytes_upper` exists only if a row is a range and not one exact size.
     """
-    rows = scope.reduced(profile.frame("sizes", list(LAYOUT["sizes"])), keys("sizes"), reductions("sizes"))
-    named = scope.named(rows.with_columns(replace_empty_text("memory")), keys("sizes"))
+    rows = scope.reduce(profile.frame("sizes", list(LAYOUT["sizes"])), keys("sizes"), reductions("sizes"))
+    named = scope.name_regions(rows.with_columns(replace_empty_text("memory")), keys("sizes"))
     if (named["bytes"] == named["bytes_upper"]).all():
         return named.drop("bytes_upper")
     return named.select(pl.exclude("bytes_upper"), "bytes_upper")
@@ -132,10 +132,10 @@ def sizes(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
 def partners(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return region × rank × partner; a partner outside this world is null."""
-    rows = scope.reduced(profile.exchanges(), keys("partners"), reductions("partners"))
-    same = profile.hosts.same(rows["rank"], rows["partner"])
+    rows = scope.reduce(profile.exchanges(), keys("partners"), reductions("partners"))
+    same = profile.hosts.compare_nodes(rows["rank"], rows["partner"])
     inside = pl.when(pl.col("partner") >= 0).then(pl.col("partner")).alias("partner")
-    named = scope.named(rows.with_columns(same, inside), keys("partners"))
+    named = scope.name_regions(rows.with_columns(same, inside), keys("partners"))
     return named.select(SHOWN["partners"].columns)
 
 
@@ -145,14 +145,14 @@ def collectives(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     Collectives of NCCL have columns `algorithm`, `protocol` and `channels`, null for MPI's; the columns exist
     only with NCCL.
     """
-    rows = scope.reduced(profile.frame("collectives"), keys("collectives"), reductions("collectives"))
+    rows = scope.reduce(profile.frame("collectives"), keys("collectives"), reductions("collectives"))
     nccl = profile.frame("nccl")
     if not len(nccl):
-        return scope.named(rows, keys("collectives"))
-    theirs = scope.reduced(nccl, keys("nccl"), reductions("nccl"))
+        return scope.name_regions(rows, keys("collectives"))
+    theirs = scope.reduce(nccl, keys("nccl"), reductions("nccl"))
     more = ("algorithm", "protocol", "channels")
     both = pl.concat([rows, theirs.with_columns(replace_empty_text("algorithm", "protocol"))], how="diagonal")
-    return scope.named(both.select(*rows.columns, *more), [*keys("collectives"), *more])
+    return scope.name_regions(both.select(*rows.columns, *more), [*keys("collectives"), *more])
 
 
 def communicators(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
@@ -189,4 +189,4 @@ def build(profile: ProfileData, name: str, exclusive: bool, region: str | None) 
         raise UsageError(f"there is no table {name!r}; there is {', '.join(TABLES)}")
     if region is not None and name in _WITHOUT_REGION:
         raise UsageError(f"the table {name} is not by region; leave the region out")
-    return _BUILDERS[name](profile, Scope.of(profile.regions, exclusive, region))
+    return _BUILDERS[name](profile, Scope.from_region(profile.regions, exclusive, region))

@@ -71,7 +71,7 @@ def _messages(
     both = sent.filter(pl.col("started") >= 0).join(came, on=[*_CHANNEL, "number"])
     is_sure = ~pl.col("source").is_in(lost.implode()) & ~pl.col("dest").is_in(lost.implode())
     both = both.filter(is_sure | (pl.col("count") == pl.col("count_right")))
-    rows = np.flatnonzero(events.of("kind") == Kind.CALL)
+    rows = np.flatnonzero(events.get_column("kind") == Kind.CALL)
     return rows[both["started"].to_numpy()], rows[both["completed"].to_numpy()]
 
 
@@ -168,7 +168,7 @@ def _in_order(times: Integers, threads: Integers, sent: Integers, arrived: Integ
 
 
 def _count_moved(events: TraceEvents, way: Integers) -> pl.DataFrame:
-    kinds = events.of("kind")
+    kinds = events.get_column("kind")
     own = np.flatnonzero((way > 0) & np.isin(kinds, (Kind.CALL, Kind.ENTER, Kind.LEAVE)))
     frame = pl.DataFrame({"rank": events.ranks[events.where[own]], "way": way[own]})
     counted = frame.group_by("rank").agg(events=pl.len(), longest=pl.col("way").max()).sort("rank")

@@ -50,7 +50,7 @@ class TraceEvents:
     end: Integers
     call: Integers
 
-    def of(self, column: str) -> Integers:
+    def get_column(self, column: str) -> Integers:
         """Return a column of the symbols, for each event."""
         values: Integers = self.symbols[column].to_numpy()[self.symbol]
         return values

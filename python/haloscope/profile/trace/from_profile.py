@@ -19,7 +19,7 @@ from haloscope.profile.trace.trace_times import Clocks
 
 def read_trace(profile: ProfileData) -> Trace:
     """Return the trace of a profile. Raises `UsageError` if it has none, `ProfileError` for damage."""
-    return profile.guarded(profile.source.own_trace or (lambda: _read_recorded(profile)))
+    return profile.guard(profile.source.own_trace or (lambda: _read_recorded(profile)))
 
 
 def _read_recorded(profile: ProfileData) -> Trace:
@@ -48,7 +48,7 @@ def _read_recorded(profile: ProfileData) -> Trace:
 
 
 def _calls(events: TraceEvents, requests: Requests) -> pl.DataFrame:
-    is_call = events.of("kind") == Kind.CALL
+    is_call = events.get_column("kind") == Kind.CALL
     symbols, where = events.symbol[is_call], events.where[is_call]
     counted = events.symbols.select(pl.col("call").cast(pl.Categorical), pl.col("path").cast(pl.Int32))
     return pl.DataFrame(
@@ -69,19 +69,19 @@ def _calls(events: TraceEvents, requests: Requests) -> pl.DataFrame:
 def _bytes(events: TraceEvents, requests: Requests, calls: Integers) -> Integers:
     """Return the bytes of calls, whose symbols are given: their own and those of their parts, −1 for none."""
     has_none = events.symbols["action"].to_numpy()[calls] == 0
-    parts = np.flatnonzero((events.of("action") == Action.COMPLETED_RECEIVE) & (events.call >= 0))
+    parts = np.flatnonzero((events.get_column("action") == Action.COMPLETED_RECEIVE) & (events.call >= 0))
     completed = np.zeros(len(calls), dtype=np.int64)
-    np.add.at(completed, events.call[parts], events.of("size")[parts])
+    np.add.at(completed, events.call[parts], events.get_column("size")[parts])
     posted = requests.as_posted
     ends = events.call[requests.completion[posted]]
-    np.add.at(completed, ends[ends >= 0], events.of("size")[posted][ends >= 0])
+    np.add.at(completed, ends[ends >= 0], events.get_column("size")[posted][ends >= 0])
     total: Integers = events.symbols["bytes"].to_numpy()[calls] + np.where(has_none, completed, 0)
     return np.where(has_none & (total == 0), -1, total)
 
 
 def _regions(events: TraceEvents) -> pl.DataFrame:
     """Return the visits of regions; an open one lasts until the last event of its thread."""
-    kinds = events.of("kind")
+    kinds = events.get_column("kind")
     index = np.flatnonzero((kinds == Kind.ENTER) | (kinds == Kind.LEAVE))
     is_enter = kinds[index] == Kind.ENTER
     where = events.where[index]
@@ -107,6 +107,6 @@ def _regions(events: TraceEvents) -> pl.DataFrame:
             "thread": events.threads[begin_where],
             "begin": events.begin[begins],
             "end": end,
-            "path": events.of("path")[begins],
+            "path": events.get_column("path")[begins],
         }
     ).cast(REGIONS)  # type: ignore[arg-type]

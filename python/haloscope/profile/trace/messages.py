@@ -24,7 +24,7 @@ class Requests:
     """
 
     def __init__(self, events: TraceEvents) -> None:
-        self.action = events.of("action")
+        self.action = events.get_column("action")
         index = np.arange(len(self.action))
         is_begin = np.isin(self.action, BEGUN)
         numbers = _numbers(events, is_begin)
@@ -49,9 +49,9 @@ class Requests:
 def _numbers(events: TraceEvents, is_begin: Flags) -> Integers:
     """Return for each event the number of requests that its thread had begun until then."""
     steps = is_begin.astype(np.int64)
-    lost = events.of("kind") == Kind.LOST
+    lost = events.get_column("kind") == Kind.LOST
     if lost.any():
-        steps[lost] = events.of("request")[lost]
+        steps[lost] = events.get_column("request")[lost]
     total = np.cumsum(steps)
     first = np.searchsorted(events.where, np.arange(len(events.ranks)))
     before = np.concatenate([[0], total])[first]
@@ -61,7 +61,7 @@ def _numbers(events: TraceEvents, is_begin: Flags) -> Integers:
 
 def _find_keys(events: TraceEvents, ended: Integers, numbers: Integers) -> Integers:
     """Return the keys of completed requests, −1 if their thread does not exist."""
-    request, thread = events.of("request")[ended], events.of("thread")[ended]
+    request, thread = events.get_column("request")[ended], events.get_column("thread")[ended]
     where = events.where[ended].copy()
     number = numbers[ended] - request + 1
     others = np.flatnonzero(thread)
@@ -102,7 +102,7 @@ def _messages(
     source: Integers,
     schema: Mapping[str, pl.DataType | type[pl.DataType]],
 ) -> pl.DataFrame:
-    """Return the rows of messages; `told` are the events with partner, tag and size."""
+    """Return the rows of messages; `source` are the events with partner, tag and size."""
     ranks = events.ranks[events.where[started]]
     symbols = events.symbol[source]
     number = communicators.numbers(events.symbols["communicator"].to_numpy())[symbols]

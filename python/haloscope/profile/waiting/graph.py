@@ -88,14 +88,14 @@ class Tape:
         return int(self.struct.steps)
 
     @property
-    def every(self) -> Bytes:
+    def all_roles(self) -> Bytes:
         """The roles of a question with all groups counted."""
         return np.full(self.groups, COUNTED, dtype=np.uint8)
 
     @cached_property
     def length(self) -> float:
         """The length of the run with nothing added (ns)."""
-        return float(self.play([Question(0.0, self.every)])[0, 0])
+        return float(self.play([Question(0.0, self.all_roles)])[0, 0])
 
     def play(self, questions: Sequence[Question]) -> Floats:
         """Return for each question the run's length (ns) and its slope, (questions, 2).

@@ -47,7 +47,7 @@ class Stretches:
             self.after_call,
         )
 
-    def shortened(self, count: int) -> Stretches:
+    def shorten(self, count: int) -> Stretches:
         """Return the first `count` stretches, in memory of their own."""
         parts = {
             name: getattr(self, name)[:count].copy() for name in ("begin", "end", "call", "path", "kind")
@@ -111,7 +111,7 @@ def stretches(timeline: Timeline, waits: pl.DataFrame) -> Stretches:
     recorded = _Recorded(pointers(*given), timeline.start, locations)
     if native_library().haloscope_stretches(ctypes.byref(recorded), made.struct):
         raise MemoryError
-    return made.shortened(int(made.first[-1]))
+    return made.shorten(int(made.first[-1]))
 
 
 def _make_contiguous(array: AnyArray) -> AnyArray:

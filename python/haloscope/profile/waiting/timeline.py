@@ -34,7 +34,7 @@ class Timeline:
     jumps: int
 
     @classmethod
-    def of(cls, trace: Trace) -> Timeline:
+    def from_trace(cls, trace: Trace) -> Timeline:
         """Return the timeline of a trace, whose calls and regions are sorted by rank and thread."""
         where = ["rank", "thread"]
         locations = pl.concat([trace.calls.select(where), trace.regions.select(where)]).unique().sort(where)

@@ -34,11 +34,11 @@ class Pieces:
     end: float
     is_whole: bool
 
-    def scaled(self, factor: float) -> Pieces:
+    def scale(self, factor: float) -> Pieces:
         """Return the same in a different unit of time."""
         return Pieces(self.begin * factor, self.time * factor, self.slope, self.end * factor, self.is_whole)
 
-    def at(self, x: float) -> float:
+    def evaluate(self, x: float) -> float:
         """Return the run's length for `x`, 0 to `end`."""
         piece = max(int(np.searchsorted(self.begin, x, side="right")) - 1, 0)
         return float(self.time[piece] + self.slope[piece] * (x - self.begin[piece]))
@@ -50,7 +50,7 @@ class _Line:
     time: float
     slope: float
 
-    def at(self, x: float) -> float:
+    def evaluate(self, x: float) -> float:
         return self.time + self.slope * (x - self.x)
 
 
@@ -69,7 +69,7 @@ def pieces(tape: Tape, roles: Bytes, end: float, most: int = 10_000) -> Pieces:
         found = _lines(tape, roles, [x for *_, x in corners])
         gaps = []
         for (left, right, x), line in zip(corners, found, strict=True):
-            if line.time - left.at(x) > _SAME * line.time:
+            if line.time - left.evaluate(x) > _SAME * line.time:
                 known.append(line)
                 gaps += [(left, line), (line, right)]
     return _join_lines(known, end, is_whole)
@@ -84,9 +84,9 @@ def _lines(tape: Tape, roles: Bytes, parameters: Sequence[float]) -> list[_Line]
 
 def _meeting(left: _Line, right: _Line) -> float | None:
     """Return the point at which two lines meet, if it is between their points; None if they are equal."""
-    if right.slope <= left.slope or right.time - left.at(right.x) <= _SAME * right.time:
+    if right.slope <= left.slope or right.time - left.evaluate(right.x) <= _SAME * right.time:
         return None
-    x = (left.at(0) - right.at(0)) / (right.slope - left.slope)
+    x = (left.evaluate(0) - right.evaluate(0)) / (right.slope - left.slope)
     return x if left.x < x < right.x else None
 
 
@@ -96,10 +96,10 @@ def _join_lines(known: list[_Line], end: float, is_whole: bool) -> Pieces:
     for line in lines[1:]:
         if line.slope <= kept[-1].slope:
             continue
-        x = (kept[-1].at(0) - line.at(0)) / (line.slope - kept[-1].slope)
+        x = (kept[-1].evaluate(0) - line.evaluate(0)) / (line.slope - kept[-1].slope)
         begins.append(min(max(x, begins[-1]), end))
         kept.append(line)
-    times = [line.at(x) for line, x in zip(kept, begins, strict=True)]
+    times = [line.evaluate(x) for line, x in zip(kept, begins, strict=True)]
     slopes = [line.slope for line in kept]
     return Pieces(np.array(begins), np.array(times), np.array(slopes), end, is_whole)
 

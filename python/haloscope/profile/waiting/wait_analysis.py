@@ -111,7 +111,7 @@ class WaitAnalysis:
     def run_time_with(self, most: float, unit: Unit = "latency") -> Pieces:
         """Return the exact length of the run with up to `most` (s) added per latency, or per byte."""
         played = self._tape(unit)
-        return pieces(played, played.every, most * _NANOSECONDS).scaled(1 / _NANOSECONDS)
+        return pieces(played, played.all_roles, most * _NANOSECONDS).scale(1 / _NANOSECONDS)
 
     def tolerance(
         self, regions: Sequence[Flags], longer: Sequence[float] = (0.01, 0.02, 0.05), unit: Unit = "latency"
@@ -128,7 +128,7 @@ class WaitAnalysis:
         }
         return pl.DataFrame({"units": slopes, **columns}, schema_overrides=dict.fromkeys(columns, pl.Float64))
 
-    def without_waiting(self, regions: Sequence[Flags]) -> Floats:
+    def compute_without_waiting(self, regions: Sequence[Flags]) -> Floats:
         """Return the run's length (s) without waiting in a region, for each mask of regions."""
         return find_length_without_waiting(self._tape("latency"), regions) / _NANOSECONDS
 
@@ -168,7 +168,7 @@ class WaitAnalysis:
     @cached_property
     def timeline(self) -> Timeline:
         """The calls by location."""
-        return Timeline.of(self.trace)
+        return Timeline.from_trace(self.trace)
 
     @cached_property
     def matches(self) -> Matches:

@@ -33,30 +33,30 @@ def wait_table(name: str, profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
 
 def _waits(analysis: WaitAnalysis, scope: Scope) -> pl.DataFrame:
-    rows = scope.reduced(analysis.waits, ["kind"], {"waits": "sum", "time": "sum", "time_max": "max"})
+    rows = scope.reduce(analysis.waits, ["kind"], {"waits": "sum", "time": "sum", "time_max": "max"})
     share = pl.col("time") / pl.col("time").sum().over("path")
     rows = rows.with_columns(share.fill_nan(None).alias("share")).rename({"time": "time_total"})
-    return scope.named(rows, ["time_total", "kind"], [True, False])
+    return scope.name_regions(rows, ["time_total", "kind"], [True, False])
 
 
 def _wait_pairs(analysis: WaitAnalysis, scope: Scope) -> pl.DataFrame:
     found = analysis.waits.filter(pl.col("partner").is_not_null())
-    rows = scope.reduced(
+    rows = scope.reduce(
         found, ["kind", "rank", "partner"], {"waits": "sum", "time": "sum", "time_max": "max"}
     )
-    return scope.named(rows, ["time", "kind", "rank", "partner"], [True, False, False, False])
+    return scope.name_regions(rows, ["time", "kind", "rank", "partner"], [True, False, False, False])
 
 
 def _delays(analysis: WaitAnalysis, scope: Scope) -> pl.DataFrame:
-    rows = scope.reduced(analysis.delays, ["rank"], {"cost": "sum", "direct": "sum", "indirect": "sum"})
+    rows = scope.reduce(analysis.delays, ["rank"], {"cost": "sum", "direct": "sum", "indirect": "sum"})
     share = pl.col("cost") / analysis.delays["cost"].sum()
-    return scope.named(rows.with_columns(share.alias("share")), ["cost", "rank"], [True, False])
+    return scope.name_regions(rows.with_columns(share.alias("share")), ["cost", "rank"], [True, False])
 
 
 def _critical_path(analysis: WaitAnalysis, scope: Scope) -> pl.DataFrame:
     found = analysis.critical_path
-    rows = scope.reduced(found, ["rank"], {"time": "sum", "mpi_time": "sum", "share": "sum"})
-    return scope.named(rows, ["time", "rank"], [True, False])
+    rows = scope.reduce(found, ["rank"], {"time": "sum", "mpi_time": "sum", "share": "sum"})
+    return scope.name_regions(rows, ["time", "rank"], [True, False])
 
 
 def _tolerance(analysis: WaitAnalysis, scope: Scope) -> pl.DataFrame:
@@ -74,9 +74,13 @@ def _tolerance(analysis: WaitAnalysis, scope: Scope) -> pl.DataFrame:
         found = analysis.tolerance(masks, tuple(_LONGER), unit)
         columns.append(found.rename(dict(zip(found.columns, names, strict=True))))
     whole = pl.DataFrame(
-        {"path": paths, "run_time": analysis.run_time, "without_waiting": analysis.without_waiting(masks)}
+        {
+            "path": paths,
+            "run_time": analysis.run_time,
+            "without_waiting": analysis.compute_without_waiting(masks),
+        }
     )
-    return scope.named(pl.concat([*columns, whole], how="horizontal"), [])
+    return scope.name_regions(pl.concat([*columns, whole], how="horizontal"), [])
 
 
 _TEXT, _COUNT, _TIME = pl.String, pl.Int64, pl.Float64
