@@ -154,7 +154,7 @@ def _arranged(traffic: Traffic, nodes: Nodes, before: Integers, levels: list[Sec
             given = np.repeat(np.arange(len(widths)), widths)
             order = np.argsort(ranks, kind="stable")  # ranks rise within a part
             members = ranks[order]
-            part = part_ranks(traffic.links.within(members), widths, given[order])
+            part = part_ranks(traffic.links.select(members), widths, given[order])
             after[members[np.argsort(part, kind="stable")]] = np.arange(first, last)
     return after
 
