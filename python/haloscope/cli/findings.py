@@ -67,7 +67,7 @@ def _known(files: Sequence[Path]) -> MachineMeasurements:
 
     known = MachineMeasurements()
     for file in files:
-        kind = kind_of(file)
+        kind = kind_of(file) if file.exists() else "machine"  # by its name
         if kind == "machine":
             known = _with_machine(known, file)
         elif kind == "sweep":
