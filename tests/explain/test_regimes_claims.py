@@ -25,7 +25,7 @@ def run(times: Floats, slow: float = 0.3, verdicts: tuple[str, ...] = ()) -> Any
     sample = Sample("run", times, (times > np.quantile(times, 1 - slow)).astype(np.uint8))
     part = SimpleNamespace(sample=sample)
     view = SimpleNamespace(whole=part, slowest=part)
-    return SimpleNamespace(view=view, several=False, goodness=SimpleNamespace(verdicts=verdicts))
+    return SimpleNamespace(view=view, has_several=False, goodness=SimpleNamespace(verdicts=verdicts))
 
 
 def drawn(random: np.random.Generator, effect: float = 0.0, factor: float = 1.0) -> Floats:

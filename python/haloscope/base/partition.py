@@ -46,7 +46,7 @@ class Links:
         """Return the bytes between parts; `part` is that of each vertex."""
         return float(self.weights[part[self.begins] != part[self.ends]].sum()) / 2
 
-    def within(self, members: Sequence[int] | Integers) -> Links:
+    def select(self, members: Sequence[int] | Integers) -> Links:
         """Return the graph of some vertices, numbered in this order."""
         number = np.full(self.vertices, -1, dtype=np.int64)
         number[np.asarray(members)] = np.arange(len(members))

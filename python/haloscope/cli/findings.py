@@ -67,7 +67,7 @@ def _known(files: Sequence[Path]) -> MachineMeasurements:
 
     known = MachineMeasurements()
     for file in files:
-        kind = find_kind(file)
+        kind = find_kind(file) if file.exists() else "machine"  # by its name
         if kind == "machine":
             known = _with_machine(known, file)
         elif kind == "sweep":

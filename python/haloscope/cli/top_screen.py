@@ -67,8 +67,8 @@ def _list(programs: Sequence[RunningProgram]) -> Table:
     for program in programs:
         table.add_row(
             _name(program.run),
-            _name(program.any.program),
-            str(program.any.size),
+            _name(program.any_process.program),
+            str(program.any_process.size),
             str(len(program.after)),
             time_text(max(process.elapsed for process in program.after)),
             _share(program.mean("mpi")),
@@ -87,9 +87,11 @@ def _regions(program: RunningProgram) -> Text:
 
 def _head(program: RunningProgram) -> Text:
     here = len(program.after)
-    ranks = f"{program.any.size} ranks" + ("" if here == program.any.size else f", {here} of them here")
+    ranks = f"{program.any_process.size} ranks" + (
+        "" if here == program.any_process.size else f", {here} of them here"
+    )
     return Text(
-        f"{printable(program.any.program)} (run {printable(program.run)}): {ranks}, "
+        f"{printable(program.any_process.program)} (run {printable(program.run)}): {ranks}, "
         f"{time_text(max(process.elapsed for process in program.after))} since MPI_Init\n"
         f"MPI {_share(program.mean('mpi'))} of the last {time_text(program.seconds)}, "
         f"waiting {_share(program.mean('wait'))}, sent {bytes_text(program.total('sent'))}/s, "

@@ -154,7 +154,7 @@ class RunTimings:
         return self.whole.regimes
 
     @property
-    def reduced(self) -> bool:
+    def is_reduced(self) -> bool:
         """True if there is one series only."""
         return len(self.whole.timings.ranks) == 1
 
@@ -231,14 +231,14 @@ class RegimeAnalysis:
         return self.ranks.regimes.timings.name
 
     @property
-    def several(self) -> bool:
+    def has_several(self) -> bool:
         """True if there are several ranks' series."""
         return self.slowest is not self.ranks
 
     @property
     def series(self) -> list[tuple[str, Fit]]:
         """The fits, each with a name for people."""
-        if not self.several:
+        if not self.has_several:
             return [("the series", self.ranks)]
         return [("ranks", self.ranks), ("T^max", self.slowest)]
 
@@ -295,7 +295,7 @@ class RegimeAnalysis:
     def view(self) -> RunTimings:
         """The times and regimes, in the form for the figures."""
         whole = Decoded.from_regimes(self.ranks.regimes)
-        slowest = Decoded.from_regimes(self.slowest.regimes) if self.several else whole
+        slowest = Decoded.from_regimes(self.slowest.regimes) if self.has_several else whole
         return RunTimings(whole, slowest, self.ranks.regimes.training)
 
 

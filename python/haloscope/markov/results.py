@@ -75,7 +75,7 @@ def claims(methods: Sequence[ClaimMethod], wrong: float = _WRONG) -> list[Claim]
 
     All methods have one run, or all have several. The intervals hold together in 1 − `wrong` of the cases.
     """
-    several = any(run.several for method in methods for run in method.runs)
+    several = any(run.has_several for method in methods for run in method.runs)
     level = 1 - wrong / max((2 + several) * (len(methods) - 1), 1)
     base = methods[0]
     return [
@@ -225,7 +225,7 @@ def results_of(analyses: Sequence[RegimeAnalysis], methods: Sequence[int] | None
     made = claims(groups) if len(groups) > 1 else []
     frame = regime_frame(whole, regions, max(view.regimes for view in views))
     regimes = max(view.slowest.regimes for view in views)
-    several = any(analysis.several for analysis in analyses)
+    several = any(analysis.has_several for analysis in analyses)
     other = regime_frame(slowest, regions, regimes) if several else None
     lines = [claim.text for claim in made]
     if made and len(groups) == len(analyses):

@@ -30,7 +30,7 @@ class Told:
     @property
     def text(self) -> str:
         """The verdict and the roll-call, as lines."""
-        any_rank = self.program.any
+        any_rank = self.program.any_process
         return f"{any_rank.program} (run {self.program.run}, {any_rank.size} ranks): {self.roll.text}"
 
     def stacks(self) -> list[Stack]:
@@ -48,8 +48,8 @@ class Told:
         verdict = self.roll.verdict
         return {
             "run": self.program.run,
-            "program": self.program.any.program,
-            "ranks": self.program.any.size,
+            "program": self.program.any_process.program,
+            "ranks": self.program.any_process.size,
             "verdict": {"kind": verdict.kind, "text": verdict.text, "ranks": list(verdict.ranks)},
             "groups": list(self.roll.groups),
             "stacks": [

@@ -94,7 +94,7 @@ class Looking:
         if Path(self._run).is_dir():
             return True
         pids = {str(process.pid) for process in program.after}
-        return self._run in (program.run, program.any.program) or self._run in pids
+        return self._run in (program.run, program.any_process.program) or self._run in pids
 
 
 def unread_text(paths: Sequence[str]) -> str:
@@ -118,9 +118,9 @@ def dump(programs: Sequence[RunningProgram], moment: float) -> dict[str, Any]:
         "programs": [
             {
                 "run": program.run,
-                "program": program.any.program,
-                "command": program.any.command,
-                "size": program.any.size,
+                "program": program.any_process.program,
+                "command": program.any_process.command,
+                "size": program.any_process.size,
                 "seconds": program.seconds,
                 "mpi_share": program.mean("mpi"),
                 "bytes_per_second": program.total("sent"),

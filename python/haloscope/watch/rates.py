@@ -36,7 +36,7 @@ class RunningProgram:
     seconds: float
 
     @property
-    def any(self) -> Process:
+    def any_process(self) -> Process:
         """One of the processes, for what all have in common, such as the program's name."""
         return self.after[0]
 

@@ -39,7 +39,7 @@ def heat_maps(
 
     All together have at most `most_rows` rows of cells.
     """
-    wide = [view for view in views if not view.reduced]
+    wide = [view for view in views if not view.is_reduced]
     if not wide:
         return None
     figures = []
@@ -145,7 +145,7 @@ def median_ranks(views: Sequence[RunTimings], unit: TimeUnit) -> Section | None:
     """Return times of the median training rank, coloured by regime; None if there is one series only."""
     drawn = []
     for view in views:
-        if not view.reduced:
+        if not view.is_reduced:
             row = view.median_row
             name = f"rank {view.whole.timings.ranks[row]}"
             title = f"{view.name}, {name}" if len(views) > 1 else name
@@ -159,7 +159,7 @@ def median_ranks(views: Sequence[RunTimings], unit: TimeUnit) -> Section | None:
 
 def slowest_ranks(views: Sequence[RunTimings], unit: TimeUnit) -> Section:
     """Return T^max over the instances, coloured by its own regimes."""
-    if all(view.reduced for view in views):
+    if all(view.is_reduced for view in views):
         caption, title = "Each dot is an instance", "The series over the instances"
     else:
         caption = "Each dot is the time of the slowest rank of an instance, T^max"

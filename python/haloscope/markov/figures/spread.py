@@ -157,7 +157,7 @@ def median_densities(views: Sequence[RunTimings], unit: TimeUnit) -> Section | N
     """Return the density of the ranks' medians; None if no run has different ranks."""
     traces = []
     for number, view in enumerate(views):
-        found = None if view.reduced else density(unit.convert(view.medians))
+        found = None if view.is_reduced else density(unit.convert(view.medians))
         if found is not None:
             root = np.sqrt(found.values)
             traces.append(_line(view.name, found.times, root, _colour(number)))
@@ -179,7 +179,7 @@ def median_densities(views: Sequence[RunTimings], unit: TimeUnit) -> Section | N
 def sums(views: Sequence[RunTimings]) -> Section:
     """Return S_K of all times, and of those in the fast regime, with percentage differences."""
     samples = [view.slowest.sample for view in views]
-    times = "T^max" if not all(view.reduced for view in views) else "times"
+    times = "T^max" if not all(view.is_reduced for view in views) else "times"
     whole = f"S_K, the sum of the K shortest {times},"
     figures = [
         _sums(samples, None, f"{whole} of all instances", "Figures 11, left, and 13, top"),
@@ -249,7 +249,7 @@ def boxes(views: Sequence[RunTimings], unit: TimeUnit) -> Section:
         "xaxis": axis("regime", tickvals=list(range(1, regimes + 1)), showgrid=False),
         "yaxis": axis(f"time, {unit.name}", type="log", nticks=8),
     }
-    what = "the series" if all(view.reduced for view in views) else "T^max"
+    what = "the series" if all(view.is_reduced for view in views) else "T^max"
     caption = (
         f"Times of {what} by regime: box from quartile to quartile, whiskers to the last time"
         " within 1.5 boxes, dots beyond. Paper: Figure 11, right."

@@ -161,7 +161,7 @@ def _arrange_ranks(traffic: Traffic, nodes: Nodes, before: Integers, levels: lis
             given = np.repeat(np.arange(len(widths)), widths)
             order = np.argsort(ranks, kind="stable")  # ranks ascend within a part
             members = ranks[order]
-            part = partition_ranks(traffic.links.within(members), widths, given[order])
+            part = partition_ranks(traffic.links.select(members), widths, given[order])
             after[members[np.argsort(part, kind="stable")]] = np.arange(first, last)
     return after
 

@@ -36,10 +36,10 @@ class MpipFrame:
 class MpipReport:
     """The content of a report.
 
-    `introduction` has its first lines, `hosts` a name per rank. `ranks` has `rank`, `time` and `mpi_time` in seconds.
-    `sites` has the frames of each call site, the innermost first. The others have a row per site and rank:
-    `call`, `site`, `rank`, `count`, `most`, `mean` and `least`, in seconds or bytes. They are None if the
-    report has no such section, or no single ranks in it.
+    `introduction` has its first lines, `hosts` a name per rank. `ranks` has `rank`, `time` and `mpi_time` in
+    seconds. `sites` has the frames of each call site, the innermost first. The others have a row per site and
+    rank: `call`, `site`, `rank`, `count`, `most`, `mean` and `least`, in seconds or bytes. They are None if
+    the report has no such section, or no single ranks in it.
     """
 
     introduction: dict[str, str] = field(default_factory=dict)

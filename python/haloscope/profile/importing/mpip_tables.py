@@ -63,10 +63,9 @@ def _information(report: MpipReport) -> dict[str, Any]:
         "MPIP env var": "mpip.environment",
         "Report generation": "mpip.report",
     }
-    introduction = {
-        ours: report.introduction[theirs] for theirs, ours in kept.items() if theirs in report.introduction
-    }
-    return {**information, "metadata": introduction}
+    introduction = report.introduction
+    metadata = {ours: introduction[theirs] for theirs, ours in kept.items() if theirs in introduction}
+    return {**information, "metadata": metadata}
 
 
 def _first_word(command: str) -> str:

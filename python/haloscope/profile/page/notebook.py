@@ -21,7 +21,7 @@ _MOST_ROWS = 1000
 def profile_html(data: ProfileData, regions: pl.DataFrame) -> str:
     """Return the run in a line, and its table `regions`."""
     info = data.info
-    facts = [f"{_counted(info.get('ranks'), 'rank')} on {_counted(len(data.hosts.names), 'host')}"]
+    facts = [f"{_count_text(info.get('ranks'), 'rank')} on {_count_text(len(data.hosts.names), 'host')}"]
     facts += [printable(str(info["mpi_library"]))] if info.get("mpi_library") else []
     facts += [time_text(info["duration"])] if info.get("duration") is not None else []
     name = html.escape(printable(str(info.get("program") or data.path.name)))
@@ -48,5 +48,5 @@ def _cell(kind: str, text: str, view: ColumnView) -> str:
     return f'<{kind} style="text-align: {side}">{html.escape(text)}</{kind}>'
 
 
-def _counted(number: int | None, what: str) -> str:
+def _count_text(number: int | None, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"

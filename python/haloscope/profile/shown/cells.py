@@ -164,20 +164,20 @@ def _info_value(value: str | None, key: str) -> str:
         return "unknown"
     if key in TEXT_KEYS:
         return printable(value)
-    told = json.loads(value)
+    content = json.loads(value)
     if key == "start":
-        return moment_text(told)
+        return moment_text(content)
     if key == "duration":
-        return time_text(told)
-    return printable(_listed(told))
+        return time_text(content)
+    return printable(_list_items(content))
 
 
-def _listed(told: object) -> str:
-    if isinstance(told, bool):
-        return "yes" if told else "no"
-    if isinstance(told, dict):
-        return ", ".join(f"{name} × {calls}" for name, calls in told.items()) or "none"
-    if isinstance(told, list):
-        shown = ", ".join(str(item) for item in told[:_MOST_LISTED])
-        return f"{shown}, … ({len(told)})" if len(told) > _MOST_LISTED else shown or "none"
-    return str(told)
+def _list_items(content: object) -> str:
+    if isinstance(content, bool):
+        return "yes" if content else "no"
+    if isinstance(content, dict):
+        return ", ".join(f"{name} × {calls}" for name, calls in content.items()) or "none"
+    if isinstance(content, list):
+        shown = ", ".join(str(item) for item in content[:_MOST_LISTED])
+        return f"{shown}, … ({len(content)})" if len(content) > _MOST_LISTED else shown or "none"
+    return str(content)

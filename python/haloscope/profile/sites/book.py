@@ -38,17 +38,17 @@ class SiteBook:
         return modules_of(self._profile)
 
     @cached_property
-    def kept(self) -> Functions:
+    def stored(self) -> Functions:
         """The symbols that were resolved when the profile was made."""
         return read_kept_symbols(self._profile)
 
     @cached_property
     def symbols(self) -> Symbols:
         """The symbols of all addresses, from the profile or else from the modules' files."""
-        known = {module for module, _ in self.kept}
+        known = {module for module, _ in self.stored}
         left = [address for address in sorted(self.addresses) if address[0] not in known]
         found = resolve_addresses(self.modules, left, self._read_end()) if left else Symbols()
-        return Symbols({**self.kept, **found.functions}, found.remarks)
+        return Symbols({**self.stored, **found.functions}, found.remarks)
 
     @cached_property
     def remarks(self) -> list[str]:

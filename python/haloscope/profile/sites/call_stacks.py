@@ -30,7 +30,7 @@ class SourceLocation:
     module: str = ""  # its key
 
     @cached_property
-    def at(self) -> str:
+    def position(self) -> str:
         """File and line without folders, else the function, else the module and the offset in it."""
         if self.file is not None:
             return f"{PurePath(self.file).name}:{self.line}"
@@ -39,7 +39,7 @@ class SourceLocation:
     @cached_property
     def text(self) -> str:
         """The function and its location."""
-        return f"{self.function} ({self.at})" if self.file is not None else self.at
+        return f"{self.function} ({self.position})" if self.file is not None else self.position
 
 
 def addresses_in(stacks: Iterable[str]) -> set[Address]:

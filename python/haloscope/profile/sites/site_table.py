@@ -50,7 +50,7 @@ def _places(known: dict[str, list[SourceLocation]]) -> pl.DataFrame:
     rows = []
     for frames, stack in known.items():
         site = stack[site_of(stack)]
-        rows.append((frames, site.at, site.file, site.line, site.function, fold_stack(stack)))
+        rows.append((frames, site.position, site.file, site.line, site.function, fold_stack(stack)))
     return pl.DataFrame(rows, schema={"frames": pl.String, **_PLACE}, orient="row")
 
 
