@@ -87,6 +87,14 @@ def test_significant_but_tiny_is_not_worth_a_rule(tmp_path: Path) -> None:
     assert set(names(choose_from(made, margin=0.01))) == {"chain"}
 
 
+@pytest.mark.filterwarnings("error")
+def test_times_without_scatter_are_compared_exactly(tmp_path: Path) -> None:
+    made = sweep(tmp_path / "s", lambda n, s: base(s) * (0.7 if n == "chain" else 1), 0.0)
+    assert set(names(choose_from(made))) == {"chain"}
+    made = sweep(tmp_path / "s", lambda _, size: base(size), 0.0)
+    assert set(names(choose_from(made))) == {"default"}
+
+
 def test_two_that_are_alike_do_not_alternate(tmp_path: Path) -> None:
     def truth(name: str, size: int) -> float:
         turn = 0.01 if size.bit_length() % 2 else -0.01
