@@ -16,7 +16,7 @@ def tools(mpi: Mpi) -> dict[str, str]:
 
 
 def _links(mpi: Mpi) -> Path:
-    """One place for all tests: what they compile is kept by the compiler's path."""
+    """One directory for all tests: programs are kept by the compiler's path."""
     directory = CHECKOUT / "build" / "mpis" / mpi.name
     directory.mkdir(parents=True, exist_ok=True)
     files = [("mpicc", mpi.mpicc), ("mpicxx", mpi.mpicxx), ("mpiexec", mpi.mpiexec)]

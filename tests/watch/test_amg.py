@@ -180,7 +180,7 @@ def test_bytes_of_the_paper_in_a_run_of_its_first_row(
     finest = profile.table("regions").filter(pl.col("path") == f"{OUTSIDE}/level 0")
     assert finest["bytes_sent_instance_max"].item() == bytes_sent == 17032
     assert finest["dest_ranks_max"].item() == 7
-    # GMRES needs as many as AMG2023 does for these numbers.
+    # GMRES needs the same number as AMG2023 for these sizes.
     assert finest["instances"].item() == 12 + 2
 
 
