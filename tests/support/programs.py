@@ -106,6 +106,6 @@ def _compile(command: Sequence[str | Path], directory: Path, mpi: Mpi) -> None:
 
 
 def without_builds(stderr: str) -> str:
-    """Return what a command says beside that it builds something, as the first one does."""
+    """Return the output of a command without lines on builds, which the first command prints."""
     lines = stderr.splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("haloscope: building "))

@@ -104,5 +104,5 @@ MINIAMR = [
     _refined(_TWO, 4, 20, 2, 1),
     _refined(_TWO, 4, 20, 2, 2),
 ]
-# The same, where two steps with what is between them repeat, and where some ranks make too many calls.
+# The same, if two steps and the calls between them repeat, and if some ranks make too many calls.
 FRESH_MINIAMR = [_refined(_MOVES, 4, 20, 2, 2), _refined(_TWO, 6, 33, 3, 3)]

@@ -104,7 +104,7 @@ def places(procs: Grid, points: Grid) -> np.ndarray:
 
 
 def printed(directory: Path, name: str, ranks: int) -> np.ndarray:
-    """hypre's file of a matrix or vector, without its first lines, which tell the ranges of ranks."""
+    """hypre's file of a matrix or vector, without its first lines, which have the ranges of ranks."""
     parts = [directory / f"IJ.out.{name}.{rank:05}" for rank in range(ranks)]
     return np.vstack([np.loadtxt(part, skiprows=1, ndmin=2) for part in parts])
 
