@@ -40,7 +40,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "predict/launches": (),
     "regimes": (),
     "reproduce": (),
-    "stencil": (),
+    "halo": (),
     "watch": (),
     "watch/annotations": (),
     "watch/hangs": (),

@@ -31,8 +31,8 @@ docs/tutorial 19 0
 python/explain 180 0  python/hide 50 0
 python/predict 196 0  python/reproduce 63 0
 src/explain 39 0  src/fem 26 0  src/hide 135 0  src/interpose 20 0  src/predict 27 0  src/watch 247 0
-tests/base 8 0  tests/explain 77 0  tests/hide 77 0  tests/predict 38 0  tests/reproduce 20 0
-tests/support 50 0  tests/system 15 0  tests/watch 108 0
+tests/explain 77 0  tests/hide 77 0  tests/predict 38 0  tests/reproduce 20 0
+tests/system 15 0
 """
 IDIOMS = re.compile(
     r"\b(tells?|told|telling|nobody|anew|likewise|another one|nought|by turns|for certain|surely|made-up"

@@ -1,4 +1,4 @@
-"""The cache of builds: one at a time, whole or not at all, and what is there is what was built."""
+"""The cache of builds: one at a time, complete or not at all, and never changed afterwards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from haloscope.base.cache import build_once, is_whole
 from haloscope.base.errors import RecorderError
 
-# Builds `thing-1`: writes a file, and waits for another one. It sets the signals that the tests may ignore.
+# Builds `thing-1`: writes a file, and waits for a second one. It sets the signals that the tests may ignore.
 _BUILDER = """\
 import signal, sys, time
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

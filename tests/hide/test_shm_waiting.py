@@ -13,7 +13,7 @@ from support.mpi import CHECKOUT, NAMES, Mpi
 from support.programs import Compiler
 from support.shm import Shm, carried
 
-PATTERNS = CHECKOUT / "benchmarks" / "stencil" / "patterns.c"
+PATTERNS = CHECKOUT / "benchmarks" / "halo" / "patterns.c"
 STALLED = {"patience": "1000", "measure": "off"}
 ROUNDS, BYTES = 8, 96 << 10
 # Messages of a round and rank that the shm library carries.

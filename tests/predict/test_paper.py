@@ -25,7 +25,7 @@ def times(machine: predict.Machine) -> dict[tuple[str, str], dict[int, float]]:
     """`times[collective, algorithm][ranks]`, from the table."""
     found: dict[tuple[str, str], dict[int, float]] = {}
     for collective in predict.ALGORITHMS:
-        for row in predict.model(machine, collective).to_dicts():
+        for row in predict.model(machine, collective, ranks=ALL).to_dicts():
             found.setdefault((collective, row["algorithm"]), {})[row["ranks"]] = row["time"]
     return found
 

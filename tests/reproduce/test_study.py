@@ -260,4 +260,3 @@ def test_the_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.return_value == 1
     assert (tmp_path / "there" / "two" / "index.html").is_file()
     assert CliRunner().invoke(command, ["study", "three"]).exit_code == 2
-    assert CliRunner().invoke(command, ["study"]).exit_code == 2

@@ -1,1 +1,1 @@
-"""What the tests of several rooms share: the machine's MPI libraries, and programs for them."""
+"""Helpers for the tests of several packages: the machine's MPI libraries, and programs for them."""

@@ -55,7 +55,7 @@ def check_tables(profile: Profile) -> None:
     for row in profile.table("pop").drop_nulls("parallel").to_dicts():
         assert row["parallel"] == pytest.approx(row["load_balance"] * row["communication"], rel=1e-9)
         assert 0 < row["parallel"] <= row["load_balance"] <= 1 + 1e-9
-    # Regions without what is nested in them are all of the run.
+    # Exclusive values of all regions add up to the run.
     own = profile.table("waits", exclusive=True)
     assert own["time_total"].sum() == pytest.approx(waits["time_total"].sum())
     whole = tolerance.row(0, named=True)

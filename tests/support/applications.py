@@ -44,7 +44,7 @@ class Application:
         return lines
 
     def complaint(self, *arguments: str, ranks: int = 1) -> str:
-        """What it says to a wrong command line, which must be one line and exit status 2."""
+        """Its answer to a wrong command line, which must be one line and exit status 2."""
         if ranks == 1:  # without a launcher, which takes its time and adds lines of its own
             command, environment = [str(self.program), *arguments], self.mpi.environment()
             done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

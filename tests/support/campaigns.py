@@ -22,7 +22,7 @@ programs:
 variants:
   plain: {watch: false}
 """
-# A ring of messages, each of so many numbers, after so many seconds, if asked.
+# A ring of messages with a number of values each, after a number of seconds, if asked.
 RING = """
 #include <haloscope/region.h>
 #include <mpi.h>

@@ -45,7 +45,7 @@ def staying(states: int, probability: float) -> Floats:
 
 
 def hmmlearn_model(truth: Truth, steps: int = 1) -> Any:
-    """Return a model with these parameters and no prior; `fit` takes so many steps from them."""
+    """Return a model with these parameters and no prior; `fit` takes this number of steps from them."""
     model = GaussianHMM(
         len(truth.means),
         covariance_type="diag",

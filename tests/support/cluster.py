@@ -11,8 +11,8 @@ from pathlib import Path
 from support.mpi import CHECKOUT, Mpi
 
 _SCRIPT = CHECKOUT / "tools" / "cluster.sh"
-# A name of its own, so that two test sessions on one machine leave each other's cluster alone; and
-# a network, so that two workers of one session do; two sessions are told theirs by CLUSTER_NET.
+# A unique name, so that test sessions on one machine do not use each other's cluster, and a network per
+# worker of a session. Sessions have different CLUSTER_NET.
 _NAME = f"halo{os.getpid()}n"
 _WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
 _NET = os.environ.get("CLUSTER_NET", f"10.79.{_WORKER}")

@@ -45,7 +45,7 @@ def _chain(ranks: int) -> Fraction:
     ends: list[Fraction] = []
     rank = 1
     for chain in range(chains):
-        # Each takes its share of those that are left, rounded up: longer chains come first.
+        # Each takes its share of the remaining ranks, rounded up: longer chains come first.
         members = ceil(Fraction(ranks - rank, chains - chain))
         time, before = Fraction(0), 0
         for _ in range(members):
@@ -75,7 +75,7 @@ PAPER: dict[tuple[str, str], Callable[[int], Fraction]] = {
 
 
 def open_mpi_children(tree: str, rank: int, size: int) -> list[int]:
-    """What coll_base_topo.c tells one rank, the root being 0."""
+    """The result of coll_base_topo.c for one rank, with root 0."""
     if tree == "pipeline":
         return [rank + 1] if rank + 1 < size else []
     if tree == "chain":
@@ -113,8 +113,8 @@ def _binomial_children(tree: str, rank: int, size: int) -> list[int]:
 class Job:
     """One job: what must be done before, the queues in which it stands, and how long it takes.
 
-    A message stands in the queues of its sender's way out and its receiver's way in, an addition
-    in the queue of a process's arithmetic; each queue serves its jobs in the order they came.
+    A message waits in the queue of its sender's output and of its receiver's input, an addition in the queue
+    of a process's arithmetic. Each queue serves its jobs in order.
     """
 
     def __init__(self, queues: Sequence[str], after: Sequence[Job], time: float) -> None:

@@ -12,7 +12,7 @@ from haloscope.base.errors import HaloscopeError
 
 
 def damaged(text: str) -> strategies.SearchStrategy[bytes]:
-    """Return strategies for a text in which bytes stand in place of three others, or at its end."""
+    """Return strategies for a text in which three bytes are replaced, or bytes are added at its end."""
     whole = text.encode()
 
     def cut(at: int, junk: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""An MPI installation of scripts: what it reports, and what its launcher prints, is known."""
+"""An MPI installation of scripts, with known reports and a known launcher."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-# Instead of a program it writes one that reports what is known of the library, and can do nothing else.
+# Instead of a program it writes one that only reports the library's properties.
 _COMPILER = """#!/bin/sh
 for word; do [ "$before" = -o ] && target=$word; before=$word; done
 [ -n "$target" ] || exit 0
@@ -28,12 +28,9 @@ def emulated_mpi(
     """Make the installation, and return the environment in which it is the MPI in use.
 
     Args:
-        directory: Where it is made, with a cache of its own for what is built.
-        version: What MPI_Get_library_version returns.
-        file: The library's file.
-        variables: Names and descriptions of its control variables.
-        ompi_info: What the command of this name prints.
-        mpiexec: The launcher, as the text of a shell script.
+        directory: Its directory, with a separate cache for builds. version: What MPI_Get_library_version
+        returns. file: The library's file. variables: Names and descriptions of its control variables.
+        ompi_info: What the command of this name prints. mpiexec: The launcher, as the text of a shell script.
     """
     folder = directory / "bin"
     folder.mkdir(parents=True)

@@ -55,7 +55,7 @@ def counted(point: Point) -> int:
 
 @dataclass(frozen=True, order=True)
 class TextRule:
-    """A rule of Open MPI's text: from so many ranks and counted bytes on."""
+    """A rule of Open MPI's text: from a number of ranks and bytes on."""
 
     collective: str
     ranks: int

@@ -1,4 +1,4 @@
-"""What an export does when the disk is full: a limit on the size of files stands for it."""
+"""Exports to a full disk, which a limit on the size of files emulates."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Operation:
 
 
 def read_goal(path: Path) -> list[list[Operation]]:
-    """Return the operations of each rank; what they require are indices of earlier ones."""
+    """Return the operations of each rank; requirements are indices of earlier operations."""
     ranks: list[list[Operation]] = []
     labels: dict[str, int] = {}
     count, inside = -1, False

@@ -16,7 +16,7 @@ PROGRAMS = CHECKOUT / "tests" / "hide" / "programs"
 
 @dataclass(frozen=True)
 class Injected:
-    """A program that has run with latencies: its output, and the record of what was injected."""
+    """A program that has run with latencies: its output, and the record of the injected latencies."""
 
     done: subprocess.CompletedProcess[str]
     record: Path

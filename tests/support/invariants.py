@@ -169,7 +169,7 @@ def _check_calls(profile: Profile, ranks: pl.DataFrame) -> None:
 
 
 def _check_sites(profile: Profile) -> None:
-    """Where calls were told apart by where they come from, each is in a row, and its time."""
+    """With call sites, each call and its time are in one row."""
     sites = profile.frame("sites")
     if sites.is_empty():
         return

@@ -16,5 +16,5 @@ def missing(what: str) -> NoReturn:
 
 
 def impossible(why: str) -> NoReturn:
-    """Skip the test, in CI too: no package would help, as an MPI library itself lacks something."""
+    """Skip the test, also in CI: no package would help, as the MPI library does not have a feature."""
     pytest.skip(why)

@@ -88,7 +88,7 @@ class Mpi:
         return re.search(rf"\b{name} *\(", _declarations(self.mpicc)) is not None
 
     def launch(self, ranks: int) -> list[str]:
-        """What stands before a program's own command line."""
+        """The words before a program's own command line."""
         return [str(self.mpiexec), "-n", str(ranks)]
 
     def run(

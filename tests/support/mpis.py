@@ -16,12 +16,12 @@ def tools(mpi: Mpi) -> dict[str, str]:
 
 
 def _links(mpi: Mpi) -> Path:
-    """One place for all tests: what they compile is kept by the compiler's path."""
+    """One directory for all tests: programs are kept by the compiler's path."""
     directory = CHECKOUT / "build" / "mpis" / mpi.name
     directory.mkdir(parents=True, exist_ok=True)
     files = [("mpicc", mpi.mpicc), ("mpicxx", mpi.mpicxx), ("mpiexec", mpi.mpiexec)]
     files += [("mpifort", mpi.mpifort)] if mpi.mpifort else []
-    # MPICH's launcher looks for this one beside itself.
+    # MPICH's launcher looks for this one in its own directory.
     proxy = mpi.mpiexec.with_name("hydra_pmi_proxy")
     files += [("hydra_pmi_proxy", proxy)] * (mpi.abi == "mpich" and proxy.exists())
     for name, file in files:

@@ -25,7 +25,7 @@ def processes_of(program: Path) -> list[int]:
 
 
 def kill(process: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Send a signal. The process may be gone: launchers end ranks once another one has ended."""
+    """Send a signal. The process may be gone: launchers end ranks once one rank has ended."""
     with suppress(ProcessLookupError):
         os.kill(process, number)
 

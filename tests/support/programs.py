@@ -20,7 +20,7 @@ _WRAPPERS = {".c": "mpicc", ".cpp": "mpicxx", ".cc": "mpicxx", ".f90": "mpifort"
 class Compiler:
     """Compiles sources with an MPI's own wrapper; the same source and flags only once.
 
-    Workers share what is compiled. Each runs it by a name of its own, as tests look for processes.
+    Workers share compiled programs. Each runs it by a name of its own, as tests look for processes.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -58,7 +58,7 @@ class Compiler:
         return made / name
 
     def text(self, mpi: Mpi, name: str, text: str, flags: Sequence[str] = ()) -> Path:
-        """The same from a text; `name` is a file name whose suffix tells the language."""
+        """The same from a text; `name` is a file name whose suffix gives the language."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         source = self._shared / "sources" / digest / name
         source.parent.mkdir(parents=True, exist_ok=True)
@@ -106,6 +106,6 @@ def _compile(command: Sequence[str | Path], directory: Path, mpi: Mpi) -> None:
 
 
 def without_builds(stderr: str) -> str:
-    """Return what a command says beside that it builds something, as the first one does."""
+    """Return the output of a command without lines on builds, which the first command prints."""
     lines = stderr.splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("haloscope: building "))

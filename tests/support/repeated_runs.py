@@ -1,4 +1,4 @@
-"""Repetitions of one made-up run: equal counts, times that scatter as those of machines do."""
+"""Repetitions of one synthetic run: equal counts, and times that scatter as on real machines."""
 
 from __future__ import annotations
 

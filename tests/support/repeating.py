@@ -75,7 +75,7 @@ _TWO = (
 
 
 def _refined(objects: str, ranks: int, steps: int, levels: int, every: int) -> tuple[str, int, int]:
-    """Return options of miniAMR, ranks, and iterations, where the mesh is refined after so many steps."""
+    """Return options of miniAMR, ranks, and iterations, for a mesh that is refined every few steps."""
     options = f"{_BLOCKS} --npx {ranks // 2} --npy 2 {objects} --num_tsteps {steps} --num_refine {levels}"
     return f"{options} --stages_per_ts 8 --checksum_freq 8 --refine_freq {every}", ranks, steps
 
@@ -104,5 +104,5 @@ MINIAMR = [
     _refined(_TWO, 4, 20, 2, 1),
     _refined(_TWO, 4, 20, 2, 2),
 ]
-# The same, where two steps with what is between them repeat, and where some ranks make too many calls.
+# The same, if two steps and the calls between them repeat, and if some ranks make too many calls.
 FRESH_MINIAMR = [_refined(_MOVES, 4, 20, 2, 2), _refined(_TWO, 6, 33, 3, 3)]

@@ -1,4 +1,4 @@
-"""Made-up profiles of a halo exchange on a process grid, of any size, by arithmetic alone."""
+"""Synthetic profiles of a halo exchange on a process grid of any size, by arithmetic alone."""
 
 from __future__ import annotations
 

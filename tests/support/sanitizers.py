@@ -98,7 +98,7 @@ def reports(directory: Path) -> list[str]:
 
 @cache
 def build(mpi: Mpi, sanitizers: str) -> Sanitized:
-    """The recorder for an MPI, below build/, where only what has changed is built again."""
+    """The recorder for an MPI, below build/, where only changed files are built again."""
     runtime = _runtime(sanitizers)
     library = MpiLibrary("openmpi" if mpi.abi == "openmpi" else "mpich", mpi.library)
     headers = find_headers(library, (mpi.mpicc,))

@@ -31,7 +31,7 @@ def pack(begins: Words, durations: Words, waits: Words) -> Words:
 
 
 def _length(ticks: Words) -> tuple[Words, Words]:
-    """The 24 bits that stand for a number of ticks, and what they stand for."""
+    """The 24 bits of a number of ticks, and the number that they encode."""
     ticks = np.minimum(ticks, np.uint64(_LARGEST))
     bits = np.frexp(ticks.astype(np.float64))[1]
     shift = np.maximum(bits - 20, 0).astype(np.uint64)

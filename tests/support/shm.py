@@ -22,7 +22,7 @@ RANDOM = _PROGRAMS / "random.c"
 def conform_flags() -> list[str]:
     """What else CONFORM is made of."""
     others = sorted(str(path) for path in CONFORM.parent.glob("*.c") if path != CONFORM)
-    # The headers say of MPI_STATUSES_IGNORE and the like that they have no room.
+    # The headers declare MPI_STATUSES_IGNORE and similar names with a size of 0.
     return [*others, "-Wall", "-Wextra", "-Wno-stringop-overflow", "-Wno-stringop-overread", "-pthread"]
 
 

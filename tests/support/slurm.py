@@ -97,11 +97,11 @@ class Slurm:
         _until(lambda: self._states() == ["idle"] * len(self.cluster.hosts), self._said)
 
     def start_controller(self) -> None:
-        """Start the controller, which finds what it knew before."""
+        """Start the controller with its previous state."""
         self._controller = self._started(0, ["slurmctld", "-D"])
 
     def wait_until_saved(self) -> None:
-        """Wait until the controller has saved what it knows now; it does so some seconds later."""
+        """Wait until the controller has saved its state; it does so some seconds later."""
         begun = time.time()
         saved = self._base / "state" / "job_state"
         _until(lambda: saved.exists() and saved.stat().st_mtime > begun, self._said)

@@ -1,4 +1,4 @@
-"""Made-up timings like those of Table 1 of Heldman, Rudi and Bessac (2025), with what is true."""
+"""Synthetic timings like those of Table 1 of Heldman, Rudi and Bessac (2025), with the true values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NODE = 16  # ranks
 
 @dataclass(frozen=True)
 class Made:
-    """Times of a method, (ranks, instances), what of them was input, and the true states."""
+    """Times of a method, (ranks, instances), the part of input, and the true states."""
 
     durations: NDArray[np.float64]
     t_in: NDArray[np.float64]

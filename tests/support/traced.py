@@ -23,7 +23,7 @@ def check_trace(profile: Profile, within: float = 1e-3) -> Trace:
 def matched(trace: Trace) -> pl.DataFrame:
     """Return messages: the n-th send and the n-th receive between two ranks, by tag and communicator.
 
-    Columns of the receive end with `_received`; what has no other half has nulls there.
+    Columns of the receive end with `_received`; messages without a receive have nulls there.
     """
     what = [*_CHANNEL, "bytes", "started", "completed"]
     number = pl.int_range(pl.len()).over(_CHANNEL).alias("number")
@@ -33,7 +33,7 @@ def matched(trace: Trace) -> pl.DataFrame:
 
 
 def _check_calls(profile: Profile, trace: Trace, within: float) -> None:
-    """Functions by region: as often, with as many bytes, for as long."""
+    """Functions by region: equal numbers of calls, bytes and times."""
     found = trace.calls.group_by(pl.col("path").cast(pl.Int64), pl.col("call").cast(pl.String)).agg(
         calls=pl.len().cast(pl.Int64),
         bytes=pl.col("bytes").clip(0).sum(),
@@ -46,7 +46,7 @@ def _check_calls(profile: Profile, trace: Trace, within: float) -> None:
         | pl.col("bytes").ne_missing(pl.col("bytes_traced"))
     )
     assert wrong.is_empty(), wrong
-    # What is not timed otherwise has a time in the trace alone; nanoseconds are rounded.
+    # Calls that are not timed otherwise have a time in the trace alone; nanoseconds are rounded.
     timed = both.filter(pl.col("time_total") > 0)
     limit = timed["time_total"] * within + timed["calls"] * 2e-9
     late = timed.filter((timed["time_total"] - timed["seconds"]).abs() > limit)

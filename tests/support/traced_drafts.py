@@ -18,7 +18,7 @@ Times = NDArray[np.int64]
 
 
 def symbol(number: int, kind: int, **values: Any) -> dict[str, Any]:
-    """A row of `trace_symbols`; what is not given does not concern the event."""
+    """A row of `trace_symbols`; fields that are not given do not concern the event."""
     whole = {"structure": 1, "symbol": number, "kind": kind, "call": "", "path": 0, "bytes": 0, "action": 0}
     whole |= {"communicator": 0, "partner": -1, "tag": -1, "size": 0, "thread": 0, "request": 0, "ranks": 2}
     return whole | values

@@ -27,8 +27,8 @@ _DROPPED = {"rank": pl.Int32, "events": pl.Int64}
 class Script:
     """A trace that is written down event by event, in any order of ranks; a call is named by its number.
 
-    Rows of calls are numbered as they are written. `trace()` sorts them as a `Trace` wants them, and
-    numbers them anew.
+    Rows of calls are numbered as they are written. `trace()` sorts them in the order of a `Trace`, and
+    numbers them again.
     """
 
     ranks: int
@@ -120,7 +120,7 @@ class Script:
         self.rows["dropped"].append((rank, events))
 
     def trace(self) -> Trace:
-        """Return what was written."""
+        """Return the written rows."""
         calls = _frame(self.rows["calls"], CALLS).with_row_index("row").sort("rank", "thread", "begin", "end")
         found = pl.Series(range(-1, len(calls)), dtype=pl.Int64)
         old = calls["row"].cast(pl.Int64)

@@ -1,4 +1,4 @@
-"""Runs a program under `haloscope run`, and opens what that leaves."""
+"""Runs a program under `haloscope run`, and opens its profile."""
 
 from __future__ import annotations
 

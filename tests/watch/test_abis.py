@@ -121,7 +121,7 @@ def test_tables_are_those_of_the_mpi_before(run: Run, mpi_name: str, source: str
     check_equal(run, (before[-1], mpi_name), source)
 
 
-# Nobody knows which one an extra MPI has.
+# It is unknown which one an extra MPI has.
 @pytest.mark.long
 @pytest.mark.parametrize("mpi_name", [name for name in MPIS if name != "extra"], indirect=True)
 def test_interface_is_the_one_meant(run: Run, mpi_name: str) -> None:

@@ -122,7 +122,7 @@ def test_programs_that_are_linked_statically_do_not_notice(
 
 
 def test_csh_has_the_same(any_mpi: Mpi, compiler: Compiler, script: Path, top: Path, tmp_path: Path) -> None:
-    """Its file sets what that for sh exports, keeps what is set, and programs are watched by it."""
+    """Its file sets the variables of the file for sh, keeps those that are set, and profiles programs."""
     tcsh = shutil.which("tcsh") or missing("tcsh is not installed: apt-get install tcsh")
     path = tmp_path / "always.csh"
     path.write_text(always(top, csh=True))
@@ -159,7 +159,7 @@ def test_csh_has_the_same(any_mpi: Mpi, compiler: Compiler, script: Path, top: P
 
 
 def test_what_a_program_has_of_others_stays_its_own(any_mpi: Mpi, script: Path) -> None:
-    """Caliper, PETSc and the like: a recorder that nobody asked for does not come before them."""
+    """Caliper, PETSc and similar tools: a recorder that the user did not ask for does not precede them."""
     exported = shell(script, any_mpi, 'nm -D --defined-only "${LD_PRELOAD%%:*}"').stdout
     names = {line.split()[-1] for line in exported.splitlines()}
     ours = ("mpi_", "mpix_", "haloscope_")

@@ -104,7 +104,7 @@ def places(procs: Grid, points: Grid) -> np.ndarray:
 
 
 def printed(directory: Path, name: str, ranks: int) -> np.ndarray:
-    """hypre's file of a matrix or vector, without its first lines, which tell the ranges of ranks."""
+    """hypre's file of a matrix or vector, without its first lines, which have the ranges of ranks."""
     parts = [directory / f"IJ.out.{name}.{rank:05}" for rank in range(ranks)]
     return np.vstack([np.loadtxt(part, skiprows=1, ndmin=2) for part in parts])
 
@@ -180,7 +180,7 @@ def test_bytes_of_the_paper_in_a_run_of_its_first_row(
     finest = profile.table("regions").filter(pl.col("path") == f"{OUTSIDE}/level 0")
     assert finest["bytes_sent_instance_max"].item() == bytes_sent == 17032
     assert finest["dest_ranks_max"].item() == 7
-    # GMRES needs as many as AMG2023 does for these numbers.
+    # GMRES needs the same number as AMG2023 for these sizes.
     assert finest["instances"].item() == 12 + 2
 
 

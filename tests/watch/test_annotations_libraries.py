@@ -137,7 +137,7 @@ def test_nothing_of_a_library_when_it_is_not_wanted(mpi: Mpi, compiler: Compiler
 def test_a_process_without_the_libraries_looks_nothing_up(
     any_mpi: Mpi, compiler: Compiler, tmp_path: Path
 ) -> None:
-    """What stands before their functions is never called, so that it costs nothing: the linker says so."""
+    """Wrappers of their functions are never called, so that they cost nothing: the linker shows it."""
     names = re.compile(r"symbol=((?:hypre_|HYPRE_|Petsc|p4est_|p8est_|sc_)\w+)")
     watched = [str(program(compiler, any_mpi, "twin.c"))]
     told = ["env", "LD_DEBUG=symbols", f"LD_DEBUG_OUTPUT={tmp_path / 'linker'}"]

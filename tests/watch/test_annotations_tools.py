@@ -77,7 +77,7 @@ def test_itt(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("chosen", ["none", "nvtx,petsc"])
 def test_one_setting_switches_them_off(mpi: Mpi, compiler: Compiler, tmp_path: Path, chosen: str) -> None:
-    # Even a tool that is named by hand is told nothing.
+    # Even a tool that is named by hand gets no events.
     environment = {"HALOSCOPE_ANNOTATIONS": chosen}
     script = 'export KOKKOS_TOOLS_LIBS=${LD_PRELOAD%%:*}; exec "$@"'
     command = ["sh", "-c", script, "sh", str(program(compiler, mpi, "told_kokkos.c", FLAGS))]

@@ -1,4 +1,4 @@
-"""Caliper's and Adiak's interfaces: markers become regions, and what is said of a run rows of `info`."""
+"""Caliper's and Adiak's interfaces: markers become regions, and metadata become rows of `info`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RANKS = 2
 
 
 def linked(compiler: Compiler, mpi: Mpi, source: str = "caliper.cpp") -> Path:
-    """A program, with headers of ours and linked to what stands beside the recorder."""
+    """A program with our headers, linked to the libraries next to the recorder."""
     flags = [*STRICT, f"-I{paths.caliper_include()}"]
     beside = library(mpi).parent
     libraries = [f"-L{beside}", "-lcaliper", "-ladiak", f"-Wl,-rpath,{beside}"]
@@ -37,7 +37,7 @@ def marked(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactor
 
 
 def metadata(watched: Watched) -> dict[str, str]:
-    """What was said of the run."""
+    """The metadata of the run."""
     with haloscope.open(watched.path) as profile:
         return dict(profile.info.get("metadata") or {})
 

@@ -1,4 +1,4 @@
-"""apps/cg solves what it says, the same on any grid of ranks, and talks as HPCG does."""
+"""apps/cg solves the stated problem, the same on any grid of ranks, and communicates as HPCG does."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_table_of_communicators(mpi: Mpi, communicators: Watched) -> None:
 
 
 def test_what_is_between_groups_is_no_group(mpi: Mpi, communicators: Watched) -> None:
-    """Of one name, and of the members of the other side: a row each, of as many ranks as it has."""
+    """Equal names, and members of the other side: one row each, with all its ranks."""
     size = ranks(mpi)
     rows = communicators.select("communicators", name="shore")
     assert len(rows) == 4

@@ -1,4 +1,4 @@
-"""Bad settings and bad surroundings: the program runs on, and one line says what is lost."""
+"""Bad settings and environments: the program continues, and one line reports the loss."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_live_records_that_fill_the_disk(
     watched = watch(any_mpi, 1, command, tmp_path, env={"HALOSCOPE_LIVE": str(where)})
     assert said(watched.done) == []
     assert int(watched.info["dropped"]) > 0
-    # What has no region of its own counts for the one around it.
+    # Events without a region of their own count for the one around them.
     assert watched.traffic("<program>") == Traffic(5001, 20008, 5001, 20008, 1, 1)
     assert list(where.iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""`--only`, HALOSCOPE_AFTER and HALOSCOPE_UNTIL: what counts, and what is as if it had not happened."""
+"""`--only`, HALOSCOPE_AFTER and HALOSCOPE_UNTIL: recorded events, and events that are left out."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_waiting_has_an_end(any_mpi: Mpi, compiler: Compiler, program: Path, tmp
 
 
 def test_steps_grow_with_the_logarithm(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
-    """Each doubling of the ranks adds as many messages to those that one rank takes in turn."""
+    """Each doubling of the ranks adds the same number of messages to those that one rank receives."""
     source = CHECKOUT / "benchmarks" / "finalize" / "steps.c"
     counter = compiler(any_mpi, source, ["-shared", "-fPIC"])
     program = compiler.text(any_mpi, "late.c", PROGRAM)

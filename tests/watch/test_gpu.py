@@ -186,7 +186,7 @@ def test_copies_to_where_messages_begin_are_staged(
 
 @pytest.mark.parametrize("staged", [0, 2**26, 2**27])
 def test_staged_data_are_a_finding(tmp_path: Path, staged: int) -> None:
-    """Each of two ranks takes 3 of 10 s for copies of 2**27 bytes, of which MPI sends so many."""
+    """Each of two ranks takes 3 of 10 s for copies of 2**27 bytes, of which MPI sends a part."""
     rows = [
         {"path": path, "rank": rank, "instances": 1, "time": time}
         for rank in range(2)

@@ -23,7 +23,7 @@ from support.verbs import Verb, verb
 from support.watched import Watched, program
 
 RANKS = 4
-# How it hangs, which is the program's word; what is found; the ranks that it turns on; words of the verdict.
+# By kind of hang (the program's argument): the verdict's kind, its ranks, and words of its text.
 HANGS: dict[str, tuple[str, set[int], tuple[str, ...]]] = {
     "ring of sends": ("deadlock of sends", {0, 1, 2, 3}, ("without receives", "0 → 1 → 2 → 3 → 0")),
     "ring of receives": ("deadlock of receives", {0, 1, 2, 3}, ("no rank sends",)),
@@ -164,7 +164,7 @@ def check_hang(mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, hang: 
 def test_a_run_says_that_it_hangs(
     any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, hang: Verb
 ) -> None:
-    """Once, on standard error; and what it ended in is in its profile, with the calls' time."""
+    """Once, on standard error; and its last calls are in its profile, with their time."""
     with hung(any_mpi, compiler, haloscope, live, "wrong tag", "--hang-after", "1") as running:
         told = next(line for line in running.stderr or () if "hangs: no progress" in line)
         assert "receives from 0 with tag 3" in told
@@ -226,7 +226,7 @@ def said(running: subprocess.Popen[str]) -> str:
 def test_a_program_that_takes_the_signal_is_not_asked(
     any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, hang: Verb
 ) -> None:
-    """Its own handler would be called: what it waits for is told without a stack."""
+    """Its own handler would be called: its wait is reported without a stack."""
     # The recorder looks at the program's handlers with each slice, of which there are some before it hangs.
     with hung(any_mpi, compiler, haloscope, live, "with all signals", "--slice", "0.1"):
         told = asked_until(hang, verdict_is("self", {1}))
@@ -246,7 +246,7 @@ def test_all_requests_of_a_rank_are_told(
 
 
 def give_away(record: Path) -> None:
-    """Another user's: what it says is not to be believed."""
+    """A different user's record is not trusted."""
     os.chown(record, 65534, -1)
 
 
@@ -260,7 +260,7 @@ def make_other(record: Path) -> None:
 def test_what_cannot_be_read_is_said(
     any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, hang: Verb
 ) -> None:
-    """One rank's record is another user's, then one of another version: the others are told."""
+    """One rank's record is a different user's, then one of a different version: the others are reported."""
     if os.geteuid() != 0:
         missing("giving files away needs root")
     with hung(any_mpi, compiler, haloscope, live, "ring of receives"):

@@ -1,4 +1,4 @@
-"""apps/hydro solves what it says, the same on any grid of ranks, and talks as Laghos does."""
+"""apps/hydro solves the stated problem, the same on any grid of ranks, and communicates as Laghos does."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Reference:
         return dx, dv, np.linalg.solve(local, power.T).T
 
     def run(self, steps: int) -> float:
-        """Take so many steps of RK2Avg; one that turns out too long is repeated. Return the time."""
+        """Take a number of steps of RK2Avg; a step that is too long is repeated. Return the time."""
         time, taken = 0.0, 0
         s, step = self.stresses(self.x, self.v, self.e)
         while taken < steps:

@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
 """
 
 
-# Open MPI 4 refuses its list beside -x; hydra's option keeps everything back but what follows.
+# Open MPI 4 refuses its list together with -x; hydra's option passes on only the names that follow.
 NETWORK = ["-genv", "MPIR_CVAR_CH4_NETMOD", "ofi", "-genv", "FI_PROVIDER", "tcp"]
 OPTIONS = {"openmpi": ["-x", "PATH"], "mpich": ["-genvnone", *NETWORK]}
 

@@ -1,4 +1,4 @@
-"""Secrets in command lines: what is masked, what is not, and that no secret comes through."""
+"""Secrets in command lines: masked and unmasked words, and that no secret is stored."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LEFT = [
     "  ",
     "'unclosed",
 ]
-# What stands around a secret; the words of a shell are quoted.
+# The words around a secret; the words of a shell are quoted.
 PLACES = [
     "./app --password {} --nx 3",
     "./app --auth-token {}",

@@ -44,5 +44,5 @@ def test_all_memory_is_under_the_limit(mpi: Mpi, compiler: Compiler, tmp_path: P
     assert bare.stdout.split()[0] == "0"
     added = int(watched.done.stdout.split()[1]) - int(bare.stdout.split()[1])
     assert added < LIMIT
-    # A shared page is nobody's own, so records may be missing in that.
+    # A shared page belongs to no process, so records may be missing in that.
     assert added + int(watched.done.stdout.split()[0]) < LIMIT

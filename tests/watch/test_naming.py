@@ -58,7 +58,7 @@ def last_moment(directory: Path) -> int:
 def test_programs_that_end_at_once_all_keep_theirs(
     write: Write, tmp_path: Path, before: bytes | None
 ) -> None:
-    """Also where all of them may replace what was there."""
+    """Also if all of them may replace the existing file."""
     if before is not None:
         (tmp_path / "run.halo").write_bytes(before)
     since = last_moment(tmp_path)

@@ -1,9 +1,9 @@
-"""apps/sweep, cg, amr and hydro beside Kripke, HPCG, miniAMR and Laghos: what those sent is data here.
+"""apps/sweep, cg, amr and hydro compared with Kripke, HPCG, miniAMR and Laghos, whose messages are data here.
 
-Each was run unchanged under `haloscope run`, with the flags that stand beside its counts: Kripke ddcac43,
-HPCG 114602d (3.1, `--rt=0`, 50 iterations), miniAMR 635fef2, Laghos 97d75b3; where blocks are refined, with a
-communication region around miniAMR's `comm`, put there by the linker. `docs/reference` says what else is
-alike, and what is not.
+Each was run unchanged under `haloscope run`, with the flags next to its counts: Kripke ddcac43, HPCG 114602d
+(3.1, `--rt=0`, 50 iterations), miniAMR 635fef2, Laghos 97d75b3; where blocks are refined, with a
+communication region around miniAMR's `comm`, put there by the linker. `docs/reference` lists other
+similarities and differences.
 """
 
 from __future__ import annotations
@@ -230,7 +230,8 @@ HPCG = [
 
 @pytest.mark.parametrize("original", HPCG, ids=lambda original: f"{original.grid}")
 def test_cg_sends_what_hpcg_sends(run: Run, original: Hpcg) -> None:
-    """One iteration and two tell what a preconditioner sends, and what a product; HPCG sent as much."""
+    """One iteration, and the difference to two, has a preconditioner's messages, and a product's; HPCG sent
+    as much."""
     size = " ".join(f"--n{axis} {n}" for axis, n in zip("xyz", original.points, strict=True))
     words = f"{size} --procs {','.join(map(str, original.grid))} --iterations"
     ranks = original.grid[0] * original.grid[1] * original.grid[2]
@@ -263,7 +264,7 @@ def test_cg_converges_as_hpcg_does(compiler: Compiler, any_mpi: Mpi) -> None:
 
 
 class Laghos(NamedTuple):
-    """What three time steps of Laghos sent: messages by size, and how many each of so many pairs sent."""
+    """The messages of three time steps of Laghos: by size, and the number per pair of ranks."""
 
     pairs: int
     sizes: Mapping[int, int]

@@ -1,4 +1,4 @@
-"""`haloscope top --prometheus`: what it writes, as Prometheus's own parser reads it; and the panel for it."""
+"""`haloscope top --prometheus`: its output, read by Prometheus's own parser; and the panel for it."""
 
 from __future__ import annotations
 

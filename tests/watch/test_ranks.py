@@ -50,7 +50,7 @@ def test_rank_0_need_not_record(any_mpi: Mpi, compiler: Compiler, tmp_path: Path
 def test_joined_records_know_who_did_not_record(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     during = program(compiler, any_mpi, "during.c")
     recorder = library(any_mpi)
-    # Nobody can write there, so the records stay.
+    # The directory is read-only, so the records stay.
     words = [f"LD_PRELOAD={recorder}", f"HALOSCOPE_LIVE={tmp_path}", "HALOSCOPE_RUN=run"]
     words += ["HALOSCOPE_RANKS=0,2", f"HALOSCOPE_OUTPUT={tmp_path}/missing/run.halo"]
     done = any_mpi.run(3, ["env", *words, during])

@@ -40,7 +40,7 @@ def recover(haloscope: Path, tmp_path: Path) -> Verb:
 def job(
     mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, how: str
 ) -> Iterator[subprocess.Popen[str]]:
-    """A job script that has `haloscope env` watch what it starts; all ranks have worked."""
+    """A job script with `haloscope env` that starts a program; all ranks have worked."""
     executable = program(compiler, mpi, "ends.c")
     launch = shlex.join([*mpi.launch(RANKS), str(executable), how, "wait"])
     script = f'eval "$({haloscope} env -o run-%n.halo -- {launch})" && exec {launch}'
@@ -56,7 +56,7 @@ def job(
         try:
             assert running.stdout is not None
             line = running.stdout.readline()
-            # A launcher that is told to abort may forward a part of it.
+            # An aborting launcher may forward a part of it.
             assert line == "working\n" or (how == "MPI_Abort" and "working\n".startswith(line))
             yield running
         except BaseException:
@@ -129,7 +129,7 @@ def test_what_still_runs_is_left_alone(
 def test_profiles_are_not_overwritten(
     any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Verb
 ) -> None:
-    """Two runs that were told the same name, recovered at once; then one of them again."""
+    """Two runs with the same output name, recovered at once; then one of them again."""
     for _ in range(2):
         with job(any_mpi, compiler, haloscope, live, "segfault"):
             pass

@@ -1,4 +1,4 @@
-"""Who waits for whom, on states of ranks that are made up: the verdict, and what must hold for any state."""
+"""Waits between ranks in synthetic states: the verdict, and invariants of any state."""
 
 from __future__ import annotations
 

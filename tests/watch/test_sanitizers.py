@@ -103,7 +103,7 @@ def test_joining_what_a_killed_run_left(
 def test_joining_what_a_wild_program_wrote_into_its_records(
     any_mpi: Mpi, memory: Sanitized, compiler: Compiler, tmp_path: Path, damage: str
 ) -> None:
-    """A pointer that leads to its own record, beside a record, out of the arena: no harm."""
+    """A pointer to its own record, next to a record, out of the arena: no harm."""
     memory.run(2, [program(compiler, any_mpi, "killed.c")], tmp_path)
     file, other = sorted((tmp_path / "live").glob("*/*.live"))
     other.unlink()

@@ -166,7 +166,7 @@ def test_a_series_is_what_the_program_measures_itself(
             wait = series.wait[rank]
             assert (wait <= (received - receive) * (1 + RATE) + SLACK + 2.0**-16 * duration).all()
             assert (wait[received == 0] == 0).all()
-        # These waits are milliseconds; the machine does not stop the rank beside all of them.
+        # These waits are milliseconds; the machine does not stop the rank outside all of them.
         receive, received = measured[0][4:, 17::5000]
         assert np.max(series.wait[0, 17::5000] / (received - receive)) > 0.9
 
@@ -229,7 +229,7 @@ def test_the_series_of_a_killed_rank_is_joined(mpi: Mpi, compiler: Compiler, tmp
         assert profile.table("info").filter(key="partial")["value"].to_list() == ["true"]
         step, ring = profile.instances("step"), profile.instances("ring")
         assert step.counts.tolist() == ring.counts.tolist() == [20, 20]
-        # Lengths are rounded down, by so much: also what lies between two instances.
+        # Lengths are rounded down, by at most this; so are gaps between two instances.
         rounded = np.diff(ring.start, prepend=0) * 2**-19
         assert (step.start - ring.start <= rounded).all()
         assert (ring.duration <= step.duration).all()

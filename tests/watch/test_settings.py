@@ -53,7 +53,7 @@ OPTIONS = {setting.variable: setting.option for setting in SETTINGS if setting.i
 
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
-    """`read(NAME=VALUE, ...)`: what the recorder takes for each variable, and what it reports."""
+    """`read(NAME=VALUE, ...)`: the recorder's value of each variable, and its report."""
     directory = tmp_path_factory.mktemp("defaults")
     source = CHECKOUT / "src"
     subprocess.run([sys.executable, "-c", GENERATE, source / "watch", directory], check=True)

@@ -9,7 +9,7 @@ import sys
 
 from support.missing import missing
 
-# After the prctl nobody may look into this process but who may look into all.
+# After the prctl only privileged processes may read this process.
 CLOSED = """
 import ctypes, errno
 from haloscope.watch import doctor

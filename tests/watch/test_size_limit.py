@@ -1,4 +1,4 @@
-"""HALOSCOPE_SIZE_LIMIT: what is left out of a profile that becomes too large, and what never is."""
+"""HALOSCOPE_SIZE_LIMIT: rows that are left out of a large profile, and rows that never are."""
 
 from __future__ import annotations
 

@@ -54,7 +54,8 @@ def test_time_in_the_barrier_is_skew(
     )
     assert watched.info["sync_collectives"] == str(every)
     row = late(watched, 1)
-    # Each barrier stands for the calls before it, at most 2 * every - 1; those after the last have none.
+    # Each barrier is extrapolated to the calls before it, at most 2 * every - 1; those after the last have
+    # none.
     assert row["skew_time"] >= (calls - 2 * (every - 1)) * STAY
     if every == 1:
         assert row["skew_time"] <= row["coll_time"] <= row["time"]
@@ -98,7 +99,7 @@ def test_ranks_that_do_not_record_take_part(any_mpi: Mpi, skew: Path, tmp_path: 
 
 
 def test_worlds_that_do_not_know_each_other(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
-    """Nobody can say whether spawned processes measure, too: those who share no world do not."""
+    """It is unknown whether spawned processes measure, too: without a common world they do not."""
     spawning = program(compiler, any_mpi, "spawn.c")
     watched = watch(any_mpi, 2, [spawning], tmp_path, options=["--sync-collectives", "1"])
     together = watched.region("all")

@@ -1,4 +1,4 @@
-"""A small part of the soak in benchmarks/watch: programs that end in the middle of what they do."""
+"""A small part of the soak in benchmarks/watch: programs that end in the middle of their work."""
 
 from __future__ import annotations
 

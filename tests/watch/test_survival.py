@@ -21,8 +21,8 @@ from support.recorder import join, library
 from support.watched import PROGRAMS, Traffic, Watched, program, watch
 
 RANKS = 3
-# How rank 1 ends, whether the others wait for it, and what the launchers then return. That of MPICH
-# tells of the rank that ended or of those that it killed afterwards, whichever it hears of first.
+# How rank 1 ends, whether the others wait for it, and what the launchers then return. That of MPICH reports
+# the rank that ended, or those that it killed afterwards, whichever comes first.
 ENDS = {
     "kill": ("wait", 137, {9}),
     "segfault": ("wait", 139, {9, 11}),
@@ -86,7 +86,7 @@ def test_records_survive_a_bad_end(mpi: Mpi, compiler: Compiler, live: Path, how
 def test_records_of_one_process_that_aborts(
     mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path
 ) -> None:
-    """Nobody launched it, so nobody else can tell what became of it."""
+    """It was started without a launcher, so only its own process can report its end."""
     output = live.parent / "alone.halo"
     done = subprocess.run(
         [haloscope, "run", "-o", output, "--", program(compiler, mpi, "ends.c"), "MPI_Abort"],
@@ -128,7 +128,7 @@ def test_a_bad_end_after_mpi_finalize(mpi: Mpi, compiler: Compiler, live: Path) 
 
 
 def test_a_job_that_reaches_its_time_limit(mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path) -> None:
-    """The batch system sends SIGTERM to what it has started."""
+    """The batch system sends SIGTERM to its child."""
     command = [*mpi.launch(RANKS), str(program(compiler, mpi, "ends.c")), "hang", "wait"]
     path = live.parent / "run.halo"
     front = [str(haloscope), "run", "--quiet", "-o", str(path), "--"]
@@ -291,7 +291,7 @@ def nosy(mpi: Mpi, compiler: Compiler, live: Path, executable: Path) -> tuple[li
 
 
 def test_another_tool_that_calls_mpi_itself(mpi: Mpi, compiler: Compiler, live: Path) -> None:
-    """What it makes of a call is its own affair: it sees it, and we count the program's call."""
+    """The tool may change a call: it sees it, and we count the program's call."""
     lines, watched = nosy(mpi, compiler, live, program(compiler, mpi, "during.c"))
     assert lines == ["20 20 0"] * 2
     assert watched.traffic("before") == watched.traffic("after") == Traffic(20, 240, 20, 240, 1, 1)

@@ -1,4 +1,4 @@
-"""apps/sweep solves what it says, the same however it is divided, and talks as Kripke does."""
+"""apps/sweep solves the stated problem, the same for any division, and communicates as Kripke does."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def partners_of(row: Row) -> tuple[int, int]:
 def test_traffic_of_each_grid_of_ranks(
     sweep: Application, compiler: Compiler, tmp_path: Path, row: Row
 ) -> None:
-    # An eighth of the zones along each axis: as many messages, each a sixty-fourth of the bytes.
+    # An eighth of the zones along each axis: the same number of messages, each a sixty-fourth of the bytes.
     command = [str(sweep.program), *arguments_of(row, shrink=8)]
     ranks = counted(compiler, sweep.mpi, row.ranks, command, tmp_path)
     assert sum(rank.sends for rank in ranks) == row.sends

@@ -1,4 +1,4 @@
-"""The recorder lives in other people's programs: what it shows of itself, and what it wraps."""
+"""The recorder runs in other programs: its visible symbols, and its wrappers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`haloscope top` on made-up looks: rates, files of several nodes, and what cannot be read."""
+"""`haloscope top` on synthetic looks: rates, files of several nodes, and unreadable records."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ CALL = Call("MPI_Recv", "receive", ANY, tag=3, communicator=WORLD, since=1.5, ma
 
 
 def test_files_say_the_same_as_the_records() -> None:
-    """What `--format json` prints is read by `parse`, but for the order of what is alike."""
+    """The output of `--format json` is read by `parse`, except for the order of equal entries."""
     part = Communicator("part", 2, "8", ranks=(1, 3))
     calls = [CALL, replace(CALL, communicator=part, partner=2), replace(CALL, communicator=None), None]
     told = [process(rank, 5.0, Sums(sends=rank), call) for rank, call in enumerate(calls)]

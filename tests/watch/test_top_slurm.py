@@ -80,7 +80,7 @@ def test_a_job_is_asked_by_srun(
         table = batch.run(haloscope, "top", *froms)
         assert table.count("MPI_Recv") == 4
 
-        # What a node knew is gone with it; what is left says so.
+        # The records of a node are lost with it, which the remaining ones report.
         batch.kill_node(1)
         alone = batch.run("sh", "-c", f'{where}; haloscope hang --format json "$@"', "sh")
         (told,) = json.loads(alone)

@@ -14,7 +14,7 @@ from support.programs import Compiler
 from support.traced import check_trace, matched
 from support.watched import program, watch
 
-# Of a chain of ranks, each of which exchanges with its neighbours and then reduces; so many rounds.
+# Of a chain of ranks, each of which exchanges with its neighbours and then reduces, for a number of rounds.
 CHAIN = """
 #include <haloscope/region.h>
 #include <mpi.h>

@@ -72,7 +72,7 @@ def test_clocks_that_are_off_and_drift_become_one(mpi: Mpi, compiler: Compiler, 
     for rank in (1, 2):
         rate, offset = (RATES[rank] - RATES[0]) * 1e-6, OFFSETS[rank] * 1e-9
         assert drift[rank] / seconds == pytest.approx(-rate, rel=0.3)
-        # What is more than was planted is what the clock had gone wrong when MPI was initialised.
+        # The rest, in addition to the planted shift, is the clock's error when MPI was initialised.
         assert (
             -0.1 * abs(offset)
             < (clocks["offset_begin"][rank] + offset) / -rate * abs(rate)

@@ -1,4 +1,4 @@
-"""The file of a trace that was cut off anywhere: what is before the cut is there, and nothing is made up."""
+"""The file of a truncated trace: events before the cut are there, and nothing is invented."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def killed(
 
 
 def traced(recorder: Path, live: Path, directory: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Calls and receives of the trace that can be made now; what is not there is counted as lost."""
+    """Calls and receives of the trace that are still complete; missing events are counted as lost."""
     path = directory / "joined.halo"
     join(recorder, live, path)
     with haloscope.open(path) as profile:

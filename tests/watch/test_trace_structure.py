@@ -1,4 +1,4 @@
-"""What repeats in a sequence of events becomes rules, which are as many however often it does."""
+"""Repetitions in a sequence of events become rules, whose number does not depend on the repetitions."""
 
 from __future__ import annotations
 

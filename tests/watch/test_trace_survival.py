@@ -1,4 +1,4 @@
-"""Traces of programs that are killed, and where there is no room for them: what is there is right."""
+"""Traces of killed programs, and traces without enough memory: the recorded events are right."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import Watched, watch
 
-# Rank 1 ends after so many messages around a ring, by a signal that nobody can catch. The others have sent
-# theirs: launchers kill them, too. Ten at a time: ranks that outnumber the processors wait less often.
+# Rank 1 ends after a number of messages around a ring, by a signal that cannot be caught. The others have
+# sent theirs: launchers kill them, too. Ten at a time: ranks that outnumber the processors wait less often.
 KILLED = """
 #include <mpi.h>
 #include <signal.h>
@@ -159,7 +159,7 @@ def test_a_trace_that_is_too_large_is_left_out_as_a_whole(
 
 
 def assert_some_are_lost(watched: Watched, calls: int) -> None:
-    """Some events are missing, as many as are said to be, and all others are whole."""
+    """Some events are missing, as reported, and all others are complete."""
     with haloscope.open(watched.path) as profile:
         trace = profile.trace()
         lost = trace.dropped["events"].sum()

@@ -12,7 +12,7 @@ from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import Watched, watch
 
-# Copies nothing in place of the shm library: it calls what it found by name within the program's MPI_Recv.
+# Replaces the shm library without copying: it calls a function found by name within the program's MPI_Recv.
 LIBRARY = """
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -34,7 +34,7 @@ int main() {
     return 0;
   }
   const FoundPhase found{std::move(*pattern), 0};
-  // What is begun at one end and lacks at the other is one more (phase_count.cpp).
+  // An iteration that begins at one end only is one more (phase_count.cpp).
   const auto typical = found.typical();
   const std::size_t last = found.pattern.ends.size() - 1;
   const bool is_complete = found.pattern.view != View::exchanges;

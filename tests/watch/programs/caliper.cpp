@@ -125,7 +125,7 @@ void values() {
   CHECK(adiak_namevalue("wrong", adiak_general, nullptr, "%q", 1) != 0);
 }
 
-// More regions than there is memory for: they are lost, and all else is as it was.
+// More regions than there is memory for: they are lost, and all others are recorded.
 void many_names(int count) {
   for (int i = 0; i < count; i++) {
     const std::string name = "pass number " + std::to_string(i);

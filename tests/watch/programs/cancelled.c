@@ -1,4 +1,4 @@
-// A send that nobody receives and that is cancelled where the library can; prints whether it was.
+// A send without a receive that is cancelled where the library can; prints whether it was.
 #include "common.h"
 
 int main(int argc, char **argv) {

@@ -23,7 +23,7 @@ static void prepare(void) {
 #define AT_ROOT(here, elsewhere) (rank == root ? (here) : (elsewhere))
 #define ONLY_ROOT(type) AT_ROOT(type, MPI_DATATYPE_NULL)
 
-// name, name without capital, what stands before the communicator
+// name, name without capital, arguments before the communicator
 #define COLLECTIVES(_)                                                                                       \
   _(Bcast, bcast, buffer, 10, MPI_INT, root)                                                                 \
   _(Reduce, reduce, buffer, AT_ROOT(other, NULL), 11, MPI_INT, MPI_SUM, root)                                \
@@ -127,7 +127,7 @@ static void between_groups_by_counts(MPI_Comm pair, int from_even) {
   MPI_Allgatherv(buffer, here + 1, MPI_INT, other, one_more, offsets, MPI_INT, pair);
   REGION("inter Alltoallv")
   MPI_Alltoallv(buffer, all_twos, offsets, MPI_INT, other, all_twos, offsets, MPI_INT, pair);
-  // As many elements on both sides.
+  // The same number of elements on both sides.
   REGION("inter Reduce_scatter_block")
   MPI_Reduce_scatter_block(buffer, other, theirs, MPI_INT, MPI_SUM, pair);
 }

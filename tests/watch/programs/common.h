@@ -13,7 +13,7 @@
 #define REGION(name)                                                                                         \
   for (int once_ = (HALOSCOPE_REGION_BEGIN(name), 1); once_; once_ = (HALOSCOPE_REGION_END(name), 0))
 
-// A program checks what MPI tells it, too: being watched must not change that.
+// A program also checks the results of MPI: profiling must not change them.
 #define CHECK(condition)                                                                                     \
   do {                                                                                                       \
     if (!(condition)) {                                                                                      \

@@ -121,7 +121,7 @@ static void named(void) {
 }
 
 #if !defined(SIMULATED)
-// Two groups and what is between them, all of one name.
+// Two groups and their inter-communicator, all of one name.
 static void alike(void) {
   MPI_Comm half, pair;
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);

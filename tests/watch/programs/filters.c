@@ -31,7 +31,7 @@ static void nested(void) {
     REGION("b") {
       ring(2);
       REGION("d") MPI_Allreduce(buffer, other, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-      // What is begun here is completed elsewhere.
+      // Requests that begin here complete elsewhere.
       MPI_Isend(buffer, 7, MPI_INT, (rank + 1) % size, 9, MPI_COMM_WORLD, &request);
     }
     MPI_Recv(other, 7, MPI_INT, MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

@@ -1,4 +1,4 @@
-// Rank 1 is killed in the middle of what it does; the others wait for it. A command is carried out before.
+// Rank 1 is killed in the middle of its work; the others wait for it. A command is carried out before.
 #include "common.h"
 
 #include <signal.h>

@@ -1,4 +1,4 @@
-// Regions whose names look like what they are not: the program, a path, an escape; and a very long one.
+// Regions with misleading names: the program, a path, an escape; and a very long one.
 #include "common.h"
 
 static void send(int count) {

@@ -1,4 +1,4 @@
-// Four messages of four sizes, posted and completed in all orders, as is told to their sender.
+// Four messages of four sizes, posted and completed in all orders, which their sender gets.
 #include "common.h"
 
 enum { kinds = 4 };

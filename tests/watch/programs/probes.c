@@ -1,4 +1,4 @@
-// Probes: what they find counts only when it is received.
+// Probes: a message counts only when it is received.
 #include "common.h"
 
 static void send(int count) {

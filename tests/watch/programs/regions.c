@@ -37,7 +37,7 @@ static void instances(void) {
   if (rank == 1) REGION("varying") send(1, 1000);
 }
 
-// Instances alike but for what is nested in them.
+// Instances that differ only in nested regions.
 static void nested_or_not(void) {
   REGION("only inside") REGION("inside") send(1, 1);
   REGION("only inside") {}

@@ -1,4 +1,4 @@
-// Error handlers that throw, through the library and through what stands before it.
+// Error handlers that throw, through the library and through our wrappers.
 #define OMPI_SKIP_MPICXX 1 // its C++ interface, long gone from the standard, is full of warnings
 #include "common.h"
 

@@ -1,4 +1,4 @@
-// What Kokkos tells its tool: the library that a variable names, by functions of C.
+// The events of Kokkos for its tool: the library that a variable names, by functions of C.
 #include "common.h"
 
 #include <dlfcn.h>

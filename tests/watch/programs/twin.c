@@ -36,7 +36,7 @@ static void pending(void) {
     CHECK(status.MPI_SOURCE == down && count_of(&status) == 12 + down);
     MPI_Request_free(&requests[3]);
   }
-  // One of two, the other one being none: nobody can tell which of several is first.
+  // One of two, the other one being none: it is unknown which of several is first.
   REGION("Waitany") {
     int index;
     post(13);

@@ -172,7 +172,7 @@ def measure_small(library: Library, rounds: int) -> None:
             cost = estimate(added)
             bounds = [max(value, 1e-3) for value in (cost.median, cost.high, cost.low)]
             emit(
-                "stencil",
+                "halo",
                 f"message of {size} B: added by the shm library",
                 ours=cost.median,
                 peer=BUDGET,

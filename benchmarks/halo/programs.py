@@ -123,7 +123,7 @@ def row(case: str, ours: Floats, peer: Floats, peer_name: str, target: float | N
     """Times of both sides in pairs."""
     ratio: Estimate = estimate(peer / ours)
     emit(
-        "stencil",
+        "halo",
         case,
         ours=1e6 * float(np.median(ours)),
         peer=1e6 * float(np.median(peer)),

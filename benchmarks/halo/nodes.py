@@ -206,7 +206,7 @@ def _overlaps(records: list[Record]) -> dict[str, Floats]:
 def _hidden(records: list[Record], case: str, target: float | None) -> None:
     hidden = _overlaps(records)
     emit(
-        "stencil",
+        "halo",
         case,
         ours=float(np.median(hidden["on"])),
         peer=float(np.median(hidden["off"])),
@@ -223,7 +223,7 @@ def _limit(records: list[Record], case: str, lost: float) -> None:
     alone = min(float(np.median(_medians(one, "communication"))) for one in records)
     limit = 100 * (1 - lost / alone)
     emit(
-        "stencil",
+        "halo",
         f"{case}: against the limit",
         ours=float(np.median(hidden)),
         peer=limit,

@@ -268,7 +268,7 @@ def _share(
     for what, some in (("all messages", bytes_of >= 0), ("32 KiB and more", bytes_of >= LARGE)):
         share = 100 * float(copies[some].sum()) / seconds
         emit(
-            "stencil",
+            "halo",
             library.case(f"{program.name}: share of its time that copies of {what} take"),
             ours=share,
             peer=100 * waits / seconds,

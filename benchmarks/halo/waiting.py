@@ -154,7 +154,7 @@ def measure_heap(library: Library, rounds: int) -> None:
             case = f"malloc, {touched} touched, ten times: --share-heap"
             row(case, ours[:, 1], bare[:, 1], "the C library")
             emit(
-                "stencil",
+                "halo",
                 f"{case}, page faults",
                 ours=float(np.median(ours[:, 0])),
                 peer=float(np.median(bare[:, 0])),

@@ -44,7 +44,7 @@ def measure(library: Library, rounds: int) -> None:
                 model = time_of(size, machines[size], int(third == "idle"), chunk)
                 found = times[third, chunk, size]
                 emit(
-                    "stencil",
+                    "halo",
                     f"model, {name} in chunks of {words}, {who}",
                     ours=1e6 * model,
                     peer=1e6 * median(found),
@@ -63,7 +63,7 @@ def _predict(name: str, size: int, fitted: Machine, limit: int) -> None:
     for helpers in PREDICTED:
         time = time_of(size, machine, helpers, chunk_of(size, helpers + 1))
         emit(
-            "stencil",
+            "halo",
             f"model, {name}, {helpers} helpers, memory of {limit} cores' copies",
             ours=1e6 * time,
             peer=1e6 * alone,

@@ -62,7 +62,7 @@ def _launches(words: Sequence[str], rounds: int) -> Floats:
 def _startup(rounds: int) -> dict[int, Floats]:
     heap, halo = CHECKOUT / "src/hide/shm/heap", CHECKOUT / "src/hide/halo"
     sources = [heap / "shared_arena.cpp", heap / "extents.cpp", halo / "shared_file.cpp"]
-    own = CHECKOUT / "benchmarks" / "stencil" / "startup.cpp"
+    own = CHECKOUT / "benchmarks" / "halo" / "startup.cpp"
     program = build_executable("startup", [own, *sources], [heap, halo, own.parent], quiet=True)
     found = {}
     for ranks in SIMULATED:
@@ -84,7 +84,7 @@ def _rows(what: str, found: Mapping[int, Floats], unit: str) -> None:
 
 def _row(case: str, ours: Floats, peer: Floats, peer_name: str, unit: str) -> None:
     emit(
-        "stencil",
+        "halo",
         f"scale, {case}",
         ours=float(np.median(ours)),
         peer=float(np.median(peer)),
