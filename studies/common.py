@@ -42,7 +42,7 @@ def here(application: str) -> str:
 
 
 def watched(profile: Path, ranks: int, application: str, words: Sequence[object], **said: object) -> Path:
-    """Return the profile of a bundled application on so many ranks, which runs if it is not there.
+    """Return the profile of a bundled application on `ranks` ranks, which runs if it is missing.
 
     `said` is kept with it as metadata.
     """

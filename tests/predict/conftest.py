@@ -19,7 +19,7 @@ _REMARKS = ("haloscope: building ", "haloscope: launcher: ")
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """`command("bench", "p2p")` runs the command in this process, in a directory of its own.
 
-    Its standard error is without what it builds, and which launcher it found.
+    Its standard error is without messages about builds and the launcher.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HALOSCOPE_TIME_LIMIT", f"{HANG:g}")
@@ -37,7 +37,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 @pytest.fixture
 def used(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> Mpi:
-    """The MPI whose `mpicc` and `mpiexec` this process finds, and what it starts."""
+    """The MPI whose `mpicc` and `mpiexec` this process and its children find."""
     for name, value in tools(mpi).items():
         monkeypatch.setenv(name, value)
     return mpi

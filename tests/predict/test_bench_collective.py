@@ -1,4 +1,4 @@
-"""`haloscope bench collective` under each MPI: what it measures, keeps and continues."""
+"""`haloscope bench collective` under each MPI: measurements, files and continued sweeps."""
 
 from __future__ import annotations
 

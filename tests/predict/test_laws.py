@@ -1,4 +1,4 @@
-"""Laws beyond what was measured: exact where they can be, unsure where they must be, judged on kept data."""
+"""Laws beyond the measured points: exact or uncertain as theory requires, compared with stored data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machine models from files: quantities as people write them, and one line for what is wrong."""
+"""Machine models from files: quantities with units, and errors of one line."""
 
 from __future__ import annotations
 

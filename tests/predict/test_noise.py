@@ -1,4 +1,4 @@
-"""`haloscope bench noise`: what it makes of times, and of this system."""
+"""`haloscope bench noise`: figures of known times, and of this system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Platforms of `haloscope simulate`: what may be written, and what is made of it."""
+"""Platforms of `haloscope simulate`: valid files, errors, and generated networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules: what they send, by theory and by Open MPI itself, and how long that takes."""
+"""Schedules: messages by theory and by Open MPI, and their times."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ RANKS = {
 QUICK = {"collectives", "receives"}  # the others in `make test-long`; test_simulate has nearly every call
 OPTIONS = {"series": ("--series", "time/step", "--series", "inner")}
 TABLES = ("regions", "ranks", "calls", "sizes", "partners", "collectives", "communicators", "series")
-# Where ranks are is not what they say.
+# The hosts of ranks differ from their own names.
 OTHER = ("host", "pid", "same_node", "offnode")
 
 

@@ -135,7 +135,7 @@ def edges(collective: str, ranks: int) -> Iterator[tuple[Point, bool]]:
 
 
 def is_met(verdict: TuneVerdict) -> bool:
-    """Return whether what was asked for ran, with the rules or also without."""
+    """Return whether the requested algorithm ran with the rules, or also without."""
     return verdict.verified or "runs with and without the rule" in str(verdict.problem)
 
 

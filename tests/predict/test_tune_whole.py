@@ -1,4 +1,4 @@
-"""The whole of `tune`: what holds is written. Times, where they decide, are given."""
+"""Complete runs of `tune`: only verified rules are written. Times, where they decide, are given."""
 
 from __future__ import annotations
 

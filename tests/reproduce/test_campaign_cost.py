@@ -40,7 +40,10 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def told(options: list[str], program: str, *words: str | Path) -> dict[str, Any]:
-    """Run Python in a process of its own, and return what it started and loaded."""
+    """Run Python in a separate process.
+
+    Return the programs that it started and the modules that it loaded.
+    """
     command = [sys.executable, *options, "-c", _TOLD + program, *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""What runs need of a system: room on it, modules, and files beside them."""
+"""Requirements of runs: cores and memory of a system, modules, and input files."""
 
 from __future__ import annotations
 

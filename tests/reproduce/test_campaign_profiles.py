@@ -107,7 +107,7 @@ def test_a_campaign_becomes_a_bundle(place: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_another_reader_finds_the_same_in_a_bundle(place: Path) -> None:
-    """Each run, with what it needed, what it left, and when."""
+    """Each run, with its inputs, results and times."""
     crate = read_by("read_crate", place / "rings.zip")
     assert crate["name"] == "rings"
     assert set(crate["files"]) == parts_of(place / "rings.zip")[0]

@@ -93,7 +93,7 @@ def started(batch: Slurm, words: list[str | Path], place: Path) -> subprocess.Po
 def campaign_of(
     place: Path, mpi: Mpi, compiler: Compiler, numbers: list[int], seconds: int
 ) -> tuple[Path, Campaign]:
-    """Return the specification of runs that take so many seconds, and the campaign."""
+    """Return the specification of runs of this duration (s), and the campaign."""
     (place / "ring.c").write_text(RING)
     program = compiler(mpi, place / "ring.c")
     text = CAMPAIGN.format(nodes=NODES, cores=CORES, program=program, several=numbers, seconds=seconds)
@@ -173,7 +173,7 @@ def test_a_campaign_outlives_its_controller_and_a_node(
 
 
 def _all_are_whole(campaign: Campaign) -> None:
-    """Assert that each run is done, once, and that what it left is its own."""
+    """Assert that each run is done exactly once, and has its own results."""
     table = campaign.table()
     assert set(table["state"]) == {"done"}
     outcomes = Counter(event["run"] for event in events(campaign.directory) if event.get("outcome") == "done")

@@ -1,4 +1,4 @@
-"""Specifications: what they mean, and mistakes that are told with file, line and remedy."""
+"""Specifications: their runs, and errors with file, line and remedy."""
 
 from __future__ import annotations
 

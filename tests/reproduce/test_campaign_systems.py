@@ -1,4 +1,4 @@
-"""One specification on several systems and in every variant: what a line changes, and what it must not."""
+"""One specification on several systems and in every variant: the effects of changed lines."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_one_line_moves_a_campaign_to_another_mpi(campaign: Command, tmp_path: P
 
 
 def marked_for_caliper(mpi: Mpi, compiler: Compiler, directory: Path) -> Path:
-    """The ring with Caliper's markers, linked to the libcaliper beside the recorder."""
+    """The ring with Caliper's markers, linked to the libcaliper next to the recorder."""
     text = RING.replace("haloscope/region.h", "caliper/cali.h").replace("HALOSCOPE_COMM", "CALI_MARK_COMM")
     (directory / "ring.c").write_text(text)
     beside = library(mpi).parent

@@ -137,7 +137,7 @@ def test_a_disk_that_is_full_keeps_what_ended(written: Written, tmp_path: Path) 
 
 
 def batch_system(directory: Path, sbatch: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put a batch system on PATH, whose queue nobody can see; return its directory."""
+    """Put a batch system without a readable queue on PATH. Return its directory."""
     tools = directory / "tools"
     tools.mkdir()
     for name, text in (("sbatch", sbatch), ("squeue", "#!/bin/sh\nexit 1\n")):

@@ -1,4 +1,4 @@
-"""Studies: each part runs once, what it left is shown, and nothing it says is taken for more than text."""
+"""Studies: each part runs once, its results are shown, and its output is treated as text."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_figures_are_drawn_on_the_page(tmp_path: Path, look: Look) -> None:
     assert shown.locator("#part-same figure .main-svg").count() >= 2
     assert shown.locator("#part-same figcaption").all_inner_texts() == [f"Said: {EVIL}"] * 2
     assert shown.locator("#part-same figure h3").all_inner_texts() == ["Two points"] * 2
-    # What is no list of figures is one line.
+    # A file without a list of figures gives an error of one line.
     for text in ("{", "[1]", '[{"caption": "", "traces": [NaN], "layout": {}, "title": ""}]', "3", "[[]]"):
         (out / "same.json").write_text(text)
         with pytest.raises(OutputError, match=r"same\.json: not a list of figures; remove it and run again"):
@@ -193,7 +193,7 @@ def test_a_killed_study_goes_on(tmp_path: Path) -> None:
 
 
 def test_what_crashed_has_no_result(tmp_path: Path) -> None:
-    """Even if its table is there: it may be half of what it should be."""
+    """Even if its table exists, as it may be incomplete."""
     study, out = made(tmp_path / "study", "crash"), tmp_path / "out"
     for _ in range(2):
         (outcome,) = run_study(study, out)

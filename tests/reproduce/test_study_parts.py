@@ -1,4 +1,4 @@
-"""Parts of the studies that come with it, made small: what they leave is what their page shows."""
+"""Small versions of the parts of Haloscope's studies: their page shows their results."""
 
 from __future__ import annotations
 
