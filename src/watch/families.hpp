@@ -12,8 +12,9 @@
 #include "watch/counting/collectives.hpp"
 #include "watch/counting/passing.hpp"
 #include "watch/counting/persistent.hpp"
-#include "watch/counting/point_to_point.hpp"
+#include "watch/counting/probes.hpp"
 #include "watch/counting/state.hpp"
+#include "watch/counting/wait_and_test.hpp"
 
 #include <string>
 #include <string_view>
@@ -21,7 +22,7 @@
 namespace haloscope::watch {
 
 // Counted by name, not timed: shorter than a stamp.
-template <class Call> auto counted(const Invocation &invoked, Call &&call) {
+template <class Call> auto count_only(const Invocation &invoked, Call &&call) {
   const Entry state{invoked};
   if (state) count_call(*state, invoked, 0);
   const std::uint64_t begin = state ? traced_tick(*state) : 0;
@@ -32,12 +33,12 @@ template <class Call> auto counted(const Invocation &invoked, Call &&call) {
 
 // Counted and timed by name. Requests that it makes are unknown: nothing may be known of their slots.
 template <class Call, class... Requests>
-int passed(const Invocation &invoked, Category category, Call &&call, Requests... requests) {
+int pass_through(const Invocation &invoked, Category category, Call &&call, Requests... requests) {
   const Passing passing{invoked};
   const int result = call();
   if (result != MPI_SUCCESS || !passing) return result;
   (clear_request(*passing, *requests), ...);
-  passing.succeeded(invoked, category);
+  passing.count_success(invoked, category);
   return result;
 }
 
@@ -72,7 +73,7 @@ int file_access(const Invocation &invoked, Count count, MPI_Datatype datatype, C
   const std::uint64_t bytes = payload(*passing, count, datatype);
   passing->node->io_ops++;
   passing->node->io_bytes += bytes;
-  passing.succeeded(invoked, Category::io, bytes);
+  passing.count_success(invoked, Category::io, bytes);
   return result;
 }
 
@@ -88,7 +89,7 @@ int post_file_access(const Invocation &invoked, Count count, MPI_Datatype dataty
 template <class Call>
 int make_communicator(const Invocation &invoked, MPI_Comm parent, const MPI_Comm *made, const char *how,
                       const MPI_Request *request, Call &&call) {
-  const int result = passed(invoked, Category::other, call);
+  const int result = pass_through(invoked, Category::other, call);
   if (result != MPI_SUCCESS) return result;
   if (request != nullptr) clear_request(*request);
   const std::string_view function = function_names[static_cast<unsigned>(invoked.function)];
@@ -99,10 +100,10 @@ int make_communicator(const Invocation &invoked, MPI_Comm parent, const MPI_Comm
   return result;
 }
 
-// `tag`: the program's name for what it makes, of groups that are nobody's communicator.
+// `tag`: the program's name for a communicator made from groups without a parent.
 template <class Call>
 int make_from_groups(const Invocation &invoked, const MPI_Comm *made, const char *tag, Call &&call) {
-  const int result = passed(invoked, Category::other, call);
+  const int result = pass_through(invoked, Category::other, call);
   if (result == MPI_SUCCESS && *made != MPI_COMM_NULL)
     rename_communicator(*made, ("group/" + std::string{tag}).c_str());
   return result;
@@ -111,19 +112,19 @@ int make_from_groups(const Invocation &invoked, const MPI_Comm *made, const char
 template <class Call> int free_communicator(const Invocation &invoked, const MPI_Comm *comm, Call &&call) {
   // Before it is freed: another thread may get the same handle at once.
   if (*comm != MPI_COMM_NULL) forget_communicator(*comm);
-  return passed(invoked, Category::other, call);
+  return pass_through(invoked, Category::other, call);
 }
 
 template <class Call>
 int name_communicator(const Invocation &invoked, MPI_Comm comm, const char *name, Call &&call) {
-  const int result = passed(invoked, Category::other, call);
+  const int result = pass_through(invoked, Category::other, call);
   if (result == MPI_SUCCESS) rename_communicator(comm, name);
   return result;
 }
 
 template <class Call> int free_datatype(const Invocation &invoked, Call &&call) {
   global().handle_epoch.fetch_add(1, std::memory_order_relaxed);
-  return passed(invoked, Category::other, call);
+  return pass_through(invoked, Category::other, call);
 }
 
 template <class Call> int initialize(Function /*function*/, Call &&call) {
@@ -155,7 +156,7 @@ template <class Call> int control(const Invocation &invoked, int level, Call &&c
     const Entry state{invoked};
     if (state && (level == 0 || level == 1)) pause(*state, Pause::program, level == 0);
   }
-  return counted(invoked, call);
+  return count_only(invoked, call);
 }
 
 } // namespace haloscope::watch

@@ -351,7 +351,7 @@ def test_two_programs_of_one_run(any_mpi: Mpi, during: Path, haloscope: Path, tm
         assert sorted(tmp_path.iterdir()) == [second, profile]
         (line,) = said(done)
         assert line.startswith(f"haloscope: {profile} is kept")
-        assert line.endswith(f"{second} is the next one")
+        assert line.endswith(f"this profile is {second}")
         assert done.stderr.count("\nprofile: ") == 2
         for path in (profile, second):
             check_whole(Watched(done, path))

@@ -2,7 +2,7 @@
 // started, and does nothing else. `haloscope run` writes the .cali files (python/haloscope/explain/caliper).
 #include "watch/annotations/caliper.hpp"
 #include "watch/annotations/interfaces.hpp"
-#include "watch/annotations/said.hpp"
+#include "watch/annotations/run_metadata.hpp"
 
 #include <caliper/ConfigManager.h>
 

@@ -43,14 +43,15 @@ Wanted read_wanted() {
   return wanted;
 }
 
-const Wanted &wanted() {
+const Wanted &wanted_interfaces() {
   static const auto *const read = new Wanted{read_wanted()};
   return *read;
 }
 
 std::atomic<unsigned> used{0};
 
-// In the order of the enumeration, whatever came first. One at a time: what is said last holds.
+// Lists the interfaces in the order of the enumeration. The lock is needed because the latest value of a key
+// counts.
 [[gnu::noinline, gnu::cold]] void say_used(Interface interface) noexcept try {
   static std::mutex mutex;
   const std::lock_guard lock{mutex};
@@ -64,14 +65,16 @@ std::atomic<unsigned> used{0};
 
 } // namespace
 
-bool is_wanted(Interface interface) noexcept { return (wanted().interfaces & bit(interface)) != 0; }
+bool is_wanted(Interface interface) noexcept {
+  return (wanted_interfaces().interfaces & bit(interface)) != 0;
+}
 
 void note_use(Interface interface) noexcept {
   if (__builtin_expect((used.load(std::memory_order_relaxed) & bit(interface)) == 0, 0)) say_used(interface);
 }
 
 const char *unknown_interfaces() noexcept {
-  return wanted().unknown.empty() ? nullptr : wanted().unknown.c_str();
+  return wanted_interfaces().unknown.empty() ? nullptr : wanted_interfaces().unknown.c_str();
 }
 
 } // namespace haloscope::watch

@@ -16,7 +16,7 @@ constexpr std::size_t most_hosts = 1024, most_said = std::size_t{64} << 10U;
 
 constexpr std::array<std::string_view, 5> mpi_times{"p2p_time", "coll_time", "rma_time", "io_time",
                                                     "other_time"};
-// Columns of `ranks`, whose sums over ranks and regions are told.
+// Columns of `ranks` whose sums over ranks and regions are in `info`.
 constexpr std::array<const char *, 14> summed{"p2p_time",  "coll_time", "rma_time",   "io_time", "other_time",
                                               "wait_time", "sends",     "bytes_sent", "colls",   "coll_bytes",
                                               "rma_ops",   "rma_bytes", "io_ops",     "io_bytes"};

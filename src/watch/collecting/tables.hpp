@@ -132,7 +132,7 @@ private:
 struct Contents {
   Names names;
   std::vector<Table> tables;
-  std::vector<trace::TraceTimes> times; // of traces: rows of two of the tables, which are made last
+  std::vector<TraceTimes> times; // of traces: rows of two of the tables, which are made last
 
   Contents();
   Table &operator[](TableId id) { return tables[static_cast<unsigned>(id)]; }

@@ -1,4 +1,4 @@
-// From a communicator's handle to what is known of it, and from its ranks to world ranks.
+// From a communicator's handle to its record, and from its ranks to world ranks.
 #pragma once
 
 #include "interpose/interface.hpp"
@@ -22,7 +22,8 @@ struct CachedUse {
 
 [[gnu::noinline]] CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcept;
 
-// Whether the handle is one of MPI's own or was seen being made: what is not may be no communicator.
+// Whether the handle is one of MPI's own, or the recorder has seen how it was created. Any other value may be
+// invalid.
 [[gnu::noinline]] bool is_known_communicator(MPI_Comm comm) noexcept;
 
 // Whether all its ranks are of this world.

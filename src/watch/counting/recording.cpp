@@ -165,7 +165,7 @@ void first_send_of_instance(Node &node, Partner &partner) noexcept {
   if (partner.dest_seen == node.instance) return;
   partner.dest_seen = node.instance;
   node.now[dest_ranks]++;
-  // A region around that has seen the partner has told those around it.
+  // Stop at the first enclosing region that has counted this partner: all outer regions have, too.
   Node *around = &node;
   Partner *same = &partner;
   while (around != nullptr && same != nullptr && same->dest_seen_nested != around->instance) {

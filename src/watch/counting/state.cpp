@@ -1,5 +1,6 @@
 #include "watch/counting/state.hpp"
 
+#include "watch/counting/chosen_regions.hpp"
 #include "watch/trace/draining.hpp"
 
 #include <sys/syscall.h>

@@ -9,7 +9,7 @@ namespace haloscope::watch {
 
 struct Recorder;
 
-// How regions of what was found are begun and ended.
+// Begins and ends the regions of a phase.
 struct RegionMarkers {
   void (*begin)(Recorder &to, const char *name, bool communication) noexcept;
   void (*end)(Recorder &to, const char *name) noexcept;

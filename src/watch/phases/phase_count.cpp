@@ -4,7 +4,7 @@
 
 namespace haloscope::watch {
 
-void tell_end(Phases &phases, std::uint64_t end) noexcept {
+void note_end(Phases &phases, std::uint64_t end) noexcept {
   const Phases::Call &call = phases.ring[(end - 1) % Phases::remembered];
   phases.end = end;
   phases.record->calls = end - phases.record->first_call;
@@ -26,7 +26,7 @@ PhaseRecord *make_record(Recorder &to, Phases &phases, std::uint64_t first_call)
     to.dropped();
     return nullptr;
   }
-  // What was found before was a part of it, and leaves it its number.
+  // Phases that are parts of the new one are dropped. It gets their number.
   made->number = 1;
   for (PhaseRecord *former = phases.record; former != nullptr; former = former->before) {
     if (2 * former->first_call + former->calls >= 2 * first_call) {
@@ -62,7 +62,7 @@ void learn_forms(Phases &phases, const FoundPhase &found) {
   }
 }
 
-// Counts the iterations in the ring anew: the more is known, the better they are told.
+// Counts the iterations in the ring again: with more known forms, the result is more exact.
 class Count {
 public:
   Count(Phases &phases, const FoundPhase &found) : phases_(phases), found_(found), goes_on_(is_older()) {
@@ -84,7 +84,7 @@ public:
       add_stretch(i, last, is_over || last + 1 < ends.size());
       i = last + 1;
     }
-    tell_end(phases_, found_.last_end());
+    note_end(phases_, found_.last_end());
   }
 
 private:
@@ -94,8 +94,8 @@ private:
   }
   bool is_older() const { return phases_.record->first_call < found_.offset; }
 
-  // What is begun at one end of a stretch of iterations and lacks at the other is one more: where an
-  // iteration begins is not known for certain.
+  // The first call of an iteration is not known exactly. Calls before the stretch and calls behind it may
+  // together be one further iteration.
   void add_stretch(std::size_t first, std::size_t last, bool is_over) {
     for (std::size_t i = first + 1; i <= last; i++) add(i, 1);
     const std::size_t length = phases_.typical.size();

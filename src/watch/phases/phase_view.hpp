@@ -14,7 +14,7 @@ inline std::uint16_t symbol_of(const Phases::Call &call) noexcept {
   return call_symbol(call.function, call.from);
 }
 
-// What is remembered, the oldest call first.
+// The remembered calls, the oldest first.
 std::vector<Seen> seen_calls(const Phases &phases);
 
 // The symbols since the last end, and when to give up waiting for the next.

@@ -1,8 +1,8 @@
-// Iterations of programs that mark nothing, recognised from what they call, and made regions of.
+// Iterations of programs without markers, recognised by their calls, and recorded as regions.
 //
-// Each call leaves what tells it from others in a ring. Now and then the ring is searched for what repeats
-// (pattern.hpp). From then on the calls since the end of the last iteration, as one number, tell
-// where the next one ends. If none ends for long, the ring is searched again.
+// Each call leaves its features in a ring. The ring is searched for repetitions at intervals (pattern.hpp).
+// After a pattern is found, the calls since the end of the last iteration are combined into one number, which
+// shows where the next iteration ends. If none ends for a long time, the ring is searched again.
 #pragma once
 
 #include "watch/phases/observe_call.hpp"

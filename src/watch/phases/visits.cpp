@@ -15,7 +15,7 @@ constexpr std::size_t least_repeats = 8, least_calls = 64; // evidence that is n
 using CodeBegin = std::uintptr_t;             // its begin
 using VisitPlaces = std::vector<std::size_t>; // of visits
 
-// Each stands for the calls of one function in a row.
+// A visit: consecutive calls from one function of the program.
 std::vector<Seen> visits_of(std::span<const Seen> calls) {
   std::vector<Seen> visits;
   for (const Seen &call : calls) {
@@ -63,8 +63,8 @@ private:
     return calls_before(at.back()) - calls_before(at.front());
   }
 
-  // Whether nearly all visits make as many calls as the one before or behind. Of a function that is come to
-  // from several places of an iteration, they do not.
+  // Whether nearly all visits make the same number of calls as the visit before or behind. A function that is
+  // visited from several places of an iteration fails this test.
   bool is_steady(const VisitPlaces &at) const {
     std::size_t steady = 0;
     for (std::size_t i = 0; i < at.size(); i++) {
@@ -152,7 +152,7 @@ private:
   std::optional<Pattern> pattern_of(const LastVisited &last) const {
     const VisitPlaces &at = *last.at;
     Pattern made{at, {}, 0, last.repeats, last.covered, false, View::functions, visits_, code_of(at)};
-    // What is come to now may go on.
+    // The current visit may continue.
     if (made.ends.back() + 1 == visits_.size()) made.ends.pop_back();
     std::map<Form, std::pair<std::size_t, std::size_t>> forms; // how often, and one behind the newest
     for (std::size_t i = 1; i < made.ends.size(); i++) {

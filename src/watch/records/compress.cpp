@@ -7,7 +7,7 @@ namespace haloscope::watch {
 
 namespace {
 
-// What zlib.h declares: systems that have the library may lack the header.
+// Declarations of zlib.h: systems that have the library may have no header.
 struct Stream {
   const unsigned char *next_in;
   unsigned available_in;

@@ -20,7 +20,7 @@ struct OpenCall {
   [[nodiscard]] std::uint64_t lasted(std::uint64_t until) const noexcept {
     return until > since ? until - since : 0;
   }
-  // What it waits for, if these are requests: of the first, if that is known.
+  // The kind of the first request that the call waits for, if it is known.
   [[nodiscard]] Pending waits_for() const noexcept {
     const bool is_known = doing.what == Doing::requests && doing.source >= 0 &&
                           doing.source <= static_cast<std::int32_t>(Pending::io);

@@ -2,7 +2,7 @@
 // their functions itself, and these are never called.
 #include "watch/annotations/interfaces.hpp"
 #include "watch/annotations/open_regions.hpp"
-#include "watch/annotations/said.hpp"
+#include "watch/annotations/run_metadata.hpp"
 
 namespace haloscope::watch {
 
