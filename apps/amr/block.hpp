@@ -38,7 +38,7 @@ struct Shape {
 // A block's cells before the first step: a number of [0, 1) that depends on place and variable alone, or 0.7.
 Block initial(const Shape &shape, const Place &root, bool uniform);
 
-// A child, whose cells have the values of those that they were part of.
+// A child whose cells have the values of the parent cells that they were part of.
 Block refined(const Shape &shape, const Block &parent, int which);
 // What a child is to its parent: the means of eight cells. It becomes one of the parent's octants.
 void coarsen(const Shape &shape, const Block &child, std::span<double> octant);

@@ -35,7 +35,7 @@ apps::Options options(Parameters &parameters);
 // Throws UsageError.
 void require_valid(const Parameters &parameters);
 
-// What the overlap library is told. It keeps nothing of this.
+// The settings for the overlap library, which keeps no reference to this object.
 class Policy {
 public:
   explicit Policy(const Parameters &parameters); // reads the model; throws UsageError

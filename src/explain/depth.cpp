@@ -89,7 +89,7 @@ private:
     if (mixed) correct_mixed(values, inside);
   }
 
-  // Buckets with different values: what was added for them is taken back, and they are sorted.
+  // Sorts the buckets with different values, and subtracts their earlier contributions.
   void correct_mixed(const double *values, int64_t *inside) {
     ordered.resize(size(n));
     next = begins;

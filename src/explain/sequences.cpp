@@ -173,8 +173,8 @@ void for_groups(const std::vector<Group> &groups, int threads, int64_t doubles, 
   if (!whole) throw std::bad_alloc{};
 }
 
-// True if each state can follow each other one. Then what underflows in a scaled state is negligible beside
-// what comes into it at the next instant; otherwise it may be all that counts in the end.
+// True if each state can follow every other state. Then a scaled state that underflows is negligible at the
+// next instant. Otherwise it may decide the result.
 bool mixing(const Batch &batch) {
   return std::all_of(batch.transition, batch.transition + int64_t{batch.states} * batch.states,
                      [](double probability) { return probability > 1e-200; });
@@ -212,8 +212,9 @@ double middle(std::span<double> part, int64_t place, bool even) {
   return even ? (*std::max_element(part.begin(), at) + *at) / 2 : *at;
 }
 
-// The median of a sequence without NaN, as NumPy has it; `part` is room to work in. A sample says about where
-// it is; only what is thereabouts is sorted out (Floyd and Rivest 1975, doi 10.1145/360680.360691).
+// The median of a sequence without NaN, as NumPy defines it. `part` is working memory. A sample gives an
+// interval around the median, and only values in it are sorted (Floyd and Rivest 1975, doi
+// 10.1145/360680.360691).
 double median(std::span<const double> values, std::vector<double> &part) {
   const auto length = static_cast<int64_t>(values.size()), place = length / 2;
   const bool even = length % 2 == 0;

@@ -1,7 +1,6 @@
-// What generated wrappers of Fortran's functions need: arguments by reference become those of C.
-//
-// A wrapper records with C's values and forwards the Fortran arguments as they came to the Fortran
-// function behind it, so that MPI_BOTTOM and the like keep their Fortran addresses.
+// Conversion for generated Fortran wrappers: arguments by reference become C values. A wrapper records with
+// the C values. It forwards the original Fortran arguments to the next Fortran function, so that MPI_BOTTOM
+// and similar constants keep their Fortran addresses.
 #pragma once
 
 #include "interpose/library.hpp"

@@ -1,11 +1,13 @@
-// Measures one collective with one algorithm at many sizes. What is measured is said on the command line, and
-// the environment chooses the algorithm; or, without sizes there, rank 0 reads it line by line in the same
-// words, with the library's control variables for the algorithm, until an empty line.
+// Measures one collective with one algorithm at many sizes. The command line specifies the measurement, and
+// the environment chooses the algorithm. Without sizes on the command line, rank 0 reads lines with the same
+// words and the library's control variables for the algorithm, until an empty line.
 //
-// As the OSU benchmarks do: each rank times its own call, and a barrier follows, so that calls do
-// not pile up. Or in windows (--synchronisation window): all ranks begin when a common clock shows
-// the same time, and a sample is how long after it a rank was done; samples in which a rank was
-// late to begin are left out. Prints a JSON line when a point begins, and one when it is done.
+// The method is that of the OSU benchmarks: each rank times its own call, and a barrier follows, so that
+// calls do not pile up. Or windows (--synchronisation window): all ranks begin when a common clock shows the
+// same time, and a sample is the time until a rank has finished. Samples in which a rank began late are left
+// out.
+//
+// Prints a JSON line when a point begins, and one when it is complete.
 #include <mpi.h>
 #include <sched.h>
 
@@ -171,7 +173,7 @@ Point measured(const World &world, const Plan &plan, Operation &operation, Clock
     clock.synchronise(world);
     point.window = first_window(world, first);
   }
-  // In windows some are late: up to ten times as many are tried.
+  // Some samples in windows are late, so up to ten times the iterations are tried.
   for (long long tried = 0; tried < 10 * plan.iterations;) {
     const long long begun = std::min(plan.batch(), plan.iterations);
     const long long before = point.invalid;
@@ -311,7 +313,7 @@ void run(const World &world, MPI_Comm communicator, const Plan &plan, Clock &clo
   if (world.root()) print_point(point, bytes, clock.error());
 }
 
-// All sizes that the options name. False if the library does not take what they set.
+// Measures all sizes in the options. False if the library does not accept the settings.
 bool measure_all(const World &world, const Options &options, measure::Controls &controls, Clock &clock) {
   const bool taken = controls.write(options.settings("settings"));
   if (measure::largest(world, taken ? 0 : 1) > 0) return false;

@@ -57,7 +57,7 @@ void write(std::ostringstream &line, const char *key, const Samples &samples) {
   line << "]";
 }
 
-// One test of one size on one side; the leader's text tells what came out.
+// One test of one size on one side. The leader's text is the result.
 std::string point(Side &side, const std::string &test, long long bytes, const Work &work) {
   const Method &method = work.method(bytes);
   side.resize(bytes);

@@ -1,6 +1,6 @@
-// Exchanges of a stencil on a Cartesian grid of ranks: with all neighbours, with those on other nodes, with
-// those on the same one; or, for overlap, communication alone, computation that takes as long, and both.
-// `haloscope bench stencil` and `bench overlap` start it and read the lines of JSON that rank 0 prints.
+// Exchanges with neighbours on a Cartesian grid of ranks: with all neighbours, with those on other nodes, and
+// with those on the same node. For overlap: communication alone, computation of the same length, and both.
+// `haloscope bench halo` starts it and reads the JSON lines that rank 0 prints.
 #include "predict/grid/computation.hpp"
 #include "predict/grid/neighbours.hpp"
 #include "predict/measure/command_line.hpp"
@@ -191,7 +191,7 @@ bool everywhere(const grid::Grid &grid, bool mine) {
   return well != 0;
 }
 
-// What is wrong, or nothing.
+// Returns the error, or nothing.
 std::string_view measured(const grid::Grid &grid, const Plan &plan, grid::LibraryBuffers library) {
   grid::Work work;
   for (const long long bytes : plan.sizes) {

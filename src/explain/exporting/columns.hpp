@@ -47,7 +47,8 @@ struct Members {
   const int32_t *place;
 };
 
-// A thread of a rank has calls [first_calls[l], first_calls[l + 1]), likewise regions.
+// A thread of a rank has calls [first_calls[l], first_calls[l + 1]), and regions by first_regions in the same
+// way.
 struct Columns {
   int64_t locations;
   const int32_t *ranks;

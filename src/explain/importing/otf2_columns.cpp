@@ -1,9 +1,9 @@
-// otf2-columns ARCHIVE.otf2 EVENTS MESSAGES: takes an OTF2 archive apart for Python.
+// otf2-columns ARCHIVE.otf2 EVENTS MESSAGES: converts an OTF2 archive for Python.
 //
-// Definitions go to standard output, a JSON object a line; names are bytes as they stand in the archive.
-// Events go to EVENTS, location by location as the lines "location" say, packed: time (8 bytes), what it is
-// (1), and its region, or the number of its record in MESSAGES (4). What of the archive is damaged is left
-// out, and a line "damage" says so.
+// Definitions go to standard output, one JSON object per line. Names are the bytes in the archive. Events go
+// to EVENTS, in the order of the "location" lines, packed: time (8 bytes), type (1), and the region or the
+// number of the record in MESSAGES (4). Damaged parts of the archive are left out, and reported in a line
+// "damage".
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Elements, as many as there are lanes at once, that read and write their nodes through indices.
+// Batches of elements, one per lane, that read and write their nodes through indices.
 #pragma once
 
 #include "fem/kernels/cells.hpp"

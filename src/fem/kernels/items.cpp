@@ -11,7 +11,7 @@ namespace haloscope::fem::kernels {
 
 namespace {
 
-// Elements wait until there are as many of a kind (edge, face code) as fit into the lanes.
+// Elements wait until a kind (edge, face code) has enough of them to fill the lanes.
 using Kind = std::pair<int, std::uint16_t>;
 
 std::size_t fitting(int edge) {

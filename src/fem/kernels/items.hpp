@@ -9,8 +9,8 @@
 
 namespace haloscope::fem::kernels {
 
-// One work item. Bricks of `edge`³ elements, known by their first one (the others follow it in Morton
-// order): a large one, or as many small ones as fit into the lanes; edge 1: a batch of elements.
+// One work item. Bricks of `edge`³ elements, each known by its first element (the others follow it in Morton
+// order): one large brick, or small ones that fill the lanes. edge 1: a batch of elements.
 struct Work {
   int edge;
   std::vector<std::int32_t> firsts;

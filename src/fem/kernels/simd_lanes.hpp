@@ -1,4 +1,4 @@
-// As many doubles as the processor's registers hold, by the compiler's vector types.
+// Vectors of doubles with the width of the processor's registers, by the compiler's vector types.
 #pragma once
 
 #include <cstddef>

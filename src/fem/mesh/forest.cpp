@@ -226,8 +226,8 @@ unsigned Forest::boundary(const Leaf &leaf) const noexcept {
   return faces;
 }
 
-// Where the ranks' shares begin. A cut between two leaves splits all ancestors that they have in common, and
-// these can never become leaves; so it should be where the smallest of these is many levels above the leaves.
+// The begins of the ranks' shares. A cut between two leaves splits all their common ancestors, which can then
+// never become leaves. So a cut should be where the smallest common ancestor is many levels above the leaves.
 
 namespace {
 

@@ -51,7 +51,7 @@ public:
   // elements × 8 × xyz, x fastest; hanging corners stand on the large face or edge: no gaps.
   [[nodiscard]] std::vector<double> corners(const Forest &forest) const;
 
-  // Collective. Permutes the owned nodes, and tells the neighbours.
+  // Collective. Permutes the owned nodes, and informs the neighbours.
   void renumber(std::span<const std::int32_t> new_of_old);
 
 private:

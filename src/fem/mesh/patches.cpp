@@ -67,7 +67,7 @@ Flags offers(const Nodes &nodes, const std::vector<std::int32_t> &of) {
   return offers;
 }
 
-// For each node that they lack, owners choose the first rank that offers it.
+// Owners choose, for each node without an element, the first rank that offers one.
 Flags choose(const Nodes &nodes, const std::vector<std::int32_t> &of, const Flags &offers) {
   std::vector<char> lacking(nodes.owned());
   for (std::size_t i = 0; i < lacking.size(); i++) lacking[i] = static_cast<char>(of[i] < 0);

@@ -30,7 +30,7 @@ std::string name(const Choice &choice, bool outside);
 
 class Exchange {
 public:
-  // How much space an exchange needs for what is not in the segment.
+  // The space that an exchange needs for buffers outside of the segment.
   static std::size_t needed(const Choice &choice, const Plan &plan);
   // Collective. The space is the caller's.
   Exchange(const Choice &choice, Plan &plan, std::byte *space);

@@ -1,4 +1,4 @@
-// One halo: what is chosen for it when it is made, and the C interface of <haloscope/halo.h>.
+// One halo with its chosen exchange, and the C interface of <haloscope/halo.h>.
 #include "hide/halo/chosen_exchange.hpp"
 #include "hide/halo/measure.hpp"
 

@@ -17,7 +17,7 @@ namespace haloscope::halo {
 
 namespace {
 
-// Rank 0 makes a file without a name, and the others open what it has open.
+// Rank 0 makes a file without a name. The other ranks open it through rank 0's descriptor.
 File anonymous(MPI_Comm node, int rank, std::size_t bytes) {
   struct {
     long process = 0, descriptor = 0;
@@ -33,7 +33,7 @@ File anonymous(MPI_Comm node, int rank, std::size_t bytes) {
   }
   check(MPI_Bcast(&made, sizeof made, MPI_BYTE, 0, node));
   if (rank != 0) file = opened_by(made.process, made.descriptor, made.mark);
-  // Nobody closes it before all have it.
+  // Rank 0 keeps the file open until all ranks have it.
   if (!all_of(node, has(file, made.mark))) return File{};
   return file;
 }

@@ -65,8 +65,8 @@ bool is_given_up(Communicator &communicator) {
   }
   communicator.silent = true;
   interpose::complain(
-      "a message was sent past the injector, by PMPI functions or a rank without it: messages "
-      "in its communicator are delayed no more");
+      "a message bypassed the injector, by a PMPI function or from a rank without it: messages "
+      "in its communicator are no longer delayed");
   return true;
 }
 
@@ -87,8 +87,8 @@ struct Envelope {
   [[nodiscard]] bool is_open() const noexcept { return source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG; }
 };
 
-// Whose message a request has got: what it asked for, and where it left that open, what the status says. Of
-// an MPI_Isendrecv some libraries' statuses say nothing: it stays open.
+// The envelope of the message that a request has received: its arguments, and the status where these are
+// wildcards. Some libraries set no status for an MPI_Isendrecv. Then the wildcards stay.
 Envelope envelope_of(const Request &request, const MPI_Status &status) {
   const bool told = !request.exchange || state.tells_exchanges;
   return {told && request.partner == MPI_ANY_SOURCE ? status.MPI_SOURCE : request.partner,

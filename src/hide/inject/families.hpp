@@ -111,8 +111,8 @@ template <class Call> int matched_probe(MPI_Comm comm, MPI_Status *given, Call &
   return receive(comm, given, call); // what receives a matched message has nothing to wait for any more
 }
 
-// MPI_Iprobe, and MPI_Improbe with a message. The call is told which message was found: another one may have
-// come by then.
+// MPI_Iprobe, and MPI_Improbe with a message. The call gets the source and tag of the message that was found,
+// because a different one may have arrived meanwhile.
 template <class Call>
 int poll(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *given, MPI_Message *message,
          Call &&call) {

@@ -223,7 +223,7 @@ int try_any(int count, MPI_Request *requests, int *index, int *flag, MPI_Status 
   if (*flag != 0 && *index != MPI_UNDEFINED)
     masked.update(*index);
   else if (result == MPI_SUCCESS && *flag != 0 && !masked.is_all_ready())
-    *flag = 0; // the library saw none of those that are held back
+    *flag = 0; // MPI has not seen the requests that are held back
   return result;
 }
 

@@ -12,8 +12,8 @@ std::optional<Request> known(MPI_Request handle);
 std::vector<std::optional<Request>> known(const MPI_Request *handles, int count);
 void remember(MPI_Request handle, const Request &request);
 void remember_due(const Request &request, Moment due);
-// After completion: a persistent one stays, without what was known of its last message. Its handle may have
-// become that of another thread's request by then.
+// After completion: a persistent request stays, without the state of its last message. Its handle may already
+// be that of a request of a different thread.
 void complete(const std::optional<Request> &request);
 void forget(MPI_Request handle);
 // Of a receive that the program frees while it is active. Returns whether it is kept, so that its stamp is

@@ -20,7 +20,7 @@ std::string given(const char *name) {
 
 std::string world() { return std::to_string(state.world_rank) + "-of-" + std::to_string(state.nodes.size()); }
 
-// A program that was spawned has a record beside that of the one that spawned it.
+// A spawned program has its own record, in the directory of the record of its parent.
 std::string own_path() {
   std::string path = given("HALOSCOPE_INJECT_OUTPUT");
   if (path.empty()) return path;
@@ -37,7 +37,7 @@ void Journal::open() {
   if (path_.empty()) return;
   file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (file_ < 0)
-    interpose::complain(path_ + ": can't be written: this rank's record of what was injected is lost");
+    interpose::complain(path_ + ": cannot write this rank's record of injected latencies");
   rows_.reserve(block);
 }
 
@@ -57,7 +57,7 @@ void Journal::flush() {
   const bool whole = ::write(file_, rows_.data(), bytes) == static_cast<ssize_t>(bytes);
   rows_.clear();
   if (whole) return;
-  interpose::complain(path_ + ": not written to its end: what this rank injects is recorded no more");
+  interpose::complain(path_ + ": cannot write; this rank records no more injected latencies");
   ::close(file_);
   file_ = -1;
 }

@@ -9,7 +9,7 @@ namespace haloscope::inject {
 
 namespace {
 
-// Streams that have nothing to do with each other, whatever numbers tell them apart (splitmix64).
+// Independent random streams for any numbers (splitmix64).
 std::uint64_t mixed(std::uint64_t value) noexcept {
   value += 0x9E3779B97F4A7C15U;
   value = (value ^ value >> 30U) * 0xBF58476D1CE4E5B9U;

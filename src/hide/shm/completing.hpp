@@ -55,7 +55,7 @@ template <class Call> int free_request(MPI_Request *handle, Call &&call) {
   return call();
 }
 
-// Returns what the program is told of a request that MPI has completed, with or without an error.
+// Returns the result for the program of a request that MPI has completed, with or without an error.
 inline int conclude_posted(Request *request, MPI_Status &status, int result) {
   MPI_Comm comm;
   int error = MPI_SUCCESS;
@@ -220,7 +220,7 @@ inline Found try_any(Masked &masked, int count, int *index, int *flag, MPI_Statu
     found.comm = masked.comm(*index);
     found.error = masked.update(*index, status);
   } else if (*flag != 0 && masked.is_held()) {
-    *flag = 0; // the library saw none of those that are held back
+    *flag = 0; // MPI has not seen the requests that are held back
   }
   return found;
 }
@@ -357,7 +357,7 @@ int peek_all(int count, const MPI_Request *handles, int *flag, MPI_Status *given
   return result;
 }
 
-// The first `most` of those that are complete; `done` is MPI_UNDEFINED where none is active.
+// Looks for the first `most` complete requests. `done` is MPI_UNDEFINED if none is active.
 inline int peek_among(int count, const MPI_Request *handles, int most, int *done, int *indices,
                       MPI_Status *statuses) {
   const Lock lock;

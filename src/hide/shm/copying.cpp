@@ -17,7 +17,7 @@ namespace haloscope::shm {
 
 namespace {
 
-// What a helper is told; it does not change while there is a copy to it.
+// The work for a helper. It does not change while there is a copy to it.
 struct Work {
   std::uint32_t job, from;
   bool from_mapped, to_mapped;
@@ -122,7 +122,7 @@ bool take_part(const Work &work, std::size_t owner) {
   }
 }
 
-// What was last seen of a partner's messages of about a size.
+// The latest observation of a partner's messages of a size class.
 struct Habit {
   Protocol protocol = Protocol::get, other = Protocol::get;
   std::uint8_t agreed = 0; // how often running `other` would have been right

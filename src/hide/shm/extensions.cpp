@@ -81,8 +81,8 @@ int find_buffer(const MPI_Status &status, void **buffer) {
     return MPI_SUCCESS;
   }
   interpose::complain(
-      "MPIX_Get_recv_buf: no receive buffer of the library belongs to this status; pass it as "
-      "the completing call has filled it, and before the buffer is released");
+      "MPIX_Get_recv_buf: no receive buffer of the library belongs to this status; pass the "
+      "unchanged status, before the buffer is released");
   return MPI_ERR_ARG;
 }
 
@@ -90,8 +90,8 @@ int release_buffer(const MPI_Status &status, void *buffer) {
   const auto found = buffers.find(buffer);
   if (found == buffers.end() || found->second.number == 0 || found->second.number != status.MPI_ERROR) {
     interpose::complain(
-        "MPIX_Release_recv_buf: this buffer is not lent to the program by this status; release "
-        "each buffer once, with the status that gave it");
+        "MPIX_Release_recv_buf: this buffer does not belong to this status; release "
+        "each buffer once, with its own status");
     return MPI_ERR_BUFFER;
   }
   give_back(buffer);

@@ -20,7 +20,7 @@ inline std::uint64_t bytes_if_known(MPI_Count count, MPI_Datatype type) noexcept
   return shape == nullptr ? UINT64_MAX : bytes_of(count, *shape);
 }
 
-// A call may block in MPI: there is nothing that has to go on beside it.
+// Whether a call may block in MPI, because no work has to continue meanwhile.
 inline bool waits_as_it_is() noexcept { return seems_running() && !must_poll(); }
 
 inline bool posts_as_it_is(MPI_Count count, MPI_Datatype type) noexcept {
@@ -62,7 +62,7 @@ template <class Call> int post_small(const Target &target, MPI_Request *handle, 
   return result;
 }
 
-// The place is free during the call, but nobody takes it: there is one thread, and MPI calls no code that
+// The place is free during the call, but nothing takes it: there is one thread, and MPI calls no code that
 // would.
 template <class Call> int wait_small(MPI_Request handle, MPI_Status *given, Call &&call) {
   SmallReceive &place = small_place(interpose::value_of(handle));

@@ -90,7 +90,7 @@ std::int64_t extent_of(MPI_Datatype type) {
   return extent;
 }
 
-// A type of MPI's own, or one whose making it does not tell.
+// A predefined type, or a type whose constructor is unknown.
 std::optional<Layout> flatten_basic(MPI_Datatype type) {
   MPI_Count size = 0, low = 0, extent = 0;
   real.Type_size_x(type, &size);
@@ -239,7 +239,7 @@ Layout packed(Layout layout) noexcept {
 std::optional<Layout> flatten(MPI_Datatype type) {
   const std::optional<Layout> layout = flatten(type, 0);
   if (!layout) return {};
-  // Open MPI takes blocks that adjoin downwards for one block upwards: what it says of them tells.
+  // Open MPI merges adjacent descending blocks into one ascending block. The true extent shows it.
   MPI_Count low = 0, extent = 0;
   real.Type_get_true_extent_x(type, &low, &extent);
   return layout->low() == low && layout->span() == extent ? layout : std::nullopt;

@@ -154,7 +154,7 @@ void take(Request &request, const Token &token) {
   note(how.protocol, shm.node->peer(token.from).world_rank, bytes, how, end - begin);
 }
 
-// What has come by a lane: its buffer, where the program wants one of ours.
+// Takes a message from its lane, with the buffer if the program wants one of the library's.
 void land(Request &request) {
   Lane &lane = *std::exchange(request.lane, nullptr);
   const Landed found = landed(lane);

@@ -17,7 +17,8 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
 // The same with a new request, or nullptr.
 Request *begin_send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
                     const Envelope &envelope);
-// Returns whether the program may have its buffer back. Copies it if nobody has asked for it in time.
+// Returns whether the program may have its buffer back. Copies the buffer if no rank has asked for it in
+// time.
 bool poll_send(Request &request);
 // After that.
 void release_slot(Request &request);

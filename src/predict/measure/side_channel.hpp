@@ -1,8 +1,8 @@
-// What the ranks of a measuring program tell each other besides what is measured, and their common clock.
-// By messages only: the collectives of the library are under test, and may hang.
+// Communication between the ranks of a measuring program outside of the measurement, and their common clock.
+// It uses only messages: the library's collectives are under test, and may hang.
 //
-// Clock translates a rank's clock into rank 0's: an offset from the fastest of some round trips, and from
-// the second time on the drift since the first. As in ReproMPI (Hunold and Carpen-Amarie).
+// Clock translates a rank's clock into rank 0's. It uses an offset from the fastest of several round trips,
+// and from the second time on the drift since the first, as in ReproMPI (Hunold and Carpen-Amarie).
 #pragma once
 
 #include <mpi.h>

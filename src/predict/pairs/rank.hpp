@@ -60,7 +60,7 @@ inline int local_rank() {
   return rank;
 }
 
-// Binds this process to a processor; what is wrong, or nothing.
+// Binds this process to a processor. Returns the error, or nothing.
 inline std::string bind_to([[maybe_unused]] long long cpu) {
 #ifndef SMPI_H
   if (cpu < 0) return "";
@@ -83,7 +83,7 @@ inline std::string quoted(const std::string &text) {
   return all + "\"";
 }
 
-// What rank 0 tells of each rank: one line a rank.
+// Rank 0's description of each rank, one line each.
 inline std::string described(int rank, int local, long long cpu, const std::string &error) {
   std::vector<char> host(256, '\0');
   gethostname(host.data(), host.size() - 1);

@@ -40,8 +40,8 @@ std::string decoded(const std::string &name) {
   return text;
 }
 
-// A message that was posted and not waited for yet. SimGrid keeps the request to itself: the recorder knows
-// it by a handle of ours, which is nobody else's as long as the simulation runs.
+// A posted message that the trace has not waited for yet. SimGrid does not expose the request: the recorder
+// knows it by a handle that is unique in the simulation.
 struct alignas(64) Posted {
   int partner, tag;
   std::int64_t bytes;
@@ -204,7 +204,7 @@ void wrap_all() {
   haloscope::watch::ranks_compute = false;
   haloscope::watch::wrap_all();
   haloscope::watch::start_recording();
-  // The trace's own `finalize` ends the process: what is to be said is said before.
+  // The trace's own `finalize` ends the process, so recording finishes before.
   simgrid::s4u::this_actor::on_exit([](bool) { haloscope::watch::finish_recording(); });
   smpi_replay_main(rank, argc > 1 ? argv[1] : nullptr);
   return 0;

@@ -59,7 +59,7 @@ private:
   void set(std::uint32_t first, std::uint32_t length, State state) noexcept;
   void insert(std::uint32_t first, std::uint32_t length, State state) noexcept;
   void remove(std::uint32_t first) noexcept;
-  // Of a free extent; what is left of it stays free.
+  // Cuts a part out of a free extent. The rest stays free.
   std::uint32_t cut(std::uint32_t first, std::uint32_t begin, std::uint32_t length) noexcept;
 
   Entry *entries_;
