@@ -1,6 +1,6 @@
-/* Adiak's interface for metadata of a run, for programs that are profiled by Haloscope: docs/reference/caliper.md.
- * The preloaded recorder has these functions. The libadiak next to it has the same functions, which do nothing.
- * Thread safety: any thread may call them, before MPI_Finalize.
+/* Adiak's interface for metadata of a run, for programs that are profiled by Haloscope:
+ * docs/reference/caliper.md. The preloaded recorder has these functions. The libadiak next to it has the same
+ * functions, which do nothing. Thread safety: any thread may call them, before MPI_Finalize.
  * @return 0, or -1 if nothing was recorded. */
 #ifndef ADIAK_H_
 #define ADIAK_H_

@@ -62,9 +62,9 @@ struct haloscope_overlap_settings {
   double budget;       /* share of the time for polls with ADAPTIVE, in (0, 1]; default 0.005 */
   int phases;          /* number of phases, each with its own alpha; default 1 */
   int consistent;      /* 1: the input vector is consistent, so gather, then scatter; default 0 */
-  int early_sends; /* 1: start the second exchange's sends before the dependent items; default 0 */
-  int partners;    /* 1: partners exchange their waiting times (haloscope_overlap_waited); default 0 */
-  const char *region; /* region of a run if the program is profiled, NULL: none; must outlive the object */
+  int early_sends;     /* 1: start the second exchange's sends before the dependent items; default 0 */
+  int partners;        /* 1: partners exchange their waiting times (haloscope_overlap_waited); default 0 */
+  const char *region;  /* region of a run if the program is profiled, NULL: none; must outlive the object */
   const struct haloscope_overlap_regimes *regimes;
 };
 

@@ -36,8 +36,7 @@ void Journal::open() {
   path_ = own_path();
   if (path_.empty()) return;
   file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (file_ < 0)
-    interpose::complain(path_ + ": cannot write this rank's record of injected latencies");
+  if (file_ < 0) interpose::complain(path_ + ": cannot write this rank's record of injected latencies");
   rows_.reserve(block);
 }
 

@@ -80,18 +80,16 @@ int find_buffer(const MPI_Status &status, void **buffer) {
     *buffer = found->second;
     return MPI_SUCCESS;
   }
-  interpose::complain(
-      "MPIX_Get_recv_buf: no receive buffer of the library belongs to this status; pass the "
-      "unchanged status, before the buffer is released");
+  interpose::complain("MPIX_Get_recv_buf: no receive buffer of the library belongs to this status; pass the "
+                      "unchanged status, before the buffer is released");
   return MPI_ERR_ARG;
 }
 
 int release_buffer(const MPI_Status &status, void *buffer) {
   const auto found = buffers.find(buffer);
   if (found == buffers.end() || found->second.number == 0 || found->second.number != status.MPI_ERROR) {
-    interpose::complain(
-        "MPIX_Release_recv_buf: this buffer does not belong to this status; release "
-        "each buffer once, with its own status");
+    interpose::complain("MPIX_Release_recv_buf: this buffer does not belong to this status; release "
+                        "each buffer once, with its own status");
     return MPI_ERR_BUFFER;
   }
   give_back(buffer);

@@ -166,9 +166,8 @@ int deregister_memory(void *memory) {
   if (found != registered.begin() && std::prev(found)->second > pages.begin) pages.begin += page;
   if (std::next(found) != registered.end() && std::next(found)->first < pages.end) pages.end -= page;
   if (pages.begin < pages.end && !withdraw(pages))
-    return complain(MPI_ERR_NO_MEM,
-                    "MPIX_Deregister_buf: there is no memory for a private copy; "
-                    "it stays registered");
+    return complain(MPI_ERR_NO_MEM, "MPIX_Deregister_buf: there is no memory for a private copy; "
+                                    "it stays registered");
   registered.erase(found);
   return MPI_SUCCESS;
 }

@@ -119,7 +119,8 @@ void start() {
   // Ranks may have been given different words.
   const int mine = wrong.empty() && shm.options.protocol != Choice::off ? 0 : 1;
   real.Allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (!wrong.empty()) interpose::complain(wrong + "; the shm library copies no messages; use haloscope shm to set it");
+  if (!wrong.empty())
+    interpose::complain(wrong + "; the shm library copies no messages; use haloscope shm to set it");
   if (worst != 0) return;
   shm.threshold_with_holes = packs_types() ? shortest_carried : shm.options.threshold;
   real.Query_thread(&level);
@@ -135,8 +136,9 @@ void start() {
     return;
   }
   if (shm.options.cma == Attach::always && !shm.node->may_attach() && says_on_this_rank())
-    interpose::complain("HALOSCOPE_SHM_CMA: the system forbids to read the memory of other processes, so messages "
-                        "from private memory go by MPI; run haloscope doctor");
+    interpose::complain(
+        "HALOSCOPE_SHM_CMA: the system forbids to read the memory of other processes, so messages "
+        "from private memory go by MPI; run haloscope doctor");
   shm.transferred = reinterpret_cast<Transferred>(dlsym(RTLD_DEFAULT, "haloscope_transferred"));
   shm.running.store(true, std::memory_order_release);
 }

@@ -11,9 +11,11 @@
 #include <span>
 #include <xbt/replay.hpp>
 
-namespace haloscope::watch {
+namespace haloscope::simulate {
 
 namespace {
+
+using namespace watch;
 
 using Action = simgrid::xbt::ReplayAction; // RANK NAME ARGUMENTS...
 
@@ -28,7 +30,7 @@ std::int64_t size_of(const Action &action, std::size_t at) {
   return type < sizes.size() ? sizes[type] : 1;
 }
 
-std::string decoded(const std::string &name) {
+std::string decode(const std::string &name) {
   std::string text;
   for (std::size_t i = 0; i < name.size(); i++)
     if (name[i] == '%' && i + 2 < name.size()) {
@@ -161,7 +163,7 @@ void place(const Action &action) {
   ThreadState *state = this_thread();
   if (state == nullptr || action.size() < 4) return;
   const std::int64_t what = number(action, 3);
-  const std::string name = decoded(action[2]);
+  const std::string name = decode(action[2]);
   if (what == 0)
     end_region(*state, name.c_str());
   else
@@ -194,7 +196,7 @@ void wrap_all() {
 
 } // namespace
 
-} // namespace haloscope::watch
+} // namespace haloscope::simulate
 
 [[gnu::visibility("default")]] int main(int argc, char **argv) {
   const auto *properties = simgrid::s4u::Actor::self()->get_properties();
@@ -202,7 +204,7 @@ void wrap_all() {
   smpi_replay_init(properties->at("instance_id").c_str(), rank, 0);
   haloscope::interpose::resolve();
   haloscope::watch::ranks_compute = false;
-  haloscope::watch::wrap_all();
+  haloscope::simulate::wrap_all();
   haloscope::watch::start_recording();
   // The trace's own `finalize` ends the process, so recording finishes before.
   simgrid::s4u::this_actor::on_exit([](bool) { haloscope::watch::finish_recording(); });

@@ -10,6 +10,10 @@
 
 namespace haloscope::watch {
 
+inline std::span<const MPI_Request> span_of(const MPI_Request *requests, int count) noexcept {
+  return {requests, static_cast<std::size_t>(std::max(count, 0))};
+}
+
 inline void add_share(Node &node, Pending kind, std::uint64_t duration) noexcept {
   switch (kind) {
   case Pending::collective:

@@ -128,10 +128,6 @@ inline MPI_Status *status_for(ThreadState &state, MPI_Status *statuses) noexcept
   return statuses == MPI_STATUSES_IGNORE ? state.statuses.data() : statuses;
 }
 
-inline std::span<const MPI_Request> span_of(const MPI_Request *requests, int count) noexcept {
-  return {requests, static_cast<std::size_t>(std::max(count, 0))};
-}
-
 template <class Call>
 int wait_all(const Invocation &invoked, int count, const MPI_Request *requests, MPI_Status *statuses,
              Call &&call) {

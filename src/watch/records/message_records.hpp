@@ -123,6 +123,13 @@ struct MessageRecord {
 // Beyond this many in a region, messages are counted in its partners and sizes at once.
 inline constexpr std::uint32_t most_message_records = 1024;
 
+// What every message changes in its region, first in each Node.
+struct NodeMessages {
+  Index<MessageRecord> messages;
+  std::uint64_t instance; // number of begins; 0: never entered
+  Quantities now;         // totals, exclusive
+};
+
 struct CollectiveKey {
   std::uint64_t operation_and_size; // memory, function + 1, size of the communicator
   std::uint64_t bytes;

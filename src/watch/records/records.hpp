@@ -61,11 +61,6 @@ inline constexpr const char *root_name = "<program>"; // the root's
 
 struct Site; // sites.hpp
 
-struct NodeMessages {
-  Index<MessageRecord> messages;
-  std::uint64_t instance; // number of begins; 0: never entered
-  Quantities now;         // totals, exclusive
-};
 using CallPages = std::array<CallPage *, call_pages>;
 struct NodeCalls {
   Index<CollectiveRecord> collectives;
