@@ -55,7 +55,7 @@ enum Message : std::int32_t { narrow = 1, wide, registered };
 using Text = std::array<char, std::size_t{2} * longest_annotation>;
 
 // A character that has no place in ASCII becomes a question mark: which encoding names have is not known.
-const char *narrow(Text &to, const wchar_t *name) noexcept {
+const char *to_narrow(Text &to, const wchar_t *name) noexcept {
   std::size_t i = 0;
   for (; name != nullptr && name[i] != 0 && i + 1 < to.size(); i++)
     to[i] = name[i] > 0 && name[i] < 0x80 ? static_cast<char>(name[i]) : '?';
@@ -70,7 +70,7 @@ const char *name_of(Text &text, const Attributes *attributes) noexcept {
   case registered:
     return static_cast<const char *>(attributes->message); // a handle is our copy of the text
   case wide:
-    return narrow(text, static_cast<const wchar_t *>(attributes->message));
+    return to_narrow(text, static_cast<const wchar_t *>(attributes->message));
   default:
     return nullptr;
   }
@@ -107,7 +107,7 @@ int push_range_ex(const Attributes *attributes) {
 int push_range_a(const char *name) { return push(nullptr, name); }
 int push_range_w(const wchar_t *name) {
   Text text;
-  return push(nullptr, narrow(text, name));
+  return push(nullptr, to_narrow(text, name));
 }
 int pop_range() { return pop_of(nullptr); }
 std::uint64_t start_range_ex(const Attributes *attributes) {
@@ -117,7 +117,7 @@ std::uint64_t start_range_ex(const Attributes *attributes) {
 std::uint64_t start_range_a(const char *name) { return start(name); }
 std::uint64_t start_range_w(const wchar_t *name) {
   Text text;
-  return start(narrow(text, name));
+  return start(to_narrow(text, name));
 }
 void end_of_range(std::uint64_t range) { end_overlapping(kind_of_range(range)); }
 
@@ -136,12 +136,12 @@ const void *copy_name(const char *name) noexcept { return strdup(name == nullptr
 const void *register_string_a(const void * /*domain*/, const char *text) { return copy_name(text); }
 const void *register_string_w(const void * /*domain*/, const wchar_t *name) {
   Text text;
-  return copy_name(narrow(text, name));
+  return copy_name(to_narrow(text, name));
 }
 const void *create_domain_a(const char *name) { return copy_name(name); }
 const void *create_domain_w(const wchar_t *name) {
   Text text;
-  return copy_name(narrow(text, name));
+  return copy_name(to_narrow(text, name));
 }
 void destroy_domain(const void * /*domain*/) {}
 
