@@ -36,7 +36,7 @@ struct Leaf {
 
 enum class Relation { boundary, same, coarser, finer };
 
-// What lies behind one side of a leaf: leaves' indices, four of them if they are finer.
+// The leaves behind one side of a leaf: their indices, four of them if they are finer.
 struct Neighbours {
   Relation relation = Relation::boundary;
   std::vector<int> leaves;

@@ -12,7 +12,7 @@ struct Sample {
   double density, pressure, mass;
 };
 
-// Those of this rank.
+// The samples of this rank.
 std::vector<Sample> samples(const Discretization &d, const Gas &gas, const State &state);
 
 } // namespace hydro

@@ -1,4 +1,4 @@
-// What the command line says.
+// The parameters from the command line.
 #ifndef APPS_POISSON_PARAMETERS_HPP
 #define APPS_POISSON_PARAMETERS_HPP
 

@@ -1,4 +1,4 @@
-// What the kernels work on: many sequences, one chain of hidden states for all of them.
+// The input of the kernels: many sequences, and one chain of hidden states for all of them.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ struct Group {
   int used;
 };
 
-// What a thread needs for a group; the sizes are those of `Kernels::workspace`.
+// A thread's memory for a group. `Kernels::workspace` has the sizes.
 struct Workspace {
   double *history;
   double *checkpoints;

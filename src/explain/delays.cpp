@@ -33,7 +33,7 @@ public:
   }
 
 private:
-  // What a waiting costs: its own time, and what others that waited because of it have passed on to it.
+  // The cost of a waiting: its own time, and the time passed on by others that waited because of it.
   struct Cost {
     double own, received;
     std::int32_t late;

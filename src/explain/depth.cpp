@@ -23,7 +23,7 @@ namespace haloscope::explain {
 
 namespace {
 
-// What Python passes: count × points values, a curve after the other.
+// The data from Python: count × points values, curve after curve.
 struct Curves {
   const double *values;
   int64_t count, points;

@@ -1,5 +1,5 @@
-// What Python calls: chooses the instruction set, shares the sequences out to threads, adds up. Results do
-// not depend on the number of threads. docs/design.md, "Kernels of explain".
+// Functions for Python: they choose the instruction set, distribute the sequences to threads, and add up.
+// Results do not depend on the number of threads. docs/design.md, "Kernels of explain".
 #include "explain/batch.hpp"
 
 #include <algorithm>

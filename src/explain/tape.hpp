@@ -28,7 +28,8 @@ struct alignas(64) Lines {
   double time[question_count], slope[question_count];
 };
 
-// What one unit of an edge of a group adds, and what keeps it from being waited for: 0 or minus infinity.
+// The time that one unit of an edge of a group adds, and the value that disables waiting for it: 0 or minus
+// infinity.
 struct alignas(64) UnitOf {
   double time[question_count], slope[question_count], absent[question_count];
 };

@@ -151,7 +151,7 @@ template <int STATES> struct Gaussian {
   }
 };
 
-// Those that the caller has worked out.
+// Densities that the caller has computed.
 template <int STATES> struct Given {
   const double *log_density;
   const Lanes &lanes;

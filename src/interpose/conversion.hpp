@@ -1,5 +1,5 @@
-// What generated wrappers of Fortran's functions need where they go on in C: arguments that are converted,
-// and converted back when they go out of scope.
+// Conversion of arguments for generated Fortran wrappers that continue in C. Arguments are converted back at
+// the end of the scope.
 #pragma once
 
 #include "interpose/entering.hpp"

@@ -44,7 +44,7 @@ template <bool descriptor> const void *fortran_buffer(const void *buffer) noexce
 inline MPI_Status *fortran_status(void *status) noexcept {
   return is_fortran_status_ignore(status) ? MPI_STATUS_IGNORE : static_cast<MPI_Status *>(status);
 }
-// What to forward for the status that a family wants: the program's own word for "ignore" remains.
+// The status to forward if the family needs one: the program's own constant for "ignore" remains.
 inline void *forwarded_status(MPI_Status *wanted, void *given) noexcept {
   return wanted == MPI_STATUS_IGNORE ? given : wanted;
 }

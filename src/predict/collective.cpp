@@ -56,7 +56,7 @@ struct Point {
   double window = 0;
 };
 
-// What a rank brings home from one batch.
+// The results of one batch on one rank.
 struct Batch {
   std::vector<long long> samples;
   std::vector<long long> late;

@@ -1,9 +1,9 @@
-// What the families of MPI functions mean. The generated wrappers (meanings.py, interpose/generate.py) call
-// these with the arguments of the standard's functions; `call` is the MPI library's own function,
-// given the status to use where the function has one.
+// The families of MPI functions. The generated wrappers (meanings.py, interpose/generate.py) call them with
+// the arguments of the standard's functions. `call` is the MPI library's own function. It gets the status to
+// use if the function has one.
 //
-// A call that fails has no effect on any count. Arguments are looked at only after it succeeded, and
-// only those that the standard calls significant.
+// A call that fails has no effect on any count. Arguments are used only after it succeeded, and only if the
+// standard calls them significant.
 #pragma once
 
 #include "interpose/erased.hpp"

@@ -81,7 +81,7 @@ struct Columns {
   int32_t region_path(int64_t row) const { return known(region_paths[row]); }
 
 private:
-  // What no path has is taken for the root.
+  // Rows without a path belong to the root.
   int32_t known(int32_t path) const { return path >= 0 && path < paths ? path : 0; }
 };
 

@@ -53,7 +53,7 @@ private:
   static constexpr int turn = 256; // rows a rank goes on, at least
   using Turn = std::pair<int64_t, size_t>;
 
-  // What a rank has still to do.
+  // The remaining events of a rank.
   struct Rank {
     Range sends;
     Range receives;

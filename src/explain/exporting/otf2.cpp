@@ -19,7 +19,7 @@ namespace {
 
 char message[256];
 
-// What the library keeps of a location before it writes, as its manual proposes.
+// Sizes of the library's buffers, as its manual proposes.
 constexpr uint64_t chunk_of_events = uint64_t{1} << 20U, chunk_of_definitions = 4 * chunk_of_events;
 
 // Keeps the first error, the cause of the others. Of files that it cannot write OTF2 speaks here alone.

@@ -19,7 +19,7 @@ namespace haloscope::exporting {
 
 namespace {
 
-// What numbers of the columns mean. `pids` and `processes` are of locations, `tids` and `threads`, too.
+// Texts for numbers in the columns. `pids` and `processes`, `tids` and `threads` are per location.
 struct Names {
   const char *const *functions;
   const char *const *paths;

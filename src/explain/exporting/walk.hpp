@@ -11,7 +11,7 @@
 
 namespace haloscope::exporting {
 
-// What a call starts, or completes.
+// The operations that a call starts or completes.
 struct Work {
   Rows sends;
   Rows receives;

@@ -185,7 +185,7 @@ OTF2_CallbackCode on_bridge(void *, OTF2_CommRef self, OTF2_StringRef name, OTF2
   return OTF2_CALLBACK_SUCCESS;
 }
 
-// What every event's callback gets first.
+// The first arguments of every event's callback.
 #define HALOSCOPE_EVENT OTF2_LocationRef, OTF2_TimeStamp time, uint64_t, void *data, OTF2_AttributeList *
 
 OTF2_CallbackCode on_enter(HALOSCOPE_EVENT, OTF2_RegionRef region) {

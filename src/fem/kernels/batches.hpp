@@ -48,7 +48,7 @@ enum class Shape : std::uint8_t { modal, cube, trilinear, lower_order };
 Kernel kernel_of(int degree, Shape shape);
 template <int degree> Kernel kernel(Shape shape);
 
-// What the cells need, and batches of these elements with equal face codes in each.
+// The shape that the cells need, and batches of elements with equal face codes.
 Shape shape_of(const Cells &cells, const Choices &choices);
 void add_batch(Batches &batches, const Cells &cells, std::span<const std::uint8_t> masked,
                std::span<const std::int32_t> elements);

@@ -19,7 +19,7 @@
 
 namespace haloscope::fem {
 
-// What all levels of a forest share.
+// State that all levels of a forest share.
 struct Forest::Shared {
   Shared(MPI_Comm parent, const std::array<int, 3> &brick)
       : communicator(parent), trees(brick),

@@ -1,5 +1,5 @@
-// What solvers know of a problem: matrices that can only be applied, on owned entries of distributed vectors,
-// and where their eigenvalues lie.
+// The solvers' view of a problem: matrices that can only be applied, on owned entries of distributed vectors,
+// and bounds of their eigenvalues.
 #pragma once
 
 #include <mpi.h>

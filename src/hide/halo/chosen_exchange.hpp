@@ -10,7 +10,7 @@
 
 namespace haloscope::halo {
 
-// What an exchange is about.
+// The description of an exchange.
 struct Plan {
   Communicator comm;
   Node node;

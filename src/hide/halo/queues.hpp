@@ -13,8 +13,8 @@
 
 namespace haloscope::halo {
 
-// What the algorithms on shared memory stand on: the machine, or a test's model of a weaker one. Each is a
-// template over this, starts from zeros, and lies in memory that several processes have mapped.
+// The base of the algorithms on shared memory: the machine, or a test's model of a weaker one. Each algorithm
+// is a template over it, starts from zeros, and is in memory that several processes have mapped.
 struct Machine {
   template <class T> using Plain = T;
   template <class T> using Atomic = std::atomic<T>;    // has one writer
@@ -142,7 +142,7 @@ template <class Memory = Machine, std::size_t words = 64> class HelperMask {
 public:
   static constexpr std::size_t ranks = words * 64;
 
-  // Whoever sees the bit sees all that its rank did before.
+  // A rank that sees the bit also sees everything that the other rank wrote before.
   void set(std::size_t rank) noexcept { words_[rank / 64].fetch_or(bit(rank), std::memory_order_release); }
   void clear(std::size_t rank) noexcept {
     words_[rank / 64].fetch_and(~bit(rank), std::memory_order_relaxed);

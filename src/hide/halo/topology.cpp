@@ -29,7 +29,8 @@ struct Neighbours {
   std::vector<int> order;                 // in which sources are counted
 };
 
-// What goes to the one side comes from the other: with two ranks around a ring, or one, both are the same.
+// A message to one side comes from the opposite side at the receiver. With one or two ranks around a ring,
+// both sides are the same rank.
 Neighbours cartesian(MPI_Comm comm) {
   Neighbours found;
   int dimensions = 0;

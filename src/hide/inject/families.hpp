@@ -1,4 +1,4 @@
-// What the generated wrappers of each family of functions do; meanings.py names them.
+// The families of functions for the generated wrappers; meanings.py names them.
 #pragma once
 
 #include "hide/inject/held.hpp"

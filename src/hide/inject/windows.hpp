@@ -8,8 +8,8 @@
 
 namespace haloscope::inject {
 
-// What an operation does, and what a call completes: gets bring data to the origin, and are complete there
-// only when they are complete at all.
+// The direction of an operation, and the operations that a call completes. Gets bring data to the origin, so
+// they are complete there only when they are complete at all.
 enum class Access : std::uint8_t { puts, gets };
 constexpr int every_target = -1;
 

@@ -1,4 +1,4 @@
-// What the shm library carried, for HALOSCOPE_SHM_OUTPUT and for the recorder.
+// Messages that the shm library has copied, for HALOSCOPE_SHM_OUTPUT and for the recorder.
 #pragma once
 
 #include "hide/shm/copying.hpp"

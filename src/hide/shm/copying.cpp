@@ -252,7 +252,7 @@ bool is_gone(const Place &place) noexcept {
   return !transfer_by_kernel(place.rank, &one, place.place, 1, false) && errno == ESRCH;
 }
 
-// What another core wrote comes from its cache: several streams, asked for ahead, hide how long that takes.
+// Data that a different core has written comes from its cache. Several prefetched streams hide that latency.
 void copy_bytes(std::byte *to, const std::byte *from, std::size_t bytes) noexcept {
   constexpr std::size_t streams = 4, unit = 64, ahead = 512, least = std::size_t{64} << 10U;
   if (bytes < least) {

@@ -140,7 +140,7 @@ HALOSCOPE_EXPORT int MPIX_Deregister_buf(void *memory) {
   return deregister_memory(memory);
 }
 
-// Those of include/haloscope/shm.f90; a status of Fortran's has the layout of C's.
+// The functions of include/haloscope/shm.f90. A Fortran status has the layout of a C status.
 HALOSCOPE_EXPORT void mpix_get_recv_buf_c(const MPI_Status *status, void **recv_buf, int *error) {
   *error = MPIX_Get_recv_buf(*status, recv_buf);
 }

@@ -1,5 +1,5 @@
-// What the generated wrappers of each family of functions do; meanings.py names them. Those of requests are
-// in completing.hpp, those of messages in exchanges.hpp and sends_and_receives.hpp.
+// The families of functions for the generated wrappers; meanings.py names them. completing.hpp has those of
+// requests, exchanges.hpp and sends_and_receives.hpp those of messages.
 #pragma once
 
 #include "hide/shm/completing.hpp"

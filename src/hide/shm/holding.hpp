@@ -91,7 +91,7 @@ inline bool has_requests() noexcept { return is_running() && any_known(); }
 // The same, or a call that blocks has to poll its receives.
 inline bool may_wait() noexcept { return is_running() && (any_known() || must_poll()); }
 
-// What only large messages and those of a token's length have to go through.
+// Whether a message is large or has the length of a token. All others need no check.
 inline bool may_be_ours(MPI_Count count, MPI_Datatype type) noexcept {
   const Shape shape = shape_of(type);
   return is_large(count, shape) || slot_of(bytes_of(count, shape)) >= 0;

@@ -42,7 +42,7 @@ bool Layout::repeat(std::int64_t count, std::int64_t stride) noexcept {
 
 namespace {
 
-// What a type was made of.
+// The arguments of a type's constructor.
 class Contents {
 public:
   explicit Contents(MPI_Datatype type) {

@@ -49,7 +49,7 @@ struct Mark {
   friend bool operator==(const Mark &, const Mark &) = default;
 };
 
-// What a token says.
+// The contents of a token.
 struct Token {
   Mark mark;              // of this run, random
   std::uint64_t sequence; // of the slot's messages
@@ -69,8 +69,8 @@ enum class State : std::uint8_t {
   done
 };
 
-// What a receiver says of a message, by the clock that all have: when it first looked for it, and when its
-// data was there. 0: it does not know.
+// A receiver's report about a message, by the node's common clock: the time when it first looked for it, and
+// the time when its data arrived. 0: unknown.
 struct Arrival {
   std::int64_t asked = 0, there = 0;
 };

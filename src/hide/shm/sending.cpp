@@ -16,7 +16,7 @@ namespace haloscope::shm {
 
 namespace {
 
-// What belongs to a slot until its message was received.
+// The state of a slot until its message was received.
 struct Held {
   std::uint64_t sequence = 0;
   void *pooled = nullptr;
@@ -321,7 +321,7 @@ Moment patience_with(const Request &request, std::uint64_t bytes) {
   return std::min(shm.options.patience, least + static_cast<Moment>(bytes / bytes_a_nanosecond));
 }
 
-// What a synchronous send waits for: MPI has given its token to a receive.
+// A synchronous send is complete when MPI has given its token to a receive.
 bool is_matched(const Request &request, Held &slot) {
   if (request.mode != Mode::synchronous || request.cancelled || slot.token == MPI_REQUEST_NULL) return true;
   int matched = 0;

@@ -88,7 +88,8 @@ ShmLibrary shm; // NOLINT(bugprone-throwing-static-initialization): its containe
 
 namespace {
 
-// That of the program's heap, if large blocks of it are shared; addresses alone, until something is taken.
+// The arena of the program's heap, if large blocks of it are shared. Otherwise addresses only, until memory
+// is needed.
 Arena *own_arena() {
   static Arena *arena = [] {
     using Find = Arena *(*)();

@@ -31,7 +31,7 @@ enum class Attach : std::uint8_t { as_needed, always, never };
 
 inline constexpr std::size_t shortest_carried = 1024; // bytes; longer than any token
 
-// What the environment asks of the shm library: docs/reference/shm.md.
+// The settings from the environment: docs/reference/shm.md.
 struct Options {
   std::size_t threshold = default_threshold; // bytes of the smallest message in one piece that is carried
   Choice protocol = Choice::dynamic;

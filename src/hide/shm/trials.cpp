@@ -15,7 +15,7 @@ constexpr std::size_t times_wanted = 12, times_needed = 4;
 constexpr std::uint32_t warm_up = 8, turns_at_most = 80;
 // The number of messages until the next trial. It doubles after each trial without a change.
 constexpr std::uint32_t first_rest = 1024, longest_rest = 1U << 16U;
-// What the shm library costs a rank that waits for other things shows in no message's time.
+// The shm library also costs time in ranks that wait for other things. No message's time contains that.
 constexpr double least_gain = 0.95;
 
 } // namespace

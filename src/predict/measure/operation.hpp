@@ -16,7 +16,7 @@
 
 namespace measure {
 
-// What messages are made of. MPI_SUM is not defined for MPI_CHAR, which is text: signed chars then.
+// The elements of messages. MPI_SUM is not defined for MPI_CHAR, which is text, so it uses signed chars.
 struct Element {
   MPI_Datatype type = MPI_CHAR;
   MPI_Datatype sum = MPI_SIGNED_CHAR;

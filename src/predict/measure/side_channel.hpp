@@ -103,7 +103,7 @@ public:
   [[nodiscard]] double global(double local) const {
     return local + offset_ + drift_ * (local - synchronised_);
   }
-  // What the offset may be wrong by: half of the fastest round trip, of the worst rank.
+  // The possible error of the offset: half of the fastest round trip, on the worst rank.
   [[nodiscard]] double error() const { return error_; }
 
 private:

@@ -15,7 +15,7 @@ inline constexpr unsigned longest_annotation = 128;
 inline constexpr unsigned most_annotations = 256;
 inline constexpr const char *other_annotations = "(other)";
 
-// What an end looks for: an interface, and which of its regions if its ends say so.
+// The key of an open region: its interface, and a number if ends name their region.
 [[gnu::always_inline]] inline std::uint64_t kind_of(Interface interface, std::uint64_t which = 0) noexcept {
   return (static_cast<std::uint64_t>(interface) + 1U) << 56U | (which & ((std::uint64_t{1} << 56U) - 1U));
 }

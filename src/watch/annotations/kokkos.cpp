@@ -88,7 +88,7 @@ extern "C" {
 struct HaloscopeKokkosSpace {
   char name[64];
 };
-// What a tool can ask for; Kokkos has set the first to true.
+// Settings that a tool can request. Kokkos has set the first to true.
 struct HaloscopeKokkosSettings {
   bool wait_for_devices;
   bool reserved[255];

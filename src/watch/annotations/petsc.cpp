@@ -61,7 +61,7 @@ bool is_exchange(std::string_view name) noexcept {
   return name.starts_with("SFBcast") || name.starts_with("SFReduce") || name.starts_with("SFFetch");
 }
 
-// What the program, or PETSc for it, has set: also before there is a log.
+// Callbacks that the program or PETSc has set, also before there is a log.
 std::atomic<Callback> begin_before{nullptr}, end_before{nullptr};
 
 int event_began(int event, int zero, void *a, void *b, void *c, void *d) {

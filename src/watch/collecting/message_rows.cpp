@@ -61,7 +61,7 @@ void MessageRows::add_message(RegionTotals &region, const MessageRecord &record)
     region.largest = std::max(region.largest, size);
   }
   if (recvs > 0) region.sources.insert(other);
-  // What a call receives that also sends is the same call of the communicator.
+  // A call that sends and receives counts once for its communicator, as a send.
   if (message != exchanged)
     if (const Communicator *used = communicator(static_cast<std::uint32_t>(record.key.channel >> 32U)))
       add_communicator(*used, record.messages, received ? 0 : bytes);

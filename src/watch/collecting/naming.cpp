@@ -45,8 +45,8 @@ int rename_new(const std::string &from, const std::string &to) {
   return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
-// What a person may have made, or another program of this run, is not ours to replace. An empty file is
-// what mktemp leaves, for us to fill.
+// A file that the user or a different program of this run has made is never replaced. An empty file is:
+// mktemp leaves one to be filled.
 bool is_replaceable(const std::string &path, std::uint64_t since) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return false;

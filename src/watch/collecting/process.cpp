@@ -153,7 +153,7 @@ void describe_trace(ProcessRecord &process, const Settings &settings, const Plac
   copy_into(process.trace.spool, settings.trace_spool + "/haloscope-" + run + "-" +
                                      std::to_string(process.rank) + "-" + std::to_string(process.pid) +
                                      ".spool");
-  // Whoever reads the live records finds the spool by this link, because it is in a different directory.
+  // Readers of the live records find the spool by this link, because it is in a different directory.
   if (process.trace.wanted && global().arena.recoverable() &&
       symlink(process.trace.spool.data(), spool_link().c_str()) != 0)
     interpose::complain("no link to the trace of rank " + std::to_string(process.rank) + " in " +

@@ -1,4 +1,4 @@
-// What all makers of rows have in common: the records of one process, its share of the tables, and units.
+// Base of all makers of rows: the records of one process, its share of the tables, and units.
 #pragma once
 
 #include "watch/collecting/tables.hpp"

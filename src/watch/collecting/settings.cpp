@@ -116,7 +116,7 @@ std::string moment(const char *form) {
   return text.data();
 }
 
-// What may be part of a file's name.
+// The number of the batch job, with characters that a file name may have.
 std::string job_name() {
   std::string name;
   for (const char *variable : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"})

@@ -11,7 +11,7 @@ namespace haloscope::watch {
 namespace {
 
 constexpr std::uint64_t most_ranks = std::uint64_t{1} << 24U; // more are damage
-// What `info` has at most; all of it is in the tables.
+// The largest numbers of entries in `info`. The tables have all of them.
 constexpr std::size_t most_hosts = 1024, most_said = std::size_t{64} << 10U;
 
 constexpr std::array<std::string_view, 5> mpi_times{"p2p_time", "coll_time", "rma_time", "io_time",

@@ -6,7 +6,7 @@
 
 namespace haloscope::watch {
 
-// What the rows that come into a profile add up to.
+// Sums over the rows of a profile.
 class Totals {
 public:
   std::uint64_t left_out = 0; // rows, by the profile's writer

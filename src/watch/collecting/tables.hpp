@@ -21,7 +21,7 @@
 namespace haloscope::watch {
 
 enum class Type : std::uint8_t { integer, real, string };
-// What becomes of a column where rows have equal keys.
+// The rule for a column when rows with equal keys are merged.
 enum class Merge : std::uint8_t { key, sum, most };
 
 struct Column {

@@ -62,7 +62,7 @@ void TraceRows::read_spool() {
   for (trace::Spooled piece; reader.next(piece);) add_piece(piece);
 }
 
-// What the process did not live to write.
+// Events that the process has not written to the spool before its end.
 void TraceRows::read_rings() {
   for (const TraceRing *ring = valid(process_.trace.rings.load()); ring != nullptr;
        ring = valid(ring->following))
@@ -76,7 +76,7 @@ void TraceRows::read_ring(const TraceRing &ring) {
     if (ring.blocks[i].state.load() != TraceBlock::free) blocks[ring.blocks[i].sequence] = &ring.blocks[i];
   trace::Encoder encoder{arena(), ring.thread, process_.first.tick, process_.trace.compact};
   if (thread.progress.last != 0) encoder.resume(thread.symbols, thread.progress);
-  // What the spool had and has no longer, and what came behind that.
+  // Events that the spool has lost, and all events after them.
   std::uint64_t missing = ring.spooled - std::min(ring.spooled, thread.events);
   // A copy: the process may be running still, and take the block for something else meanwhile.
   const auto copy = std::make_unique<TraceBlock>();

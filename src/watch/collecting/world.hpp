@@ -1,6 +1,6 @@
-// What the ranks of MPI_COMM_WORLD do together: they agree when recording begins, and bring their records
-// together when it ends. By messages of their own (world.cpp), or without any where a simulation has all
-// ranks in one process (simulation.cpp).
+// Cooperation of the ranks of MPI_COMM_WORLD: they agree when recording begins, and merge their records when
+// it ends. world.cpp does it by messages of its own. In a simulation all ranks are in one process, so
+// simulation.cpp needs no messages.
 #pragma once
 
 #include "watch/collecting/process.hpp"

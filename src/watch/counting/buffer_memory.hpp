@@ -6,7 +6,7 @@
 
 namespace haloscope::watch {
 
-// What a call does with its buffer.
+// The direction in which a call uses its buffer.
 enum class BufferUse : std::uint8_t { reads, writes };
 
 // `other` is meant where `buffer` is MPI_IN_PLACE, or where neither it nor its datatype is an address.

@@ -220,7 +220,7 @@ int post_collective(const Invocation &invoked, MPI_Comm comm, Rule &&rule, MPI_R
                          });
 }
 
-// What a collective that is started again and again has of its own; freed with the request.
+// Stores the state of a persistent collective, which is freed with its request.
 [[gnu::noinline]] inline void put_collective(ThreadState &state, MPI_Request request,
                                              const Invocation &invoked, std::uint32_t communicator,
                                              std::uint64_t bytes, std::vector<Flow> &&flows) {

@@ -29,7 +29,7 @@ struct CachedUse {
 // Whether all its ranks are of this world.
 bool is_inside_world(MPI_Comm comm) noexcept;
 
-// Whose calls made a communicator: those of all ranks of the one before, of some of them, or of two groups.
+// The ranks that call a constructor: all ranks of the parent, some of them, or those of two groups.
 enum class MadeBy : std::uint8_t { all, some, two_groups };
 // A communicator made from `parent`, which it is named after unless the program names it itself; `made` is
 // none for ranks that are not in it.

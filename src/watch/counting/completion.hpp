@@ -98,7 +98,7 @@ inline std::uint64_t message_of(const Request &request) noexcept {
   return bytes;
 }
 
-// What the plain requests of one call did, which the region gets at its end.
+// Sums over the plain requests of one call. The region gets them at the end.
 struct Done {
   std::uint64_t receives = 0, bytes = 0, ticks = 0;
 

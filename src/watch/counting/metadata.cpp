@@ -51,7 +51,7 @@ void record(ProcessRecord &process, MetadataKind kind, std::string_view key, std
   process.metadata.store(made, std::memory_order_release);
 }
 
-// What the program says, within its limits.
+// Adds the program's metadata, within its limits.
 void say(std::string_view key, std::string_view value) {
   Metadata &ours = metadata();
   const std::size_t bytes = key.size() + value.size() + sizeof(MetadataRecord);

@@ -30,7 +30,7 @@ void put_part(TraceRing &ring, MessageAction action, std::uint64_t number, std::
   ring.wrote(2);
 }
 
-// That a request is complete, and no more.
+// A completed request without further information.
 void put_short_part(TraceRing &ring, MessageAction action, std::uint64_t number,
                     std::uint32_t communicator) noexcept {
   TraceUnit *to = ring.room(1);

@@ -154,7 +154,7 @@ int receive(const Invocation &invoked, Count given, MPI_Datatype datatype, int s
   return result;
 }
 
-// What a call sends that receives as well.
+// Counts the send of a call that also receives.
 template <class Count>
 void count_exchanged(ThreadState &state, Function function, const CommunicatorUse *use, int dest, Count count,
                      MPI_Datatype datatype, std::uint64_t duration) noexcept {

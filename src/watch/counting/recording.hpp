@@ -231,8 +231,8 @@ void resume_regions(Recorder &to, std::uint64_t now) noexcept;
 // Another instance of the root, after `end_all`.
 void begin_again(Recorder &to) noexcept;
 
-// What happens by the clock (schedule.cpp): slices of time, and when to record. Checked wherever a stamp
-// was taken anyway.
+// Actions at certain times (schedule.cpp): slices, and the begin and end of recording. They are checked after
+// every stamp.
 [[gnu::noinline, gnu::cold]] void pass_deadline(Recorder &to, std::uint64_t now) noexcept;
 void start_schedule(Recorder &to, std::uint64_t now) noexcept;
 [[gnu::always_inline]] inline void note_time(Recorder &to, std::uint64_t now) noexcept {

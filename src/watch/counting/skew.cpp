@@ -8,7 +8,7 @@ namespace haloscope::watch {
 
 namespace {
 
-// Whose turn it is: on all ranks at the same call, as they count the same ones.
+// The measured calls of a communicator. All ranks measure the same calls, because they count the same calls.
 struct Turns {
   bool measured;
   VaryingInterval interval;

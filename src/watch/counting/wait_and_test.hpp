@@ -5,7 +5,7 @@
 
 namespace haloscope::watch {
 
-// What the thread waits for: so many requests, the first of them `request` if that is known.
+// Publishes the number of requests that the thread waits for, and the first of them if it is known.
 [[gnu::always_inline]] inline void publish_requests(ThreadState &state, const Request *request,
                                                     std::size_t count) noexcept {
   if constexpr (!keeps_current_call) return;

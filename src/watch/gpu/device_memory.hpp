@@ -18,8 +18,8 @@ namespace haloscope::watch {
 extern std::atomic<bool> has_gpu_runtime;
 void look_for_gpu() noexcept;
 
-// What a thread has learned about memory. No entry is believed without the runtime's word that the memory has
-// not been freed meanwhile.
+// A thread's cache of memory kinds. An entry is used only after the runtime has confirmed that the memory was
+// not freed meanwhile.
 struct KnownMemory {
   static constexpr unsigned most = 16;
   std::array<Allocation, most> allocations{};

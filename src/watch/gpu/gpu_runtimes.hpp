@@ -1,5 +1,5 @@
-// What the runtimes of GPUs say about an address. None is linked, and none is opened: one that the program
-// has loaded is asked, by the functions that it exports.
+// Questions to GPU runtimes about an address. No runtime is linked or opened: only those that the program has
+// loaded are asked, by their exported functions.
 #pragma once
 
 #include "watch/records/memory_kind.hpp"

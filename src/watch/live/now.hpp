@@ -1,5 +1,5 @@
-// What the processes of live records are doing, as JSON: one object a line, one line a record. Its fields are
-// those of haloscope.watch.live.
+// The current calls of the processes of live records, as JSON: one object per line, one line per record.
+// haloscope.watch.live has the same fields.
 #pragma once
 
 #include <span>

@@ -90,8 +90,7 @@ private:
     }
   }
 
-  // What tells the iteration between two ends from others. If what is exchanged had but one symbol, any
-  // calls would repeat.
+  // Hashes the contents of an iteration. With only one symbol for all exchanges, any calls would repeat.
   std::uint64_t contents(std::size_t begin, std::size_t end) const {
     const std::uint64_t symbols = symbols_(begin + 1, end + 1);
     if (view_ != View::collectives) return symbols;
@@ -165,7 +164,7 @@ private:
     return calls_[end].place - calls_[begin].place;
   }
 
-  // What others leave of a candidate.
+  // Adds the part of a candidate that other candidates have not covered.
   void add(Family &family, const Candidate &candidate) const {
     const auto is_free = [&](std::size_t i) {
       return std::ranges::none_of(family.taken, [&](const auto &taken) {
@@ -219,8 +218,8 @@ private:
     return std::nullopt;
   }
 
-  // What consists of one function only is often a part of the iteration, as messages to several neighbours
-  // are.
+  // A pattern with only one function is often a part of the iteration, such as messages to several
+  // neighbours.
   bool is_enough(const Form &form, const Family &family) const {
     constexpr std::size_t least_repeats = 5, least_calls = 16, least_single_calls = 512;
     if (family.repeats < least_repeats || family.covered < least_calls) return false;
@@ -230,7 +229,7 @@ private:
              10 * family.covered >= 9 * calls_between(first, last);
     }
     if (view_ == View::calls) return 2 * family.covered >= family.span;
-    // What has fewer symbols is the same more often by chance.
+    // With fewer symbols, equality by chance is more probable.
     constexpr std::size_t least_seen = 64;
     if (family.covered < least_seen) return false;
     if (view_ == View::exchanges) return 3 * family.covered >= 2 * family.span;

@@ -66,7 +66,7 @@ void learn_forms(Phases &phases, const FoundPhase &found) {
 class Count {
 public:
   Count(Phases &phases, const FoundPhase &found) : phases_(phases), found_(found), goes_on_(is_older()) {
-    // What ended before the first one that is seen whole stays counted.
+    // Iterations that ended before the first complete one stay counted.
     const View view = found.pattern.view;
     const bool is_exact = view == View::collectives || view == View::functions;
     for (std::uint64_t i = is_exact ? found.end(0) - 1 : found.offset; i < phases.calls; i++) {

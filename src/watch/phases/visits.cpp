@@ -90,7 +90,7 @@ private:
     return last.repeats >= least_repeats && last.covered >= least_calls;
   }
 
-  // That between whose visits no function is visited twice; of several the one that is come to last.
+  // Finds the function between whose visits no function is visited twice; of several, the one visited last.
   LastVisited visited_once() const {
     LastVisited best;
     for (const auto &[function, at] : functions_) {
@@ -112,7 +112,8 @@ private:
                        [&](const Seen &visit) { return seen.insert(visit.code).second; });
   }
 
-  // That makes collective calls alone, with an exchange between any two visits; of several the one with most.
+  // Finds the function that only makes collective calls, with an exchange between any two visits; of several,
+  // the one with the most.
   LastVisited come_to_together() const {
     LastVisited best;
     const VisitPlaces *exchange = main_exchange();

@@ -1,4 +1,4 @@
-// What the recorder counts of calls and messages in one region. Times are ticks (clock.hpp).
+// Counts of calls and messages in one region. Times are ticks (clock.hpp).
 #pragma once
 
 #include "watch/records/functions.hpp"
@@ -59,9 +59,9 @@ struct Traffic {
   std::uint64_t sends, bytes_sent, recvs, bytes_recv;
 };
 struct Node;
-// What one rank exchanged with another in one region; `neighbor`: by neighbourhood collectives, which
-// is p2p neither in numbers nor in distinct ranks. `*_seen` is the instance that counted it as
-// distinct; `parent` is the same partner in the enclosing region.
+// Messages between two ranks in one region. `neighbor`: by neighbourhood collectives, which count as p2p
+// neither in numbers nor in distinct ranks. `*_seen`: the instance that has counted it as a distinct rank.
+// `parent`: the same partner in the enclosing region.
 struct Partner {
   std::int32_t rank;
   Node *node; // the region
@@ -123,7 +123,7 @@ struct MessageRecord {
 // Beyond this many in a region, messages are counted in its partners and sizes at once.
 inline constexpr std::uint32_t most_message_records = 1024;
 
-// What every message changes in its region, first in each Node.
+// The members that every message changes, first in each Node.
 struct NodeMessages {
   Index<MessageRecord> messages;
   std::uint64_t instance; // number of begins; 0: never entered

@@ -62,8 +62,7 @@ private:
   // A program that went wild may have written into its records: links must not lead round for ever. No two
   // links lead to one record, and none is smaller than this.
   mutable std::size_t links_ = arena_.used() / 16;
-  // What lists hold, each looked at once, has its room in the arena: a link that leads to its own chunk leads
-  // to many records.
+  // The items of lists are in the arena, and each is read once. A link to its own chunk would lead to more.
   mutable std::size_t bytes_ = arena_.used();
 };
 

@@ -12,8 +12,8 @@
 
 namespace haloscope::watch {
 
-// What a post with these arguments, in this region, means: found without asking what each of them means.
-// Forgotten when a handle is freed or records move.
+// A remembered post with these arguments in this region, found without looking up each argument. Forgotten
+// when a handle is freed or records move.
 struct Post {
   std::uintptr_t communicator = 0, datatype = 0; // handles
   std::uint64_t count = 0;

@@ -1,5 +1,5 @@
-// What the recorder counts: plain data in the arena, written by one thread each, read by the
-// collection at MPI_Finalize or, after a crash, by haloscope-join. Times are ticks (clock.hpp).
+// The recorder's counts: plain data in the arena. One thread writes each record. The collection at
+// MPI_Finalize or, after a crash, haloscope-join reads it. Times are ticks (clock.hpp).
 #pragma once
 
 #include "watch/records/clock.hpp"
@@ -136,7 +136,7 @@ struct CommunicatorUse {
   CommunicatorUse *next;
 };
 
-// What a thread did in a stretch of time.
+// The sums of a thread in an interval of time.
 struct Slice : SliceSums {
   std::uint64_t place;      // in units of the slices' length, from the process's first tick
   std::uint64_t begin, end; // ends where a stamp was taken
@@ -162,7 +162,7 @@ struct PhaseRecord {
   PhaseRecord *before;
 };
 
-// What the program, or its surroundings, say of the run, the latest first.
+// Metadata of the run from the program or its environment, the latest first.
 enum class MetadataKind : std::uint64_t { user, environment, job };
 struct MetadataRecord {
   MetadataKind kind;
@@ -170,7 +170,7 @@ struct MetadataRecord {
   MetadataRecord *next;
 };
 
-// What a thread says when it is asked where it is (answer.hpp).
+// A thread's answer to the question where it is (answer.hpp).
 struct AnsweredRequest {
   std::uint32_t kind, communicator; // a Pending, a number
   std::int32_t partner, tag;
@@ -227,7 +227,8 @@ struct ProcessRecord {
       answers; // the signal by which threads are asked where they are; 0: nobody answers
   TraceRecord trace;
 };
-// What records mean, to builds of the same sources for the same functions; the reader refuses others.
+// The identity of the records' layout: builds of the same sources for the same functions. Readers refuse
+// others.
 extern const std::uint64_t record_layout;
 
 } // namespace haloscope::watch

@@ -25,7 +25,7 @@ struct MessageRecord;
 // partitioned: a receive whose sender and size are known before, and whose status has neither.
 enum class Pending : std::uint8_t { none, send, receive, partitioned, collective, one_sided, io };
 
-// What a persistent neighbourhood collective sends to or receives from one rank each time.
+// The messages of a persistent neighbourhood collective to or from one rank.
 struct Flow {
   int rank;
   bool outgoing;

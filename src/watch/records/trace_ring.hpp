@@ -17,8 +17,8 @@ namespace haloscope::watch {
 // The type of an event. A part adds information to the next call.
 enum class EventType : std::uint8_t { none, enter, leave, call, part, lost };
 
-// What became of a message or a collective. Those that are posted or begun have a request, whose number what
-// completes it names.
+// The effect of an event on a message or a collective. Posted and begun ones have a request. The completion
+// has the request's number.
 enum class MessageAction : std::uint8_t {
   none,
   sent,                 // by a call that is over with it

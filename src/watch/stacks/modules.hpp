@@ -21,7 +21,7 @@ Extent extent_around(std::uintptr_t address) noexcept;
 
 class Modules {
 public:
-  // What an address is in; nullptr where nothing is known. It is described in the arena.
+  // The module at an address, described in the arena; nullptr if unknown.
   const Module *find(std::uintptr_t address, Arena &arena);
   // Whether it is in this library.
   [[nodiscard]] static bool is_own(std::uintptr_t address) noexcept;

@@ -29,7 +29,7 @@ struct Symbol {
 };
 static_assert(sizeof(Symbol) == 48);
 
-// What one thread did in a stretch of time.
+// The events of one thread in an interval of time.
 struct Piece {
   std::vector<Symbol> symbols;         // that were not there before, numbered on
   std::vector<std::uint32_t> sequence; // numbers of symbols

@@ -229,8 +229,8 @@ ForeignArena::~ForeignArena() {
   if (base_ != nullptr) munmap(base_, bytes_);
 }
 
-// What fork() would share between parent and child belongs to each of them alone: the child copies all blocks
-// while the parent waits. A child made by vfork, posix_spawn or a bare clone comes through here at no cost.
+// After fork(), parent and child each need private blocks: the child copies all blocks while the parent
+// waits. A child made by vfork, posix_spawn or a bare clone costs nothing here.
 
 namespace {
 

@@ -59,7 +59,7 @@ public:
   [[nodiscard]] std::size_t usable(const void *p) const noexcept;
   [[nodiscard]] std::uint64_t offset(const void *p) const noexcept { return distance(p); }
   [[nodiscard]] ArenaName name() const noexcept;
-  // What else a child that fork() makes has to do before its parent goes on: false if it cannot.
+  // Sets a further action of a child of fork(), before its parent continues. It returns false if it fails.
   void in_child(bool (*what)() noexcept) noexcept { in_child_ = what; }
 
 private:
