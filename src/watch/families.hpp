@@ -110,7 +110,7 @@ int make_from_groups(const Invocation &invoked, const MPI_Comm *made, const char
 }
 
 template <class Call> int free_communicator(const Invocation &invoked, const MPI_Comm *comm, Call &&call) {
-  // Before it is freed: another thread may get the same handle at once.
+  // Before the call: another thread may get the same handle at once.
   if (*comm != MPI_COMM_NULL) forget_communicator(*comm);
   return pass_through(invoked, Category::other, call);
 }
@@ -150,7 +150,7 @@ template <class Call> int end_session(Function /*function*/, Call &&call) {
   return result;
 }
 
-// As mpiP's users know it: 0 switches recording off, 1 on; other levels are not ours.
+// MPI_Pcontrol as in mpiP: level 0 switches recording off, 1 on. Other levels are ignored.
 template <class Call> int control(const Invocation &invoked, int level, Call &&call) {
   {
     const Entry state{invoked};

@@ -144,7 +144,7 @@ std::string spool_link() {
   return live.substr(0, live.size() - std::string_view{".live"}.size()) + ".spool";
 }
 
-// In the spool's own directory: a run may be long, and memory, where live records are, is not for that.
+// The trace is in the spool's directory: a run may be long, and live records are in memory.
 void describe_trace(ProcessRecord &process, const Settings &settings, const Place &place) {
   process.trace.wanted = settings.trace;
   process.trace.compact = settings.trace_compact;

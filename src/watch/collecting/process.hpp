@@ -9,8 +9,8 @@
 
 namespace haloscope::watch {
 
-// Where live records are, LIVE/haloscope-RUN[/SPAWNED], and to which world they belong. Without a run
-// there are none.
+// The directory of the live records, LIVE/haloscope-RUN[/SPAWNED], and the world that they belong to. Without
+// a run there are none.
 struct Place {
   std::string run, spawned;
   std::uint64_t world;

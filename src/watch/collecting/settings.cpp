@@ -60,7 +60,7 @@ template <class Number> Number number(const NumberSetting &setting, bool speak) 
   return otherwise;
 }
 
-// As the clock goes: a slice of less than a millisecond is no history.
+// Slices shorter than a millisecond are useless.
 void read_times(Settings &settings, bool speak) {
   settings.slice = number<double>(declared::slice, speak);
   if (settings.slice > 0) settings.slice = std::max(settings.slice, 1e-3);

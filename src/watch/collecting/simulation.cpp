@@ -31,7 +31,7 @@ std::uint64_t ticks() noexcept {
 
 namespace {
 
-// Of all ranks that have ended.
+// The records of all ranks that have ended.
 struct Ended {
   Contents contents;
   int ranks = 0;

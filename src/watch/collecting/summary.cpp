@@ -92,7 +92,7 @@ void Totals::add_metadata(const Table &rows) {
                      columns["first"][i]});
 }
 
-// Of each host, the host of rank 0 first: its ranks that recorded, and how long they computed on average.
+// Returns per host, the host of rank 0 first, its ranks that recorded and their mean computing time.
 Info Totals::hosts(const Names &names) const {
   struct Host {
     std::int64_t ranks = 0;

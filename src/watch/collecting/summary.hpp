@@ -19,7 +19,7 @@ public:
   [[nodiscard]] Info info(const Names &names) const;
 
 private:
-  // Of a rank; time in MPI and sums are over its regions.
+  // One rank. Time in MPI and sums are over its regions.
   struct Rank {
     std::uint64_t host;
     double duration, mpi_time;

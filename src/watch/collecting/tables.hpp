@@ -88,7 +88,7 @@ public:
   // Columns that refer to strings or paths, in a process's own numbers, to common numbers.
   void renumber(std::span<const std::uint64_t> strings, std::span<const std::uint64_t> paths);
 
-  // As the sending side lays some of the rows out: columns one after the other.
+  // Returns some of the rows in the layout of messages: column after column.
   [[nodiscard]] Words write(std::size_t first, std::size_t rows) const;
   void read(std::span<const std::uint64_t> words, std::size_t rows);
 

@@ -19,10 +19,10 @@ struct World {
 // After MPI_Init; collective. `begun`: a session of this rank has begun the recording before.
 World join_world(bool begun);
 
-// After the records have begun; collective: how far apart the machines' clocks are, if a trace is wanted.
+// Measures the distance of the machines' clocks if there is a trace. Collective, after recording has begun.
 void align_clocks();
 
-// Before MPI_Finalize, when the process has ended its records; collective. The profile is written.
+// Writes the profile. Collective, before MPI_Finalize, after the process has ended its records.
 void leave_world();
 
 std::string host_name();

@@ -82,7 +82,7 @@ private:
   std::size_t count_;
 };
 
-// For MPI_Waitall: what each request is, is looked up at once.
+// For MPI_Waitall: looks up all requests at once.
 class AllClaims {
 public:
   AllClaims(ThreadState &state, std::span<const MPI_Request> handles)

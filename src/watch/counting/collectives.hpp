@@ -139,7 +139,8 @@ struct Collective {
   }
 };
 
-// One call in sync_collectives on a communicator is preceded by a barrier: the time in it, for all of them.
+// Puts a barrier before one call per interval on a communicator. Returns the time in it, weighted by the
+// interval.
 [[gnu::noinline, gnu::cold]] std::uint64_t wait_for_others(MPI_Comm comm) noexcept;
 // The same by a thread that does not record: those that do count on it.
 [[gnu::noinline, gnu::cold]] void let_others_wait(MPI_Comm comm) noexcept;

@@ -23,8 +23,9 @@ struct Members {
   std::vector<int> ranks;
 };
 
-// Where a communicator comes from, the same on all its ranks: whoever makes several of one makes them in one
-// order. `is_unique`: by order, where ranks that made it have others in common.
+// The origin of a communicator, the same on all its ranks: several communicators from one parent are made in
+// one order. `is_unique`: the order identifies it. It does not if the ranks that made it have made others
+// with different ranks.
 struct Lineage {
   std::uint64_t identity = 0;
   std::uint64_t made = 0; // of it
@@ -92,7 +93,7 @@ std::uint32_t partner_id(Book &of, std::uint64_t members, const std::vector<int>
   return id;
 }
 
-// For others to see who is meant: most communicators are rows, columns or planes of ranks.
+// Stores ranks for readers of the records. Most communicators are rows, columns or planes of ranks.
 void keep_ranks(Book &of, Communicator &record, const Ranks &ranks) {
   if (record.id == 0 || ranks.empty()) return;
   const int stride = ranks.size() == 1 ? 1 : ranks[1] - ranks[0];

@@ -35,11 +35,11 @@ enum class MadeBy : std::uint8_t { all, some, two_groups };
 // none for ranks that are not in it.
 void adopt_communicator(MPI_Comm parent, MPI_Comm made, const char *how, MadeBy by) noexcept;
 void rename_communicator(MPI_Comm comm, const char *name) noexcept;
-// Before the handle is freed: it may be given to another communicator at once.
+// Called before the handle is freed: MPI may reuse it at once.
 void forget_communicator(MPI_Comm comm) noexcept;
-// At MPI_Init, and where sessions begin and end: the group whose ranks are world ranks.
+// Sets the group whose ranks are world ranks. Called at MPI_Init, and when sessions begin and end.
 void start_communicators(MPI_Group world) noexcept;
-// From now on communicators may be those of a session, of which nothing is to be kept.
+// From now on, communicators may belong to a session. Their groups are not kept.
 void expect_sessions() noexcept;
 
 } // namespace haloscope::watch

@@ -59,7 +59,7 @@ std::string_view name_before(std::string_view text, std::size_t separator) {
   return text.substr(begin, end - begin);
 }
 
-// Where what a name gives away begins; npos: nowhere. std::token::x is a name itself.
+// Returns the begin of the value after a secret's name; npos: none. std::token::x is itself a name.
 std::size_t find_value(std::string_view word) {
   for (std::size_t i = 1; i < word.size(); i++) {
     const bool separates =

@@ -39,7 +39,7 @@ inline bool is_traced(const Recorder &state) noexcept {
                                              std::uint64_t end, std::uint64_t bytes) noexcept {
   if (is_traced(state)) trace_call(state, {.function = function, .begin = begin, .end = end, .bytes = bytes});
 }
-// One that was not stamped for any other reason, and ends now.
+// A call without stamps, which ends now.
 [[gnu::always_inline]] inline void note_unstamped(Recorder &state, Function function, std::uint64_t begin,
                                                   std::uint64_t bytes = 0) noexcept {
   if (is_traced(state)) note_call(state, function, begin, ticks(), bytes);

@@ -20,7 +20,7 @@ inline void count_start(ThreadState &state, Request &request, std::uint64_t dura
   }
 }
 
-// In the trace: the message or the collective that begins with it.
+// Traces the begin of a persistent message or collective.
 [[gnu::noinline]] inline void trace_started(ThreadState &state, MPI_Request handle,
                                             const Request &request) noexcept {
   const MessageAction action = request.kind == Pending::send         ? MessageAction::begun_send

@@ -5,8 +5,7 @@
 
 namespace haloscope::watch {
 
-// After a blocking send whose like was not there before.
-// Returns the communicator's number; 0 if there is no message.
+// After a blocking send with new arguments. Returns the communicator's number; 0 if there is no message.
 [[gnu::noinline]] inline std::uint32_t count_new_send(ThreadState &state, Post &place, Post post,
                                                       MPI_Comm comm, std::uint64_t duration) noexcept {
   Request &request = post.request;
@@ -42,8 +41,8 @@ namespace haloscope::watch {
                        .size = bytes});
 }
 
-// One that blocks waits, for a receiver that is late as well as for the message to be taken, as a blocking
-// receive does.
+// A blocking send waits for a late receiver, and for the message to be taken, so its time is waiting as in a
+// blocking receive.
 template <bool waits = true, class Count, class Call>
 int send(const Invocation &invoked, Count given, MPI_Datatype datatype, int dest, MPI_Comm comm,
          Call &&call) {

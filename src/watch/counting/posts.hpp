@@ -58,7 +58,7 @@ template <class Count>
   return static_cast<std::uint64_t>(count) | number_of(memory) << 60U;
 }
 
-// Where the thread remembers posts with such arguments.
+// The entry for posts with these arguments.
 [[gnu::always_inline]] inline Post &place_of_post(ThreadState &state, Function function, int rank,
                                                   std::uint64_t count) noexcept {
   const std::uint64_t mixed = static_cast<std::uint32_t>(rank) + static_cast<std::uint64_t>(function) * 17U +
@@ -168,7 +168,7 @@ private:
   unsigned weight_ = 0;
 };
 
-// After a post whose like was not there before: `place` remembers it.
+// After a post with new arguments: `place` remembers it.
 template <bool is_send>
 [[gnu::noinline]] void count_new_post(ThreadState &state, Post &place, Post post, MPI_Comm comm,
                                       MPI_Request handle, std::uint64_t duration, Stamps stamps) noexcept {

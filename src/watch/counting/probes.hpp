@@ -36,7 +36,7 @@ template <class Call> int poll(const Invocation &invoked, Call &&call) {
   return result;
 }
 
-// One that says in `flag` whether it found something; `then(state)` if it did.
+// A poll that reports in `flag` whether it found something. If so, `then(state)` is called.
 template <class Call, class Then>
 int poll_for(const Invocation &invoked, const int *flag, Call &&call, Then &&then) {
   const Entry state{invoked};

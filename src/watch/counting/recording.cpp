@@ -9,7 +9,7 @@ namespace haloscope::watch {
 
 namespace {
 
-// Where records go that have no room; never read.
+// Targets for counts when the arena is full. They are never read.
 thread_local CallPage lost_calls;
 thread_local Partner lost_partner;
 thread_local SizeRecord lost_size;

@@ -19,7 +19,7 @@ inline Request *request_slot(MPI_Request handle) noexcept {
 inline void put_request(ThreadState &state, MPI_Request handle, const Request &request) noexcept {
   if (Request *slot = request_slot(state, handle)) *slot = request;
 }
-// Of a post that is remembered, whose tag may be another one.
+// The same for a remembered post, whose tag may be different.
 inline void put_request(ThreadState &state, MPI_Request handle, const Request &request,
                         std::int32_t tag) noexcept {
   Request *slot = request_slot(state, handle);
@@ -34,7 +34,7 @@ inline void clear_request(MPI_Request handle) noexcept {
   if (Request *slot = request_slot(handle)) slot->kind = Pending::none;
 }
 
-// Of the thread; nullptr for a communicator that there is no memory for.
+// The thread's use of a communicator; nullptr if there is no memory for it.
 [[gnu::always_inline]] inline CommunicatorUse *communicator_use(ThreadState &state, MPI_Comm comm) noexcept {
   const std::uintptr_t value = value_of(comm);
   const CachedUse &cached = state.communicator_uses[(value ^ value >> 8U) % ThreadState::cached];

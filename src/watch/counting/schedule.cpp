@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t never = ~std::uint64_t{0};
 
-// Of all regions of a thread.
+// Sums over all regions of a thread.
 Slice totals_of(const Node &root) noexcept {
   Slice sum{};
   for (const Node *node = &root; node != nullptr;) {
@@ -26,7 +26,7 @@ Slice totals_of(const Node &root) noexcept {
   return sum;
 }
 
-// In ticks.
+// The length of a slice in ticks.
 std::uint64_t length_of(const ProcessRecord &process, const Slices &slices) noexcept {
   return process.slice_ticks.load(std::memory_order_relaxed) << slices.doublings;
 }

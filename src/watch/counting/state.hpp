@@ -155,7 +155,7 @@ private:
   ThreadState *state_;
 };
 
-// For traces, noting.hpp.
+// Traces a call (noting.hpp).
 [[gnu::always_inline]] inline void note_call(Recorder &state, Function function, std::uint64_t begin,
                                              std::uint64_t end, std::uint64_t bytes = 0) noexcept;
 

@@ -40,7 +40,7 @@ inline void count_wait(ThreadState &state, Function function, std::uint64_t byte
   count_wait(state, function, bytes, begin, end);
 }
 
-// Which request is completed next, for the trace.
+// Notes for the trace which request is completed next.
 [[gnu::always_inline]] inline void note_handle(ThreadState &state, MPI_Request handle) noexcept {
   if (__builtin_expect(state.ring != nullptr, 0)) state.completing = number_of(state, handle);
 }
@@ -123,7 +123,7 @@ int test(const Invocation &invoked, MPI_Request *request, const int *flag, MPI_S
   return result;
 }
 
-// After make_room.
+// The statuses for a call, after make_room.
 inline MPI_Status *status_for(ThreadState &state, MPI_Status *statuses) noexcept {
   return statuses == MPI_STATUSES_IGNORE ? state.statuses.data() : statuses;
 }

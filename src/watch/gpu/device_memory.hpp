@@ -26,7 +26,7 @@ struct KnownMemory {
   unsigned latest = 0, next = 0;
   std::uintptr_t stack_begin = 0, stack_end = 0; // the thread's own
 
-  // Where the first byte of a datatype lies, seen from the buffer's address.
+  // The offset of a datatype's first byte from the buffer's address.
   struct Lowest {
     MPI_Datatype datatype;
     MPI_Aint offset;

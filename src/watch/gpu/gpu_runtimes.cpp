@@ -53,7 +53,7 @@ struct Cuda {
     std::size_t size = 0;
     std::array<int, 5> wanted{memory_type, is_managed, buffer_identity, range_start, range_size};
     std::array<void *, 5> places{&kind, &managed, &identity, &begin, &size};
-    // Of memory that it does not know the driver leaves all of them zero.
+    // For unknown memory, the driver leaves all of them zero.
     if (attributes.load(std::memory_order_relaxed)(5, wanted.data(), places.data(), address) != 0)
       return false;
     if (kind == 0 && managed == 0) return false;
@@ -142,7 +142,7 @@ struct LevelZero {
                                                                                "libze_loader.so.1");
     found = properties.load() != nullptr;
   }
-  // To ask for the range would be one more call, and to ask for the identity is this one: nothing is kept.
+  // This call returns the identity, and the range would cost a second call. So nothing is cached.
   bool ask(std::uintptr_t address, Allocation &allocation) const noexcept {
     constexpr std::uint32_t structure = 0x17; // ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES
     for (const auto &context : contexts) {

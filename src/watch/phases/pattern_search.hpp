@@ -40,7 +40,7 @@ public:
 
   std::optional<Pattern> run() {
     for (const unsigned context : {1U, 2U, 4U, 8U}) add_candidates(context);
-    // Of each stretch, the places with the most iterations, told by as little as possible.
+    // Per stretch, the places with the most iterations and the least context come first.
     std::ranges::sort(candidates_, [](const Candidate &a, const Candidate &b) {
       if (a.repeats != b.repeats) return a.repeats > b.repeats;
       if (a.ends.size() != b.ends.size()) return a.ends.size() < b.ends.size();

@@ -11,7 +11,7 @@ void note_end(Phases &phases, std::uint64_t end) noexcept {
   phases.record->last = call.tick;
 }
 
-// Of two in one place the first stays: it is the more frequent one.
+// Of two forms in one place, the first stays: it is more frequent.
 void add_form(Phases &phases, std::uint64_t functions, std::size_t length) noexcept {
   std::uint64_t &place = phases.forms[Phases::place_of(functions)];
   if (place == 0) place = functions;
@@ -42,7 +42,7 @@ PhaseRecord *make_record(Recorder &to, Phases &phases, std::uint64_t first_call)
   return made;
 }
 
-// From whichever call on.
+// Whether the forms are equal up to a rotation.
 bool is_turned(const std::vector<std::uint16_t> &one, const std::vector<std::uint16_t> &other) {
   if (one.size() != other.size()) return false;
   std::vector<std::uint16_t> twice = other;

@@ -7,7 +7,7 @@
 
 namespace haloscope::watch {
 
-// Of Call::what: the lowest bits are those of the bytes of all collectives so far.
+// A bit of Call::what. The lowest bits are those of the bytes of all collectives so far.
 inline constexpr std::uint32_t is_a_collective = std::uint32_t{1} << 31U;
 
 inline std::uint16_t symbol_of(const Phases::Call &call) noexcept {

@@ -133,7 +133,7 @@ private:
     }
     return best;
   }
-  // Where two thirds of all bytes of messages are sent, if there is such a function.
+  // The function that sends two thirds of all bytes of messages, if there is one.
   const VisitPlaces *main_exchange() const {
     std::uint64_t all = 0, most = 0;
     const VisitPlaces *found = nullptr;
@@ -169,7 +169,7 @@ private:
     for (const auto &[form, found] : forms)
       if (found.first > 1 && form != typical->first) made.forms.push_back(form);
     const auto like = std::span{visits_}.subspan(made.example - typical->first.length, typical->first.length);
-    // Of one function there would be no visits; questions and answers are no iterations.
+    // One function alone makes no visits, and requests with replies are no iterations.
     if (like.size() < 2 || std::ranges::all_of(like, &Seen::is_blocking)) return std::nullopt;
     made.is_together = std::ranges::any_of(like, &Seen::is_collective);
     return made;

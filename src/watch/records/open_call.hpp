@@ -40,7 +40,7 @@ inline OpenCall open_call(const Recorder &recorder, const ThreadRecord &thread) 
   return open;
 }
 
-// To which sum the time of such a call belongs, as that of calls that are over does.
+// The sum that the time of an open call belongs to, the same as for a finished call.
 inline Spent spent_in(const OpenCall &open) noexcept {
   switch (open.waits_for()) {
   case Pending::collective:

@@ -22,7 +22,7 @@ struct Post {
 };
 static_assert(sizeof(Post) == 64);
 
-// Where a collective counted last, found without hashing.
+// The record of a recent collective, found without hashing.
 struct RecentCollective {
   const Node *node = nullptr;
   const Communicator *communicator = nullptr;

@@ -116,7 +116,7 @@ struct Communicator {
   std::uint32_t id;     // 0: its ranks are world ranks
   std::uint32_t size, remote_size;
   std::int32_t rank;
-  // Of its topology, ranks of its own, MPI_PROC_NULL where there is none.
+  // The neighbours in its topology, as ranks of the communicator; MPI_PROC_NULL if there is none.
   std::uint32_t out_degree, in_degree;
   const std::int32_t *destinations, *sources;
   bool inter;
