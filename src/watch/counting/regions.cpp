@@ -51,8 +51,7 @@ const char *copy_name(Arena &arena, const char *name) noexcept {
   return copy;
 }
 
-[[gnu::noinline]] Node *make_child(const Recorder &to, Node &parent, const char *name,
-                                   bool communication) noexcept {
+[[gnu::noinline]] Node *make_child(const Recorder &to, Node &parent, const char *name) noexcept {
   if (parent.depth == deepest_region) {
     to.dropped();
     return nullptr;
@@ -67,7 +66,6 @@ const char *copy_name(Arena &arena, const char *name) noexcept {
   node->parent = &parent;
   node->name = copy;
   node->head = head_of(copy);
-  node->communication = communication;
   node->depth = parent.depth + 1;
   node->series = keeps_series(*node);
   // A region inside a region that counts does so, too.
@@ -80,12 +78,11 @@ const char *copy_name(Arena &arena, const char *name) noexcept {
   return node;
 }
 
-[[gnu::noinline]] Node *find_child(Recorder &to, Node &parent, const char *name,
-                                   bool communication) noexcept {
+[[gnu::noinline]] Node *find_child(Recorder &to, Node &parent, const char *name) noexcept {
   if (NodeName *entry = parent.child_names.find(hash_of_name(name)))
     for (Node *node = entry->node; node != nullptr; node = node->same_hash)
       if (std::strcmp(node->name, name) == 0) return node;
-  return make_child(to, parent, name, communication);
+  return make_child(to, parent, name);
 }
 
 void widen(Extremes &extremes, const Quantities &values, bool first) noexcept {
@@ -202,7 +199,7 @@ void begin_region(Recorder &to, const char *name, bool communication) noexcept {
   Node &parent = *to.position;
   Node *node = parent.recent;
   if (node == nullptr || !has_name(*node, name)) {
-    node = find_child(to, parent, name, communication);
+    node = find_child(to, parent, name);
     if (node == nullptr) {
       to.lost_regions++;
       return;
