@@ -175,7 +175,7 @@ void for_groups(const std::vector<Group> &groups, int threads, int64_t doubles, 
 
 // True if each state can follow every other state. Then a scaled state that underflows is negligible at the
 // next instant. Otherwise it may decide the result.
-bool mixing(const Batch &batch) {
+bool is_mixing(const Batch &batch) {
   return std::all_of(batch.transition, batch.transition + int64_t{batch.states} * batch.states,
                      [](double probability) { return probability > 1e-200; });
 }
@@ -184,7 +184,7 @@ void expect(const Batch &batch, const Kernels &kernels, const Group &group, Work
             double *log_likelihood, Counts *counts, double *posterior) {
   const unsigned all = (1U << static_cast<unsigned>(group.used)) - 1U;
   const unsigned lost =
-      mixing(batch) ? kernels.expectation(batch, group, space, log_likelihood, counts, posterior) : all;
+      is_mixing(batch) ? kernels.expectation(batch, group, space, log_likelihood, counts, posterior) : all;
   for (int lane = 0; lane < group.used; ++lane)
     if ((lost >> lane) & 1U)
       expectation_in_logarithms(batch, group.sequence[lane], log_likelihood, counts, posterior);

@@ -186,7 +186,7 @@ int main(int count, char **arguments) {
   const Buffer out(bytes);
   const Buffer in(bytes);
   if (error.empty()) error = obstacle(work, ranks, out.get(), in.get());
-  if (roll_call(rank, ranks, described(rank, local, cpu, error), error.empty()))
+  if (roll_call(rank, ranks, describe_rank(rank, local, cpu, error), error.empty()))
     measure_all(rank, work, out.get(), in.get());
   MPI_Finalize();
   return 0;

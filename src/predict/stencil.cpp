@@ -192,7 +192,7 @@ bool everywhere(const grid::Grid &grid, bool mine) {
 }
 
 // Returns the error, or nothing.
-std::string_view measured(const grid::Grid &grid, const Plan &plan, grid::LibraryBuffers library) {
+std::string_view measure_sizes(const grid::Grid &grid, const Plan &plan, grid::LibraryBuffers library) {
   grid::Work work;
   for (const long long bytes : plan.sizes) {
     Measurement measurement{grid, plan, bytes, library};
@@ -215,10 +215,10 @@ int main(int count, char **arguments) { // NOLINT(bugprone-exception-escape): th
     const auto library = wanted ? grid::LibraryBuffers::find() : grid::LibraryBuffers{};
     print_start(grid);
     const std::string_view error = everywhere(grid, !wanted || library.exist())
-                                       ? measured(grid, plan_of(options), library)
+                                       ? measure_sizes(grid, plan_of(options), library)
                                        : "no MPIX_Get_recv_buf: the shm library is not loaded";
     if (grid.rank() == 0 && !error.empty())
-      pairs::print(R"({"record":"error","text":)" + pairs::quoted(std::string(error)) + "}");
+      pairs::print(R"({"record":"error","text":)" + pairs::quote(std::string(error)) + "}");
   }
   MPI_Finalize();
   return 0;

@@ -103,8 +103,8 @@ public:
         completed.sends.size() + completed.receives.size() + completed.collectives.size() > 0;
     if (completes && computed_until_ < begin) compute(begin);
     for (int64_t i = 0; i < completed.receives.size(); ++i)
-      wait_for(taken(of_receive_, completed.receives[i]));
-    for (int64_t i = 0; i < completed.sends.size(); ++i) wait_for(taken(of_send_, completed.sends[i]));
+      wait_for(take_label(of_receive_, completed.receives[i]));
+    for (int64_t i = 0; i < completed.sends.size(); ++i) wait_for(take_label(of_send_, completed.sends[i]));
     for (int64_t i = 0; i < completed.collectives.size(); ++i) wait_for_collective(completed.collectives[i]);
     if (completes)
       computed_until_ = time;
@@ -207,7 +207,7 @@ private:
     pending_[row] = before_;
   }
 
-  static Label taken(std::unordered_map<int64_t, Label> &labels, int64_t row) {
+  static Label take_label(std::unordered_map<int64_t, Label> &labels, int64_t row) {
     const auto found = labels.extract(row);
     return found.empty() ? 0 : found.mapped();
   }

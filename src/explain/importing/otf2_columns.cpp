@@ -93,7 +93,7 @@ struct Definitions {
   std::vector<OTF2_LocationRef> locations;
 };
 
-void quoted(const char *text) {
+void write_quoted(const char *text) {
   std::putchar('"');
   for (const char *at = text; *at; ++at) {
     const auto byte = static_cast<unsigned char>(*at);
@@ -108,7 +108,7 @@ void quoted(const char *text) {
 
 void damage(const char *where, uint64_t number, OTF2_ErrorCode code) {
   std::printf("{\"damage\": \"%s\", \"id\": %" PRIu64 ", \"why\": ", where, number);
-  quoted(OTF2_Error_GetDescription(code));
+  write_quoted(OTF2_Error_GetDescription(code));
   std::puts("}");
 }
 
@@ -128,7 +128,7 @@ OTF2_CallbackCode on_clock(void *, uint64_t resolution, uint64_t offset, uint64_
 
 OTF2_CallbackCode on_string(void *, OTF2_StringRef self, const char *text) {
   std::printf(R"({"string": %u, "text": )", self);
-  quoted(text);
+  write_quoted(text);
   std::puts("}");
   return OTF2_CALLBACK_SUCCESS;
 }

@@ -82,7 +82,7 @@ Flags choose(const Nodes &nodes, const std::vector<std::int32_t> &of, const Flag
 }
 
 // Whether each coarse leaf is one of the fine leaves, or eight of them.
-bool nested(std::span<const Leaf> fine, std::span<const Leaf> coarse) {
+bool is_nested(std::span<const Leaf> fine, std::span<const Leaf> coarse) {
   std::size_t next = 0;
   for (const Leaf &leaf : coarse) {
     if (next >= fine.size()) return false;
@@ -96,7 +96,7 @@ bool nested(std::span<const Leaf> fine, std::span<const Leaf> coarse) {
 
 void check(const Forest &fine, const Forest &coarse) {
   agree(fine.communicator(),
-        nested(fine.leaves(), coarse.leaves())
+        is_nested(fine.leaves(), coarse.leaves())
             ? ""
             : "a transfer is between a forest and its coarsened(), and these are others");
 }

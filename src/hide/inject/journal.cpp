@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t block = 256; // rows: few microseconds to write
 
-std::string given(const char *name) {
+std::string variable(const char *name) {
   const char *value = std::getenv(name); // NOLINT(concurrency-mt-unsafe)
   return value == nullptr ? "" : value;
 }
@@ -22,7 +22,7 @@ std::string world() { return std::to_string(state.world_rank) + "-of-" + std::to
 
 // A spawned program has its own record, in the directory of the record of its parent.
 std::string own_path() {
-  std::string path = given("HALOSCOPE_INJECT_OUTPUT");
+  std::string path = variable("HALOSCOPE_INJECT_OUTPUT");
   if (path.empty()) return path;
   const std::size_t end = path.size() - (path.ends_with(".csv") ? 4 : 0);
   if (state.spawned != 0) path.insert(end, "-spawned-" + std::to_string(state.spawned));
@@ -65,7 +65,7 @@ void Journal::close() {
   flush();
   if (file_ >= 0) ::close(file_);
   file_ = -1;
-  const std::string summary = given("HALOSCOPE_INJECT_SUMMARY");
+  const std::string summary = variable("HALOSCOPE_INJECT_SUMMARY");
   const int file = summary.empty() ? -1 : ::open(summary.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (file < 0) return; // on another node
   dprintf(file, "%s %llu %.9g %.9g\n", (std::to_string(state.spawned) + ' ' + world()).c_str(),

@@ -37,7 +37,7 @@ void keep(MPI_Comm comm, std::shared_ptr<Communicator> made) {
 // For the stamps of a communicator's messages: with all its ranks, and with nothing that the program has
 // attached to it: MPI_Comm_dup would call the program's copy callbacks, and freeing the duplicate its delete
 // callbacks.
-MPI_Comm made_bare(MPI_Comm comm) {
+MPI_Comm make_bare(MPI_Comm comm) {
   MPI_Group group;
   MPI_Comm bare = MPI_COMM_NULL;
   real.Comm_group(comm, &group); // of an intercommunicator our own side, as MPI_Comm_create wants it
@@ -166,7 +166,7 @@ void attach(MPI_Comm comm) {
   // All ranks of one world have the injector; ranks of a different world may not. A single rank gets no
   // messages, but MPI_COMM_WORLD's stamps also serve to let the library progress.
   const bool has_others = made->rank < 0 || made->world.size() > 1 || comm == MPI_COMM_WORLD;
-  if (is_one_world && has_others) made->stamps = made_bare(comm);
+  if (is_one_world && has_others) made->stamps = make_bare(comm);
   made->spans_nodes = are_apart(*made);
   keep(comm, std::move(made));
 }

@@ -29,7 +29,7 @@ std::size_t pick(const double *weights, std::size_t count, Random &random) {
   return count - 1;
 }
 
-double between(const std::vector<double> &quantiles, double place) noexcept {
+double interpolate(const std::vector<double> &quantiles, double place) noexcept {
   const double exact = place * static_cast<double>(quantiles.size() - 1);
   const auto below = static_cast<std::size_t>(exact);
   const std::size_t above = std::min(below + 1, quantiles.size() - 1);
@@ -58,7 +58,7 @@ double Distribution::draw(Random &random) const {
       value = a + b * std::student_t_distribution{c}(random);
       break;
     case Kind::empirical:
-      value = between(quantiles, std::uniform_real_distribution<double>{}(random));
+      value = interpolate(quantiles, std::uniform_real_distribution<double>{}(random));
       break;
     }
     if (value >= 0) return value;

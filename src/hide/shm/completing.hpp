@@ -63,7 +63,7 @@ inline int conclude_posted(Request *request, MPI_Status &status, int result) {
     const Lock lock;
     comm = request->comm;
     if (result != MPI_SUCCESS) request->there = true;
-    error = completed(request, status);
+    error = complete_request(request, status);
   }
   return result == MPI_SUCCESS ? raise(comm, error) : result;
 }
@@ -161,7 +161,7 @@ template <class Call> int wait_all(int count, MPI_Request *handles, MPI_Status *
   }
   MPI_Status *statuses = statuses_for(count, given);
   const int result = waits(statuses);
-  return batch->completed(statuses, result);
+  return batch->complete_all(statuses, result);
 }
 
 template <class Call>
@@ -191,7 +191,7 @@ int test_all(int count, MPI_Request *handles, int *flag, MPI_Status *given, Call
     progress();
     return result;
   }
-  return batch->completed(statuses, result);
+  return batch->complete_all(statuses, result);
 }
 
 inline Masked masked_requests(MPI_Request *handles, int count) {
@@ -327,7 +327,7 @@ template <class Call> int peek(MPI_Request handle, int *flag, MPI_Status *given,
   }
   Status status{given};
   const int result = call(status());
-  if (result == MPI_SUCCESS && *flag != 0) peeked(*request, *status());
+  if (result == MPI_SUCCESS && *flag != 0) peek_request(*request, *status());
   return result;
 }
 
@@ -353,7 +353,7 @@ int peek_all(int count, const MPI_Request *handles, int *flag, MPI_Status *given
   MPI_Status *statuses = statuses_for(count, given);
   const int result = call(statuses);
   for (int i = 0; result == MPI_SUCCESS && *flag != 0 && i < count; i++)
-    if (Request *request = known[static_cast<std::size_t>(i)]) peeked(*request, statuses[i]);
+    if (Request *request = known[static_cast<std::size_t>(i)]) peek_request(*request, statuses[i]);
   return result;
 }
 
@@ -372,7 +372,7 @@ inline int peek_among(int count, const MPI_Request *handles, int most, int *done
     const int result = next.Request_get_status(handles[i], &flag, statuses + *done);
     if (result != MPI_SUCCESS) return result;
     if (flag == 0) continue;
-    if (request != nullptr) peeked(*request, statuses[*done]);
+    if (request != nullptr) peek_request(*request, statuses[*done]);
     indices[(*done)++] = i;
   }
   if (none) *done = MPI_UNDEFINED;

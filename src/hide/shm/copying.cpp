@@ -142,7 +142,7 @@ struct Plan {
   std::size_t chunk;
 };
 
-std::size_t divided(std::size_t bytes, std::size_t parts) noexcept {
+std::size_t divide(std::size_t bytes, std::size_t parts) noexcept {
   constexpr std::size_t page = 4096;
   const std::size_t chunk = (bytes / parts + page - 1) / page * page;
   return std::max({chunk, shm.options.chunk, (bytes + most_chunks - 1) / most_chunks});
@@ -156,9 +156,9 @@ Plan plan(Habit &habit, std::size_t bytes, bool receiving) {
   case Choice::off:
     return {Protocol::get, bytes};
   case Choice::coop:
-    return {Protocol::coop, divided(bytes, 4)};
+    return {Protocol::coop, divide(bytes, 4)};
   case Choice::steal:
-    return {Protocol::steal, divided(bytes, 4 * std::size_t{habit.copiers})};
+    return {Protocol::steal, divide(bytes, 4 * std::size_t{habit.copiers})};
   case Choice::fixed:
     return {Protocol::steal, fixed};
   case Choice::dynamic:
@@ -167,9 +167,9 @@ Plan plan(Habit &habit, std::size_t bytes, bool receiving) {
   const bool alone = shm.node->ranks() == 2;
   if (alone && receiving) return {Protocol::get, bytes}; // both cores copy already
   if (habit.uses++ % again == 0) return {alone ? Protocol::coop : Protocol::steal, fixed};
-  if (habit.protocol == Protocol::coop && !receiving) return {Protocol::coop, divided(bytes, 4)};
+  if (habit.protocol == Protocol::coop && !receiving) return {Protocol::coop, divide(bytes, 4)};
   if (habit.protocol == Protocol::steal && shm.node->channels().free().any(shm.node->ranks()))
-    return {Protocol::steal, divided(bytes, 4 * std::size_t{habit.copiers})};
+    return {Protocol::steal, divide(bytes, 4 * std::size_t{habit.copiers})};
   return {Protocol::get, bytes};
 }
 

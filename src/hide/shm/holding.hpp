@@ -15,9 +15,9 @@ namespace haloscope::shm {
 // Whether the library may complete it now; lets it make progress. A send of ours is over then.
 bool may_complete(Request &request);
 // MPI_Request_get_status has found it complete; it stays complete.
-void peeked(Request &request, MPI_Status &status);
+void peek_request(Request &request, MPI_Status &status);
 // After the library has completed it: the true status, or an error. It is no longer ours, unless persistent.
-int completed(Request *request, MPI_Status &status);
+int complete_request(Request *request, MPI_Status &status);
 // Raises an error as the request's communicator has it.
 int raise(MPI_Comm comm, int error);
 
@@ -49,7 +49,7 @@ public:
     return request == nullptr ? MPI_COMM_WORLD : request->comm;
   }
   // After the library has completed all.
-  int completed(MPI_Status *statuses, int result);
+  int complete_all(MPI_Status *statuses, int result);
 
 protected:
   bool end_all(MPI_Status *statuses, bool in_status, MPI_Comm &comm);
