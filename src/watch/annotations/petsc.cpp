@@ -34,9 +34,9 @@ const char *copy_trimmed(std::string_view name) noexcept {
   return strndup(name.data() + first, name.find_last_not_of(' ') + 1 - first);
 }
 
-// Names by number, from 0. PETSc 3.18 with all of its packages has about 300 events. Events with larger
+// EventNames by number, from 0. PETSc 3.18 with all of its packages has about 300 events. Events with larger
 // numbers are "(other)".
-class Names {
+class EventNames {
 public:
   void set(int number, const char *name) noexcept {
     if (number >= 0 && number < most && name != nullptr)
@@ -53,7 +53,7 @@ private:
   static constexpr int most = 4096;
   std::array<std::atomic<const char *>, most> names_{};
 };
-Names event_names, stage_names;
+EventNames event_names, stage_names;
 
 // Scatters of vectors and the star forests that they are made of.
 bool is_exchange(std::string_view name) noexcept {

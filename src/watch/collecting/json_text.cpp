@@ -29,7 +29,7 @@ std::size_t character_length(std::string_view rest) {
   return length;
 }
 
-struct Json {
+struct JsonText {
   std::string operator()(const Value &value) const { return std::visit(*this, value.content); }
   std::string operator()(const std::string &text) const { return quote_json(text); }
   std::string operator()(double number) const {
@@ -76,6 +76,6 @@ std::string quote_json(std::string_view text) {
   return json + "\"";
 }
 
-std::string json_of(const Info &info) { return Json{}(info); }
+std::string json_of(const Info &info) { return JsonText{}(info); }
 
 } // namespace haloscope::watch
