@@ -17,12 +17,17 @@ namespace {
 
 constexpr const char *configuration_key = "caliper.config";
 
-struct Started {
+struct StartedManagers {
   std::mutex mutex;
   std::string all; // of the process
 };
+<<<<<<< HEAD
 Started &started() {
   static Started process;
+=======
+StartedManagers &started_managers() {
+  static StartedManagers process;
+>>>>>>> 33853f75 (Recorder: class names are unique at namespace level)
   return process;
 }
 std::atomic<bool> has_started{false};

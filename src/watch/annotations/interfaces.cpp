@@ -17,12 +17,12 @@ namespace {
 constexpr unsigned bit(Interface interface) noexcept { return 1U << static_cast<unsigned>(interface); }
 constexpr unsigned all = (1U << interface_names.size()) - 1;
 
-struct Wanted {
+struct WantedInterfaces {
   unsigned interfaces = 0;
   std::string unknown;
 };
 
-void add_word(Wanted &wanted, std::string_view word) {
+void add_word(WantedInterfaces &wanted, std::string_view word) {
   const auto *const found = std::ranges::find(interface_names, word);
   if (found != interface_names.end())
     wanted.interfaces |= 1U << static_cast<unsigned>(found - interface_names.begin());
@@ -30,11 +30,11 @@ void add_word(Wanted &wanted, std::string_view word) {
     wanted.unknown += (wanted.unknown.empty() ? "" : ",") + std::string{word};
 }
 
-Wanted read_wanted() {
+WantedInterfaces read_wanted() {
   const char *value = std::getenv(declared::annotations.variable); // NOLINT(concurrency-mt-unsafe)
   std::string_view text = value == nullptr ? "" : value;
   if (text.empty() || text == "all") return {all, {}};
-  Wanted wanted;
+  WantedInterfaces wanted;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(','), text.size());
     add_word(wanted, text.substr(0, end));
@@ -43,8 +43,8 @@ Wanted read_wanted() {
   return wanted;
 }
 
-const Wanted &wanted_interfaces() {
-  static const auto *const read = new Wanted{read_wanted()};
+const WantedInterfaces &wanted_interfaces() {
+  static const auto *const read = new WantedInterfaces{read_wanted()};
   return *read;
 }
 

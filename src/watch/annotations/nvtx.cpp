@@ -40,7 +40,7 @@ struct Callbacks {
   int (*table_of)(int module, void ****table, unsigned *entries);
 };
 
-struct Attributes {
+struct NvtxAttributes {
   std::uint16_t version, size;
   std::uint32_t category;
   std::int32_t color_type;
@@ -63,8 +63,8 @@ const char *to_narrow(Text &to, const wchar_t *name) noexcept {
   return to.data();
 }
 
-const char *name_of(Text &text, const Attributes *attributes) noexcept {
-  if (attributes == nullptr || attributes->size < sizeof(Attributes)) return nullptr;
+const char *name_of(Text &text, const NvtxAttributes *attributes) noexcept {
+  if (attributes == nullptr || attributes->size < sizeof(NvtxAttributes)) return nullptr;
   switch (attributes->message_type) {
   case narrow:
   case registered:
@@ -100,7 +100,7 @@ std::uint64_t start(const char *name) noexcept {
 }
 
 // The functions that programs call.
-int push_range_ex(const Attributes *attributes) {
+int push_range_ex(const NvtxAttributes *attributes) {
   Text text;
   return push(nullptr, name_of(text, attributes));
 }
@@ -110,7 +110,7 @@ int push_range_w(const wchar_t *name) {
   return push(nullptr, to_narrow(text, name));
 }
 int pop_range() { return pop_of(nullptr); }
-std::uint64_t start_range_ex(const Attributes *attributes) {
+std::uint64_t start_range_ex(const NvtxAttributes *attributes) {
   Text text;
   return start(name_of(text, attributes));
 }
@@ -121,12 +121,12 @@ std::uint64_t start_range_w(const wchar_t *name) {
 }
 void end_of_range(std::uint64_t range) { end_overlapping(kind_of_range(range)); }
 
-int push_in_domain(const void *domain, const Attributes *attributes) {
+int push_in_domain(const void *domain, const NvtxAttributes *attributes) {
   Text text;
   return push(domain, name_of(text, attributes));
 }
 int pop_in_domain(const void *domain) { return pop_of(domain); }
-std::uint64_t start_in_domain(const void * /*domain*/, const Attributes *attributes) {
+std::uint64_t start_in_domain(const void * /*domain*/, const NvtxAttributes *attributes) {
   return start_range_ex(attributes);
 }
 void end_in_domain(const void * /*domain*/, std::uint64_t range) { end_of_range(range); }
@@ -145,20 +145,20 @@ const void *create_domain_w(const wchar_t *name) {
 }
 void destroy_domain(const void * /*domain*/) {}
 
-struct Entry {
+struct NvtxEntry {
   unsigned place;
   void *function;
 };
-template <class Function> Entry entry(unsigned place, Function *function) noexcept {
+template <class Function> NvtxEntry entry(unsigned place, Function *function) noexcept {
   return {place, reinterpret_cast<void *>(function)};
 }
 
 template <std::size_t count>
-bool fill(const Callbacks &callbacks, int module, const std::array<Entry, count> &entries) noexcept {
+bool fill(const Callbacks &callbacks, int module, const std::array<NvtxEntry, count> &entries) noexcept {
   void ***table = nullptr;
   unsigned size = 0;
   if (callbacks.table_of(module, &table, &size) == 0 || table == nullptr) return false;
-  for (const Entry &each : entries)
+  for (const NvtxEntry &each : entries)
     if (each.place < size && table[each.place] != nullptr) *table[each.place] = each.function;
   return true;
 }

@@ -34,7 +34,7 @@ const char *copy_trimmed(std::string_view name) noexcept {
   return strndup(name.data() + first, name.find_last_not_of(' ') + 1 - first);
 }
 
-// EventNames by number, from 0. PETSc 3.18 with all of its packages has about 300 events. Events with larger
+// Names by number, from 0. PETSc 3.18 with all of its packages has about 300 events. Events with larger
 // numbers are "(other)".
 class EventNames {
 public:

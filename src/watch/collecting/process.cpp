@@ -71,7 +71,7 @@ template <std::size_t size> void copy_list(std::array<char, size> &to, const std
 // Room for a process that only says that it was there.
 constexpr std::size_t memory_unwatched = std::size_t{64} << 10U;
 
-void make_directories(const Settings &settings, const Place &place) {
+void make_directories(const Settings &settings, const RunPlace &place) {
   live_records().directory = settings.live + "/haloscope-" + place.run;
   mkdir(live_records().directory.c_str(), 0700);
   if (place.spawned.empty()) return;
@@ -145,7 +145,7 @@ std::string spool_link() {
 }
 
 // The trace is in the spool's directory: a run may be long, and live records are in memory.
-void describe_trace(ProcessRecord &process, const Settings &settings, const Place &place) {
+void describe_trace(ProcessRecord &process, const Settings &settings, const RunPlace &place) {
   process.trace.wanted = settings.trace;
   process.trace.compact = settings.trace_compact;
   process.trace.ring_bytes = settings.trace_memory;
@@ -162,7 +162,7 @@ void describe_trace(ProcessRecord &process, const Settings &settings, const Plac
 
 } // namespace
 
-void begin_process(const Settings &settings, int rank, int size, const Place &place) {
+void begin_process(const Settings &settings, int rank, int size, const RunPlace &place) {
   set_series(settings.series.c_str());
   set_only(settings.only.c_str());
   const bool lives = !place.run.empty();

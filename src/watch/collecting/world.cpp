@@ -25,7 +25,7 @@ std::uint64_t since = 0; // what is younger than this is not replaced
 // The ranks of a run agree on the identity of their world, because a run may have several programs. They also
 // agree on a name for the run, if the user gave none. Rank 0 decides how many collectives have a barrier
 // before them, and whether there is a trace.
-Place agree(Settings &settings) {
+RunPlace agree(Settings &settings) {
   struct {
     std::array<char, 64> run{};
     std::uint64_t world = 0;

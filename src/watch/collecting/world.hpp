@@ -12,7 +12,7 @@ namespace haloscope::watch {
 
 struct World {
   Settings settings;
-  Place place;
+  RunPlace place;
   int rank, size;
 };
 

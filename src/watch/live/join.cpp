@@ -45,7 +45,7 @@ struct Joined {
 };
 
 // Options that are not in the records.
-struct Wanted {
+struct JoinOptions {
   std::uint64_t world = 0; // 0: that of the first file
   bool just_ended = false; // the processes did, as far as they do not run
   const char *ended_in = "";
@@ -150,7 +150,7 @@ std::vector<std::int64_t> missing_ranks(const Joined &joined) {
   return missing;
 }
 
-void write(Joined &joined, const Wanted &wanted, const char *output) {
+void write(Joined &joined, const JoinOptions &wanted, const char *output) {
   joined.contents.compact();
   Totals totals;
   totals.ended_in = wanted.ended_in;
@@ -175,7 +175,7 @@ void write(Joined &joined, const Wanted &wanted, const char *output) {
                                                  missing_ranks(joined), joined.finalized, HALOSCOPE_ABI));
 }
 
-int join(const Wanted &wanted, std::span<char *const> directories, const char *output) {
+int join(const JoinOptions &wanted, std::span<char *const> directories, const char *output) {
   Joined joined;
   const double tick = measure_tick();
   std::uint64_t world = wanted.world;
@@ -217,7 +217,7 @@ int run(std::span<char *const> words) {
   if (is("--list") && words.size() > 1) return list(words.subspan(1));
   if (is("--now") && words.size() > 1) return print_now(words.subspan(1));
   if (is("--ask") && words.size() > 1) return ask(words.subspan(1));
-  Wanted wanted;
+  JoinOptions wanted;
   for (; is("--world") || is("--just-ended") || is("--ended-in"); next()) {
     if (is("--world"))
       wanted.world = std::strtoull(next(), nullptr, 10);

@@ -151,7 +151,7 @@ private:
   pthread_t thread_{};
 };
 
-struct Running {
+struct DrainThread {
   std::unique_ptr<Draining> draining;
 };
 
@@ -174,13 +174,13 @@ TraceRing *make_ring(TraceRecord &record, Arena &arena) noexcept {
 }
 
 void start_draining(const Arena &arena, ProcessRecord &process) {
-  auto &draining = own<Running>().draining;
+  auto &draining = own<DrainThread>().draining;
   if (draining == nullptr) draining = std::make_unique<Draining>(arena, process);
   draining->start();
 }
 
 void stop_draining() noexcept {
-  if (const auto &draining = own<Running>().draining; draining != nullptr) draining->stop();
+  if (const auto &draining = own<DrainThread>().draining; draining != nullptr) draining->stop();
 }
 
 } // namespace haloscope::watch::trace
