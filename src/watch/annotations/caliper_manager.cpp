@@ -21,13 +21,8 @@ struct StartedManagers {
   std::mutex mutex;
   std::string all; // of the process
 };
-<<<<<<< HEAD
-Started &started() {
-  static Started process;
-=======
 StartedManagers &started_managers() {
   static StartedManagers process;
->>>>>>> 33853f75 (Recorder: class names are unique at namespace level)
   return process;
 }
 std::atomic<bool> has_started{false};
@@ -41,8 +36,8 @@ void say(const char *key, const char *value) noexcept {
 
 void say_configuration(const std::string &configuration) noexcept try {
   if (configuration.empty()) return;
-  const std::lock_guard lock{started().mutex};
-  std::string &all = started().all;
+  const std::lock_guard lock{started_managers().mutex};
+  std::string &all = started_managers().all;
   all += (all.empty() ? "" : ",") + configuration;
   has_started.store(true, std::memory_order_relaxed);
   say_of_run(configuration_key, all.c_str());
