@@ -17,12 +17,13 @@ class Meaning:
     """What a library does in a function: which C++ function of its families.hpp gets what.
 
     The arguments are parameter names of the standard; what follows them is the call of MPI's own
-    function, which takes the status to be filled if `takes_status`.
+    function. If `takes_status`, it takes `parameters` and the status to be filled.
     """
 
     family: str
     arguments: str
     takes_status: bool = False
+    parameters: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Library:
 def action(procedure: Procedure, meaning: Meaning, *first: str, capture: str = "&", wrap: str = "") -> str:
     """The C++ expression of a meaning; ``first`` are arguments before its own, ``wrap`` gets the call."""
     status = status_parameter(procedure) if meaning.takes_status else None
-    parameters = f"MPI_Status *{status}" if status else ""
+    parameters = f"{meaning.parameters}MPI_Status *{status}" if status else ""
     forward = f"[{capture}]({parameters}) {{ return {call(procedure)}; }}"
     forward = f"{wrap}({forward})" if wrap else forward
     given = ", ".join(filter(None, [*first, meaning.arguments, forward]))
