@@ -1,5 +1,4 @@
-// The rows of the tables `series`, `instances`, `values`, `phases` and `slices` of one process: what it did
-// when.
+// The rows of the tables `series`, `instances`, `values`, `phases` and `slices` of one process: its history.
 #pragma once
 
 #include "watch/collecting/region_rows.hpp"

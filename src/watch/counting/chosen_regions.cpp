@@ -34,8 +34,8 @@ bool take_suffix(std::string_view &text, char last) noexcept {
   return true;
 }
 
-// Takes a name off the end of a path, as it stands there (docs/format.md): a backslash before each / and
-// backslash, and before <program>, which is the root's name alone.
+// Removes a name from the end of a path (docs/format.md). There, a backslash precedes each / and backslash.
+// One also precedes <program>, which is the name of the root only.
 bool take_name(std::string_view &path, const Node &node) noexcept {
   const std::string_view name{node.name};
   for (const char c : std::views::reverse(name))

@@ -11,7 +11,7 @@ void set_only(const char *regions) noexcept;
 
 // Whether the region keeps all its instances.
 bool keeps_series(const Node &node) noexcept;
-// Whether the region is one of those that alone count, with all regions inside them.
+// Whether only this region, those chosen with it, and all regions inside them count.
 bool is_only(const Node &node) noexcept;
 // Whether all regions count, because none was chosen.
 bool counts_outside() noexcept;

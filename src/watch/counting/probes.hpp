@@ -5,7 +5,7 @@
 
 namespace haloscope::watch {
 
-// `then(state)`: what it found.
+// `then(state)` is called after a successful probe.
 template <class Call, class Then>
 int probe(const Invocation &invoked, MPI_Comm comm, Call &&call, Then &&then) {
   return timed(

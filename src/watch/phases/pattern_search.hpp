@@ -195,7 +195,7 @@ private:
     family.ends.push_back(begin);
     for (std::size_t i = first; i <= last; i++) {
       const std::size_t from = candidate.ends[i], to = candidate.ends[i + 1];
-      // Between two that are like none, nothing tells that one ends.
+      // Between two iterations without a similar one, an end cannot be recognised.
       if (candidate.alike[i] || i == last || candidate.alike[i + 1]) family.ends.push_back(to);
       if (!candidate.alike[i]) continue;
       family.covered += calls_between(from, to);

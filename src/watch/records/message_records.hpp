@@ -70,7 +70,7 @@ struct Partner {
   std::uint64_t dest_seen, dest_seen_nested, src_seen, src_seen_nested;
   Partner *parent, *next;
 };
-// How a communicator calls a partner: several names may lead to one partner.
+// A partner's rank in a communicator. Several such names may lead to one partner.
 struct PartnerName {
   std::uint64_t key; // partner_key
   Partner *partner;
@@ -79,9 +79,9 @@ inline std::uint64_t partner_key(std::uint32_t communicator, int rank) noexcept 
   return (static_cast<std::uint64_t>(communicator + 1U) << 32U) | static_cast<std::uint32_t>(rank);
 }
 
-// Messages of one size, with one rank through one communicator, started by one function: all that a
-// message changes in the steady state is one of these and the current instance's sums. The collection
-// adds them to the partners, sizes, calls and communicators.
+// Messages of one size, with one rank through one communicator, started by one function. In the steady state
+// a message changes only one of these and the sums of the current instance. The collection adds them to the
+// partners, sizes, calls and communicators.
 struct MessageKey {
   std::uint64_t channel; // the communicator's number, and the rank as it calls it
   std::uint64_t what;    // bytes, memory, and a Message
