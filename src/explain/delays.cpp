@@ -1,4 +1,4 @@
-// Which stretches of whom caused the waiting: delay costs, after Boehme, Geimer, Wolf and Arnold (2010).
+// Delay costs: the stretches of locations that caused waiting, after Boehme, Geimer, Wolf and Arnold (2010).
 #include "explain/timelines.hpp"
 
 #include <algorithm>

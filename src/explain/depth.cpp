@@ -33,7 +33,7 @@ struct Curves {
 constexpr int64_t tile_columns = 32;
 constexpr int64_t tile_rows = 8;
 
-// Of n curves, those pairs fail to enclose one that are both below it or both above it; in halves.
+// The pairs of n curves that do not enclose a curve, because both are below it or both above it; in halves.
 int64_t enclosing(int64_t n, int64_t below, int64_t above) {
   return n * (n - 1) - below * (below - 1) - above * (above - 1);
 }
@@ -116,7 +116,7 @@ private:
     add_runs(ordered.begin(), ordered.end(), 0, inside);
   }
 
-  // Of ascending values with `below` others below them.
+  // Adds runs of equal values. The values are ascending, with `below` smaller ones before them.
   void add_runs(std::vector<Value>::iterator first, std::vector<Value>::iterator last, int64_t below,
                 int64_t *inside) const {
     while (first != last) {

@@ -34,7 +34,7 @@ struct alignas(64) UnitOf {
   double time[question_count], slope[question_count], absent[question_count];
 };
 
-// Where a replay stands: the lines of locations and slots.
+// The state of a replay: the lines of locations and slots.
 struct Replay {
   const UnitOf *groups;
   Lines *now, *slots;

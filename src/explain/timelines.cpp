@@ -74,7 +74,7 @@ private:
       if (!open_.empty() && open_.back().left <= mark) {
         open_.pop_back();
       } else {
-        // One that lasts longer than the region around it ends with it.
+        // A call that lasts longer than the region around it ends with the region.
         Index left = recorded_.left[visit_];
         if (!open_.empty()) left = std::min(left, open_.back().left);
         open_.push_back({left, recorded_.visit_path[visit_]});

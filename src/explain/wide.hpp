@@ -103,7 +103,7 @@ struct Lanes {
       longest = own > longest ? own : longest;
     }
   }
-  // Where instant t of a lane is; behind its end, its last one.
+  // The position of instant t of a lane. Behind its end it is the last one.
   template <bool RAGGED> HALOSCOPE_INLINE int64_t place(int lane, int64_t t) const {
     return begin[lane] + (RAGGED && t >= length[lane] ? length[lane] - 1 : t);
   }

@@ -85,7 +85,7 @@ public:
   Samples overlap(grid::Work &work) {
     const double alone = median(by_turns({[this] { return exchange(Part::total); }})[0]);
     const std::int64_t first = work.units(alone);
-    // Where ranks share cores it takes longer than that.
+    // Ranks that share cores take longer than that.
     const double taken = median(by_turns({[&] { return compute(work, first); }})[0]);
     const auto units = std::max<std::int64_t>(std::llround(static_cast<double>(first) * alone / taken), 1);
     const std::int64_t step = plan_->test_every > 0 ? work.units(plan_->test_every) : 0;

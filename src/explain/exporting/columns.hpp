@@ -92,7 +92,7 @@ struct Range {
   int64_t size() const { return last - first; }
 };
 
-// Where the rows of a rank are: all, if the ranks are not in order.
+// The rows of a rank: all rows, if the ranks are not in order.
 class Ranks {
 public:
   explicit Ranks(const Ends &ends)

@@ -112,7 +112,7 @@ void damage(const char *where, uint64_t number, OTF2_ErrorCode code) {
   std::puts("}");
 }
 
-// Of errors the codes are looked at; what the library would print is for its developers.
+// Error codes are checked. The messages that the library would print are for its developers.
 OTF2_ErrorCode quiet(void *, const char *, uint64_t, const char *, OTF2_ErrorCode code, const char *,
                      va_list) {
   return code;

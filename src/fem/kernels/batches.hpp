@@ -44,7 +44,7 @@ struct Kernel {
 
 enum class Shape : std::uint8_t { modal, cube, trilinear, lower_order };
 
-// Of degree 1 … 8.
+// The kernel for a degree from 1 to 8.
 Kernel kernel_of(int degree, Shape shape);
 template <int degree> Kernel kernel(Shape shape);
 

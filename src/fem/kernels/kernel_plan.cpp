@@ -74,7 +74,7 @@ namespace {
 
 using namespace kernels;
 
-// Which item writes a row first, and whether it stores.
+// The item that writes a row first, and whether it stores.
 class FirstWrites final : public Writes {
 public:
   explicit FirstWrites(std::size_t rows) : first(rows, -1), stored(rows, 0) {}

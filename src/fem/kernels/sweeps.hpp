@@ -106,7 +106,7 @@ inline void along(const Halves<n> &a, const Lanes *in, Lanes *out) {
     put(half, anti ? dot<half>(a.odd[half], parts.odd) : dot<wide>(a.even[half], parts.even));
 }
 
-// Where the lines of a direction begin, in `layers` layers of an element.
+// The begins of the lines of a direction, in `layers` layers of an element.
 template <int n, int direction, int layers = n, typename Line> inline void each_line(Line line) {
   constexpr int across = direction == 0 ? n : 1, lines = direction == 2 ? n * n : n;
   constexpr int between = direction == 2 ? 0 : n * n;

@@ -30,7 +30,7 @@ struct Forest::Shared {
   Shared &operator=(Shared &&) = delete;
   ~Shared() { p8est_connectivity_destroy(connectivity); }
 
-  // Where a tree's lower corner is in the brick, in trees.
+  // The position of a tree's lower corner in the brick, in trees.
   [[nodiscard]] double place(std::int32_t tree, std::size_t direction) const noexcept {
     const p4est_topidx_t vertex =
         connectivity->tree_to_vertex[static_cast<std::ptrdiff_t>(P8EST_CHILDREN) * tree];

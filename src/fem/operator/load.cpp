@@ -71,7 +71,7 @@ private:
     }
   }
 
-  // By the quadrature's weights and the volume at its points.
+  // Multiplies by the quadrature's weights and the volume at its points.
   void scale(std::size_t element, std::size_t lane) {
     double *value = values_.data() + lane;
     const std::vector<double> &points = basis_.points, &weights = basis_.weights;

@@ -111,7 +111,7 @@ Prediction predicted_pipelined(const Costs &costs, bool jacobi) {
   const double plain = plain_work(costs, jacobi);
   const double vectors = pipelined_streams * rows * costs.wide;
   const double behind = costs.matvec + preconditioner_streams(jacobi) * rows * costs.wide;
-  // As long as it is hidden, and, where vectors take so long, when it no longer is.
+  // Two cases: the Allreduce is hidden, or, with expensive vector operations, it is no longer hidden.
   const double hidden = (vectors + behind - plain) / plain_allreduces;
   const double exposed = (vectors - plain) / (plain_allreduces - 1);
   return {plain + plain_allreduces * costs.allreduce, vectors + std::max(behind, costs.allreduce),

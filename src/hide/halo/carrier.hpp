@@ -17,7 +17,7 @@ const char *name(Way way) noexcept;
 // own copies of the counts.
 std::vector<Way> ways(MPI_Comm comm, const Edges &edges);
 
-// Where an edge's data is.
+// The data of an edge.
 struct Message {
   Edge edge;
   std::byte *data;

@@ -1,4 +1,4 @@
-// One way to do the whole exchange, ready to run: how edges within a node go, and how the others do.
+// One way to do the whole exchange, ready to run: the way of edges within a node, and that of the others.
 #pragma once
 
 #include "hide/halo/carrier.hpp"

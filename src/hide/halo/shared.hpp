@@ -11,7 +11,7 @@
 
 namespace haloscope::halo {
 
-// Which ranks share memory with this one.
+// The ranks that share memory with this one.
 struct Node {
   Communicator comm;
   std::vector<int> ranks; // of the whole communicator, by rank in the node

@@ -84,7 +84,7 @@ Moment due_of(const Request &request, const MPI_Status &status) {
 
 namespace {
 
-// Of a request that the library has completed: when it arrives, if that is known yet.
+// The arrival of a request that MPI has completed, if it is known yet.
 std::optional<Moment> due_now(const Request &request, const MPI_Status &status) {
   using Kind = Request::Kind;
   if (request.due) return request.due;

@@ -53,7 +53,7 @@ struct Duplicate {
   MPI_Request stamps;
 };
 
-// One end of a partitioned message: each partition is under way for a latency of its own, from when it is
+// One end of a partitioned message. Each partition is under way for its own latency, from the time when it is
 // ready.
 struct Partitions {
   std::shared_ptr<Communicator> communicator;
@@ -92,7 +92,7 @@ struct Window {
   std::unordered_map<int, Due> targets;
 };
 
-// Which ranks get data from others in a collective.
+// The ranks that get data from others in a collective.
 enum class Gets : std::uint8_t { all, others, root, neighbors };
 
 struct State : interpose::Entered {

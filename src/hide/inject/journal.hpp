@@ -14,7 +14,7 @@ using interpose::Moment;
 
 enum class What : std::uint8_t { message, collective, one_sided };
 
-// As it is in the file; python/haloscope/hide/records.py reads it.
+// A row as in the file; python/haloscope/hide/records.py reads it.
 struct Row {
   Moment sent;               // when the message was sent, or the collective was over
   double latency;            // seconds

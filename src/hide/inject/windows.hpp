@@ -1,6 +1,7 @@
-// One-sided communication: an operation takes a latency; what completes it at its origin waits until then.
+// One-sided communication: an operation takes a latency. A call that completes it at its origin waits until
+// then.
 //
-// The wait comes before the library's own call, so that the target does not learn of the operation earlier,
+// The wait comes before the library's own call, so that the target does not see the operation earlier,
 // either.
 #pragma once
 

@@ -125,7 +125,7 @@ private:
     return ended - begin;
   }
 
-  // As they come, so that it is known which was waited for how long.
+  // Completes the receives in the order of arrival, to know the waiting for each.
   void finish_each(const haloscope_overlap_exchange &exchange, double worked) {
     phase_->not_waited();
     for (int done = 0; done != MPI_UNDEFINED && error_ == MPI_SUCCESS;) {

@@ -1,5 +1,5 @@
-// Which regime comes next: the filter of a hidden Markov model, an instance at a time, and the distributions
-// that a regime's times may have (docs/reference/regimes-model.md).
+// The probabilities of the next regime: the filter of a hidden Markov model, one instance at a time. Also the
+// distributions of a regime's times (docs/reference/regimes-model.md).
 #pragma once
 
 #include <haloscope/overlap.h>

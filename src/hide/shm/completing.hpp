@@ -9,7 +9,7 @@ template <class Call> int start(int count, MPI_Request *requests, Call &&call) {
   if (!has_requests()) return call();
   const Entry entry;
   if (!entry) return call();
-  // One after the other, as messages must not overtake.
+  // One after the other, because messages must not overtake.
   for (int i = 0; i < count; i++) {
     {
       const Lock lock;
@@ -208,7 +208,7 @@ struct Found {
   }
 };
 
-// One that may complete, if there is one; `flag` is also set where there is none that ever will.
+// Finds a request that may complete, if there is one. `flag` is also set if none ever will.
 inline Found try_any(Masked &masked, int count, int *index, int *flag, MPI_Status &status) {
   const Lock lock;
   *index = MPI_UNDEFINED;

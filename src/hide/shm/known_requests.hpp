@@ -17,8 +17,8 @@ struct Shape {
   bool named = true; // MPI's own: the program cannot free it
 };
 
-// Of types that were asked for before. Budget of a message below the threshold, all of its calls together:
-// 10 ns, so what these go through is in the headers.
+// Types that were asked for before. Budget of a message below the threshold, all of its calls together: 10
+// ns. So its code is in the headers.
 struct KnownType {
   std::uintptr_t handle = 0;
   Shape shape;
@@ -51,7 +51,7 @@ inline bool is_large(MPI_Count count, MPI_Datatype type) { return is_large(count
 std::optional<Layout> layout_of(MPI_Datatype type, MPI_Count count);
 void forget_types() noexcept; // handles of types are used again
 
-// Where a receive puts its message, and the communicator on which its errors are raised.
+// The destination of a receive, and the communicator on which its errors are raised.
 struct Target {
   void *buffer;
   MPI_Count count;

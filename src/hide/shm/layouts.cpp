@@ -51,7 +51,7 @@ public:
     constexpr int most = 1 << 20; // more would take longer to look at than to copy
     is_basic_ = combiner_ == MPI_COMBINER_NAMED || inner == 0;
     if (is_basic_ || integers > most || addresses > most || inner > 1) return;
-    // One more of each, so that none is a null pointer.
+    // One more entry each, so that none is a null pointer.
     numbers_.resize(static_cast<std::size_t>(integers) + 1);
     places_.resize(static_cast<std::size_t>(addresses) + 1);
     parts_.resize(1, MPI_DATATYPE_NULL);

@@ -41,7 +41,7 @@ constexpr Layout one_block(std::int64_t bytes) noexcept {
   return layout;
 }
 
-// Of one element of a type; nothing if it is not of this kind.
+// The layout of one element of a type, if loops can describe it.
 std::optional<Layout> flatten(MPI_Datatype type);
 
 // Whether the shm library carries messages with holes at all.

@@ -58,7 +58,7 @@ void spread(const Request &request, std::byte *data, std::uint64_t bytes) {
   for (std::uint64_t i = 0; i < whole; i += at_once)
     convert(request, i, std::min(at_once, whole - i), data + i * size, false);
   if (rest == 0) return;
-  // Of an element that is filled in part the rest stays as it is.
+  // If the last element is filled in part, its rest is unchanged.
   const auto last = std::make_unique<std::byte[]>(size);
   convert(request, whole, 1, last.get(), true);
   std::memcpy(last.get(), data + whole * size, rest);

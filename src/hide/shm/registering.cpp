@@ -83,7 +83,7 @@ void give_retired() {
 }
 
 // One block for all of these pages, and for the runs that they touch. Nothing is allocated between the copy
-// and the moment at which the pages change, as they may hold what malloc writes.
+// and the change of the pages, because malloc may write to them.
 bool share(const Pages &pages) {
   const auto bytes = static_cast<std::size_t>(pages.end - pages.begin);
   Arena &arena = shm.node->arena();

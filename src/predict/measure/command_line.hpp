@@ -36,7 +36,7 @@ public:
     for (const std::string &word : listed(name)) all.push_back(std::strtoll(word.c_str(), nullptr, 10));
     return all;
   }
-  // Of `name=1,other=2`.
+  // The settings in `name=1,other=2`.
   [[nodiscard]] std::map<std::string, int> settings(const std::string &name) const {
     std::map<std::string, int> all;
     for (const std::string &word : listed(name)) {

@@ -148,7 +148,7 @@ private:
     void operator()(char *memory) const { std::free(memory); }
   };
   using Buffer = std::unique_ptr<char, Release>;
-  // As OSU has it: copies of large messages take longer from where no page begins.
+  // OSU does the same: copies of large messages are slower if they do not begin at a page.
   static char *pages(size_t size) {
     constexpr size_t page = 4096;
     return static_cast<char *>(std::aligned_alloc(page, (size + page - 1) / page * page));

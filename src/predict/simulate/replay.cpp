@@ -117,7 +117,7 @@ template <class Replay> void wait_for_one(const Action &action, Replay &&replay)
   });
 }
 
-// Where a collective's count and datatype stand, and how many times the count its argument is.
+// The positions of a collective's count and datatype, and the factor of its count.
 struct Replayed {
   Function function;
   std::size_t count, datatype;

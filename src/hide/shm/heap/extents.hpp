@@ -1,5 +1,5 @@
-// Which pages of a range are whose: the bookkeeping of an arena, in memory that it is given. All that it does
-// takes a bounded number of steps. Not for several threads at once.
+// The owners of pages in a range: the bookkeeping of an arena, in memory that it is given. All functions take
+// a bounded number of steps. Not thread-safe.
 #pragma once
 
 #include <array>

@@ -132,7 +132,7 @@ void *move_in(void *p, std::size_t bytes) noexcept {
   return fresh;
 }
 
-// Where it stands if possible.
+// In place if possible.
 void *change(void *p, std::size_t bytes) noexcept {
   Arena *there = arena.load(std::memory_order_relaxed);
   if (bytes >= from.load(std::memory_order_relaxed) && there->resize(p, bytes)) return p;

@@ -272,7 +272,7 @@ bool replace(std::byte *begin, std::size_t bytes, bool copied) noexcept {
     std::byte *at = begin + done;
     const std::size_t length = std::min(step, bytes - done);
     void *shared = nullptr;
-    // Of a length of zero it is a second view of the same pages.
+    // With a length of zero, it makes a second view of the same pages.
     if (copied) shared = mremap(at, 0, length, MREMAP_MAYMOVE);
     if (shared == MAP_FAILED) return false;
     if (mmap(at, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
