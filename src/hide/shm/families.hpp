@@ -1,7 +1,8 @@
-// The families of functions for the generated wrappers; meanings.py names them. completing.hpp has those of
-// requests, exchanges.hpp and sends_and_receives.hpp those of messages.
+// The families of functions for the generated wrappers; meanings.py names them. completing.hpp and
+// any_and_some.hpp have those of requests, exchanges.hpp and sends_and_receives.hpp those of messages.
 #pragma once
 
+#include "hide/shm/any_and_some.hpp"
 #include "hide/shm/completing.hpp"
 #include "hide/shm/exchanges.hpp"
 #include "hide/shm/holding.hpp"
