@@ -96,8 +96,8 @@ def test_what_a_killed_rank_did_is_there(mpi: Mpi, compiler: Compiler, tmp_path:
     spool = tmp_path / "spool"
     spool.mkdir()
     command: list[str | Path] = [compiler.text(mpi, "killed_in_ring.c", KILLED), str(messages)]
-    place = {"HALOSCOPE_TRACE_SPOOL": str(spool)}
-    watched = watch(mpi, 3, command, tmp_path, options=["--trace"], env=place, status=None)
+    variables = {"HALOSCOPE_TRACE_SPOOL": str(spool)}
+    watched = watch(mpi, 3, command, tmp_path, options=["--trace"], env=variables, status=None)
     with haloscope.open(watched.path) as profile:
         assert profile.info["partial"]
         trace = profile.trace()
