@@ -1,14 +1,16 @@
 """Take the pictures in docs/pictures: `.venv/bin/python tools/picture.py [HPCG]`, set up by `make test`.
 
-`report.png`: watches the bundled sweep as the tutorial does, and photographs its report in headless
-Chromium. `regimes.png`: the same of the page about made-up times of two methods, like those of the
-paper's Table 1. `gallery-*.png`: parts of the pages of other runs, of LAMMPS if it is there, and of HPCG if
-its file is named; what is missing keeps its picture.
+`report.png`: profiles the bundled sweep, and photographs its report in headless Chromium. `regimes.png`: the
+page about synthetic times of two methods, like those of the paper's Table 1. `gallery-*.png`: parts of the
+pages of other runs. Times are shown of two ranks on two cores, counts of eight ranks, and scaling of runs
+that SimGrid simulates. LAMMPS is profiled if it is installed, and HPCG if its file is named; what is missing
+keeps its picture. `tutorial-timeline.png`: the program of the first tutorial.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -34,10 +36,12 @@ neigh_modify every 20 delay 0 check no
 fix 1 all nve
 run 200
 """
-SWEEP = "--procs 2,2,2 --zones 32,64,64 --groups 32 --quad 64 --gset 16 --dset 8 --niter 10"
+SWEEP = "--zones 32,64,64 --groups 32 --quad 64 --gset 16 --dset 8 --niter 10"
+SIMULATED = (8, 12, 18, 27, 36)  # ranks
+WIDTH, HEIGHT = 1360, 1000
 
 
-def watched(directory: Path, ranks: int, program: str | Path, words: str, *options: str) -> Path:
+def profiled(directory: Path, ranks: int, program: str | Path, words: str, *options: str) -> Path:
     """The profile of a run, on more ranks than this machine may have cores."""
     polite = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -68,26 +72,48 @@ def report(directory: Path, *profiles: Path) -> Path:
     return page
 
 
+def simulated(directory: Path, ranks: int) -> Path:
+    """The profile of cg on a simulated torus, which times messages alone."""
+    profile = directory / f"cg-{ranks}.halo"
+    command: list[str | Path] = [HALOSCOPE, "simulate", "--platform", "torus", "-n", str(ranks)]
+    command += ["--compute-factor", "0", "--collectives", "smpi", "-o", profile, "--"]
+    subprocess.run([*command, "cg", *"--nx 24 --ny 24 --nz 24 --iterations 5".split()], check=True)
+    return profile
+
+
 def gallery(directory: Path, hpcg: Path | None) -> None:
     """Photograph pages of programs that have little in common."""
-    cube = "--procs 2,2,2 --zones 16,16,16 --groups 16 --quad 16 --gset 4 --dset 8 --niter 3"
+    cube = "--procs 2,1,1 --zones 32,32,32 --groups 32 --quad 64 --gset 16 --dset 8 --niter 15"
     photograph(
-        report(directory, watched(directory, 8, bundled("sweep"), cube, "--trace")),
+        report(directory, profiled(directory, 2, bundled("sweep"), cube, "--trace")),
         "gallery-sweep.png",
         "timeline",
     )
-    counts = [
-        watched(directory, ranks, bundled("cg"), "--nx 24 --ny 24 --nz 24") for ranks in (1, 2, 4, 8, 16, 27)
-    ]
-    photograph(report(directory, counts[3]), "gallery-cg.png", "time-plot")
+    cg = profiled(directory, 2, bundled("cg"), "--iterations 50")
+    photograph(report(directory, cg), "gallery-cg.png", "time-plot", is_alone=True)
+    counts = [simulated(directory, ranks) for ranks in SIMULATED]
     photograph(report(directory, *counts), "gallery-scaling.png", "sections")
     if lammps := shutil.which("lmp"):
         (directory / "in.melt").write_text(MELT, encoding="ascii")
-        profile = watched(directory, 8, lammps, "-in in.melt -log none", "--callsites")
-        photograph(report(directory, profile), "gallery-lammps.png", "matrix-plot")
+        profile = profiled(directory, 8, lammps, "-in in.melt -log none")
+        photograph(report(directory, profile), "gallery-lammps.png", "matrix-plot", is_alone=True)
     if hpcg:
-        profile = watched(directory, 8, hpcg.absolute(), "--nx=24 --ny=24 --nz=24 --rt=1")
-        photograph(report(directory, profile), "gallery-hpcg.png", "sizes-plot")
+        profile = profiled(directory, 8, hpcg.absolute(), "--nx=24 --ny=24 --nz=24 --rt=1")
+        photograph(report(directory, profile), "gallery-hpcg.png", "matrix-plot", is_alone=True)
+
+
+def tutorial(directory: Path) -> None:
+    """Photograph the timeline of the program in the first tutorial."""
+    text = (ROOT / "docs" / "tutorial" / "slow-rank.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"^```c\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (directory / "triples.c").write_text(source, encoding="utf-8")
+    program = directory / "build" / "triples"
+    program.parent.mkdir()
+    include = subprocess.check_output([HALOSCOPE, "where", "include"], text=True).strip()
+    words: list[str | Path] = ["mpicc", "-O2", "-g", directory / "triples.c", "-o", program, f"-I{include}"]
+    subprocess.run(words, check=True)
+    profile = profiled(directory, 2, program, "", "--trace", "--callsites")
+    photograph(report(directory, profile), "tutorial-timeline.png", "timeline", is_alone=True)
 
 
 def regimes(directory: Path) -> Path:
@@ -103,27 +129,30 @@ def regimes(directory: Path) -> Path:
     return page
 
 
-def photograph(page: Path, name: str, first: str | None = None) -> None:
-    """A screenful, as large as a README shows it, from the section `first` on."""
+def photograph(page: Path, name: str, first: str | None = None, is_alone: bool = False) -> None:
+    """A screenful, as large as a README shows it, from the section `first` on; or that section alone."""
     chromium = shutil.which("chromium") or sys.exit("no chromium: apt-get install chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        view = browser.new_page(viewport={"width": 1360, "height": 1000})
+        view = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         view.goto(page.as_uri())
         view.locator("[data-waiting='0']").wait_for(state="attached")
         view.wait_for_timeout(1000)  # the plots draw themselves after loading
-        if first is not None:
-            place = f"document.getElementById('{first}')"
-            view.evaluate(
-                f"({place}.closest('.pair') || {place}.closest('section') || {place}).scrollIntoView()"
-            )
-        view.screenshot(path=PICTURES / name)
+        part = f"#{first}:not(.pair #{first}, section #{first}), section:has(#{first}), .pair:has(#{first})"
+        if first is None:
+            view.screenshot(path=PICTURES / name)
+        elif is_alone:
+            view.locator(part).first.screenshot(path=PICTURES / name)
+        else:
+            view.locator(part).first.evaluate("part => part.scrollIntoView()")
+            view.screenshot(path=PICTURES / name)
         browser.close()
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         here = Path(name)
-        photograph(report(here, watched(here, 8, bundled("sweep"), SWEEP)), "report.png")
+        photograph(report(here, profiled(here, 2, bundled("sweep"), f"--procs 2,1,1 {SWEEP}")), "report.png")
         photograph(regimes(here), "regimes.png", "heat")
+        tutorial(here)
         gallery(here, Path(sys.argv[1]) if len(sys.argv) > 1 else None)

@@ -3,7 +3,8 @@
     python tools/structure.py       prints all, and fails on what docs/design.md forbids
 
 It fails on an import against the order of packages, on cycles of files or folders, on an import from below
-the public front of another package, and on a file name or class name that two Python modules have.
+the public front of another package, on a file name or class name that two Python modules have, and on a C++
+namespace that is named after a folder elsewhere.
 """
 
 from __future__ import annotations
@@ -160,6 +161,14 @@ def package_includes() -> Edges:
     return edges
 
 
+def namespaces(file: Path, text: str) -> list[str]:
+    """Return the namespaces that a file of `src` opens although they are named after a folder elsewhere."""
+    folders = {folder.name for folder in SOURCES.rglob("*") if folder.is_dir()}
+    home = {"haloscope", *file.relative_to(SOURCES).parts[:-1]}
+    opened = re.findall(r"^(?:inline )?namespace ([\w:]+) \{", text, re.MULTILINE)
+    return [name for name in opened if any(part in folders - home for part in name.split("::"))]
+
+
 def find_cycles(edges: Iterable[tuple[_Node, _Node]]) -> list[_Node]:
     """Return the nodes of cycles, and those on paths from one cycle to another."""
     successors: dict[_Node, set[_Node]] = defaultdict(set)
@@ -273,6 +282,15 @@ def _front_faults() -> list[str]:
     ]
 
 
+def _namespace_faults() -> list[str]:
+    files = [file for file in sorted(SOURCES.rglob("*")) if file.suffix in {".cpp", ".hpp"}]
+    return [
+        f"{file.relative_to(CHECKOUT)}: namespace of a different folder: {name}"
+        for file in files
+        for name in namespaces(file, file.read_text("utf-8"))
+    ]
+
+
 def _name_faults() -> list[str]:
     repeated = classes()
     print(f"{len(repeated)} class names with several meanings: {' '.join(repeated)}")
@@ -286,7 +304,7 @@ def _name_faults() -> list[str]:
 def main() -> int:
     """Print all. Return 1 if something is forbidden."""
     _print_sizes()
-    bad = [*_order_faults(), *_cycle_faults(), *_front_faults(), *_name_faults()]
+    bad = [*_order_faults(), *_cycle_faults(), *_front_faults(), *_name_faults(), *_namespace_faults()]
     statements = {(each.file, each.line): each.is_hidden for _, each in find_imports()}
     hidden = sum(statements.values())
     print(f"{hidden} of {len(statements)} imports are hidden: {100 * hidden / len(statements):.1f} %")

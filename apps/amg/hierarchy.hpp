@@ -1,4 +1,4 @@
-// What hypre's public interface does not tell of a multigrid that was set up.
+// Facts about a finished multigrid setup that hypre's public interface does not report.
 #ifndef APPS_AMG_HIERARCHY_HPP
 #define APPS_AMG_HIERARCHY_HPP
 

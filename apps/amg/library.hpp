@@ -14,7 +14,7 @@
 
 namespace amg {
 
-// Throws if hypre says that it failed; `what` is what it was asked for.
+// Throws if hypre reports an error. `what`: the operation.
 void require(HYPRE_Int error, const std::string &what);
 
 template <auto destroy> struct Destroying {

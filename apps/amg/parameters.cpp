@@ -48,7 +48,7 @@ void require_countable(const Parameters &p) {
                            " has more rows, or a rank more entries, than this hypre can count");
 }
 
-// hypre takes any number here, and goes on without what it needs.
+// hypre accepts any number here, and continues without a smoother.
 bool is_smoother(int number) {
   constexpr std::array others{88, 89, 98, 99};
   return (number >= -1 && number <= 18) || std::ranges::find(others, number) != others.end();

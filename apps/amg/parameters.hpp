@@ -1,4 +1,4 @@
-// What is solved and how it is divided, from the command line. Names and defaults are AMG2023's.
+// The problem and its division, from the command line. Names and defaults are AMG2023's.
 #ifndef APPS_AMG_PARAMETERS_HPP
 #define APPS_AMG_PARAMETERS_HPP
 
@@ -29,7 +29,7 @@ struct Parameters {
 
 apps::Options options(Parameters &p);
 
-// Fills what was left out and checks the rest; throws UsageError.
+// Fills in missing parameters and checks the others. Throws UsageError.
 void complete(Parameters &p, int ranks);
 
 } // namespace amg

@@ -71,7 +71,7 @@ Rows plane(const Grid &grid, const Stencil &values, int z) {
   return rows;
 }
 
-// Tells hypre how much memory rows will need.
+// Informs hypre of the memory that rows need.
 void announce(const Grid &grid, const Stencil &values, HYPRE_IJMatrix matrix) {
   std::vector<HYPRE_Int> here, elsewhere;
   for (int z = 0; z < grid.points()[2]; ++z) {

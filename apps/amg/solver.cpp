@@ -40,7 +40,7 @@ Preconditioner multigrid(const Parameters &p) {
   return owned;
 }
 
-// What is solved, by the types that hypre's solvers share.
+// The system, in the types that hypre's solvers share.
 struct System {
   HYPRE_Matrix matrix;
   HYPRE_Vector right, unknowns;
@@ -88,7 +88,7 @@ constexpr Method conjugate_gradients{"CG",
                                      HYPRE_PCGGetNumIterations,
                                      HYPRE_PCGGetFinalRelativeResidualNorm};
 
-// The solver, and what it is preconditioned by.
+// The solver and its preconditioner.
 class Krylov {
 public:
   explicit Krylov(const Parameters &p)
@@ -118,7 +118,7 @@ public:
   }
   void solve(const System &s) {
     const HYPRE_Int error = method_.solve(solver_, s.matrix, s.right, s.unknowns);
-    // That it did not converge is no error here: the residual tells.
+    // A missing convergence is no error here: the residual shows it.
     if (HYPRE_CheckError(error, HYPRE_ERROR_CONV) == 0) require(error, "solving");
     HYPRE_ClearAllErrors();
   }

@@ -19,7 +19,7 @@ struct Outcome {
 Outcome solve(const Parameters &p, HYPRE_ParCSRMatrix matrix, HYPRE_ParVector right,
               HYPRE_ParVector unknowns);
 
-// What the slowest rank took. Collective.
+// Returns the seconds of the slowest rank. Collective.
 double slowest(double seconds);
 
 } // namespace amg

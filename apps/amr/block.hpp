@@ -38,16 +38,16 @@ struct Shape {
 // A block's cells before the first step: a number of [0, 1) that depends on place and variable alone, or 0.7.
 Block initial(const Shape &shape, const Place &root, bool uniform);
 
-// A child, whose cells have the values of those that they were part of.
+// A child whose cells have the values of the parent cells that they were part of.
 Block refined(const Shape &shape, const Block &parent, int which);
-// What a child is to its parent: the means of eight cells. It becomes one of the parent's octants.
+// The means of eight cells of a child, which become an octant of the parent.
 void coarsen(const Shape &shape, const Block &child, std::span<double> octant);
 void set_octant(const Shape &shape, Block &parent, int which, std::span<const double> octant);
 
 // Adds the sum of each variable's cells to `totals`.
 void add_totals(const Shape &shape, const Block &block, std::span<double> totals);
 
-// What else of a block goes into results.
+// Further results of a block.
 struct Digest {
   double squares = 0;            // of all values, their sum
   double low = 0, high = 0;      // the least and the largest

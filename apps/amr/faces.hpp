@@ -1,4 +1,4 @@
-// What blocks that touch tell each other: a layer of cells, on the coarser of their two levels.
+// Exchanges between blocks that touch: a layer of cells, on the coarser of their two levels.
 #ifndef APPS_AMR_FACES_HPP
 #define APPS_AMR_FACES_HPP
 
@@ -22,15 +22,14 @@ struct Variables {
   int first, count;
 };
 
-// What a block says across a face; `values` are `count` times as many as the face has.
+// Packs the values for a face: `count` per cell of the face.
 void pack(const Shape &shape, const Face &face, const Block &block, Variables which,
           std::span<double> values);
-// Sets ghosts by what was said. Where levels differ, a coarse cell exchanges with four fine ones half of what
-// it would with its like, since they are nearer in number and smaller: that way nothing gets lost between
-// them.
+// Sets ghosts from packed values. If levels differ, a coarse cell exchanges half of the usual amount with
+// each of four fine cells, because these are closer in number and smaller. So sums are conserved.
 void unpack(const Shape &shape, const Face &face, Block &block, Variables which,
             std::span<const double> values);
-// Ghosts at the boundary of the domain are like the cells beside them: nothing flows.
+// Ghosts at the boundary of the domain copy the adjacent cells, so that nothing flows.
 void reflect(const Shape &shape, const Face &face, Block &block, Variables which);
 
 } // namespace amr

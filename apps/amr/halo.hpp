@@ -18,7 +18,7 @@ public:
   Buffer(const Buffer &) = delete;
   Buffer &operator=(const Buffer &) = delete;
 
-  // Makes room for that many numbers; what was in it may be lost.
+  // Provides space for `size` numbers. Earlier contents may be lost.
   void reserve(std::size_t size);
   double *data() const { return data_; }
 

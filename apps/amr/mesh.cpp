@@ -11,8 +11,8 @@ namespace amr {
 
 namespace {
 
-// Messages that are all on their way before any is waited for. Two ranks must post what they tell each other
-// in the same order. Values must stay until `finish`.
+// Messages that are all posted before any is waited for. Two ranks must post their messages to each other in
+// the same order. Values must stay until `finish`.
 class Post {
 public:
   explicit Post(int kind) : tag_(3 + kind) {} // after those of the exchange of faces
@@ -35,7 +35,7 @@ private:
   std::vector<MPI_Request> requests_;
 };
 
-// Eight blocks become one: what they are to it goes to the rank where it will be.
+// Eight blocks become one: their means go to the rank that will own it.
 class Octants {
 public:
   Octants(const Shape &shape, int rank) : shape_(shape), rank_(rank), post_(0) {}

@@ -1,4 +1,4 @@
-// What moves through the domain, the unit cube, and lets blocks refine where it is.
+// Objects that move through the domain, the unit cube. Blocks refine near them.
 #ifndef APPS_AMR_OBJECTS_HPP
 #define APPS_AMR_OBJECTS_HPP
 

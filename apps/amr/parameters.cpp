@@ -30,7 +30,7 @@ apps::Options options(Parameters &p) {
   o.add("uniform_refine", p.uniform_refine, "0|1", "1: refine all blocks, once");
   o.add("lb_opt", p.lb_opt, "0|1|2", "balance blocks: never, after a refinement, after each of its levels");
   o.add("max_blocks", p.max_blocks, "N", "blocks of a rank at most");
-  o.add("num_objects", p.num_objects, "N", "how many --object follow; 0: as many as there are");
+  o.add("num_objects", p.num_objects, "N", "number of --object options; 0: not checked");
   o.add(
       "object", p.objects, "14 NUMBERS",
       "type (0, 1: box, 2, 3: spheroid; even: its surface), bounce (0, 1, 2), centre, movement, size, growth",
@@ -93,7 +93,7 @@ void complete(Parameters &p, int ranks) {
               " variables is too large for one message");
   require_grid(p, ranks);
   require(p.num_objects == 0 || static_cast<std::size_t>(p.num_objects) == p.objects.size(),
-          "--num_objects " + std::to_string(p.num_objects) + ", but --object stands there " +
+          "--num_objects " + std::to_string(p.num_objects) + ", but --object is given " +
               std::to_string(p.objects.size()) + " times");
   require(p.memory == "mpi" || p.memory == "malloc", "--memory is mpi or malloc, not '" + p.memory + "'");
   require(p.initial == "scattered" || p.initial == "uniform",

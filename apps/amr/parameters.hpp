@@ -1,4 +1,4 @@
-// What is computed and how it is divided, from the command line. Names and defaults are miniAMR's.
+// The problem and its division, from the command line. Names and defaults are miniAMR's.
 #ifndef APPS_AMR_PARAMETERS_HPP
 #define APPS_AMR_PARAMETERS_HPP
 

@@ -9,8 +9,8 @@ namespace amr {
 
 namespace {
 
-// Sums of integers do not depend on their order. Values of a cell are from 0 to 1, so that nothing
-// overflows if as many bits are before the point as it takes to count the cells of unrefined blocks.
+// Integer sums do not depend on their order. Values of a cell are between 0 and 1. So the sum of all cells
+// needs only the bits of their number before the point, and nothing overflows.
 class FixedPoint {
 public:
   explicit FixedPoint(const Mesh &mesh) {

@@ -36,7 +36,7 @@ struct Leaf {
 
 enum class Relation { boundary, same, coarser, finer };
 
-// What lies behind one side of a leaf: leaves' indices, four of them if they are finer.
+// The leaves behind one side of a leaf: their indices, four of them if they are finer.
 struct Neighbours {
   Relation relation = Relation::boundary;
   std::vector<int> leaves;
@@ -58,9 +58,9 @@ public:
   // Blocks of the rank that has most.
   int most(int ranks) const;
 
-  // What leaves may do, -1 coarsen, 0, or 1 refine, given what they should: siblings coarsen together, none
-  // does beside finer ones, and neighbours must not become more than one level different. None does less than
-  // it should.
+  // Returns the permitted changes (-1 coarsen, 0, or 1 refine) for the wanted ones. Siblings coarsen
+  // together, but not next to finer leaves. Levels of neighbours differ by one at most. No leaf gets a
+  // smaller change than it wants.
   std::vector<int> settle(std::vector<int> change) const;
   // The leaves after that. Children stay where their parent was, and a parent is where its first child was.
   std::vector<Leaf> changed(const std::vector<int> &change) const;

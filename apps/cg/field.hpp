@@ -45,7 +45,7 @@ private:
   std::vector<double> values_;
 };
 
-// What conjugate gradients do with whole vectors.
+// Vector operations of conjugate gradients.
 
 // The dot product over all ranks.
 double dot(const Field &a, const Field &b);

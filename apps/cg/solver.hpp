@@ -9,8 +9,8 @@
 
 namespace cg {
 
-// The preconditioner: one V-cycle of geometric multigrid over four grids, each half as fine as the one
-// above, transfer by injection, one smoothing before and after; the coarsest grid is only smoothed.
+// The preconditioner: one V-cycle of geometric multigrid over four grids, each half as fine as the one above.
+// Transfer is by injection, with one smoothing before and after. The coarsest grid is only smoothed.
 
 constexpr int multigrid_levels = 4;
 

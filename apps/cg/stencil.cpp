@@ -34,7 +34,7 @@ APPS_FAST void apply_row(const double *x, Strides s, std::ptrdiff_t n, double *s
     y[i] = (diagonal * x[i] - (x[i - 1] + x[i + 1])) - (sum[i - 1] + sum[i] + sum[i + 1]);
 }
 
-// What a sweep knows of a row before it starts on it: x[i] = known[i] + x[i − step] / 26.
+// The known part of a row before a sweep starts on it: x[i] = known[i] + x[i − step] / 26.
 APPS_FAST void prepare_row(const double *b, const double *x, Strides s, std::ptrdiff_t n, int step,
                            double *sum, double *known) {
   sum_rows_around(x, s, n + 2, sum);

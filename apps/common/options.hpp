@@ -1,5 +1,5 @@
-// Command lines of the bundled applications: an option is declared once, beside the variable that it
-// sets, and the help, the defaults in it and the checks follow from that declaration.
+// Command lines of the bundled applications: an option is declared once, next to the variable that it sets.
+// Help, defaults and checks are made from that declaration.
 #ifndef APPS_COMMON_OPTIONS_HPP
 #define APPS_COMMON_OPTIONS_HPP
 
@@ -16,7 +16,7 @@ namespace apps {
 
 using Int3 = std::array<int, 3>;
 
-// What is wrong with a command line, in one line.
+// An error in a command line, as one line.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,5 +1,5 @@
-// What every bundled application does around its own work: MPI up and down, the command line, and
-// errors of usage said once, by rank 0, with exit status 2.
+// The frame of every bundled application: MPI up and down, the command line, and errors of usage. Rank 0
+// prints such an error once, with exit status 2.
 #ifndef APPS_COMMON_PROGRAM_HPP
 #define APPS_COMMON_PROGRAM_HPP
 

@@ -1,5 +1,5 @@
-// APPS_FAST marks an inner loop: one binary then holds a version of it for each vector width and the
-// machine picks its own, so that a plain `mpicxx -O3` needs no flags for its host.
+// APPS_FAST marks an inner loop. The binary then has a version of it for each vector width, and the machine
+// picks its own. So a plain `mpicxx -O3` needs no flags for its host.
 #ifndef APPS_COMMON_SIMD_HPP
 #define APPS_COMMON_SIMD_HPP
 

@@ -1,4 +1,4 @@
-// Conjugate gradients as MFEM's solver does them, with as many products and sums over ranks.
+// Conjugate gradients with the same number of products and sums over ranks as MFEM's solver.
 #ifndef APPS_HYDRO_CONJUGATE_GRADIENTS_HPP
 #define APPS_HYDRO_CONJUGATE_GRADIENTS_HPP
 

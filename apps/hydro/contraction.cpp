@@ -14,7 +14,7 @@ using Registers [[gnu::vector_size(lanes * sizeof(double))]] = double;
 // Its attributes are lost where the type is deduced.
 using Lanes [[gnu::aligned(sizeof(double)), gnu::may_alias]] = Registers;
 
-// `Rows` rows of what `multiply` does, in registers; what is read of `in` is used for all of them.
+// `Rows` rows of `multiply`, in registers. Each value of `in` is loaded once for all of them.
 template <int Rows>
 [[gnu::always_inline]] inline void multiply_rows(const double *matrix, int columns, std::ptrdiff_t step,
                                                  const double *in, double *out, bool add) {
@@ -48,7 +48,7 @@ APPS_FAST void multiply(const double *matrix, int rows, int columns, int outer, 
 
 using Matrix = AxisMatrix;
 
-// Products along one axis of a tensor with so many values along the others.
+// Products along one axis of a tensor. The other arguments are its sizes along the other axes.
 void along_x(const Matrix &m, int ny, int nz, const double *in, double *out) {
   multiply(m.entries, m.rows, m.columns, ny * nz, lanes, in, out, false);
 }

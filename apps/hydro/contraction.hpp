@@ -1,5 +1,5 @@
 // Sum factorisation: tensors with three axes (x fastest) are multiplied by a small matrix along one axis at a
-// time. Values of `lanes` zones lie beside each other, so that one instruction does the same for several.
+// time. Values of `lanes` zones are adjacent, so that one instruction processes several zones.
 #ifndef APPS_HYDRO_CONTRACTION_HPP
 #define APPS_HYDRO_CONTRACTION_HPP
 
@@ -20,14 +20,14 @@ struct AxisMatrix {
   int rows, columns;
 };
 
-// With room for what is between one axis and the next.
+// Owns the memory for intermediate results between the axes.
 class TensorProduct {
 public:
   // Tables of one shape: `value` and, if derivatives are taken, `slope`; rows are points, columns functions.
   TensorProduct(Table value, Table slope);
   explicit TensorProduct(const Table &value) : TensorProduct(value, value) {}
 
-  // Coefficients to values at points, and the transpose; `add`: to what is there.
+  // Coefficients to values at points, and the transpose. `add`: to the values already in the result.
   void interpolate(const double *coefficients, double *values);
   void integrate(const double *values, double *coefficients, bool add = false);
 

@@ -1,5 +1,5 @@
-// The two spaces and the quadrature rule of a rank: tables, the mass at each quadrature point, which never
-// changes as the mesh moves with the gas, and where values of zones lie.
+// The two spaces and the quadrature rule of a rank. It has the tables, the positions of zones' values, and
+// the mass at each quadrature point, which never changes as the mesh moves with the gas.
 #ifndef APPS_HYDRO_DISCRETIZATION_HPP
 #define APPS_HYDRO_DISCRETIZATION_HPP
 
@@ -36,7 +36,7 @@ struct Discretization {
   long all_energy_count() const { return partition.all_zone_count() * energies() * energies() * energies(); }
 };
 
-// The product over all ranks of fields of nodes (of those that are owned), and of energies.
+// The product over all ranks of two fields on owned nodes, and of two energies.
 double dot_nodes(const Partition &partition, const Vector &a, const Vector &b);
 double dot_energies(const Vector &a, const Vector &b);
 

@@ -1,5 +1,5 @@
-// The force operator by partial assembly: stresses at quadrature points are kept, and what they do to the
-// nodes (forces) and to the gas (power) follows from them zone by zone.
+// The force operator by partial assembly. It stores the stresses at quadrature points. From these, it
+// computes zone by zone the forces on the nodes and the power for the gas.
 #ifndef APPS_HYDRO_FORCES_HPP
 #define APPS_HYDRO_FORCES_HPP
 

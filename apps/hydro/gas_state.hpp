@@ -1,4 +1,4 @@
-// What the equations advance in time: where the nodes are, how fast they move, and internal energy.
+// The state that the equations advance in time: positions and velocities of nodes, and internal energy.
 #ifndef APPS_HYDRO_GAS_STATE_HPP
 #define APPS_HYDRO_GAS_STATE_HPP
 

@@ -8,7 +8,7 @@
 
 namespace hydro {
 
-// Seconds of this rank, and how often what was done.
+// Seconds and counts of this rank's work.
 struct Work {
   double velocity_solves = 0, energy_solves = 0, forces = 0, updates = 0;
   long velocity_iterations = 0, energy_iterations = 0, state_updates = 0, stages = 0;
@@ -29,7 +29,7 @@ public:
   // M de/dt = F(state)^T · velocity, by the stresses of the state that was accelerated last.
   void heat(const State &state, const Components &velocity, Vector &heating);
 
-  // To be said when the state has changed: its stresses are computed anew where they are needed next.
+  // Called after a change of the state: its stresses are computed again when they are needed next.
   void forget() { current_ = false; }
 
   // The longest time step that the states allow whose stresses were computed since `reset_time_step`, this

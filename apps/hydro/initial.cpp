@@ -72,7 +72,7 @@ void add_vortex_energy(const Discretization &d, State &state) {
   }
 }
 
-// What the velocity is on the sides is only nearly zero: cos and sin of multiples of pi are rounded.
+// The velocity on the sides is only nearly zero, because cos and sin of multiples of pi are rounded.
 void stop_on_sides(const Parameters &p, State &state) {
   for (std::size_t axis = 0; axis < 3; ++axis)
     for (std::size_t n = 0; n < state.position[axis].size(); ++n) {

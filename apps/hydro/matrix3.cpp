@@ -19,8 +19,8 @@ Vector3 times(const Matrix3 &a, const Vector3 &v) { return {dot(a[0], v), dot(a[
 
 Vector3 scaled(const Vector3 &v, double factor) { return {v[0] * factor, v[1] * factor, v[2] * factor}; }
 
-// Of a symmetric matrix less an eigenvalue that is far from the two others: rows span the plane that the
-// eigenvector is normal to, and the longest of their cross products is not small.
+// For a symmetric matrix minus an eigenvalue that is far from the two others. The rows span the plane that is
+// normal to the eigenvector, and the longest of their cross products is not small.
 Vector3 kernel(Matrix3 a, double eigenvalue) {
   for (std::size_t i = 0; i < 3; ++i) a[i][i] -= eigenvalue;
   const std::array<Vector3, 3> normals{cross(a[0], a[1]), cross(a[1], a[2]), cross(a[2], a[0])};
@@ -66,8 +66,8 @@ Matrix3 product(const Matrix3 &a, const Matrix3 &b) {
   return c;
 }
 
-// One of the three is at least as far from the middle one as the mean of all is from the others: the least,
-// or the greatest. That one comes from the angle of the characteristic polynomial; what is left is a plane.
+// Either the least or the greatest eigenvalue is at least as far from the middle one as the mean is from the
+// others. It comes from the angle of the characteristic polynomial. The other two are in a plane.
 Eigenpair least_eigenpair(const Matrix3 &a) {
   const double mean = (a[0][0] + a[1][1] + a[2][2]) / 3;
   Matrix3 b = a;

@@ -1,5 +1,5 @@
-// What is computed and how it is divided, from the command line. Names are Laghos's; so are the defaults, but
-// for the Runge-Kutta method.
+// The problem and its division, from the command line. Names and defaults are Laghos's, except for the
+// Runge-Kutta method.
 #ifndef APPS_HYDRO_PARAMETERS_HPP
 #define APPS_HYDRO_PARAMETERS_HPP
 

@@ -1,5 +1,5 @@
-// Polynomials along one axis of a zone, on the reference interval from 0 to 1: those that are equal to 1 at
-// one Gauss-Lobatto point and 0 at the others (velocity and position), and Bernstein's (internal energy).
+// Polynomials along one axis of a zone, on the reference interval from 0 to 1. For velocity and position:
+// those that are 1 at one Gauss-Lobatto point and 0 at the others. For internal energy: Bernstein's.
 #ifndef APPS_HYDRO_POLYNOMIALS_HPP
 #define APPS_HYDRO_POLYNOMIALS_HPP
 
@@ -22,7 +22,7 @@ Rule gauss_rule(int points);
 // Both ends and the extrema of the Legendre polynomial of `order` (at least 1).
 Vector lobatto_points(int order);
 
-// A matrix by rows, and its transpose beside it.
+// A matrix by rows, with its transpose.
 struct Table {
   int rows = 0, columns = 0;
   Vector entries, transposed;

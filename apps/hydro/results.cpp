@@ -81,7 +81,7 @@ std::vector<Sample> gathered(apps::World world, const std::vector<Sample> &mine)
   return samples;
 }
 
-// Beside its place first, so that it is there whole or not at all.
+// Writes a temporary file first, so that the file is complete or absent.
 bool write(const std::string &path, const std::vector<Sample> &samples) {
   const std::string unfinished = path + ".unfinished";
   std::ofstream file(unfinished);

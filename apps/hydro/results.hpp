@@ -1,4 +1,4 @@
-// What is printed in the end, and the file of all quadrature points.
+// The printed results, and the file of all quadrature points.
 #ifndef APPS_HYDRO_RESULTS_HPP
 #define APPS_HYDRO_RESULTS_HPP
 

@@ -4,7 +4,7 @@ namespace hydro {
 
 namespace {
 
-// What a batch's zones have at their points.
+// The fields at the points of a batch's zones.
 class BatchFields {
 public:
   BatchFields(const Discretization &d, const Gas &gas)

@@ -1,4 +1,4 @@
-// The gas at all quadrature points, as it is now: for what is printed and written.
+// The current gas at all quadrature points, for output.
 #ifndef APPS_HYDRO_SAMPLES_HPP
 #define APPS_HYDRO_SAMPLES_HPP
 
@@ -12,7 +12,7 @@ struct Sample {
   double density, pressure, mass;
 };
 
-// Those of this rank.
+// The samples of this rank.
 std::vector<Sample> samples(const Discretization &d, const Gas &gas, const State &state);
 
 } // namespace hydro

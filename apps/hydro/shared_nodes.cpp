@@ -27,8 +27,8 @@ SharedNodes::SharedNodes(const Partition &partition) : partition_(partition) {
   requests_.resize(owned_.size() + others_.size());
 }
 
-// On the side of a higher neighbour: the last layer. On the side of a lower one: the first layer, of which
-// that neighbour owns all but what it shares with ranks still lower along the other axes.
+// On the side of a higher neighbour: the last layer. On the side of a lower one: the first layer. The lower
+// neighbour owns all of it, except nodes that it shares with ranks still lower along the other axes.
 void SharedNodes::add_link(std::vector<Link> &links, Int3 offset, int side) {
   const apps::ProcessGrid &grid = partition_.grid();
   const int rank = grid.neighbour({side * offset[0], side * offset[1], side * offset[2]});

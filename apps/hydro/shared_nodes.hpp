@@ -1,7 +1,6 @@
-// What ranks tell each other about nodes that they share, in the two directions of MFEM's group
-// communication: owners broadcast values to the others, and reduce the others' contributions. Owners are the
-// lowest ranks, so that a broadcast goes to neighbours at offsets of 0 and 1 along the axes, up to seven, and
-// a reduction back.
+// Communication about shared nodes, in the two directions of MFEM's group communication: owners broadcast
+// values to the other ranks, and reduce the other ranks' contributions. Owners are the lowest ranks. So a
+// broadcast goes to neighbours at offsets of 0 and 1 along the axes, up to seven, and a reduction back.
 #ifndef APPS_HYDRO_SHARED_NODES_HPP
 #define APPS_HYDRO_SHARED_NODES_HPP
 

@@ -47,7 +47,7 @@ void TimeIntegration::advance(State &state, double step) {
     advance_classically(state, step);
 }
 
-// Returns whether the step stays. If what it leads to allows only a shorter one, it is taken back.
+// Returns whether the step is kept. If the new state allows only a shorter step, the step is undone.
 bool TimeIntegration::attempt(State &state, Progress &progress) {
   const State before = state;
   equations_.reset_time_step();

@@ -23,7 +23,7 @@ Spread over_ranks(double value, apps::World world) {
   return spread;
 }
 
-// Products with the finest operator a second are told by the record, which has every one of them.
+// The record has every product with the finest operator, so their number per second is from there.
 void print(const Result &result, const Record &record, apps::World world) {
   const Spread alpha = over_ranks(result.alpha, world);
   const double seconds = over_ranks(result.seconds, world).most;

@@ -1,4 +1,4 @@
-// What the command line says.
+// The parameters from the command line.
 #ifndef APPS_POISSON_PARAMETERS_HPP
 #define APPS_POISSON_PARAMETERS_HPP
 
@@ -35,7 +35,7 @@ apps::Options options(Parameters &parameters);
 // Throws UsageError.
 void require_valid(const Parameters &parameters);
 
-// What the overlap library is told. It keeps nothing of this.
+// The settings for the overlap library, which keeps no reference to this object.
 class Policy {
 public:
   explicit Policy(const Parameters &parameters); // reads the model; throws UsageError

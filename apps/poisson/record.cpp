@@ -27,7 +27,7 @@ void write_rows(std::ostream &out, int rank, const std::vector<double> &rows) {
   }
 }
 
-// What is wrong, or nothing. Rank after rank, so that one rank's numbers are in memory at a time.
+// Returns the error, or nothing. Writes rank after rank, so that one rank's numbers are in memory at a time.
 std::string write_all(const std::string &path, const std::vector<double> &own, int ranks,
                       MPI_Comm communicator) {
   const std::string scratch = path + ".part";

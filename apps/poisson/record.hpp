@@ -1,4 +1,4 @@
-// What each application of the finest operator took, on every rank, as CSV.
+// The times of each application of the finest operator, on every rank, as CSV.
 #ifndef APPS_POISSON_RECORD_HPP
 #define APPS_POISSON_RECORD_HPP
 

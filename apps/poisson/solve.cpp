@@ -67,7 +67,7 @@ template <typename... Values> std::string line(const char *format, Values... val
 
 bool multigrid(const std::string &solver) { return solver.ends_with("gmg") || solver == "block"; }
 
-// The problem on its levels, and what is said of it; a run of a solver fills `u`.
+// The problem on its levels, and its description. A run of a solver fills `u`.
 struct Work {
   const Parameters &parameters;
   Problem known;

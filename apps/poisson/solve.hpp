@@ -1,4 +1,4 @@
-// What is done with the operator, by --solver.
+// The use of the operator, by --solver.
 #ifndef APPS_POISSON_SOLVE_HPP
 #define APPS_POISSON_SOLVE_HPP
 

@@ -12,7 +12,7 @@ namespace {
 #define ALWAYS_INLINE inline
 #endif
 
-// What diamond differences say of the opposite face.
+// Diamond differences: the flux on the opposite face.
 template <int width> ALWAYS_INLINE void cross(const double *psi, double *face) {
   for (int d = 0; d < width; ++d) face[d] = 2 * psi[d] - face[d];
 }

@@ -22,10 +22,10 @@ struct Extent {
   std::array<bool, 3> forward;
 };
 
-// Solves every zone in the order in which the particles fly, by diamond differences: the flux in a zone
-// is the mean of those on opposite faces. planes[axis] holds, for each face across that axis, group and
-// direction, the angular flux that comes in, and on return the one that goes out: the only angular
-// flux that is ever stored. `emission` and `flux` are zone × group, `flux` is added to.
+// Solves every zone in the order in which the particles fly, by diamond differences: the flux in a zone is
+// the mean of those on opposite faces. planes[axis] has the angular flux for each face across that axis,
+// group and direction: the incoming flux, and on return the outgoing flux. No other angular flux is ever
+// stored. `emission` and `flux` are zone × group, and the result is added to `flux`.
 void sweep_zones(const Extent &extent, const Coefficients &c, const double *emission, double *flux,
                  std::array<double *, 3> planes);
 

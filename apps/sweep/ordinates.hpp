@@ -1,4 +1,4 @@
-// What a sweep reads: the medium, the directions, and tables of the coefficients of both.
+// The input of a sweep: the medium, the directions, and tables of the coefficients of both.
 #ifndef APPS_SWEEP_ORDINATES_HPP
 #define APPS_SWEEP_ORDINATES_HPP
 
@@ -47,7 +47,7 @@ public:
   int octant(int direction_set) const { return direction_set / sets_per_octant_; }
   Coefficients coefficients(int direction_set, int group_set) const;
 
-  // What a plane of angular fluxes across `axis` carries through its faces.
+  // The current through the faces of a plane of angular fluxes across `axis`.
   double current(const std::vector<double> &plane, std::size_t axis, const Coefficients &c) const;
 
 private:

@@ -1,4 +1,4 @@
-// What is solved and how it is divided, from the command line.
+// The problem and its division, from the command line.
 #ifndef APPS_SWEEP_PARAMETERS_HPP
 #define APPS_SWEEP_PARAMETERS_HPP
 

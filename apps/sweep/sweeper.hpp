@@ -22,7 +22,7 @@ public:
   double run(const std::vector<double> &emission, std::vector<double> &flux);
 
 private:
-  // What lies beyond a block's face, and the task there with the same directions and groups.
+  // The neighbour beyond a block's face, and its task with the same directions and groups.
   struct Beyond {
     enum { outside, here, another_rank } where;
     int rank, task;

@@ -14,7 +14,7 @@ struct Balance {
   double leakage = 0;     // out through the boundary, less in
   double unscattered = 0; // what that sweep's flux scatters beyond what had been scattered into it
 
-  // What is lost in a sweep: nothing but rounding.
+  // The balance error of a sweep, which is only rounding.
   double lost() const { return source - absorption - leakage - unscattered; }
 };
 

@@ -1,6 +1,7 @@
-/* Adiak's interface for what a program says of its run, for programs that are watched by Haloscope:
- * docs/reference/caliper.md. The recorder that is preloaded has these functions; libadiak beside it has the
- * same ones, which do nothing. All return 0, or -1 where nothing was said. */
+/* Adiak's interface for metadata of a run, for programs that are profiled by Haloscope:
+ * docs/reference/caliper.md. The preloaded recorder has these functions. The libadiak next to it has the same
+ * functions, which do nothing. Thread safety: any thread may call them, before MPI_Finalize.
+ * @return 0, or -1 if nothing was recorded. */
 #ifndef ADIAK_H_
 #define ADIAK_H_
 
@@ -32,7 +33,7 @@ typedef enum {
   adiak_rational
 } adiak_numerical_t;
 
-/* Beside each, what stands for it in a type's text. */
+/* Each type with its symbol in the text of a type. */
 typedef enum {
   adiak_type_unset = 0,
   adiak_long,      /* %ld */
@@ -91,7 +92,7 @@ int adiak_raw_namevalue(const char *name, int category, const char *subcategory,
 adiak_datatype_t *adiak_get_basetype(adiak_type_t type);
 adiak_numerical_t adiak_numerical_from_type(adiak_type_t type);
 
-/* What is known of the run without asking the program, by the name of the function. */
+/* Facts of the run that need no value from the program. The name of the function is the key. */
 int adiak_collect_all(void);
 int adiak_adiakversion(void);
 int adiak_user(void);

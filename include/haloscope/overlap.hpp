@@ -1,4 +1,5 @@
-// overlap.h for C++: the object frees itself, work is anything callable.
+// overlap.h for C++: the object frees itself, and work is an object with member functions. Rules for threads
+// are in overlap.h.
 #pragma once
 
 #include <haloscope/overlap.h>
@@ -16,10 +17,13 @@
 
 namespace haloscope {
 
-// A model of regimes that owns its numbers. Overlap looks whether they make sense.
+// A model of regimes that owns its numbers. The constructor of Overlap checks their values.
 class Regimes {
 public:
-  // "family lognormal start 0.5 0.5 transition …", and "blocks …", "input …" or "output …". Throws.
+  // Reads a model: "family lognormal start 0.5 0.5 transition …", and "blocks …", "input …" or "output …".
+  //
+  // @throws std::invalid_argument for an unknown family, a word in a wrong place, or a wrong number of
+  // values.
   static Regimes read(std::istream &text) {
     Regimes made;
     std::vector<double> *to = nullptr;
@@ -44,7 +48,7 @@ public:
     return made;
   }
 
-  // For Settings::regimes; valid as long as this object.
+  // @return the model for Settings::regimes, valid as long as this object.
   [[nodiscard]] haloscope_overlap_regimes view() const {
     const auto pointer = [&](std::size_t i) { return numbers_[i].empty() ? nullptr : numbers_[i].data(); };
     return {family_,   static_cast<int>(numbers_[0].size()), pointer(0), pointer(1), pointer(2), pointer(3),
@@ -87,7 +91,10 @@ public:
 
   static Settings defaults() { return haloscope_overlap_defaults(); }
 
-  // Collective; throws on all ranks if one rank's settings make no sense.
+  // Collective over `comm`.
+  //
+  // @param items  independent items of this rank.
+  // @throws std::invalid_argument on all ranks if the settings of one are wrong.
   Overlap(const Settings &settings, std::size_t items, MPI_Comm comm) {
     haloscope_overlap *made = nullptr;
     if (haloscope_overlap_create(&settings, items, comm, &made) != MPI_SUCCESS)
@@ -95,7 +102,12 @@ public:
     overlap_.reset(made);
   }
 
-  // `work` has independent(begin, end), dependent() and stage(which). Requests are persistent.
+  // One application of the operator.
+  //
+  // @param work   has independent(begin, end), dependent() and stage(stage). They must not throw.
+  // @param phase  from 0.
+  // @return the times of the run. The requests must be persistent.
+  // @throws std::runtime_error for errors of MPI and an unknown phase.
   template <class Work>
   Times run(Work &work, std::span<MPI_Request> input_receives, std::span<MPI_Request> input_sends,
             std::span<MPI_Request> output_receives, std::span<MPI_Request> output_sends, int phase = 0) {
@@ -116,7 +128,7 @@ public:
     return times;
   }
 
-  // With settings.partners: see haloscope_overlap_waited.
+  // With settings.partners: haloscope_overlap_waited.
   [[nodiscard]] double waited(int receive, int phase = 0) const {
     return haloscope_overlap_waited(overlap_.get(), phase, receive);
   }

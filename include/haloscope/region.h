@@ -1,17 +1,23 @@
-/* Markers for the phases of a program. Header only: nothing is linked, and a program that is not
- * watched pays one load and one branch a marker.
+/* Markers for the phases of a program. This header needs no library. Without the recorder, a marker costs one
+ * load and one branch.
  *
  *   HALOSCOPE_REGION_BEGIN("assemble");        a phase of the program
  *   HALOSCOPE_COMM_REGION_BEGIN("halo");       a phase whose MPI calls form one pattern
- *   HALOSCOPE_VALUE("iterations", 12.0);       a number that belongs to the current instance
- *   HALOSCOPE_METADATA("case", "wing");        a text that belongs to the run; also before MPI_Init
+ *   HALOSCOPE_VALUE("iterations", 12.0);       a number of the current instance
+ *   HALOSCOPE_METADATA("case", "wing");        a text of the run
  *
- * A name is any string, another at each pass; begin and end must use equal ones on the same thread.
+ * @param name, key  any string. It is copied, and may be a different one each time.
  *
- * How the recorder is found: it carries an ELF note with the place of its table of functions. The
- * first marker looks through the loaded objects for it. Weak symbols would be fixed to NULL in
- * programs linked with -no-pie, dlsym needs -ldl with older C libraries, and an environment variable
- * goes stale over exec; dl_iterate_phdr is in every libc, the static one included. */
+ * Regions nest. Begin and end must have equal names and be on the same thread. Wrong nesting is counted and
+ * reported in the profile.
+ *
+ * Thread safety: any thread may use markers at any time, except in signal handlers. Regions and values are
+ * ignored before MPI_Init and after MPI_Finalize. Metadata may also be set before MPI_Init.
+ *
+ * The first marker searches the loaded objects for the recorder: it has an ELF note with the address of its
+ * table of functions. Alternatives do not work everywhere. Weak symbols are fixed to NULL in programs linked
+ * with -no-pie, dlsym needs -ldl with older C libraries, and an environment variable is wrong after exec.
+ * Every libc has dl_iterate_phdr, also the static one. */
 #ifndef HALOSCOPE_REGION_H
 #define HALOSCOPE_REGION_H
 
@@ -24,7 +30,7 @@
 extern "C" {
 #endif
 
-/* What the recorder offers; `version` grows when members are added at the end. */
+/* The recorder's functions. `version` grows when members are added at the end. */
 struct haloscope_recorder {
   uint32_t version;
   uint32_t reserved;
@@ -37,11 +43,11 @@ struct haloscope_recorder {
 #define HALOSCOPE_NOTE_NAME "Haloscope"
 #define HALOSCOPE_NOTE_TYPE 1u
 
-/* Not asked yet: the address of the state itself. Asked and not watched: NULL. */
+/* Before the search: the address of this variable. After a search without a result: NULL. */
 __attribute__((weak, visibility("hidden"))) const struct haloscope_recorder *haloscope_recorder_ =
     (const struct haloscope_recorder *)(const void *)&haloscope_recorder_;
 
-/* <link.h> declares these only under _GNU_SOURCE, which is the program's choice, not ours. */
+/* <link.h> declares these only under _GNU_SOURCE, which the program may or may not define. */
 struct haloscope_object_ {
   ElfW(Addr) base;
   const char *name;

@@ -1,4 +1,5 @@
-// Markers as C++ scopes: a region ends where its object does, also when an exception leaves it.
+// Markers as C++ scopes: a region ends with its object, also by an exception. Create and destroy it on one
+// thread. Rules for threads are in region.h.
 #ifndef HALOSCOPE_REGION_HPP
 #define HALOSCOPE_REGION_HPP
 
@@ -24,7 +25,7 @@ public:
   ScopedRegion &operator=(const ScopedRegion &) = delete;
 
 private:
-  // The name may be a temporary: it is copied, but only when somebody is watching.
+  // The name may be a temporary, so it is copied, but only if a recorder is loaded.
   void begin(const haloscope_recorder &recorder, const char *name) {
     name_ = name;
     recorder_ = &recorder;

@@ -1,6 +1,8 @@
-// What the shm library adds to MPI: receive buffers of its own (MPI_Irecv with a NULL buffer), and memory
-// of the program's that messages are carried from. docs/reference/shm.md. The functions are there where
-// libhaloscope-shm.so is preloaded or linked.
+// Functions of the shm library in addition to MPI: receive buffers from the library (MPI_Irecv with a NULL
+// buffer), and memory of the program from which it copies messages. docs/reference/shm.md describes both. The
+// functions exist if libhaloscope-shm.so is preloaded or linked.
+//
+// Thread safety: any thread may call them that may call MPI. Not from a signal handler.
 #pragma once
 
 #include <mpi.h>
@@ -9,15 +11,30 @@
 extern "C" {
 #endif
 
-// The buffer of a receive that is complete, by its status.
+// Finds the buffer of a completed receive that was posted with a NULL buffer.
+//
+// @param status    the status of the receive, unchanged.
+// @param recv_buf  the buffer. It stays valid until it is released.
+// @return MPI_SUCCESS, or MPI_ERR_ARG if no buffer belongs to the status.
 int MPIX_Get_recv_buf(MPI_Status status, void **recv_buf);
-// Gives it back, once.
+// Returns the buffer to the library, exactly once.
+//
+// @param status    the status of the receive, unchanged.
+// @param recv_buf  the buffer from MPIX_Get_recv_buf.
+// @return MPI_SUCCESS or MPI_ERR_ARG.
 int MPIX_Release_recv_buf(MPI_Status status, void *recv_buf);
 
-// Lets the node's ranks map this memory, so that messages from it are carried: whole pages, which keep their
-// addresses and what they hold.
+// Lets the other ranks of the node map this memory, so that the library can copy messages from it. Addresses
+// and contents stay the same.
+//
+// @param memory  private, writable memory, no stack. All pages that the range touches are shared.
+// @param bytes   the length of the range.
+// @return MPI_SUCCESS, or an error class of MPI; the error is printed.
 int MPIX_Register_buf(void *memory, MPI_Aint bytes);
-// Before it is freed.
+// Ends the sharing. Required before the memory is freed.
+//
+// @param memory  as registered.
+// @return MPI_SUCCESS, or an error class of MPI; the error is printed.
 int MPIX_Deregister_buf(void *memory);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-// What the kernels work on: many sequences, one chain of hidden states for all of them.
+// The input of the kernels: many sequences, and one chain of hidden states for all of them.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,13 @@ namespace haloscope::explain {
 
 // The most states: more are of no use for timings, and a thread keeps arrays of this size on its stack.
 constexpr int most_states = 32;
-// Stands for the logarithm of zero: sums of it stay finite.
+// The logarithm of zero: sums of it stay finite.
 constexpr double impossible = -1e100;
 // Lanes of the widest instruction set.
 constexpr int most_lanes = 8;
 
-// Sequence s is values[begins[s]] to values[begins[s] + lengths[s]], or as many rows of log densities.
+// Sequence s is values[begins[s]] to values[begins[s] + lengths[s]], or the same number of rows of log
+// densities.
 struct Batch {
   const double *values;
   const double *log_density; // (points, states), or null: the densities are Gaussian
@@ -43,7 +44,7 @@ struct Group {
   int used;
 };
 
-// What a thread needs for a group; the sizes are those of `Kernels::workspace`.
+// A thread's memory for a group. `Kernels::workspace` has the sizes.
 struct Workspace {
   double *history;
   double *checkpoints;
@@ -66,7 +67,7 @@ struct Kernels {
   void (*replay)(const Tape &, const Replay &);
 };
 
-// The kernels of an instruction set, by its place in the list of those that this processor has.
+// The kernels of an instruction set, by its index in the list of sets that this processor has.
 const Kernels &kernels_of(int set);
 
 // Instants between two checkpoints: a history of this many stays near the processor.

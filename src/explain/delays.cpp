@@ -1,4 +1,4 @@
-// Which stretches of whom caused the waiting: delay costs, after Boehme, Geimer, Wolf and Arnold (2010).
+// Delay costs: the stretches of locations that caused waiting, after Boehme, Geimer, Wolf and Arnold (2010).
 #include "explain/timelines.hpp"
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 namespace haloscope::explain {
 namespace {
 
-// Calls that waited, those whose waiting ended last first. Between the last synchronisation of both and the
-// waiting, the one that waits went through the stretches here[2 i] to here[2 i + 1], the one that is waited
-// for through there[2 i] to there[2 i + 1].
+// Calls that waited, in descending order of the end of waiting. Between the last synchronisation of both
+// locations and the waiting, the waiting location went through the stretches here[2 i] to here[2 i + 1]. The
+// late location went through there[2 i] to there[2 i + 1].
 struct Waiting {
   const Index *call, *here, *there;
   const std::int32_t *late, *path; // location that is waited for; path of the call that it comes late to
@@ -33,7 +33,7 @@ public:
   }
 
 private:
-  // What a waiting costs: its own time, and what others that waited because of it have passed on to it.
+  // The cost of a waiting: its own time, and the time passed on by others that waited because of it.
   struct Cost {
     double own, received;
     std::int32_t late;
@@ -70,7 +70,7 @@ private:
     touched_.clear();
   }
 
-  // Adds the times of what is between two stretches; returns the waiting among them.
+  // Adds the times of all stretches between two. Returns the waiting among them.
   double measure(const Index *range, int sign) {
     double waited = 0;
     for (Index stretch = range[0]; stretch < range[1]; stretch++) {
@@ -123,8 +123,9 @@ private:
 
 } // namespace
 
-// Adds to `direct` and `indirect`, (locations, paths), the nanoseconds of waiting that each caused: of those
-// that waited for it, and of those that waited for those. Returns 0, or 1 if there is not enough memory.
+// Adds to `direct` and `indirect`, (locations, paths), the nanoseconds of waiting that each caused. `direct`
+// is the waiting of locations that waited for it, `indirect` the waiting of locations that waited for those.
+// Returns 0, or 1 if there is not enough memory.
 HALOSCOPE_PUBLIC int haloscope_delays(const Stretches *stretches, const Waiting *waiting, Index calls,
                                       std::int32_t paths, double *direct, double *indirect) {
   try {

@@ -23,7 +23,7 @@ namespace haloscope::explain {
 
 namespace {
 
-// What Python passes: count × points values, a curve after the other.
+// The data from Python: count × points values, curve after curve.
 struct Curves {
   const double *values;
   int64_t count, points;
@@ -33,7 +33,7 @@ struct Curves {
 constexpr int64_t tile_columns = 32;
 constexpr int64_t tile_rows = 8;
 
-// Of n curves, those pairs fail to enclose one that are both below it or both above it; in halves.
+// The pairs of n curves that do not enclose a curve, because both are below it or both above it; in halves.
 int64_t enclosing(int64_t n, int64_t below, int64_t above) {
   return n * (n - 1) - below * (below - 1) - above * (above - 1);
 }
@@ -89,7 +89,7 @@ private:
     if (mixed) correct_mixed(values, inside);
   }
 
-  // Buckets with different values: what was added for them is taken back, and they are sorted.
+  // Sorts the buckets with different values, and subtracts their earlier contributions.
   void correct_mixed(const double *values, int64_t *inside) {
     ordered.resize(size(n));
     next = begins;
@@ -116,7 +116,7 @@ private:
     add_runs(ordered.begin(), ordered.end(), 0, inside);
   }
 
-  // Of ascending values with `below` others below them.
+  // Adds runs of equal values. The values are ascending, with `below` smaller ones before them.
   void add_runs(std::vector<Value>::iterator first, std::vector<Value>::iterator last, int64_t below,
                 int64_t *inside) const {
     while (first != last) {

@@ -1,16 +1,16 @@
 // Expectation: forward and backward probabilities of the sequences of a group, one in each lane.
 //
-// Forward probabilities are scaled at each instant by a power of two, which rounds nothing, needs no
-// division and leaves only exponents to be summed; an instant's densities are relative to its largest. The
-// backward probabilities take the same factors, so that the product of both is the posterior at every
-// instant, once it is so at the last.
+// Forward probabilities are scaled at each instant by a power of two. This rounds nothing, needs no division,
+// and leaves only exponents to be summed. An instant's densities are relative to its largest. The backward
+// probabilities take the same factors. So the product of both is the posterior at every instant, once it is
+// so at the last.
 #pragma once
 
 #include "explain/wide.hpp"
 
 namespace haloscope::explain::HALOSCOPE_SET {
 
-// Below this the forward probabilities have lost what was small beside them.
+// Below this, the forward probabilities have lost the small states.
 constexpr double underflow_limit = 1e-250;
 
 template <int STATES, template <int> class Density> class ForwardBackward {

@@ -24,7 +24,7 @@ struct Schedule {
   std::int32_t ranks, links;
 };
 
-// What it was that made a moment so late: nothing (-1), or sending (2 i) or having (2 i + 1) message i.
+// The cause of a late moment: none (-1), the send of message i (2 i) or its arrival (2 i + 1).
 using Cause = std::int64_t;
 struct Moment {
   double at = 0;
@@ -117,7 +117,7 @@ private:
 
   void work(std::int64_t i, Rank &rank, Moment ready) noexcept {
     const bool works = schedule_.work[i] > 0;
-    // A rank that waits for what it sends adds nothing meanwhile.
+    // A rank that waits for the completion of its send does no work meanwhile.
     const Moment start = works ? later(later(ready, rank.processor), rank.ready) : ready;
     causes_[2 * static_cast<std::size_t>(i) + 1] = start.cause;
     const Moment had{start.at + schedule_.work[i], 2 * i + 1};

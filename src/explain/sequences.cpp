@@ -1,5 +1,5 @@
-// What Python calls: chooses the instruction set, shares the sequences out to threads, adds up. Results do
-// not depend on the number of threads. docs/design.md, "Kernels of explain".
+// Functions for Python: they choose the instruction set, distribute the sequences to threads, and add up.
+// Results do not depend on the number of threads. docs/design.md, "Kernels of explain".
 #include "explain/batch.hpp"
 
 #include <algorithm>
@@ -173,9 +173,9 @@ void for_groups(const std::vector<Group> &groups, int threads, int64_t doubles, 
   if (!whole) throw std::bad_alloc{};
 }
 
-// True if each state can follow each other one. Then what underflows in a scaled state is negligible beside
-// what comes into it at the next instant; otherwise it may be all that counts in the end.
-bool mixing(const Batch &batch) {
+// True if each state can follow every other state. Then a scaled state that underflows is negligible at the
+// next instant. Otherwise it may decide the result.
+bool is_mixing(const Batch &batch) {
   return std::all_of(batch.transition, batch.transition + int64_t{batch.states} * batch.states,
                      [](double probability) { return probability > 1e-200; });
 }
@@ -184,7 +184,7 @@ void expect(const Batch &batch, const Kernels &kernels, const Group &group, Work
             double *log_likelihood, Counts *counts, double *posterior) {
   const unsigned all = (1U << static_cast<unsigned>(group.used)) - 1U;
   const unsigned lost =
-      mixing(batch) ? kernels.expectation(batch, group, space, log_likelihood, counts, posterior) : all;
+      is_mixing(batch) ? kernels.expectation(batch, group, space, log_likelihood, counts, posterior) : all;
   for (int lane = 0; lane < group.used; ++lane)
     if ((lost >> lane) & 1U)
       expectation_in_logarithms(batch, group.sequence[lane], log_likelihood, counts, posterior);
@@ -212,8 +212,9 @@ double middle(std::span<double> part, int64_t place, bool even) {
   return even ? (*std::max_element(part.begin(), at) + *at) / 2 : *at;
 }
 
-// The median of a sequence without NaN, as NumPy has it; `part` is room to work in. A sample says about where
-// it is; only what is thereabouts is sorted out (Floyd and Rivest 1975, doi 10.1145/360680.360691).
+// The median of a sequence without NaN, as NumPy defines it. `part` is working memory. A sample gives an
+// interval around the median, and only values in it are sorted (Floyd and Rivest 1975, doi
+// 10.1145/360680.360691).
 double median(std::span<const double> values, std::vector<double> &part) {
   const auto length = static_cast<int64_t>(values.size()), place = length / 2;
   const bool even = length % 2 == 0;

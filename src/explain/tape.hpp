@@ -5,9 +5,9 @@
 
 namespace haloscope::explain {
 
-// A step belongs to a location (a thread of a rank). The location first moves on by `advance`; then its time
-// is put into a slot (which keeps the latest), or is the slot's plus `weight`, if that is later. What a
-// slot is used for when all that wait for it have read it, another one may be.
+// A step belongs to a location (a thread of a rank). The location first advances by `advance`. Then a put
+// step writes its time into a slot, which keeps the latest time. A get step sets the time to the slot's plus
+// `weight`, if that is later. A slot can be reused after all waiting locations have read it.
 enum class Step : std::uint8_t { first_put, put, get };
 
 struct Tape {
@@ -20,7 +20,7 @@ struct Tape {
   std::int32_t locations, slots; // slot 0 is where all end
 };
 
-// So many parameters are played at once.
+// The number of parameters that are replayed together.
 constexpr int question_count = 8;
 
 // For each parameter, a time and how fast it grows with the parameter.
@@ -28,12 +28,13 @@ struct alignas(64) Lines {
   double time[question_count], slope[question_count];
 };
 
-// What one unit of an edge of a group adds, and what keeps it from being waited for: 0 or minus infinity.
+// The time that one unit of an edge of a group adds, and the value that disables waiting for it: 0 or minus
+// infinity.
 struct alignas(64) UnitOf {
   double time[question_count], slope[question_count], absent[question_count];
 };
 
-// Where a replay stands: the lines of locations and slots.
+// The state of a replay: the lines of locations and slots.
 struct Replay {
   const UnitOf *groups;
   Lines *now, *slots;

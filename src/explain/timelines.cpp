@@ -74,7 +74,7 @@ private:
       if (!open_.empty() && open_.back().left <= mark) {
         open_.pop_back();
       } else {
-        // One that lasts longer than the region around it ends with it.
+        // A call that lasts longer than the region around it ends with the region.
         Index left = recorded_.left[visit_];
         if (!open_.empty()) left = std::min(left, open_.back().left);
         open_.push_back({left, recorded_.visit_path[visit_]});
@@ -114,10 +114,10 @@ HALOSCOPE_PUBLIC int haloscope_stretches(const Recorded *recorded, Stretches *st
   }
 }
 
-// Walks from the end of location `last` back to the start, from what waits to what is waited for. cause[call]
-// is the call at whose begin the waiting of a call was over, or -1; location[call] is where a call was.
-// Sets on_path[stretch] where a stretch is on the path. Returns how often the path changes its location, at
-// most `most` times: causes that go round in a circle, which clocks can feign, are left after that.
+// Walks from the end of location `last` back to the start, from each waiting to its cause. cause[call] is the
+// call at whose begin the waiting of a call was over, or -1. location[call] is the location of a call. Sets
+// on_path[stretch] if a stretch is on the path. Returns how often the path changes its location, at most
+// `most` times: inexact clocks can produce circles of causes, which end there.
 HALOSCOPE_PUBLIC Index haloscope_critical_path(const Stretches *stretches, const Index *cause,
                                                const std::int32_t *location, std::int32_t last, Index most,
                                                std::uint8_t *on_path) {

@@ -1,4 +1,4 @@
-// What each location (a thread of a rank) did, as stretches of time without gaps.
+// The activity of each location (a thread of a rank), as stretches of time without gaps.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Vectors of doubles with one sequence in each lane. Included once per instruction set; everything is in a
-// namespace of that set, and nothing here calls a library, so that the linker cannot share wide code with a
-// processor that cannot run it.
+// Vectors of doubles with one sequence in each lane. Included once per instruction set, in a namespace of
+// that set. Nothing here calls a library. So the linker cannot share wide code with a processor that cannot
+// run it.
 #pragma once
 
 #include "explain/batch.hpp"
@@ -35,7 +35,7 @@ HALOSCOPE_INLINE double total(Real value) {
 constexpr double ln2_high = 0x1.62e42fefa0000p-1; // NOLINT(modernize-use-std-numbers)
 constexpr double ln2_low = 0x1.cf79abc9e3b3ap-40;
 
-// exp of what is not positive, to 4e-16; below -708 it is 3e-308.
+// exp of zero and negative numbers, to 4e-16. Below -708 the result is 3e-308.
 HALOSCOPE_INLINE Real exponential(Real x) {
   const Real round = every(0x1.8p52);
   x = larger(x, every(-708.0));
@@ -103,7 +103,7 @@ struct Lanes {
       longest = own > longest ? own : longest;
     }
   }
-  // Where instant t of a lane is; behind its end, its last one.
+  // The position of instant t of a lane. Behind its end it is the last one.
   template <bool RAGGED> HALOSCOPE_INLINE int64_t place(int lane, int64_t t) const {
     return begin[lane] + (RAGGED && t >= length[lane] ? length[lane] - 1 : t);
   }
@@ -130,7 +130,7 @@ template <int STATES> struct Gaussian {
     for (int lane = 0; lane < lane_count; ++lane) x[lane] = values[lanes.place<RAGGED>(lane, t)];
     return x;
   }
-  // As many instants as there are lanes, from t on, which all lanes have.
+  // Loads one instant per lane from t on. All lanes must have them.
   HALOSCOPE_INLINE void load_all(int64_t t, Real *x) const {
 #if __has_builtin(__builtin_shufflevector)
     for (int lane = 0; lane < lane_count; ++lane)
@@ -151,7 +151,7 @@ template <int STATES> struct Gaussian {
   }
 };
 
-// Those that the caller has worked out.
+// Densities that the caller has computed.
 template <int STATES> struct Given {
   const double *log_density;
   const Lanes &lanes;

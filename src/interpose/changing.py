@@ -78,7 +78,7 @@ class Changing(Library):
 
 
 class _Converting(FortranWrapper):
-    """Every argument in C, and what was changed back in Fortran."""
+    """Every argument in C, and the changed ones back in Fortran."""
 
     def __init__(self, procedure: standard.Procedure, name: str, form: Form, meaning: Meaning) -> None:
         super().__init__(procedure, name, form, meaning)

@@ -1,5 +1,5 @@
-// What generated wrappers of Fortran's functions need where they go on in C: arguments that are converted,
-// and converted back when they go out of scope.
+// Conversion of arguments for generated Fortran wrappers that continue in C. Arguments are converted back at
+// the end of the scope.
 #pragma once
 
 #include "interpose/entering.hpp"
@@ -81,7 +81,7 @@ private:
   }
 };
 
-// An array with holes, as a type of its own: once that, in place of so many elements of the program's type.
+// An array with holes, as an MPI type: one element of it replaces `count` elements of the program's type.
 template <bool descriptor> class Section {
 public:
   template <class Count> Section(const void *given, Count &count, MPI_Datatype &type) {

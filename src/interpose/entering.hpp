@@ -12,7 +12,7 @@ inline void ensure_resolved() noexcept {
   if (__builtin_expect(next.Init == nullptr, 0)) resolve();
 }
 
-// What a library knows in one MPI process begins with this.
+// The base of a library's state in one MPI process.
 struct Entered {
   std::atomic<bool> running{false};
   bool several_threads = false;
@@ -61,8 +61,8 @@ private:
   MPI_Status *used_;
 };
 
-// What each library says to a wrapper of Fortran's that has made a type and freed it: handles of types may
-// mean others from now on.
+// Called by a Fortran wrapper that has made a type and freed it. Handles of types may have a new meaning from
+// then on.
 void forget_types() noexcept;
 
 } // namespace haloscope::interpose

@@ -30,7 +30,7 @@ void FortranTarget::missing(const char *name) noexcept {
   std::abort();
 }
 
-// Asked of the library: a receive from nobody is complete at once.
+// A question to the library: a receive from MPI_PROC_NULL completes at once.
 int first_position() noexcept {
 #if defined(HALOSCOPE_ABI_MPICH)
   static const int first = [] {

@@ -1,7 +1,6 @@
-// What generated wrappers of Fortran's functions need: arguments by reference become those of C.
-//
-// A wrapper records with C's values and forwards the Fortran arguments as they came to the Fortran
-// function behind it, so that MPI_BOTTOM and the like keep their Fortran addresses.
+// Conversion for generated Fortran wrappers: arguments by reference become C values. A wrapper records with
+// the C values. It forwards the original Fortran arguments to the next Fortran function, so that MPI_BOTTOM
+// and similar constants keep their Fortran addresses.
 #pragma once
 
 #include "interpose/library.hpp"
@@ -45,7 +44,7 @@ template <bool descriptor> const void *fortran_buffer(const void *buffer) noexce
 inline MPI_Status *fortran_status(void *status) noexcept {
   return is_fortran_status_ignore(status) ? MPI_STATUS_IGNORE : static_cast<MPI_Status *>(status);
 }
-// What to forward for the status that a family wants: the program's own word for "ignore" remains.
+// The status to forward if the family needs one: the program's own constant for "ignore" remains.
 inline void *forwarded_status(MPI_Status *wanted, void *given) noexcept {
   return wanted == MPI_STATUS_IGNORE ? given : wanted;
 }

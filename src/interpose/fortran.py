@@ -36,7 +36,7 @@ def forms(name: str, abi: str, has_buffer: bool) -> Iterator[Form]:
 
 
 class FortranWrapper:
-    """The wrapper of one form of one procedure: the family gets C's values, MPI what was given."""
+    """The wrapper of one form of one procedure: the family gets C values, MPI the original arguments."""
 
     def __init__(self, procedure: standard.Procedure, name: str, form: Form, meaning: Meaning | None) -> None:
         express = procedure.express

@@ -89,7 +89,7 @@ def extensions(header: Path) -> list[Extension]:
 
 
 def short_name(procedure: Procedure | Extension) -> str:
-    """The function's name among ours: MPI_Send is Send, MPIX_Send_enqueue stays as it is."""
+    """The function's name among ours: MPI_Send is Send, MPIX_Send_enqueue is unchanged."""
     return str(procedure.name).removeprefix("MPI_")
 
 
@@ -107,7 +107,7 @@ def parameter_list(procedure: Procedure) -> str:
 
 
 def call(procedure: Procedure) -> str:
-    """The call of the function that stands behind a wrapper, with the wrapper's own arguments."""
+    """The call of the function behind a wrapper, with the wrapper's own arguments."""
     names = [str(p.name) for p in procedure.parameters if p.name != "varargs"]
     function = f"next.{short_name(procedure)}"
     if is_variadic(procedure):

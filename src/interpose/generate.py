@@ -1,12 +1,12 @@
 """Generates a library's wrappers from the MPI standard's machine-readable interface.
 
-Which functions an MPI has, its headers say; what a library does in them is in its meanings.py,
-which names C++ functions of its families.hpp. Nothing made here is committed: the build runs it.
+The MPI's headers declare its functions. A library's meanings.py names a C++ function of its families.hpp for
+each. The build runs this script. Its output is not committed.
 
-    generate.py HEADER.i ABI LIBRARY OUTPUT     HEADER.i: the preprocessed mpi.h; two directories
+    generate.py HEADER.i ABI LIBRARY OUTPUT     HEADER.i: the preprocessed mpi.h
 
-OUTPUT gets interpose/real.hpp, and wrappers.cpp, fortran_wrappers.cpp and headers of the library's
-own in a directory that is called as LIBRARY is in `src`.
+LIBRARY and OUTPUT are directories. OUTPUT gets interpose/real.hpp, and a directory with the name of LIBRARY
+in `src`. In that are wrappers.cpp, fortran_wrappers.cpp and the library's own headers.
 """
 
 import sys

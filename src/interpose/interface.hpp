@@ -1,6 +1,6 @@
-// What differs between the binary interfaces: Open MPI (libmpi.so.40), MPICH and its kin (libmpi.so.12),
-// the standard ABI (libmpi_abi.so), and SimGrid's MPI for simulations (libsimgrid.so). HALOSCOPE_ABI_* is set
-// by the build.
+// Differences between the binary interfaces: Open MPI (libmpi.so.40), MPICH and its derivatives
+// (libmpi.so.12), the standard ABI (libmpi_abi.so), and SimGrid's MPI for simulations (libsimgrid.so).
+// HALOSCOPE_ABI_* is set by the build.
 #pragma once
 
 #include "interpose/real.hpp"

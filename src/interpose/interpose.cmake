@@ -1,5 +1,5 @@
-# How what stands before one MPI interface is built. `preloaded_library` makes a library of the directory that
-# includes this: its meanings.py says what is generated.
+# The build of a library in front of one MPI interface. `preloaded_library` makes a library of the directory that
+# includes this file. Its meanings.py defines the generated wrappers.
 
 set(HALOSCOPE_ABI openmpi CACHE STRING "openmpi, mpich, standard or simgrid")
 set(HALOSCOPE_MPI_INCLUDE "" CACHE STRING "directories of the MPI's headers")
@@ -22,7 +22,7 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers
   # Deprecated functions are wrapped like all others.
   -Wno-deprecated-declarations -fno-plt
-  # What is preloaded is there from the start, and so are its threads' variables.
+  # Preloaded libraries are loaded at the start, so their thread-local variables may be static.
   -ftls-model=initial-exec)
 if(HALOSCOPE_SANITIZE)
   add_compile_options(-fsanitize=${HALOSCOPE_SANITIZE} -fno-omit-frame-pointer -g)
@@ -38,14 +38,14 @@ endif()
 set(INTERPOSE ${CMAKE_CURRENT_LIST_DIR})
 include(${INTERPOSE}/older.cmake)
 get_filename_component(SOURCE_ROOT ${INTERPOSE} DIRECTORY)
-file(RELATIVE_PATH ROOM ${SOURCE_ROOT} ${CMAKE_CURRENT_SOURCE_DIR})
+file(RELATIVE_PATH PACKAGE ${SOURCE_ROOT} ${CMAKE_CURRENT_SOURCE_DIR})
 set(GENERATED_ROOT ${CMAKE_CURRENT_BINARY_DIR}/generated)
-set(GENERATED ${GENERATED_ROOT}/${ROOM})
-# Includes say the room that a header is in.
+set(GENERATED ${GENERATED_ROOT}/${PACKAGE})
+# Includes name the package of a header.
 set(INCLUDE_PATH ${GENERATED_ROOT} ${SOURCE_ROOT})
 
-# What the headers declare decides what is wrapped. The arguments are HEADERS that the library has generated
-# beside its wrappers, and what else its meanings.py is made of.
+# Wraps the functions that MPI's headers declare. HEADERS: further generated files of the library. DEPENDS: further
+# inputs of its meanings.py.
 function(generate_wrappers)
   cmake_parse_arguments(WRAPPERS "" "" "HEADERS;DEPENDS" ${ARGN})
   file(MAKE_DIRECTORY ${GENERATED})
@@ -67,7 +67,7 @@ function(generate_wrappers)
   add_custom_target(generated DEPENDS ${FILES})
 endfunction()
 
-# Of these sources, the generated ones, and what finds the MPI library. COMPUTES: it calls functions of libm.
+# Sources: these, the generated ones, and those that find the MPI library. COMPUTES: it calls functions of libm.
 function(preloaded_library name)
   cmake_parse_arguments(IS "COMPUTES" "" "" ${ARGN})
   set(SOURCES ${IS_UNPARSED_ARGUMENTS})
@@ -87,7 +87,7 @@ function(preloaded_library name)
   target_compile_definitions(${name} PRIVATE HALOSCOPE_ABI_${ABI_NAME} OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
   target_compile_options(${name} PRIVATE ${ABI_DEFINITION})
   target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS})
-  # It lives inside other people's programs: nothing of ours or of libstdc++ is to be seen there.
+  # It is loaded into programs of users, so its symbols and those of libstdc++ are hidden.
   target_link_options(${name} PRIVATE -Wl,--version-script,${CMAKE_CURRENT_SOURCE_DIR}/exports.map)
   if(NOT HALOSCOPE_SANITIZE)
     # Not libgcc: exceptions that pass through wrappers need the unwinder that the program has.

@@ -48,8 +48,8 @@ void *library_with(const char *symbol) noexcept {
   return search.found;
 }
 
-// What a library of another interface lacks: our wrappers of Fortran's functions convert handles before they
-// know that nobody wants them.
+// Functions that a library with a different interface does not have: Fortran wrappers convert handles before
+// they know that the result is not needed.
 void *no_handle() noexcept { return nullptr; }
 
 void fill_gaps() noexcept {

@@ -1,6 +1,6 @@
 # `older_glibc(target)` lets a library be loaded beside older C libraries than the one that it is built with; with
-# HALOSCOPE_OLDER_GLIBC in the environment, beside glibc 2.28 and newer: for what is given to others.
-# `older_glibc(target LINKED)`: the object that does it is among those that the target is made of already.
+# HALOSCOPE_OLDER_GLIBC in the environment, with glibc 2.28 and newer, for released wheels.
+# `older_glibc(target LINKED)`: the target's objects already include the one that does it.
 # `older_glibc(target COMPUTES)`: it calls functions of libm.
 set(OLDER ${CMAKE_CURRENT_LIST_DIR}/older.cpp)
 

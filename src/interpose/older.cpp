@@ -1,12 +1,12 @@
-// What lets our libraries be loaded beside a C library that is older than the one that they were built with.
-// Nobody else sees any of it.
+// Lets the libraries be loaded with an older C library than the one that they were built with. No other code
+// sees these symbols.
 #include <cstdint>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 extern "C" [[gnu::visibility("hidden")]] std::uint32_t arc4random() noexcept;
 
-// glibc has it since 2.36; of what is linked in, only std::random_device calls it, which we never do.
+// In glibc since 2.36. Of the linked code only std::random_device calls it, which is never used.
 extern "C" std::uint32_t arc4random() noexcept {
   std::uint32_t number = 0;
   while (syscall(SYS_getrandom, &number, sizeof number, 0) != sizeof number) {
@@ -53,8 +53,8 @@ HALOSCOPE_NEWER int __wrap_fstatat(int directory, const char *path, struct stat 
 HALOSCOPE_NEWER char __wrap___libc_single_threaded;
 char __wrap___libc_single_threaded = 0;
 
-// The beginning of a program: since 2.34 the C library finds its constructors by itself, before it was told
-// of them.
+// The start of a program. Since 2.34 the C library finds the program's constructors by itself. Before, it got
+// them as arguments.
 using Start = void(int, char **, char **);
 extern "C" {
 [[gnu::weak, gnu::visibility("hidden")]] extern Start *__init_array_start[], *__init_array_end[];

@@ -5,7 +5,8 @@
 
 namespace haloscope::interpose {
 
-// Whether everything is watched here (HALOSCOPE_ALWAYS=1), so that nobody has asked for lines of ours.
+// Whether HALOSCOPE_ALWAYS=1 records all programs here. Then the user of this one has not asked for lines of
+// the recorder.
 bool is_always_on() noexcept;
 
 // Prints the line, unless everything is watched.

@@ -52,7 +52,8 @@ std::string content(pid_t process, const char *file) {
   return {std::istreambuf_iterator<char>{stream}, {}};
 }
 
-// Launchers tell each rank which one it is; what cannot be looked at is none of ours.
+// Whether a process is a rank: launchers set such a variable. A process that cannot be read belongs to a
+// different user.
 bool is_rank(pid_t process) {
   const std::string environment = '\0' + content(process, "environ");
   static constexpr std::array names{"PMI_RANK=", "PMIX_RANK=", "SLURM_PROCID="};
@@ -73,7 +74,7 @@ pid_t parent_of(pid_t process) {
   return words.size() < 2 ? 0 : static_cast<pid_t>(std::strtol(words[1].c_str(), nullptr, 10));
 }
 
-// A process, which its number alone does not tell from those before it.
+// The identity of a process. Its number alone may have been used before.
 std::string identity(pid_t process) {
   const auto words = status(process);
   return std::to_string(process) + "@" + (words.size() < 20 ? "" : words[19]);

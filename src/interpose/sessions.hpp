@@ -1,4 +1,4 @@
-// What the recorder needs to know where there is no MPI_COMM_WORLD.
+// The world of a program without MPI_COMM_WORLD.
 #pragma once
 
 #include "interpose/interface.hpp"

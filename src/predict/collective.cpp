@@ -1,11 +1,13 @@
-// Measures one collective with one algorithm at many sizes. What is measured is said on the command line, and
-// the environment chooses the algorithm; or, without sizes there, rank 0 reads it line by line in the same
-// words, with the library's control variables for the algorithm, until an empty line.
+// Measures one collective with one algorithm at many sizes. The command line specifies the measurement, and
+// the environment chooses the algorithm. Without sizes on the command line, rank 0 reads lines with the same
+// words and the library's control variables for the algorithm, until an empty line.
 //
-// As the OSU benchmarks do: each rank times its own call, and a barrier follows, so that calls do
-// not pile up. Or in windows (--synchronisation window): all ranks begin when a common clock shows
-// the same time, and a sample is how long after it a rank was done; samples in which a rank was
-// late to begin are left out. Prints a JSON line when a point begins, and one when it is done.
+// The method is that of the OSU benchmarks: each rank times its own call, and a barrier follows, so that
+// calls do not pile up. Or windows (--synchronisation window): all ranks begin when a common clock shows the
+// same time, and a sample is the time until a rank has finished. Samples in which a rank began late are left
+// out.
+//
+// Prints a JSON line when a point begins, and one when it is complete.
 #include <mpi.h>
 #include <sched.h>
 
@@ -54,7 +56,7 @@ struct Point {
   double window = 0;
 };
 
-// What a rank brings home from one batch.
+// The results of one batch on one rank.
 struct Batch {
   std::vector<long long> samples;
   std::vector<long long> late;
@@ -91,7 +93,7 @@ Batch with_barriers(const Plan &plan, Operation &operation, long long iterations
 Batch in_windows(const Plan &plan, Operation &operation, long long iterations, const World &world,
                  const Clock &clock, double window) {
   Batch batch;
-  const double first = measure::told(world, clock.global() + 1e-3 + 1e-5 * world.size);
+  const double first = measure::broadcast(world, clock.global() + 1e-3 + 1e-5 * world.size);
   for (long long i = 0; i < iterations; i++) {
     const double begin = first + static_cast<double>(i) * window;
     double now = clock.global();
@@ -106,8 +108,8 @@ Batch in_windows(const Plan &plan, Operation &operation, long long iterations, c
 
 // Adds a batch to the point, on rank 0; on all ranks: true if all was well.
 bool take(const World &world, const Batch &batch, Point &point) {
-  const auto samples = measure::gathered(world, batch.samples);
-  const auto late = measure::gathered(world, batch.late);
+  const auto samples = measure::gather(world, batch.samples);
+  const auto late = measure::gather(world, batch.late);
   point.error = static_cast<int>(measure::largest(world, batch.error));
   point.wrong = measure::largest(world, batch.wrong ? 1 : 0) > 0;
   if (world.root()) {
@@ -148,7 +150,7 @@ bool enough(const World &world, const Plan &plan, const Point &point) {
     const bool precise = plan.precision > 0 && imprecision(point, plan.deviations) <= plan.precision;
     answer = valid >= plan.iterations || precise ? 1 : 0;
   }
-  return measure::told(world, answer) > 0;
+  return measure::broadcast(world, answer) > 0;
 }
 
 // A window that nine in ten of the warm-up calls fit into on every rank, three times.
@@ -159,7 +161,7 @@ double first_window(const World &world, Batch batch) {
   return measure::largest(world, 3e-9 * static_cast<double>(usual) + 5e-6);
 }
 
-Point measured(const World &world, const Plan &plan, Operation &operation, Clock &clock) {
+Point measure_point(const World &world, const Plan &plan, Operation &operation, Clock &clock) {
   Point point;
   Plan warm = plan;
   warm.untimed = -1;
@@ -171,7 +173,7 @@ Point measured(const World &world, const Plan &plan, Operation &operation, Clock
     clock.synchronise(world);
     point.window = first_window(world, first);
   }
-  // In windows some are late: up to ten times as many are tried.
+  // Some samples in windows are late, so up to ten times the iterations are tried.
   for (long long tried = 0; tried < 10 * plan.iterations;) {
     const long long begun = std::min(plan.batch(), plan.iterations);
     const long long before = point.invalid;
@@ -181,14 +183,14 @@ Point measured(const World &world, const Plan &plan, Operation &operation, Clock
     tried += begun;
     if (plan.windows) {
       const double share = static_cast<double>(point.invalid - before) / static_cast<double>(begun);
-      if (measure::told(world, share) > 0.1) point.window *= 1.5;
+      if (measure::broadcast(world, share) > 0.1) point.window *= 1.5;
       clock.synchronise(world);
     }
   }
   return point;
 }
 
-std::string quoted(const std::string &text) {
+std::string quote(const std::string &text) {
   std::string out = "\"";
   for (const char c : text)
     if (c == '\n' || c == '\t')
@@ -201,9 +203,9 @@ std::string quoted(const std::string &text) {
   return out;
 }
 
-std::string listed(const std::vector<std::string> &texts) {
+std::string join_texts(const std::vector<std::string> &texts) {
   std::string out = "[";
-  for (const auto &text : texts) out += (out.size() > 1 ? "," : "") + quoted(text);
+  for (const auto &text : texts) out += (out.size() > 1 ? "," : "") + quote(text);
   out += ']';
   return out;
 }
@@ -236,8 +238,8 @@ void print_start(const World &world) {
   const std::set<std::string> nodes(hosts.begin(), hosts.end());
   std::printf("{\"record\":\"start\",\"ranks\":%d,\"nodes\":%zu,\"library\":%s,\"tick\":%.3g,"
               "\"hosts\":%s,\"binding\":%s}\n",
-              world.size, nodes.size(), quoted(version).c_str(), MPI_Wtick(),
-              listed({nodes.begin(), nodes.end()}).c_str(), listed(bound).c_str());
+              world.size, nodes.size(), quote(version).c_str(), MPI_Wtick(),
+              join_texts({nodes.begin(), nodes.end()}).c_str(), join_texts(bound).c_str());
   std::fflush(stdout);
 }
 
@@ -270,14 +272,14 @@ void print_point(const Point &point, long long bytes, double clock_error) {
   }
   std::printf("{\"record\":\"point\",\"bytes\":%lld,\"status\":\"%s\",\"reason\":%s,"
               "\"invalid\":%lld,\"window_ns\":%lld,\"clock_error_ns\":%lld",
-              bytes, status.c_str(), quoted(reason).c_str(), point.invalid, nanoseconds(point.window),
+              bytes, status.c_str(), quote(reason).c_str(), point.invalid, nanoseconds(point.window),
               nanoseconds(clock_error));
   if (status == "ok") print_samples(point);
   std::printf("}\n");
   std::fflush(stdout);
 }
 
-Plan planned(const Options &options) {
+Plan make_plan(const Options &options) {
   Plan plan;
   plan.collective = options.text("collective", "barrier");
   plan.element = Element::of(options.text("type", "char"));
@@ -304,18 +306,18 @@ void run(const World &world, MPI_Comm communicator, const Plan &plan, Clock &clo
     if (world.root())
       std::printf("{\"record\":\"point\",\"bytes\":%lld,\"status\":\"unsupported\","
                   "\"reason\":%s}\n",
-                  bytes, quoted(std::string(operation.known() ? obstacle : "no such collective")).c_str());
+                  bytes, quote(std::string(operation.known() ? obstacle : "no such collective")).c_str());
     return;
   }
-  const Point point = measured(world, plan, operation, clock);
+  const Point point = measure_point(world, plan, operation, clock);
   if (world.root()) print_point(point, bytes, clock.error());
 }
 
-// All sizes that the options name. False if the library does not take what they set.
+// Measures all sizes in the options. False if the library does not accept the settings.
 bool measure_all(const World &world, const Options &options, measure::Controls &controls, Clock &clock) {
   const bool taken = controls.write(options.settings("settings"));
   if (measure::largest(world, taken ? 0 : 1) > 0) return false;
-  Plan plan = planned(options);
+  Plan plan = make_plan(options);
   const auto sizes = options.integers("sizes");
   const auto warmups = options.integers("warmup");
   const auto iterations = options.integers("iterations");
@@ -336,7 +338,7 @@ bool measure_all(const World &world, const Options &options, measure::Controls &
 std::string next_line(const World &world) {
   std::string line;
   if (world.root()) std::getline(std::cin, line);
-  return measure::told(world, line);
+  return measure::broadcast(world, line);
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-// Fixed work quanta: the same work again and again on each processor, and how long it took. What it takes
-// longer than at its best went to others: the system, other programs, a slower clock. Needs no MPI.
+// Fixed work quanta: repeats the same work on each processor, and records the time of each repetition. Time
+// beyond the fastest repetition was taken by the system, other programs or a slower clock. Needs no MPI.
 #include "predict/measure/command_line.hpp"
 
 #include <sched.h>
@@ -40,7 +40,7 @@ struct Probe {
     return sched_setaffinity(0, sizeof set, &set) == 0;
   }
 
-  // So many steps take a quantum at best.
+  // The number of steps that take one quantum at best.
   long long calibrate(double quantum) {
     constexpr long long tried_steps = 1000;
     double best = 1e18;

@@ -57,7 +57,7 @@ void write(std::ostringstream &line, const char *key, const Samples &samples) {
   line << "]";
 }
 
-// One test of one size on one side; the leader's text tells what came out.
+// One test of one size on one side. The leader's text is the result.
 std::string point(Side &side, const std::string &test, long long bytes, const Work &work) {
   const Method &method = work.method(bytes);
   side.resize(bytes);
@@ -186,7 +186,7 @@ int main(int count, char **arguments) {
   const Buffer out(bytes);
   const Buffer in(bytes);
   if (error.empty()) error = obstacle(work, ranks, out.get(), in.get());
-  if (roll_call(rank, ranks, described(rank, local, cpu, error), error.empty()))
+  if (roll_call(rank, ranks, describe_rank(rank, local, cpu, error), error.empty()))
     measure_all(rank, work, out.get(), in.get());
   MPI_Finalize();
   return 0;

@@ -1,6 +1,6 @@
-// Exchanges of a stencil on a Cartesian grid of ranks: with all neighbours, with those on other nodes, with
-// those on the same one; or, for overlap, communication alone, computation that takes as long, and both.
-// `haloscope bench stencil` and `bench overlap` start it and read the lines of JSON that rank 0 prints.
+// Exchanges with neighbours on a Cartesian grid of ranks: with all neighbours, with those on other nodes, and
+// with those on the same node. For overlap: communication alone, computation of the same length, and both.
+// `haloscope bench halo` starts it and reads the JSON lines that rank 0 prints.
 #include "predict/grid/computation.hpp"
 #include "predict/grid/neighbours.hpp"
 #include "predict/measure/command_line.hpp"
@@ -85,7 +85,7 @@ public:
   Samples overlap(grid::Work &work) {
     const double alone = median(by_turns({[this] { return exchange(Part::total); }})[0]);
     const std::int64_t first = work.units(alone);
-    // Where ranks share cores it takes longer than that.
+    // Ranks that share cores take longer than that.
     const double taken = median(by_turns({[&] { return compute(work, first); }})[0]);
     const auto units = std::max<std::int64_t>(std::llround(static_cast<double>(first) * alone / taken), 1);
     const std::int64_t step = plan_->test_every > 0 ? work.units(plan_->test_every) : 0;
@@ -191,8 +191,8 @@ bool everywhere(const grid::Grid &grid, bool mine) {
   return well != 0;
 }
 
-// What is wrong, or nothing.
-std::string_view measured(const grid::Grid &grid, const Plan &plan, grid::LibraryBuffers library) {
+// Returns the error, or nothing.
+std::string_view measure_sizes(const grid::Grid &grid, const Plan &plan, grid::LibraryBuffers library) {
   grid::Work work;
   for (const long long bytes : plan.sizes) {
     Measurement measurement{grid, plan, bytes, library};
@@ -215,10 +215,10 @@ int main(int count, char **arguments) { // NOLINT(bugprone-exception-escape): th
     const auto library = wanted ? grid::LibraryBuffers::find() : grid::LibraryBuffers{};
     print_start(grid);
     const std::string_view error = everywhere(grid, !wanted || library.exist())
-                                       ? measured(grid, plan_of(options), library)
+                                       ? measure_sizes(grid, plan_of(options), library)
                                        : "no MPIX_Get_recv_buf: the shm library is not loaded";
     if (grid.rank() == 0 && !error.empty())
-      pairs::print(R"({"record":"error","text":)" + pairs::quoted(std::string(error)) + "}");
+      pairs::print(R"({"record":"error","text":)" + pairs::quote(std::string(error)) + "}");
   }
   MPI_Finalize();
   return 0;

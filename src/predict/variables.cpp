@@ -9,7 +9,7 @@
 
 namespace {
 
-std::string quoted(const std::string &text) {
+std::string quote(const std::string &text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -27,8 +27,8 @@ std::string quoted(const std::string &text) {
 }
 
 void print(const char *record, const std::string &name, const std::string &text) {
-  std::printf("{\"record\":\"%s\",\"name\":%s,\"text\":%s}\n", record, quoted(name).c_str(),
-              quoted(text).c_str());
+  std::printf("{\"record\":\"%s\",\"name\":%s,\"text\":%s}\n", record, quote(name).c_str(),
+              quote(text).c_str());
 }
 
 // The files that the process has mapped: the library among them is the one really in use.

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 
 __all__ = ["has_buffer", "memories"]
 
-# A buffer and its datatype, in the order in which they are looked for: what is counted is what is sent. Of
-# MPI_Get_accumulate, it is what is fetched.
+# A buffer and its datatype, in the order of the search. Sent data count; of MPI_Get_accumulate, fetched data.
 _BUFFERS = (
     ("result_addr", ("result_datatype",)),
     ("sendbuf", ("sendtype", "sendtypes", "datatype")),
@@ -18,7 +17,7 @@ _BUFFERS = (
     ("buf", ("datatype",)),
     ("origin_addr", ("origin_datatype", "datatype")),
 )
-# What is meant where the first is MPI_IN_PLACE, or not significant.
+# The buffer in use if the first is MPI_IN_PLACE or not significant.
 _OTHERS = (
     ("recvbuf", ("recvtype", "recvtypes", "datatype")),
     ("origin_addr", ("origin_datatype",)),

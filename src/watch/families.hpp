@@ -1,9 +1,9 @@
-// What the families of MPI functions mean. The generated wrappers (meanings.py, interpose/generate.py) call
-// these with the arguments of the standard's functions; `call` is the MPI library's own function,
-// given the status to use where the function has one.
+// The families of MPI functions. The generated wrappers (meanings.py, interpose/generate.py) call them with
+// the arguments of the standard's functions. `call` is the MPI library's own function. It gets the status to
+// use if the function has one.
 //
-// A call that fails has no effect on any count. Arguments are looked at only after it succeeded, and
-// only those that the standard calls significant.
+// A call that fails has no effect on any count. Arguments are used only after it succeeded, and only if the
+// standard calls them significant.
 #pragma once
 
 #include "interpose/erased.hpp"
@@ -12,8 +12,9 @@
 #include "watch/counting/collectives.hpp"
 #include "watch/counting/passing.hpp"
 #include "watch/counting/persistent.hpp"
-#include "watch/counting/point_to_point.hpp"
+#include "watch/counting/probes.hpp"
 #include "watch/counting/state.hpp"
+#include "watch/counting/wait_and_test.hpp"
 
 #include <string>
 #include <string_view>
@@ -21,7 +22,7 @@
 namespace haloscope::watch {
 
 // Counted by name, not timed: shorter than a stamp.
-template <class Call> auto counted(const Invocation &invoked, Call &&call) {
+template <class Call> auto count_only(const Invocation &invoked, Call &&call) {
   const Entry state{invoked};
   if (state) count_call(*state, invoked, 0);
   const std::uint64_t begin = state ? traced_tick(*state) : 0;
@@ -32,12 +33,12 @@ template <class Call> auto counted(const Invocation &invoked, Call &&call) {
 
 // Counted and timed by name. Requests that it makes are unknown: nothing may be known of their slots.
 template <class Call, class... Requests>
-int passed(const Invocation &invoked, Category category, Call &&call, Requests... requests) {
+int pass_through(const Invocation &invoked, Category category, Call &&call, Requests... requests) {
   const Passing passing{invoked};
   const int result = call();
   if (result != MPI_SUCCESS || !passing) return result;
   (clear_request(*passing, *requests), ...);
-  passing.succeeded(invoked, category);
+  passing.count_success(invoked, category);
   return result;
 }
 
@@ -72,7 +73,7 @@ int file_access(const Invocation &invoked, Count count, MPI_Datatype datatype, C
   const std::uint64_t bytes = payload(*passing, count, datatype);
   passing->node->io_ops++;
   passing->node->io_bytes += bytes;
-  passing.succeeded(invoked, Category::io, bytes);
+  passing.count_success(invoked, Category::io, bytes);
   return result;
 }
 
@@ -88,7 +89,7 @@ int post_file_access(const Invocation &invoked, Count count, MPI_Datatype dataty
 template <class Call>
 int make_communicator(const Invocation &invoked, MPI_Comm parent, const MPI_Comm *made, const char *how,
                       const MPI_Request *request, Call &&call) {
-  const int result = passed(invoked, Category::other, call);
+  const int result = pass_through(invoked, Category::other, call);
   if (result != MPI_SUCCESS) return result;
   if (request != nullptr) clear_request(*request);
   const std::string_view function = function_names[static_cast<unsigned>(invoked.function)];
@@ -99,31 +100,31 @@ int make_communicator(const Invocation &invoked, MPI_Comm parent, const MPI_Comm
   return result;
 }
 
-// `tag`: the program's name for what it makes, of groups that are nobody's communicator.
+// `tag`: the program's name for a communicator made from groups without a parent.
 template <class Call>
 int make_from_groups(const Invocation &invoked, const MPI_Comm *made, const char *tag, Call &&call) {
-  const int result = passed(invoked, Category::other, call);
+  const int result = pass_through(invoked, Category::other, call);
   if (result == MPI_SUCCESS && *made != MPI_COMM_NULL)
     rename_communicator(*made, ("group/" + std::string{tag}).c_str());
   return result;
 }
 
 template <class Call> int free_communicator(const Invocation &invoked, const MPI_Comm *comm, Call &&call) {
-  // Before it is freed: another thread may get the same handle at once.
+  // Before the call: another thread may get the same handle at once.
   if (*comm != MPI_COMM_NULL) forget_communicator(*comm);
-  return passed(invoked, Category::other, call);
+  return pass_through(invoked, Category::other, call);
 }
 
 template <class Call>
 int name_communicator(const Invocation &invoked, MPI_Comm comm, const char *name, Call &&call) {
-  const int result = passed(invoked, Category::other, call);
+  const int result = pass_through(invoked, Category::other, call);
   if (result == MPI_SUCCESS) rename_communicator(comm, name);
   return result;
 }
 
 template <class Call> int free_datatype(const Invocation &invoked, Call &&call) {
   global().handle_epoch.fetch_add(1, std::memory_order_relaxed);
-  return passed(invoked, Category::other, call);
+  return pass_through(invoked, Category::other, call);
 }
 
 template <class Call> int initialize(Function /*function*/, Call &&call) {
@@ -149,13 +150,13 @@ template <class Call> int end_session(Function /*function*/, Call &&call) {
   return result;
 }
 
-// As mpiP's users know it: 0 switches recording off, 1 on; other levels are not ours.
+// MPI_Pcontrol as in mpiP: level 0 switches recording off, 1 on. Other levels are ignored.
 template <class Call> int control(const Invocation &invoked, int level, Call &&call) {
   {
     const Entry state{invoked};
     if (state && (level == 0 || level == 1)) pause(*state, Pause::program, level == 0);
   }
-  return counted(invoked, call);
+  return count_only(invoked, call);
 }
 
 } // namespace haloscope::watch

@@ -119,7 +119,7 @@ def _one_sided() -> dict[str, Meaning]:
         found["R" + name.lower()] = Meaning(
             "post_one_sided", "origin_count, origin_datatype, target_rank, request"
         )
-    # MPI_NO_OP lets the origin be null: what is fetched counts.
+    # With MPI_NO_OP the origin may be null, so the fetched data count.
     for prefix, family, end in (("G", "one_sided", ""), ("Rg", "post_one_sided", ", request")):
         found[prefix + "et_accumulate"] = Meaning(family, f"result_count, result_datatype, target_rank{end}")
     for name in ("Fetch_and_op", "Compare_and_swap"):

@@ -24,11 +24,11 @@ _INLINED = re.compile(
 _RULE = re.compile(r"\[&\]\(const Collective &collective\) \{[^}]*\}")
 
 
-# What a live record tells of a call while it lasts: the parameters that are a rank, a tag, and the source of
-# a call that sends as well.
+# Parameters of a call that are in the live record while it lasts: a rank, a tag, and the source of a call
+# that also sends.
 _PARTNERS = ("dest", "source", "target_rank", "root")
 _TAGS = ("tag", "sendtag")
-_TOLD = frozenset(_PARTNERS + _TAGS)
+_IN_LIVE_RECORD = frozenset(_PARTNERS + _TAGS)
 
 
 def _invocation(
@@ -59,16 +59,16 @@ def _erased(arguments: str) -> str:
     return _RULE.sub(lambda rule: f"erased({rule[0]})", arguments)
 
 
-def _invoked(procedure: Procedure, is_told: bool = True) -> str:
-    names = [str(p.name) for p in procedure.parameters] if is_told else ()
+def _invoked(procedure: Procedure, has_parameters: bool = True) -> str:
+    names = [str(p.name) for p in procedure.parameters] if has_parameters else ()
     return f"const Invocation invoked = {_invocation(short_name(procedure), names)};"
 
 
 def _handed_on(procedure: Procedure) -> str:
-    """The same where the wrapper has handed on what it alone knows, and what it has asked for."""
+    """The same with the caller and the memory as parameters from the wrapper."""
     names = [str(p.name) for p in procedure.parameters]
-    told = _invocation(short_name(procedure), names, "caller", {"memory": "memory"})
-    return f"const Invocation invoked = {told};"
+    expression = _invocation(short_name(procedure), names, "caller", {"memory": "memory"})
+    return f"const Invocation invoked = {expression};"
 
 
 # Where the time of a family's calls goes, and those which return only when others have done their part.
@@ -99,7 +99,7 @@ class Recording(Library):
         meaning = self._meaning(procedure)
         if meaning is not None and meaning.family in _REPEATED:
             return self._repeated(procedure, meaning)
-        invoked = _invoked(procedure, is_told=meaning is not None)
+        invoked = _invoked(procedure, has_parameters=meaning is not None)
         statements = f"  {invoked}\n  ensure_resolved();\n  {self._body(procedure)}\n"
         return definition(
             str(procedure.return_type), str(procedure.name), parameter_list(procedure), statements
@@ -110,7 +110,7 @@ class Recording(Library):
         forward = f"forward({', '.join([f'next.{name}', *extension.names()])})"
         clears = "".join(f", {request}" for request in extension.new_requests())
         invoked = _invocation(name, ())
-        statement = f"return passed({invoked}, Category::other, [&] {{ return {forward}; }}{clears});"
+        statement = f"return pass_through({invoked}, Category::other, [&] {{ return {forward}; }}{clears});"
         return definition("int", name, parameters, f"  ensure_resolved();\n  {statement}\n")
 
     def fortran(self, procedure: standard.Procedure, name: str, form: Form) -> FortranWrapper:
@@ -180,10 +180,10 @@ class Recording(Library):
         meaning = self._meaning(procedure)
         forward = f"[&] {{ return {call(procedure)}; }}"
         if str(procedure.return_type) != "int" or name in self.ignored:
-            return f"return counted(invoked, {forward});"
+            return f"return count_only(invoked, {forward});"
         if meaning is None:
             clears = "".join(f", {request}" for request in new_requests(procedure))
-            return f"return passed(invoked, {self.category(name)}, erased({forward}){clears});"
+            return f"return pass_through(invoked, {self.category(name)}, erased({forward}){clears});"
         if _INLINED.match(meaning.family) and not name.endswith("_c"):
             return f"return {action(procedure, meaning, 'invoked')};"
         erased = replace(meaning, arguments=_erased(meaning.arguments))
@@ -246,16 +246,16 @@ class _FortranWrapper(FortranWrapper):
         names = [str(p.name) for p in self.parameters] if self.meaning else []
         invoked = _invocation(self.name, names, memories=self._memories(names))
         if self.name in self.recorder.ignored:
-            return f"counted({invoked}, {call});"
+            return f"count_only({invoked}, {call});"
         if self.meaning is None:
             requests = "".join(f", {p.name}.c()" for p in self.new_requests())
-            return f"passed({invoked}, {self.recorder.category(self.name)}, erased({call}){requests});"
+            return f"pass_through({invoked}, {self.recorder.category(self.name)}, erased({call}){requests});"
         given = [invoked, _erased(self.meaning.arguments), f"erased({call})"]
         arguments = ", ".join(filter(None, given))
         return f"{self.meaning.family}({arguments});"
 
     def _memories(self, names: Sequence[str]) -> dict[str, str]:
-        """Where the buffers lie: what is to be converted for it is converted only where it is asked."""
+        """The memory of the buffers: arguments for it are converted only if it is asked for."""
         descriptor = str(self.form.descriptor).lower()
 
         def address(name: str) -> str:
@@ -268,4 +268,4 @@ class _FortranWrapper(FortranWrapper):
         return buffers.memories(self.name, names, address, datatype)
 
     def _used(self, name: str) -> bool:
-        return super()._used(name) or (self.meaning is not None and name in _TOLD)
+        return super()._used(name) or (self.meaning is not None and name in _IN_LIVE_RECORD)

@@ -65,10 +65,10 @@ def test_several_launches_build_once(cache: Path, tmp_path: Path) -> None:
     ends = [process.communicate() for process in running]
     assert {out for out, _ in ends} == {f"{cache / 'thing-1'}\n"}
     assert (tmp_path / "built").read_text() == "x"
-    said = [line for _, lines in ends for line in lines.splitlines()]
-    assert [line for line in said if "building the thing, once: it can take" in line]
-    assert all(line.startswith("haloscope: ") for line in said)
-    assert len(said) <= 4
+    printed = [line for _, lines in ends for line in lines.splitlines()]
+    assert [line for line in printed if "building the thing, once: it can take" in line]
+    assert all(line.startswith("haloscope: ") for line in printed)
+    assert len(printed) <= 4
 
 
 def test_a_build_that_was_killed_leaves_nothing(cache: Path, tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_a_build_that_was_interrupted_leaves_nothing(
     interrupted = start(tmp_path)
     wait_for(tmp_path / "built")
     interrupted.send_signal(number)
-    _, said = interrupted.communicate()
+    _, output = interrupted.communicate()
     assert interrupted.returncode != 0
-    assert "building the thing, once: it can take" in said
+    assert "building the thing, once: it can take" in output
     assert [path.name for path in cache.iterdir()] == [".thing.lock"]
 
 

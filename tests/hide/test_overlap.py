@@ -166,7 +166,7 @@ def test_interface_of_cpp(mpi: Mpi, compiler: Compiler, sanitizers: Sequence[str
     assert [run.split()[:4] for run in runs] == [
         ["1", "2", "200", 2 * (consistent if policy % 2 else plain)] for policy in range(5)
     ]
-    assert wrong == "overlap: another rank's settings make no sense"
+    assert wrong == "overlap: the settings of a different rank are wrong"
     assert family == "overlap: regimes: there is no such family: cauchy"
     assert number == "overlap: regimes: neither a section nor a number: x"
     assert short == "overlap: regimes: there must be 4 numbers: transition"
@@ -201,7 +201,7 @@ def test_partitioned_sends(mpi: Mpi, toy: Run) -> None:
         ("alpha=2", "alpha is 2.000000: it must be in [0, 1]"),
         ("phases=0", "phases is 0.000000: it must be 1 or more"),
         ("policy=9", "there is no policy 9"),
-        ("bad=1", "another rank's settings make no sense"),
+        ("bad=1", "the settings of a different rank are wrong"),
     ],
 )
 def test_what_makes_no_sense_is_an_error_on_all_ranks(

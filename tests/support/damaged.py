@@ -21,11 +21,11 @@ def damaged(text: str) -> strategies.SearchStrategy[bytes]:
     return strategies.builds(cut, strategies.integers(0, len(whole)), strategies.binary(max_size=8))
 
 
-def check_read_or_refused(content: bytes, place: Path) -> None:
+def check_read_or_refused(content: bytes, path: Path) -> None:
     """Assert that a file opens with all tables and a summary, or is refused in one line."""
-    place.write_bytes(content)
+    path.write_bytes(content)
     with suppress(HaloscopeError):  # one line, by its class
-        profile = explain.open(place)
+        profile = explain.open(path)
         for name in explain.TABLES:
             profile.table(name)
         assert explain.summary(profile)

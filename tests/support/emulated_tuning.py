@@ -84,10 +84,10 @@ def read_text(text: str) -> list[TextRule]:
 
 def text_choice(rules: Iterable[TextRule], point: Point) -> tuple[int, int]:
     """Return the number and segment that a call meets: of the nearest smaller communicator, the last rule."""
-    mine = [one for one in rules if one.collective == point.collective and one.ranks <= point.ranks]
-    nearest = [one for one in mine if one.ranks == max(each.ranks for each in mine)]
-    met = [one for one in nearest if one.bytes <= counted(point)]
-    found = max(met, key=lambda one: one.bytes, default=None)
+    mine = [rule for rule in rules if rule.collective == point.collective and rule.ranks <= point.ranks]
+    nearest = [rule for rule in mine if rule.ranks == max(each.ranks for each in mine)]
+    met = [rule for rule in nearest if rule.bytes <= counted(point)]
+    found = max(met, key=lambda rule: rule.bytes, default=None)
     return (found.number, found.segment) if found else (0, 0)
 
 

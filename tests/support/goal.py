@@ -70,10 +70,10 @@ def messages(ranks: list[list[Operation]], kind: str) -> Counter[tuple[int, int,
     """Return how many are sent, or received: `send` or `recv`, by sender, receiver and bytes."""
     found: Counter[tuple[int, int, int]] = Counter()
     for rank, operations in enumerate(ranks):
-        for one in operations:
-            if one.kind == kind:
-                sender, receiver = (rank, one.peer) if kind == "send" else (one.peer, rank)
-                found[sender, receiver, one.size] += 1
+        for operation in operations:
+            if operation.kind == kind:
+                sender, receiver = (rank, operation.peer) if kind == "send" else (operation.peer, rank)
+                found[sender, receiver, operation.size] += 1
     return found
 
 

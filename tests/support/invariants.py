@@ -103,8 +103,8 @@ def _joined(ranks: pl.DataFrame, sums: pl.DataFrame) -> pl.DataFrame:
 
 def _check_roll_up(profile: Profile, ranks: pl.DataFrame) -> None:
     """What `info` says of all ranks is what the tables say, and there is a binding a rank."""
-    told = profile.info.get("rollup")
-    if told is None:
+    rollup = profile.info.get("rollup")
+    if rollup is None:
         return
     processes = profile.frame("processes", ["rank", "host", "duration", "watched"])
     there = processes.filter(pl.col("watched") == 1)
@@ -122,12 +122,12 @@ def _check_roll_up(profile: Profile, ranks: pl.DataFrame) -> None:
     ):
         expected[name] = ranks[name].sum() if len(ranks) else 0
     for name, value in expected.items():
-        assert abs(told.get(name, 0) - value) <= 1e-9 + 1e-7 * abs(value), name
-    assert told["hosts"] == processes["host"].n_unique()
-    if "host_names" in told:
-        assert sorted(told["host_names"]) == sorted(processes["host"].unique())
-        assert sum(told["host_ranks"]) == len(there)
-        shares = zip(told["host_ranks"], told["host_compute"], strict=True)
+        assert abs(rollup.get(name, 0) - value) <= 1e-9 + 1e-7 * abs(value), name
+    assert rollup["hosts"] == processes["host"].n_unique()
+    if "host_names" in rollup:
+        assert sorted(rollup["host_names"]) == sorted(processes["host"].unique())
+        assert sum(rollup["host_ranks"]) == len(there)
+        shares = zip(rollup["host_ranks"], rollup["host_compute"], strict=True)
         compute = sum(number * mean for number, mean in shares)
         assert compute <= expected["rank_time"] * (1 + 1e-7) + 1e-9
         assert compute >= (expected["rank_time"] - mpi_time) * (1 - 1e-7) - 1e-9
@@ -175,9 +175,9 @@ def _check_sites(profile: Profile) -> None:
         return
     keys, sums = ["path", "call"], ["calls", "bytes", "time_total"]
     longest = pl.col("time_max").max()
-    told = profile.frame("calls").group_by(keys).agg(pl.col(sums).sum(), longest)
+    sums_by_site = profile.frame("calls").group_by(keys).agg(pl.col(sums).sum(), longest)
     added = sites.group_by(keys).agg(pl.col(sums).sum().name.suffix("_there"), longest.alias("longest"))
-    both = told.join(added, on=keys, how="full", coalesce=True).fill_null(-1)
+    both = sums_by_site.join(added, on=keys, how="full", coalesce=True).fill_null(-1)
     _hold(
         both,
         calls=pl.col("calls") == pl.col("calls_there"),

@@ -22,13 +22,13 @@ def mount(tmp_path: Path) -> Iterator[Mount]:
     mounted: list[Path] = []
 
     def make(name: str, options: str) -> Path:
-        place = tmp_path / name
-        place.mkdir()
-        command = ["mount", "-t", "tmpfs", "-o", options, "haloscope-test", str(place)]
+        directory = tmp_path / name
+        directory.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", options, "haloscope-test", str(directory)]
         subprocess.run(command, check=True)
-        mounted.append(place)
-        return place
+        mounted.append(directory)
+        return directory
 
     yield make
-    for place in mounted:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
+    for directory in mounted:
+        subprocess.run(["umount", "--lazy", str(directory)], check=True)

@@ -54,15 +54,17 @@ def need_otf2() -> None:
         missing(f"no reader of OTF2: {_INSTALL}")
 
 
-def read_archive(place: Path) -> dict[str, Any]:
+def read_archive(directory: Path) -> dict[str, Any]:
     """What the reader finds; otf2-print reads it, too, without a word of warning."""
-    anchor = str(place / "traces.otf2")
+    anchor = str(directory / "traces.otf2")
     printed = subprocess.run(["otf2-print", anchor], capture_output=True, check=False)
     assert (printed.returncode, printed.stderr) == (0, b"")
     words = [_PYTHON, str(read_otf2.__file__), anchor]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
-    assert [one["events"] for one in found["locations"]] == [len(events) for events in found["events"]]
+    assert [location["events"] for location in found["locations"]] == [
+        len(events) for events in found["events"]
+    ]
     return found
 
 
@@ -90,10 +92,10 @@ def matrix(found: dict[str, Any], sending: bool) -> Counter[tuple[int, int, int]
         else {"MpiRecv": "sender", "MpiIrecv": "sender"}
     )
     messages: Counter[tuple[int, int, int]] = Counter()
-    for place, events in enumerate(found["events"]):
+    for index, events in enumerate(found["events"]):
         for event in events:
             if event["type"] in kinds:
                 other = found["communicators"][event["communicator"]][1][event[kinds[event["type"]]]]
-                pair = (place, other) if sending else (other, place)
+                pair = (index, other) if sending else (other, index)
                 messages[pair[0], pair[1], event["msg_length"]] += 1
     return messages

@@ -60,9 +60,9 @@ class Look:
         """Assert that no page logged, fetched or asked anything."""
         for page in self._pages:
             page.close()
-        told = [text for text in self._troubles if not text.startswith(("file:", "data:", "blob:"))]
-        if told:
-            pytest.fail("\n".join(told))
+        texts = [text for text in self._troubles if not text.startswith(("file:", "data:", "blob:"))]
+        if texts:
+            pytest.fail("\n".join(texts))
 
 
 def wait_until(page: Page, condition: str) -> None:

@@ -41,14 +41,14 @@ def messages_between(messages: Sequence[tuple[int, int, int]], hosts: Sequence[s
 
 
 def _faces(dims: Dims, zones: Dims) -> Iterator[tuple[int, int, int]]:
-    for place in product(*map(range, dims)):
+    for coordinates in product(*map(range, dims)):
         for axis, step in product(range(3), (-1, 1)):
-            other = [*place]
+            other = [*coordinates]
             other[axis] += step
             if 0 <= other[axis] < dims[axis]:
                 face = 8 * zones[0] * zones[1] * zones[2] // zones[axis]
-                yield _number(place, dims), _number(other, dims), face
+                yield _number(coordinates, dims), _number(other, dims), face
 
 
-def _number(place: Sequence[int], dims: Dims) -> int:
-    return place[0] + dims[0] * (place[1] + dims[1] * place[2])
+def _number(position: Sequence[int], dims: Dims) -> int:
+    return position[0] + dims[0] * (position[1] + dims[1] * position[2])

@@ -27,8 +27,8 @@ def steps(most: int = 25) -> strategies.SearchStrategy[list[Step]]:
     """Return lists of random steps."""
     kinds = strategies.sampled_from(["compute", *_MODES, *_OPERATIONS])
     small = strategies.integers(0, 7)
-    one = strategies.builds(Step, kinds, small, small, strategies.integers(0, 1000))
-    return strategies.lists(one, max_size=most)
+    step = strategies.builds(Step, kinds, small, small, strategies.integers(0, 1000))
+    return strategies.lists(step, max_size=most)
 
 
 def run_of(program: list[Step], ranks: int) -> Trace:

@@ -16,11 +16,11 @@ SCRIPTS = CHECKOUT / "tests" / "explain" / "readers"
 
 def read_by(script: str, *arguments: Path | str, environment: str = "readers") -> Any:
     """Return what a script of `tests/explain/readers` prints of some files as JSON."""
-    place = CHECKOUT / f".venv-{environment}"
-    if not (place / ".ready").is_file():
+    directory = CHECKOUT / f".venv-{environment}"
+    if not (directory / ".ready").is_file():
         missing(f"no programs of others ({environment}): make setup-long")
     done = subprocess.run(
-        [place / "bin" / "python", SCRIPTS / f"{script}.py", *map(str, arguments)],
+        [directory / "bin" / "python", SCRIPTS / f"{script}.py", *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,

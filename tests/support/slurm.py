@@ -121,8 +121,8 @@ class Slurm:
 
     def busy_nodes(self) -> list[int]:
         """Return the nodes on which jobs run."""
-        said = self.run("squeue", "-h", "-t", "running", "-o", "%N").split()
-        return [self.cluster.hosts.index(name) for name in said if name in self.cluster.hosts]
+        nodes = self.run("squeue", "-h", "-t", "running", "-o", "%N").split()
+        return [self.cluster.hosts.index(name) for name in nodes if name in self.cluster.hosts]
 
     def stop(self) -> None:
         """End everything; nothing of it is left."""

@@ -28,8 +28,8 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)#:]+)(?:#[^)]*)?\)")
 SOURCE = re.compile(r"^```(?:c|cpp|fortran)\n((?:/\*|//|!) (\S+).*?)^```$", re.MULTILINE | re.DOTALL)
 DIVIDER = "---- end of block ----\n"
 ATTEMPTS = 3  # of a tutorial: its findings are about times, and other work may disturb a run
-# A time or a share: a number with its unit.
-AMOUNT = re.compile(r"[-+−]?\d+(?:\.\d+)?(?:e[-+]?\d+)? ?(?:ns|µs|ms|s|min|h|%)(?!\w)")
+# A time or a share: a number with its unit. An interval: two numbers in brackets.
+AMOUNT = re.compile(r"[-+−]?\d+(?:\.\d+)?(?:e[-+]?\d+)? ?(?:ns|µs|ms|s|min|h|%)(?!\w)|\[[-+−\d., ]+\]")
 # How-tos that measure, run a program often, or show what other tests of `make test` cover.
 LONG = frozenset(
     {

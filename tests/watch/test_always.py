@@ -209,8 +209,8 @@ def of_the_guide(name: str, at: Path, **places: Path) -> Path:
     """A script for Slurm as the guide prints it, with other places in it."""
     guide = (CHECKOUT / "docs" / "how-to" / "centre.md").read_text()
     text = guide.split(f"$ cat /etc/slurm/{name}\n")[1].partition("```")[0]
-    for place, own in places.items():
-        written = {"script": "/opt/haloscope/openmpi.sh", "cache": "/opt/haloscope/cache"}[place]
+    for directory, own in places.items():
+        written = {"script": "/opt/haloscope/openmpi.sh", "cache": "/opt/haloscope/cache"}[directory]
         assert written in text
         text = text.replace(written, shlex.quote(str(own)))
     path = at / name
@@ -230,10 +230,10 @@ def test_a_task_prolog_prints_what_slurm_is_to_set(
     assert printed.stderr == ""
     lines = [line.removeprefix("export ").partition("=") for line in printed.stdout.splitlines()]
     assert all(line.startswith("export ") for line in printed.stdout.splitlines())
-    told = {name: value for name, _, value in lines}
-    assert {"LD_PRELOAD", "HALOSCOPE_ALWAYS", "HALOSCOPE_OUTPUT"} <= set(told)
+    exported = {name: value for name, _, value in lines}
+    assert {"LD_PRELOAD", "HALOSCOPE_ALWAYS", "HALOSCOPE_OUTPUT"} <= set(exported)
     launch = [*any_mpi.launch(2), str(program(compiler, any_mpi, "metadata.c"))]
-    subprocess.run(launch, env=environment | told, capture_output=True, check=True)
+    subprocess.run(launch, env=environment | exported, capture_output=True, check=True)
     (profile,) = top.rglob("*.halo")
     assert profile.name.startswith("metadata-2-")
 

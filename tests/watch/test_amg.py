@@ -146,8 +146,8 @@ def test_recorder_agrees_with_the_records_of_hypre(
     arguments = words((3, 2, 2), (9, 6, 7), "-problem", problem)
     inside = counted_inside(compiler, amg, 12, arguments, tmp_path / "exchanges.json")
     profile = amg.watched(haloscope, tmp_path / "amg.halo", 12, *arguments)
-    place = pl.when(pl.col("in_cycle") == 1).then(pl.lit(CYCLE)).otherwise(pl.lit(OUTSIDE))
-    inside = inside.with_columns(pl.format("{}/level {}", place, pl.col("level")).alias("region"))
+    part = pl.when(pl.col("in_cycle") == 1).then(pl.lit(CYCLE)).otherwise(pl.lit(OUTSIDE))
+    inside = inside.with_columns(pl.format("{}/level {}", part, pl.col("level")).alias("region"))
     names = ["region", "rank", "instances", "sends", "bytes_sent", "bytes_sent_instance_max", "dest_ranks"]
     ranks = profile.table("ranks").filter(pl.col("region").is_in(inside["region"].implode()))
     expected = inside.select(names).sort("region", "rank")

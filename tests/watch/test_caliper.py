@@ -95,7 +95,7 @@ def test_mistakes_harm_nothing(marked: Watched) -> None:
 
 
 def test_what_the_program_says_is_metadata(marked: Watched) -> None:
-    said = metadata(marked)
+    texts = metadata(marked)
     expected = {
         "iterations": "12",
         "tolerance": "0.001",
@@ -114,10 +114,10 @@ def test_what_the_program_says_is_metadata(marked: Watched) -> None:
         "annotations": "caliper, adiak",
         "caliper.config": "spot(output=F.cali),comm.stats=true",
     }
-    assert {key: said.get(key) for key in expected} == expected
-    assert "wrong" not in said
-    assert abs(int(said["launchdate"]) - float(marked.info["start"])) < 3600
-    assert "caliper" in said["cmdline"]
+    assert {key: texts.get(key) for key in expected} == expected
+    assert "wrong" not in texts
+    assert abs(int(texts["launchdate"]) - float(marked.info["start"])) < 3600
+    assert "caliper" in texts["cmdline"]
 
 
 def test_what_caliper_was_asked_for_is_written(marked: Watched) -> None:

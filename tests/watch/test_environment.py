@@ -57,11 +57,11 @@ def run(
     haloscope: Path, mpi: Mpi, profile: Path, command: Sequence[str | Path], live: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Runs a program on two ranks under the command, where no profile is expected."""
-    place = {"HALOSCOPE_LIVE": str(live)} if live else {}
+    variables = {"HALOSCOPE_LIVE": str(live)} if live else {}
     words = [haloscope, "run", "-o", profile, "--", *mpi.launch(2), *command]
     return subprocess.run(
         list(map(str, words)),
-        env=mpi.environment(place),
+        env=mpi.environment(variables),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -98,12 +98,12 @@ def test_disk_that_is_full(any_mpi: Mpi, during: Path, haloscope: Path, mount: M
 def test_directory_that_goes_away(
     any_mpi: Mpi, during: Path, haloscope: Path, mount: Mount, live: Path, command: str
 ) -> None:
-    place = mount("place", "size=1m")
+    directory = mount("place", "size=1m")
     if command.startswith("rm"):
-        place /= "inner"
-        place.mkdir()
-    profile = place / "run.halo"
-    done = run(haloscope, any_mpi, profile, [str(during), command.format(place)], live)
+        directory /= "inner"
+        directory.mkdir()
+    profile = directory / "run.halo"
+    done = run(haloscope, any_mpi, profile, [str(during), command.format(directory)], live)
     assert (done.returncode, done.stdout) == (0, "end\n")
     (records,) = live.iterdir()
     lost, kept = said(done)
@@ -351,7 +351,7 @@ def test_two_programs_of_one_run(any_mpi: Mpi, during: Path, haloscope: Path, tm
         assert sorted(tmp_path.iterdir()) == [second, profile]
         (line,) = said(done)
         assert line.startswith(f"haloscope: {profile} is kept")
-        assert line.endswith(f"{second} is the next one")
+        assert line.endswith(f"this profile is {second}")
         assert done.stderr.count("\nprofile: ") == 2
         for path in (profile, second):
             check_whole(Watched(done, path))

@@ -78,8 +78,8 @@ def hung(
             for number in processes(live).values():
                 kill(number, signal.SIGCONT)
             running.send_signal(signal.SIGTERM)
-            _, told = running.communicate()
-            vars(running)["said"] = told
+            _, output = running.communicate()
+            vars(running)["said"] = output
 
 
 def processes(live: Path) -> dict[int, int]:
@@ -105,22 +105,22 @@ def asked(hang: Verb, *arguments: str) -> dict[str, Any]:
     """What `hang` says of the one program that runs."""
     done = hang("--format", "json", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
-    (told,) = json.loads(done.stdout)
-    assert isinstance(told, dict)
-    return told
+    (report,) = json.loads(done.stdout)
+    assert isinstance(report, dict)
+    return report
 
 
 def asked_until(hang: Verb, is_there: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """What `hang` says when all ranks are where they hang."""
     end = time.monotonic() + HANG
     while True:
-        told = asked(hang)
-        if is_there(told) or time.monotonic() > end:
-            return told
+        report = asked(hang)
+        if is_there(report) or time.monotonic() > end:
+            return report
 
 
 def verdict_is(kind: str, ranks: set[int]) -> Callable[[dict[str, Any]], bool]:
-    return lambda told: (told["verdict"]["kind"], set(told["verdict"]["ranks"])) == (kind, ranks)
+    return lambda report: (report["verdict"]["kind"], set(report["verdict"]["ranks"])) == (kind, ranks)
 
 
 # How long it takes is measured by benchmarks/watch/hangs.py.
@@ -146,13 +146,13 @@ def check_hang(mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, hang: 
     kind, ranks, words = HANGS[how]
     with hung(mpi, compiler, haloscope, live, how) as running:
         with killed(live, 1) if how == "dead" else nullcontext():
-            told = asked_until(hang, verdict_is(kind, ranks))
+            report = asked_until(hang, verdict_is(kind, ranks))
         assert running.poll() is None
-    verdict = told["verdict"]
+    verdict = report["verdict"]
     assert (verdict["kind"], set(verdict["ranks"])) == (kind, ranks), verdict["text"]
     for word in words:
         assert word in verdict["text"]
-    stacks = {stack["rank"]: stack for stack in told["stacks"]}
+    stacks = {stack["rank"]: stack for stack in report["stacks"]}
     assert how in NO_STACK or ranks & set(stacks)
     if how == "asleep":
         assert "sleeps outside MPI" in stacks[1]["silent"]
@@ -166,8 +166,8 @@ def test_a_run_says_that_it_hangs(
 ) -> None:
     """Once, on standard error; and its last calls are in its profile, with their time."""
     with hung(any_mpi, compiler, haloscope, live, "wrong tag", "--hang-after", "1") as running:
-        told = next(line for line in running.stderr or () if "hangs: no progress" in line)
-        assert "receives from 0 with tag 3" in told
+        report = next(line for line in running.stderr or () if "hangs: no progress" in line)
+        assert "receives from 0 with tag 3" in report
         top = verb(haloscope, "top", live.parent, {"HALOSCOPE_LIVE": str(live)})
         table = top("--interval", "0.5")
         assert (table.returncode, table.stderr) == (0, "")
@@ -229,8 +229,8 @@ def test_a_program_that_takes_the_signal_is_not_asked(
     """Its own handler would be called: its wait is reported without a stack."""
     # The recorder looks at the program's handlers with each slice, of which there are some before it hangs.
     with hung(any_mpi, compiler, haloscope, live, "with all signals", "--slice", "0.1"):
-        told = asked_until(hang, verdict_is("self", {1}))
-    (stack,) = told["stacks"]
+        report = asked_until(hang, verdict_is("self", {1}))
+    (stack,) = report["stacks"]
     assert (stack["rank"], stack["frames"]) == (1, [])
     assert "signal" in stack["silent"]
 
@@ -239,8 +239,8 @@ def test_all_requests_of_a_rank_are_told(
     any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, hang: Verb
 ) -> None:
     with hung(any_mpi, compiler, haloscope, live, "several requests"):
-        told = asked_until(hang, lambda told: any(stack["requests"] == 2 for stack in told["stacks"]))
-    stacks = {stack["rank"]: stack for stack in told["stacks"]}
+        report = asked_until(hang, lambda report: any(stack["requests"] == 2 for stack in report["stacks"]))
+    stacks = {stack["rank"]: stack for stack in report["stacks"]}
     assert stacks[1]["requests"] == 2
     assert stacks[1]["waiting"] == ["receive from 0, tag 5", "receive from 3, tag 6"]
 
@@ -273,7 +273,7 @@ def test_what_cannot_be_read_is_said(
             assert done.returncode == 0
             assert ".live" in line
             assert "of another user, another version or another cache; not read" in line
-            (told,) = json.loads(done.stdout)
-            assert told["verdict"]["kind"] == "unseen"
-            assert f"{rank}, " in told["verdict"]["text"]
+            (report,) = json.loads(done.stdout)
+            assert report["verdict"]["kind"] == "unseen"
+            assert f"{rank}, " in report["verdict"]["text"]
         assert "(and 1 more)" in line

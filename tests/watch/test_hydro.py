@@ -333,23 +333,23 @@ def test_results_do_not_depend_on_the_grid_of_ranks(hydro: Application, ranks: i
     assert found["steps"][0][0] == alone["steps"][0][0] == "6"
 
 
-def owned(zones: int, parts: int, place: int) -> tuple[int, int]:
+def owned(zones: int, parts: int, position: int) -> tuple[int, int]:
     """Nodes of order 2 that a rank has along an axis, and that it owns: the lower rank owns shared ones."""
-    count = zones * (place + 1) // parts - zones * place // parts
+    count = zones * (position + 1) // parts - zones * position // parts
     nodes = 2 * count + 1
-    return nodes, nodes - (place > 0)
+    return nodes, nodes - (position > 0)
 
 
 def broadcast(zones: int, grid: Grid) -> dict[tuple[int, int], int]:
     """Bytes from owner to neighbour, for each pair of ranks that share nodes of the owner's."""
     sizes = {}
     for rank in range(int(np.prod(grid))):
-        place = [rank % grid[0], rank // grid[0] % grid[1], rank // grid[0] // grid[1]]
+        coordinates = [rank % grid[0], rank // grid[0] % grid[1], rank // grid[0] // grid[1]]
         for offset in np.ndindex(2, 2, 2):
-            there = np.add(place, offset)
+            there = np.add(coordinates, offset)
             if not any(offset) or (there >= grid).any():
                 continue
-            mine = [owned(zones, grid[axis], place[axis])[1] for axis in range(3) if not offset[axis]]
+            mine = [owned(zones, grid[axis], coordinates[axis])[1] for axis in range(3) if not offset[axis]]
             to = int(there[0] + grid[0] * (there[1] + grid[1] * there[2]))
             sizes[rank, to] = 8 * int(np.prod(mine))
     return sizes

@@ -85,7 +85,7 @@ def test_no_secret_comes_through(masked: Masking, secrets: list[str]) -> None:
     lines = [place.format(shlex.quote(secret)) for secret in marked for place in PLACES]
     lines += [f"sh -c {shlex.quote(line)}" for line in lines]
     result = masked(lines)
-    assert [line for line, told in zip(lines, result, strict=True) if "NXZQ" in told] == []
+    assert [line for line, stored in zip(lines, result, strict=True) if "NXZQ" in stored] == []
     assert masked(result) == result
 
 

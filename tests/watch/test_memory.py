@@ -29,11 +29,11 @@ def test_more_ranks_need_no_more_memory(any_mpi: Mpi, compiler: Compiler, tmp_pa
 
 
 def test_more_partners_or_sizes_need_more(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
-    one = records(any_mpi, compiler, tmp_path, 8, partners=1)
+    single = records(any_mpi, compiler, tmp_path, 8, partners=1)
     many = records(any_mpi, compiler, tmp_path, 8, partners=7)
     sizes = records(any_mpi, compiler, tmp_path, 8, partners=1, sizes=400)
-    assert one < many < LIMIT
-    assert one < sizes < LIMIT
+    assert single < many < LIMIT
+    assert single < sizes < LIMIT
 
 
 def test_all_memory_is_under_the_limit(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:

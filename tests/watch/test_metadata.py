@@ -48,16 +48,21 @@ def test_what_the_program_says_is_in_info(mpi: Mpi, compiler: Compiler, tmp_path
     command: list[str | Path] = [program(compiler, mpi, "metadata.c"), "--password", "hunter2"]
     environment = {"HALOSCOPE_META_SEED": "42", "OMP_NUM_THREADS": "3", "HALOSCOPE_META_": "no"}
     watched = watch(mpi, 2, command, tmp_path, env=environment)
-    told = watched.info
-    assert (told["case"], told["step"], told["who"], told["seed"]) == ('"wing"', '"last"', '"first"', '"42"')
-    assert (told["alone"], told["token"]) == ('"007"', '"***"')
-    assert (told["program"], told["metadata.program"]) == ("metadata", '"mine"')
-    assert told["metadata_differs"] == '["who"]'
-    assert told["environment.OMP_NUM_THREADS"] == '"3"'
-    assert told["job.launcher"].startswith(('"mpi', '"hydra', '"prterun'))
-    assert told["command"].endswith("metadata --password ***")
+    information = watched.info
+    assert (information["case"], information["step"], information["who"], information["seed"]) == (
+        '"wing"',
+        '"last"',
+        '"first"',
+        '"42"',
+    )
+    assert (information["alone"], information["token"]) == ('"007"', '"***"')
+    assert (information["program"], information["metadata.program"]) == ("metadata", '"mine"')
+    assert information["metadata_differs"] == '["who"]'
+    assert information["environment.OMP_NUM_THREADS"] == '"3"'
+    assert information["job.launcher"].startswith(('"mpi', '"hydra', '"prterun'))
+    assert information["command"].endswith("metadata --password ***")
     assert "hunter2" not in watched.path.read_bytes().decode("latin-1")
-    assert float(told["mpi_standard"]) >= 3
+    assert float(information["mpi_standard"]) >= 3
 
 
 # What a scheduler says of its job, by the table `info` and by variable.
@@ -81,7 +86,7 @@ JOBS = {
 def test_the_job_and_listed_variables_are_in_info(compiler: Compiler, tmp_path: Path, scheduler: str) -> None:
     # Open MPI would ask Flux for more.
     mpi = find("mpich-system") or find("mpich-wheel") or missing(REMEDY["mpich-wheel"])
-    said = {key: f"{key} of 7" for key in JOBS[scheduler]}
+    variables = {key: f"{key} of 7" for key in JOBS[scheduler]}
     listed = {"OMP_PLACES": "cores", "UCX_TLS": "sm", "HALOSCOPE_SLICE": "0.1"}
     others = {"DATABASE_TOKEN": "hunter2", "MY_HOME": "hunter3", "OMP_PASSWORD": "hunter4"}
     # Without a launcher, which would take itself for a part of the job.
@@ -96,12 +101,14 @@ def test_the_job_and_listed_variables_are_in_info(compiler: Compiler, tmp_path: 
     ]
     subprocess.run(
         [*words, program(compiler, mpi, "during.c")],
-        env=mpi.environment({JOBS[scheduler][key]: text for key, text in said.items()} | listed | others),
+        env=mpi.environment(
+            {JOBS[scheduler][key]: text for key, text in variables.items()} | listed | others
+        ),
         check=True,
     )
     with haloscope.open(profile) as opened:
         info, found = opened.info, opened.info["job"]
-    assert found == {"scheduler": scheduler, **said}
+    assert found == {"scheduler": scheduler, **variables}
     assert {name: info["environment"].get(name) for name in listed} == listed
     assert info["environment"].get("OMP_PASSWORD", "***") == "***"
     assert not set(info["environment"]) & {"DATABASE_TOKEN", "MY_HOME"}

@@ -38,9 +38,9 @@ def write(names: Path, tmp_path: Path) -> Write:
 
 
 def end(process: subprocess.Popen[str]) -> Path:
-    said, _ = process.communicate()
-    assert process.returncode == 0, said
-    return Path(said.strip())
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    return Path(output.strip())
 
 
 def last_moment(directory: Path) -> int:

@@ -159,11 +159,11 @@ def calls(profile: Profile) -> dict[str, int]:
 def check_neighbours(profile: Profile, original: Original) -> None:
     axes = {(1, 0, 0): "x", (0, 1, 0): "y", (0, 0, 1): "z"}
     expected = {}
-    for one in range(original.ranks):
+    for rank in range(original.ranks):
         for other in range(original.ranks):
-            axis = axes.get(offset(one, other, original.grid))
+            axis = axes.get(offset(rank, other, original.grid))
             if axis:
-                expected[one, other] = original.axes[axis]
+                expected[rank, other] = original.axes[axis]
     assert sent(profile) == expected
     assert messages(profile) == original.sizes
 
@@ -192,7 +192,9 @@ def test_amr_sends_what_miniamr_sends(run: Run, original: Original) -> None:
 @pytest.mark.parametrize("original", REFINED, ids=lambda original: f"{original.ranks}-ranks")
 def test_amr_sends_what_miniamr_sends_of_refined_blocks(run: Run, original: Refined) -> None:
     profile = run("amr", original.ranks, original.flags)
-    both = {(one, other): sum_ for (a, b), sum_ in original.pairs.items() for one, other in ((a, b), (b, a))}
+    both = {
+        (sender, other): sum_ for (a, b), sum_ in original.pairs.items() for sender, other in ((a, b), (b, a))
+    }
     assert sent(profile, "comm") == both
     assert messages(profile, "comm") == original.sizes
 
@@ -246,10 +248,10 @@ def test_cg_sends_what_hpcg_sends(run: Run, original: Hpcg) -> None:
     assert {size: whole(sizes[0][size], sizes[1][size]) for size in sizes[1]} == original.sizes
     pairs = sent(once), sent(twice)
     assert {pair: tuple(map(whole, pairs[0][pair], pairs[1][pair])) for pair in pairs[1]} == {
-        (one, other): (MESSAGES_OF_A_PAIR, original.offsets[offset(one, other, original.grid)])
-        for one in range(ranks)
+        (rank, other): (MESSAGES_OF_A_PAIR, original.offsets[offset(rank, other, original.grid)])
+        for rank in range(ranks)
         for other in range(ranks)
-        if offset(one, other, original.grid) in original.offsets
+        if offset(rank, other, original.grid) in original.offsets
     }
     # HPCG: three Allreduces an iteration and one before. There is one more at the end.
     sums = [calls(profile)["MPI_Allreduce"] for profile in (once, twice)]

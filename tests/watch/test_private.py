@@ -13,8 +13,8 @@ from support.watched import program
 def test_records_are_the_users_alone(mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path) -> None:
     during = program(compiler, mpi, "during.c")
     live, spool, listing = (tmp_path / name for name in ("live", "spool", "listing"))
-    for place in (live, spool):
-        place.mkdir()
+    for directory in (live, spool):
+        directory.mkdir()
     look = f"find '{live}' '{spool}' -mindepth 1 -printf '%y %m\\n' > '{listing}'"
     watch: list[Path | str] = [haloscope, "run", "--quiet", "--trace", "-o", tmp_path / "a.halo", "--"]
     done = subprocess.run(

@@ -33,8 +33,8 @@ def check(watched: Watched) -> None:
 def test_other_ranks_only_take_part(mpi: Mpi, during: Path, tmp_path: Path) -> None:
     live = tmp_path / "live"
     live.mkdir()
-    place = {"HALOSCOPE_LIVE": str(live)}
-    watched = watch(mpi, 3, [during], tmp_path, options=["--ranks", "0,2-5"], env=place)
+    variables = {"HALOSCOPE_LIVE": str(live)}
+    watched = watch(mpi, 3, [during], tmp_path, options=["--ranks", "0,2-5"], env=variables)
     assert (watched.done.stdout, watched.done.stderr) == ("end\n", "")
     assert list(live.iterdir()) == []
     check(watched)

@@ -140,12 +140,12 @@ def test_profiles_are_not_overwritten(
         check(done, live.parent / name)
     assert other_file.read_text() == "no profile, and someone's"
     assert len(processes(live)) == 2 * RANKS
-    one, other = live.iterdir()
-    done = recover("--keep", one, "-o", other_file)
+    first, other = live.iterdir()
+    done = recover("--keep", first, "-o", other_file)
     assert (done.returncode, done.stdout) == (1, "")
     assert f"{other_file}: is no profile" in done.stderr
-    check(recover("--keep", one, "--force"), other_file)
-    check(recover(one, "--force"), live.parent / "run-3-4.halo")
+    check(recover("--keep", first, "--force"), other_file)
+    check(recover(first, "--force"), live.parent / "run-3-4.halo")
     assert list(live.iterdir()) == [other]
     check(recover(live, "-o", "%n %p %%n.halo"), live.parent / "3 ends %n.halo")
 
@@ -228,8 +228,8 @@ def test_records_that_are_damaged_stay(
 
 
 def test_nothing_to_recover(recover: Verb, live: Path) -> None:
-    for place, word in ((live, "no live records"), (live / "x", "no such directory")):
-        done = recover(place)
+    for directory, word in ((live, "no live records"), (live / "x", "no such directory")):
+        done = recover(directory)
         assert (done.returncode, done.stdout) == (1, "")
         (line,) = done.stderr.splitlines()
-        assert f"{place}: {word}" in line
+        assert f"{directory}: {word}" in line

@@ -97,9 +97,9 @@ def test_the_verdict(
 def test_the_words() -> None:
     """As a person reads them; the issue's example."""
     calls = [coll("Allreduce"), recv(7, size=8), coll("Allreduce"), coll("Allreduce"), *[None] * 4]
-    said = called(*calls).text
-    assert "ranks 0, 2-3 in MPI_Allreduce on MPI_COMM_WORLD in region solve since 41.0 s" in said
-    assert "rank 1 in MPI_Recv from 7, tag 3, on MPI_COMM_WORLD in region solve since 41.0 s" in said
+    text = called(*calls).text
+    assert "ranks 0, 2-3 in MPI_Allreduce on MPI_COMM_WORLD in region solve since 41.0 s" in text
+    assert "rank 1 in MPI_Recv from 7, tag 3, on MPI_COMM_WORLD in region solve since 41.0 s" in text
 
 
 def test_who_goes_on_is_no_hang() -> None:
@@ -204,11 +204,11 @@ def naive(waits: Waits) -> set[int]:
 @settings(max_examples=100)
 def test_whatever_the_ranks_are_in(before: list[Process], after: list[Process]) -> None:
     """One sentence; each rank is in one group; those that can go on are those that a slow search finds."""
-    said = roll_call(before, after)
-    assert said.verdict.text.count("\n") == 0
-    assert said.text.count("\n") == len(said.groups)
+    report = roll_call(before, after)
+    assert report.verdict.text.count("\n") == 0
+    assert report.text.count("\n") == len(report.groups)
     named: list[int] = []
-    for group in said.groups:
+    for group in report.groups:
         spans = re.match(r"ranks? ([0-9, -]+)", group)
         assert spans, group
         for part in spans[1].split(","):
@@ -221,5 +221,5 @@ def test_whatever_the_ranks_are_in(before: list[Process], after: list[Process]) 
     cycle = waits.cycle()
     for at, number in enumerate(cycle):
         assert cycle[(at + 1) % len(cycle)] in set(waits.blockers(number))
-    if said.verdict.is_hang:
+    if report.verdict.is_hang:
         assert waits.stuck

@@ -112,14 +112,14 @@ def test_joining_what_a_wild_program_wrote_into_its_records(
     pointers = {i * 8: word for i, word in enumerate(words) if 0 <= word - ARENA < len(content)}
     assert len(pointers) > 30
     with file.open("r+b", buffering=0) as records:
-        for place, target in pointers.items():
-            own = max(word for word in (ARENA, *pointers.values()) if word <= ARENA + place)
+        for offset, target in pointers.items():
+            own = max(word for word in (ARENA, *pointers.values()) if word <= ARENA + offset)
             wrong = {"ring": own, "crooked": target + 1, "far": ARENA + len(content) - 8}[damage]
-            os.pwrite(records.fileno(), struct.pack("<Q", wrong), place)
+            os.pwrite(records.fileno(), struct.pack("<Q", wrong), offset)
             done = memory.join(tmp_path, ["hard_rss_limit_mb=600"])
-            os.pwrite(records.fileno(), content[place : place + 8], place)
-            assert reports(tmp_path) == [], place
-            assert "runtime error" not in done.stderr, place
+            os.pwrite(records.fileno(), content[offset : offset + 8], offset)
+            assert reports(tmp_path) == [], offset
+            assert "runtime error" not in done.stderr, offset
             assert done.returncode in (0, 1)
 
 

@@ -172,9 +172,9 @@ def test_nothing_waits_for_a_rank_of_this_node_without_a_record(
     mpi: Mpi, compiler: Compiler, live: Path
 ) -> None:
     """As when one rank is killed in MPI_Init: there is no other node from which its record may come."""
-    place = {"HALOSCOPE_LIVE": str(live)}
+    variables = {"HALOSCOPE_LIVE": str(live)}
     command: list[str | Path] = [program(compiler, mpi, "killed.c"), f"rm {live}/haloscope-*/0-*.live"]
-    watched = watch(mpi, RANKS, command, live.parent, env=place, status=None)
+    watched = watch(mpi, RANKS, command, live.parent, env=variables, status=None)
     assert (watched.info["partial"], watched.info["missing_ranks"]) == ("true", "[0]")
     assert "have records here" not in watched.done.stderr
     assert list(live.iterdir()) == []
@@ -283,11 +283,11 @@ def nosy(mpi: Mpi, compiler: Compiler, live: Path, executable: Path) -> tuple[li
     """Runs a program under `haloscope run` and a tool that the user preloads, which is second."""
     source = CHECKOUT / "tests" / "watch" / "oracle" / "nosy.c"
     tool = compiler(mpi, source, ["-shared", "-fPIC"])
-    said = live / "said"
-    command = ["env", f"NOSY_FILE={said}", str(executable)]
+    output = live / "said"
+    command = ["env", f"NOSY_FILE={output}", str(executable)]
     environment = {"LD_PRELOAD": str(tool), "HALOSCOPE_LIVE": str(live)}
     watched = watch(mpi, 2, command, live.parent, env=environment)
-    return said.read_text().splitlines(), watched
+    return output.read_text().splitlines(), watched
 
 
 def test_another_tool_that_calls_mpi_itself(mpi: Mpi, compiler: Compiler, live: Path) -> None:

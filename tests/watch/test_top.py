@@ -93,12 +93,12 @@ def test_files_say_the_same_as_the_records() -> None:
     """The output of `--format json` is read by `parse`, except for the order of equal entries."""
     part = Communicator("part", 2, "8", ranks=(1, 3))
     calls = [CALL, replace(CALL, communicator=part, partner=2), replace(CALL, communicator=None), None]
-    told = [process(rank, 5.0, Sums(sends=rank), call) for rank, call in enumerate(calls)]
-    told[0] = replace(told[0], partners={1: (2, 3)})
-    (program,) = running(Snapshot(), Snapshot(tuple(told)))
+    processes = [process(rank, 5.0, Sums(sends=rank), call) for rank, call in enumerate(calls)]
+    processes[0] = replace(processes[0], partners={1: (2, 3)})
+    (program,) = running(Snapshot(), Snapshot(tuple(processes)))
     dumped = json.loads(json.dumps(dump([program], 0.0)))
     again = [parse(json.dumps(values)) for values in dumped["programs"][0]["after"]]
-    assert again == told
+    assert again == processes
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_nodes_are_joined(top: Verb, hang: Verb, tmp_path: Path) -> None:
     assert json.loads(alone.stdout)[0]["verdict"]["kind"] == "unseen"
     done = hang("--from", files[0], "--from", files[1], "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
-    (told,) = json.loads(done.stdout)
-    assert (told["verdict"]["kind"], told["verdict"]["ranks"]) == ("deadlock of receives", [0, 1, 2, 3])
+    (report,) = json.loads(done.stdout)
+    assert (report["verdict"]["kind"], report["verdict"]["ranks"]) == ("deadlock of receives", [0, 1, 2, 3])
     table = top("--from", files[0], "--from", files[1]).stdout
     assert table.count("MPI_Recv") == 4
 
@@ -194,10 +194,10 @@ def test_nothing_runs(hang: Verb) -> None:
 
 
 def test_records_that_nobody_reads(top: Verb, tmp_path: Path) -> None:
-    place = tmp_path / "haloscope-4711"
-    place.mkdir()
+    directory = tmp_path / "haloscope-4711"
+    directory.mkdir()
     for rank, content in enumerate((b"", bytes(100000), b"x" * 100000)):
-        (place / f"{rank}-1.live").write_bytes(content)
+        (directory / f"{rank}-1.live").write_bytes(content)
     done = top("--interval", "0.1")
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()

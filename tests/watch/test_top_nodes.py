@@ -58,9 +58,9 @@ def asked(haloscope: Path, top: Path, *arguments: str | Path) -> dict[str, Any]:
     """What `hang` says of the files of some nodes."""
     words = [haloscope, "hang", "--format", "json", *arguments]
     done = subprocess.run(words, cwd=top, capture_output=True, text=True, check=True)
-    (told,) = json.loads(done.stdout)
-    assert isinstance(told, dict)
-    return told
+    (report,) = json.loads(done.stdout)
+    assert isinstance(report, dict)
+    return report
 
 
 @pytest.mark.long

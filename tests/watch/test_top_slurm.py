@@ -50,8 +50,8 @@ def hanging(batch: Slurm, words: list[str | Path], top: Path) -> Iterator[str]:
         text=True,
     ) as job:
         assert job.stdout is not None
-        said = job.stdout.readline()
-        assert said == "working\n", said
+        line = job.stdout.readline()
+        assert line == "working\n", line
         yield batch.run("squeue", "-h", "-o", "%A").strip()
         job.send_signal(signal.SIGKILL)  # nothing waits for the node that is gone; `batch` ends the rest
 
@@ -75,17 +75,20 @@ def test_a_job_is_asked_by_srun(
         batch.run(*step, "sh", "-c", f"{where}; {ASKED}")
         files = [tmp_path / f"top-{host}.json" for host in batch.cluster.hosts]
         froms: list[str | Path] = [word for file in files for word in ("--from", str(file))]
-        (told,) = json.loads(batch.run(haloscope, "hang", "--format", "json", *froms))
-        assert (told["verdict"]["kind"], told["verdict"]["ranks"]) == ("deadlock of receives", [0, 1, 2, 3])
+        (lone_report,) = json.loads(batch.run(haloscope, "hang", "--format", "json", *froms))
+        assert (lone_report["verdict"]["kind"], lone_report["verdict"]["ranks"]) == (
+            "deadlock of receives",
+            [0, 1, 2, 3],
+        )
         table = batch.run(haloscope, "top", *froms)
         assert table.count("MPI_Recv") == 4
 
         # The records of a node are lost with it, which the remaining ones report.
         batch.kill_node(1)
         alone = batch.run("sh", "-c", f'{where}; haloscope hang --format json "$@"', "sh")
-        (told,) = json.loads(alone)
-        assert told["verdict"]["kind"] == "unseen"
-        assert told["ranks"] == 4
+        (lone_report,) = json.loads(alone)
+        assert lone_report["verdict"]["kind"] == "unseen"
+        assert lone_report["ranks"] == 4
         left = tmp_path / batch.cluster.hosts[0]
         for record in left.glob("haloscope-*/*.live"):
             kill(int(record.stem.split("-")[1]))

@@ -66,9 +66,9 @@ def test_the_order_of_messages_adds_few_symbols(
     least, most = (structure(sweep, any_mpi, 8, [*SWEEP, count], tmp_path) for count in (few, many))
     is_completion = (pl.col("kind") == PART) & (pl.col("action") == AS_POSTED)
     others = (run[1].filter(~is_completion).drop("symbol").unique() for run in (least, most))
-    one, other = (symbols.sort(symbols.columns) for symbols in others)
-    assert len(one) > 0
-    assert one.equals(other)
+    first, other = (symbols.sort(symbols.columns) for symbols in others)
+    assert len(first) > 0
+    assert first.equals(other)
     for (trace, symbols, _), iterations in ((least, few), (most, many)):
         requests = trace.calls.filter(pl.col("call").cast(pl.String).is_in(["MPI_Isend", "MPI_Irecv"]))
         by_iteration = requests.group_by("rank").len()["len"].max()

@@ -19,7 +19,7 @@ SOURCES = ("trace/encoder.cpp", "trace/packing.cpp", "records/arena.cpp", "recor
 @pytest.fixture(scope="module")
 def kept(any_mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recorder's own encoder as a program, with the headers that its build makes."""
-    place, source = tmp_path_factory.mktemp("stamps"), CHECKOUT / "src"
+    directory, source = tmp_path_factory.mktemp("stamps"), CHECKOUT / "src"
     abi: Abi = "openmpi" if any_mpi.abi == "openmpi" else "mpich"
     headers = find_headers(MpiLibrary(abi, any_mpi.library)).directories
     settings = {
@@ -28,14 +28,14 @@ def kept(any_mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "HALOSCOPE_MPI_INCLUDE": ";".join(map(str, headers)),
         "Python3_EXECUTABLE": sys.executable,
     }
-    words = [build_tool("cmake"), "-S", str(source / "watch"), "-B", str(place), "-G", "Ninja"]
+    words = [build_tool("cmake"), "-S", str(source / "watch"), "-B", str(directory), "-G", "Ninja"]
     words += [f"-D{name}={value}" for name, value in settings.items()]
-    for command in (words, [build_tool("ninja"), "-C", str(place), "generated"]):
+    for command in (words, [build_tool("ninja"), "-C", str(directory), "generated"]):
         subprocess.run(command, check=True, capture_output=True)
     own = [source / "watch" / name for name in SOURCES]
-    includes = [f"-I{path}" for path in (source, place / "generated", CHECKOUT / "include", *headers)]
+    includes = [f"-I{path}" for path in (source, directory / "generated", CHECKOUT / "include", *headers)]
     program = Path(__file__).with_name("repeats") / "stamps_back.cpp"
-    target = place / "kept"
+    target = directory / "kept"
     subprocess.run(["c++", "-std=c++20", "-O1", *includes, program, *own, "-o", target, "-ldl"], check=True)
     return target
 

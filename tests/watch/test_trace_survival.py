@@ -96,8 +96,8 @@ def test_what_a_killed_rank_did_is_there(mpi: Mpi, compiler: Compiler, tmp_path:
     spool = tmp_path / "spool"
     spool.mkdir()
     command: list[str | Path] = [compiler.text(mpi, "killed_in_ring.c", KILLED), str(messages)]
-    place = {"HALOSCOPE_TRACE_SPOOL": str(spool)}
-    watched = watch(mpi, 3, command, tmp_path, options=["--trace"], env=place, status=None)
+    variables = {"HALOSCOPE_TRACE_SPOOL": str(spool)}
+    watched = watch(mpi, 3, command, tmp_path, options=["--trace"], env=variables, status=None)
     with haloscope.open(watched.path) as profile:
         assert profile.info["partial"]
         trace = profile.trace()
@@ -117,7 +117,7 @@ def test_a_disk_that_is_full_loses_events_and_counts_them(
     more = {"HALOSCOPE_TRACE_MEMORY": "1"}
     watched = watch(any_mpi, 1, command, tmp_path, options=["--trace"], env=more)
     assert_some_are_lost(watched, 81_000)
-    assert "events of the trace were lost for want of room" in watched.done.stderr
+    assert "events of the trace are lost, because there was no space" in watched.done.stderr
 
 
 def test_a_file_system_that_is_full_loses_events_and_counts_them(
@@ -127,7 +127,7 @@ def test_a_file_system_that_is_full_loses_events_and_counts_them(
     small = {"HALOSCOPE_TRACE_SPOOL": str(mount("spool", "size=256k")), "HALOSCOPE_TRACE_MEMORY": "1"}
     watched = watch(any_mpi, 1, command, tmp_path, options=["--trace"], env=small)
     assert_some_are_lost(watched, 1_021_000)
-    assert "events of the trace were lost for want of room" in watched.done.stderr
+    assert "events of the trace are lost, because there was no space" in watched.done.stderr
 
 
 def test_a_spool_that_cannot_be_made_loses_the_trace_alone(

@@ -112,8 +112,8 @@ def test_their_time_is_not_added_to_that_of_mpi(carried: Watched) -> None:
     # The library says that a byte takes a second.
     assert carried.region("<program>")["mpi_time_mean"] < 100
     with haloscope.open(carried.path) as profile:
-        said = "\n".join(explain.summary(profile))
-    assert "shm" not in said
+        text = "\n".join(explain.summary(profile))
+    assert "shm" not in text
 
 
 def test_without_the_shm_library_the_table_is_as_ever(

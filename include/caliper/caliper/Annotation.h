@@ -50,7 +50,7 @@ public:
   void end();
 };
 
-// An attribute of any name, and what it has as its value.
+// An attribute of any name, and its value.
 class Annotation {
   struct Impl;
   Impl *attribute_;
@@ -71,7 +71,7 @@ public:
   using AutoScope = Guard;
 
   Annotation(const char *name, int properties = 0);
-  // What is said of the attribute itself is not kept.
+  // Metadata of the attribute itself is ignored.
   Annotation(const char *name, const MetadataListType &metadata, int properties = 0);
   Annotation(const Annotation &other);
   ~Annotation(); // NOLINT(performance-trivially-destructible): programs have its symbol

@@ -1,5 +1,5 @@
-// Caliper's configurations, as programs start them: what was asked for is said in the profile, and
-// `haloscope run` writes it when the program has ended.
+// Caliper's configurations, as programs start them. The profile records the request, and `haloscope run`
+// writes the output when the program has ended.
 #ifndef CALI_CONFIGMANAGER_H
 #define CALI_CONFIGMANAGER_H
 

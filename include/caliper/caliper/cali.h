@@ -1,7 +1,6 @@
-/* Caliper's interface to markers, for programs that are watched by Haloscope: docs/reference/caliper.md.
- *
- * The recorder that is preloaded has these functions. Without it, libcaliper beside the recorder has the same
- * ones, which do nothing. */
+/* Caliper's markers for programs that are profiled by Haloscope: docs/reference/caliper.md. The preloaded
+ * recorder has these functions. Without it, the libcaliper next to the recorder has the same functions, which
+ * do nothing. Thread safety: as the markers of <haloscope/region.h>. */
 #ifndef CALI_CALI_H
 #define CALI_CALI_H
 

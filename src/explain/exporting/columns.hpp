@@ -47,7 +47,8 @@ struct Members {
   const int32_t *place;
 };
 
-// A thread of a rank has calls [first_calls[l], first_calls[l + 1]), likewise regions.
+// A thread of a rank has calls [first_calls[l], first_calls[l + 1]), and regions by first_regions in the same
+// way.
 struct Columns {
   int64_t locations;
   const int32_t *ranks;
@@ -80,7 +81,7 @@ struct Columns {
   int32_t region_path(int64_t row) const { return known(region_paths[row]); }
 
 private:
-  // What no path has is taken for the root.
+  // Rows without a path belong to the root.
   int32_t known(int32_t path) const { return path >= 0 && path < paths ? path : 0; }
 };
 
@@ -91,7 +92,7 @@ struct Range {
   int64_t size() const { return last - first; }
 };
 
-// Where the rows of a rank are: all, if the ranks are not in order.
+// The rows of a rank: all rows, if the ranks are not in order.
 class Ranks {
 public:
   explicit Ranks(const Ends &ends)

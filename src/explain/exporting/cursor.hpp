@@ -1,7 +1,7 @@
-// Which rows of messages or collectives belong to a call, asked for calls in order.
+// The rows of messages or collectives that belong to a call, asked for calls in order.
 //
-// Rows are in the order in which a rank started them, so those that calls complete are nearly in the order of
-// these: as far off as there were requests at a time. So many are kept and sorted, and no more.
+// Rows have the order in which a rank started them, so the order of their completing calls is nearly the
+// same. The difference is at most the number of requests under way. Only that many rows are kept and sorted.
 #pragma once
 
 #include <algorithm>

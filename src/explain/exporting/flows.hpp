@@ -1,8 +1,8 @@
-// Which send a receive is of: the k-th of one sender, receiver, communicator and tag is of the k-th such
-// send, as messages do not overtake each other.
+// The send of each receive. The k-th receive of a sender, receiver, communicator and tag belongs to the k-th
+// such send, because messages do not overtake each other.
 //
-// Ranks go through their messages side by side, by time, so that what waits for its other end is about what
-// was under way at a time. What was found is in a file.
+// All ranks go through their messages together, in order of time. So the messages in memory are about those
+// under way at one time. Results are in a file.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ private:
   static constexpr int turn = 256; // rows a rank goes on, at least
   using Turn = std::pair<int64_t, size_t>;
 
-  // What a rank has still to do.
+  // The remaining events of a rank.
   struct Rank {
     Range sends;
     Range receives;
@@ -164,7 +164,7 @@ private:
 
   Node &at(int64_t node) { return nodes_[static_cast<size_t>(node)]; }
 
-  // Forgets what has nothing that waits: a program may have another tag for each message.
+  // Removes empty queues: a program may use a different tag for each message.
   void sweep() {
     std::erase_if(queues_, [](const auto &entry) { return entry.second.first < 0; });
     most_queues_ = std::max(fewest_queues, 2 * queues_.size());

@@ -1,8 +1,8 @@
-// Writes a trace as GOAL text: for each rank what it computes, sends and receives, and what has to be over
-// before. Called by python/haloscope/explain/export/goal.py.
+// Writes a trace as GOAL text: for each rank its computations, sends and receives, and their dependencies.
+// Called by python/haloscope/explain/export/goal.py.
 //
-// Each call begins with the computation since the one before. A call that blocks is over when its messages
-// are; what others start goes on until the call that completes them.
+// Each call begins with the computation since the previous call. A blocking call ends with its messages.
+// Messages of other calls continue until the call that completes them.
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
@@ -24,9 +24,9 @@ namespace haloscope::exporting {
 
 namespace {
 
-// What the columns do not say. Members of communicator c are [first_members[c], first_members[c + 1]), by
-// place; its own places of these world ranks are looked up here. `waits` tells of each function whether its
-// time is MPI's, and not computation.
+// Facts that are not in the columns. Members of communicator c are [first_members[c], first_members[c + 1]).
+// Ranks in a communicator are looked up here by world rank. `waits`: per function, whether its time is MPI's
+// and not computation.
 struct World {
   int32_t ranks;
   int32_t communicators;
@@ -103,8 +103,8 @@ public:
         completed.sends.size() + completed.receives.size() + completed.collectives.size() > 0;
     if (completes && computed_until_ < begin) compute(begin);
     for (int64_t i = 0; i < completed.receives.size(); ++i)
-      wait_for(taken(of_receive_, completed.receives[i]));
-    for (int64_t i = 0; i < completed.sends.size(); ++i) wait_for(taken(of_send_, completed.sends[i]));
+      wait_for(take_label(of_receive_, completed.receives[i]));
+    for (int64_t i = 0; i < completed.sends.size(); ++i) wait_for(take_label(of_send_, completed.sends[i]));
     for (int64_t i = 0; i < completed.collectives.size(); ++i) wait_for_collective(completed.collectives[i]);
     if (completes)
       computed_until_ = time;
@@ -116,7 +116,7 @@ public:
 private:
   bool good() const { return output_.error() == 0; }
 
-  // Tags of messages stay what they are in MPI_COMM_WORLD; others and collectives have numbers above these.
+  // Messages in MPI_COMM_WORLD keep their tags. All other messages and collectives get larger numbers.
   void number_tags() {
     const auto look = [&](const Messages &messages, bool only_world) {
       for (int64_t row = 0; row < messages.ends.count; ++row) {
@@ -207,7 +207,7 @@ private:
     pending_[row] = before_;
   }
 
-  static Label taken(std::unordered_map<int64_t, Label> &labels, int64_t row) {
+  static Label take_label(std::unordered_map<int64_t, Label> &labels, int64_t row) {
     const auto found = labels.extract(row);
     return found.empty() ? 0 : found.mapped();
   }
@@ -223,7 +223,7 @@ private:
     pending_.erase(found);
   }
 
-  // Computes from what was computed last to `time`, after all that had to be over.
+  // Adds computation from the last computed time to `time`, after all anchors.
   void compute(int64_t time) {
     start_line();
     line_ += "calc ";

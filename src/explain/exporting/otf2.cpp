@@ -19,7 +19,7 @@ namespace {
 
 char message[256];
 
-// What the library keeps of a location before it writes, as its manual proposes.
+// Sizes of the library's buffers, as its manual proposes.
 constexpr uint64_t chunk_of_events = uint64_t{1} << 20U, chunk_of_definitions = 4 * chunk_of_events;
 
 // Keeps the first error, the cause of the others. Of files that it cannot write OTF2 speaks here alone.
@@ -34,8 +34,8 @@ OTF2_ErrorCode keep(void *, const char *, uint64_t, const char *, OTF2_ErrorCode
   return code;
 }
 
-// What the library may keep in memory, of a location or of definitions. It writes what it has when there is
-// no more; left to itself it keeps much of a long trace.
+// Memory of the library for a location or for definitions. When it is full, the library writes. Without a
+// limit it keeps much of a long trace in memory.
 struct Chunks {
   static constexpr size_t most = 2;
   size_t count = 0;
@@ -131,7 +131,8 @@ private:
   }
 
   static bool is_blocking(const Ends &ends, int64_t row) { return ends.started[row] == ends.completed[row]; }
-  // Numbers of requests are of the whole trace: a thread may complete what another one of its rank started.
+  // Numbers of requests are unique in the whole trace: a thread may complete a request that a different
+  // thread of its rank started.
   static uint64_t request_of_send(int64_t row) { return static_cast<uint64_t>(row); }
   uint64_t request_of_receive(int64_t row) const {
     return static_cast<uint64_t>(trace_.sends.ends.count + row);
@@ -271,7 +272,7 @@ OTF2_GlobalDefWriter *haloscope_otf2_definitions(OTF2_Archive *archive) {
   return OTF2_Archive_GetGlobalDefWriter(archive);
 }
 
-// Not all that goes wrong with files is told by what OTF2 returns.
+// OTF2's results do not report all file errors.
 int haloscope_otf2_close(OTF2_Archive *archive) {
   const bool is_closed = OTF2_Archive_Close(archive) == OTF2_SUCCESS;
   return is_closed && haloscope::exporting::message[0] == '\0' ? 0 : 1;

@@ -19,7 +19,7 @@ namespace haloscope::exporting {
 
 namespace {
 
-// What numbers of the columns mean. `pids` and `processes` are of locations, `tids` and `threads`, too.
+// Texts for numbers in the columns. `pids` and `processes`, `tids` and `threads` are per location.
 struct Names {
   const char *const *functions;
   const char *const *paths;
@@ -30,7 +30,7 @@ struct Names {
   int64_t function_count;
 };
 
-// Fields of the messages in Perfetto's trace_packet.proto and its kin.
+// Field numbers of the messages in Perfetto's trace_packet.proto and the files that it imports.
 namespace packet {
 constexpr uint32_t clock_snapshot = 6, timestamp = 8, sequence = 10, track_event = 11, interned = 12,
                    flags = 13, defaults = 59, track_descriptor = 60;
@@ -220,7 +220,7 @@ private:
     send(0);
   }
 
-  // Times of our clock are those of the first packet, and then of what has passed since the one before.
+  // A time of our clock is the time of the first packet plus the differences since.
   void describe_clock() {
     packet_.clear();
     event_.clear();

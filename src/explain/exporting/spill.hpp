@@ -1,4 +1,4 @@
-// Numbers by row, in a file: what is kept of each row of a trace must not take memory.
+// Numbers by row, in a file: the state per row of a trace must not take memory.
 #pragma once
 
 #include <array>

@@ -11,7 +11,7 @@
 
 namespace haloscope::exporting {
 
-// What a call starts, or completes.
+// The operations that a call starts or completes.
 struct Work {
   Rows sends;
   Rows receives;
@@ -44,8 +44,7 @@ private:
     int64_t row;
     int32_t path;
     bool is_call;
-    // What a call completes is kept from here on, as long as it is open: so many sends, receives,
-    // collectives.
+    // While a call is open, its completed sends, receives and collectives are kept from this position on.
     size_t kept;
     int64_t sends, receives, collectives;
   };
@@ -122,8 +121,8 @@ private:
     open_.push_back(one);
   }
 
-  // Ends what is over, and calls when a region begins: none is within a call. What ends when the next thing
-  // begins is around it only if its path says so.
+  // Ends all open calls and regions that are over. No region begins within a call, so calls end then. A
+  // region that ends exactly when the next event begins encloses the event only if its path does.
   bool close_before(int64_t begin, int32_t path, bool is_call) {
     while (!open_.empty()) {
       Open &last = open_.back();

@@ -11,7 +11,7 @@
 
 namespace haloscope::exporting {
 
-// One message, with the messages in it. It grows once and is used again, so nothing is allocated an event.
+// A message with nested messages. It grows once and is used again, so an event allocates nothing.
 class Message {
 public:
   void clear() { bytes_.clear(); }

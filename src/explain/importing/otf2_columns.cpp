@@ -1,9 +1,9 @@
-// otf2-columns ARCHIVE.otf2 EVENTS MESSAGES: takes an OTF2 archive apart for Python.
+// otf2-columns ARCHIVE.otf2 EVENTS MESSAGES: converts an OTF2 archive for Python.
 //
-// Definitions go to standard output, a JSON object a line; names are bytes as they stand in the archive.
-// Events go to EVENTS, location by location as the lines "location" say, packed: time (8 bytes), what it is
-// (1), and its region, or the number of its record in MESSAGES (4). What of the archive is damaged is left
-// out, and a line "damage" says so.
+// Definitions go to standard output, one JSON object per line. Names are the bytes in the archive. Events go
+// to EVENTS, in the order of the "location" lines, packed: time (8 bytes), type (1), and the region or the
+// number of the record in MESSAGES (4). Damaged parts of the archive are left out, and reported in a line
+// "damage".
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdint>
@@ -93,7 +93,7 @@ struct Definitions {
   std::vector<OTF2_LocationRef> locations;
 };
 
-void quoted(const char *text) {
+void write_quoted(const char *text) {
   std::putchar('"');
   for (const char *at = text; *at; ++at) {
     const auto byte = static_cast<unsigned char>(*at);
@@ -108,11 +108,11 @@ void quoted(const char *text) {
 
 void damage(const char *where, uint64_t number, OTF2_ErrorCode code) {
   std::printf("{\"damage\": \"%s\", \"id\": %" PRIu64 ", \"why\": ", where, number);
-  quoted(OTF2_Error_GetDescription(code));
+  write_quoted(OTF2_Error_GetDescription(code));
   std::puts("}");
 }
 
-// Of errors the codes are looked at; what the library would print is for its developers.
+// Error codes are checked. The messages that the library would print are for its developers.
 OTF2_ErrorCode quiet(void *, const char *, uint64_t, const char *, OTF2_ErrorCode code, const char *,
                      va_list) {
   return code;
@@ -128,7 +128,7 @@ OTF2_CallbackCode on_clock(void *, uint64_t resolution, uint64_t offset, uint64_
 
 OTF2_CallbackCode on_string(void *, OTF2_StringRef self, const char *text) {
   std::printf(R"({"string": %u, "text": )", self);
-  quoted(text);
+  write_quoted(text);
   std::puts("}");
   return OTF2_CALLBACK_SUCCESS;
 }
@@ -185,7 +185,7 @@ OTF2_CallbackCode on_bridge(void *, OTF2_CommRef self, OTF2_StringRef name, OTF2
   return OTF2_CALLBACK_SUCCESS;
 }
 
-// What every event's callback gets first.
+// The first arguments of every event's callback.
 #define HALOSCOPE_EVENT OTF2_LocationRef, OTF2_TimeStamp time, uint64_t, void *data, OTF2_AttributeList *
 
 OTF2_CallbackCode on_enter(HALOSCOPE_EVENT, OTF2_RegionRef region) {

@@ -95,7 +95,7 @@ Matrix cholesky(const Matrix &b) {
 }
 
 // L⁻¹ times each column.
-Matrix solved(const Matrix &lower, Matrix right) {
+Matrix solve_lower(const Matrix &lower, Matrix right) {
   for (int column = 0; column < right.size; ++column)
     for (int i = 0; i < right.size; ++i) {
       for (int k = 0; k < i; ++k) right(i, column) -= lower(i, k) * right(k, column);
@@ -137,7 +137,7 @@ void make_even_or_odd(Matrix &modes) {
 std::vector<double> diagonalise(const Matrix &a, const Matrix &b, Matrix &modes) {
   const int n = a.size;
   const Matrix lower = cholesky(b);
-  Matrix rest = solved(lower, solved(lower, a).transposed());
+  Matrix rest = solve_lower(lower, solve_lower(lower, a).transposed());
   Matrix vectors(n);
   for (int i = 0; i < n; ++i) vectors(i, i) = 1;
   for (int sweep = 0; sweep < 30; ++sweep)

@@ -48,8 +48,8 @@ struct Basis {
   Matrix lower, upper; // values at the nodes of the half [0, 1/2], [1/2, 1] from values at nodes
 };
 
-// Ascending eigenvalues of A v = λ B v, where both are symmetric about the middle, too; rows of
-// `modes` so that A = modesᵀ diag(λ) modes and B = modesᵀ modes, even and odd in turn.
+// Returns the ascending eigenvalues of A v = λ B v, where both are also symmetric about the middle. Sets rows
+// of `modes` so that A = modesᵀ diag(λ) modes and B = modesᵀ modes, even and odd alternately.
 std::vector<double> diagonalise(const Matrix &a, const Matrix &b, Matrix &modes);
 
 } // namespace haloscope::fem::kernels

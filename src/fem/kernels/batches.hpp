@@ -1,4 +1,4 @@
-// Elements, as many as there are lanes at once, that read and write their nodes through indices.
+// Batches of elements, one per lane, that read and write their nodes through indices.
 #pragma once
 
 #include "fem/kernels/cells.hpp"
@@ -44,11 +44,11 @@ struct Kernel {
 
 enum class Shape : std::uint8_t { modal, cube, trilinear, lower_order };
 
-// Of degree 1 … 8.
+// The kernel for a degree from 1 to 8.
 Kernel kernel_of(int degree, Shape shape);
 template <int degree> Kernel kernel(Shape shape);
 
-// What the cells need, and batches of these elements with equal face codes in each.
+// The shape that the cells need, and batches of elements with equal face codes.
 Shape shape_of(const Cells &cells, const Choices &choices);
 void add_batch(Batches &batches, const Cells &cells, std::span<const std::uint8_t> masked,
                std::span<const std::int32_t> elements);

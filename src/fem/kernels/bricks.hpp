@@ -11,7 +11,7 @@
 
 namespace haloscope::fem::kernels {
 
-// What the builders of items know of the mesh.
+// The mesh as the builders of items use it.
 struct Mesh {
   const Cells &cells;
   std::span<const std::uint8_t> masked;
@@ -30,7 +30,7 @@ public:
   virtual void adds(std::int32_t node) = 0;
 };
 
-// What else is read into or written from a brick's buffer.
+// Further values that are read into or written from a brick's buffer.
 struct Entry {
   std::int32_t node;
   std::int32_t position;

@@ -1,4 +1,4 @@
-// What the kernels are told of a mesh: plain arrays, no MPI, no p4est.
+// The kernels' view of a mesh: plain arrays, no MPI, no p4est.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,6 @@ struct Leaf {
   std::int32_t x, y, z;
   std::int8_t level;
 };
-
-// What the kernels are told of a mesh: plain arrays, no MPI, no p4est.
 
 // The elements of one rank, in Morton order. The spans are the caller's and outlive every Plan made of them.
 struct Cells {
@@ -38,8 +36,8 @@ struct Cells {
   bool pointwise() const { return coefficient.size() > elements(); } // not for a layout, without any
 };
 
-// What is integrated, always times the coefficient; u the trial, v the test function:
-// stiffness ∇u·∇v, mass u v, derivative_x (∂u/∂x) v.
+// The integrand, always times the coefficient; u the trial, v the test function: stiffness ∇u·∇v, mass u v,
+// derivative_x (∂u/∂x) v.
 enum class Part { stiffness, mass, derivative_x, derivative_y, derivative_z };
 
 struct Choices {

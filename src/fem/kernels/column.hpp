@@ -31,8 +31,8 @@ inline void element(Lanes one, Face lower, Face upper, Face &to_lower, Face &to_
   to_lower.dd += even.dd - odd.dd, to_upper.dd = even.dd + odd.dd;
 }
 
-// read(row) gives the values at both ends of the elements along x, of the rows y + (edge + 1) z; write(row,
-// ends) takes what is to be added there, row by row; scale(y + edge z) is size × coefficient / 16.
+// read(row) gives the values at both ends of the elements along x, of the rows y + (edge + 1) z. write(row,
+// ends) adds values there, row by row. scale(y + edge z) is size × coefficient / 16.
 template <int edge, typename Read, typename Write, typename Scale> class Column {
 public:
   Column(Read read, Write write, Scale scale) : read_(read), write_(write), scale_(scale) {}

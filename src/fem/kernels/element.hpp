@@ -167,7 +167,7 @@ private:
 // Degree 1 on trilinear elements: the values are a fourth coordinate of the trilinear map, whose slopes at a
 // point follow from few sums; that beats three sweeps of 2 × 2 matrices.
 
-// Coefficients of ξ, η, ζ and their products, or what is summed up for each.
+// Coefficients of ξ, η, ζ and their products, or the sums for each.
 struct Trilinear {
   Lanes x, y, z, xy, xz, yz, xyz;
 };

@@ -11,10 +11,10 @@ namespace haloscope::fem::kernels {
 
 namespace {
 
-// Elements wait until there are as many of a kind (edge, face code) as fit into the lanes.
+// Elements wait until a kind (edge, face code) has enough of them to fill the lanes.
 using Kind = std::pair<int, std::uint16_t>;
 
-std::size_t fitting(int edge) {
+std::size_t count_fitting(int edge) {
   return edge <= 2 ? std::size_t{lanes}
                    : static_cast<std::size_t>(lanes / edge); // larger ones lie along their rows
 }
@@ -80,7 +80,7 @@ std::vector<Work> schedule(const Cells &cells, std::span<const std::int32_t> ele
     while (edge > 1 && !leaves.brick(at, edge)) edge /= 2;
     auto &firsts = waiting[{edge, kind_of(cells, elements[at], edge)}];
     firsts.push_back(elements[at]);
-    if (firsts.size() == fitting(edge)) items.push_back({edge, std::exchange(firsts, {})});
+    if (firsts.size() == count_fitting(edge)) items.push_back({edge, std::exchange(firsts, {})});
     at += static_cast<std::size_t>(edge) * static_cast<std::size_t>(edge) * static_cast<std::size_t>(edge);
   }
   for (auto &[kind, firsts] : waiting)

@@ -1,4 +1,4 @@
-// Which elements are applied together, and in which order: cubes of leaves where a kernel for them exists.
+// Groups of elements that are applied together, and their order: cubes of leaves if a kernel for them exists.
 #pragma once
 
 #include "fem/kernels/cells.hpp"
@@ -9,8 +9,8 @@
 
 namespace haloscope::fem::kernels {
 
-// One work item. Bricks of `edge`³ elements, known by their first one (the others follow it in Morton
-// order): a large one, or as many small ones as fit into the lanes; edge 1: a batch of elements.
+// One work item. Bricks of `edge`³ elements, each known by its first element (the others follow it in Morton
+// order): one large brick, or small ones that fill the lanes. edge 1: a batch of elements.
 struct Work {
   int edge;
   std::vector<std::int32_t> firsts;
@@ -19,7 +19,7 @@ struct Work {
 std::vector<Work> schedule(const Cells &cells, std::span<const std::int32_t> elements,
                            const Choices &choices);
 
-// Where an element of a brick lies in it, by its place in Morton order.
+// The position of an element in a brick, by its place in Morton order.
 constexpr int place_along(int direction, unsigned morton) {
   unsigned place = 0;
   for (unsigned bit = 0; bit < 3; ++bit)

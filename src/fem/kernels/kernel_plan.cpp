@@ -13,8 +13,8 @@ namespace haloscope::fem::kernels {
 
 namespace {
 
-// Rows of y that have to be 0 before the items that add to them first: cleared piece by piece, so that
-// they are still in the cache when they are added to.
+// Rows of y that have to be 0 before the first items that add to them. They are cleared piece by piece, so
+// that they are still in the cache when items add to them.
 class Clears {
 public:
   static constexpr std::size_t group = 32; // items
@@ -74,7 +74,7 @@ namespace {
 
 using namespace kernels;
 
-// Which item writes a row first, and whether it stores.
+// The item that writes a row first, and whether it stores.
 class FirstWrites final : public Writes {
 public:
   explicit FirstWrites(std::size_t rows) : first(rows, -1), stored(rows, 0) {}

@@ -1,4 +1,4 @@
-// As many doubles as the processor's registers hold, by the compiler's vector types.
+// Vectors of doubles with the width of the processor's registers, by the compiler's vector types.
 #pragma once
 
 #include <cstddef>
@@ -70,7 +70,7 @@ inline Lanes gather_present(const double *x, const std::int32_t *index) {
 #endif
 }
 
-// One lane after the other, as two lanes may hold the same node.
+// Lane after lane, because two lanes may have the same node.
 inline void scatter_add(double *y, const std::int32_t *index, Lanes value) {
 #pragma GCC unroll 8
   for (int lane = 0; lane < lanes; ++lane) y[index[lane]] += value[lane];

@@ -1,5 +1,5 @@
-// Matrices along all lines of one direction of an element's n³ values, as many elements at once as there are
-// lanes; split into what acts on even and on odd parts, which halves the multiplications.
+// Matrices along all lines of one direction of an element's n³ values, for one element per lane. Each is
+// split into its even and odd parts, which halves the multiplications.
 #pragma once
 
 #include "fem/kernels/basis.hpp"
@@ -106,7 +106,7 @@ inline void along(const Halves<n> &a, const Lanes *in, Lanes *out) {
     put(half, anti ? dot<half>(a.odd[half], parts.odd) : dot<wide>(a.even[half], parts.even));
 }
 
-// Where the lines of a direction begin, in `layers` layers of an element.
+// The begins of the lines of a direction, in `layers` layers of an element.
 template <int n, int direction, int layers = n, typename Line> inline void each_line(Line line) {
   constexpr int across = direction == 0 ? n : 1, lines = direction == 2 ? n * n : n;
   constexpr int between = direction == 2 ? 0 : n * n;
@@ -135,8 +135,8 @@ template <int n> inline void sweep_all(const Halves<n> &a, Lanes *u) {
   sweep<n, 2>(a, u, u);
 }
 
-// Values of an element whose faces or edges hang: it reads the nodes of the large face or edge there,
-// whose polynomial it takes at its own nodes. The face code is that of p8est_lnodes: three bits of the
+// Values of an element with hanging faces or edges. It reads the nodes of the large face or edge there, and
+// evaluates that polynomial at its own nodes. The face code is that of p8est_lnodes: three bits of the
 // child's place, three of hanging faces (normal to x, y, z, at that corner), three of hanging edges (along x,
 // y, z).
 

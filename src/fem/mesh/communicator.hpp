@@ -16,8 +16,8 @@ public:
   using std::runtime_error::runtime_error;
 };
 
-// Collective. Each rank passes what it found wrong, "" if nothing: if any found something, all throw
-// the message of the lowest of these ranks.
+// Collective. Each rank passes the error that it found, "" if none. If any rank found one, all throw the
+// message of the lowest of these ranks.
 void agree(MPI_Comm communicator, const std::string &wrong);
 
 // A communicator of one's own: no message of others can be taken for one's own.

@@ -19,7 +19,7 @@
 
 namespace haloscope::fem {
 
-// What all levels of a forest share.
+// State that all levels of a forest share.
 struct Forest::Shared {
   Shared(MPI_Comm parent, const std::array<int, 3> &brick)
       : communicator(parent), trees(brick),
@@ -30,7 +30,7 @@ struct Forest::Shared {
   Shared &operator=(Shared &&) = delete;
   ~Shared() { p8est_connectivity_destroy(connectivity); }
 
-  // Where a tree's lower corner is in the brick, in trees.
+  // The position of a tree's lower corner in the brick, in trees.
   [[nodiscard]] double place(std::int32_t tree, std::size_t direction) const noexcept {
     const p4est_topidx_t vertex =
         connectivity->tree_to_vertex[static_cast<std::ptrdiff_t>(P8EST_CHILDREN) * tree];
@@ -226,8 +226,8 @@ unsigned Forest::boundary(const Leaf &leaf) const noexcept {
   return faces;
 }
 
-// Where the ranks' shares begin. A cut between two leaves splits all ancestors that they have in common, and
-// these can never become leaves; so it should be where the smallest of these is many levels above the leaves.
+// The begins of the ranks' shares. A cut between two leaves splits all their common ancestors, which can then
+// never become leaves. So a cut should be where the smallest common ancestor is many levels above the leaves.
 
 namespace {
 

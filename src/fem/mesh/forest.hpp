@@ -22,8 +22,7 @@ using Point = std::array<double, 3>;
 // A brick of equal cubic trees, in the unit cube: the longest direction has length 1.
 struct Domain {
   std::array<int, 3> trees{1, 1, 1};
-  // Where a vertex goes, one to one; empty: it stays where it is. Elements are trilinear images of their 8
-  // corners.
+  // Maps vertices one to one; empty: the identity. Elements are trilinear images of their 8 corners.
   std::function<Point(Point)> deformation;
 };
 
@@ -100,7 +99,7 @@ namespace haloscope::fem {
 
 // The trilinear image of the unit cube.
 
-// Of 8 corners, x fastest, three coordinates each.
+// Trilinear interpolation of 8 corners, x fastest, three coordinates each.
 inline Point trilinear(std::span<const double, 24> corners, const Point &at) {
   Point image{};
   for (std::size_t corner = 0; corner < 8; corner++) {

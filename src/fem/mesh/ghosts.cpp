@@ -41,7 +41,7 @@ private:
   std::vector<Message> messages_;
 };
 
-// To neighbours go as many values as `sends` says of each, and as many come as `receives` says.
+// Plans messages to neighbours with the numbers of values in `sends`, and from them with those in `receives`.
 template <class Count>
 void connect(Ghosts::Direction &direction, const Links &links, Count sends, Count receives, bool extra,
              Tag tag, MPI_Comm communicator) {

@@ -12,7 +12,7 @@ namespace haloscope::fem {
 
 class Ghosts {
 public:
-  // Which messages have room for one number more, behind the nodes' values.
+  // The messages that carry one more number behind the nodes' values.
   enum class Extra : std::uint8_t { none, to_ghosts, to_owners };
 
   Ghosts(MPI_Comm communicator, const Links &links, Extra extra = Extra::none); // collective

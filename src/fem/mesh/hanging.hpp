@@ -1,5 +1,5 @@
-// What p8est's face code of an element means. An element whose faces or edges hang reads nodes of the large
-// ones there; along each line that lies on one, its values are interpolated by halves.
+// The meaning of p8est's face code. An element with hanging faces or edges reads the nodes of the large ones
+// there. Along each line on such a face or edge, its values are interpolated by halves.
 #pragma once
 
 #include <array>

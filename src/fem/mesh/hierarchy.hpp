@@ -25,7 +25,7 @@ struct HierarchySettings {
 
 class Hierarchy {
 public:
-  // Collective. Partitions the finest forest anew, so that as many meshes as can be coarsen fully.
+  // Collective. Partitions the finest forest again, so that most meshes can coarsen fully.
   Hierarchy(Forest finest, int degree, const HierarchySettings &settings = {});
 
   [[nodiscard]] std::vector<Level> &levels() noexcept { return levels_; } // finest first

@@ -9,7 +9,7 @@
 
 namespace haloscope::fem {
 
-// Which nodes are exchanged with whom. Both ranks of a pair have the same nodes in the same order.
+// The nodes that ranks exchange. Both ranks of a pair have the same nodes in the same order.
 struct Links {
   struct Neighbour {
     int rank;
@@ -46,12 +46,12 @@ public:
   [[nodiscard]] std::vector<std::uint8_t> boundary(const Forest &forest) const;
   // For each element: whether it touches a node that another rank touches, too, whoever owns it.
   [[nodiscard]] std::vector<char> mirror() const;
-  // Where local nodes are.
+  // Returns the positions of local nodes.
   [[nodiscard]] std::vector<Point> points(const Forest &forest) const;
   // elements × 8 × xyz, x fastest; hanging corners stand on the large face or edge: no gaps.
   [[nodiscard]] std::vector<double> corners(const Forest &forest) const;
 
-  // Collective. Permutes the owned nodes, and tells the neighbours.
+  // Collective. Permutes the owned nodes, and informs the neighbours.
   void renumber(std::span<const std::int32_t> new_of_old);
 
 private:

@@ -67,7 +67,7 @@ Flags offers(const Nodes &nodes, const std::vector<std::int32_t> &of) {
   return offers;
 }
 
-// For each node that they lack, owners choose the first rank that offers it.
+// Owners choose, for each node without an element, the first rank that offers one.
 Flags choose(const Nodes &nodes, const std::vector<std::int32_t> &of, const Flags &offers) {
   std::vector<char> lacking(nodes.owned());
   for (std::size_t i = 0; i < lacking.size(); i++) lacking[i] = static_cast<char>(of[i] < 0);
@@ -82,7 +82,7 @@ Flags choose(const Nodes &nodes, const std::vector<std::int32_t> &of, const Flag
 }
 
 // Whether each coarse leaf is one of the fine leaves, or eight of them.
-bool nested(std::span<const Leaf> fine, std::span<const Leaf> coarse) {
+bool is_nested(std::span<const Leaf> fine, std::span<const Leaf> coarse) {
   std::size_t next = 0;
   for (const Leaf &leaf : coarse) {
     if (next >= fine.size()) return false;
@@ -96,7 +96,7 @@ bool nested(std::span<const Leaf> fine, std::span<const Leaf> coarse) {
 
 void check(const Forest &fine, const Forest &coarse) {
   agree(fine.communicator(),
-        nested(fine.leaves(), coarse.leaves())
+        is_nested(fine.leaves(), coarse.leaves())
             ? ""
             : "a transfer is between a forest and its coarsened(), and these are others");
 }

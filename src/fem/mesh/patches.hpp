@@ -1,5 +1,5 @@
-// The elements of a coarse level with the fine nodes in them, eight at a time: one in each lane of a vector;
-// and which of all ranks' coarse elements computes a fine node.
+// The elements of a coarse level with the fine nodes in them, eight at a time: one in each lane of a vector.
+// Also the assignment of fine nodes to the coarse elements of all ranks.
 #pragma once
 
 #include "fem/mesh/hanging.hpp"

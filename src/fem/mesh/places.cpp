@@ -1,5 +1,5 @@
-// Where nodes are. A hanging element's nodes on a large face or edge are placed by its parent, whose corners
-// there are corners of the large neighbour.
+// Positions of nodes. A hanging element's nodes on a large face or edge are placed by its parent, whose
+// corners there are corners of the large neighbour.
 #include "fem/kernels/basis.hpp"
 #include "fem/mesh/communicator.hpp"
 #include "fem/mesh/forest.hpp"

@@ -9,8 +9,8 @@ namespace haloscope::fem {
 namespace {
 
 // Cᵀ M C
-std::vector<double> constrained(const std::vector<double> &matrix, const std::vector<double> &constraint,
-                                std::size_t size) {
+std::vector<double> apply_constraint(const std::vector<double> &matrix, const std::vector<double> &constraint,
+                                     std::size_t size) {
   std::vector<double> half(size * size), whole(size * size);
   for (std::size_t i = 0; i < size; i++)
     for (std::size_t k = 0; k < size; k++)
@@ -39,7 +39,7 @@ std::vector<Triplet> assemble(const Forest &forest, const Nodes &nodes, const Co
     std::vector<double> matrix = element_matrix(table, geometry.corners(element),
                                                 std::span(kappa).subspan(each * element, each), part);
     const std::vector<double> constraint = constraint_matrix(table, nodes.faces()[element]);
-    if (!constraint.empty()) matrix = constrained(matrix, constraint, size);
+    if (!constraint.empty()) matrix = apply_constraint(matrix, constraint, size);
     const auto own = nodes.element_nodes().subspan(size * element, size);
     for (std::size_t a = 0; a < size; a++)
       for (std::size_t b = 0; b < size; b++) {

@@ -6,8 +6,9 @@
 
 namespace haloscope::fem {
 
-// Collective. For small meshes, the coarsest level of multigrid, and tests: entries of this rank's elements,
-// to be added up over all ranks; identity rows of masked nodes come from their owner, once.
+// Collective. For small meshes, the coarsest level of multigrid, and tests. Returns the entries of this
+// rank's elements, whose sum over all ranks is the matrix. Identity rows of masked nodes come from their
+// owner, once.
 [[nodiscard]] std::vector<Triplet> assemble(const Forest &forest, const Nodes &nodes,
                                             const Coefficient &coefficient, Part part = Part::stiffness,
                                             bool dirichlet = true);

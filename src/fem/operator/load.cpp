@@ -42,7 +42,7 @@ public:
         geometry_(forest, nodes), values_(nodes.per_element() * lanes), scratch_(values_.size()),
         one_(nodes.per_element()) {}
 
-  // Adds what the elements from `first` on, at most as many as there are lanes, make of f.
+  // Adds the contributions to f of a batch of elements that begins at `first`.
   void add(std::size_t first, const std::vector<double> &f, std::vector<double> &result) {
     const std::size_t count = std::min(lanes, forest_.elements() - first), size = one_.size();
     const auto own = nodes_.element_nodes().subspan(first * size, count * size);
@@ -71,7 +71,7 @@ private:
     }
   }
 
-  // By the quadrature's weights and the volume at its points.
+  // Multiplies by the quadrature's weights and the volume at its points.
   void scale(std::size_t element, std::size_t lane) {
     double *value = values_.data() + lane;
     const std::vector<double> &points = basis_.points, &weights = basis_.weights;

@@ -8,8 +8,8 @@
 
 namespace haloscope::fem {
 
-// Collective. Returns ∫ f φ_i of owned nodes, where f is first interpolated at the nodes: it is evaluated
-// once a node, and the error is of the order of the solution's. 0 on the boundary if `dirichlet`.
+// Collective. Returns ∫ f φ_i of owned nodes. f is first interpolated: it is evaluated once per node, and the
+// error has the order of the solution's. The result is 0 on the boundary if `dirichlet`.
 [[nodiscard]] std::vector<double> right_hand_side(const Forest &forest, const Nodes &nodes, const Function &f,
                                                   bool dirichlet = true);
 

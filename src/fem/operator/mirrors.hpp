@@ -21,7 +21,7 @@ public:
 
   std::vector<double> x, y; // compact: what is read and, after run(), what the elements contribute
 
-  // Owned nodes that are in the compact vectors, as all ghosts are, and where a local node stands there.
+  // Owned nodes that are in the compact vectors, as all ghosts are, and the place of a local node there.
   [[nodiscard]] std::span<const std::int32_t> nodes() const noexcept { return nodes_; }
   [[nodiscard]] std::size_t place(std::int32_t node) const noexcept {
     return static_cast<std::size_t>(places_[static_cast<std::size_t>(node)]);

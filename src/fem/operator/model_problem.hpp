@@ -16,8 +16,8 @@ struct Coefficient {
   bool pointwise = false; // taken at the quadrature points, else once an element, at its centre
 };
 
-// One number an element, or (k+1)^3, at the Gauss points, x fastest. Collective: Error on all ranks
-// where one is not positive and finite.
+// Samples the coefficient: one number per element, or (k+1)^3 at the Gauss points, x fastest. Collective.
+// Throws Error on all ranks if a number is not positive and finite.
 [[nodiscard]] std::vector<double> sampled(const Coefficient &coefficient, const Forest &forest,
                                           const Geometry &geometry, int degree);
 

@@ -19,7 +19,7 @@ namespace {
 // Groups work items of unlike cost into units of about the same cost, which the overlap library splits.
 class Units {
 public:
-  // As many as can be, each at least as large as the largest item.
+  // The largest number of units, each at least as large as the largest item.
   explicit Units(std::span<const float> weights) {
     const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
     const double largest = weights.empty() ? 1 : std::ranges::max(weights);
@@ -43,7 +43,7 @@ private:
 
 } // namespace
 
-// What an operator is made of, and what it does at each step of an application.
+// The parts of an operator, and the steps of an application.
 struct Operator::Work {
   Work(const Forest &forest, const Nodes &nodes, const Coefficient &kappa, const OperatorSettings &settings);
 
@@ -86,7 +86,7 @@ namespace {
 
 std::size_t index(std::int32_t node) noexcept { return static_cast<std::size_t>(node); }
 
-// How long partners waited for each other is told by the first exchange, of the second.
+// The first exchange carries the waiting times of partners in the second.
 Ghosts::Extra extra(const Overlap::Settings &settings) noexcept {
   if (settings.partners == 0) return Ghosts::Extra::none;
   return settings.consistent != 0 ? Ghosts::Extra::to_owners : Ghosts::Extra::to_ghosts;

@@ -1,9 +1,9 @@
-// The operator u → −∇·(κ∇u) on a forest, without a matrix and in parallel: Algorithm 2 of Heldman,
-// Rudi and Bessac (ICS 2025). What overlaps its communication is <haloscope/overlap.h>.
+// The operator u → −∇·(κ∇u) on a forest, without a matrix and in parallel: Algorithm 2 of Heldman, Rudi and
+// Bessac (ICS 2025). <haloscope/overlap.h> overlaps its communication.
 //
-// Elements that touch a node of another rank, the mirrors, work on a compact vector of their own, which is
-// added to the result at the end, after what neighbours sent, in the order of their ranks. So the result is
-// the same, bit by bit, whatever the policy, α and the timing, for one number of ranks and one mesh.
+// Elements that touch a node of a different rank, the mirrors, work on a compact vector. It is added to the
+// result at the end, after the values from neighbours in the order of their ranks. So for one number of ranks
+// and one mesh, the result is the same bit by bit, whatever the policy, α and the timing.
 #pragma once
 
 #include "fem/mesh/nodes.hpp"

@@ -103,7 +103,7 @@ Lattice lattice(std::size_t index, int width) {
 
 std::size_t cube(int n) { return static_cast<std::size_t>(n) * static_cast<std::size_t>(n * n); }
 
-// Which directions a point of the lattice is interpolated along, as bits, and from which halves.
+// The directions of interpolation at a point of the lattice, as bits, and the halves.
 struct Interpolated {
   unsigned directions = 0, child = 0;
 };

@@ -69,7 +69,7 @@ public:
         corners[3 * corner + d] = low[d] + ((corner >> d & 1U) != 0 ? size : 0);
     return corners;
   }
-  // Where a point of the unit cube is.
+  // The position of a point of the unit cube.
   [[nodiscard]] Point point(std::size_t element, const Point &at) const {
     if (!corners_.empty())
       return trilinear(std::span<const double, 24>(corners_.data() + 24 * element, 24), at);
@@ -86,7 +86,7 @@ public:
     const double size = forest_->size(forest_->leaves()[element]);
     return size * size * size;
   }
-  // Of all elements; empty where they are cubes.
+  // The corners of all elements; empty if they are cubes.
   [[nodiscard]] const std::vector<double> &all() const noexcept { return corners_; }
 
 private:

@@ -28,8 +28,8 @@ template <typename Work> double median_seconds(MPI_Comm comm, Work &&work) {
 
 constexpr std::size_t plain_vectors = 6, pipelined_vectors = 11;
 
-// Of one entry read or written, going round among so many vectors: not in the order in which a cache that is
-// too small for all would have them.
+// Seconds per entry that is read or written, cycling through `count` vectors. The order defeats a cache that
+// is too small for all.
 double stream_seconds(MPI_Comm comm, std::size_t rows, std::size_t count) {
   std::vector<std::vector<double>> vectors(count, std::vector<double>(rows, 1.0));
   const double seconds = median_seconds(comm, [&] {
@@ -111,7 +111,7 @@ Prediction predicted_pipelined(const Costs &costs, bool jacobi) {
   const double plain = plain_work(costs, jacobi);
   const double vectors = pipelined_streams * rows * costs.wide;
   const double behind = costs.matvec + preconditioner_streams(jacobi) * rows * costs.wide;
-  // As long as it is hidden, and, where vectors take so long, when it no longer is.
+  // Two cases: the Allreduce is hidden, or, with expensive vector operations, it is no longer hidden.
   const double hidden = (vectors + behind - plain) / plain_allreduces;
   const double exposed = (vectors - plain) / (plain_allreduces - 1);
   return {plain + plain_allreduces * costs.allreduce, vectors + std::max(behind, costs.allreduce),

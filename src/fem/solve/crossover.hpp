@@ -17,7 +17,7 @@ struct Costs {
 
 struct Prediction {
   double plain = 0, other = 0; // seconds an iteration
-  // Of an Allreduce, above which the other method is faster; 0: it always is.
+  // The time of an Allreduce above which the other method is faster; 0: it always is.
   double crossover = 0;
 };
 
@@ -27,7 +27,7 @@ inline constexpr double plain_allreduces = 3;
 // Collective: takes about 20 applications.
 Costs measured(const Linear &matrix);
 Prediction predicted_s_step(const Costs &costs, int steps, bool jacobi);
-// One Allreduce an iteration, behind which the preconditioner and the product are done.
+// One Allreduce per iteration, overlapped with the preconditioner and the product.
 Prediction predicted_pipelined(const Costs &costs, bool jacobi);
 
 } // namespace haloscope::fem

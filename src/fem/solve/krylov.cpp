@@ -95,7 +95,7 @@ Outcome run(KSP ksp, Mat matrix, std::span<const double> values, std::span<doubl
   return outcome;
 }
 
-OwnedKSP created(Mat matrix, KSPType type) {
+OwnedKSP create_solver(Mat matrix, KSPType type) {
   OwnedKSP ksp;
   check(KSPCreate(PetscObjectComm(reinterpret_cast<PetscObject>(matrix)), ksp.put()), "solver");
   check(KSPSetType(ksp.get(), type), "solver");
@@ -113,7 +113,7 @@ void set_pc(KSP ksp, PCType type) {
 Outcome krylov(Mat matrix, PC pc, std::span<const double> b, std::span<double> x,
                const SolveSettings &settings, Method method) {
   static constexpr std::array types{KSPCG, KSPPIPECG, KSPGMRES, KSPPGMRES}; // as in Method
-  const OwnedKSP ksp = created(matrix, types.at(static_cast<std::size_t>(method)));
+  const OwnedKSP ksp = create_solver(matrix, types.at(static_cast<std::size_t>(method)));
   if (method == Method::gmres || method == Method::pipelined_gmres)
     check(KSPSetPCSide(ksp.get(), PC_RIGHT), "solver"); // its norm is the residual's
   if (pc)
@@ -125,7 +125,7 @@ Outcome krylov(Mat matrix, PC pc, std::span<const double> b, std::span<double> x
 
 Outcome conjugate_gradients_gamg(Mat matrix, std::span<const double> b, std::span<double> x,
                                  const SolveSettings &settings) {
-  const OwnedKSP ksp = created(matrix, KSPCG);
+  const OwnedKSP ksp = create_solver(matrix, KSPCG);
   set_pc(ksp.get(), PCGAMG);
   check(KSPSetOptionsPrefix(ksp.get(), "gamg_"), "solver");
   check(KSPSetFromOptions(ksp.get()), "solver");

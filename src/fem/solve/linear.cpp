@@ -22,7 +22,7 @@ int below(const std::vector<double> &diagonal, const std::vector<double> &off, d
   return count;
 }
 
-// The eigenvalue with so many below it.
+// The eigenvalue with `index` eigenvalues below it.
 double eigenvalue(const std::vector<double> &diagonal, const std::vector<double> &off, int index,
                   double bound) {
   double low = -bound, high = bound;

@@ -1,5 +1,5 @@
-// What solvers know of a problem: matrices that can only be applied, on owned entries of distributed vectors,
-// and where their eigenvalues lie.
+// The solvers' view of a problem: matrices that can only be applied, on owned entries of distributed vectors,
+// and bounds of their eigenvalues.
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +13,7 @@
 
 namespace haloscope::fem {
 
-// Where a matrix is applied. An operator learns an alpha for each.
+// The uses of a matrix. An operator learns an alpha for each.
 enum Phase { phase_energy, phase_smoother, phase_residual, phase_count };
 
 struct Linear {
@@ -41,7 +41,7 @@ struct Outcome {
 // Throws Error on all ranks if it did not converge.
 void require_convergence(const Outcome &outcome, const std::string &solver);
 
-// Where the eigenvalues of D^-1 A lie, from a few steps of Lanczos' method.
+// An interval with the eigenvalues of D^-1 A, from a few steps of Lanczos' method.
 struct Interval {
   double lower = 0, upper = 0;
 };

@@ -50,7 +50,7 @@ private:
   OwnedPC pc_; // last: it goes first
 };
 
-// One problem on all levels of a hierarchy: operators, what is between them, and multigrid made of both.
+// One problem on all levels of a hierarchy: operators, transfers between them, and multigrid made of both.
 class Grids {
 public:
   // Collective. Each level's operator has an alpha for each Phase; `settings.overlap.region` names the

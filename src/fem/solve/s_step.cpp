@@ -261,7 +261,7 @@ private:
     return outcome_.residual <= settings_.tolerance;
   }
 
-  // Returns true if the block has to be built anew, smaller and from the true residual.
+  // Returns true if the block has to be built again, smaller and from the true residual.
   bool diverges(double residual) {
     smallest_ = std::min(smallest_, residual);
     if (residual <= grown * smallest_) return false;

@@ -1,10 +1,11 @@
 // Conjugate gradients that synchronise once in s iterations (Chronopoulos and Gear's s-step method, in a
-// Chebyshev basis): s applications of the matrix build a basis, one Allreduce brings all its inner products,
-// and small dense systems give s directions at once. No PETSc.
+// Chebyshev basis). s applications of the matrix build a basis, one Allreduce brings all its inner products,
+// and small dense systems give s directions at once. It does not use PETSc.
 //
 // Guards: the Cholesky factorisation of the directions' energies stops at the first column that depends on
-// those before it, so that a poor basis means fewer directions, not wrong ones; the residual is replaced by
-// the true one whenever it has shrunk by 100, and confirms the end; where it has grown, s is halved.
+// earlier ones. So a poor basis means fewer directions, not wrong ones. The true residual replaces the
+// computed one whenever that has shrunk by 100, and confirms the end. If the true residual has grown, s is
+// halved.
 #pragma once
 
 #include "fem/solve/linear.hpp"

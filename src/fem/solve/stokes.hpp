@@ -1,6 +1,6 @@
 // Saddle points [A B^T; B -C] as of Stokes' equations: MINRES over PETSc's nested matrix of shells, with a
-// block-diagonal preconditioner: a multigrid cycle for each component of the velocity, and the pressure's
-// scaled, lumped mass in place of the Schur complement.
+// block-diagonal preconditioner. That is a multigrid cycle for each component of the velocity, and the
+// pressure's scaled, lumped mass in place of the Schur complement.
 #pragma once
 
 #include "fem/operator/assembly.hpp"

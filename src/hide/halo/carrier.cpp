@@ -54,7 +54,7 @@ protected:
 };
 
 #if MPI_VERSION >= 4
-// One partition a message, which is ready when the exchange starts.
+// One partition per message, which is ready when the exchange starts.
 class Partitioned final : public Persistent {
 public:
   Partitioned(MPI_Comm comm, const std::vector<Message> &sends, const std::vector<Message> &receives)
@@ -107,7 +107,7 @@ private:
   struct Side {
     std::byte *base = nullptr;
     std::vector<int> ranks;
-    // One more than ranks: MPICH 4.0 looks at the first type of none.
+    // One more entry than ranks: MPICH 4.0 reads the first type even if there is none.
     std::vector<int> counts{0};
     std::vector<MPI_Aint> places{0};
     std::vector<MPI_Datatype> types{MPI_BYTE};

@@ -12,12 +12,12 @@ namespace haloscope::halo {
 enum class Way : std::uint8_t { nonblocking, persistent, partitioned, neighbourhood };
 
 const char *name(Way way) noexcept;
-// Those that this MPI has for these edges, the same on all ranks. Collective. Neighbourhood collectives need
-// as many sends as receives on each rank: where these differ MPICH 4.0 reads beyond its own copies of the
-// counts.
+// Returns the ways that this MPI has for these edges, the same on all ranks. Collective. Neighbourhood
+// collectives need the same number of sends and receives on each rank: otherwise MPICH 4.0 reads beyond its
+// own copies of the counts.
 std::vector<Way> ways(MPI_Comm comm, const Edges &edges);
 
-// Where an edge's data is.
+// The data of an edge.
 struct Message {
   Edge edge;
   std::byte *data;

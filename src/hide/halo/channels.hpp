@@ -1,5 +1,6 @@
-// Control messages between the ranks of a node: a queue a directed pair, made when it is first used; a queue
-// of tasks a rank; and who is free to help. All of it lies in regions of bounded size, one a rank.
+// Control messages between the ranks of a node: a queue per directed pair, made when it is first used, a
+// queue of tasks per rank, and the set of ranks that are free to help. All of it is in regions of bounded
+// size, one per rank.
 #pragma once
 
 #include "hide/halo/queues.hpp"
@@ -23,7 +24,8 @@ public:
   using Queue = ControlQueue<Control, messages>;
   using Tasks = TaskQueue<task_words, tasks>;
 
-  // Of the region of each of so many ranks. `pairs`: to so many others can a rank send.
+  // The size of each rank's region for `ranks` ranks. `pairs`: the number of ranks to which one rank can
+  // send.
   static std::size_t bytes(std::size_t ranks, std::size_t pairs) noexcept {
     return sizeof(Head) + ranks * sizeof(Offset) + line + pairs * sizeof(Queue);
   }
@@ -42,7 +44,7 @@ public:
   }
   // The ranks of the node that are free; the first one keeps it for all.
   [[nodiscard]] HelperMask<> &free() noexcept { return heads_.front()->free; }
-  // Those whose tasks are to be looked at: nobody reads, and so needs memory for, what the others have.
+  // Ranks that offer tasks. Only their queues are read, so the pages of the other queues are never touched.
   [[nodiscard]] HelperMask<> &offering() noexcept { return heads_.front()->offering; }
 
 private:

@@ -124,7 +124,7 @@ void Exchange::finish() {
   carried_ = true;
 }
 
-// What a window brought is copied and released at once.
+// Data from a window is copied and released at once.
 void Exchange::copy() {
   if (within_ != Within::window || !held_) return;
   const Shared &shared = *plan_->shared;

@@ -1,4 +1,4 @@
-// One way to do the whole exchange, ready to run: how edges within a node go, and how the others do.
+// One way to do the whole exchange, ready to run: the way of edges within a node, and that of the others.
 #pragma once
 
 #include "hide/halo/carrier.hpp"
@@ -10,7 +10,7 @@
 
 namespace haloscope::halo {
 
-// What an exchange is about.
+// The description of an exchange.
 struct Plan {
   Communicator comm;
   Node node;
@@ -30,7 +30,7 @@ std::string name(const Choice &choice, bool outside);
 
 class Exchange {
 public:
-  // How much space an exchange needs for what is not in the segment.
+  // The space that an exchange needs for buffers outside of the segment.
   static std::size_t needed(const Choice &choice, const Plan &plan);
   // Collective. The space is the caller's.
   Exchange(const Choice &choice, Plan &plan, std::byte *space);

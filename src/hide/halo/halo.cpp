@@ -1,4 +1,4 @@
-// One halo: what is chosen for it when it is made, and the C interface of <haloscope/halo.h>.
+// One halo with its chosen exchange, and the C interface of <haloscope/halo.h>.
 #include "hide/halo/chosen_exchange.hpp"
 #include "hide/halo/measure.hpp"
 
@@ -167,7 +167,7 @@ int refuse(int code, std::string text) {
 }
 
 // Turns exceptions into MPI's error codes: none leaves the library.
-template <class Function> int guarded(Function function) noexcept {
+template <class Function> int guard(Function function) noexcept {
   try {
     return function();
   } catch (const Refused &refused) {
@@ -190,7 +190,7 @@ std::size_t size_of(int neighbour, const std::vector<std::size_t> &sizes) {
   return is_one_of(neighbour, sizes) ? sizes[static_cast<std::size_t>(neighbour)] : 0;
 }
 
-int ended(haloscope_halo &halo) {
+int end_exchange(haloscope_halo &halo) {
   halo.started = false;
   halo.fresh = true;
   return MPI_SUCCESS;
@@ -206,7 +206,7 @@ int haloscope_halo_create(MPI_Comm comm, const size_t *send_bytes, const size_t 
                           const haloscope_halo_settings *settings, haloscope_halo **made) {
   *made = nullptr;
   if (comm == MPI_COMM_NULL) return refuse(MPI_ERR_ARG, "halo: the communicator is MPI_COMM_NULL");
-  return guarded([&] {
+  return guard([&] {
     int inter = 0;
     haloscope::halo::check(MPI_Comm_test_inter(comm, &inter));
     if (inter != 0) return refuse(MPI_ERR_ARG, "halo: the communicator is an intercommunicator");
@@ -247,7 +247,7 @@ size_t haloscope_halo_receive_bytes(const haloscope_halo *halo, int neighbour) {
 void *haloscope_halo_send_buffer(haloscope_halo *halo, int neighbour) {
   if (!is_one_of(neighbour, halo->send_bytes) || halo->started) return nullptr;
   void *found = nullptr;
-  guarded([&] {
+  guard([&] {
     found = halo->exchange->send_buffer(neighbour);
     return MPI_SUCCESS;
   });
@@ -261,7 +261,7 @@ const void *haloscope_halo_receive_buffer(haloscope_halo *halo, int neighbour) {
 
 int haloscope_halo_start(haloscope_halo *halo) {
   if (halo->started) return refuse(MPI_ERR_REQUEST, "halo: started again before it was finished");
-  return guarded([&] {
+  return guard([&] {
     halo->fresh = false;
     halo->exchange->start();
     halo->started = true;
@@ -272,17 +272,17 @@ int haloscope_halo_start(haloscope_halo *halo) {
 int haloscope_halo_test(haloscope_halo *halo, int *there) {
   *there = 0;
   if (!halo->started) return refuse(MPI_ERR_REQUEST, "halo: tested before it was started");
-  return guarded([&] {
+  return guard([&] {
     *there = halo->exchange->test() ? 1 : 0;
-    return *there != 0 ? ended(*halo) : MPI_SUCCESS;
+    return *there != 0 ? end_exchange(*halo) : MPI_SUCCESS;
   });
 }
 
 int haloscope_halo_finish(haloscope_halo *halo) {
   if (!halo->started) return refuse(MPI_ERR_REQUEST, "halo: finished before it was started");
-  return guarded([&] {
+  return guard([&] {
     halo->exchange->finish();
-    return ended(*halo);
+    return end_exchange(*halo);
   });
 }
 

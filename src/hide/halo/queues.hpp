@@ -1,5 +1,5 @@
-// What processes that have mapped the same memory say to each other through it: queues of messages and of
-// tasks, a bit for each rank, and a buffer that is handed over.
+// Communication between processes that have mapped the same memory: queues of messages and of tasks, a bit
+// per rank, and a buffer that is handed over.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace haloscope::halo {
 
-// What the algorithms on shared memory stand on: the machine, or a test's model of a weaker one. Each is a
-// template over this, starts from zeros, and lies in memory that several processes have mapped.
+// The base of the algorithms on shared memory: the machine, or a test's model of a weaker one. Each algorithm
+// is a template over it, starts from zeros, and is in memory that several processes have mapped.
 struct Machine {
   template <class T> using Plain = T;
   template <class T> using Atomic = std::atomic<T>;    // has one writer
@@ -34,8 +34,9 @@ inline void pause() noexcept {
 
 // Control messages from one process to another: one producer, one consumer, bounded, in order.
 //
-// Each side keeps what it last saw of the other's index, and looks again only when that says full, or empty:
-// in a stream of messages each costs one store of an index, and now and then the transfer of a cache line.
+// Each side keeps a copy of the other side's index, and loads it again only when the copy means full or
+// empty. So a message in a stream costs each side one store of an index, and sometimes the transfer of a
+// cache line.
 template <class T, std::size_t capacity, class Memory = Machine> class ControlQueue {
   static_assert(std::has_single_bit(capacity) && std::is_trivially_copyable_v<T>);
 
@@ -78,12 +79,12 @@ private:
   alignas(line) Memory::template Plain<T> slots_[capacity]{};
 };
 
-// Tasks for whoever has time: one producer, any number of consumers. The producer keeps writing and waits for
-// nobody; each consumer has a cursor of its own, sees every task in order, and notices what was overwritten
-// before it came. The words of a task themselves say who may do it, or which part of it.
+// Tasks for any rank that is idle: one producer, any number of consumers. The producer keeps writing and
+// never waits. Each consumer has its own cursor, sees every task in order, and notices tasks that were
+// overwritten before it read them. The words of a task define which rank may do it, or which part of it.
 //
-// A slot is a sequence lock. Words are written with release and read with acquire: whoever sees a word of a
-// later task then also sees that the slot's sequence has moved on. That needs no fences.
+// A slot is a sequence lock. Words are written with release and read with acquire. A consumer that sees a
+// word of a later task therefore also sees the changed sequence. So no fences are needed.
 template <std::size_t words, std::size_t capacity, class Memory = Machine> class TaskQueue {
   static_assert(std::has_single_bit(capacity));
 
@@ -136,12 +137,12 @@ private:
   alignas(line) Slot slots_[capacity]{};
 };
 
-// A bit for each rank of a node: who is free to help, or who has finished a part. Of up to 4096 ranks.
+// A bit per rank of a node: ranks that are free to help, or have finished a part. Up to 4096 ranks.
 template <class Memory = Machine, std::size_t words = 64> class HelperMask {
 public:
   static constexpr std::size_t ranks = words * 64;
 
-  // Whoever sees the bit sees all that its rank did before.
+  // A rank that sees the bit also sees everything that the other rank wrote before.
   void set(std::size_t rank) noexcept { words_[rank / 64].fetch_or(bit(rank), std::memory_order_release); }
   void clear(std::size_t rank) noexcept {
     words_[rank / 64].fetch_and(~bit(rank), std::memory_order_relaxed);
@@ -153,7 +154,7 @@ public:
   [[nodiscard]] std::uint64_t word(std::size_t i) const noexcept {
     return words_[i].load(std::memory_order_acquire);
   }
-  // Of the first so many ranks.
+  // Whether one of the first `of` ranks has its bit set.
   [[nodiscard]] bool any(std::size_t of = ranks) const noexcept {
     for (std::size_t i = 0; i < (of + 63) / 64; i++)
       if (words_[i].load(std::memory_order_acquire) != 0) return true;
@@ -172,8 +173,8 @@ private:
   alignas(line) Memory::template Contended<std::uint64_t> words_[words]{};
 };
 
-// A buffer that its owner fills and a neighbour reads in place, exchange after exchange, in two copies by
-// turns. Exchanges count from 1; exchange e uses copy e mod 2, so its owner needs the release of e − 2.
+// A buffer that its owner fills and a neighbour reads in place, alternately in two copies. Exchanges count
+// from 1. Exchange e uses copy e mod 2, so its owner needs the release of e − 2.
 inline constexpr std::uint64_t copies = 2;
 
 template <class Memory = Machine> class Handover {

@@ -17,8 +17,8 @@ namespace haloscope::halo {
 
 namespace {
 
-// Rank 0 makes a file without a name, and the others open what it has open.
-File anonymous(MPI_Comm node, int rank, std::size_t bytes) {
+// Rank 0 makes a file without a name. The other ranks open it through rank 0's descriptor.
+File create_anonymous(MPI_Comm node, int rank, std::size_t bytes) {
   struct {
     long process = 0, descriptor = 0;
     Mark mark{};
@@ -33,13 +33,13 @@ File anonymous(MPI_Comm node, int rank, std::size_t bytes) {
   }
   check(MPI_Bcast(&made, sizeof made, MPI_BYTE, 0, node));
   if (rank != 0) file = opened_by(made.process, made.descriptor, made.mark);
-  // Nobody closes it before all have it.
+  // Rank 0 keeps the file open until all ranks have it.
   if (!all_of(node, has(file, made.mark))) return File{};
   return file;
 }
 
 // Rank 0 makes a file of an unguessable name, which is gone as soon as all have opened it.
-File named(MPI_Comm node, int rank, std::size_t bytes) {
+File create_named(MPI_Comm node, int rank, std::size_t bytes) {
   Mark mark{};
   if (rank == 0) mark = random_mark();
   check(MPI_Bcast(mark.data(), sizeof mark, MPI_BYTE, 0, node));
@@ -75,8 +75,8 @@ std::optional<Segment> Segment::make(MPI_Comm node, std::size_t bytes) {
   for (const std::uint64_t wanted : sizes)
     made.offsets_.push_back(made.offsets_.back() + rounded(wanted, unit));
   made.bytes_ = made.offsets_.back();
-  File file = anonymous(node, rank, made.bytes_);
-  if (!file.open()) file = named(node, rank, made.bytes_);
+  File file = create_anonymous(node, rank, made.bytes_);
+  if (!file.open()) file = create_named(node, rank, made.bytes_);
   if (!file.open()) return {};
   made.base_ = map(file, made.bytes_);
   const std::size_t offset = made.offsets_[me], length = made.offsets_[me + 1] - offset;

@@ -1,7 +1,8 @@
-// Memory that the ranks of a node share: a region each, which its rank fills and all can reach.
+// Memory that the ranks of a node share: a region per rank, which its rank fills and all can reach.
 //
-// The memory has no name that could be left behind, however a program ends: an anonymous file that the others
-// open through /proc, or, where that is forbidden, a file in /dev/shm that loses its name before it is used.
+// The memory has no name that could be left behind, however a program ends. It is an anonymous file that the
+// others open through /proc. If that is forbidden, it is a file in /dev/shm that loses its name before it is
+// used.
 #pragma once
 
 #include <mpi.h>

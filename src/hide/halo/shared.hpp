@@ -11,7 +11,7 @@
 
 namespace haloscope::halo {
 
-// Which ranks share memory with this one.
+// The ranks that share memory with this one.
 struct Node {
   Communicator comm;
   std::vector<int> ranks; // of the whole communicator, by rank in the node
@@ -46,7 +46,8 @@ public:
   }
   [[nodiscard]] std::byte *last(const Side &side) const noexcept { return side.copies[exchange_ % copies]; }
 
-  // start() may have to wait until buffers may be written: those that nobody asked for are sent, too.
+  // start() may have to wait until buffers may be written: it also sends the buffers that the program did not
+  // ask for.
   [[nodiscard]] bool may_start() const noexcept;
   void start() noexcept;
   // How many of the receives are there, if the first `known` are.

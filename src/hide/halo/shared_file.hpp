@@ -11,7 +11,7 @@ namespace haloscope::halo {
 
 inline constexpr std::size_t page = 4096, large_page = std::size_t{2} << 20;
 
-// What a file begins with, which tells it from any other.
+// The first bytes of a file, by which it is recognised.
 using Mark = std::array<std::uint64_t, 2>;
 
 class File {
@@ -46,7 +46,7 @@ bool prepare(const File &file, std::size_t bytes, const Mark &mark) noexcept;
 // The file that another process of this user has open, if it is the one with this mark.
 [[nodiscard]] File opened_by(std::int64_t process, std::int64_t descriptor, const Mark &mark) noexcept;
 
-// A name in /dev/shm that nobody guesses, and that says which file it is of.
+// An unguessable name in /dev/shm that contains the mark of the file.
 [[nodiscard]] std::array<char, 64> shared_name(const Mark &mark) noexcept;
 
 // A mapping that large pages fit into, if it is large; private memory without a file. Null without space.

@@ -29,7 +29,8 @@ struct Neighbours {
   std::vector<int> order;                 // in which sources are counted
 };
 
-// What goes to the one side comes from the other: with two ranks around a ring, or one, both are the same.
+// A message to one side comes from the opposite side at the receiver. With one or two ranks around a ring,
+// both sides are the same rank.
 Neighbours cartesian(MPI_Comm comm) {
   Neighbours found;
   int dimensions = 0;
@@ -74,7 +75,7 @@ Neighbours neighbours(MPI_Comm topology, MPI_Comm comm) {
   return kind == MPI_CART ? cartesian(topology) : graph(topology, kind, rank);
 }
 
-// Empty, or what is wrong with the sizes.
+// Returns the error in the sizes, or an empty string.
 std::string wrong(const char *what, const std::vector<int> &ranks, const std::size_t *bytes) {
   for (std::size_t i = 0; i < ranks.size(); i++) {
     if (ranks[i] == MPI_PROC_NULL) continue;
@@ -89,9 +90,9 @@ std::string wrong(const char *what, const std::vector<int> &ranks, const std::si
 
 using Told = std::vector<unsigned long long>; // the sizes of the edges from one rank, in their order
 
-// Tells each neighbour what it will get, and returns what each of those that send said. It ends even if a
-// rank is missing in the list of another one, as nobody waits for a certain rank (after Hoefler, Siebert and
-// Lumsdaine).
+// Sends each neighbour the sizes of its messages, and returns the sizes from the ranks that send to this one.
+// It ends even if the lists of two ranks disagree, because no rank waits for a particular rank (after
+// Hoefler, Siebert and Lumsdaine).
 std::map<int, Told> tell(MPI_Comm comm, const std::map<int, Told> &sizes) {
   std::vector<MPI_Request> requests;
   for (const auto &[rank, told] : sizes) {

@@ -1,5 +1,5 @@
-// Who exchanges with whom, and what all ranks of a communicator agree on: what goes wrong on one is known to
-// all, each throws the same line, and none is left waiting.
+// The edges between ranks that exchange, and agreement among the ranks of a communicator. An error on one
+// rank becomes known to all: each throws the same line, and none keeps waiting.
 #pragma once
 
 #include <mpi.h>
@@ -70,8 +70,7 @@ private:
 
 // Who exchanges with whom: the edges of a communicator's topology.
 
-// Between the same two ranks the edges of one direction are told apart by a number, in an order that both
-// know.
+// Several edges from one rank to the same other rank have numbers, in an order that both ranks know.
 struct Edge {
   int neighbour; // index among those of this side
   int rank;      // the other one

@@ -46,7 +46,7 @@ double single(Row &row) {
 }
 
 // Notes a latency, and returns the moment when it is over.
-Moment noted(Row row, double seconds) {
+Moment note_latency(Row row, double seconds) {
   row.latency = seconds;
   state.journal.add(row);
   return row.sent + static_cast<Moment>(std::llround(1e9 * std::min(seconds, 1e9)));
@@ -65,13 +65,13 @@ bool is_given_up(Communicator &communicator) {
   }
   communicator.silent = true;
   interpose::complain(
-      "a message was sent past the injector, by PMPI functions or a rank without it: messages "
-      "in its communicator are delayed no more");
+      "a message bypassed the injector, by a PMPI function or from a rank without it: messages "
+      "in its communicator are no longer delayed");
   return true;
 }
 
 // Under the lock; nothing while the stamp is not there.
-std::optional<Moment> taken(Communicator &communicator, int source, int tag) {
+std::optional<Moment> take_stamp(Communicator &communicator, int source, int tag) {
   int there = 0;
   real.Iprobe(source, tag, communicator.stamps, &there, MPI_STATUS_IGNORE);
   if (there == 0) return is_given_up(communicator) ? std::optional<Moment>{0} : std::nullopt;
@@ -87,8 +87,8 @@ struct Envelope {
   [[nodiscard]] bool is_open() const noexcept { return source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG; }
 };
 
-// Whose message a request has got: what it asked for, and where it left that open, what the status says. Of
-// an MPI_Isendrecv some libraries' statuses say nothing: it stays open.
+// The envelope of the message that a request has received: its arguments, and the status where these are
+// wildcards. Some libraries set no status for an MPI_Isendrecv. Then the wildcards stay.
 Envelope envelope_of(const Request &request, const MPI_Status &status) {
   const bool told = !request.exchange || state.tells_exchanges;
   return {told && request.partner == MPI_ANY_SOURCE ? status.MPI_SOURCE : request.partner,
@@ -97,14 +97,14 @@ Envelope envelope_of(const Request &request, const MPI_Status &status) {
 
 // Under the lock. The first stamp that may be that of such a message. None is waited for: the message may be
 // our own.
-std::optional<Moment> guessed(Communicator &communicator, const Envelope &wanted) {
+std::optional<Moment> guess_stamp(Communicator &communicator, const Envelope &wanted) {
   int there = 0, bytes = 0;
   MPI_Status found;
   real.Iprobe(wanted.source, wanted.tag, communicator.stamps, &there, &found);
   if (there == 0 || real.Get_count(&found, MPI_BYTE, &bytes) != MPI_SUCCESS || bytes != sizeof(Moment))
     return 0;
   communicator.guesses++;
-  return taken(communicator, found.MPI_SOURCE, found.MPI_TAG);
+  return take_stamp(communicator, found.MPI_SOURCE, found.MPI_TAG);
 }
 
 // Whether a receive that was posted earlier has got a message of this source and tag, and not its stamp. One
@@ -131,7 +131,7 @@ bool serve_earlier(Communicator &communicator, int source, int tag, std::uint64_
   std::ranges::sort(earlier, {}, &Request::order);
   return std::ranges::all_of(earlier, [&](Request *request) {
     if (!came_first(*request, request->handle, source, tag)) return true;
-    const auto due = taken(communicator, source, tag);
+    const auto due = take_stamp(communicator, source, tag);
     if (due) request->due = due;
     return due.has_value();
   });
@@ -142,7 +142,7 @@ std::optional<Moment> oldest(Communicator &communicator, int source, int tag) {
   auto &peeked = communicator.peeked;
   const auto found = std::ranges::find_if(
       peeked, [&](const auto &known) { return known.source == source && known.tag == tag; });
-  if (found == peeked.end()) return taken(communicator, source, tag);
+  if (found == peeked.end()) return take_stamp(communicator, source, tag);
   const Moment due = found->due;
   peeked.erase(found);
   return due;
@@ -155,11 +155,11 @@ Request *kept_of(const Request &request) {
 }
 
 // From its stamp, if that is there.
-std::optional<Moment> stamped(Communicator &communicator, const Envelope &message, const Request *own) {
+std::optional<Moment> find_stamp(Communicator &communicator, const Envelope &message, const Request *own) {
   const Lock lock;
   Request *kept = own == nullptr ? nullptr : kept_of(*own);
   if (kept != nullptr && kept->due) return kept->due; // another thread has served it
-  if (message.is_open()) return guessed(communicator, message);
+  if (message.is_open()) return guess_stamp(communicator, message);
   if (!serve_earlier(communicator, message.source, message.tag, own == nullptr ? UINT64_MAX : own->order))
     return std::nullopt;
   const auto due = oldest(communicator, message.source, message.tag);
@@ -212,7 +212,7 @@ void stamp(Communicator &communicator, int dest, int tag) {
 Moment departed(const Communicator &communicator, int dest, int tag) {
   Row row{.sent = now(), .partner = communicator.world[static_cast<std::size_t>(dest)], .tag = tag};
   const double seconds = drawn(link_to(communicator, dest), row) + single(row);
-  return noted(row, seconds);
+  return note_latency(row, seconds);
 }
 
 std::optional<Moment> arrival(Communicator *communicator, const MPI_Status &status, bool waits,
@@ -230,7 +230,7 @@ std::optional<Moment> arrival(Communicator *communicator, const MPI_Status &stat
   if (communicator->stamps == MPI_COMM_NULL) return 0;
   for (;;) { // without the lock now and then: other threads have stamps to send
     if (communicator->silent) return 0;
-    const auto due = stamped(*communicator, message, own);
+    const auto due = find_stamp(*communicator, message, own);
     if (due || !waits) return due;
   }
 }
@@ -248,7 +248,7 @@ Moment transferred(Link link, Row row) {
   if (state.plan.links[static_cast<std::size_t>(link)].is_none()) return 0;
   const Lock lock;
   const double seconds = drawn(link, row);
-  return noted(row, seconds);
+  return note_latency(row, seconds);
 }
 
 Moment collective_due(std::optional<Link> link, Moment from) {

@@ -84,7 +84,7 @@ Moment due_of(const Request &request, const MPI_Status &status) {
 
 namespace {
 
-// Of a request that the library has completed: when it arrives, if that is known yet.
+// The arrival of a request that MPI has completed, if it is known yet.
 std::optional<Moment> due_now(const Request &request, const MPI_Status &status) {
   using Kind = Request::Kind;
   if (request.due) return request.due;
@@ -223,7 +223,7 @@ int try_any(int count, MPI_Request *requests, int *index, int *flag, MPI_Status 
   if (*flag != 0 && *index != MPI_UNDEFINED)
     masked.update(*index);
   else if (result == MPI_SUCCESS && *flag != 0 && !masked.is_all_ready())
-    *flag = 0; // the library saw none of those that are held back
+    *flag = 0; // MPI has not seen the requests that are held back
   return result;
 }
 

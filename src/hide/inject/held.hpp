@@ -12,12 +12,12 @@ std::optional<Request> known(MPI_Request handle);
 std::vector<std::optional<Request>> known(const MPI_Request *handles, int count);
 void remember(MPI_Request handle, const Request &request);
 void remember_due(const Request &request, Moment due);
-// After completion: a persistent one stays, without what was known of its last message. Its handle may have
-// become that of another thread's request by then.
+// After completion: a persistent request stays, without the state of its last message. Its handle may already
+// be that of a request of a different thread.
 void complete(const std::optional<Request> &request);
 void forget(MPI_Request handle);
-// Of a receive that the program frees while it is active. Returns whether it is kept, so that its stamp is
-// taken.
+// Called for a receive that the program frees while it is active. Returns whether it is kept, so that its
+// stamp is taken.
 bool keep_freed(MPI_Request handle);
 // Frees those that are over by now, or all.
 void sweep_freed(bool all = false);
@@ -53,7 +53,7 @@ private:
   Moment due_ = INT64_MAX;
 };
 
-// One that may complete, if there is one; `flag` is also set where there is none that ever will.
+// Finds a request that may complete, if there is one. `flag` is also set if none ever will.
 int try_any(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status, Moment &due);
 int try_some(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses, Moment &due);
 

@@ -13,7 +13,7 @@ State state; // NOLINT(bugprone-throwing-static-initialization): its containers 
 
 namespace {
 
-// Throws what is wrong. Every rank has the same text, so all ranks complain or none.
+// Throws the error. Every rank has the same text, so all ranks complain or none.
 bool read_plan() {
   if (!state.sources.empty()) return true;
   const char *text = std::getenv("HALOSCOPE_INJECT"); // NOLINT(concurrency-mt-unsafe)
@@ -27,7 +27,7 @@ bool has_plan() {
     return read_plan();
   } catch (const std::exception &error) {
     interpose::complain(std::string{"HALOSCOPE_INJECT: "} + error.what() +
-                        "; nothing is injected; let haloscope inject set it");
+                        "; nothing is injected; use haloscope inject to set it");
     return false;
   }
 }
@@ -101,7 +101,7 @@ void finalise() noexcept {
     sweep_freed(true);
     if (sessions == 0) close_journal();
   } catch (const std::exception &error) {
-    interpose::complain(std::string{"the record of what was injected is lost: "} + error.what());
+    interpose::complain(std::string{"the record of injected latencies is lost: "} + error.what());
   }
   inside = before;
 }
@@ -110,7 +110,7 @@ void write_all() noexcept try {
   const Lock lock;
   state.journal.flush();
 } catch (const std::exception &error) {
-  interpose::complain(std::string{"the record of what was injected is lost: "} + error.what());
+  interpose::complain(std::string{"the record of injected latencies is lost: "} + error.what());
 }
 
 // Without MPI_Init: ranks know each other, but there is no communicator by which they could talk.
@@ -143,7 +143,7 @@ void finish_session() noexcept try {
   }
   interpose::close_session_world();
 } catch (const std::exception &error) {
-  interpose::complain(std::string{"the record of what was injected is lost: "} + error.what());
+  interpose::complain(std::string{"the record of injected latencies is lost: "} + error.what());
 }
 
 } // namespace haloscope::inject

@@ -1,9 +1,9 @@
 // The injector in one MPI process.
 //
-// A message is on its way for as long as its sender draws for it. The sender sends a stamp with the moment
-// of arrival beside the message, on a communicator of the same ranks, with the same tag: MPI's own matching
-// tells which stamp belongs to which message. The receiver's completing calls hold the message back until
-// then. Ranks are never held back in a call that only sends.
+// The sender of a message draws the latency. It sends a stamp with the time of arrival in addition to the
+// message, on a second communicator of the same ranks, with the same tag. So MPI's own matching assigns
+// stamps to messages. The receiver's completing calls hold the message back until then. A call that only
+// sends is never held back.
 #pragma once
 
 #include "hide/inject/journal.hpp"
@@ -30,7 +30,7 @@ void shift_clock(std::int64_t nanoseconds) noexcept;
 // Sleeps; the MPI library goes on with other messages meanwhile.
 void wait_until(Moment due) noexcept;
 
-// What is kept for a communicator, as its attribute.
+// The state of a communicator, stored as its attribute.
 struct Communicator : std::enable_shared_from_this<Communicator> {
   MPI_Comm stamps = MPI_COMM_NULL; // theirs; none if processes of another world take part, or no others
   int rank = 0;                    // ours; -1 in an intercommunicator, where no rank is our own
@@ -53,7 +53,7 @@ struct Duplicate {
   MPI_Request stamps;
 };
 
-// One end of a partitioned message: each partition is under way for a latency of its own, from when it is
+// One end of a partitioned message. Each partition is under way for its own latency, from the time when it is
 // ready.
 struct Partitions {
   std::shared_ptr<Communicator> communicator;
@@ -63,7 +63,7 @@ struct Partitions {
   std::vector<Moment> due; // of the sender's partitions, as the stamps come; 0: not yet
 };
 
-// What is known of a request that completes later than the library says, or that sends when started.
+// The state of a request that completes later than MPI reports, or that sends when it is started.
 struct Request {
   enum class Kind : std::uint8_t { receive, timed, send, duplicate, partitioned };
 
@@ -83,7 +83,7 @@ struct Request {
   std::shared_ptr<Partitions> partitions;
 };
 
-// A window: its ranks, and when what was last asked of each target is over.
+// A window: its ranks, and the time at which the latest access to each target is complete.
 struct Window {
   std::shared_ptr<const Communicator> communicator;
   struct Due {
@@ -92,7 +92,7 @@ struct Window {
   std::unordered_map<int, Due> targets;
 };
 
-// Which ranks get data from others in a collective.
+// The ranks that get data from others in a collective.
 enum class Gets : std::uint8_t { all, others, root, neighbors };
 
 struct State : interpose::Entered {
@@ -118,7 +118,7 @@ extern State state;
 using Lock = interpose::LockOf<&state>;
 using Entry = interpose::EntryOf<&state>;
 
-// Returns what is kept for a communicator, or nullptr if it was made without the injector.
+// Returns the state of a communicator, or nullptr if it was made without the injector.
 Communicator *communicator_of(MPI_Comm comm) noexcept;
 void attach(MPI_Comm comm);
 void attach_group(MPI_Comm comm); // made from a group alone: its ranks ask each other where they are
@@ -134,7 +134,7 @@ Link link_to(const Communicator &communicator, int rank);
 std::optional<Link> link_of(Gets gets, int root, MPI_Comm comm, const Communicator *communicator);
 std::optional<Link> link_from_neighbors(MPI_Comm comm, const Communicator &communicator);
 
-// Whether this rank of a communicator is another one than ours.
+// Whether this rank of a communicator is a rank other than the caller.
 bool reaches(const Communicator *communicator, int rank);
 
 // Draws a latency for a message and sends its stamp.

@@ -13,16 +13,16 @@ namespace {
 
 constexpr std::size_t block = 256; // rows: few microseconds to write
 
-std::string given(const char *name) {
+std::string variable(const char *name) {
   const char *value = std::getenv(name); // NOLINT(concurrency-mt-unsafe)
   return value == nullptr ? "" : value;
 }
 
 std::string world() { return std::to_string(state.world_rank) + "-of-" + std::to_string(state.nodes.size()); }
 
-// A program that was spawned has a record beside that of the one that spawned it.
+// A spawned program has its own record, in the directory of the record of its parent.
 std::string own_path() {
-  std::string path = given("HALOSCOPE_INJECT_OUTPUT");
+  std::string path = variable("HALOSCOPE_INJECT_OUTPUT");
   if (path.empty()) return path;
   const std::size_t end = path.size() - (path.ends_with(".csv") ? 4 : 0);
   if (state.spawned != 0) path.insert(end, "-spawned-" + std::to_string(state.spawned));
@@ -36,8 +36,7 @@ void Journal::open() {
   path_ = own_path();
   if (path_.empty()) return;
   file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (file_ < 0)
-    interpose::complain(path_ + ": can't be written: this rank's record of what was injected is lost");
+  if (file_ < 0) interpose::complain(path_ + ": cannot write this rank's record of injected latencies");
   rows_.reserve(block);
 }
 
@@ -57,7 +56,7 @@ void Journal::flush() {
   const bool whole = ::write(file_, rows_.data(), bytes) == static_cast<ssize_t>(bytes);
   rows_.clear();
   if (whole) return;
-  interpose::complain(path_ + ": not written to its end: what this rank injects is recorded no more");
+  interpose::complain(path_ + ": cannot write; this rank records no more injected latencies");
   ::close(file_);
   file_ = -1;
 }
@@ -66,7 +65,7 @@ void Journal::close() {
   flush();
   if (file_ >= 0) ::close(file_);
   file_ = -1;
-  const std::string summary = given("HALOSCOPE_INJECT_SUMMARY");
+  const std::string summary = variable("HALOSCOPE_INJECT_SUMMARY");
   const int file = summary.empty() ? -1 : ::open(summary.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (file < 0) return; // on another node
   dprintf(file, "%s %llu %.9g %.9g\n", (std::to_string(state.spawned) + ' ' + world()).c_str(),

@@ -1,5 +1,5 @@
-// What was injected, a row a latency. Each rank writes its rows into a file of its own, block after block:
-// of a rank that is killed, only the last block is missing.
+// The record of injected latencies, one row each. Each rank writes its rows into its own file, block after
+// block. If a rank is killed, only its last block is missing.
 #pragma once
 
 #include "interpose/moment.hpp"
@@ -14,7 +14,7 @@ using interpose::Moment;
 
 enum class What : std::uint8_t { message, collective, one_sided };
 
-// As it is in the file; python/haloscope/hide/records.py reads it.
+// A row as in the file; python/haloscope/hide/records.py reads it.
 struct Row {
   Moment sent;               // when the message was sent, or the collective was over
   double latency;            // seconds
@@ -30,7 +30,8 @@ static_assert(sizeof(Row) == 32);
 
 class Journal {
 public:
-  // HALOSCOPE_INJECT_OUTPUT names the record, without it there is none; this rank's file lies beside it.
+  // Opens this rank's file in the directory of the record, which HALOSCOPE_INJECT_OUTPUT names. Without the
+  // variable there is no record.
   void open();
   void add(const Row &row);
   // Before the process may end.

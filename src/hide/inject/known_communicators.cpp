@@ -15,7 +15,7 @@ namespace {
 
 int keyval = MPI_KEYVAL_INVALID;
 
-// MPI's own callbacks can't be named here: programs without MPI lack these symbols.
+// MPI's own callbacks cannot be used here: programs without MPI do not have these symbols.
 int copy_nothing(MPI_Comm /*comm*/, int /*keyval*/, void * /*extra*/, void * /*in*/, void * /*out*/,
                  int *flag) {
   *flag = 0;
@@ -37,7 +37,7 @@ void keep(MPI_Comm comm, std::shared_ptr<Communicator> made) {
 // For the stamps of a communicator's messages: with all its ranks, and with nothing that the program has
 // attached to it: MPI_Comm_dup would call the program's copy callbacks, and freeing the duplicate its delete
 // callbacks.
-MPI_Comm made_bare(MPI_Comm comm) {
+MPI_Comm make_bare(MPI_Comm comm) {
   MPI_Group group;
   MPI_Comm bare = MPI_COMM_NULL;
   real.Comm_group(comm, &group); // of an intercommunicator our own side, as MPI_Comm_create wants it
@@ -163,10 +163,10 @@ void attach(MPI_Comm comm) {
   } else {
     real.Comm_rank(comm, &made->rank);
   }
-  // All ranks of one world have the injector; of other worlds nobody knows. A rank that is alone gets no
-  // messages, but the world's stamps also serve to let the library go on.
+  // All ranks of one world have the injector; ranks of a different world may not. A single rank gets no
+  // messages, but MPI_COMM_WORLD's stamps also serve to let the library progress.
   const bool has_others = made->rank < 0 || made->world.size() > 1 || comm == MPI_COMM_WORLD;
-  if (is_one_world && has_others) made->stamps = made_bare(comm);
+  if (is_one_world && has_others) made->stamps = make_bare(comm);
   made->spans_nodes = are_apart(*made);
   keep(comm, std::move(made));
 }

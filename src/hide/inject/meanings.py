@@ -55,7 +55,7 @@ def _collectives() -> dict[str, Meaning]:
 
 
 def _one_sided() -> dict[str, Meaning]:
-    """Operations, and what they are complete after: the rank is that of the target, or all."""
+    """One-sided operations, and the rank of the target or all after which they are complete."""
     found = {}
     for name in ("Win_create", "Win_create_dynamic", "Win_allocate", "Win_allocate_shared"):
         found[name] = Meaning("make_window", "comm, win")

@@ -9,7 +9,7 @@ namespace haloscope::inject {
 
 namespace {
 
-// Streams that have nothing to do with each other, whatever numbers tell them apart (splitmix64).
+// Independent random streams for any numbers (splitmix64).
 std::uint64_t mixed(std::uint64_t value) noexcept {
   value += 0x9E3779B97F4A7C15U;
   value = (value ^ value >> 30U) * 0xBF58476D1CE4E5B9U;
@@ -29,7 +29,7 @@ std::size_t pick(const double *weights, std::size_t count, Random &random) {
   return count - 1;
 }
 
-double between(const std::vector<double> &quantiles, double place) noexcept {
+double interpolate(const std::vector<double> &quantiles, double place) noexcept {
   const double exact = place * static_cast<double>(quantiles.size() - 1);
   const auto below = static_cast<std::size_t>(exact);
   const std::size_t above = std::min(below + 1, quantiles.size() - 1);
@@ -58,7 +58,7 @@ double Distribution::draw(Random &random) const {
       value = a + b * std::student_t_distribution{c}(random);
       break;
     case Kind::empirical:
-      value = between(quantiles, std::uniform_real_distribution<double>{}(random));
+      value = interpolate(quantiles, std::uniform_real_distribution<double>{}(random));
       break;
     }
     if (value >= 0) return value;

@@ -1,5 +1,5 @@
-// What is to be injected, as `haloscope inject` writes it into HALOSCOPE_INJECT: words with spaces between;
-// and latencies that are drawn from its models.
+// The plan that `haloscope inject` writes into HALOSCOPE_INJECT as words separated by spaces, and the
+// latencies that are drawn from its models.
 #pragma once
 
 #include <cstdint>

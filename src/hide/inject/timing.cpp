@@ -13,8 +13,8 @@ using interpose::second;
 
 constexpr Moment slice = 1'000'000; // between two looks after the library
 constexpr Moment spun = 30'000;     // a sleeper may wake half of that too late
-// Where each rank has a processor. A rank that has slept goes on slower for some microseconds, which no
-// network does to it: MPI waits awake.
+// For ranks with a processor each. A rank that has slept is slower for some microseconds. A network has no
+// such effect, because MPI waits actively.
 constexpr Moment spun_alone = 200'000;
 constexpr Moment looked = 5'000; // a look after the library may take as long
 

@@ -1,6 +1,7 @@
-// One-sided communication: an operation takes a latency; what completes it at its origin waits until then.
+// One-sided communication: an operation takes a latency. A call that completes it at its origin waits until
+// then.
 //
-// The wait comes before the library's own call, so that the target does not learn of the operation earlier,
+// The wait comes before the library's own call, so that the target does not see the operation earlier,
 // either.
 #pragma once
 
@@ -8,8 +9,8 @@
 
 namespace haloscope::inject {
 
-// What an operation does, and what a call completes: gets bring data to the origin, and are complete there
-// only when they are complete at all.
+// The direction of an operation, and the operations that a call completes. Gets bring data to the origin, so
+// they are complete there only when they are complete at all.
 enum class Access : std::uint8_t { puts, gets };
 constexpr int every_target = -1;
 

@@ -1,9 +1,10 @@
 // One application of an operator: Algorithm 2 of Heldman, Rudi and Bessac (ICS 2025), with the second
 // exchange's receives posted first; and the C interface.
 //
-// The budget of a run, beside MPI's calls and the work: six readings of the clock (about 25 ns each), the
-// arithmetic of one update of α (under 50 ns; with regimes some 100 ns a regime), and for each poll one
-// MPI_Testall, with two readings for ADAPTIVE. No allocation, no lock, no system call but the clock's.
+// Budget of a run, in addition to MPI's calls and the work: six readings of the clock (about 25 ns each), and
+// one update of α (under 50 ns; with regimes about 100 ns per regime). Each poll adds one MPI_Testall, and
+// two readings of the clock for ADAPTIVE. There is no allocation, no lock, and no system call except the
+// clock's.
 #include "hide/overlap/overlap.hpp"
 
 #include <haloscope/region.h>
@@ -124,7 +125,7 @@ private:
     return ended - begin;
   }
 
-  // As they come, so that it is known which was waited for how long.
+  // Completes the receives in the order of arrival, to know the waiting for each.
   void finish_each(const haloscope_overlap_exchange &exchange, double worked) {
     phase_->not_waited();
     for (int done = 0; done != MPI_UNDEFINED && error_ == MPI_SUCCESS;) {
@@ -187,7 +188,7 @@ using haloscope::overlap::Phase;
 
 thread_local std::string error_text; // NOLINT: a line a thread
 
-// False for what is not a number.
+// False if `value` is NaN.
 bool within(double value, double low, double high) { return value >= low && value <= high; }
 
 // Empty if the settings make sense.
@@ -244,7 +245,7 @@ int haloscope_overlap_create(const haloscope_overlap_settings *settings, size_t 
     const int result = MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
     if (result != MPI_SUCCESS) return result;
     if (all == 0) {
-      if (mine != 0) error_text = "overlap: another rank's settings make no sense";
+      if (mine != 0) error_text = "overlap: the settings of a different rank are wrong";
       return MPI_ERR_ARG;
     }
     *made = make(*settings, items);

@@ -1,4 +1,4 @@
-// The object behind the C interface, and what it learns: the splitting parameter α of each phase.
+// The object behind the C interface, with the learnt splitting parameter α of each phase.
 #pragma once
 
 #include "hide/overlap/regimes.hpp"
@@ -13,7 +13,7 @@
 
 namespace haloscope::overlap {
 
-// The splitting parameter α, and what is derived from it. Pure.
+// The splitting parameter α and values derived from it, as pure functions.
 inline constexpr double rounding = 1e-6; // of an item: 1/n · n may be less than 1
 
 inline std::size_t split(std::size_t items, double alpha) noexcept {
@@ -31,8 +31,8 @@ inline double bounded(double alpha, std::size_t items) noexcept {
 struct Update {
   double theta, epsilon, largest_step;
 
-  // Algorithm 3 of Heldman, Rudi and Bessac (ICS 2025). The printed one lacks the second case; by its text it
-  // mirrors the first: r · ε/T_out.
+  // Algorithm 3 of Heldman, Rudi and Bessac (ICS 2025). The printed algorithm does not have the second case.
+  // According to its text, that mirrors the first: r · ε/T_out.
   [[nodiscard]] double operator()(double alpha, std::size_t items, double input_wait,
                                   double output_wait) const noexcept {
     double factor = 1;
@@ -56,7 +56,7 @@ inline std::size_t chunk(std::size_t items, double budget, double poll, double i
   return static_cast<std::size_t>(std::clamp(std::ceil(wanted), 1.0, most));
 }
 
-// What is learnt of one phase: its α, or one for each regime, and what polls and items take.
+// The learnt values of one phase: its α, or one per regime, and the costs of polls and items.
 class Phase {
 public:
   Phase(const haloscope_overlap_settings &settings, std::size_t items)
@@ -79,7 +79,8 @@ public:
       alpha_ = times.alpha; // as it came out
   }
 
-  // With `partners`, before a run of so many receives in the second exchange. Only the first one allocates.
+  // With `partners`, before a run with this many receives in the second exchange. Only the first call
+  // allocates.
   void expect(int receives) {
     waited_.resize(static_cast<std::size_t>(receives));
     completed_.resize(waited_.size());
@@ -118,17 +119,18 @@ public:
   }
 
 private:
-  // The first part stands before the wait for the input; where that is consistent, for what is gathered.
+  // The first part of the work is before the wait for the input, or with `consistent` before the wait for the
+  // gathered values.
   [[nodiscard]] double first_wait(const haloscope_overlap_times &times) const noexcept {
     return settings_->consistent != 0 ? times.output_wait : times.input_wait;
   }
-  // What is sent in the second exchange is late for its receiver, who may be somebody else.
+  // The second exchange may be late for its receiver, which may be a different rank.
   [[nodiscard]] double second_wait(const haloscope_overlap_times &times) const noexcept {
     return std::max(settings_->consistent != 0 ? times.input_wait : times.output_wait, times.partner_wait);
   }
 
-  // Each regime learns by how probable it was, before the run, which was split for it, and after: one that
-  // came as a surprise was run with the α of another one, from which it has nothing to learn.
+  // Each regime learns with the product of two probabilities: the one before the run, for which the work was
+  // split, and the one after the run. An unexpected regime learns little, because the run used a different α.
   void learn_regimes(const Update &update, const haloscope_overlap_times &times) noexcept {
     filter_.see(times, settings_->epsilon);
     for (std::size_t i = 0; i < alphas_.size(); i++) {
@@ -137,8 +139,8 @@ private:
     }
     alpha_ = bounded(median(), items_);
   }
-  // The median of the regimes' α, weighted by what is probable next. Waiting grows with the error of α, so
-  // the median costs the least.
+  // The median of the regimes' α, weighted by the probabilities of the next run. Waiting grows with the error
+  // of α, so the median costs the least.
   [[nodiscard]] double median() const noexcept {
     double found = 1;
     for (const double candidate : alphas_) {

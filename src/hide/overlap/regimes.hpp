@@ -1,5 +1,5 @@
-// Which regime comes next: the filter of a hidden Markov model, an instance at a time, and the distributions
-// that a regime's times may have (docs/reference/regimes-model.md).
+// The probabilities of the next regime: the filter of a hidden Markov model, one instance at a time. Also the
+// distributions of a regime's times (docs/reference/regimes-model.md).
 #pragma once
 
 #include <haloscope/overlap.h>
@@ -12,7 +12,7 @@ inline constexpr int parameters_each = 3;
 
 // Whether these three numbers are parameters of the family.
 bool are_parameters(haloscope_overlap_family family, const double *p) noexcept;
-// Natural logarithms of the density, and of the probability of at most so many seconds.
+// Natural logarithms of the density, and of the probability of at most `seconds`.
 double log_density(haloscope_overlap_family family, const double *p, double seconds) noexcept;
 double log_at_most(haloscope_overlap_family family, const double *p, double seconds) noexcept;
 
@@ -39,7 +39,7 @@ private:
   std::vector<double> blocks_, input_, output_; // parameters, or nothing
 };
 
-// Returns what is wrong with a model; empty if nothing is.
+// Returns the error in a model, or an empty string.
 const char *wrong_with(const haloscope_overlap_regimes &model) noexcept;
 
 } // namespace haloscope::overlap

@@ -1,5 +1,5 @@
-// What the generated wrappers of the functions do in which more happens than a substitution; meanings.py
-// names them. A call gets the communicator that MPI's function gets in place of the program's.
+// Functions for the generated wrappers that do more than a substitution; meanings.py names them. A call gets
+// the communicator for MPI's function in place of the program's.
 #pragma once
 
 #include "hide/place/placement.hpp"
@@ -17,7 +17,7 @@ template <class Call> int initialise(Call &&call) {
   return result;
 }
 
-// What a library says of itself hangs on its own MPI_COMM_WORLD alone.
+// Predefined attributes of a library exist only on its own MPI_COMM_WORLD.
 template <class Call> int get_attribute(MPI_Comm comm, int keyval, Call &&call) {
   static constexpr int predefined[] = {MPI_TAG_UB,        MPI_HOST,   MPI_IO,          MPI_WTIME_IS_GLOBAL,
                                        MPI_UNIVERSE_SIZE, MPI_APPNUM, MPI_LASTUSEDCODE};

@@ -39,7 +39,7 @@ Groups parse(const std::string &text) {
   for (const auto &group : groups) all.insert(all.end(), group.begin(), group.end());
   std::ranges::sort(all);
   for (std::size_t i = 0; i < all.size(); i++)
-    if (all[i] != static_cast<int>(i)) throw std::invalid_argument("not every rank is there once");
+    if (all[i] != static_cast<int>(i)) throw std::invalid_argument("each rank must be listed once");
   return groups;
 }
 
@@ -73,8 +73,8 @@ int copy_nothing(MPI_Comm /*comm*/, int /*keyval*/, void * /*extra*/, void * /*i
   return MPI_SUCCESS;
 }
 
-// MPI_Finalize deletes the attributes of MPI_COMM_SELF first, the oldest last: what the program does in such
-// callbacks still finds its world, and what it has attached to its world is deleted as MPI would.
+// MPI_Finalize deletes the attributes of MPI_COMM_SELF first, the oldest last. So the program's callbacks
+// still find its world, and attributes of the world are deleted as MPI would do it.
 int end_world(MPI_Comm /*comm*/, int /*keyval*/, void * /*value*/, void * /*extra*/) {
   real.Comm_free(&placement.placed);
   placement = {};
@@ -83,7 +83,7 @@ int end_world(MPI_Comm /*comm*/, int /*keyval*/, void * /*value*/, void * /*extr
 
 void make_world(int rank) {
   MPI_Comm placed = MPI_COMM_NULL;
-  // By what stands behind us, which may keep something for every communicator.
+  // Called through the next library, which may keep state for every communicator.
   if (next.Comm_split(MPI_COMM_WORLD, 0, rank, &placed) != MPI_SUCCESS) return;
   next.Comm_set_name(placed, "MPI_COMM_WORLD");
   int keyval = MPI_KEYVAL_INVALID;
@@ -132,7 +132,7 @@ void begin_world() noexcept try {
   const char *text = std::getenv("HALOSCOPE_PLACE"); // NOLINT(concurrency-mt-unsafe): inside MPI_Init
   MPI_Comm parent = MPI_COMM_NULL;
   real.Comm_get_parent(&parent);
-  // A mapping is of the program that was launched, not of what it spawns.
+  // The mapping is for the launched program, not for programs that it spawns.
   if (text == nullptr || *text == '\0' || parent != MPI_COMM_NULL || placement.world != MPI_Comm{}) return;
   int rank = 0;
   real.Comm_rank(MPI_COMM_WORLD, &rank);
@@ -144,10 +144,10 @@ void begin_world() noexcept try {
     make_world(ranks[static_cast<std::size_t>(rank)]);
   else if (rank == 0)
     interpose::complain("the mapping is for " + shape(wanted) + " ranks, this run has " + shape(there) +
-                        "; ranks stay as they are: launch it as it was recorded, or say --hosts");
+                        "; ranks are not moved; use the launch command of the profile, or --hosts");
 } catch (const std::exception &error) {
   interpose::complain(std::string{"HALOSCOPE_PLACE: "} + error.what() +
-                      "; ranks stay as they are; let haloscope place set it");
+                      "; ranks are not moved; use haloscope place to set it");
 }
 
 } // namespace haloscope::place

@@ -1,5 +1,5 @@
-// The placer in one MPI process: another communicator stands for the program's MPI_COMM_WORLD, with the same
-// processes in another order, so that those which talk much are on one node.
+// The placer in one MPI process. It replaces the program's MPI_COMM_WORLD by a communicator with the same
+// processes in a different order, so that ranks with many messages share a node.
 #pragma once
 
 #include "interpose/entering.hpp"

@@ -52,7 +52,7 @@ constexpr std::size_t pieces_of(std::size_t bytes) noexcept { return (bytes + pi
 constexpr int notice_tag = 0;
 constexpr int note_tag(std::size_t slot) noexcept { return 1 + 2 * static_cast<int>(slot); }
 constexpr int data_tag(std::size_t slot) noexcept { return 2 + 2 * static_cast<int>(slot); }
-// A lane comes for the first message and for every so many more that have found none.
+// A channel is made for the first message, and again after this many messages that found none.
 constexpr unsigned arrivals_a_lane = 4;
 
 using Key = std::pair<int, std::size_t>; // world rank and slot
@@ -67,7 +67,7 @@ std::deque<Told> telling;
 MPI_Comm lane_comm;
 bool are_open = false, closing = false;
 
-// Under the lock nobody may block: what is asked for is on its way already.
+// No thread may block under the lock. The awaited request is already under way.
 void await(MPI_Request &request) {
   for (int done = 0; done == 0;) next.Test(&request, &done, MPI_STATUS_IGNORE);
 }
@@ -156,7 +156,7 @@ void attend() {
   }
 }
 
-// Receives what was sent before the end; nobody answers any more.
+// Receives all notices that were sent before the end. None is answered from then on.
 void hear_the_rest() {
   int size = 0;
   real.Comm_size(lane_comm, &size);

@@ -1,11 +1,11 @@
-// Data between nodes that is sent ahead of its receive, where the program leaves receive buffers to the shm
+// Data between nodes that is sent ahead of its receive, if the program leaves receive buffers to the shm
 // library.
 //
-// A *lane* leads from one rank to one of another node and ends in a buffer of the shm library's, for which
-// receives are posted all the time. A message that goes by a lane consists of a note of its length and of the
-// data in pieces, in a communicator of ours, and of a token in the program's communicator, which MPI matches.
-// The pieces are so small that MPI sends them without asking the receiver first. docs/explanation/shm.md says
-// how a lane comes to be, and why a probe is not deceived.
+// A *lane* is a channel from one rank to a rank on a different node. It ends in a buffer of the shm library,
+// for which a receive is always posted. A message through a lane consists of a note of its length, the data
+// in pieces, and a token. Note and pieces use a communicator of the library. The token is in the program's
+// communicator, where MPI matches it. The pieces are so small that MPI sends them without asking the receiver
+// first. docs/explanation/shm.md explains how a lane is made, and why probes give correct results.
 #pragma once
 
 #include "hide/shm/known_requests.hpp"
@@ -37,14 +37,14 @@ std::optional<std::uint64_t> noted_bytes(int source, std::size_t slot);
 Lane *lane_of(const Token &token);
 bool has_landed(Lane &lane);
 void wait_until_landed(Lane &lane);
-// What has landed. The buffer is the caller's until `renew`.
+// A message that has arrived. The buffer is the caller's until `renew`.
 struct Landed {
   int source;
   void *buffer;
   std::uint64_t bytes;
 };
 Landed landed(const Lane &lane);
-// The lane goes on with this buffer, or, if it is null, with another one.
+// The lane continues with this buffer. If it is null, the lane gets a new one.
 void renew(Lane &lane, void *buffer);
 
 } // namespace haloscope::shm

@@ -78,7 +78,7 @@ void write_record() {
   bool written = file != nullptr && write_rows(file, rank);
   if (file != nullptr) written = std::fclose(file) == 0 && written;
   if (!written || std::rename(aside.c_str(), path.c_str()) != 0)
-    interpose::complain(path + ": the record of carried messages can't be written; is its directory there?");
+    interpose::complain(path + ": cannot write the record of copied messages; check its directory");
   sums.clear();
   passed = {};
 }

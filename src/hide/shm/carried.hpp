@@ -1,11 +1,11 @@
-// What the shm library carried, for HALOSCOPE_SHM_OUTPUT and for the recorder.
+// Messages that the shm library has copied, for HALOSCOPE_SHM_OUTPUT and for the recorder.
 #pragma once
 
 #include "hide/shm/copying.hpp"
 
 namespace haloscope::shm {
 
-// A message of so many bytes to or from this world rank; the time in nanoseconds.
+// Counts a message of `bytes` to or from this world rank. The time is in nanoseconds.
 void note(Protocol protocol, int partner, std::uint64_t bytes, const Copied &how, Moment time);
 
 // Why a message of at least the threshold went by MPI.

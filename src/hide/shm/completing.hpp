@@ -1,4 +1,4 @@
-// Behind the wrappers of functions that start, complete, cancel and free requests, or look at them.
+// Functions that start, cancel and free requests, and MPI_Wait, MPI_Test, MPI_Waitall and MPI_Testall.
 #pragma once
 
 #include "hide/shm/holding.hpp"
@@ -9,7 +9,7 @@ template <class Call> int start(int count, MPI_Request *requests, Call &&call) {
   if (!has_requests()) return call();
   const Entry entry;
   if (!entry) return call();
-  // One after the other, as messages must not overtake.
+  // One after the other, because messages must not overtake.
   for (int i = 0; i < count; i++) {
     {
       const Lock lock;
@@ -55,7 +55,7 @@ template <class Call> int free_request(MPI_Request *handle, Call &&call) {
   return call();
 }
 
-// Returns what the program is told of a request that MPI has completed, with or without an error.
+// Returns the result for the program of a request that MPI has completed, with or without an error.
 inline int conclude_posted(Request *request, MPI_Status &status, int result) {
   MPI_Comm comm;
   int error = MPI_SUCCESS;
@@ -63,7 +63,7 @@ inline int conclude_posted(Request *request, MPI_Status &status, int result) {
     const Lock lock;
     comm = request->comm;
     if (result != MPI_SUCCESS) request->there = true;
-    error = completed(request, status);
+    error = complete_request(request, status);
   }
   return result == MPI_SUCCESS ? raise(comm, error) : result;
 }
@@ -161,7 +161,7 @@ template <class Call> int wait_all(int count, MPI_Request *handles, MPI_Status *
   }
   MPI_Status *statuses = statuses_for(count, given);
   const int result = waits(statuses);
-  return batch->completed(statuses, result);
+  return batch->complete_all(statuses, result);
 }
 
 template <class Call>
@@ -191,219 +191,7 @@ int test_all(int count, MPI_Request *handles, int *flag, MPI_Status *given, Call
     progress();
     return result;
   }
-  return batch->completed(statuses, result);
-}
-
-inline Masked masked_requests(MPI_Request *handles, int count) {
-  const Lock lock;
-  return {handles, count};
-}
-
-// An error that was found under the lock, to be raised on the communicator that it is of.
-struct Found {
-  int result = MPI_SUCCESS, error = MPI_SUCCESS;
-  MPI_Comm comm = MPI_COMM_WORLD;
-  [[nodiscard]] int raised() const {
-    return error == MPI_SUCCESS || result != MPI_SUCCESS ? result : raise(comm, error);
-  }
-};
-
-// One that may complete, if there is one; `flag` is also set where there is none that ever will.
-inline Found try_any(Masked &masked, int count, int *index, int *flag, MPI_Status &status) {
-  const Lock lock;
-  *index = MPI_UNDEFINED;
-  Found found;
-  found.result = next.Testany(count, masked.refresh(), index, flag, &status);
-  if (found.result != MPI_SUCCESS) {
-    if (*index >= 0 && *index < count) masked.fail(*index);
-  } else if (*flag != 0 && *index != MPI_UNDEFINED) {
-    found.comm = masked.comm(*index);
-    found.error = masked.update(*index, status);
-  } else if (*flag != 0 && masked.is_held()) {
-    *flag = 0; // the library saw none of those that are held back
-  }
-  return found;
-}
-
-inline Found try_some(Masked &masked, int count, int *done, int *indices, MPI_Status *statuses) {
-  const Lock lock;
-  Found found;
-  found.result = next.Testsome(count, masked.refresh(), done, indices, statuses);
-  if (*done == MPI_UNDEFINED) {
-    if (masked.is_held()) *done = 0;
-    return found;
-  }
-  // Errors that MPI found are in the statuses already.
-  for (int i = 0; i < *done; i++) {
-    if (found.result != MPI_SUCCESS && statuses[i].MPI_ERROR != MPI_SUCCESS) {
-      masked.fail(indices[i]);
-      continue;
-    }
-    const MPI_Comm own = masked.comm(indices[i]);
-    const int error = masked.update(indices[i], statuses[i]);
-    if (error == MPI_SUCCESS) continue;
-    if (found.result == MPI_SUCCESS && found.error == MPI_SUCCESS)
-      for (int j = 0; j < *done; j++) statuses[j].MPI_ERROR = MPI_SUCCESS;
-    statuses[i].MPI_ERROR = error;
-    found.error = MPI_ERR_IN_STATUS;
-    found.comm = own;
-  }
-  return found;
-}
-
-template <class Call>
-int wait_any(int count, MPI_Request *handles, int *index, MPI_Status *given, Call &&call) {
-  if (!may_wait()) return call();
-  const Entry entry;
-  if (!entry) return call();
-  Masked masked = masked_requests(handles, count);
-  if (!masked && !must_poll()) return call();
-  Status status{given};
-  Waiting waiting;
-  for (int flag = 0;; waiting()) {
-    const int result = try_any(masked, count, index, &flag, *status()).raised();
-    if (flag != 0 || result != MPI_SUCCESS) return result;
-  }
-}
-
-template <class Call>
-int test_any(int count, MPI_Request *handles, int *index, int *flag, MPI_Status *given, Call &&call) {
-  if (!has_requests()) return call();
-  const Entry entry;
-  if (!entry) return call();
-  Masked masked = masked_requests(handles, count);
-  if (!masked) return call();
-  Status status{given};
-  const int result = try_any(masked, count, index, flag, *status()).raised();
-  if (*flag == 0) {
-    const Lock lock;
-    progress();
-  }
-  return result;
-}
-
-template <class Call>
-int wait_some(int count, MPI_Request *handles, int *done, int *indices, MPI_Status *given, Call &&call) {
-  if (!may_wait()) return call();
-  const Entry entry;
-  if (!entry) return call();
-  Masked masked = masked_requests(handles, count);
-  if (!masked && !must_poll()) return call();
-  MPI_Status *statuses = statuses_for(count, given);
-  for (Waiting waiting;; waiting()) {
-    const int result = try_some(masked, count, done, indices, statuses).raised();
-    if (*done != 0 || result != MPI_SUCCESS) return result;
-  }
-}
-
-template <class Call>
-int test_some(int count, MPI_Request *handles, int *done, int *indices, MPI_Status *given, Call &&call) {
-  if (!has_requests()) return call();
-  const Entry entry;
-  if (!entry) return call();
-  Masked masked = masked_requests(handles, count);
-  if (!masked) return call();
-  const int result = try_some(masked, count, done, indices, statuses_for(count, given)).raised();
-  if (*done == 0) {
-    const Lock lock;
-    progress();
-  }
-  return result;
-}
-
-// MPI_Request_get_status: nothing is completed.
-template <class Call> int peek(MPI_Request handle, int *flag, MPI_Status *given, Call &&call) {
-  if (!has_requests()) return call(given);
-  const Entry entry;
-  if (!entry) return call(given);
-  const Lock lock;
-  Request *request = find(handle);
-  if (request == nullptr) return call(given);
-  if (!may_complete(*request)) {
-    *flag = 0;
-    progress();
-    nudge();
-    return MPI_SUCCESS;
-  }
-  Status status{given};
-  const int result = call(status());
-  if (result == MPI_SUCCESS && *flag != 0) peeked(*request, *status());
-  return result;
-}
-
-// MPI_Request_get_status_all.
-template <class Call>
-int peek_all(int count, const MPI_Request *handles, int *flag, MPI_Status *given, Call &&call) {
-  if (!has_requests()) return call(given);
-  const Entry entry;
-  if (!entry) return call(given);
-  const Lock lock;
-  std::vector<Request *> known;
-  bool all = true;
-  for (int i = 0; i < count; i++) {
-    known.push_back(find(handles[i]));
-    all = (known.back() == nullptr || may_complete(*known.back())) && all;
-  }
-  if (!all) {
-    *flag = 0;
-    progress();
-    nudge();
-    return MPI_SUCCESS;
-  }
-  MPI_Status *statuses = statuses_for(count, given);
-  const int result = call(statuses);
-  for (int i = 0; result == MPI_SUCCESS && *flag != 0 && i < count; i++)
-    if (Request *request = known[static_cast<std::size_t>(i)]) peeked(*request, statuses[i]);
-  return result;
-}
-
-// The first `most` of those that are complete; `done` is MPI_UNDEFINED where none is active.
-inline int peek_among(int count, const MPI_Request *handles, int most, int *done, int *indices,
-                      MPI_Status *statuses) {
-  const Lock lock;
-  bool none = true;
-  *done = 0;
-  for (int i = 0; i < count && *done < most; i++) {
-    if (handles[i] == MPI_REQUEST_NULL) continue;
-    none = false;
-    Request *request = find(handles[i]);
-    if (request != nullptr && !may_complete(*request)) continue;
-    int flag = 0;
-    const int result = next.Request_get_status(handles[i], &flag, statuses + *done);
-    if (result != MPI_SUCCESS) return result;
-    if (flag == 0) continue;
-    if (request != nullptr) peeked(*request, statuses[*done]);
-    indices[(*done)++] = i;
-  }
-  if (none) *done = MPI_UNDEFINED;
-  if (*done == 0) {
-    progress();
-    nudge();
-  }
-  return MPI_SUCCESS;
-}
-
-template <class Call>
-int peek_any(int count, const MPI_Request *handles, int *index, int *flag, MPI_Status *given, Call &&call) {
-  if (!has_requests()) return call();
-  const Entry entry;
-  if (!entry) return call();
-  Status status{given};
-  int done = 0;
-  *index = MPI_UNDEFINED;
-  const int result = peek_among(count, handles, 1, &done, index, status());
-  if (done == MPI_UNDEFINED) return call();
-  *flag = done;
-  return result;
-}
-
-template <class Call>
-int peek_some(int count, const MPI_Request *handles, int *done, int *indices, MPI_Status *given,
-              Call &&call) {
-  if (!has_requests()) return call();
-  const Entry entry;
-  if (!entry) return call();
-  return peek_among(count, handles, count, done, indices, statuses_for(count, given));
+  return batch->complete_all(statuses, result);
 }
 
 } // namespace haloscope::shm

@@ -17,7 +17,7 @@ namespace haloscope::shm {
 
 namespace {
 
-// What a helper is told; it does not change while there is a copy to it.
+// The work for a helper. It does not change while there is a copy to it.
 struct Work {
   std::uint32_t job, from;
   bool from_mapped, to_mapped;
@@ -122,7 +122,7 @@ bool take_part(const Work &work, std::size_t owner) {
   }
 }
 
-// What was last seen of a partner's messages of about a size.
+// The latest observation of a partner's messages of a size class.
 struct Habit {
   Protocol protocol = Protocol::get, other = Protocol::get;
   std::uint8_t agreed = 0; // how often running `other` would have been right
@@ -142,7 +142,7 @@ struct Plan {
   std::size_t chunk;
 };
 
-std::size_t divided(std::size_t bytes, std::size_t parts) noexcept {
+std::size_t divide(std::size_t bytes, std::size_t parts) noexcept {
   constexpr std::size_t page = 4096;
   const std::size_t chunk = (bytes / parts + page - 1) / page * page;
   return std::max({chunk, shm.options.chunk, (bytes + most_chunks - 1) / most_chunks});
@@ -156,9 +156,9 @@ Plan plan(Habit &habit, std::size_t bytes, bool receiving) {
   case Choice::off:
     return {Protocol::get, bytes};
   case Choice::coop:
-    return {Protocol::coop, divided(bytes, 4)};
+    return {Protocol::coop, divide(bytes, 4)};
   case Choice::steal:
-    return {Protocol::steal, divided(bytes, 4 * std::size_t{habit.copiers})};
+    return {Protocol::steal, divide(bytes, 4 * std::size_t{habit.copiers})};
   case Choice::fixed:
     return {Protocol::steal, fixed};
   case Choice::dynamic:
@@ -167,9 +167,9 @@ Plan plan(Habit &habit, std::size_t bytes, bool receiving) {
   const bool alone = shm.node->ranks() == 2;
   if (alone && receiving) return {Protocol::get, bytes}; // both cores copy already
   if (habit.uses++ % again == 0) return {alone ? Protocol::coop : Protocol::steal, fixed};
-  if (habit.protocol == Protocol::coop && !receiving) return {Protocol::coop, divided(bytes, 4)};
+  if (habit.protocol == Protocol::coop && !receiving) return {Protocol::coop, divide(bytes, 4)};
   if (habit.protocol == Protocol::steal && shm.node->channels().free().any(shm.node->ranks()))
-    return {Protocol::steal, divided(bytes, 4 * std::size_t{habit.copiers})};
+    return {Protocol::steal, divide(bytes, 4 * std::size_t{habit.copiers})};
   return {Protocol::get, bytes};
 }
 
@@ -252,7 +252,7 @@ bool is_gone(const Place &place) noexcept {
   return !transfer_by_kernel(place.rank, &one, place.place, 1, false) && errno == ESRCH;
 }
 
-// What another core wrote comes from its cache: several streams, asked for ahead, hide how long that takes.
+// Data that a different core has written comes from its cache. Several prefetched streams hide that latency.
 void copy_bytes(std::byte *to, const std::byte *from, std::size_t bytes) noexcept {
   constexpr std::size_t streams = 4, unit = 64, ahead = 512, least = std::size_t{64} << 10U;
   if (bytes < least) {

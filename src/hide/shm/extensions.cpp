@@ -80,18 +80,16 @@ int find_buffer(const MPI_Status &status, void **buffer) {
     *buffer = found->second;
     return MPI_SUCCESS;
   }
-  interpose::complain(
-      "MPIX_Get_recv_buf: no receive buffer of the library belongs to this status; pass it as "
-      "the completing call has filled it, and before the buffer is released");
+  interpose::complain("MPIX_Get_recv_buf: no receive buffer of the library belongs to this status; pass the "
+                      "unchanged status, before the buffer is released");
   return MPI_ERR_ARG;
 }
 
 int release_buffer(const MPI_Status &status, void *buffer) {
   const auto found = buffers.find(buffer);
   if (found == buffers.end() || found->second.number == 0 || found->second.number != status.MPI_ERROR) {
-    interpose::complain(
-        "MPIX_Release_recv_buf: this buffer is not lent to the program by this status; release "
-        "each buffer once, with the status that gave it");
+    interpose::complain("MPIX_Release_recv_buf: this buffer does not belong to this status; release "
+                        "each buffer once, with its own status");
     return MPI_ERR_BUFFER;
   }
   give_back(buffer);
@@ -142,7 +140,7 @@ HALOSCOPE_EXPORT int MPIX_Deregister_buf(void *memory) {
   return deregister_memory(memory);
 }
 
-// Those of include/haloscope/shm.f90; a status of Fortran's has the layout of C's.
+// The functions of include/haloscope/shm.f90. A Fortran status has the layout of a C status.
 HALOSCOPE_EXPORT void mpix_get_recv_buf_c(const MPI_Status *status, void **recv_buf, int *error) {
   *error = MPIX_Get_recv_buf(*status, recv_buf);
 }

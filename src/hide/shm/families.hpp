@@ -1,7 +1,8 @@
-// What the generated wrappers of each family of functions do; meanings.py names them. Those of requests are
-// in completing.hpp, those of messages in exchanges.hpp and sends_and_receives.hpp.
+// The families of functions for the generated wrappers; meanings.py names them. completing.hpp and
+// any_and_some.hpp have those of requests, exchanges.hpp and sends_and_receives.hpp those of messages.
 #pragma once
 
+#include "hide/shm/any_and_some.hpp"
 #include "hide/shm/completing.hpp"
 #include "hide/shm/exchanges.hpp"
 #include "hide/shm/holding.hpp"
@@ -20,7 +21,7 @@ inline std::uint64_t bytes_if_known(MPI_Count count, MPI_Datatype type) noexcept
   return shape == nullptr ? UINT64_MAX : bytes_of(count, *shape);
 }
 
-// A call may block in MPI: there is nothing that has to go on beside it.
+// Whether a call may block in MPI, because no work has to continue meanwhile.
 inline bool waits_as_it_is() noexcept { return seems_running() && !must_poll(); }
 
 inline bool posts_as_it_is(MPI_Count count, MPI_Datatype type) noexcept {
@@ -62,7 +63,7 @@ template <class Call> int post_small(const Target &target, MPI_Request *handle, 
   return result;
 }
 
-// The place is free during the call, but nobody takes it: there is one thread, and MPI calls no code that
+// The place is free during the call, but nothing takes it: there is one thread, and MPI calls no code that
 // would.
 template <class Call> int wait_small(MPI_Request handle, MPI_Status *given, Call &&call) {
   SmallReceive &place = small_place(interpose::value_of(handle));

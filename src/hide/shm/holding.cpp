@@ -36,7 +36,7 @@ bool may_complete(Request &request) {
   return !request.active || !request.large || poll_receive(request);
 }
 
-int completed(Request *request, MPI_Status &status) {
+int complete_request(Request *request, MPI_Status &status) {
   int error = MPI_SUCCESS;
   if (request->kind == Request::Kind::receive && request->active) {
     error = end_receive(*request, status);
@@ -48,7 +48,7 @@ int completed(Request *request, MPI_Status &status) {
   return error;
 }
 
-void peeked(Request &request, MPI_Status &status) {
+void peek_request(Request &request, MPI_Status &status) {
   if (request.kind != Request::Kind::receive || !request.active) return;
   const bool lent = request.lent;
   request.lent = false;
@@ -113,7 +113,7 @@ bool Batch::may_complete() {
 }
 
 // Without the lock, as it calls the program's handler of errors.
-int Batch::completed(MPI_Status *statuses, int result) {
+int Batch::complete_all(MPI_Status *statuses, int result) {
   MPI_Comm comm = MPI_COMM_WORLD;
   const bool in_status = result != MPI_SUCCESS;
   {
@@ -148,7 +148,7 @@ bool Batch::end_all(MPI_Status *statuses, bool in_status, MPI_Comm &comm) {
     const MPI_Comm own = known_[i]->comm;
     const bool failed = in_status && statuses[i].MPI_ERROR != MPI_SUCCESS;
     if (failed) known_[i]->there = true; // there is nothing to get
-    const int error = shm::completed(known_[i], statuses[i]);
+    const int error = shm::complete_request(known_[i], statuses[i]);
     if (!failed) note_error(i, error, own);
   }
   if (!wrong.empty() && !in_status)
@@ -174,7 +174,7 @@ int Masked::update(int index, MPI_Status &status) {
   if (known_.empty()) return MPI_SUCCESS;
   Request *request = known_[i];
   known_[i] = nullptr;
-  return request == nullptr ? MPI_SUCCESS : shm::completed(request, status);
+  return request == nullptr ? MPI_SUCCESS : shm::complete_request(request, status);
 }
 
 void Masked::fail(int index) {
@@ -183,7 +183,7 @@ void Masked::fail(int index) {
   MPI_Status status{};
   if (known_.empty() || known_[i] == nullptr) return;
   known_[i]->there = true; // there is nothing to get
-  shm::completed(known_[i], status);
+  shm::complete_request(known_[i], status);
   known_[i] = nullptr;
 }
 

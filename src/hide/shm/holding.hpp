@@ -15,9 +15,9 @@ namespace haloscope::shm {
 // Whether the library may complete it now; lets it make progress. A send of ours is over then.
 bool may_complete(Request &request);
 // MPI_Request_get_status has found it complete; it stays complete.
-void peeked(Request &request, MPI_Status &status);
+void peek_request(Request &request, MPI_Status &status);
 // After the library has completed it: the true status, or an error. It is no longer ours, unless persistent.
-int completed(Request *request, MPI_Status &status);
+int complete_request(Request *request, MPI_Status &status);
 // Raises an error as the request's communicator has it.
 int raise(MPI_Comm comm, int error);
 
@@ -49,7 +49,7 @@ public:
     return request == nullptr ? MPI_COMM_WORLD : request->comm;
   }
   // After the library has completed all.
-  int completed(MPI_Status *statuses, int result);
+  int complete_all(MPI_Status *statuses, int result);
 
 protected:
   bool end_all(MPI_Status *statuses, bool in_status, MPI_Comm &comm);
@@ -91,7 +91,7 @@ inline bool has_requests() noexcept { return is_running() && any_known(); }
 // The same, or a call that blocks has to poll its receives.
 inline bool may_wait() noexcept { return is_running() && (any_known() || must_poll()); }
 
-// What only large messages and those of a token's length have to go through.
+// Whether a message is large or has the length of a token. All others need no check.
 inline bool may_be_ours(MPI_Count count, MPI_Datatype type) noexcept {
   const Shape shape = shape_of(type);
   return is_large(count, shape) || slot_of(bytes_of(count, shape)) >= 0;

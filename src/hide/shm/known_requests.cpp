@@ -82,7 +82,7 @@ Table table;                      // NOLINT(bugprone-throwing-static-initializat
 std::deque<Request> made;         // NOLINT(bugprone-throwing-static-initialization)
 std::vector<Request *> free_ones; // NOLINT(bugprone-throwing-static-initialization)
 
-// What `types` knows, and what is asked for less often.
+// The attributes of `types` that are needed less often.
 struct Element {
   std::optional<Layout> layout;
   std::int64_t extent = 0;

@@ -17,8 +17,8 @@ struct Shape {
   bool named = true; // MPI's own: the program cannot free it
 };
 
-// Of types that were asked for before. Budget of a message below the threshold, all of its calls together:
-// 10 ns, so what these go through is in the headers.
+// Types that were asked for before. Budget of a message below the threshold, all of its calls together: 10
+// ns. So its code is in the headers.
 struct KnownType {
   std::uintptr_t handle = 0;
   Shape shape;
@@ -47,11 +47,11 @@ inline bool is_large(MPI_Count count, const Shape &shape) noexcept {
   return bytes_of(count, shape) >= (shape.contiguous ? shm.options.threshold : shm.threshold_with_holes);
 }
 inline bool is_large(MPI_Count count, MPI_Datatype type) { return is_large(count, shape_of(type)); }
-// Where so many elements lie, if that is of the simple kind.
+// The layout of `count` elements, if it is simple enough for loops.
 std::optional<Layout> layout_of(MPI_Datatype type, MPI_Count count);
 void forget_types() noexcept; // handles of types are used again
 
-// Where a receive puts its message, and the communicator on which its errors are raised.
+// The destination of a receive, and the communicator on which its errors are raised.
 struct Target {
   void *buffer;
   MPI_Count count;
@@ -153,7 +153,7 @@ inline bool take_small(MPI_Request handle, Target &target) noexcept {
   return true;
 }
 
-// By handle, of those that are not complete.
+// Requests by handle, until they are complete.
 Request *find(MPI_Request handle);
 void insert(Request *request);
 void erase(const Request *request) noexcept;

@@ -42,7 +42,7 @@ bool Layout::repeat(std::int64_t count, std::int64_t stride) noexcept {
 
 namespace {
 
-// What a type was made of.
+// The arguments of a type's constructor.
 class Contents {
 public:
   explicit Contents(MPI_Datatype type) {
@@ -51,7 +51,7 @@ public:
     constexpr int most = 1 << 20; // more would take longer to look at than to copy
     is_basic_ = combiner_ == MPI_COMBINER_NAMED || inner == 0;
     if (is_basic_ || integers > most || addresses > most || inner > 1) return;
-    // One more of each, so that none is a null pointer.
+    // One more entry each, so that none is a null pointer.
     numbers_.resize(static_cast<std::size_t>(integers) + 1);
     places_.resize(static_cast<std::size_t>(addresses) + 1);
     parts_.resize(1, MPI_DATATYPE_NULL);
@@ -90,7 +90,7 @@ std::int64_t extent_of(MPI_Datatype type) {
   return extent;
 }
 
-// A type of MPI's own, or one whose making it does not tell.
+// A predefined type, or a type whose constructor is unknown.
 std::optional<Layout> flatten_basic(MPI_Datatype type) {
   MPI_Count size = 0, low = 0, extent = 0;
   real.Type_size_x(type, &size);
@@ -239,7 +239,7 @@ Layout packed(Layout layout) noexcept {
 std::optional<Layout> flatten(MPI_Datatype type) {
   const std::optional<Layout> layout = flatten(type, 0);
   if (!layout) return {};
-  // Open MPI takes blocks that adjoin downwards for one block upwards: what it says of them tells.
+  // Open MPI merges adjacent descending blocks into one ascending block. The true extent shows it.
   MPI_Count low = 0, extent = 0;
   real.Type_get_true_extent_x(type, &low, &extent);
   return layout->low() == low && layout->span() == extent ? layout : std::nullopt;

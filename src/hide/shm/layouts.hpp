@@ -1,5 +1,5 @@
-// Where the bytes of a message lie in a type's memory, as loops: what most types with holes come to, so that
-// they are copied from one rank's memory to another's without a buffer between.
+// The positions of a message's bytes in a type's memory, as loops. Most types with holes are such loops, so
+// they can be copied from one rank's memory to another's without a buffer between.
 #pragma once
 
 #include "interpose/library.hpp"
@@ -10,7 +10,8 @@
 
 namespace haloscope::shm {
 
-// Blocks of one length, in loops, the innermost first. It lies in shared memory beside what it is of.
+// Blocks of one length, in loops, the innermost first. Layouts are in shared memory, with the message that
+// they describe.
 struct Layout {
   struct Loop {
     std::int64_t count = 1, stride = 0; // bytes
@@ -31,7 +32,7 @@ struct Layout {
   // From the lowest byte on, how many up to the highest.
   [[nodiscard]] std::int64_t low() const noexcept;
   [[nodiscard]] std::int64_t span() const noexcept;
-  // So many of them, one every `stride` bytes; false if that takes more loops than there are.
+  // Repeats the layout `count` times, one every `stride` bytes. Returns false if that needs too many loops.
   [[nodiscard]] bool repeat(std::int64_t count, std::int64_t stride) noexcept;
 };
 constexpr Layout one_block(std::int64_t bytes) noexcept {
@@ -40,7 +41,7 @@ constexpr Layout one_block(std::int64_t bytes) noexcept {
   return layout;
 }
 
-// Of one element of a type; nothing if it is not of this kind.
+// The layout of one element of a type, if loops can describe it.
 std::optional<Layout> flatten(MPI_Datatype type);
 
 // Whether the shm library carries messages with holes at all.

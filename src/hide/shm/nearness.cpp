@@ -35,8 +35,8 @@ int numa_node_of(const std::string &processor) {
 
 } // namespace
 
-// The first and the last one tell: what is between is of neither's only where numbers go to and fro, and then
-// no more is lost than the order in which others are asked.
+// The first and the last processor decide. Processors between them belong to a different cache or node only
+// with unusual numberings. Then only the order in which helpers are asked is worse.
 Locality locality_of(const cpu_set_t &processors, const std::string &directory) {
   int first = -1, last = -1;
   for (int i = 0; i < CPU_SETSIZE; i++) {

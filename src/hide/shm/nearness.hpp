@@ -1,4 +1,4 @@
-// Which ranks of the node are near: on the same NUMA node, then in the same socket, then all others.
+// The distance of ranks on a node: on the same NUMA node, then in the same socket, then all others.
 #pragma once
 
 #include "hide/halo/queues.hpp"
@@ -13,15 +13,15 @@
 
 namespace haloscope::shm {
 
-// Where a rank runs. −1: on several, or it is not known.
+// The location of a rank. −1: several, or unknown.
 struct Locality {
   std::int32_t socket = -1, numa = -1;
 };
 
-// Where these processors are, by the kernel's files, which hwloc reads, too.
+// The location of processors, from the kernel's files, which hwloc also reads.
 Locality locality_of(const cpu_set_t &processors,
                      const std::string &directory = "/sys/devices/system/cpu/cpu");
-// Where this thread may run.
+// The location of this thread's processors.
 Locality own_locality();
 
 class Nearness {

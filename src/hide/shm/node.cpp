@@ -15,7 +15,7 @@ using interpose::real;
 
 namespace {
 
-// What a rank tells the others of its node.
+// The card that a rank publishes to the other ranks of its node.
 struct Card {
   ArenaName memory;
   std::uint64_t region;
@@ -79,7 +79,7 @@ std::unique_ptr<Node> Node::make(Arena *arena, std::string &why) {
   card.address = reinterpret_cast<std::uintptr_t>(&card);
   card.world_rank = world_rank;
   card.locality = own_locality();
-  // Zeros that nobody has written take no memory: queues are there once they are used.
+  // Untouched zeros take no memory, so queues take memory only once they are used.
   if (region != nullptr && !arena->clear(region)) region = nullptr;
   card.usable = region != nullptr ? 1 : 0;
   if (region != nullptr) {

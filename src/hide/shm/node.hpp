@@ -20,16 +20,16 @@
 
 namespace haloscope::shm {
 
-// Shared memory, and what is said through it.
+// Shared memory, and communication through it.
 using namespace halo;
 using namespace heap;
 
-// A token is a message whose length says in which slot its message is described, so that a probe can tell the
-// true size. These lengths are odd, and no multiple of an element that programs send. A sender uses a length
-// towards a rank for tokens only if it never sent a message of its program with it.
+// The length of a token gives the slot in which its message is described, so that a probe can find the true
+// size. These lengths are odd, and no multiple of the size of an element that programs send. A sender uses a
+// length for tokens to a rank only if the program has never sent it a message of this length.
 inline constexpr std::size_t slot_count = 64;
-// These are kept for messages of the program whose length is that of a token that is under way: a token in
-// their place must not be longer than they are.
+// Slots for program messages with the length of a token that is under way. A token in place of such a message
+// must not be longer than the message.
 inline constexpr std::uint64_t small_slots = 0xFF;
 inline constexpr std::size_t shortest_token = 67, token_step = 8;
 
@@ -49,7 +49,7 @@ struct Mark {
   friend bool operator==(const Mark &, const Mark &) = default;
 };
 
-// What a token says.
+// The contents of a token.
 struct Token {
   Mark mark;              // of this run, random
   std::uint64_t sequence; // of the slot's messages
@@ -69,8 +69,8 @@ enum class State : std::uint8_t {
   done
 };
 
-// What a receiver says of a message, by the clock that all have: when it first looked for it, and when its
-// data was there. 0: it does not know.
+// A receiver's report about a message, by the node's common clock: the time when it first looked for it, and
+// the time when its data arrived. 0: unknown.
 struct Arrival {
   std::int64_t asked = 0, there = 0;
 };
@@ -95,7 +95,7 @@ constexpr std::uint64_t word(std::uint64_t sequence, State state) noexcept {
 }
 constexpr State state_of(std::uint64_t word) noexcept { return static_cast<State>(word % 8); }
 
-// A copy in chunks. Every rank that was told of it can claim some. It lies on the receiver's desk.
+// A copy in chunks, on the receiver's desk. Every rank that knows of it can claim chunks.
 inline constexpr std::size_t job_count = 16, most_chunks = 64;
 
 struct alignas(line) Job {
@@ -142,8 +142,8 @@ struct Peer {
 
 class Node {
 public:
-  // Collective over MPI_COMM_WORLD. Nothing on all ranks of a node where its memory cannot be shared; `why`
-  // then says what is wrong.
+  // Collective over MPI_COMM_WORLD. Returns nullptr on all ranks of a node whose memory cannot be shared.
+  // `why` is the reason.
   static std::unique_ptr<Node> make(Arena *arena, std::string &why);
   ~Node();
   Node(const Node &) = delete;

@@ -58,7 +58,7 @@ void spread(const Request &request, std::byte *data, std::uint64_t bytes) {
   for (std::uint64_t i = 0; i < whole; i += at_once)
     convert(request, i, std::min(at_once, whole - i), data + i * size, false);
   if (rest == 0) return;
-  // Of an element that is filled in part the rest stays as it is.
+  // If the last element is filled in part, its rest is unchanged.
   const auto last = std::make_unique<std::byte[]>(size);
   convert(request, whole, 1, last.get(), true);
   std::memcpy(last.get(), data + whole * size, rest);
@@ -154,7 +154,7 @@ void take(Request &request, const Token &token) {
   note(how.protocol, shm.node->peer(token.from).world_rank, bytes, how, end - begin);
 }
 
-// What has come by a lane: its buffer, where the program wants one of ours.
+// Takes a message from its lane, with the buffer if the program wants one of the library's.
 void land(Request &request) {
   Lane &lane = *std::exchange(request.lane, nullptr);
   const Landed found = landed(lane);

@@ -1,4 +1,4 @@
-// Receives that may bring a token, and what the token stands for.
+// Receives that may bring a token, and the messages that tokens represent.
 #pragma once
 
 #include "hide/shm/known_requests.hpp"
@@ -12,9 +12,10 @@ inline bool may_bring_token(const Target &target) noexcept {
   return bytes_of(target.count, target.type) >= shortest_token;
 }
 
-// MPICH reports a message as truncated if it ends within an element of a type with holes, as a token may, and
-// MPICH 5.0 ends the program if it ends within any element. So such a receive is changed into one of bytes;
-// where the type has holes, into a buffer of its own, which is returned and which the request frees.
+// MPICH reports a message as truncated if it ends within an element of a type with holes, as a token may.
+// MPICH 5.0 ends the program if it ends within any element. So such a receive is changed into a receive of
+// bytes. If the type has holes, it goes into a buffer of its own, which is returned here and freed by the
+// request.
 template <class Count>
 std::byte *redirect(void *&buffer, Count &count, MPI_Datatype &type, std::uint64_t bytes) noexcept {
 #if defined(HALOSCOPE_ABI_OPENMPI)

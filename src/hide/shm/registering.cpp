@@ -83,7 +83,7 @@ void give_retired() {
 }
 
 // One block for all of these pages, and for the runs that they touch. Nothing is allocated between the copy
-// and the moment at which the pages change, as they may hold what malloc writes.
+// and the change of the pages, because malloc may write to them.
 bool share(const Pages &pages) {
   const auto bytes = static_cast<std::size_t>(pages.end - pages.begin);
   Arena &arena = shm.node->arena();
@@ -133,7 +133,7 @@ int register_memory(void *memory, MPI_Aint bytes) {
   if ((next != registered.end() && next->first < end) ||
       (next != registered.begin() && std::prev(next)->second > begin))
     return complain(MPI_ERR_ARG, "MPIX_Register_buf: some of this memory is registered already; "
-                                 "MPIX_Deregister_buf comes first");
+                                 "call MPIX_Deregister_buf first");
   give_retired();
   // Only its first and its last page can be others' too.
   const Pages pages = pages_of(begin, end);
@@ -141,14 +141,14 @@ int register_memory(void *memory, MPI_Aint bytes) {
   const Pages fresh{pages.begin + (first != shared_runs.end() ? page : 0),
                     pages.end - (last != shared_runs.end() ? page : 0)};
   if (fresh.begin < fresh.end && !is_plain(fresh))
-    return complain(MPI_ERR_ARG, "MPIX_Register_buf: this memory is on a stack, shared already or not to be "
-                                 "written to; register static or allocated memory of the program's own");
+    return complain(MPI_ERR_ARG, "MPIX_Register_buf: this memory is on a stack, already shared or read-only; "
+                                 "register static or allocated memory of the program");
   if (first == shared_runs.end() || first != last) {
     const Pages all{first != shared_runs.end() ? first->begin : pages.begin,
                     last != shared_runs.end() ? last->end : pages.end};
     if (!share(all))
-      return complain(MPI_ERR_NO_MEM, "MPIX_Register_buf: there is no memory that the node can share for it; "
-                                      "its messages go by MPI as before");
+      return complain(MPI_ERR_NO_MEM, "MPIX_Register_buf: the node has no shared memory for it; "
+                                      "MPI handles its messages");
   }
   registered[begin] = end;
   return MPI_SUCCESS;
@@ -158,17 +158,16 @@ int deregister_memory(void *memory) {
   const auto found = registered.find(static_cast<std::byte *>(memory));
   if (found == registered.end()) {
     if (shm.node->arena().holds(memory)) return MPI_SUCCESS;
-    return complain(MPI_ERR_ARG, "MPIX_Deregister_buf: nothing is registered that begins there; pass what "
-                                 "MPIX_Register_buf was given, once");
+    return complain(MPI_ERR_ARG, "MPIX_Deregister_buf: no registered memory begins at this address; pass "
+                                 "the address from MPIX_Register_buf, once");
   }
   give_retired();
   Pages pages = pages_of(found->first, found->second);
   if (found != registered.begin() && std::prev(found)->second > pages.begin) pages.begin += page;
   if (std::next(found) != registered.end() && std::next(found)->first < pages.end) pages.end -= page;
   if (pages.begin < pages.end && !withdraw(pages))
-    return complain(MPI_ERR_NO_MEM,
-                    "MPIX_Deregister_buf: there is no memory for the program's own copy of it; "
-                    "it stays registered");
+    return complain(MPI_ERR_NO_MEM, "MPIX_Deregister_buf: there is no memory for a private copy; "
+                                    "it stays registered");
   registered.erase(found);
   return MPI_SUCCESS;
 }

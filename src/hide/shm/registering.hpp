@@ -8,7 +8,7 @@
 
 namespace haloscope::shm {
 
-// Both return an MPI error class, and print what is wrong.
+// Both return an MPI error class, and print the error.
 int register_memory(void *memory, MPI_Aint bytes);
 int deregister_memory(void *memory);
 

@@ -16,7 +16,7 @@ namespace haloscope::shm {
 
 namespace {
 
-// What belongs to a slot until its message was received.
+// The state of a slot until its message was received.
 struct Held {
   std::uint64_t sequence = 0;
   void *pooled = nullptr;
@@ -91,7 +91,8 @@ std::optional<Reason> why_passed(Mode mode, const void *buffer, std::uint64_t by
                                  int peer) {
   if (peer < 0) return Reason::node;
   if (mode == Mode::buffered) return Reason::buffered;
-  // MPI packs what is in no loops; not by absolute addresses, though, nor more than an `int` tells.
+  // MPI packs messages that are not in loops. It cannot do so for absolute addresses or more bytes than an
+  // `int` holds.
   if (!contiguous)
     return buffer == nullptr || bytes > INT32_MAX || !packs_types() ? std::optional{Reason::datatype}
                                                                     : std::nullopt;
@@ -100,8 +101,8 @@ std::optional<Reason> why_passed(Mode mode, const void *buffer, std::uint64_t by
   return reachable ? std::optional<Reason>{} : Reason::memory;
 }
 
-// Receivers that come too late again and again: their messages are left to MPI for a while, each time for
-// twice as many.
+// Receivers that are late repeatedly: MPI sends their messages for a while, each time for twice the number of
+// messages.
 bool comes_late(Peer &peer) noexcept {
   if (peer.left_alone == 0) return false;
   peer.left_alone--;
@@ -116,7 +117,7 @@ void note_outcome(Peer &peer, bool escaped) noexcept {
     if (std::popcount(peer.outcomes & looked_at) == 0) peer.pause = 0;
     return;
   }
-  // Without patience nobody is waited for.
+  // Without patience, the sender waits for no receiver.
   if (shm.options.patience == 0 || std::popcount(peer.outcomes & looked_at) <= too_many) return;
   peer.pause = std::clamp(2 * peer.pause, first, most);
   peer.left_alone = peer.pause;
@@ -176,8 +177,9 @@ struct Message {
   int peer;
 };
 
-// Where a message with holes is read by its receiver, if the node can map it and its blocks are worth it:
-// lines that another core has written are better fetched once than for a few bytes each.
+// The position of a message with holes that its receiver reads in place, if the node can map it and its
+// blocks are long enough. Short blocks are slower: each cache line from a different core is fetched for a few
+// bytes.
 std::optional<std::uint64_t> place_of_blocks(const Message &message, const Layout &layout) {
   constexpr std::int64_t least = 256;
   const auto lowest =
@@ -272,8 +274,8 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   const std::uint64_t usable = free_slots & ~other.poisoned & suitable;
   void *pooled = usable == 0 ? nullptr : take_pool(bytes);
   if (pooled == nullptr) {
-    // Without a token for a message that looks like one, a probe may be told another's size; its data is
-    // right all the same.
+    // Without a token for a message that looks like one, a probe may return the size of a different message.
+    // The data are correct all the same.
     if (!large)
       other.poisoned |= 1ULL << reserved;
     else
@@ -291,7 +293,7 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   const Token token{shm.node->mark(), slot.sequence, static_cast<std::uint32_t>(shm.node->me()),
                     static_cast<std::uint32_t>(index)};
   std::memcpy(tokens[index].data(), &token, sizeof token);
-  // The token of a synchronous send tells when it was matched.
+  // The completion of a synchronous token shows when it was matched.
   post_to_mpi(mode == Mode::synchronous ? mode : Mode::standard, tokens[index].data(),
               static_cast<MPI_Count>(token_bytes(index)), MPI_BYTE, envelope, &slot.token);
   if (trial != nullptr) slot.posted = now();
@@ -319,7 +321,7 @@ Moment patience_with(const Request &request, std::uint64_t bytes) {
   return std::min(shm.options.patience, least + static_cast<Moment>(bytes / bytes_a_nanosecond));
 }
 
-// What a synchronous send waits for: MPI has given its token to a receive.
+// A synchronous send is complete when MPI has given its token to a receive.
 bool is_matched(const Request &request, Held &slot) {
   if (request.mode != Mode::synchronous || request.cancelled || slot.token == MPI_REQUEST_NULL) return true;
   int matched = 0;

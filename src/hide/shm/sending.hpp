@@ -5,7 +5,7 @@
 
 namespace haloscope::shm {
 
-// Where a message of the program goes.
+// The destination of a message.
 struct Envelope {
   int dest, tag;
   MPI_Comm comm;
@@ -17,7 +17,8 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
 // The same with a new request, or nullptr.
 Request *begin_send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
                     const Envelope &envelope);
-// Returns whether the program may have its buffer back. Copies it if nobody has asked for it in time.
+// Returns whether the program may have its buffer back. Copies the buffer if no rank has asked for it in
+// time.
 bool poll_send(Request &request);
 // After that.
 void release_slot(Request &request);
@@ -25,7 +26,7 @@ void release_slot(Request &request);
 bool would_carry(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type, const Envelope &envelope);
 // A handle for the program.
 int make_handle(Request *request, MPI_Request *handle);
-// Of one of our requests. The library can complete it after this.
+// Completes the handle of one of the library's requests, so that MPI can complete it.
 void complete_handle(MPI_Request handle);
 // Takes back the slots and memory of messages that were received since.
 void reap();

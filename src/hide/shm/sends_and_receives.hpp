@@ -194,7 +194,7 @@ int receive(void *&buffer, Count &count, MPI_Datatype &type, int source, int tag
   return conclude(request, *status(), result);
 }
 
-// MPI_Mrecv. Its message does not tell the communicator, so errors are raised on MPI_COMM_WORLD.
+// MPI_Mrecv. Its message does not contain the communicator, so errors are raised on MPI_COMM_WORLD.
 template <class Count, class Call>
 int receive_matched(void *&buffer, Count &count, MPI_Datatype &type, MPI_Message *message, MPI_Status *given,
                     Call &&call) {

@@ -88,7 +88,8 @@ ShmLibrary shm; // NOLINT(bugprone-throwing-static-initialization): its containe
 
 namespace {
 
-// That of the program's heap, if large blocks of it are shared; addresses alone, until something is taken.
+// The arena of the program's heap, if large blocks of it are shared. Otherwise addresses only, until memory
+// is needed.
 Arena *own_arena() {
   static Arena *arena = [] {
     using Find = Arena *(*)();
@@ -119,7 +120,8 @@ void start() {
   // Ranks may have been given different words.
   const int mine = wrong.empty() && shm.options.protocol != Choice::off ? 0 : 1;
   real.Allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (!wrong.empty()) interpose::complain(wrong + "; no message is carried: let haloscope shm set it");
+  if (!wrong.empty())
+    interpose::complain(wrong + "; the shm library copies no messages; use haloscope shm to set it");
   if (worst != 0) return;
   shm.threshold_with_holes = packs_types() ? shortest_carried : shm.options.threshold;
   real.Query_thread(&level);
@@ -131,12 +133,13 @@ void start() {
   if (shm.node == nullptr) {
     real.Comm_rank(MPI_COMM_WORLD, &rank);
     interpose::complain("rank " + std::to_string(rank) + ": " + why +
-                        ", so all messages go by MPI; haloscope doctor says what is missing");
+                        ", so all messages go by MPI; run haloscope doctor");
     return;
   }
   if (shm.options.cma == Attach::always && !shm.node->may_attach() && says_on_this_rank())
-    interpose::complain("HALOSCOPE_SHM_CMA: the system forbids to read another process's memory, so messages "
-                        "from memory that is not shared go by MPI; haloscope doctor says what to allow");
+    interpose::complain(
+        "HALOSCOPE_SHM_CMA: the system forbids to read the memory of other processes, so messages "
+        "from private memory go by MPI; run haloscope doctor");
   shm.transferred = reinterpret_cast<Transferred>(dlsym(RTLD_DEFAULT, "haloscope_transferred"));
   shm.running.store(true, std::memory_order_release);
 }
@@ -148,7 +151,7 @@ void initialise() {
   try {
     start();
   } catch (const std::exception &error) {
-    interpose::complain(std::string{"no message is carried: "} + error.what());
+    interpose::complain(std::string{"the shm library copies no messages: "} + error.what());
   }
   inside = false;
 }
@@ -166,7 +169,7 @@ void finalise() noexcept {
     write_record();
     real.Barrier(shm.node->comm()); // until then others may want our help
   } catch (const std::exception &error) {
-    interpose::complain(std::string{"the record of carried messages is lost: "} + error.what());
+    interpose::complain(std::string{"the record of copied messages is lost: "} + error.what());
   }
   shm.running.store(false, std::memory_order_release);
   inside = false;

@@ -1,8 +1,7 @@
-// The shm library in one MPI process.
-//
-// A message of at least the threshold to a rank of the same node, from memory that the node can map, is sent
-// as a token in the program's own communicator and with its tag: MPI matches it as it would have matched the
-// message. Whoever has the token takes the data straight from the sender's buffer. All else passes.
+// The shm library in one MPI process. It handles a message if it has at least the threshold's size, goes to a
+// rank on the same node, and is in memory that the node can map. The library sends a token with the message's
+// tag in the program's own communicator. So MPI matches it as it would have matched the message. The receiver
+// of the token copies the data directly from the sender's buffer. MPI handles all other messages.
 #pragma once
 
 #include "hide/shm/heap/shared_arena.hpp"
@@ -32,7 +31,7 @@ enum class Attach : std::uint8_t { as_needed, always, never };
 
 inline constexpr std::size_t shortest_carried = 1024; // bytes; longer than any token
 
-// What the environment asks of the shm library: docs/reference/shm.md.
+// The settings from the environment: docs/reference/shm.md.
 struct Options {
   std::size_t threshold = default_threshold; // bytes of the smallest message in one piece that is carried
   Choice protocol = Choice::dynamic;
@@ -44,7 +43,7 @@ struct Options {
   std::string output;
 };
 
-// Throws std::invalid_argument with what is wrong, and where.
+// Throws std::invalid_argument with the error and its position.
 Options read_options();
 
 using Transferred = void (*)(const char *protocol, std::uint64_t bytes, std::uint32_t chunks,

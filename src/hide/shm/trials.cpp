@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::size_t times_wanted = 12, times_needed = 4;
 constexpr std::uint32_t warm_up = 8, turns_at_most = 80;
-// Messages until it is looked at again; twice as many whenever nothing has changed.
+// The number of messages until the next trial. It doubles after each trial without a change.
 constexpr std::uint32_t first_rest = 1024, longest_rest = 1U << 16U;
-// What the shm library costs a rank that waits for other things shows in no message's time.
+// The shm library also costs time in ranks that wait for other things. No message's time contains that.
 constexpr double least_gain = 0.95;
 
 } // namespace
@@ -110,7 +110,8 @@ Turn next_turn(std::size_t peer, std::uint64_t bytes, bool has_holes) {
     trial.rest--;
     return {trial.faster, true, nullptr};
   }
-  // After Thue and Morse: whichever every second or fourth message is, both get as many of them.
+  // The sequence of Thue and Morse: even if every second or fourth message is special, both ways get the same
+  // number of them.
   const Way way = std::popcount(trial.turns++) % 2 == 0 ? Way::shm : Way::mpi;
   return {way, false, trial.turns > warm_up ? &trial : nullptr};
 }
@@ -119,7 +120,7 @@ void announce(Trial &trial, std::size_t peer, int tag, std::uint64_t bytes) {
   Desk &desk = shm.node->desk();
   const std::size_t index = notes_made % note_count;
   Note &note = desk.notes[index];
-  // One that nobody has answered is of a receive that does not tell.
+  // An unanswered note belongs to a receive that reports no time.
   if (!collect(index) && !note.state.compare_exchange_strong(opened[index], 0, std::memory_order_acq_rel))
     return;
   noted[index] = &trial;

@@ -1,9 +1,10 @@
-// Whether the shm library or MPI is faster with the messages of a pair: some go by turns, the others by what
-// was.
+// Whether the shm library or MPI is faster with the messages of a pair. In a trial, messages alternate. All
+// others go by the faster way. The sender decides per message and its receiver accepts either, so no
+// agreement is needed.
 //
-// The sender decides for each message, and its receiver takes either, so nothing has to be agreed on. A
-// message takes as long as its sender is in the call that posts it, and from then, or from when its receiver
-// looks for it, until its data is there. The receiver tells the sender of the latter.
+// The time of a message has two parts: the time of its sender in the call that posts it, and the time until
+// its data has arrived. The second part begins after that call, or when its receiver looks for the message.
+// The receiver reports it to the sender.
 #pragma once
 
 #include "hide/shm/known_requests.hpp"

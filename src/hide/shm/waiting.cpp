@@ -15,7 +15,7 @@ void nudge() {
   real.Iprobe(MPI_ANY_SOURCE, 0, shm.node->comm(), &there, MPI_STATUS_IGNORE);
 }
 
-// One receive a turn is enough, as MPI looks at everything when it is asked for one.
+// One receive per turn is enough: MPI progresses everything when it is asked for one.
 bool progress() {
   if (pending_count > 0 && poll_receive(*pending[next_asked++ % pending_count])) return true;
   return help();

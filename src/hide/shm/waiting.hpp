@@ -42,8 +42,8 @@ inline int finish(MPI_Request *handle, MPI_Status *status) {
   return poll_until_done([&](int *done) { return next.Test(handle, done, status); });
 }
 
-// For a call that blocks until others come and that has no form to be polled: tells those that send to this
-// rank.
+// For a call that blocks until other ranks come and that has no form to be polled: informs the ranks that
+// send to this one.
 class Away {
 public:
   Away();

@@ -29,7 +29,7 @@ public:
     return std::max<std::int64_t>(std::llround(seconds / unit_), 1);
   }
 
-  // So many units; `between` is called after every `step` of them (0: never).
+  // Computes `units`. `between` is called after every `step` of them (0: never).
   template <class Call> void operator()(std::int64_t units, std::int64_t step, const Call &between) {
     std::int64_t left = step;
     for (std::int64_t unit = 0; unit < units; unit++) {

@@ -102,7 +102,7 @@ private:
   bool by_mpi_;
 };
 
-// What a message says is told by its first word; the last bytes of odd sizes are not looked at.
+// The first word defines the whole message. The last bytes of odd sizes are not checked.
 inline void write(void *data, size_t bytes, std::uint64_t first) {
   auto *words = static_cast<std::uint64_t *>(data);
   for (size_t i = 0; i < bytes / sizeof *words; i++) words[i] = first + i;

@@ -15,7 +15,7 @@ public:
   Options(int count, char **words) {
     for (int i = 1; i + 1 < count; i += 2) values_[words[i]] = words[i + 1];
   }
-  // Those of a line, and others that it does not name.
+  // Options of a line, with those of `others` for the options that it does not name.
   Options(const Options &others, const std::string &line) : values_(others.values_) {
     std::istringstream words(line);
     for (std::string name, value; words >> name >> value;) values_[name] = value;
@@ -36,7 +36,7 @@ public:
     for (const std::string &word : listed(name)) all.push_back(std::strtoll(word.c_str(), nullptr, 10));
     return all;
   }
-  // Of `name=1,other=2`.
+  // The settings in `name=1,other=2`.
   [[nodiscard]] std::map<std::string, int> settings(const std::string &name) const {
     std::map<std::string, int> all;
     for (const std::string &word : listed(name)) {

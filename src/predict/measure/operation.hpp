@@ -1,4 +1,4 @@
-// A collective with its buffers: what is called, what it should bring, whether it did.
+// A collective with its buffers: the call, its expected result, and the check.
 #pragma once
 
 #include <mpi.h>
@@ -16,7 +16,7 @@
 
 namespace measure {
 
-// What messages are made of. MPI_SUM is not defined for MPI_CHAR, which is text: signed chars then.
+// The elements of messages. MPI_SUM is not defined for MPI_CHAR, which is text, so it uses signed chars.
 struct Element {
   MPI_Datatype type = MPI_CHAR;
   MPI_Datatype sum = MPI_SIGNED_CHAR;
@@ -67,7 +67,7 @@ public:
     if (is("bcast") && !world_.root()) std::memset(send_.get(), 0x55, sent_ * element_.width + 1);
   }
 
-  // True if the call brought what it should have.
+  // Whether the call delivered the expected data.
   [[nodiscard]] bool right() const {
     if (is("barrier")) return true;
     if (is("bcast")) return all(send_.get(), sent_, [](size_t i) { return value(0, i); });
@@ -118,7 +118,7 @@ private:
       if (!holds(buffer, i, expected(i))) return false;
     return true;
   }
-  // Block `at` of what was received is what `rank` sent from its element `from` on.
+  // Whether block `at` of the received data equals the block that `rank` sent from its element `from` on.
   [[nodiscard]] bool right_block(int at, int rank, size_t from) const {
     const auto count = static_cast<size_t>(count_);
     return all(receive_.get() + static_cast<size_t>(at) * count * element_.width, count,
@@ -148,7 +148,7 @@ private:
     void operator()(char *memory) const { std::free(memory); }
   };
   using Buffer = std::unique_ptr<char, Release>;
-  // As OSU has it: copies of large messages take longer from where no page begins.
+  // OSU does the same: copies of large messages are slower if they do not begin at a page.
   static char *pages(size_t size) {
     constexpr size_t page = 4096;
     return static_cast<char *>(std::aligned_alloc(page, (size + page - 1) / page * page));

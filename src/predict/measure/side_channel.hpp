@@ -1,8 +1,8 @@
-// What the ranks of a measuring program tell each other besides what is measured, and their common clock.
-// By messages only: the collectives of the library are under test, and may hang.
+// Communication between the ranks of a measuring program outside of the measurement, and their common clock.
+// It uses only messages: the library's collectives are under test, and may hang.
 //
-// Clock translates a rank's clock into rank 0's: an offset from the fastest of some round trips, and from
-// the second time on the drift since the first. As in ReproMPI (Hunold and Carpen-Amarie).
+// Clock translates a rank's clock into rank 0's. It uses an offset from the fastest of several round trips,
+// and from the second time on the drift since the first, as in ReproMPI (Hunold and Carpen-Amarie).
 #pragma once
 
 #include <mpi.h>
@@ -33,7 +33,7 @@ template <> inline MPI_Datatype type_of<long long>() { return MPI_LONG_LONG; }
 template <> inline MPI_Datatype type_of<char>() { return MPI_CHAR; }
 
 // All ranks' values, on rank 0; the same number from each.
-template <class T> std::vector<std::vector<T>> gathered(const World &world, const std::vector<T> &mine) {
+template <class T> std::vector<std::vector<T>> gather(const World &world, const std::vector<T> &mine) {
   const int count = static_cast<int>(mine.size());
   std::vector<std::vector<T>> all;
   if (!world.root()) {
@@ -48,7 +48,7 @@ template <class T> std::vector<std::vector<T>> gathered(const World &world, cons
 }
 
 // Rank 0's value, on all ranks.
-inline double told(const World &world, double value) {
+inline double broadcast(const World &world, double value) {
   if (!world.root()) {
     MPI_Recv(&value, 1, MPI_DOUBLE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return value;
@@ -58,8 +58,8 @@ inline double told(const World &world, double value) {
 }
 
 // Rank 0's text, on all ranks.
-inline std::string told(const World &world, const std::string &text) {
-  std::vector<char> letters(static_cast<size_t>(told(world, static_cast<double>(text.size()))));
+inline std::string broadcast(const World &world, const std::string &text) {
+  std::vector<char> letters(static_cast<size_t>(broadcast(world, static_cast<double>(text.size()))));
   const int count = static_cast<int>(letters.size());
   if (!world.root()) {
     MPI_Recv(letters.data(), count, MPI_CHAR, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -72,9 +72,9 @@ inline std::string told(const World &world, const std::string &text) {
 
 // The largest value of all ranks, on all ranks.
 inline double largest(const World &world, double value) {
-  for (const auto &other : gathered<double>(world, {value}))
+  for (const auto &other : gather<double>(world, {value}))
     if (other[0] > value) value = other[0];
-  return told(world, value);
+  return broadcast(world, value);
 }
 
 // A text of each rank, on rank 0; cut at 255 characters.
@@ -82,7 +82,7 @@ inline std::vector<std::string> texts(const World &world, const std::string &min
   std::vector<char> padded(256, '\0');
   mine.copy(padded.data(), padded.size() - 1);
   std::vector<std::string> all;
-  for (const auto &text : gathered<char>(world, padded)) all.emplace_back(text.data());
+  for (const auto &text : gather<char>(world, padded)) all.emplace_back(text.data());
   return all;
 }
 
@@ -103,7 +103,7 @@ public:
   [[nodiscard]] double global(double local) const {
     return local + offset_ + drift_ * (local - synchronised_);
   }
-  // What the offset may be wrong by: half of the fastest round trip, of the worst rank.
+  // The possible error of the offset: half of the fastest round trip, on the worst rank.
   [[nodiscard]] double error() const { return error_; }
 
 private:

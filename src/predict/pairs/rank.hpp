@@ -60,7 +60,7 @@ inline int local_rank() {
   return rank;
 }
 
-// Binds this process to a processor; what is wrong, or nothing.
+// Binds this process to a processor. Returns the error, or nothing.
 inline std::string bind_to([[maybe_unused]] long long cpu) {
 #ifndef SMPI_H
   if (cpu < 0) return "";
@@ -74,7 +74,7 @@ inline std::string bind_to([[maybe_unused]] long long cpu) {
   return "";
 }
 
-inline std::string quoted(const std::string &text) {
+inline std::string quote(const std::string &text) {
   std::string all = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') all += '\\';
@@ -83,14 +83,14 @@ inline std::string quoted(const std::string &text) {
   return all + "\"";
 }
 
-// What rank 0 tells of each rank: one line a rank.
-inline std::string described(int rank, int local, long long cpu, const std::string &error) {
+// Rank 0's description of each rank, one line each.
+inline std::string describe_rank(int rank, int local, long long cpu, const std::string &error) {
   std::vector<char> host(256, '\0');
   gethostname(host.data(), host.size() - 1);
   const char *address = std::getenv("SLURM_TOPOLOGY_ADDR");
   return R"({"record":"rank","rank":)" + std::to_string(rank) + R"(,"local":)" + std::to_string(local) +
-         R"(,"cpu":)" + std::to_string(cpu) + R"(,"host":)" + quoted(host.data()) + R"(,"address":)" +
-         quoted(address ? address : "") + R"(,"error":)" + quoted(error) + "}";
+         R"(,"cpu":)" + std::to_string(cpu) + R"(,"host":)" + quote(host.data()) + R"(,"address":)" +
+         quote(address ? address : "") + R"(,"error":)" + quote(error) + "}";
 }
 
 inline void print(const std::string &line) {

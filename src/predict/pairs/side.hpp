@@ -1,5 +1,7 @@
-// One side of a pair of ranks, and the loops that are timed. The harness may cost one hundredth of what
-// it measures: the clock is read once a batch of iterations that take 200 times as long as reading it.
+// One side of a pair of ranks, and the timed loops.
+//
+// The harness may cost one hundredth of the measured time: the clock is read once per batch of iterations
+// that take 200 times as long as reading it.
 #pragma once
 
 #include "predict/pairs/rank.hpp"
@@ -120,7 +122,7 @@ public:
     }
   }
 
-  // Whether what is sent arrives, both ways; the leader knows.
+  // Whether messages arrive correctly in both directions. The leader knows the result.
   bool check(long long bytes) {
     fill(out_, bytes, leads_ ? 7 : 77);
     std::memset(in_, 0, static_cast<size_t>(bytes));

@@ -1,4 +1,4 @@
-// What stands before SMPI in each simulation, behind the recorder if that is there.
+// Functions in front of SMPI in each simulation, behind the recorder if it is loaded.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -35,8 +35,9 @@ int chosen(const char *variable) {
   return text != nullptr ? static_cast<int>(std::strtol(text, nullptr, 10)) : 0;
 }
 
-// Parallel chains, as Open MPI lays them: ranks behind the root in runs whose lengths differ by at most
-// one, longer ones first; the root feeds their heads, each of the others the next one.
+// Parallel chains with Open MPI's layout: the ranks behind the root are divided into chains whose lengths
+// differ by at most one, longer ones first. The root sends to the first rank of each chain, and each rank to
+// the next.
 int broadcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   const int wanted = chosen("HALOSCOPE_CHAINS"), size = size_of(comm);
   if (wanted == 0 || size < 2) return PMPI_Bcast(buffer, count, type, root, comm);
@@ -86,7 +87,7 @@ int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm com
   return broadcast(buffer, count, type, root, comm);
 }
 
-// Of a message that a rank sends itself SMPI tells the number of its own process as the source.
+// For a message from a rank to itself, SMPI returns the number of its own process as the source.
 int MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type, int to, int out_tag, void *in,
                  int in_count, MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm,
                  MPI_Status *status) {
@@ -97,7 +98,7 @@ int MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type, int to, 
   return result;
 }
 
-// SMPI ends a program that calls what it has not; these two it could have.
+// SMPI ends a program that calls a missing function. These two are simple enough to add.
 int MPI_Pcontrol(const int /*level*/, ...) { return MPI_SUCCESS; }
 
 int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request) {

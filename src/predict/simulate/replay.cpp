@@ -11,9 +11,11 @@
 #include <span>
 #include <xbt/replay.hpp>
 
-namespace haloscope::watch {
+namespace haloscope::simulate {
 
 namespace {
+
+using namespace watch;
 
 using Action = simgrid::xbt::ReplayAction; // RANK NAME ARGUMENTS...
 
@@ -28,7 +30,7 @@ std::int64_t size_of(const Action &action, std::size_t at) {
   return type < sizes.size() ? sizes[type] : 1;
 }
 
-std::string decoded(const std::string &name) {
+std::string decode(const std::string &name) {
   std::string text;
   for (std::size_t i = 0; i < name.size(); i++)
     if (name[i] == '%' && i + 2 < name.size()) {
@@ -40,8 +42,8 @@ std::string decoded(const std::string &name) {
   return text;
 }
 
-// A message that was posted and not waited for yet. SimGrid keeps the request to itself: the recorder knows
-// it by a handle of ours, which is nobody else's as long as the simulation runs.
+// A posted message that the trace has not waited for yet. SimGrid does not expose the request: the recorder
+// knows it by a handle that is unique in the simulation.
 struct alignas(64) Posted {
   int partner, tag;
   std::int64_t bytes;
@@ -115,7 +117,7 @@ template <class Replay> void wait_for_one(const Action &action, Replay &&replay)
   });
 }
 
-// Where a collective's count and datatype stand, and how many times the count its argument is.
+// The positions of a collective's count and datatype, and the factor of its count.
 struct Replayed {
   Function function;
   std::size_t count, datatype;
@@ -161,7 +163,7 @@ void place(const Action &action) {
   ThreadState *state = this_thread();
   if (state == nullptr || action.size() < 4) return;
   const std::int64_t what = number(action, 3);
-  const std::string name = decoded(action[2]);
+  const std::string name = decode(action[2]);
   if (what == 0)
     end_region(*state, name.c_str());
   else
@@ -194,7 +196,7 @@ void wrap_all() {
 
 } // namespace
 
-} // namespace haloscope::watch
+} // namespace haloscope::simulate
 
 [[gnu::visibility("default")]] int main(int argc, char **argv) {
   const auto *properties = simgrid::s4u::Actor::self()->get_properties();
@@ -202,9 +204,9 @@ void wrap_all() {
   smpi_replay_init(properties->at("instance_id").c_str(), rank, 0);
   haloscope::interpose::resolve();
   haloscope::watch::ranks_compute = false;
-  haloscope::watch::wrap_all();
+  haloscope::simulate::wrap_all();
   haloscope::watch::start_recording();
-  // The trace's own `finalize` ends the process: what is to be said is said before.
+  // The trace's own `finalize` ends the process, so recording finishes before.
   simgrid::s4u::this_actor::on_exit([](bool) { haloscope::watch::finish_recording(); });
   smpi_replay_main(rank, argc > 1 ? argv[1] : nullptr);
   return 0;

@@ -23,7 +23,7 @@ struct Buffers {
     for (int i = 0; i < ranks; ++i) places[static_cast<std::size_t>(i)] = size * i;
   }
 
-  /* As evenly as can be, the first ones more: what is reduced and scattered is the whole vector. */
+  /* Even shares, the first ones larger by one: MPI_Reduce_scatter handles the whole vector. */
   void split(int size) {
     for (int i = 0; i < ranks; ++i) counts[static_cast<std::size_t>(i)] = size / ranks + (i < size % ranks);
   }

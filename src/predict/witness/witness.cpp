@@ -1,14 +1,14 @@
-/* Linked into a program, tells which algorithms of Open MPI did its collectives.
+/* Linked into a program, reports the algorithms of Open MPI that did its collectives.
  *
- * Open MPI's component `tuned` calls its algorithms, ompi_coll_base_<collective>_intra_<algorithm>,
- * through the dynamic linker. A function of each such name stands here before the library's; the
- * names are those in the library's own symbol table (algorithms.h, made when this is compiled). What
- * a call of the program's led to is written to $HALOSCOPE_WITNESS/<rank> by MPI_Finalize:
+ * Open MPI's component `tuned` calls its algorithms, ompi_coll_base_<collective>_intra_<algorithm>, through
+ * the dynamic linker. Here is a function of each such name, which the linker finds before the library's. The
+ * names are from the library's own symbol table (algorithms.h, made when this is compiled). MPI_Finalize
+ * writes the algorithms of the program's calls to $HALOSCOPE_WITNESS/<rank>:
  *
  *     collective ranks bytes algorithm segment fanout calls
  *
- * with bytes as `tuned` counts them. A call that met none of them has the algorithm "-": another
- * component did it. */
+ * with bytes as `tuned` counts them. A call that reached no algorithm of `tuned` has the algorithm "-": a
+ * different component did it. */
 #include <dlfcn.h>
 
 #include <cstdio>

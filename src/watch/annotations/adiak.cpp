@@ -3,7 +3,7 @@
 
 #include "watch/annotations/adiak_types.hpp"
 #include "watch/annotations/interfaces.hpp"
-#include "watch/annotations/said.hpp"
+#include "watch/annotations/run_metadata.hpp"
 
 #include <array>
 #include <cstdarg>
@@ -45,13 +45,13 @@ int adiak_namevalue(const char *name, int /*category*/, const char * /*subcatego
   std::va_list values;
   va_start(values, type);
   std::string text;
-  int said = -1;
+  int status = -1;
   try {
-    if (adiak::text_of(type, values, text)) said = say(name, text);
-  } catch (...) { // NOLINT(bugprone-empty-catch): no memory for it, which the program is told
+    if (adiak::text_of(type, values, text)) status = say(name, text);
+  } catch (...) { // NOLINT(bugprone-empty-catch): no memory: the result reports it
   }
   va_end(values);
-  return said;
+  return status;
 }
 
 int adiak_raw_namevalue(const char *name, int /*category*/, const char * /*subcategory*/,

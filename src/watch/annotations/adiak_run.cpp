@@ -1,8 +1,8 @@
-// What Adiak knows of a run without being told.
+// Facts of a run that Adiak finds out by itself.
 #include <adiak.h>
 
 #include "watch/annotations/adiak_types.hpp"
-#include "watch/annotations/said.hpp"
+#include "watch/annotations/run_metadata.hpp"
 
 #include <algorithm>
 #include <array>
@@ -57,14 +57,14 @@ double seconds(const timeval &time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
-rusage used() {
+rusage resource_usage() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return usage;
 }
 
 // Since 1970, when this process began.
-double started() {
+double start_time() {
   const std::string stat = contents("/proc/self/stat");
   const std::size_t name_end = stat.rfind(')');
   timespec up{};
@@ -111,10 +111,10 @@ int adiak_uid() {
     return say("uid", std::to_string(getuid()));
   return say("uid", entry.pw_name);
 }
-int adiak_launchdate() { return say("launchdate", std::to_string(static_cast<long>(started()))); }
+int adiak_launchdate() { return say("launchdate", std::to_string(static_cast<long>(start_time()))); }
 int adiak_launchday() {
   constexpr long day = 86'400;
-  return say("launchday", std::to_string(static_cast<long>(started()) / day * day));
+  return say("launchday", std::to_string(static_cast<long>(start_time()) / day * day));
 }
 int adiak_executablepath() { return say("executablepath", executable_path()); }
 int adiak_executable() {
@@ -144,15 +144,15 @@ int adiak_walltime() {
   asked.walltime = true;
   timeval now{};
   gettimeofday(&now, nullptr);
-  return say("walltime", adiak::text_of(seconds(now) - started()));
+  return say("walltime", adiak::text_of(seconds(now) - start_time()));
 }
 int adiak_systime() {
   asked.systime = true;
-  return say("systime", adiak::text_of(seconds(used().ru_stime)));
+  return say("systime", adiak::text_of(seconds(resource_usage().ru_stime)));
 }
 int adiak_cputime() {
   asked.cputime = true;
-  return say("cputime", adiak::text_of(seconds(used().ru_utime)));
+  return say("cputime", adiak::text_of(seconds(resource_usage().ru_utime)));
 }
 
 // The profile knows these of its own: `ranks`, `hosts`, `library`.

@@ -170,9 +170,9 @@ std::string compound_text(const Type &type, const std::byte *place, Counts count
 }
 
 // Returns how many counts follow the pointer to a compound value.
-std::size_t counted(const Type &type) {
+std::size_t count_items(const Type &type) {
   std::size_t sum = type.kind == '[' || type.kind == '{' || type.kind == '(' ? 1 : 0;
-  for (const Type &part : type.parts) sum += counted(part);
+  for (const Type &part : type.parts) sum += count_items(part);
   return sum;
 }
 
@@ -195,7 +195,7 @@ std::string argument_text(const Type &type, std::va_list values) {
   }
 }
 
-const char *pointed(const adiak_value_t &value) {
+const char *pointed_text(const adiak_value_t &value) {
   return value.v_ptr == nullptr ? "" : static_cast<const char *>(value.v_ptr);
 }
 
@@ -214,7 +214,7 @@ std::string elements_text(const adiak_value_t &value, const adiak_datatype_t &ty
 
 std::string text_of(double number) {
   std::array<char, 32> digits{};
-  for (const int precision : {15, 17}) { // as few digits as tell it from its neighbours
+  for (const int precision : {15, 17}) { // the fewest digits that identify the value
     std::snprintf(digits.data(), digits.size(), "%.*g", precision, number);
     if (std::strtod(digits.data(), nullptr) == number) break;
   }
@@ -229,7 +229,7 @@ bool text_of(const char *type, std::va_list values, std::string &to) {
     return true;
   }
   const auto *place = va_arg(values, const std::byte *);
-  std::vector<int> counts(counted(described));
+  std::vector<int> counts(count_items(described));
   for (int &count : counts) count = va_arg(values, int);
   to = compound_text(described, place, {counts});
   return true;
@@ -264,7 +264,7 @@ std::string text_of(const adiak_value_t &value, const adiak_datatype_t &type) {
   case adiak_type_unset:
     return {};
   default:
-    return pointed(value);
+    return pointed_text(value);
   }
 }
 

@@ -1,5 +1,5 @@
-// Regions of interfaces whose programs do not know of us: what a tool is told there may be long, endless or
-// from any thread, and costs no more than it is worth.
+// Regions of interfaces whose programs do not know the recorder. Names may be long, unlimited in number, or
+// come from any thread. All three are bounded here.
 #pragma once
 
 #include "watch/annotations/interfaces.hpp"
@@ -9,13 +9,13 @@
 
 namespace haloscope::watch {
 
-// A name has so many bytes at most: what is longer is cut and ends with "...".
+// The longest name, in bytes. A longer name is cut and ends with "...".
 inline constexpr unsigned longest_annotation = 128;
-// A region has so many different ones of these interfaces inside at most; others are called this.
+// The largest number of different child regions from these interfaces. Further ones get this name.
 inline constexpr unsigned most_annotations = 256;
 inline constexpr const char *other_annotations = "(other)";
 
-// What an end looks for: an interface, and which of its regions if its ends say so.
+// The key of an open region: its interface, and a number if ends name their region.
 [[gnu::always_inline]] inline std::uint64_t kind_of(Interface interface, std::uint64_t which = 0) noexcept {
   return (static_cast<std::uint64_t>(interface) + 1U) << 56U | (which & ((std::uint64_t{1} << 56U) - 1U));
 }
@@ -26,7 +26,7 @@ inline std::uint64_t kind_of(Interface interface, const void *which) noexcept {
 // A thread that has not called MPI is left alone: its regions have nothing to say. So is what happens inside
 // of MPI's calls.
 void begin_annotation(std::uint64_t kind, const char *name, bool communication = false) noexcept;
-// Ends the innermost one of that kind with what is open inside; nothing, if that was not recorded.
+// Ends the innermost region of that kind and all regions inside it. Does nothing if it was not recorded.
 void end_annotation(std::uint64_t kind) noexcept;
 // The same for a range, which may overlap others: it ends when those inside have, at the latest with the
 // region around it. `kind` is its own.

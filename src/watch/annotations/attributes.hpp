@@ -7,7 +7,7 @@
 
 namespace haloscope::watch {
 
-// What a value of an attribute means to us.
+// The use of an attribute's value in the recorder.
 enum class Meaning : std::uint8_t {
   value_names_region,     // a text begins a region of its own name
   attribute_names_region, // whatever it is, it begins a region of the attribute's name

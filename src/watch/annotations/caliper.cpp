@@ -1,5 +1,5 @@
-// Caliper's interface in C: regions, attributes and their values. The names and what they mean are Caliper's;
-// docs/reference/caliper.md says what becomes of each.
+// Caliper's C interface: regions, attributes and their values. Names and meanings are Caliper's.
+// docs/reference/caliper.md lists how each is recorded.
 #include "watch/annotations/caliper.hpp"
 
 #include "watch/annotations/open_regions.hpp"

@@ -1,4 +1,4 @@
-// What Caliper's interface does, for those of its languages.
+// Caliper's functions, shared by its C and C++ interfaces.
 #pragma once
 
 #include "watch/annotations/attributes.hpp"

@@ -1,5 +1,5 @@
-// Caliper's markers in C++. Their names are mangled as compilers do it, and their sizes are those of the
-// pointers in them: programs compiled with Caliper's own headers find what they expect.
+// Caliper's C++ markers. Compilers mangle their names in the same way, and all sizes are those of pointers.
+// So programs that were compiled with Caliper's own headers link to these.
 #include "watch/annotations/caliper.hpp"
 #include "watch/annotations/open_regions.hpp"
 

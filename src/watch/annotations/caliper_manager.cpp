@@ -2,7 +2,7 @@
 // started, and does nothing else. `haloscope run` writes the .cali files (python/haloscope/explain/caliper).
 #include "watch/annotations/caliper.hpp"
 #include "watch/annotations/interfaces.hpp"
-#include "watch/annotations/said.hpp"
+#include "watch/annotations/run_metadata.hpp"
 
 #include <caliper/ConfigManager.h>
 
@@ -17,12 +17,12 @@ namespace {
 
 constexpr const char *configuration_key = "caliper.config";
 
-struct Started {
+struct StartedManagers {
   std::mutex mutex;
   std::string all; // of the process
 };
-Started &started() {
-  static Started process;
+StartedManagers &started_managers() {
+  static StartedManagers process;
   return process;
 }
 std::atomic<bool> has_started{false};
@@ -36,8 +36,8 @@ void say(const char *key, const char *value) noexcept {
 
 void say_configuration(const std::string &configuration) noexcept try {
   if (configuration.empty()) return;
-  const std::lock_guard lock{started().mutex};
-  std::string &all = started().all;
+  const std::lock_guard lock{started_managers().mutex};
+  std::string &all = started_managers().all;
   all += (all.empty() ? "" : ",") + configuration;
   has_started.store(true, std::memory_order_relaxed);
   say_of_run(configuration_key, all.c_str());

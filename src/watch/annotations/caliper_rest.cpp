@@ -1,5 +1,4 @@
-// The rest of Caliper's interface: what it would measure. Programs build and run with it; nothing comes of
-// it.
+// The measuring part of Caliper's interface. Programs build and run with it, but it measures nothing.
 #include "watch/annotations/caliper.hpp"
 
 #define HALOSCOPE_WITHOUT_STREAMS

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t type_bits = 0xFF;
 constexpr unsigned size_shift = 32;
 
-cali_variant_t made(cali_attr_type type, std::uint64_t bits) noexcept {
+cali_variant_t make_variant(cali_attr_type type, std::uint64_t bits) noexcept {
   cali_variant_t variant{};
   variant.type_and_size = type;
   variant.value.v_uint = bits;
@@ -51,10 +51,10 @@ bool has_bytes(cali_variant_t variant) noexcept {
 
 extern "C" {
 
-cali_variant_t cali_make_empty_variant() { return made(CALI_TYPE_INV, 0); }
+cali_variant_t cali_make_empty_variant() { return make_variant(CALI_TYPE_INV, 0); }
 
 cali_variant_t cali_make_variant(cali_attr_type type, const void *data, size_t size) {
-  cali_variant_t variant = made(type, 0);
+  cali_variant_t variant = make_variant(type, 0);
   if (data == nullptr) return cali_make_empty_variant();
   switch (type) {
   case CALI_TYPE_STRING:
@@ -73,19 +73,25 @@ cali_variant_t cali_make_variant(cali_attr_type type, const void *data, size_t s
   }
 }
 
-cali_variant_t cali_make_variant_from_bool(bool value) { return made(CALI_TYPE_BOOL, bits_of(value)); }
+cali_variant_t cali_make_variant_from_bool(bool value) {
+  return make_variant(CALI_TYPE_BOOL, bits_of(value));
+}
 cali_variant_t cali_make_variant_from_int(int value) { return cali_make_variant_from_int64(value); }
-cali_variant_t cali_make_variant_from_int64(int64_t value) { return made(CALI_TYPE_INT, bits_of(value)); }
-cali_variant_t cali_make_variant_from_uint(uint64_t value) { return made(CALI_TYPE_UINT, value); }
-cali_variant_t cali_make_variant_from_double(double value) { return made(CALI_TYPE_DOUBLE, bits_of(value)); }
+cali_variant_t cali_make_variant_from_int64(int64_t value) {
+  return make_variant(CALI_TYPE_INT, bits_of(value));
+}
+cali_variant_t cali_make_variant_from_uint(uint64_t value) { return make_variant(CALI_TYPE_UINT, value); }
+cali_variant_t cali_make_variant_from_double(double value) {
+  return make_variant(CALI_TYPE_DOUBLE, bits_of(value));
+}
 cali_variant_t cali_make_variant_from_string(const char *value) {
   return value == nullptr ? cali_make_empty_variant()
                           : cali_make_variant(CALI_TYPE_STRING, value, std::strlen(value));
 }
 cali_variant_t cali_make_variant_from_type(cali_attr_type value) {
-  return made(CALI_TYPE_TYPE, static_cast<std::uint64_t>(value));
+  return make_variant(CALI_TYPE_TYPE, static_cast<std::uint64_t>(value));
 }
-cali_variant_t cali_make_variant_from_ptr(void *value) { return made(CALI_TYPE_PTR, bits_of(value)); }
+cali_variant_t cali_make_variant_from_ptr(void *value) { return make_variant(CALI_TYPE_PTR, bits_of(value)); }
 
 bool cali_variant_is_empty(cali_variant_t variant) { return variant.type_and_size == 0; }
 cali_attr_type cali_variant_get_type(cali_variant_t variant) {
@@ -126,7 +132,7 @@ std::string text_of(const cali_variant_t &value) {
     return {static_cast<const char *>(value.value.unmanaged_const_ptr), cali_variant_get_size(value)};
   case CALI_TYPE_BOOL:
     return value.value.v_bool ? "true" : "false";
-  case CALI_TYPE_DOUBLE: // as few digits as tell it from its neighbours
+  case CALI_TYPE_DOUBLE: // the fewest digits that identify the value
     for (const int precision : {15, 17}) {
       std::snprintf(digits.data(), digits.size(), "%.*g", precision, value.value.v_double);
       if (std::strtod(digits.data(), nullptr) == value.value.v_double) break;

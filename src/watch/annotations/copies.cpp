@@ -1,6 +1,6 @@
-// Copies between a GPU and its host: counted in the region that makes them, and what they bring to the host
-// is remembered until MPI sends it. Seen are calls of shared libraries: those of CUDA's driver and of HIP,
-// and of CUDA's runtime unless it is linked statically, as nvcc does by itself.
+// Copies between a GPU and its host. Each copy counts in the region that makes it. The host memory that it
+// fills is remembered until MPI sends it. Only calls of shared libraries are seen: CUDA's driver, HIP, and
+// CUDA's runtime unless it is linked statically, which is the default of nvcc.
 #include "watch/annotations/following.hpp"
 #include "watch/counting/state.hpp"
 #include "watch/records/clock.hpp"
@@ -18,7 +18,7 @@ public:
     if (state_ != nullptr && state_->doing.call != 0) state_ = nullptr;
     if (state_ != nullptr) begin_ = ticks();
   }
-  int made(int result, void *to, const void *from, std::uint64_t bytes, int direction) noexcept {
+  int note_copy(int result, void *to, const void *from, std::uint64_t bytes, int direction) noexcept {
     if (state_ == nullptr || result != 0 || bytes == 0) return result;
     const std::uint64_t duration = ticks() - begin_;
     if (direction == by_addresses) direction = found_direction(to, from);
@@ -57,8 +57,8 @@ using namespace haloscope::watch;
     static constinit Following<int(*) parameters> next{#name};                                               \
     Copy copy;                                                                                               \
     const int result = next(__builtin_return_address(0), __VA_ARGS__);                                       \
-    return copy.made(result, reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), bytes,      \
-                     direction);                                                                             \
+    return copy.note_copy(result, reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), bytes, \
+                          direction);                                                                        \
   }
 
 // NOLINTBEGIN(performance-no-int-to-ptr): the driver's addresses are integers
@@ -87,7 +87,7 @@ HALOSCOPE_COPY(cuMemcpyHtoDAsync_v2, to_device, to, from, bytes,
                stream)
 // NOLINTEND(performance-no-int-to-ptr)
 
-// Level Zero tells nothing of an address without the context that it was allocated in.
+// Level Zero describes an address only together with the context in which it was allocated.
 extern "C" __attribute__((visibility("default"))) int zeContextCreate(void *driver, const void *description,
                                                                       void **context) {
   static constinit Following<int (*)(void *, const void *, void **)> next{"zeContextCreate"};

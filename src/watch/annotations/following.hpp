@@ -6,8 +6,8 @@
 
 namespace haloscope::watch {
 
-// Looked up behind us; in a library that was opened for its user alone (RTLD_LOCAL), from where the call
-// came. nullptr if there is none, which is when a program calls what no library of its has.
+// Looks up the next definition behind the recorder's. In a library that was opened with RTLD_LOCAL it is
+// looked up from the caller. Returns nullptr if no library of the program has the function.
 void *find_following(const char *name, const void *caller) noexcept;
 
 // `Function` is its type. An object of this kind is a static one: it needs no constructor.
@@ -15,7 +15,7 @@ template <class Function> class Following {
 public:
   explicit constexpr Following(const char *name) noexcept : name_(name) {}
 
-  // Calls it; what is zero of its result if there is none.
+  // Calls the function. Returns the zero of its type if there is no function.
   template <class... Arguments>
   auto operator()(const void *caller, Arguments... arguments)
       -> std::invoke_result_t<Function, Arguments...> {

@@ -1,10 +1,10 @@
-// hypre: an exchange of a matrix with its neighbours is a communication region MatVecComm, from the creation
-// of its handle to the end of the wait for it, so that it has all that the exchange overlaps; in it is one
-// named after the level of BoomerAMG that it is of, if it is of one. Setups and solves of BoomerAMG are
-// regions.
+// hypre: an exchange of a matrix with its neighbours is a communication region MatVecComm. It lasts from the
+// creation of its handle to the end of the wait, so it includes what the exchange overlaps. If the exchange
+// belongs to a level of BoomerAMG, a region named after the level is inside it. Setups and solves of
+// BoomerAMG are regions.
 //
-// A program that links hypre statically calls past us; so does a hypre that was built with persistent
-// communication. An int of the library's may have 64 bits: registers hold both.
+// A program that links hypre statically calls past the recorder. So does a hypre that was built with
+// persistent communication. hypre's int may have 64 bits: registers hold both sizes.
 #include "watch/annotations/annotating.hpp"
 #include "watch/annotations/following.hpp"
 #include "watch/annotations/levels.hpp"
@@ -24,7 +24,7 @@ enum Which : std::uint64_t { exchange = std::uint64_t{1} << 55U, level_of_exchan
 
 Levels levels;
 
-bool wanted() noexcept {
+bool is_enabled() noexcept {
   static const bool is = is_wanted(Interface::hypre);
   return is;
 }
@@ -60,7 +60,7 @@ void end_exchange() noexcept {
 
 template <class Function, class... Arguments>
 Any make_handle(Function &next, const void *caller, const void *package, Arguments... arguments) noexcept {
-  if (is_making || !wanted()) return next(caller, arguments...);
+  if (is_making || !is_enabled()) return next(caller, arguments...);
   is_making = true;
   begin_exchange(package);
   const Any handle = next(caller, arguments...);
@@ -90,16 +90,16 @@ HALOSCOPE_EXPORT Any hypre_ParCSRCommHandleCreate_v2(Int job, Any package, Int f
 HALOSCOPE_EXPORT Int hypre_ParCSRCommHandleDestroy(Any handle) {
   static constinit Following<Int (*)(Any)> next{"hypre_ParCSRCommHandleDestroy"};
   const Int result = next(__builtin_return_address(0), handle);
-  if (handle != nullptr && wanted()) end_exchange();
+  if (handle != nullptr && is_enabled()) end_exchange();
   return result;
 }
 
 HALOSCOPE_EXPORT Int hypre_BoomerAMGSetup(Any solver, Any matrix, Any right, Any unknowns) {
   static constinit Following<Int (*)(Any, Any, Any, Any)> next{"hypre_BoomerAMGSetup"};
   const Annotation region{Interface::hypre, "BoomerAMGSetup"};
-  if (wanted()) levels.begin_setup(solver, matrix);
+  if (is_enabled()) levels.begin_setup(solver, matrix);
   const Int result = next(__builtin_return_address(0), solver, matrix, right, unknowns);
-  if (wanted()) levels.end_setup(solver);
+  if (is_enabled()) levels.end_setup(solver);
   return result;
 }
 HALOSCOPE_EXPORT Int hypre_BoomerAMGSolve(Any solver, Any matrix, Any right, Any unknowns) {
@@ -109,13 +109,13 @@ HALOSCOPE_EXPORT Int hypre_BoomerAMGSolve(Any solver, Any matrix, Any right, Any
 }
 HALOSCOPE_EXPORT Int hypre_BoomerAMGDestroy(Any solver) {
   static constinit Following<Int (*)(Any)> next{"hypre_BoomerAMGDestroy"};
-  if (wanted()) levels.forget(solver);
+  if (is_enabled()) levels.forget(solver);
   return next(__builtin_return_address(0), solver);
 }
 // Another package may come to lie in its place.
 HALOSCOPE_EXPORT Int hypre_MatvecCommPkgDestroy(Any package) {
   static constinit Following<Int (*)(Any)> next{"hypre_MatvecCommPkgDestroy"};
-  if (wanted()) levels.forget_package();
+  if (is_enabled()) levels.forget_package();
   return next(__builtin_return_address(0), package);
 }
 }

@@ -17,12 +17,12 @@ namespace {
 constexpr unsigned bit(Interface interface) noexcept { return 1U << static_cast<unsigned>(interface); }
 constexpr unsigned all = (1U << interface_names.size()) - 1;
 
-struct Wanted {
+struct WantedInterfaces {
   unsigned interfaces = 0;
   std::string unknown;
 };
 
-void add_word(Wanted &wanted, std::string_view word) {
+void add_word(WantedInterfaces &wanted, std::string_view word) {
   const auto *const found = std::ranges::find(interface_names, word);
   if (found != interface_names.end())
     wanted.interfaces |= 1U << static_cast<unsigned>(found - interface_names.begin());
@@ -30,11 +30,11 @@ void add_word(Wanted &wanted, std::string_view word) {
     wanted.unknown += (wanted.unknown.empty() ? "" : ",") + std::string{word};
 }
 
-Wanted read_wanted() {
+WantedInterfaces read_wanted() {
   const char *value = std::getenv(declared::annotations.variable); // NOLINT(concurrency-mt-unsafe)
   std::string_view text = value == nullptr ? "" : value;
   if (text.empty() || text == "all") return {all, {}};
-  Wanted wanted;
+  WantedInterfaces wanted;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(','), text.size());
     add_word(wanted, text.substr(0, end));
@@ -43,14 +43,15 @@ Wanted read_wanted() {
   return wanted;
 }
 
-const Wanted &wanted() {
-  static const auto *const read = new Wanted{read_wanted()};
+const WantedInterfaces &wanted_interfaces() {
+  static const auto *const read = new WantedInterfaces{read_wanted()};
   return *read;
 }
 
 std::atomic<unsigned> used{0};
 
-// In the order of the enumeration, whatever came first. One at a time: what is said last holds.
+// Lists the interfaces in the order of the enumeration. The lock is needed because the latest value of a key
+// counts.
 [[gnu::noinline, gnu::cold]] void say_used(Interface interface) noexcept try {
   static std::mutex mutex;
   const std::lock_guard lock{mutex};
@@ -64,14 +65,16 @@ std::atomic<unsigned> used{0};
 
 } // namespace
 
-bool is_wanted(Interface interface) noexcept { return (wanted().interfaces & bit(interface)) != 0; }
+bool is_wanted(Interface interface) noexcept {
+  return (wanted_interfaces().interfaces & bit(interface)) != 0;
+}
 
 void note_use(Interface interface) noexcept {
   if (__builtin_expect((used.load(std::memory_order_relaxed) & bit(interface)) == 0, 0)) say_used(interface);
 }
 
 const char *unknown_interfaces() noexcept {
-  return wanted().unknown.empty() ? nullptr : wanted().unknown.c_str();
+  return wanted_interfaces().unknown.empty() ? nullptr : wanted_interfaces().unknown.c_str();
 }
 
 } // namespace haloscope::watch

@@ -1,10 +1,9 @@
-// ITT, Intel's notifications: the part that programs link (libittnotify.a) opens the library that
-// INTEL_LIBITTNOTIFY64 names, which is the recorder, and has __itt_api_init fill its list of functions.
-// Tasks, frames and events become regions; all else stays what it is without a tool, which costs a program
-// nothing.
+// ITT, Intel's notifications. Programs link a small part (libittnotify.a), which opens the library that
+// INTEL_LIBITTNOTIFY64 names. That is the recorder, whose __itt_api_init fills the list of functions. Tasks,
+// frames and events become regions. All other functions stay as they are without a tool, at no cost.
 //
-// What follows is the interface as binary programs have it: the beginning of the global record, and the first
-// members of what handles point to.
+// The declarations below are the binary interface: the beginning of the global record, and the first members
+// of the objects that handles point to.
 #include "watch/annotations/annotating.hpp"
 
 #include <algorithm>

@@ -23,7 +23,7 @@ std::uint64_t kind(Which which, std::uint64_t number = 0) noexcept {
   return kind_of(Interface::kokkos, static_cast<std::uint64_t>(which) << 48U | number);
 }
 
-bool wanted() noexcept {
+bool is_enabled() noexcept {
   static const bool is = is_wanted(Interface::kokkos);
   if (is) note_use(Interface::kokkos);
   return is;
@@ -35,11 +35,11 @@ void begin_numbered(Which which, const char *name, std::uint64_t *number) noexce
   static std::atomic<std::uint64_t> last{0};
   const std::uint64_t mine = last.fetch_add(1, std::memory_order_relaxed) + 1;
   if (number != nullptr) *number = mine;
-  if (!wanted()) return;
+  if (!is_enabled()) return;
   begin_annotation(kind(which, mine & 0xFFFF'FFFF'FFFFU), name);
 }
 void end_numbered(Which which, std::uint64_t number) noexcept {
-  if (wanted()) end_annotation(kind(which, number & 0xFFFF'FFFF'FFFFU));
+  if (is_enabled()) end_annotation(kind(which, number & 0xFFFF'FFFF'FFFFU));
 }
 
 // Before a fence's own name: "fence: NAME".
@@ -88,7 +88,7 @@ extern "C" {
 struct HaloscopeKokkosSpace {
   char name[64];
 };
-// What a tool can ask for; Kokkos has set the first to true.
+// Settings that a tool can request. Kokkos has set the first to true.
 struct HaloscopeKokkosSettings {
   bool wait_for_devices;
   bool reserved[255];
@@ -96,7 +96,7 @@ struct HaloscopeKokkosSettings {
 
 HALOSCOPE_EXPORT void kokkosp_init_library(int /*order*/, std::uint64_t /*version*/,
                                            std::uint32_t /*devices*/, void * /*described*/) {
-  (void)wanted();
+  (void)is_enabled();
 }
 HALOSCOPE_EXPORT void kokkosp_finalize_library() {}
 HALOSCOPE_EXPORT void kokkosp_request_tool_settings(std::uint32_t /*count*/,
@@ -105,10 +105,10 @@ HALOSCOPE_EXPORT void kokkosp_request_tool_settings(std::uint32_t /*count*/,
 }
 
 HALOSCOPE_EXPORT void kokkosp_push_profile_region(const char *name) {
-  if (wanted()) begin_annotation(kind(user_region), name);
+  if (is_enabled()) begin_annotation(kind(user_region), name);
 }
 HALOSCOPE_EXPORT void kokkosp_pop_profile_region() {
-  if (wanted()) end_annotation(kind(user_region));
+  if (is_enabled()) end_annotation(kind(user_region));
 }
 
 HALOSCOPE_EXPORT void kokkosp_begin_parallel_for(const char *name, std::uint32_t /*device*/,
@@ -135,27 +135,27 @@ HALOSCOPE_EXPORT void kokkosp_begin_deep_copy(HaloscopeKokkosSpace /*to*/, const
                                               const void * /*to_place*/, HaloscopeKokkosSpace /*from*/,
                                               const char * /*from_name*/, const void * /*from_place*/,
                                               std::uint64_t /*bytes*/) {
-  if (wanted()) begin_annotation(kind(copy), "deep_copy");
+  if (is_enabled()) begin_annotation(kind(copy), "deep_copy");
 }
 HALOSCOPE_EXPORT void kokkosp_end_deep_copy() {
-  if (wanted()) end_annotation(kind(copy));
+  if (is_enabled()) end_annotation(kind(copy));
 }
 
 HALOSCOPE_EXPORT void kokkosp_create_profile_section(const char *name, std::uint32_t *id) {
   const std::uint32_t number = section_count.fetch_add(1, std::memory_order_relaxed);
   if (id != nullptr) *id = number;
-  if (wanted() && name != nullptr && number < sections.size()) sections[number] = strdup(name);
+  if (is_enabled() && name != nullptr && number < sections.size()) sections[number] = strdup(name);
 }
 HALOSCOPE_EXPORT void kokkosp_start_profile_section(std::uint32_t id) {
-  if (!wanted()) return;
+  if (!is_enabled()) return;
   if (const char *name = section_name(id)) begin_annotation(kind(section, id), name);
 }
 HALOSCOPE_EXPORT void kokkosp_stop_profile_section(std::uint32_t id) {
-  if (wanted()) end_overlapping(kind(section, id));
+  if (is_enabled()) end_overlapping(kind(section, id));
 }
 HALOSCOPE_EXPORT void kokkosp_destroy_profile_section(std::uint32_t /*id*/) {}
 
 HALOSCOPE_EXPORT void kokkosp_declare_metadata(const char *key, const char *value) {
-  if (wanted()) add_metadata(key, value);
+  if (is_enabled()) add_metadata(key, value);
 }
 }

@@ -169,7 +169,7 @@ int Levels::of(const void *package) noexcept {
   Known &entry = known[(reinterpret_cast<std::uintptr_t>(package) >> 4U) % most];
   if (__builtin_expect(entry.package == package && entry.generation == generation, 1)) return entry.level;
   const int level = search(package);
-  // What is not known while levels are added may be known later.
+  // While levels are added, an unknown package may become known later.
   if (level >= 0 || setups_.load(std::memory_order_relaxed) == 0) entry = {package, generation, level};
   return level;
 }

@@ -1,10 +1,10 @@
-// Which level of hypre's BoomerAMG a communication package is of.
+// The level of hypre's BoomerAMG to which a communication package belongs.
 //
-// The records of hypre are private and change with each version. What is used of them holds for all: the
-// solver points to an array of the matrices of all levels, whose first is the one that it was set up with,
-// and maybe to arrays of the operators between levels; a matrix begins with its communicator and its global
-// numbers of rows and columns, and points to its packages. Memory is read as another process would, so that a
-// guess that is wrong finds nothing.
+// The records of hypre are private and change with each version. The search uses only what is true for all
+// versions. The solver points to an array of the matrices of all levels, whose first is the matrix that it
+// was set up with. It may also point to arrays of the operators between levels. A matrix begins with its
+// communicator and its global numbers of rows and columns, and points to its packages. Memory is read as
+// another process would read it, so a wrong guess finds nothing.
 #pragma once
 
 #include <array>

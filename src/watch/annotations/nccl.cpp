@@ -1,10 +1,10 @@
-// NCCL's profiler plugin, version 5 of its interface, which RCCL has, too: NCCL opens the library that
-// NCCL_PROFILER_PLUGIN names, which is the recorder, and looks for `ncclProfiler_v5` there. Collectives and
-// messages between two ranks are told when they are enqueued, by the thread that calls NCCL; a thread of
-// NCCL's own tells when a channel of their kernel begins and ends.
+// NCCL's profiler plugin, version 5 of the interface, which RCCL has, too. NCCL opens the library that
+// NCCL_PROFILER_PLUGIN names, which is the recorder, and looks for `ncclProfiler_v5` there. The thread that
+// calls NCCL reports collectives and messages when it enqueues them. A thread of NCCL reports when a channel
+// of their kernel begins and ends.
 //
-// Nothing is allocated, and nobody waits: what is running has a place in a ring, which is another's when the
-// ring has come round.
+// Nothing is allocated, and no thread waits. A running operation has an entry in a ring, which is reused
+// after one turn.
 #include "watch/annotations/interfaces.hpp"
 #include "watch/counting/state.hpp"
 #include "watch/records/clock.hpp"
@@ -28,7 +28,7 @@ enum EventKind : std::uint64_t {
   channel_event = 1U << 6U
 };
 
-// What is told when an event begins. Of each kind, its own part of the union.
+// The arguments of an event's begin. Each kind has its own member of the union.
 struct Event {
   std::uint64_t kind;
   void *parent; // what `start` gave for the collective that a channel belongs to
@@ -204,7 +204,7 @@ int plugin_end(void * /*context*/) noexcept { return success; }
 
 using namespace haloscope::watch;
 
-// As NCCL lays it out.
+// NCCL's layout.
 // NOLINTNEXTLINE(misc-use-internal-linkage): the type of what is exported
 struct HaloscopeNcclProfiler {
   const char *name;

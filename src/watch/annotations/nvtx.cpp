@@ -40,7 +40,7 @@ struct Callbacks {
   int (*table_of)(int module, void ****table, unsigned *entries);
 };
 
-struct Attributes {
+struct NvtxAttributes {
   std::uint16_t version, size;
   std::uint32_t category;
   std::int32_t color_type;
@@ -55,7 +55,7 @@ enum Message : std::int32_t { narrow = 1, wide, registered };
 using Text = std::array<char, std::size_t{2} * longest_annotation>;
 
 // A character that has no place in ASCII becomes a question mark: which encoding names have is not known.
-const char *narrowed(Text &to, const wchar_t *name) noexcept {
+const char *to_narrow(Text &to, const wchar_t *name) noexcept {
   std::size_t i = 0;
   for (; name != nullptr && name[i] != 0 && i + 1 < to.size(); i++)
     to[i] = name[i] > 0 && name[i] < 0x80 ? static_cast<char>(name[i]) : '?';
@@ -63,14 +63,14 @@ const char *narrowed(Text &to, const wchar_t *name) noexcept {
   return to.data();
 }
 
-const char *name_of(Text &text, const Attributes *attributes) noexcept {
-  if (attributes == nullptr || attributes->size < sizeof(Attributes)) return nullptr;
+const char *name_of(Text &text, const NvtxAttributes *attributes) noexcept {
+  if (attributes == nullptr || attributes->size < sizeof(NvtxAttributes)) return nullptr;
   switch (attributes->message_type) {
   case narrow:
   case registered:
     return static_cast<const char *>(attributes->message); // a handle is our copy of the text
   case wide:
-    return narrowed(text, static_cast<const wchar_t *>(attributes->message));
+    return to_narrow(text, static_cast<const wchar_t *>(attributes->message));
   default:
     return nullptr;
   }
@@ -100,65 +100,65 @@ std::uint64_t start(const char *name) noexcept {
 }
 
 // The functions that programs call.
-int push_range_ex(const Attributes *attributes) {
+int push_range_ex(const NvtxAttributes *attributes) {
   Text text;
   return push(nullptr, name_of(text, attributes));
 }
 int push_range_a(const char *name) { return push(nullptr, name); }
 int push_range_w(const wchar_t *name) {
   Text text;
-  return push(nullptr, narrowed(text, name));
+  return push(nullptr, to_narrow(text, name));
 }
 int pop_range() { return pop_of(nullptr); }
-std::uint64_t start_range_ex(const Attributes *attributes) {
+std::uint64_t start_range_ex(const NvtxAttributes *attributes) {
   Text text;
   return start(name_of(text, attributes));
 }
 std::uint64_t start_range_a(const char *name) { return start(name); }
 std::uint64_t start_range_w(const wchar_t *name) {
   Text text;
-  return start(narrowed(text, name));
+  return start(to_narrow(text, name));
 }
 void end_of_range(std::uint64_t range) { end_overlapping(kind_of_range(range)); }
 
-int push_in_domain(const void *domain, const Attributes *attributes) {
+int push_in_domain(const void *domain, const NvtxAttributes *attributes) {
   Text text;
   return push(domain, name_of(text, attributes));
 }
 int pop_in_domain(const void *domain) { return pop_of(domain); }
-std::uint64_t start_in_domain(const void * /*domain*/, const Attributes *attributes) {
+std::uint64_t start_in_domain(const void * /*domain*/, const NvtxAttributes *attributes) {
   return start_range_ex(attributes);
 }
 void end_in_domain(const void * /*domain*/, std::uint64_t range) { end_of_range(range); }
 
 // Handles are texts of ours. They stay: a program has few, and may use one after it has given up its domain.
-const void *kept(const char *name) noexcept { return strdup(name == nullptr ? "" : name); }
-const void *register_string_a(const void * /*domain*/, const char *text) { return kept(text); }
+const void *copy_name(const char *name) noexcept { return strdup(name == nullptr ? "" : name); }
+const void *register_string_a(const void * /*domain*/, const char *text) { return copy_name(text); }
 const void *register_string_w(const void * /*domain*/, const wchar_t *name) {
   Text text;
-  return kept(narrowed(text, name));
+  return copy_name(to_narrow(text, name));
 }
-const void *create_domain_a(const char *name) { return kept(name); }
+const void *create_domain_a(const char *name) { return copy_name(name); }
 const void *create_domain_w(const wchar_t *name) {
   Text text;
-  return kept(narrowed(text, name));
+  return copy_name(to_narrow(text, name));
 }
 void destroy_domain(const void * /*domain*/) {}
 
-struct Entry {
+struct NvtxEntry {
   unsigned place;
   void *function;
 };
-template <class Function> Entry entry(unsigned place, Function *function) noexcept {
+template <class Function> NvtxEntry entry(unsigned place, Function *function) noexcept {
   return {place, reinterpret_cast<void *>(function)};
 }
 
 template <std::size_t count>
-bool fill(const Callbacks &callbacks, int module, const std::array<Entry, count> &entries) noexcept {
+bool fill(const Callbacks &callbacks, int module, const std::array<NvtxEntry, count> &entries) noexcept {
   void ***table = nullptr;
   unsigned size = 0;
   if (callbacks.table_of(module, &table, &size) == 0 || table == nullptr) return false;
-  for (const Entry &each : entries)
+  for (const NvtxEntry &each : entries)
     if (each.place < size && table[each.place] != nullptr) *table[each.place] = each.function;
   return true;
 }

@@ -19,7 +19,7 @@ struct Open {
   bool ended = false; // but for what is open inside
 };
 
-// Deeper ones are counted only: they have no end of their own, and nobody nests so deep.
+// Deeper regions are only counted, without an end of their own. No known program nests so deep.
 struct OpenRegions {
   std::array<Open, 126> list{};
   unsigned count = 0;      // in `list`
@@ -41,7 +41,7 @@ void forget(Open &open) noexcept {
   if (!open.recorded || open.lost) std::free(const_cast<char *>(open.name));
 }
 
-// What is lost is ended by number, as long as something is.
+// Lost regions are ended by number while there are any.
 [[gnu::always_inline]] inline void end_in_records(ThreadState &state, const Open &open) noexcept {
   if (__builtin_expect(open.lost && state.lost_regions == 0, 0)) return;
   end_region(state, open.name);
@@ -60,7 +60,7 @@ void forget(Open &open) noexcept {
 // Whether regions are worth keeping: recorded now, or as soon as recording starts.
 inline bool is_kept() noexcept { return global().phase.load(std::memory_order_relaxed) < Phase::aside; }
 
-inline ThreadState *recording(OpenRegions &regions) noexcept {
+inline ThreadState *thread_for(OpenRegions &regions) noexcept {
   ThreadState *state = marking_thread();
   if (state == nullptr) return nullptr;
   if (__builtin_expect(regions.generation != generation.load(std::memory_order_relaxed), 0))
@@ -68,7 +68,7 @@ inline ThreadState *recording(OpenRegions &regions) noexcept {
   return state;
 }
 
-// Ends the region in this place and what is inside.
+// Ends the region at this index and all regions inside it.
 void close_from(OpenRegions &regions, ThreadState *state, unsigned place) noexcept {
   Open &open = regions.list[place];
   if (state != nullptr && open.recorded) {
@@ -86,7 +86,7 @@ void close_from(OpenRegions &regions, ThreadState *state, unsigned place) noexce
 bool close_if_open(std::uint64_t kind, const char *name) noexcept {
   if (__builtin_expect(!is_kept(), 0)) return true;
   OpenRegions &regions = open_here;
-  ThreadState *state = recording(regions);
+  ThreadState *state = thread_for(regions);
   if (__builtin_expect(regions.too_deep > 0, 0)) {
     regions.too_deep--;
     return true;
@@ -106,7 +106,7 @@ bool close_if_open(std::uint64_t kind, const char *name) noexcept {
 void open_region(std::uint64_t kind, const char *name, bool communication) noexcept {
   if (__builtin_expect(!is_kept(), 0)) return;
   OpenRegions &regions = open_here;
-  ThreadState *state = recording(regions);
+  ThreadState *state = thread_for(regions);
   if (__builtin_expect(regions.count == regions.list.size(), 0)) {
     regions.too_deep++;
     return;
@@ -161,7 +161,7 @@ const char *innermost_region() noexcept {
 
 void enter_open_regions() noexcept {
   generation.fetch_add(1, std::memory_order_relaxed);
-  recording(open_here);
+  thread_for(open_here);
 }
 
 void leave_open_regions() noexcept {

@@ -1,8 +1,9 @@
-// The regions that a thread has open through an interface whose ends do not say what they end (Caliper's), or
-// whose programs begin regions before MPI_Init.
+// The regions that a thread has open through two sorts of interfaces: ends that do not name their region
+// (Caliper's), and programs that begin regions before MPI_Init.
 //
-// Budget of a begin and an end: those of our own markers, and a store and a few loads in the thread's own
-// memory each. What begins before recording does is kept by name, and entered when that starts.
+// Budget of a begin and an end: the cost of the recorder's own markers, plus one store and a few loads in the
+// thread's memory each. Regions that begin before recording are kept by name, and entered when recording
+// starts.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@ namespace haloscope::watch {
 
 // `kind` is the caller's: an end looks for the innermost one of the same kind.
 void open_region(std::uint64_t kind, const char *name, bool communication) noexcept;
-// Ends the innermost region of that kind, and of that name if there is one, with what is open inside. An end
-// without a begin is counted.
+// Ends the innermost region of that kind (and of that name if one is given) with all regions inside it. An
+// end without a begin is counted.
 void close_region(std::uint64_t kind, const char *name = nullptr) noexcept;
 // The same for interfaces in which an end without a begin means that the begin was not recorded.
 void close_region_if_open(std::uint64_t kind) noexcept;

@@ -22,25 +22,25 @@ namespace {
 
 constexpr std::uint64_t stages = std::uint64_t{1} << 55U;
 
-bool wanted() noexcept {
+bool is_enabled() noexcept {
   static const bool is = is_wanted(Interface::petsc);
   return is;
 }
 
 // PETSc pads some names for its table.
-const char *kept(std::string_view name) noexcept {
+const char *copy_trimmed(std::string_view name) noexcept {
   const std::size_t first = name.find_first_not_of(' ');
   if (first == std::string_view::npos) return nullptr;
   return strndup(name.data() + first, name.find_last_not_of(' ') + 1 - first);
 }
 
-// Names by number, from 0. PETSc 3.18 has about 300 events with all of its packages; what is beyond is
-// "(other)".
-class Names {
+// Names by number, from 0. PETSc 3.18 with all of its packages has about 300 events. Events with larger
+// numbers are "(other)".
+class EventNames {
 public:
   void set(int number, const char *name) noexcept {
     if (number >= 0 && number < most && name != nullptr)
-      names_[static_cast<unsigned>(number)].store(kept(name), std::memory_order_release);
+      names_[static_cast<unsigned>(number)].store(copy_trimmed(name), std::memory_order_release);
   }
   [[nodiscard]] const char *of(int number) const noexcept {
     const char *name = nullptr;
@@ -53,7 +53,7 @@ private:
   static constexpr int most = 4096;
   std::array<std::atomic<const char *>, most> names_{};
 };
-Names event_names, stage_names;
+EventNames event_names, stage_names;
 
 // Scatters of vectors and the star forests that they are made of.
 bool is_exchange(std::string_view name) noexcept {
@@ -61,7 +61,7 @@ bool is_exchange(std::string_view name) noexcept {
   return name.starts_with("SFBcast") || name.starts_with("SFReduce") || name.starts_with("SFFetch");
 }
 
-// What the program, or PETSc for it, has set: also before there is a log.
+// Callbacks that the program or PETSc has set, also before there is a log.
 std::atomic<Callback> begin_before{nullptr}, end_before{nullptr};
 
 int event_began(int event, int zero, void *a, void *b, void *c, void *d) {
@@ -122,13 +122,13 @@ HALOSCOPE_EXPORT int PetscLogSet(Callback begin, Callback end) {
 
 HALOSCOPE_EXPORT int PetscLogEventRegister(const char *name, int of_class, int *event) {
   const int result = next_event_register(__builtin_return_address(0), name, of_class, event);
-  if (result == 0 && event != nullptr && wanted()) event_names.set(*event, name);
+  if (result == 0 && event != nullptr && is_enabled()) event_names.set(*event, name);
   return result;
 }
 
 HALOSCOPE_EXPORT int PetscLogStageRegister(const char *name, int *stage) {
   const int result = next_stage_register(__builtin_return_address(0), name, stage);
-  if (result == 0 && stage != nullptr && wanted()) stage_names.set(*stage, name);
+  if (result == 0 && stage != nullptr && is_enabled()) stage_names.set(*stage, name);
   return result;
 }
 
@@ -136,7 +136,7 @@ HALOSCOPE_EXPORT int PetscLogStageRegister(const char *name, int *stage) {
 HALOSCOPE_EXPORT int PetscLogStagePush(int stage) {
   const void *caller = __builtin_return_address(0);
   const int result = next_stage_push(caller, stage);
-  if (result != 0 || !wanted()) return result;
+  if (result != 0 || !is_enabled()) return result;
   listen(caller);
   if (stage_depth++ > 0)
     begin_annotation(kind_of(Interface::petsc, stages), stage == 0 ? "Main Stage" : stage_names.of(stage));
@@ -144,7 +144,7 @@ HALOSCOPE_EXPORT int PetscLogStagePush(int stage) {
 }
 
 HALOSCOPE_EXPORT int PetscLogStagePop() {
-  if (wanted() && stage_depth > 0) {
+  if (is_enabled() && stage_depth > 0) {
     if (--stage_depth > 0)
       end_annotation(kind_of(Interface::petsc, stages));
     else

@@ -1,4 +1,4 @@
-// What other people's markers do when recording starts, or starts again in another session.
+// Actions of annotation interfaces when recording starts, or starts again in a later session.
 #pragma once
 
 namespace haloscope::watch {

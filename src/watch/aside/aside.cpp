@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view variable = "LD_PRELOAD=", recorder = "libhaloscope-watch.so";
 
-// What is preloaded, without recorders.
+// The preloaded libraries without recorders.
 std::string without_recorders(std::string_view value) {
   std::string rest{variable};
   while (!value.empty()) {

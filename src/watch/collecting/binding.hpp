@@ -14,7 +14,7 @@ struct Binding {
 // Of this process as it is now; the system's files are below `root`.
 Binding read_binding(const std::string &root = "/sys/devices/system");
 
-// Numbers of a list, in order. What is no list of numbers below 65536 is an empty one.
+// The numbers of a list, in order. Anything but a list of numbers below 65536 gives an empty result.
 std::vector<int> numbers_of(std::string_view list);
 std::string list_of(const std::vector<int> &numbers);
 

@@ -52,8 +52,8 @@ Words Channel::receive_buffer(std::size_t room, int from) const {
   return std::move(*kept);
 }
 
-// Ranks that share a core must not keep it from the one that they wait for: the longer a rank has
-// waited, the longer it sleeps, but never by more than a part of that.
+// Ranks that share a core must not keep it from the rank that they wait for. The sleep gets longer with the
+// waiting time, but is never more than a fraction of it.
 void Channel::wait(MPI_Request request, int other, std::unique_ptr<Words> &buffer) const {
   const std::uint64_t begin = nanoseconds(CLOCK_MONOTONIC);
   for (;;) {

@@ -10,7 +10,7 @@
 
 namespace haloscope::watch {
 
-// A rank that another one waited for in vain.
+// A rank that did not answer in time.
 struct LateRank : std::exception {
   explicit LateRank(int late) noexcept : rank(late) {}
   int rank;

@@ -66,9 +66,10 @@ void finish_alone() {
   annotations_ending();
   end_process(Phase::between);
   if (!global().process->watched || global().arena.recoverable()) return;
-  interpose::complain("the records of rank " + std::to_string(global().process->rank) +
-                      " are lost: without MPI_Init ranks leave them to be joined, and there was no room; "
-                      "set HALOSCOPE_LIVE to another node-local directory");
+  interpose::complain(
+      "the records of rank " + std::to_string(global().process->rank) +
+      " are lost: without MPI_Init they are joined after the run, but there was no space for them; "
+      "set HALOSCOPE_LIVE to a different node-local directory");
 }
 
 // Where everything is watched, programs may use another MPI than this recorder knows, and ranks on other

@@ -22,7 +22,7 @@ constexpr unsigned exchange = 2;
   throw std::system_error(error, std::generic_category(), what);
 }
 
-std::string numbered(const std::string &path, int number) {
+std::string number_name(const std::string &path, int number) {
   if (number == 1) return path;
   const bool suffixed = path.ends_with(".halo");
   const std::string stem = path.substr(0, path.size() - (suffixed ? 5 : 0));
@@ -45,8 +45,8 @@ int rename_new(const std::string &from, const std::string &to) {
   return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
-// What a person may have made, or another program of this run, is not ours to replace. An empty file is
-// what mktemp leaves, for us to fill.
+// A file that the user or a different program of this run has made is never replaced. An empty file is:
+// mktemp leaves one to be filled.
 bool is_replaceable(const std::string &path, std::uint64_t since) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return false;
@@ -80,7 +80,7 @@ NewFile create_beside(const std::string &path) {
 
 std::string give_name(const std::string &file, const std::string &path, std::uint64_t since) {
   for (int number = 1; number < most_names; number++) {
-    const std::string name = numbered(path, number);
+    const std::string name = number_name(path, number);
     const int error = rename_new(file, name);
     if (error == 0) return name;
     if (error != EEXIST) fail_naming("rename", error);

@@ -1,4 +1,4 @@
-// Profiles on disk: what is written goes into a file of our own making, and takes no other's place.
+// Profiles on disk. A profile is written to a new file and never overwrites a file of a different run.
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@ struct NewFile {
   std::string path;
 };
 
-// A new file beside `path`, never one that is there, nor what a link points to. Throws std::system_error.
+// Creates a file in the directory of `path`. It never opens an existing file or follows a link. Throws
+// std::system_error.
 NewFile create_beside(const std::string &path);
 
 // Gives a whole profile its name: `path`, else the first of NAME-2.halo, NAME-3.halo … that is free. Only a

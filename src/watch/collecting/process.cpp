@@ -7,6 +7,7 @@
 #include "watch/collecting/program.hpp"
 #include "watch/collecting/world.hpp"
 #include "watch/counting/answer.hpp"
+#include "watch/counting/chosen_regions.hpp"
 #include "watch/counting/job.hpp"
 #include "watch/counting/masking.hpp"
 #include "watch/counting/metadata.hpp"
@@ -55,7 +56,7 @@ std::string own_command() {
   return command;
 }
 
-// A list that is too long is not told in part.
+// A list that is too long is left out completely.
 template <std::size_t size> void copy_list(std::array<char, size> &to, const std::string &list) {
   copy_into(to, list.size() < size ? list : "");
 }
@@ -70,7 +71,7 @@ template <std::size_t size> void copy_list(std::array<char, size> &to, const std
 // Room for a process that only says that it was there.
 constexpr std::size_t memory_unwatched = std::size_t{64} << 10U;
 
-void make_directories(const Settings &settings, const Place &place) {
+void make_directories(const Settings &settings, const RunPlace &place) {
   live_records().directory = settings.live + "/haloscope-" + place.run;
   mkdir(live_records().directory.c_str(), 0700);
   if (place.spawned.empty()) return;
@@ -78,7 +79,7 @@ void make_directories(const Settings &settings, const Place &place) {
   mkdir(live_records().directory.c_str(), 0700);
 }
 
-// Rings of this many threads find room beside what the recorder may use.
+// The number of threads whose rings fit in addition to the recorder's memory.
 constexpr std::size_t traced_threads = 8;
 
 // Returns whether this rank is to record.
@@ -91,12 +92,12 @@ bool make_arena(const Settings &settings, int rank, bool lives) {
   const std::size_t memory = settings.memory + (settings.trace ? traced_threads * settings.trace_memory : 0);
   const bool watched = wanted && global().arena.create(path, memory);
   if (wanted && !watched)
-    interpose::complain("no memory for recording on rank " + std::to_string(rank) + "; it is not watched");
+    interpose::complain("no memory for recording on rank " + std::to_string(rank) + "; it is not recorded");
   if (!watched && !global().arena.create(path, memory_unwatched)) throw std::bad_alloc{};
   if (watched && lives && !global().arena.recoverable())
-    interpose::complain("no room for live records in " + settings.live + " (rank " + std::to_string(rank) +
-                        "): what this rank records is lost if it does not reach MPI_Finalize; "
-                        "set HALOSCOPE_LIVE to another node-local directory");
+    interpose::complain("no space for live records in " + settings.live + " (rank " + std::to_string(rank) +
+                        "): its records are lost if it does not reach MPI_Finalize; "
+                        "set HALOSCOPE_LIVE to a different node-local directory");
   return watched;
 }
 
@@ -119,14 +120,14 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   process.slice = settings.slice;
   process.after = settings.after;
   process.until = settings.until;
-  // So many that all ranks' are no more than a quarter of a million rows.
+  // All ranks together have at most 262144 rows.
   process.most_slices =
       static_cast<std::uint32_t>(std::clamp(262'144 / size, 32, static_cast<int>(Slices::most)));
   copy_into(process.host, host_name());
   copy_into(process.only, settings.only);
   copy_into(process.program, program_name());
   copy_into(process.library, library_version());
-  copy_into(process.command, masked(settings.command.empty() ? own_command() : settings.command));
+  copy_into(process.command, mask_secrets(settings.command.empty() ? own_command() : settings.command));
   copy_into(process.output, expand(settings.output, size, process.program.data()));
   if (rank == 0 && interpose::is_always_on()) make_directories_of(process.output.data());
 #if !defined(HALOSCOPE_ABI_SIMGRID) // one process of the system for all ranks
@@ -143,8 +144,8 @@ std::string spool_link() {
   return live.substr(0, live.size() - std::string_view{".live"}.size()) + ".spool";
 }
 
-// In the spool's own directory: a run may be long, and memory, where live records are, is not for that.
-void describe_trace(ProcessRecord &process, const Settings &settings, const Place &place) {
+// The trace is in the spool's directory: a run may be long, and live records are in memory.
+void describe_trace(ProcessRecord &process, const Settings &settings, const RunPlace &place) {
   process.trace.wanted = settings.trace;
   process.trace.compact = settings.trace_compact;
   process.trace.ring_bytes = settings.trace_memory;
@@ -152,7 +153,7 @@ void describe_trace(ProcessRecord &process, const Settings &settings, const Plac
   copy_into(process.trace.spool, settings.trace_spool + "/haloscope-" + run + "-" +
                                      std::to_string(process.rank) + "-" + std::to_string(process.pid) +
                                      ".spool");
-  // For who has the records: it is not beside them.
+  // Readers of the live records find the spool by this link, because it is in a different directory.
   if (process.trace.wanted && global().arena.recoverable() &&
       symlink(process.trace.spool.data(), spool_link().c_str()) != 0)
     interpose::complain("no link to the trace of rank " + std::to_string(process.rank) + " in " +
@@ -161,7 +162,7 @@ void describe_trace(ProcessRecord &process, const Settings &settings, const Plac
 
 } // namespace
 
-void begin_process(const Settings &settings, int rank, int size, const Place &place) {
+void begin_process(const Settings &settings, int rank, int size, const RunPlace &place) {
   set_series(settings.series.c_str());
   set_only(settings.only.c_str());
   const bool lives = !place.run.empty();

@@ -9,15 +9,15 @@
 
 namespace haloscope::watch {
 
-// Where live records are, LIVE/haloscope-RUN[/SPAWNED], and to which world they belong. Without a run
-// there are none.
-struct Place {
+// The directory of the live records, LIVE/haloscope-RUN[/SPAWNED], and the world that they belong to. Without
+// a run there are none.
+struct RunPlace {
   std::string run, spawned;
   std::uint64_t world;
 };
 
 // Recording begins, unless the settings name other ranks or there is no memory. Throws std::bad_alloc.
-void begin_process(const Settings &settings, int rank, int size, const Place &place);
+void begin_process(const Settings &settings, int rank, int size, const RunPlace &place);
 // Ends the regions of the calling thread, and describes the records as whole.
 void end_process(Phase phase);
 void resume_process();

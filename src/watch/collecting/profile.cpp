@@ -1,6 +1,7 @@
 #include "watch/collecting/profile.hpp"
 
 #include "watch/collecting/columns.hpp"
+#include "watch/collecting/json_text.hpp"
 #include "watch/collecting/naming.hpp"
 #include "watch/records/compress.hpp"
 
@@ -33,73 +34,6 @@ std::vector<unsigned char> shuffle(std::span<const std::uint64_t> values) {
       bytes[b * values.size() + i] = static_cast<unsigned char>(values[i] >> 8 * b);
   return bytes;
 }
-
-// JSON text is UTF-8: a byte of a name that is not part of a character becomes U+FFFD.
-std::size_t character_length(std::string_view rest) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(rest[i]); };
-  const unsigned char first = byte(0);
-  const std::size_t length = first < 0x80   ? 1
-                             : first < 0xC2 ? 0
-                             : first < 0xE0 ? 2
-                             : first < 0xF0 ? 3
-                             : first < 0xF5 ? 4
-                                            : 0;
-  if (length > rest.size()) return 0;
-  for (std::size_t i = 1; i < length; i++)
-    if ((byte(i) & 0xC0U) != 0x80U) return 0;
-  if (length > 2) { // overlong forms, surrogates, beyond U+10FFFF
-    const unsigned second = byte(1);
-    if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
-        (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
-      return 0;
-  }
-  return length;
-}
-
-std::string quoted(std::string_view text) {
-  std::string json = "\"";
-  while (!text.empty()) {
-    const std::size_t length = character_length(text);
-    const auto first = static_cast<unsigned char>(text[0]);
-    if (length == 0) {
-      json += "\\ufffd";
-    } else if (first < 0x20) {
-      std::array<char, 8> escape{};
-      std::snprintf(escape.data(), escape.size(), "\\u%04x", first);
-      json += escape.data();
-    } else if (first == '"' || first == '\\') {
-      json += '\\';
-      json += text[0];
-    } else {
-      json += text.substr(0, length);
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  return json + "\"";
-}
-
-struct Json {
-  std::string operator()(const Value &value) const { return std::visit(*this, value.content); }
-  std::string operator()(const std::string &text) const { return quoted(text); }
-  std::string operator()(double number) const {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.17g", number);
-    return text.data();
-  }
-  std::string operator()(std::int64_t number) const { return std::to_string(number); }
-  std::string operator()(bool truth) const { return truth ? "true" : "false"; }
-  std::string operator()(const Info &entries) const {
-    std::string json;
-    for (const auto &[key, entry] : entries)
-      json += (json.empty() ? "" : ",") + quoted(key) + ":" + (*this)(entry);
-    return "{" + json + "}";
-  }
-  template <class Item> std::string operator()(const std::vector<Item> &list) const {
-    std::string json;
-    for (const auto &item : list) json += (json.empty() ? "" : ",") + (*this)(item);
-    return "[" + json + "]";
-  }
-};
 
 [[noreturn]] void fail(const char *what) { throw std::system_error(errno, std::generic_category(), what); }
 
@@ -182,8 +116,8 @@ bool ProfileWriter::is_useless(TableId id) const noexcept {
   return (without_series_ && is_of_series(id)) || (without_trace_ && is_of_trace(id));
 }
 
-// Without `series` nobody knows whose the rows of `instances` are, nor is a part of a trace one. What stands
-// in the file already stays, under names that nobody asks for.
+// Rows of `instances` need the rows of `series`, and an incomplete trace is useless. Chunks that are already
+// in the file stay there, in tables that the reader ignores.
 void ProfileWriter::leave_out(TableId id, std::size_t rows) {
   left_out_ += rows;
   if (is_of_trace(id) && !without_trace_) {
@@ -240,8 +174,8 @@ void ProfileWriter::add_paths(const Names &names) {
 }
 
 std::string ProfileWriter::directory(const Names &names, const Info &info) const {
-  std::string json = "{\"info\":" + Json{}(info) + ",\n\"strings\":[";
-  for (const auto &text : names.strings) json += (json.back() == '[' ? "" : ",") + quoted(text);
+  std::string json = "{\"info\":" + json_of(info) + ",\n\"strings\":[";
+  for (const auto &text : names.strings) json += (json.back() == '[' ? "" : ",") + quote_json(text);
   json += "],\n\"tables\":[";
   const auto put_chunk = [&](const Chunk &chunk) {
     json += (json.back() == '[' ? "" : ",") + std::string{"{\"rows\":"} + std::to_string(chunk.rows) +
@@ -260,10 +194,10 @@ std::string ProfileWriter::directory(const Names &names, const Info &info) const
     const auto id = static_cast<TableId>(t);
     const Schema &schema = schema_of(id);
     const std::string name = (is_useless(id) ? "unused_" : "") + std::string{schema.name};
-    json += std::string{",\n{\"name\":"} + quoted(name) + ",\"columns\":[";
+    json += std::string{",\n{\"name\":"} + quote_json(name) + ",\"columns\":[";
     for (const auto &column : schema.columns)
-      json += (json.back() == '[' ? "[" : ",[") + quoted(column.name) + "," +
-              quoted(types[static_cast<unsigned>(column.type)]) + "," + quoted(column.unit) + "]";
+      json += (json.back() == '[' ? "[" : ",[") + quote_json(column.name) + "," +
+              quote_json(types[static_cast<unsigned>(column.type)]) + "," + quote_json(column.unit) + "]";
     json += "],\"chunks\":[";
     for (const auto &chunk : chunks_[t]) put_chunk(chunk);
     json += "]}";

@@ -22,8 +22,8 @@ struct InfoEntry {
 
 class ProfileWriter {
 public:
-  // Opens a file beside `path`. Rows that there are for each rank and partner, instance or slice are left
-  // out where they would make the file larger than `limit`, if that is not 0. Throws std::system_error.
+  // Creates a file in the directory of `path`. If `limit` is not 0, tables with a row per rank and partner,
+  // instance or slice are left out when the file would exceed it. Throws std::system_error.
   explicit ProfileWriter(std::string path, std::uint64_t limit = 0);
   ~ProfileWriter(); // removes what is not finished
   ProfileWriter(const ProfileWriter &) = delete;

@@ -22,14 +22,14 @@ bool is_python(std::string_view name) {
   return std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c) != 0 || c == '.'; });
 }
 
-struct Started {
+struct StartedProgram {
   std::string name; // empty: a text, or what stands on standard input
   std::size_t next; // the word after it
   bool module;
 };
 
 // The word after a word of options, if the last of them wants one; `-m` ends the options, as does `-c`.
-Started read_options(const std::vector<std::string> &words, std::size_t at) {
+StartedProgram read_options(const std::vector<std::string> &words, std::size_t at) {
   for (; at < words.size() && words[at].size() > 1 && words[at][0] == '-'; at++) {
     const std::string &word = words[at];
     if (word == "--") return {at + 1 < words.size() ? words[at + 1] : "", at + 2, false};
@@ -57,10 +57,10 @@ Started read_options(const std::vector<std::string> &words, std::size_t at) {
 std::string program_name(const std::string &executable, const std::vector<std::string> &words) {
   const std::string own = last_part(executable);
   if (!is_python(own)) return own.empty() ? "program" : own;
-  Started started = read_options(words, 0);
+  StartedProgram started = read_options(words, 0);
   // python -m mpi4py script.py
   if (started.module && (started.name == "mpi4py" || started.name == "mpi4py.run")) {
-    const Started within = read_options(words, started.next);
+    const StartedProgram within = read_options(words, started.next);
     if (!within.name.empty()) started = within;
   }
   const std::string name = started.module ? started.name : last_part(started.name);

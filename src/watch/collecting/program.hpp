@@ -1,4 +1,4 @@
-// What a person calls the program that is running.
+// The name of the running program, as a user would call it.
 #pragma once
 
 #include <string>

@@ -127,7 +127,7 @@ private:
   const Channel &channel_;
   const Tree &tree_;
   std::vector<Table> &tables_;
-  std::vector<trace::TraceTimes> &times_;
+  std::vector<TraceTimes> &times_;
   const std::function<void(TableId, const Table &)> &store_;
   Words pending_; // to be sent; under half a block between blocks
 };

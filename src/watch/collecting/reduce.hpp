@@ -1,8 +1,8 @@
 // The reduction at MPI_Finalize: up a binomial tree of ranks, in about log2(ranks) steps.
 //
-// No rank ever holds more than its own contents, one block of another's and `block_bytes` of merged
-// rows a table: tables whose rows do not collapse (a row a rank and region) are handed on, block by
-// block, and rank 0 appends them to the file.
+// Each rank holds at most its own contents, one block of a child's, and `block_bytes` of merged rows per
+// table. Tables with a row per rank and region do not get smaller by merging. Their blocks are passed on one
+// by one, and rank 0 appends them to the file.
 #pragma once
 
 #include "watch/collecting/channel.hpp"

@@ -60,7 +60,7 @@ template <class Number> Number number(const NumberSetting &setting, bool speak) 
   return otherwise;
 }
 
-// As the clock goes: a slice of less than a millisecond is no history.
+// Slices shorter than a millisecond are useless.
 void read_times(Settings &settings, bool speak) {
   settings.slice = number<double>(declared::slice, speak);
   if (settings.slice > 0) settings.slice = std::max(settings.slice, 1e-3);
@@ -116,7 +116,7 @@ std::string moment(const char *form) {
   return text.data();
 }
 
-// What may be part of a file's name.
+// The number of the batch job, with characters that a file name may have.
 std::string job_name() {
   std::string name;
   for (const char *variable : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"})

@@ -31,7 +31,7 @@ struct Settings {
   [[nodiscard]] bool records(int rank) const;
 };
 
-// Of a world of `size` ranks.
+// Reads the settings of a rank in a world of `size` ranks.
 Settings read_settings(bool speak, int size);
 
 // %n: number of ranks, %p: the program's name, %d: date and time, %D: date, %j: the batch job, 0 outside one.

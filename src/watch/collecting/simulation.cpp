@@ -31,12 +31,12 @@ std::uint64_t ticks() noexcept {
 
 namespace {
 
-// Of all ranks that have ended.
+// The records of all ranks that have ended.
 struct Ended {
   Contents contents;
   int ranks = 0;
 };
-Ended &ended() {
+Ended &ended_ranks() {
   static auto *const instance = new Ended;
   return *instance;
 }
@@ -90,7 +90,7 @@ World join_world(bool /*begun*/) {
 void align_clocks() {}
 
 void leave_world() {
-  Ended &all = ended();
+  Ended &all = ended_ranks();
   const ProcessRecord &process = *global().process;
   all.contents.absorb(collect(global().arena, process, seconds_per_simulated_tick));
   if (++all.ranks == process.size) write(all.contents, process);

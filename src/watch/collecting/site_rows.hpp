@@ -15,9 +15,10 @@ public:
   SiteRows(const Arena &arena, Contents &contents, double tick) noexcept
       : Reading(arena), contents_(contents), tick_(tick) {}
 
-  // Of one region of one thread.
+  // Adds one region of one thread.
   void add(std::uint64_t path, const Node &node);
-  // After all of them: the times of ranks are squared, so those of threads must have been put together.
+  // Adds the rows, after all regions. The times of ranks are squared, so the threads of a rank are summed
+  // before.
   void finish();
 
 private:

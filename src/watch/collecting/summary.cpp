@@ -11,12 +11,12 @@ namespace haloscope::watch {
 namespace {
 
 constexpr std::uint64_t most_ranks = std::uint64_t{1} << 24U; // more are damage
-// What `info` has at most; all of it is in the tables.
+// The largest numbers of entries in `info`. The tables have all of them.
 constexpr std::size_t most_hosts = 1024, most_said = std::size_t{64} << 10U;
 
 constexpr std::array<std::string_view, 5> mpi_times{"p2p_time", "coll_time", "rma_time", "io_time",
                                                     "other_time"};
-// Columns of `ranks`, whose sums over ranks and regions are told.
+// Columns of `ranks` whose sums over ranks and regions are in `info`.
 constexpr std::array<const char *, 14> summed{"p2p_time",  "coll_time", "rma_time",   "io_time", "other_time",
                                               "wait_time", "sends",     "bytes_sent", "colls",   "coll_bytes",
                                               "rma_ops",   "rma_bytes", "io_ops",     "io_bytes"};
@@ -92,7 +92,7 @@ void Totals::add_metadata(const Table &rows) {
                      columns["first"][i]});
 }
 
-// Of each host, the host of rank 0 first: its ranks that recorded, and how long they computed on average.
+// Returns per host, the host of rank 0 first, its ranks that recorded and their mean computing time.
 Info Totals::hosts(const Names &names) const {
   struct Host {
     std::int64_t ranks = 0;

@@ -6,7 +6,7 @@
 
 namespace haloscope::watch {
 
-// What the rows that come into a profile add up to.
+// Sums over the rows of a profile.
 class Totals {
 public:
   std::uint64_t left_out = 0; // rows, by the profile's writer
@@ -19,7 +19,7 @@ public:
   [[nodiscard]] Info info(const Names &names) const;
 
 private:
-  // Of a rank; time in MPI and sums are over its regions.
+  // One rank. Time in MPI and sums are over its regions.
   struct Rank {
     std::uint64_t host;
     double duration, mpi_time;

@@ -18,7 +18,7 @@ namespace {
 
 double number(std::uint64_t value) noexcept { return std::bit_cast<double>(value); }
 
-std::uint64_t merged(const Column &column, std::uint64_t a, std::uint64_t b) noexcept {
+std::uint64_t merge_values(const Column &column, std::uint64_t a, std::uint64_t b) noexcept {
   if (column.type == Type::real)
     return word(column.merge == Merge::sum ? number(a) + number(b) : std::max(number(a), number(b)));
   return column.merge == Merge::sum ? a + b : std::max(a, b);
@@ -54,7 +54,7 @@ void Table::compact() {
       if (!same)
         result[i].push_back(value);
       else if (schema_->columns[i].merge != Merge::key)
-        result[i].back() = merged(schema_->columns[i], result[i].back(), value);
+        result[i].back() = merge_values(schema_->columns[i], result[i].back(), value);
     }
   }
   columns_ = std::move(result);

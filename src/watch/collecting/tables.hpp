@@ -21,7 +21,7 @@
 namespace haloscope::watch {
 
 enum class Type : std::uint8_t { integer, real, string };
-// What becomes of a column where rows have equal keys.
+// The rule for a column when rows with equal keys are merged.
 enum class Merge : std::uint8_t { key, sum, most };
 
 struct Column {
@@ -88,7 +88,7 @@ public:
   // Columns that refer to strings or paths, in a process's own numbers, to common numbers.
   void renumber(std::span<const std::uint64_t> strings, std::span<const std::uint64_t> paths);
 
-  // As the sending side lays some of the rows out: columns one after the other.
+  // Returns some of the rows in the layout of messages: column after column.
   [[nodiscard]] Words write(std::size_t first, std::size_t rows) const;
   void read(std::span<const std::uint64_t> words, std::size_t rows);
 
@@ -132,7 +132,7 @@ private:
 struct Contents {
   Names names;
   std::vector<Table> tables;
-  std::vector<trace::TraceTimes> times; // of traces: rows of two of the tables, which are made last
+  std::vector<TraceTimes> times; // of traces: rows of two of the tables, which are made last
 
   Contents();
   Table &operator[](TableId id) { return tables[static_cast<unsigned>(id)]; }

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace haloscope::watch::trace {
+namespace haloscope::watch {
 
 namespace {
 
@@ -19,13 +19,13 @@ std::uint64_t mixed(std::uint64_t hash, std::string_view text) noexcept {
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x0000'0100'0000'01B3U;
   return mixed(hash, text.size());
 }
-std::uint64_t number(std::int64_t value) noexcept { return static_cast<std::uint64_t>(value); }
+std::uint64_t as_word(std::int64_t value) noexcept { return static_cast<std::uint64_t>(value); }
 
-// A sequence is kept as rules if these are no longer than this, or grow no more and have a byte for so many
-// events at most.
+// A sequence is stored as rules in two cases: the rules have at most `least_irregular` bytes, or they have
+// stopped growing and have a byte per `events_a_byte` events or less.
 constexpr std::size_t least_irregular = 1024, events_a_byte = 2;
 
-template <class Visit> void each_word(const Bytes &bytes, Visit &&visit) {
+template <class Visit> void each_word(const trace::Bytes &bytes, Visit &&visit) {
   for (std::size_t first = 0; first < bytes.size(); first += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, bytes.data() + first, std::min<std::size_t>(8, bytes.size() - first));
@@ -33,8 +33,8 @@ template <class Visit> void each_word(const Bytes &bytes, Visit &&visit) {
   }
 }
 
-std::string_view name_of(const Symbol &symbol) noexcept {
-  if (symbol.kind != Kind::call && symbol.action != Action::begun_collective) return "";
+std::string_view name_of(const trace::Symbol &symbol) noexcept {
+  if (symbol.kind != EventType::call && symbol.action != MessageAction::begun_collective) return "";
   return symbol.function < function_count ? function_names[symbol.function] : "?";
 }
 
@@ -54,41 +54,42 @@ void TraceRows::finish(double tick) {
     end_segment(number, thread);
   }
   add_clock(tick);
-  contents_.times.emplace_back(number(process_.rank), spool_, std::move(rest_));
+  contents_.times.emplace_back(as_word(process_.rank), spool_, std::move(rest_));
 }
 
 void TraceRows::read_spool() {
-  SpoolReader reader{spool_};
-  for (Spooled piece; reader.next(piece);) add_piece(piece);
+  trace::SpoolReader reader{spool_};
+  for (trace::Spooled piece; reader.next(piece);) add_piece(piece);
 }
 
-// What the process did not live to write.
+// Events that the process has not written to the spool before its end.
 void TraceRows::read_rings() {
-  for (const Ring *ring = valid(process_.trace.rings.load()); ring != nullptr; ring = valid(ring->following))
+  for (const TraceRing *ring = valid(process_.trace.rings.load()); ring != nullptr;
+       ring = valid(ring->following))
     if (ring->count > 0 && valid(ring->blocks, ring->count) != nullptr) read_ring(*ring);
 }
 
-void TraceRows::read_ring(const Ring &ring) {
+void TraceRows::read_ring(const TraceRing &ring) {
   Thread &thread = threads_[ring.thread];
-  std::map<std::uint64_t, const Block *> blocks; // by sequence
+  std::map<std::uint64_t, const TraceBlock *> blocks; // by sequence
   for (std::uint32_t i = 0; i < ring.count; i++)
-    if (ring.blocks[i].state.load() != Block::free) blocks[ring.blocks[i].sequence] = &ring.blocks[i];
-  Encoder encoder{arena(), ring.thread, process_.first.tick, process_.trace.compact};
+    if (ring.blocks[i].state.load() != TraceBlock::free) blocks[ring.blocks[i].sequence] = &ring.blocks[i];
+  trace::Encoder encoder{arena(), ring.thread, process_.first.tick, process_.trace.compact};
   if (thread.progress.last != 0) encoder.resume(thread.symbols, thread.progress);
-  // What the spool had and has no longer, and what came behind that.
+  // Events that the spool has lost, and all events after them.
   std::uint64_t missing = ring.spooled - std::min(ring.spooled, thread.events);
   // A copy: the process may be running still, and take the block for something else meanwhile.
-  const auto copy = std::make_unique<Block>();
+  const auto copy = std::make_unique<TraceBlock>();
   for (const auto &[sequence, block] : blocks) {
     if (sequence <= encoder.progress().block) continue;
     std::memcpy(static_cast<void *>(copy.get()), block, sizeof *copy);
     std::atomic_thread_fence(std::memory_order_acquire);
-    if (block->sequence != sequence || block->state.load() == Block::free) break;
+    if (block->sequence != sequence || block->state.load() == TraceBlock::free) break;
     if (missing == 0 && sequence == encoder.progress().block + 1) {
       encoder.take(*copy);
       add_rest(ring.thread, encoder);
     } else {
-      missing += events_of(*copy);
+      missing += trace::events_of(*copy);
     }
   }
   if (missing == 0) return;
@@ -97,23 +98,23 @@ void TraceRows::read_ring(const Ring &ring) {
   add_rest(ring.thread, encoder);
 }
 
-void TraceRows::add_rest(std::uint32_t thread, Encoder &encoder) {
+void TraceRows::add_rest(std::uint32_t thread, trace::Encoder &encoder) {
   if (encoder.piece().sequence.empty()) return;
-  const auto piece = std::make_shared<Spooled>(pack(encoder.piece(), thread, encoder.progress()));
+  const auto piece = std::make_shared<trace::Spooled>(pack(encoder.piece(), thread, encoder.progress()));
   encoder.next_piece();
   add_piece(*piece);
   rest_.push_back(piece);
 }
 
-void TraceRows::add_piece(const Spooled &piece) {
+void TraceRows::add_piece(const trace::Spooled &piece) {
   Thread &thread = threads_[piece.head.thread];
   thread.symbols.insert(thread.symbols.end(), piece.symbols.begin(), piece.symbols.end());
   thread.progress = piece.head.progress;
   std::span<const unsigned char> rest{piece.sequence};
   for (std::uint64_t i = 0; i < piece.head.events; i++) {
     if (thread.repeats.is_full()) end_segment(piece.head.thread, thread);
-    const std::uint64_t symbol = take_number(rest);
-    if (symbol < thread.symbols.size() && thread.symbols[symbol].kind != Kind::lost) thread.events++;
+    const std::uint64_t symbol = trace::take_number(rest);
+    if (symbol < thread.symbols.size() && thread.symbols[symbol].kind != EventType::lost) thread.events++;
     thread.append(static_cast<std::uint32_t>(symbol));
   }
 }
@@ -133,16 +134,16 @@ bool TraceRows::Thread::is_settled() const {
   return half != sizes.end() && repeats.items() <= half->second + half->second / 4;
 }
 
-// Where the order of events is a matter of time, as that in which messages come, rules would be as long as
-// the run. Then the order is told as times are, and what is common to threads are the symbols.
+// If the order of events depends on time, as the order of arriving messages does, rules would be as long as
+// the run. Then the order is stored per thread, and threads share only the symbols.
 void TraceRows::end_segment(std::uint32_t number, Thread &thread) {
   const std::uint64_t events = thread.repeats.symbols();
   if (events == 0) return;
-  Bytes packed = thread.repeats.pack();
+  trace::Bytes packed = thread.repeats.pack();
   const bool is_regular =
       packed.size() <= least_irregular || (packed.size() * events_a_byte <= events && thread.is_settled());
-  std::vector<Symbol> symbols = thread.symbols;
-  Bytes order;
+  std::vector<trace::Symbol> symbols = thread.symbols;
+  trace::Bytes order;
   if (!is_regular) {
     order = order_of(thread, symbols);
     packed.clear();
@@ -154,7 +155,7 @@ void TraceRows::end_segment(std::uint32_t number, Thread &thread) {
                                         .structure = structure,
                                         .events = events,
                                         .order = order.size()});
-  if (told_structures_.insert(structure).second) {
+  if (stored_structures_.insert(structure).second) {
     for (std::size_t i = 0; i < symbols.size(); i++) add_symbol(structure, i, symbols[i]);
     each_word(packed, [&](std::uint64_t position, std::uint64_t word) {
       contents_.append(
@@ -174,7 +175,7 @@ void TraceRows::end_segment(std::uint32_t number, Thread &thread) {
 }
 
 // The symbols in an order that threads have in common, and the sequence in their numbers.
-Bytes TraceRows::order_of(const Thread &thread, std::vector<Symbol> &symbols) {
+trace::Bytes TraceRows::order_of(const Thread &thread, std::vector<trace::Symbol> &symbols) {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> sorted; // hash, number
   sorted.reserve(symbols.size());
   for (std::uint32_t i = 0; i < symbols.size(); i++) sorted.emplace_back(hash_of(symbols[i], 0), i);
@@ -184,20 +185,20 @@ Bytes TraceRows::order_of(const Thread &thread, std::vector<Symbol> &symbols) {
     numbers[sorted[i].second] = i;
     symbols[i] = thread.symbols[sorted[i].second];
   }
-  Bytes plain, order;
-  for (const std::uint32_t symbol : thread.repeats.expanded()) put_number(plain, numbers[symbol]);
-  put_bytes(order, plain);
+  trace::Bytes plain, order;
+  for (const std::uint32_t symbol : thread.repeats.expanded()) trace::put_number(plain, numbers[symbol]);
+  trace::put_bytes(order, plain);
   return order;
 }
 
-// By what is meant, not by numbers of the process's own.
-std::uint64_t TraceRows::hash_of(const Symbol &symbol, std::uint64_t hash) {
+// Hashes meanings, not the numbers that only this process uses.
+std::uint64_t TraceRows::hash_of(const trace::Symbol &symbol, std::uint64_t hash) {
   hash = mixed(hash, name_of(symbol));
   hash = mixed(hash, path_text(paths_[symbol.node]));
   hash = mixed(hash, identity_of(symbol.communicator));
   for (const std::uint64_t value :
        {static_cast<std::uint64_t>(symbol.kind), static_cast<std::uint64_t>(symbol.action),
-        number(symbol.partner), number(symbol.tag), std::uint64_t{symbol.thread}, symbol.bytes, symbol.size,
+        as_word(symbol.partner), as_word(symbol.tag), std::uint64_t{symbol.thread}, symbol.bytes, symbol.size,
         symbol.request})
     hash = mixed(hash, value);
   return hash;
@@ -205,9 +206,9 @@ std::uint64_t TraceRows::hash_of(const Symbol &symbol, std::uint64_t hash) {
 
 // The same for all threads that do the same; positive. Those with the same symbols are next to each other,
 // and in one place however often they did it, so that rows pack as well in each run.
-std::uint64_t TraceRows::structure_of(const std::vector<Symbol> &symbols, const Bytes &packed) {
+std::uint64_t TraceRows::structure_of(const std::vector<trace::Symbol> &symbols, const trace::Bytes &packed) {
   std::uint64_t hash = 0xCBF2'9CE4'8422'2325U;
-  for (const Symbol &symbol : symbols) hash = hash_of(symbol, hash);
+  for (const trace::Symbol &symbol : symbols) hash = hash_of(symbol, hash);
   const std::string_view rules{reinterpret_cast<const char *>(packed.data()), packed.size()};
   return (hash >> 48U) << 47U | mixed(hash, rules) >> 17U;
 }
@@ -222,7 +223,7 @@ const std::string &TraceRows::path_text(std::uint64_t path) {
   return path_texts_[path] = made;
 }
 
-void TraceRows::add_symbol(std::uint64_t structure, std::size_t number, const Symbol &symbol) {
+void TraceRows::add_symbol(std::uint64_t structure, std::size_t number, const trace::Symbol &symbol) {
   contents_.append(rows::TraceSymbols{.structure = structure,
                                       .symbol = number,
                                       .kind = static_cast<unsigned>(symbol.kind),
@@ -246,8 +247,9 @@ std::uint64_t TraceRows::identity_of(std::uint32_t communicator) const noexcept 
 
 // Stretches of world ranks that follow each other evenly.
 void TraceRows::add_communicators(const Thread &thread) {
-  for (const Symbol &symbol : thread.symbols) {
-    if (symbol.communicator == 0 || !told_.try_emplace(symbol.communicator, true).second) continue;
+  for (const trace::Symbol &symbol : thread.symbols) {
+    if (symbol.communicator == 0 || !stored_communicators_.try_emplace(symbol.communicator, true).second)
+      continue;
     const Communicator *of = communicator(symbol.communicator);
     if (of == nullptr) continue;
     const std::uint64_t count = of->inter ? of->remote_size : of->size;
@@ -278,7 +280,8 @@ void TraceRows::add_communicators(const Thread &thread) {
 
 void TraceRows::add_clock(double tick) {
   std::uint64_t lost = process_.trace.lost.load() + missing_;
-  for (const Ring *ring = valid(process_.trace.rings.load()); ring != nullptr; ring = valid(ring->following))
+  for (const TraceRing *ring = valid(process_.trace.rings.load()); ring != nullptr;
+       ring = valid(ring->following))
     lost += ring->all_lost;
   contents_.append(rows::TraceClocks{.rank = process_.rank,
                                      .machine = process_.trace.machine,
@@ -290,4 +293,4 @@ void TraceRows::add_clock(double tick) {
                                      .lost = lost});
 }
 
-} // namespace haloscope::watch::trace
+} // namespace haloscope::watch

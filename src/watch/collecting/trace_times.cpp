@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstring>
 
-namespace haloscope::watch::trace {
+namespace haloscope::watch {
 
-void TraceTimes::add(const Spooled &piece, Table &pieces, Table &words) const {
-  const SpoolHead &head = piece.head;
+void TraceTimes::add(const trace::Spooled &piece, Table &pieces, Table &words) const {
+  const trace::SpoolHead &head = piece.head;
   pieces.add(rows::TracePieces{.rank = rank_,
                                .thread = head.thread,
                                .gaps = head.gaps,
@@ -23,8 +23,8 @@ void TraceTimes::add(const Spooled &piece, Table &pieces, Table &words) const {
 
 bool TraceTimes::next(Table &pieces, Table &words) {
   if (!is_read_) {
-    if (reader_ == nullptr) reader_ = std::make_shared<SpoolReader>(spool_);
-    Spooled piece;
+    if (reader_ == nullptr) reader_ = std::make_shared<trace::SpoolReader>(spool_);
+    trace::Spooled piece;
     if (reader_->next(piece)) {
       add(piece, pieces, words);
       return true;
@@ -37,4 +37,4 @@ bool TraceTimes::next(Table &pieces, Table &words) {
   return true;
 }
 
-} // namespace haloscope::watch::trace
+} // namespace haloscope::watch

@@ -22,10 +22,10 @@ double patience = 0;     // seconds to wait for a rank in MPI_Finalize
 bool has_trace = false;  // so that clocks are to be aligned
 std::uint64_t since = 0; // what is younger than this is not replaced
 
-// Ranks of one run agree on a name for it, when nobody gave one, and on the identity of their world: a
-// run may have several programs. Rank 0 also says how many collectives have a barrier before them, and
-// whether there is a trace.
-Place agree(Settings &settings) {
+// The ranks of a run agree on the identity of their world, because a run may have several programs. They also
+// agree on a name for the run, if the user gave none. Rank 0 decides how many collectives have a barrier
+// before them, and whether there is a trace.
+RunPlace agree(Settings &settings) {
   struct {
     std::array<char, 64> run{};
     std::uint64_t world = 0;
@@ -87,25 +87,25 @@ bool reduce_and_write(Contents &mine) {
       const Info info = make_info(process, totals, names, {}, true, interpose::interface_name);
       const std::string name = writer.value().finish(names, info, since);
       if (name != wanted)
-        interpose::complain(wanted + " stays as it is, being another profile of this run or none at all: " +
-                            name + " is the next one");
+        interpose::complain(wanted + " is kept, because it is not an older profile: this profile is " + name);
     });
     if (totals.lost > 0)
-      interpose::complain(std::to_string(totals.lost) +
-                          " events of the trace were lost for want of room; set HALOSCOPE_TRACE_MEMORY, and "
-                          "HALOSCOPE_TRACE_SPOOL to a directory with room");
+      interpose::complain(
+          std::to_string(totals.lost) +
+          " events of the trace are lost, because there was no space; set HALOSCOPE_TRACE_MEMORY, "
+          "and HALOSCOPE_TRACE_SPOOL to a directory with free space");
     if (!problem.empty())
       interpose::complain(
           "the profile " + std::string{process.output.data()} + " could not be written: " + problem +
           (global().arena.recoverable()
                ? "; the records are kept in " + live_directory() + ", for haloscope recover"
-               : std::string{"; there was no room for live records: what was recorded is lost"}));
+               : std::string{"; there was no space for live records, so the recorded data are lost"}));
     return problem.empty();
   };
   return reduce(comm, patience, mine, store, finish);
 }
 
-// Of all that wait, those that wait for a rank above them speak.
+// Only a rank that waits for a higher rank prints the warning.
 bool reduce_in_time() {
   ProcessRecord &process = *global().process;
   try {

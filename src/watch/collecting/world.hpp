@@ -1,6 +1,6 @@
-// What the ranks of MPI_COMM_WORLD do together: they agree when recording begins, and bring their records
-// together when it ends. By messages of their own (world.cpp), or without any where a simulation has all
-// ranks in one process (simulation.cpp).
+// Cooperation of the ranks of MPI_COMM_WORLD: they agree when recording begins, and merge their records when
+// it ends. world.cpp does it by messages of its own. In a simulation all ranks are in one process, so
+// simulation.cpp needs no messages.
 #pragma once
 
 #include "watch/collecting/process.hpp"
@@ -12,17 +12,17 @@ namespace haloscope::watch {
 
 struct World {
   Settings settings;
-  Place place;
+  RunPlace place;
   int rank, size;
 };
 
 // After MPI_Init; collective. `begun`: a session of this rank has begun the recording before.
 World join_world(bool begun);
 
-// After the records have begun; collective: how far apart the machines' clocks are, if a trace is wanted.
+// Measures the distance of the machines' clocks if there is a trace. Collective, after recording has begun.
 void align_clocks();
 
-// Before MPI_Finalize, when the process has ended its records; collective. The profile is written.
+// Writes the profile. Collective, before MPI_Finalize, after the process has ended its records.
 void leave_world();
 
 std::string host_name();

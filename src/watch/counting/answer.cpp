@@ -33,7 +33,7 @@ void answer_question(int /*signal*/, siginfo_t *question, void * /*context*/) no
     Answer &answer = state->record->answer;
     answer.frames = answer.requests = 0;
     _Unwind_Backtrace(add_frame, &answer);
-    // Those of the other functions are not kept in one place.
+    // Only MPI_Waitall has all its requests in one place.
     if (state->doing.call == static_cast<unsigned>(Function::Waitall) + 1)
       for (std::size_t i = 0; i < state->room && i < state->doing.count; i++)
         add_request(answer, state->known[i]);

@@ -1,16 +1,16 @@
-// A thread that hangs can be asked where it is, without a debugger: a signal makes it write its stack, and
-// the requests that it waits for, into its live record (haloscope top --hang).
+// Stacks of threads that hang, without a debugger. A signal makes a thread write its stack, and the requests
+// that it waits for, into its live record (haloscope hang).
 //
-// A program that is not asked pays nothing but one look a slice at whether the signal is still ours.
+// Without the signal, the cost is one check per slice that the signal is still the recorder's.
 #pragma once
 
 #include "watch/records/records.hpp"
 
 namespace haloscope::watch {
 
-// Takes a real-time signal that the program leaves alone; without one, nobody answers.
+// Takes a real-time signal that the program does not use. Without a free signal, no thread answers.
 void start_answering(ProcessRecord &process) noexcept;
-// The program may have taken the signal for itself: nobody may be asked from then on.
+// Checks whether the program has taken the signal since. If so, no thread may be asked from then on.
 void check_answering(ProcessRecord &process) noexcept;
 
 } // namespace haloscope::watch

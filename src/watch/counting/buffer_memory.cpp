@@ -6,7 +6,7 @@ namespace haloscope::watch {
 
 namespace {
 
-// What is sent from where a device's data were copied to.
+// A message is sent from host memory that was copied from a device.
 void note_sent(ThreadState &state, std::uintptr_t address) noexcept {
   for (KnownMemory::Copied &copied : state.known_memory.copied) {
     if (copied.bytes == 0 || address < copied.begin || address - copied.begin >= copied.bytes) continue;

@@ -1,8 +1,8 @@
-// What is known of the requests that a call may complete.
+// The records of the requests that a call may complete.
 //
-// A request's slot must be taken out before the call under MPI_THREAD_MULTIPLE: the library may give
-// the handle to another thread's new request before the call returns. With one thread it is read
-// after the call, which leaves polls cheap.
+// With MPI_THREAD_MULTIPLE a request's slot must be read before the call: MPI may give the handle to another
+// thread's new request before the call returns. With one thread, the slot is read after the call, so that
+// polls are cheap.
 #pragma once
 
 #include "watch/counting/posts.hpp"
@@ -24,7 +24,7 @@ inline void forget(Request &slot) noexcept {
     slot.kind = Pending::none;
 }
 
-// What is known of one handle, taken out before the call that completes it.
+// The record of one handle, read before the call that completes it.
 class Claim {
 public:
   Claim(ThreadState &state, MPI_Request handle) noexcept : slot_(request_slot(state, handle)) {
@@ -52,13 +52,13 @@ public:
     if (__builtin_expect(global().several_threads, 0)) take();
   }
 
-  // After the call: what is known of the i-th; nullptr if nothing is.
+  // After the call: the record of the i-th request, or nullptr.
   Request *request(std::size_t i) noexcept {
     if (__builtin_expect(state_.ring != nullptr, 0))
       state_.completing = global().several_threads ? state_.numbers[i] : number_of(state_, state_.handles[i]);
     return global().several_threads ? &state_.taken[i] : request_slot(state_, state_.handles[i]);
   }
-  // Ends the call: what has not been forgotten stays known.
+  // Ends the call. Requests that are not complete keep their records.
   void give_back() noexcept {
     if (__builtin_expect(global().several_threads, 0)) put_back();
   }
@@ -82,7 +82,7 @@ private:
   std::size_t count_;
 };
 
-// For MPI_Waitall: what each request is, is looked up at once.
+// For MPI_Waitall: looks up all requests at once.
 class AllClaims {
 public:
   AllClaims(ThreadState &state, std::span<const MPI_Request> handles)

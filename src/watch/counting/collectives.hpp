@@ -41,7 +41,7 @@ struct Collective {
     for (std::uint32_t i = 0; i < parts; i++) total += bytes(counts[i], datatype);
     return total;
   }
-  // `datatypes`: an array, or what stands for one in Fortran.
+  // `datatypes`: an array, or the converted array of a Fortran call.
   template <class Counts, class Datatypes>
   std::uint64_t sum(std::uint32_t parts, Counts counts, Datatypes datatypes) const noexcept {
     std::uint64_t total = 0;
@@ -109,7 +109,7 @@ struct Collective {
                            Datatypes recvtype) const noexcept {
     return sendbuf == MPI_IN_PLACE ? sum(peers(), recvcounts, recvtype) : sum(peers(), sendcounts, sendtype);
   }
-  // To each neighbour the same, or what the arrays say; from each likewise.
+  // Sends and receives the same amount per neighbour, or the amounts in the arrays.
   template <class SendCounts, class SendTypes, class RecvCounts, class RecvTypes>
   std::uint64_t neighbors(SendCounts sendcounts, SendTypes sendtypes, RecvCounts recvcounts,
                           RecvTypes recvtypes) const {
@@ -139,7 +139,8 @@ struct Collective {
   }
 };
 
-// One call in sync_collectives on a communicator is preceded by a barrier: the time in it, for all of them.
+// Puts a barrier before one call per interval on a communicator. Returns the time in it, weighted by the
+// interval.
 [[gnu::noinline, gnu::cold]] std::uint64_t wait_for_others(MPI_Comm comm) noexcept;
 // The same by a thread that does not record: those that do count on it.
 [[gnu::noinline, gnu::cold]] void let_others_wait(MPI_Comm comm) noexcept;
@@ -154,9 +155,9 @@ struct Collective {
                      .begin = stamps.begin,
                      .end = stamps.end,
                      .bytes = bytes,
-                     .action = use == nullptr ? trace::Action::none
-                               : number == 0  ? trace::Action::collective
-                                              : trace::Action::begun_collective,
+                     .action = use == nullptr ? MessageAction::none
+                               : number == 0  ? MessageAction::collective
+                                              : MessageAction::begun_collective,
                      .communicator = use == nullptr ? 0 : use->communicator->number,
                      .partner = invoked.partner,
                      .size = bytes});
@@ -176,7 +177,7 @@ template <class Rule, class Call, class Then>
   const std::uint64_t begin = state->begin_call();
   // Read while MPI works, as in `send`.
   CommunicatorUse *use = known_use(*state, comm);
-  state->tell_collective(invoked, use == nullptr ? 0 : use->communicator->number);
+  state->publish_collective(invoked, use == nullptr ? 0 : use->communicator->number);
   const std::uint64_t skew = synchronized ? wait_for_others(comm) : 0;
   const int result = call();
   const std::uint64_t end = ticks();
@@ -196,7 +197,7 @@ template <class Rule, class Call, class Then>
   if (is_traced(*state)) trace_collective(*state, invoked, {begin, end}, use, bytes, request);
   state->node->coll_ticks += duration;
   if (waits) state->node->wait_ticks += duration;
-  passed_time(*state, end);
+  note_time(*state, end);
   return result;
 }
 
@@ -220,7 +221,7 @@ int post_collective(const Invocation &invoked, MPI_Comm comm, Rule &&rule, MPI_R
                          });
 }
 
-// What a collective that is started again and again has of its own; freed with the request.
+// Stores the state of a persistent collective, which is freed with its request.
 [[gnu::noinline]] inline void put_collective(ThreadState &state, MPI_Request request,
                                              const Invocation &invoked, std::uint32_t communicator,
                                              std::uint64_t bytes, std::vector<Flow> &&flows) {
@@ -247,7 +248,7 @@ int init_collective(const Invocation &invoked, MPI_Comm comm, Rule &&rule, MPI_R
     const std::uint64_t bytes = rule(Collective{*passing, *use->communicator, &flows});
     put_collective(*passing, *request, invoked, use->communicator->number, bytes, std::move(flows));
   }
-  passing.succeeded(invoked, Category::collective);
+  passing.count_success(invoked, Category::collective);
   return result;
 }
 

@@ -1,5 +1,6 @@
 #include "watch/counting/communicators.hpp"
 
+#include "watch/counting/neighbors.hpp"
 #include "watch/counting/state.hpp"
 #include "watch/records/own.hpp"
 
@@ -22,12 +23,13 @@ struct Members {
   std::vector<int> ranks;
 };
 
-// Where a communicator comes from, the same on all its ranks: whoever makes several of one makes them in one
-// order. `told_apart`: by order, where ranks that made it have others in common.
+// The origin of a communicator, the same on all its ranks: several communicators from one parent are made in
+// one order. `is_unique`: the order identifies it. It does not if the ranks that made it have made others
+// with different ranks.
 struct Lineage {
   std::uint64_t identity = 0;
   std::uint64_t made = 0; // of it
-  bool told_apart = true;
+  bool is_unique = true;
 };
 
 struct Book {
@@ -76,74 +78,7 @@ const char *copy_text(const std::string &text) {
 
 using Ranks = std::vector<int>;
 
-// In the order of the neighbourhood collectives' arguments (MPI 4.1, section 8.6).
-Ranks grid_neighbors(MPI_Comm comm) {
-  int dimensions = 0;
-  real.Cartdim_get(comm, &dimensions);
-  Ranks ranks(2 * static_cast<std::size_t>(dimensions));
-  for (int d = 0; d < dimensions; d++)
-    real.Cart_shift(comm, d, 1, &ranks[2 * static_cast<std::size_t>(d)],
-                    &ranks[2 * static_cast<std::size_t>(d) + 1]);
-  return ranks;
-}
-
-Ranks graph_neighbors(MPI_Comm comm) {
-  int rank = 0;
-  int count = 0;
-  real.Comm_rank(comm, &rank);
-  real.Graph_neighbors_count(comm, rank, &count);
-  Ranks ranks(static_cast<std::size_t>(count));
-  real.Graph_neighbors(comm, rank, count, ranks.data());
-  return ranks;
-}
-
-void distributed_graph_neighbors(MPI_Comm comm, Ranks &sources, Ranks &destinations) {
-  int in = 0;
-  int out = 0;
-  int weighted = 0;
-  real.Dist_graph_neighbors_count(comm, &in, &out, &weighted);
-  sources.resize(static_cast<std::size_t>(in));
-  destinations.resize(static_cast<std::size_t>(out));
-  Ranks in_weights(sources.size());
-  Ranks out_weights(destinations.size());
-  real.Dist_graph_neighbors(comm, in, sources.data(), in_weights.data(), out, destinations.data(),
-                            out_weights.data());
-}
-
-const std::int32_t *keep(const Ranks &ranks, std::uint32_t &count) {
-  auto *copy =
-      static_cast<std::int32_t *>(global().arena.allocate((ranks.size() + 1) * sizeof(std::int32_t)));
-  count = copy == nullptr ? 0 : static_cast<std::uint32_t>(ranks.size());
-  if (copy != nullptr) std::ranges::copy(ranks, copy);
-  return copy;
-}
-
-// Neighbours matter to neighbourhood collectives, which SMPI has not; nor would it answer.
-int topology_of([[maybe_unused]] MPI_Comm comm) {
-  int kind = MPI_UNDEFINED;
-#if !defined(HALOSCOPE_ABI_SIMGRID)
-  real.Topo_test(comm, &kind);
-#endif
-  return kind;
-}
-
-void read_topology(MPI_Comm comm, Communicator &record) {
-  const int kind = topology_of(comm);
-  Ranks sources;
-  Ranks destinations;
-  if (kind == MPI_CART)
-    sources = destinations = grid_neighbors(comm);
-  else if (kind == MPI_GRAPH)
-    sources = destinations = graph_neighbors(comm);
-  else if (kind == MPI_DIST_GRAPH)
-    distributed_graph_neighbors(comm, sources, destinations);
-  else
-    return;
-  record.sources = keep(sources, record.in_degree);
-  record.destinations = keep(destinations, record.out_degree);
-}
-
-// Partners are told apart by world rank; ranks that equal their world ranks need no translation.
+// Partners have one name per world rank. Communicators whose ranks equal the world ranks need no translation.
 // Takes the group.
 std::uint32_t partner_id(Book &of, std::uint64_t members, const std::vector<int> &ranks, MPI_Group group) {
   std::uint32_t id = 0;
@@ -158,7 +93,7 @@ std::uint32_t partner_id(Book &of, std::uint64_t members, const std::vector<int>
   return id;
 }
 
-// For others to see who is meant: most communicators are rows, columns or planes of ranks.
+// Stores ranks for readers of the records. Most communicators are rows, columns or planes of ranks.
 void keep_ranks(Book &of, Communicator &record, const Ranks &ranks) {
   if (record.id == 0 || ranks.empty()) return;
   const int stride = ranks.size() == 1 ? 1 : ranks[1] - ranks[0];
@@ -169,19 +104,19 @@ void keep_ranks(Book &of, Communicator &record, const Ranks &ranks) {
     record.stride = stride;
   } else if (of.kept_ranks + ranks.size() <= most_kept_ranks) {
     std::uint32_t count = 0;
-    record.ranks = keep(ranks, count);
+    record.ranks = store_ranks(ranks, count);
     of.kept_ranks += count;
     if (count == 0) record.ranks = nullptr;
   }
 }
 
-// One of MPI's own, or of nobody knows where.
+// One of MPI's own communicators, or a communicator of unknown origin.
 Lineage lineage_of(const Book &of, MPI_Comm comm) {
   const auto found = of.lineages.find(value_of(comm));
   if (found != of.lineages.end()) return found->second;
   if (comm == MPI_COMM_WORLD) return {.identity = 1};
   if (comm == MPI_COMM_SELF) return {.identity = 2};
-  return {.identity = 3, .told_apart = false};
+  return {.identity = 3, .is_unique = false};
 }
 
 std::uint64_t identity_with(std::uint64_t hash, std::uint64_t value) noexcept {
@@ -189,8 +124,8 @@ std::uint64_t identity_with(std::uint64_t hash, std::uint64_t value) noexcept {
   return hash ^ hash >> 31U;
 }
 
-// Of a communicator that a trace tells from all others; from those with its members and name only without
-// one.
+// With a trace, the identity is unique per communicator. Without a trace it is 0: communicators with the same
+// members and name are one.
 std::uint64_t identity_of(Book &of, MPI_Comm comm, std::uint64_t members, bool inter) {
   if (!global().process->trace.wanted) return 0;
   const Lineage lineage = lineage_of(of, comm);
@@ -202,7 +137,7 @@ std::uint64_t identity_of(Book &of, MPI_Comm comm, std::uint64_t members, bool i
     real.Group_free(&group);
   }
   std::uint64_t identity = identity_with(identity_with(0, lineage.identity), all);
-  if (!lineage.told_apart) identity = identity_with(identity, of.alike[identity]++);
+  if (!lineage.is_unique) identity = identity_with(identity, of.alike[identity]++);
   return identity >> 1U | 1U; // positive, and none is 0
 }
 
@@ -343,7 +278,7 @@ void adopt_communicator(MPI_Comm parent, MPI_Comm made, const char *how, MadeBy 
     book().lineages.insert_or_assign(value_of(parent), lineage).first->second.made++;
     lineage.identity = identity_with(lineage.identity, lineage.made + 1);
   } else {
-    lineage = {.identity = identity_with(4, static_cast<std::uint64_t>(by)), .told_apart = false};
+    lineage = {.identity = identity_with(4, static_cast<std::uint64_t>(by)), .is_unique = false};
   }
   lineage.made = 0;
   if (made == MPI_COMM_NULL) return;

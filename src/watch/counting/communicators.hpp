@@ -1,4 +1,4 @@
-// From a communicator's handle to what is known of it, and from its ranks to world ranks.
+// From a communicator's handle to its record, and from its ranks to world ranks.
 #pragma once
 
 #include "interpose/interface.hpp"
@@ -22,23 +22,24 @@ struct CachedUse {
 
 [[gnu::noinline]] CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcept;
 
-// Whether the handle is one of MPI's own or was seen being made: what is not may be no communicator.
+// Whether the handle is one of MPI's own, or the recorder has seen how it was created. Any other value may be
+// invalid.
 [[gnu::noinline]] bool is_known_communicator(MPI_Comm comm) noexcept;
 
 // Whether all its ranks are of this world.
 bool is_inside_world(MPI_Comm comm) noexcept;
 
-// Whose calls made a communicator: those of all ranks of the one before, of some of them, or of two groups.
+// The ranks that call a constructor: all ranks of the parent, some of them, or those of two groups.
 enum class MadeBy : std::uint8_t { all, some, two_groups };
 // A communicator made from `parent`, which it is named after unless the program names it itself; `made` is
 // none for ranks that are not in it.
 void adopt_communicator(MPI_Comm parent, MPI_Comm made, const char *how, MadeBy by) noexcept;
 void rename_communicator(MPI_Comm comm, const char *name) noexcept;
-// Before the handle is freed: it may be given to another communicator at once.
+// Called before the handle is freed: MPI may reuse it at once.
 void forget_communicator(MPI_Comm comm) noexcept;
-// At MPI_Init, and where sessions begin and end: the group whose ranks are world ranks.
+// Sets the group whose ranks are world ranks. Called at MPI_Init, and when sessions begin and end.
 void start_communicators(MPI_Group world) noexcept;
-// From now on communicators may be those of a session, of which nothing is to be kept.
+// From now on, communicators may belong to a session. Their groups are not kept.
 void expect_sessions() noexcept;
 
 } // namespace haloscope::watch

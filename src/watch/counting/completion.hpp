@@ -1,4 +1,4 @@
-// The eight Wait and Test forms.
+// Completion of requests: counts received messages, and shares out the time of the call that completed them.
 #pragma once
 
 #include "watch/counting/claims.hpp"
@@ -9,6 +9,10 @@
 #include <utility>
 
 namespace haloscope::watch {
+
+inline std::span<const MPI_Request> span_of(const MPI_Request *requests, int count) noexcept {
+  return {requests, static_cast<std::size_t>(std::max(count, 0))};
+}
 
 inline void add_share(Node &node, Pending kind, std::uint64_t duration) noexcept {
   switch (kind) {
@@ -27,8 +31,8 @@ inline void add_share(Node &node, Pending kind, std::uint64_t duration) noexcept
   }
 }
 
-// What a call's time leaves when it is shared out in equal parts, and the parts of requests of which
-// nothing is known, is p2p: the region's sums have all of the time that the call's own record has.
+// A call's time is shared out in equal parts. The remainder, and the parts of unknown requests, count as p2p.
+// So a region's sums contain all of the time in its call records.
 inline std::uint64_t part_of(Node &node, std::uint64_t duration, std::size_t parts) noexcept {
   const std::uint64_t part = parts == 0 ? 0 : duration / parts;
   node.p2p_ticks += duration - part * parts;
@@ -94,7 +98,7 @@ inline std::uint64_t message_of(const Request &request) noexcept {
   return bytes;
 }
 
-// What the plain requests of one call did, which the region gets at its end.
+// Sums over the plain requests of one call. The region gets them at the end.
 struct Done {
   std::uint64_t receives = 0, bytes = 0, ticks = 0;
 
@@ -140,129 +144,6 @@ complete(ThreadState &state, Request &request, const MPI_Status &status, std::ui
   return bytes;
 }
 
-// What the thread waits for: so many requests, the first of them `request` if that is known.
-[[gnu::always_inline]] inline void tell_requests(ThreadState &state, const Request *request,
-                                                 std::size_t count) noexcept {
-  if constexpr (!keeps_current_call) return;
-  Doing &doing = state.doing;
-  doing.count = static_cast<std::uint32_t>(count);
-  doing.source = static_cast<std::int32_t>(request == nullptr ? Pending::none : request->kind);
-  if (request != nullptr) {
-    doing.partner = request->partner;
-    doing.tag = request->tag;
-    doing.communicator = request->communicator;
-    doing.bytes = request->bytes;
-  }
-  doing.what = Doing::requests;
-}
-
-inline void waited(ThreadState &state, Function function, std::uint64_t bytes, std::uint64_t begin,
-                   std::uint64_t end) noexcept {
-  count_call(state, function, bytes, end - begin);
-  note_call(state, function, begin, end, bytes);
-  state.node->wait_ticks += end - begin;
-  passed_time(state, end);
-}
-
-[[gnu::always_inline]] inline void finish_wait(ThreadState &state, Function function, Request *known,
-                                               const MPI_Status &status, std::uint64_t begin,
-                                               std::uint64_t end) noexcept {
-  std::uint64_t bytes = 0;
-  if (known != nullptr && counts(*known))
-    bytes = complete(state, *known, status, end - begin);
-  else
-    state.node->p2p_ticks += end - begin;
-  waited(state, function, bytes, begin, end);
-}
-
-// Which request is completed next, for the trace.
-[[gnu::always_inline]] inline void note_handle(ThreadState &state, MPI_Request handle) noexcept {
-  if (__builtin_expect(state.ring != nullptr, 0)) state.completing = number_of(state, handle);
-}
-
-template <class Call>
-[[gnu::noinline]] int wait_taken(ThreadState &state, Function function, const MPI_Request *request,
-                                 MPI_Status *status, Call &&call) {
-  Claim claim{state, *request};
-  note_handle(state, *request);
-  const std::uint64_t begin = state.begin_call();
-  tell_requests(state, claim.request(), 1);
-  const int result = call(status);
-  const std::uint64_t end = ticks();
-  if (result == MPI_SUCCESS) finish_wait(state, function, claim.request(), *status, begin, end);
-  return result;
-}
-
-template <class Call>
-int wait(const Invocation &invoked, MPI_Request *request, MPI_Status *status, Call &&call) {
-  const Entry state{invoked};
-  if (!state) return call(status);
-  MPI_Status own;
-  MPI_Status *result_status = usable(status, own);
-  if (__builtin_expect(global().several_threads, 0))
-    return wait_taken(*state, invoked, request, result_status, call);
-  Request *known = request_slot(*state, *request);
-  note_handle(*state, *request);
-  const std::uint64_t begin = state->begin_call();
-  tell_requests(*state, known, 1);
-  const int result = call(result_status);
-  const std::uint64_t end = ticks();
-  if (__builtin_expect(result == MPI_SUCCESS, 1))
-    finish_wait(*state, invoked, known, *result_status, begin, end);
-  return result;
-}
-
-template <class Call>
-[[gnu::noinline]] int test_taken(ThreadState &state, Function function, MPI_Request *request, const int *flag,
-                                 MPI_Status *status, Call &&call) {
-  Claim claim{state, *request};
-  note_handle(state, *request);
-  MPI_Status own;
-  MPI_Status *result_status = usable(status, own);
-  const std::uint64_t begin = traced_tick(state);
-  const int result = call(result_status);
-  if (result != MPI_SUCCESS) return result;
-  std::uint64_t bytes = 0;
-  if (*flag == 0) {
-    claim.give_back();
-    state.node->polls++;
-  } else if (counts(*claim.request())) {
-    bytes = complete(state, *claim.request(), *result_status, 0);
-  }
-  count_call(state, function, bytes);
-  note_unstamped(state, function, begin, bytes);
-  return result;
-}
-
-template <class Call>
-int test(const Invocation &invoked, MPI_Request *request, const int *flag, MPI_Status *status, Call &&call) {
-  const Entry state{invoked};
-  if (!state) return call(status);
-  if (__builtin_expect(global().several_threads, 0))
-    return test_taken(*state, invoked, request, flag, status, call);
-  const MPI_Request handle = *request;
-  MPI_Status own;
-  MPI_Status *result_status = usable(status, own);
-  const std::uint64_t begin = traced_tick(*state);
-  const int result = call(result_status);
-  if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
-  std::uint64_t bytes = 0;
-  if (*flag == 0) {
-    state->node->polls++;
-  } else if (Request *known = request_slot(*state, handle); known != nullptr && counts(*known)) {
-    note_handle(*state, handle);
-    bytes = complete(*state, *known, *result_status, 0);
-  }
-  count_call(*state, invoked, bytes);
-  note_unstamped(*state, invoked, begin, bytes);
-  return result;
-}
-
-// After make_room.
-inline MPI_Status *usable(ThreadState &state, MPI_Status *statuses) noexcept {
-  return statuses == MPI_STATUSES_IGNORE ? state.statuses.data() : statuses;
-}
-
 // Returns the bytes that a request received which may have failed.
 [[gnu::noinline, gnu::cold]] inline std::uint64_t
 complete_or_fail(ThreadState &state, Request &request, const MPI_Status &status, std::uint64_t duration) {
@@ -291,58 +172,6 @@ complete_or_fail(ThreadState &state, Request &request, const MPI_Status &status,
   return bytes;
 }
 
-inline std::span<const MPI_Request> span_of(const MPI_Request *requests, int count) noexcept {
-  return {requests, static_cast<std::size_t>(std::max(count, 0))};
-}
-
-template <class Call>
-int wait_all(const Invocation &invoked, int count, const MPI_Request *requests, MPI_Status *statuses,
-             Call &&call) {
-  const Entry state{invoked};
-  if (!state) return call(statuses);
-  const auto all = span_of(requests, count);
-  AllClaims claims{*state, all};
-  MPI_Status *result_statuses = usable(*state, statuses);
-  const std::uint64_t begin = state->begin_call();
-  tell_requests(*state, claims.first(), all.size());
-  const int result = call(result_statuses);
-  const std::uint64_t end = ticks();
-  if (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS) {
-    claims.give_back();
-    return result;
-  }
-  const std::uint64_t bytes = complete_all(*state, claims.requests(), claims.active(), result_statuses,
-                                           result == MPI_ERR_IN_STATUS, end - begin);
-  claims.give_back();
-  waited(*state, invoked, bytes, begin, end);
-  return result;
-}
-
-template <class Call>
-int test_all(const Invocation &invoked, int count, const MPI_Request *requests, const int *flag,
-             MPI_Status *statuses, Call &&call) {
-  const Entry state{invoked};
-  if (!state) return call(statuses);
-  const auto all = span_of(requests, count);
-  Claims claims{*state, all};
-  MPI_Status *result_statuses = usable(*state, statuses);
-  const std::uint64_t begin = traced_tick(*state);
-  const int result = call(result_statuses);
-  std::uint64_t bytes = 0;
-  if (result == MPI_ERR_IN_STATUS || (result == MPI_SUCCESS && *flag != 0))
-    for (std::size_t i = 0; i < all.size(); i++)
-      if (Request *known = claims.request(i); known != nullptr && counts(*known))
-        bytes += result == MPI_SUCCESS ? complete(*state, *known, result_statuses[i], 0)
-                                       : complete_or_fail(*state, *known, result_statuses[i], 0);
-  claims.give_back();
-  if (result == MPI_SUCCESS) {
-    count_call(*state, invoked, bytes);
-    note_unstamped(*state, invoked, begin, bytes);
-    if (*flag == 0) state->node->polls++;
-  }
-  return result;
-}
-
 // MPI_Waitany and MPI_Testany, after the call: the one that is complete, if any.
 inline std::uint64_t complete_one(ThreadState &state, Claims &claims, int index, const MPI_Status &status,
                                   std::uint64_t duration) {
@@ -354,47 +183,6 @@ inline std::uint64_t complete_one(ThreadState &state, Claims &claims, int index,
     state.node->p2p_ticks += duration;
   claims.give_back();
   return bytes;
-}
-
-template <class Call>
-int wait_any(const Invocation &invoked, int count, const MPI_Request *requests, const int *index,
-             MPI_Status *status, Call &&call) {
-  const Entry state{invoked};
-  if (!state) return call(status);
-  Claims claims{*state, span_of(requests, count)};
-  MPI_Status own;
-  MPI_Status *result_status = usable(status, own);
-  const std::uint64_t begin = state->begin_call();
-  tell_requests(*state, nullptr, static_cast<std::size_t>(std::max(count, 0)));
-  const int result = call(result_status);
-  const std::uint64_t end = ticks();
-  if (result != MPI_SUCCESS) {
-    claims.give_back();
-    return result;
-  }
-  const std::uint64_t bytes = complete_one(*state, claims, *index, *result_status, end - begin);
-  waited(*state, invoked, bytes, begin, end);
-  return result;
-}
-
-template <class Call>
-int test_any(const Invocation &invoked, int count, const MPI_Request *requests, const int *index,
-             const int *flag, MPI_Status *status, Call &&call) {
-  const Entry state{invoked};
-  if (!state) return call(status);
-  Claims claims{*state, span_of(requests, count)};
-  MPI_Status own;
-  MPI_Status *result_status = usable(status, own);
-  const std::uint64_t begin = traced_tick(*state);
-  const int result = call(result_status);
-  const bool found = result == MPI_SUCCESS && *flag != 0;
-  const std::uint64_t bytes = complete_one(*state, claims, found ? *index : MPI_UNDEFINED, *result_status, 0);
-  if (result == MPI_SUCCESS) {
-    count_call(*state, invoked, bytes);
-    note_unstamped(*state, invoked, begin, bytes);
-    if (*flag == 0) state->node->polls++;
-  }
-  return result;
 }
 
 // MPI_Waitsome and MPI_Testsome, after the call: statuses are packed, in the order of the indices.
@@ -414,50 +202,9 @@ inline std::uint64_t complete_some(ThreadState &state, Claims &claims, std::span
   return bytes;
 }
 
-inline std::span<const int> completed(int result, int count, const int *indices) noexcept {
+inline std::span<const int> completed_indices(int result, int count, const int *indices) noexcept {
   const bool any = (result == MPI_SUCCESS || result == MPI_ERR_IN_STATUS) && count != MPI_UNDEFINED;
   return {indices, any ? static_cast<std::size_t>(count) : 0};
-}
-
-template <class Call>
-int wait_some(const Invocation &invoked, int count, const MPI_Request *requests, const int *outcount,
-              const int *indices, MPI_Status *statuses, Call &&call) {
-  const Entry state{invoked};
-  if (!state) return call(statuses);
-  const auto all = span_of(requests, count);
-  Claims claims{*state, all};
-  MPI_Status *result_statuses = usable(*state, statuses);
-  const std::uint64_t begin = state->begin_call();
-  tell_requests(*state, nullptr, all.size());
-  const int result = call(result_statuses);
-  const std::uint64_t end = ticks();
-  const auto done = completed(result, *outcount, indices);
-  const bool counted = result == MPI_SUCCESS || !done.empty();
-  const std::uint64_t bytes = complete_some(*state, claims, done, result_statuses,
-                                            result == MPI_ERR_IN_STATUS, counted ? end - begin : 0);
-  if (counted) waited(*state, invoked, bytes, begin, end);
-  return result;
-}
-
-template <class Call>
-int test_some(const Invocation &invoked, int count, const MPI_Request *requests, const int *outcount,
-              const int *indices, MPI_Status *statuses, Call &&call) {
-  const Entry state{invoked};
-  if (!state) return call(statuses);
-  const auto all = span_of(requests, count);
-  Claims claims{*state, all};
-  MPI_Status *result_statuses = usable(*state, statuses);
-  const std::uint64_t begin = traced_tick(*state);
-  const int result = call(result_statuses);
-  const auto done = completed(result, *outcount, indices);
-  const std::uint64_t bytes =
-      complete_some(*state, claims, done, result_statuses, result == MPI_ERR_IN_STATUS, 0);
-  if (result == MPI_SUCCESS) {
-    count_call(*state, invoked, bytes);
-    note_unstamped(*state, invoked, begin, bytes);
-    if (*outcount == 0) state->node->polls++;
-  }
-  return result;
 }
 
 } // namespace haloscope::watch

@@ -22,7 +22,7 @@ constexpr int most_ancestors = 8;
 constexpr std::array<std::string_view, 12> allowed{"OMP_",      "GOMP_",     "KMP_",       "OMPI_MCA_",
                                                    "PRTE_MCA_", "PMIX_MCA_", "MPIR_CVAR_", "MPICH_",
                                                    "I_MPI_",    "UCX_",      "FI_",        "HALOSCOPE_"};
-// What launchers tell their processes, which is no choice of anybody, and what `info` has elsewhere.
+// Variables that launchers set by themselves, and those that `info` has under different keys.
 constexpr std::array<std::string_view, 10> passed_over{"OMPI_MCA_orte_",         "OMPI_MCA_ess",
                                                        "OMPI_MCA_pmix",          "OMPI_MCA_initial_",
                                                        "OMPI_MCA_shmem_RUNTIME", "OMPI_MCA_mca_base_env_list",
@@ -106,7 +106,8 @@ Texts read_job() {
     job.emplace_back("scheduler", scheduler.name);
     job.emplace_back("job_id", variable(scheduler.identity));
     for (const auto &[key, name] : scheduler.more)
-      if (name != nullptr && !variable(name).empty()) job.emplace_back(key, masked(key, variable(name)));
+      if (name != nullptr && !variable(name).empty())
+        job.emplace_back(key, mask_secrets(key, variable(name)));
     break;
   }
   if (const std::string found = launcher(); !found.empty()) job.emplace_back("launcher", found);
@@ -123,7 +124,7 @@ Texts read_environment() {
   std::size_t bytes = 0;
   for (const auto &[name, value] : variables()) {
     if (!begins_with_one(name, allowed) || begins_with_one(name, passed_over)) continue;
-    const std::string text = masked(name, value);
+    const std::string text = mask_secrets(name, value);
     bytes += name.size() + text.size();
     if (bytes > most_environment) break;
     chosen.emplace_back(name, text);

@@ -1,5 +1,5 @@
-// What the surroundings of a process say of its run: the launcher, the job of a batch system, and variables
-// that steer MPI and OpenMP.
+// Metadata from a process's environment: the launcher, the job of a batch system, and variables that control
+// MPI and OpenMP.
 #pragma once
 
 #include <string>

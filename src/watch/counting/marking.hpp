@@ -1,4 +1,4 @@
-// Where markers begin, whoever's interface they come through.
+// Entry of markers from all interfaces.
 #pragma once
 
 #include "watch/counting/state.hpp"

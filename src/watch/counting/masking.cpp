@@ -17,7 +17,7 @@ bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0
 bool is_one_of(char c, std::string_view those) { return those.find(c) != std::string_view::npos; }
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
-std::string lowered(std::string_view text) {
+std::string to_lower(std::string_view text) {
   std::string result{text};
   std::ranges::transform(result, result.begin(), lower);
   return result;
@@ -45,7 +45,7 @@ bool is_secret(std::string_view name) {
   constexpr std::array<std::string_view, 8> words{"password", "passwd",    "passphrase", "secret",
                                                   "apikey",   "accesskey", "privatekey", "credential"};
   std::string flat;
-  std::ranges::copy_if(lowered(name), std::back_inserter(flat), is_letter);
+  std::ranges::copy_if(to_lower(name), std::back_inserter(flat), is_letter);
   return flat == "pass" || flat == "auth" || says_token(name) ||
          std::ranges::any_of(words, [&](auto word) { return flat.find(word) != std::string::npos; });
 }
@@ -59,7 +59,7 @@ std::string_view name_before(std::string_view text, std::size_t separator) {
   return text.substr(begin, end - begin);
 }
 
-// Where what a name gives away begins; npos: nowhere. std::token::x is a name itself.
+// Returns the begin of the value after a secret's name; npos: none. std::token::x is itself a name.
 std::size_t find_value(std::string_view word) {
   for (std::size_t i = 1; i < word.size(); i++) {
     const bool separates =
@@ -113,7 +113,7 @@ bool asks_for_secret(std::string_view option) {
 
 bool is_command(std::string_view content) { return std::ranges::any_of(content, is_space); }
 
-// What stands in a word itself; `wanted`: the next one is a secret.
+// Masks the secrets inside one word. `wanted`: the next word is a secret.
 std::string masked_content(const std::string &content, unsigned depth, bool &wanted) {
   const std::size_t value = find_value(content);
   // `--password='my own'` is one value; `sh -c 'app --password x'` is a command line of its own.
@@ -128,7 +128,7 @@ std::string masked_content(const std::string &content, unsigned depth, bool &wan
 std::string masked_word(const Word &word, unsigned depth, bool &wanted) {
   const bool is_option = word.content.starts_with('-');
   const bool is_secret_itself = wanted && !is_option;
-  const std::string text = lowered(word.content);
+  const std::string text = to_lower(word.content);
   wanted = !is_secret_itself && (text == "bearer" || text == "basic" || asks_for_secret(text));
   if (is_secret_itself) return std::string{mask};
   const std::string now = masked_content(word.content, depth, wanted);
@@ -160,10 +160,10 @@ std::string quoted_word(std::string_view word) {
   return result + "'";
 }
 
-std::string masked(std::string_view text) { return masked_words(text, 0); }
+std::string mask_secrets(std::string_view text) { return masked_words(text, 0); }
 
-std::string masked(std::string_view name, std::string_view value) {
-  return is_secret(name) ? std::string{mask} : masked(value);
+std::string mask_secrets(std::string_view name, std::string_view value) {
+  return is_secret(name) ? std::string{mask} : mask_secrets(value);
 }
 
 } // namespace haloscope::watch

@@ -28,7 +28,7 @@ Metadata &metadata() { return own<Metadata>(); }
 
 std::string_view cut(const char *text, std::size_t most) { return {text, strnlen(text, most)}; }
 
-const char *kept(std::string_view text) noexcept {
+const char *copy_text(std::string_view text) noexcept {
   char *copy = global().arena.make<char>(text.size() + 1);
   if (copy != nullptr) std::ranges::copy(text, copy);
   return copy;
@@ -44,14 +44,14 @@ void record(ProcessRecord &process, MetadataKind kind, std::string_view key, std
   auto *made = global().arena.make<MetadataRecord>();
   if (made == nullptr) return;
   made->kind = kind;
-  made->key = kept(key);
-  made->value = kept(value);
+  made->key = copy_text(key);
+  made->value = copy_text(value);
   if (made->key == nullptr || made->value == nullptr) return;
   made->next = process.metadata.load(std::memory_order_relaxed);
   process.metadata.store(made, std::memory_order_release);
 }
 
-// What the program says, within its limits.
+// Adds the program's metadata, within its limits.
 void say(std::string_view key, std::string_view value) {
   Metadata &ours = metadata();
   const std::size_t bytes = key.size() + value.size() + sizeof(MetadataRecord);
@@ -60,7 +60,7 @@ void say(std::string_view key, std::string_view value) {
   if (ours.process == nullptr)
     ours.before.emplace_back(key, value);
   else
-    record(*ours.process, MetadataKind::user, key, masked(key, value).substr(0, most_value));
+    record(*ours.process, MetadataKind::user, key, mask_secrets(key, value).substr(0, most_value));
 }
 
 } // namespace

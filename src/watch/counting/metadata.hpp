@@ -1,16 +1,16 @@
-// What a program, or what is loaded into it, says of its run: texts by key, which become rows of `info`.
+// Metadata of a run from the program or the libraries in it: texts by key, which become entries of `info`.
 #pragma once
 
 namespace haloscope::watch {
 
 struct ProcessRecord;
 
-// From any thread: before MPI_Init, while recording, and not after MPI_Finalize, when it is ignored. What is
-// said last of a key holds. Secrets are masked. Keys have up to 128 bytes and values up to 4096, what is
-// longer is cut; a rank says 64 KiB at most, and ranks but 0 have 4 MiB in all.
+// Adds an entry. Any thread may call it before MPI_Init and while recording. After MPI_Finalize it is
+// ignored. The latest value of a key counts. Secrets are masked. Longer keys than 128 bytes and longer values
+// than 4096 bytes are cut. The limit is 64 KiB per rank, and 4 MiB for all ranks except rank 0.
 void add_metadata(const char *key, const char *value) noexcept;
 
-// Takes what was said before MPI_Init into the records of the process.
+// Moves the entries from before MPI_Init into the records of the process.
 void begin_metadata(ProcessRecord &process) noexcept;
 
 } // namespace haloscope::watch

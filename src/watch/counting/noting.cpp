@@ -13,49 +13,49 @@ namespace {
 std::uint32_t place_of(const Recorder &state, const Node &node) noexcept {
   return static_cast<std::uint32_t>(
       static_cast<std::size_t>(reinterpret_cast<const std::byte *>(&node) - state.arena->base()) /
-      trace::node_alignment);
+      node_alignment);
 }
 
-void put_part(trace::Ring &ring, trace::Action action, std::uint64_t number, std::uint32_t communicator,
+void put_part(TraceRing &ring, MessageAction action, std::uint64_t number, std::uint32_t communicator,
               std::int32_t partner, std::int32_t tag, std::uint64_t size, Function function = {}) noexcept {
-  trace::Unit *to = ring.room(2);
+  TraceUnit *to = ring.room(2);
   if (to == nullptr) {
-    ring.lose(trace::begins_request(action));
+    ring.lose(begins_request(action));
     return;
   }
-  const trace::Details details{partner, tag, static_cast<std::uint32_t>(size),
-                               static_cast<std::uint32_t>(size >> 32U)};
-  to[0] = {number, trace::Entry::part, action, static_cast<std::uint16_t>(function), communicator};
+  const UnitDetails details{partner, tag, static_cast<std::uint32_t>(size),
+                            static_cast<std::uint32_t>(size >> 32U)};
+  to[0] = {number, UnitType::part, action, static_cast<std::uint16_t>(function), communicator};
   std::memcpy(&to[1], &details, sizeof details);
   ring.wrote(2);
 }
 
-// That a request is complete, and no more.
-void put_short_part(trace::Ring &ring, trace::Action action, std::uint64_t number,
+// A completed request without further information.
+void put_short_part(TraceRing &ring, MessageAction action, std::uint64_t number,
                     std::uint32_t communicator) noexcept {
-  trace::Unit *to = ring.room(1);
+  TraceUnit *to = ring.room(1);
   if (to == nullptr) {
     ring.lose(false);
     return;
   }
-  to[0] = {number, trace::Entry::short_part, action, 0, communicator};
+  to[0] = {number, UnitType::short_part, action, 0, communicator};
   ring.wrote(1);
 }
 
-// A call that the usual two units do not tell, or the first one in its region.
+// A call that does not fit into two units, or the first call in its region.
 [[gnu::noinline]] void put_long_call(Recorder &state, const TracedCall &call, std::uint64_t size) noexcept {
-  trace::Ring &ring = *state.ring;
-  trace::Unit *to = ring.room(4);
+  TraceRing &ring = *state.ring;
+  TraceUnit *to = ring.room(4);
   if (to == nullptr) {
-    ring.lose(trace::begins_request(call.action));
+    ring.lose(begins_request(call.action));
     return;
   }
-  to[0] = {0, trace::Entry::place, trace::Action::none, 0, place_of(state, *state.node)};
+  to[0] = {0, UnitType::place, MessageAction::none, 0, place_of(state, *state.node)};
   ring.place = state.node;
-  const trace::Details details{call.partner, call.tag, static_cast<std::uint32_t>(size),
-                               static_cast<std::uint32_t>(size >> 32U)};
-  const trace::Rest rest{call.end, call.bytes};
-  to[1] = {call.begin, trace::Entry::long_call, call.action, static_cast<std::uint16_t>(call.function),
+  const UnitDetails details{call.partner, call.tag, static_cast<std::uint32_t>(size),
+                            static_cast<std::uint32_t>(size >> 32U)};
+  const LongCallRest rest{call.end, call.bytes};
+  to[1] = {call.begin, UnitType::long_call, call.action, static_cast<std::uint16_t>(call.function),
            call.communicator};
   std::memcpy(&to[2], &details, sizeof details);
   std::memcpy(&to[3], &rest, sizeof rest);
@@ -65,47 +65,45 @@ void put_short_part(trace::Ring &ring, trace::Action action, std::uint64_t numbe
 } // namespace
 
 void trace_call(Recorder &state, const TracedCall &call) noexcept {
-  trace::Ring &ring = *state.ring;
-  const std::uint64_t size = call.action == trace::Action::none ? call.bytes : call.size;
+  TraceRing &ring = *state.ring;
+  const std::uint64_t size = call.action == MessageAction::none ? call.bytes : call.size;
   const std::uint64_t duration = call.end - call.begin;
-  const bool is_usual =
-      ((size | duration) >> 32U) == 0 && call.bytes == trace::usual_bytes(call.action, size);
+  const bool is_usual = ((size | duration) >> 32U) == 0 && call.bytes == usual_bytes(call.action, size);
   if (__builtin_expect(!is_usual, 0)) {
     put_long_call(state, call, size);
     return;
   }
-  trace::Unit *to = ring.room(3);
+  TraceUnit *to = ring.room(3);
   if (__builtin_expect(to == nullptr, 0)) {
-    ring.lose(trace::begins_request(call.action));
+    ring.lose(begins_request(call.action));
     return;
   }
   if (__builtin_expect(ring.place != state.node, 0)) {
-    *to++ = {0, trace::Entry::place, trace::Action::none, 0, place_of(state, *state.node)};
+    *to++ = {0, UnitType::place, MessageAction::none, 0, place_of(state, *state.node)};
     ring.place = state.node;
     ring.next++;
   }
-  to[0] = {call.begin, trace::Entry::call, call.action, static_cast<std::uint16_t>(call.function),
+  to[0] = {call.begin, UnitType::call, call.action, static_cast<std::uint16_t>(call.function),
            call.communicator};
-  const trace::Details details{call.partner, call.tag, static_cast<std::uint32_t>(size),
-                               static_cast<std::uint32_t>(duration)};
+  const UnitDetails details{call.partner, call.tag, static_cast<std::uint32_t>(size),
+                            static_cast<std::uint32_t>(duration)};
   std::memcpy(&to[1], &details, sizeof details);
   ring.wrote(2);
 }
 
-void trace_part(Recorder &state, trace::Action action, std::uint64_t number, std::uint32_t communicator,
+void trace_part(Recorder &state, MessageAction action, std::uint64_t number, std::uint32_t communicator,
                 std::int32_t partner, std::int32_t tag, std::uint64_t size, Function function) noexcept {
   put_part(*state.ring, action, number, communicator, partner, tag, size, function);
 }
 
 void trace_region(Recorder &state, const Node &node, bool entered, std::uint64_t tick) noexcept {
-  trace::Ring &ring = *state.ring;
-  trace::Unit *to = ring.room(1);
+  TraceRing &ring = *state.ring;
+  TraceUnit *to = ring.room(1);
   if (to == nullptr) {
     ring.lose(false);
     return;
   }
-  to[0] = {tick, entered ? trace::Entry::enter : trace::Entry::leave, trace::Action::none, 0,
-           place_of(state, node)};
+  to[0] = {tick, entered ? UnitType::enter : UnitType::leave, MessageAction::none, 0, place_of(state, node)};
   ring.wrote(1);
 }
 
@@ -117,12 +115,12 @@ std::uint64_t begin_request(ThreadState &state, MPI_Request handle, bool is_send
   if constexpr (shares_handles) {
     const Request *slot = is_send ? request_slot(state, handle) : nullptr;
     if (slot != nullptr && slot->has(Request::shared)) {
-      if (*known != 0) put_short_part(*state.ring, trace::Action::completed_send, *known, 0);
+      if (*known != 0) put_short_part(*state.ring, MessageAction::completed_send, *known, 0);
       *known = 0;
       return 0;
     }
   }
-  trace::Ring &ring = *state.ring;
+  TraceRing &ring = *state.ring;
   *known = static_cast<std::uint64_t>(ring.thread) << trace::number_bits | ++ring.starts;
   return *known;
 }
@@ -136,9 +134,9 @@ std::uint64_t number_of(ThreadState &state, MPI_Request handle) noexcept {
 void trace_match(ThreadState &state, MPI_Message message, std::uint32_t communicator) noexcept {
   std::uint64_t *known = trace::message_numbers.slot(value_of(message));
   if (known == nullptr) return;
-  trace::Ring &ring = *state.ring;
+  TraceRing &ring = *state.ring;
   *known = static_cast<std::uint64_t>(ring.thread) << trace::number_bits | ++ring.starts;
-  put_part(ring, trace::Action::posted, *known, communicator, no_number, no_number, 0);
+  put_part(ring, MessageAction::posted, *known, communicator, no_number, no_number, 0);
 }
 
 std::uint64_t number_of_match(MPI_Message message) noexcept {
@@ -156,32 +154,31 @@ bool hand_on(std::uint64_t number, MPI_Request handle) noexcept {
 
 void trace_completion(ThreadState &state, std::uint64_t number, const Request &request,
                       const MPI_Status &status) noexcept {
-  using trace::Action;
   if (number == 0 || request.has(Request::shared)) return;
-  const auto put = [&](Action action, std::int32_t partner, std::int32_t tag, std::uint64_t size) {
+  const auto put = [&](MessageAction action, std::int32_t partner, std::int32_t tag, std::uint64_t size) {
     put_part(*state.ring, action, number, request.communicator, partner, tag, size);
   };
-  const auto put_short = [&](Action action) {
+  const auto put_short = [&](MessageAction action) {
     put_short_part(*state.ring, action, number, request.communicator);
   };
   if (request.has(Request::cancelling) && was_cancelled(status)) {
-    put_short(Action::cancelled);
+    put_short(MessageAction::cancelled);
     return;
   }
   switch (request.kind) {
   case Pending::send:
-    put_short(Action::completed_send);
+    put_short(MessageAction::completed_send);
     break;
   case Pending::receive:
     if (status.MPI_SOURCE >= 0)
-      put(Action::completed_receive, status.MPI_SOURCE, status.MPI_TAG,
+      put(MessageAction::completed_receive, status.MPI_SOURCE, status.MPI_TAG,
           std::min(received_bytes(status), std::uint64_t{request.bytes}));
     break;
   case Pending::partitioned:
-    put(Action::completed_receive, request.partner, request.tag, request.bytes);
+    put(MessageAction::completed_receive, request.partner, request.tag, request.bytes);
     break;
   case Pending::collective:
-    put_short(Action::completed_collective);
+    put_short(MessageAction::completed_collective);
     break;
   default:
     break;

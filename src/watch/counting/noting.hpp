@@ -1,11 +1,11 @@
-// What the families of functions tell a trace: each call once, at its end, with what it did.
+// Trace events from the families of functions: one per call, at its end.
 //
-// Budget: two clock reads (of clock_gettime) a call, the two stamps of a call that has none otherwise among
-// them. Where no trace is wanted it is one branch.
+// Budget: two clock reads (clock_gettime) per call, including the two stamps of a call that has none
+// otherwise. Without a trace, one branch.
 #pragma once
 
 #include "watch/counting/state.hpp"
-#include "watch/records/slots.hpp"
+#include "watch/records/trace_ring.hpp"
 
 namespace haloscope::watch {
 
@@ -18,7 +18,7 @@ struct TracedCall {
   Function function;
   std::uint64_t begin, end;
   std::uint64_t bytes = 0; // as in its CallRecord
-  trace::Action action = trace::Action::none;
+  MessageAction action = MessageAction::none;
   std::uint32_t communicator = 0;
   std::int32_t partner = no_number, tag = no_number;
   std::uint64_t size = 0; // of the message or the collective
@@ -31,15 +31,15 @@ inline bool is_traced(const Recorder &state) noexcept {
 // Out of line: callers that trace nothing stay small.
 [[gnu::noinline]] void trace_call(Recorder &state, const TracedCall &call) noexcept;
 // `function`: that made what begins, if it is a collective.
-[[gnu::noinline]] void trace_part(Recorder &state, trace::Action action, std::uint64_t number,
+[[gnu::noinline]] void trace_part(Recorder &state, MessageAction action, std::uint64_t number,
                                   std::uint32_t communicator, std::int32_t partner, std::int32_t tag,
                                   std::uint64_t size, Function function = {}) noexcept;
-// A call of which there is no more to tell.
+// A call without a message or a collective.
 [[gnu::always_inline]] inline void note_call(Recorder &state, Function function, std::uint64_t begin,
                                              std::uint64_t end, std::uint64_t bytes) noexcept {
   if (is_traced(state)) trace_call(state, {.function = function, .begin = begin, .end = end, .bytes = bytes});
 }
-// One that was not stamped for any other reason, and ends now.
+// A call without stamps, which ends now.
 [[gnu::always_inline]] inline void note_unstamped(Recorder &state, Function function, std::uint64_t begin,
                                                   std::uint64_t bytes = 0) noexcept {
   if (is_traced(state)) note_call(state, function, begin, ticks(), bytes);
@@ -62,7 +62,7 @@ inline bool is_traced(const Recorder &state) noexcept {
 }
 [[gnu::noinline]] bool hand_on(std::uint64_t number, MPI_Request handle) noexcept;
 
-// A request was completed: to be told before its slot is forgotten.
+// Traces the completion of a request. Called before its slot is cleared.
 [[gnu::noinline]] void trace_completion(ThreadState &state, std::uint64_t number, const Request &request,
                                         const MPI_Status &status) noexcept;
 

@@ -40,13 +40,13 @@ public:
   explicit operator bool() const noexcept { return static_cast<bool>(state_); }
   ThreadState &operator*() const noexcept { return *state_; }
   ThreadState *operator->() const noexcept { return &*state_; }
-  [[gnu::noinline]] void succeeded(const Invocation &invoked, Category category,
-                                   std::uint64_t bytes = 0) const noexcept {
+  [[gnu::noinline]] void count_success(const Invocation &invoked, Category category,
+                                       std::uint64_t bytes = 0) const noexcept {
     const std::uint64_t end = ticks();
     count_call(*state_, invoked, bytes, end - begin_);
     add_time(*state_->node, category, end - begin_);
     note_call(*state_, invoked, begin_, end, bytes);
-    passed_time(*state_, end);
+    note_time(*state_, end);
   }
 
 private:

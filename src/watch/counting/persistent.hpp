@@ -6,7 +6,7 @@
 namespace haloscope::watch {
 
 // A persistent operation begins.
-inline void started(ThreadState &state, Request &request, std::uint64_t duration) noexcept {
+inline void count_start(ThreadState &state, Request &request, std::uint64_t duration) noexcept {
   request.flags &= static_cast<std::uint8_t>(~(Request::idle | Request::cancelling));
   const Counting counting{state, request.memory()};
   if (request.kind == Pending::send && request.has(Request::persistent)) {
@@ -20,18 +20,17 @@ inline void started(ThreadState &state, Request &request, std::uint64_t duration
   }
 }
 
-// In the trace: the message or the collective that begins with it.
+// Traces the begin of a persistent message or collective.
 [[gnu::noinline]] inline void trace_started(ThreadState &state, MPI_Request handle,
                                             const Request &request) noexcept {
-  using trace::Action;
-  const Action action = request.kind == Pending::send         ? Action::begun_send
-                        : request.kind == Pending::collective ? Action::begun_collective
-                        : request.kind == Pending::receive || request.kind == Pending::partitioned
-                            ? Action::posted
-                            : Action::none;
-  if (action == Action::none || !request.has(Request::persistent)) return;
+  const MessageAction action = request.kind == Pending::send         ? MessageAction::begun_send
+                               : request.kind == Pending::collective ? MessageAction::begun_collective
+                               : request.kind == Pending::receive || request.kind == Pending::partitioned
+                                   ? MessageAction::posted
+                                   : MessageAction::none;
+  if (action == MessageAction::none || !request.has(Request::persistent)) return;
   const std::uint64_t number = begin_request(state, handle, request.kind == Pending::send);
-  trace_part(state, number == 0 && action == Action::begun_send ? Action::sent : action, number,
+  trace_part(state, number == 0 && action == MessageAction::begun_send ? MessageAction::sent : action, number,
              request.communicator, request.partner, request.tag, request.bytes, request.function);
 }
 
@@ -43,7 +42,7 @@ int start(const Invocation &invoked, int count, const MPI_Request *requests, Cal
     const std::uint64_t part = part_of(*state.node, duration, all.size());
     for (const MPI_Request handle : all) {
       Request *slot = request_slot(state, handle);
-      if (slot != nullptr) started(state, *slot, part);
+      if (slot != nullptr) count_start(state, *slot, part);
       if (slot != nullptr && is_traced(state)) trace_started(state, handle, *slot);
       add_share(*state.node, slot == nullptr ? Pending::none : slot->kind, part);
     }

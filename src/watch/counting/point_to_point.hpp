@@ -5,8 +5,7 @@
 
 namespace haloscope::watch {
 
-// After a blocking send whose like was not there before.
-// Returns the communicator's number; 0 if there is no message.
+// After a blocking send with new arguments. Returns the communicator's number; 0 if there is no message.
 [[gnu::noinline]] inline std::uint32_t count_new_send(ThreadState &state, Post &place, Post post,
                                                       MPI_Comm comm, std::uint64_t duration) noexcept {
   Request &request = post.request;
@@ -25,7 +24,7 @@ namespace haloscope::watch {
 
 // A blocking call and its one message in the trace; `communicator` 0: there was none.
 [[gnu::noinline]] inline void trace_message(ThreadState &state, Function function, Stamps stamps,
-                                            trace::Action action, std::uint32_t communicator,
+                                            MessageAction action, std::uint32_t communicator,
                                             std::int32_t partner, std::int32_t tag,
                                             std::uint64_t bytes) noexcept {
   if (communicator == 0)
@@ -42,8 +41,8 @@ namespace haloscope::watch {
                        .size = bytes});
 }
 
-// One that blocks waits, for a receiver that is late as well as for the message to be taken, as a blocking
-// receive does.
+// A blocking send waits for a late receiver, and for the message to be taken, so its time is waiting as in a
+// blocking receive.
 template <bool waits = true, class Count, class Call>
 int send(const Invocation &invoked, Count given, MPI_Datatype datatype, int dest, MPI_Comm comm,
          Call &&call) {
@@ -53,16 +52,16 @@ int send(const Invocation &invoked, Count given, MPI_Datatype datatype, int dest
   const std::uint64_t count = count_of_post(given, invoked.memory);
   Post &place = place_of_post(*state, invoked, dest, count);
   const bool repeated = is_repeated(*state, place, invoked, comm, datatype, count, dest);
-  // What is looked up here is read while MPI works: the next stamp waits for what is read after this one.
+  // These loads run while MPI works. Loads after the call would delay the next stamp.
   Node &node = *state->node;
   CallRecord &time = call_record(*state, invoked);
   MessageRecord *record = place.request.record;
   const std::uint64_t bytes = place.request.bytes;
   if (__builtin_expect(repeated, 1))
-    tell_message(*state, Doing::send, invoked, place.request.communicator, bytes);
+    publish_message(*state, Doing::send, invoked, place.request.communicator, bytes);
   else
-    tell_message(*state, Doing::send, invoked, known_number(*state, comm),
-                 known_payload(*state, given, datatype));
+    publish_message(*state, Doing::send, invoked, known_number(*state, comm),
+                    known_payload(*state, given, datatype));
   const int result = call();
   const std::uint64_t end = ticks();
   if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
@@ -82,22 +81,22 @@ int send(const Invocation &invoked, Count given, MPI_Datatype datatype, int dest
   }
   add_time(*state, time, end - begin);
   if (is_traced(*state))
-    trace_message(*state, invoked, {begin, end}, trace::Action::sent, communicator, dest, invoked.tag,
+    trace_message(*state, invoked, {begin, end}, MessageAction::sent, communicator, dest, invoked.tag,
                   repeated ? bytes : payload(*state, given, datatype));
   node.p2p_ticks += end - begin;
   if constexpr (waits) node.wait_ticks += end - begin;
-  passed_time(*state, end);
+  note_time(*state, end);
   return result;
 }
 
-// Into the buffer that the program gave: it waits for nobody.
+// MPI_Bsend copies into the program's buffer, so it waits for no receiver.
 template <class Count, class Call>
 int send_buffered(const Invocation &invoked, Count count, MPI_Datatype datatype, int dest, MPI_Comm comm,
                   Call &&call) {
   return send<false>(invoked, count, datatype, dest, comm, call);
 }
 
-// After a blocking receive of what was not received there before. Returns the bytes.
+// After a blocking receive with new arguments. Returns the bytes.
 [[gnu::noinline]] inline std::uint64_t count_new_receive(ThreadState &state, Post &place, Post post,
                                                          MPI_Comm comm, const MPI_Status &status,
                                                          std::uint64_t duration) noexcept {
@@ -116,7 +115,7 @@ int receive(const Invocation &invoked, Count given, MPI_Datatype datatype, int s
   const Entry state{invoked};
   if (!state) return call(status);
   MPI_Status own;
-  MPI_Status *result_status = usable(status, own);
+  MPI_Status *result_status = status_for(status, own);
   const std::uint64_t begin = state->begin_call();
   const std::uint64_t count = count_of_post(given, invoked.memory);
   Post &place = place_of_post(*state, invoked, source, count);
@@ -125,9 +124,9 @@ int receive(const Invocation &invoked, Count given, MPI_Datatype datatype, int s
   Node &node = *state->node; // read while MPI works, as in `send`
   CallRecord &time = call_record(*state, invoked);
   if (__builtin_expect(repeated, 1))
-    tell_message(*state, Doing::receive, invoked, place.request.communicator, unknown_bytes);
+    publish_message(*state, Doing::receive, invoked, place.request.communicator, unknown_bytes);
   else
-    tell_message(*state, Doing::receive, invoked, known_number(*state, comm), unknown_bytes);
+    publish_message(*state, Doing::receive, invoked, known_number(*state, comm), unknown_bytes);
   const int result = call(result_status);
   const std::uint64_t end = ticks();
   if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
@@ -145,16 +144,16 @@ int receive(const Invocation &invoked, Count given, MPI_Datatype datatype, int s
   count_at_site(*state, bytes);
   add_time(*state, time, end - begin);
   if (is_traced(*state))
-    trace_message(*state, invoked, {begin, end}, trace::Action::received,
+    trace_message(*state, invoked, {begin, end}, MessageAction::received,
                   result_status->MPI_SOURCE < 0 ? 0 : place.request.communicator, result_status->MPI_SOURCE,
                   result_status->MPI_TAG, bytes);
   node.p2p_ticks += end - begin;
   node.wait_ticks += end - begin;
-  passed_time(*state, end);
+  note_time(*state, end);
   return result;
 }
 
-// What a call sends that receives as well.
+// Counts the send of a call that also receives.
 template <class Count>
 void count_exchanged(ThreadState &state, Function function, const CommunicatorUse *use, int dest, Count count,
                      MPI_Datatype datatype, std::uint64_t duration) noexcept {
@@ -174,9 +173,9 @@ int exchange(const Invocation &invoked, Count count, MPI_Datatype datatype, int 
   const Entry state{invoked};
   if (!state) return call(status);
   MPI_Status own;
-  MPI_Status *result_status = usable(status, own);
-  tell_message(*state, Doing::exchange, invoked, known_number(*state, comm),
-               known_payload(*state, count, datatype));
+  MPI_Status *result_status = status_for(status, own);
+  publish_message(*state, Doing::exchange, invoked, known_number(*state, comm),
+                  known_payload(*state, count, datatype));
   state->doing.source = invoked.source;
   const std::uint64_t begin = state->begin_call();
   const int result = call(result_status);
@@ -188,18 +187,18 @@ int exchange(const Invocation &invoked, Count count, MPI_Datatype datatype, int 
   if (const CommunicatorUse *use = communicator_use(*state, comm)) {
     const std::uint64_t bytes = received_bytes(*result_status);
     const Counting counting{*state, invoked.into};
-    if (received(*state, *use->communicator, *result_status, bytes, end - begin - half, exchanged) &&
+    if (count_if_received(*state, *use->communicator, *result_status, bytes, end - begin - half, exchanged) &&
         is_traced(*state))
-      trace_part(*state, trace::Action::received, 0, use->communicator->number, result_status->MPI_SOURCE,
+      trace_part(*state, MessageAction::received, 0, use->communicator->number, result_status->MPI_SOURCE,
                  result_status->MPI_TAG, bytes);
   }
   if (is_traced(*state))
-    trace_message(*state, invoked, {begin, end}, trace::Action::sent,
+    trace_message(*state, invoked, {begin, end}, MessageAction::sent,
                   sending == nullptr ? 0 : sending->communicator->number, dest, invoked.tag,
                   payload(*state, count, datatype));
   add_call_time(*state, invoked, end - begin);
   add_waiting(*state, end - begin);
-  passed_time(*state, end);
+  note_time(*state, end);
   return result;
 }
 
@@ -218,13 +217,13 @@ int post_exchange(const Invocation &invoked, SendCount count, MPI_Datatype datat
                 // The request is that of the receive; the send is over with the call for all we know.
                 const std::uint64_t number = receiving == nullptr ? 0 : begin_request(state, *request, false);
                 if (sending != nullptr)
-                  trace_part(state, trace::Action::sent, 0, sending->communicator->number, dest, invoked.tag,
+                  trace_part(state, MessageAction::sent, 0, sending->communicator->number, dest, invoked.tag,
                              bytes);
                 trace_call(state, {.function = invoked,
                                    .begin = stamps.begin,
                                    .end = stamps.end,
                                    .bytes = sending == nullptr ? 0 : bytes,
-                                   .action = number == 0 ? trace::Action::none : trace::Action::posted,
+                                   .action = number == 0 ? MessageAction::none : MessageAction::posted,
                                    .communicator = receiving == nullptr ? 0 : receiving->communicator->number,
                                    .partner = source,
                                    .size = room});
@@ -275,140 +274,6 @@ int init_partitioned_receive(const Invocation &invoked, Count count, MPI_Datatyp
   if (Request *slot = request_slot(*request); slot != nullptr && slot->kind == Pending::receive)
     slot->kind = Pending::partitioned;
   return result;
-}
-
-// `then(state)`: what it found.
-template <class Call, class Then>
-int probe(const Invocation &invoked, MPI_Comm comm, Call &&call, Then &&then) {
-  return timed(
-      invoked, call,
-      [&](ThreadState &state, std::uint64_t duration) {
-        count_call(state, invoked, 0, duration);
-        add_waiting(state, duration);
-        then(state);
-        return std::uint64_t{0};
-      },
-      [&](ThreadState &state) {
-        tell_message(state, Doing::receive, invoked, known_number(state, comm), unknown_bytes);
-      });
-}
-template <class Call> int probe(const Invocation &invoked, MPI_Comm comm, Call &&call) {
-  return probe(invoked, comm, call, [](ThreadState &) {});
-}
-
-// A poll: counted, not timed.
-template <class Call> int poll(const Invocation &invoked, Call &&call) {
-  const Entry state{invoked};
-  const std::uint64_t begin = state ? traced_tick(*state) : 0;
-  const int result = call();
-  if (state && result == MPI_SUCCESS) {
-    count_call(*state, invoked, 0);
-    note_unstamped(*state, invoked, begin);
-  }
-  return result;
-}
-
-// One that says in `flag` whether it found something; `then(state)` if it did.
-template <class Call, class Then>
-int poll_for(const Invocation &invoked, const int *flag, Call &&call, Then &&then) {
-  const Entry state{invoked};
-  const std::uint64_t begin = state ? traced_tick(*state) : 0;
-  const int result = call();
-  if (state && result == MPI_SUCCESS) {
-    count_call(*state, invoked, 0);
-    if (*flag != 0)
-      then(*state);
-    else
-      state->node->polls++;
-    note_unstamped(*state, invoked, begin);
-  }
-  return result;
-}
-template <class Call> int poll_for(const Invocation &invoked, const int *flag, Call &&call) {
-  return poll_for(invoked, flag, call, [](ThreadState &) {});
-}
-
-// MPI_Mprobe and, with `flag`, MPI_Improbe: the message remembers its communicator. It is taken here,
-// whenever it is received.
-template <class Call>
-int probe_matched(const Invocation &invoked, MPI_Comm comm, const MPI_Message *message, const int *flag,
-                  Call &&call) {
-  const auto keep = [&](ThreadState &state) {
-    if (*message == MPI_MESSAGE_NULL || *message == MPI_MESSAGE_NO_PROC) return;
-    Request *slot = matched_messages.slot(value_of(*message));
-    const CommunicatorUse *use = slot == nullptr ? nullptr : communicator_use(state, comm);
-    if (use == nullptr) return;
-    *slot = Request{.kind = Pending::receive, .communicator = use->communicator->number};
-    if (is_traced(state)) trace_match(state, *message, slot->communicator);
-  };
-  return flag == nullptr ? probe(invoked, comm, call, keep) : poll_for(invoked, flag, call, keep);
-}
-
-// Taken out before the call, which frees the handle.
-inline const Communicator *take_message(MPI_Message message) noexcept {
-  if (message == MPI_MESSAGE_NULL || message == MPI_MESSAGE_NO_PROC) return nullptr;
-  Request *slot = matched_messages.slot(value_of(message));
-  if (slot == nullptr || slot->kind == Pending::none) return nullptr;
-  slot->kind = Pending::none;
-  return &communicator_of(*slot);
-}
-
-template <class Call>
-int receive_matched(const Invocation &invoked, const MPI_Message *message, MPI_Status *status, Call &&call) {
-  const Entry state{invoked};
-  if (!state) return call(status);
-  const std::uint64_t number = traced_match(*state, *message);
-  const Communicator *communicator = take_message(*message);
-  MPI_Status own;
-  MPI_Status *result_status = usable(status, own);
-  state->doing.communicator = communicator == nullptr ? 0 : communicator->number;
-  const std::uint64_t begin = state->begin_call();
-  const int result = call(result_status);
-  const std::uint64_t end = ticks();
-  if (result != MPI_SUCCESS) return result;
-  std::uint64_t bytes = received_bytes(*result_status);
-  if (communicator == nullptr || !received(*state, *communicator, *result_status, bytes, end - begin))
-    bytes = 0;
-  count_call(*state, invoked, bytes, end - begin);
-  if (is_traced(*state) && number != 0 && communicator != nullptr) {
-    trace_part(*state, trace::Action::completed_receive, number, communicator->number,
-               result_status->MPI_SOURCE, result_status->MPI_TAG, bytes);
-    trace_call(*state, {.function = invoked, .begin = begin, .end = end, .bytes = bytes});
-  } else if (is_traced(*state)) {
-    trace_message(*state, invoked, {begin, end}, trace::Action::received,
-                  communicator == nullptr || result_status->MPI_SOURCE < 0 ? 0 : communicator->number,
-                  result_status->MPI_SOURCE, result_status->MPI_TAG, bytes);
-  }
-  add_waiting(*state, end - begin);
-  passed_time(*state, end);
-  return result;
-}
-
-template <class Count, class Call>
-int post_receive_matched(const Invocation &invoked, Count count, MPI_Datatype datatype,
-                         const MPI_Message *message, MPI_Request *request, Call &&call) {
-  const std::uint64_t number = this_thread() == nullptr ? 0 : traced_match(*this_thread(), *message);
-  const Communicator *communicator = take_message(*message);
-  return post(invoked, count, datatype, call,
-              [&](ThreadState &state, std::uint64_t room, std::uint64_t /*duration*/, Stamps stamps) {
-                count_call(state, invoked, 0);
-                if (communicator == nullptr) {
-                  clear_request(state, *request);
-                  note_call(state, invoked, stamps.begin, stamps.end);
-                  return;
-                }
-                const Request pending{.kind = Pending::receive,
-                                      .flags = Request::flags_of(invoked.memory),
-                                      .function = invoked,
-                                      .partner = -1,
-                                      .communicator = communicator->number,
-                                      .bytes = room};
-                put_request(state, *request, pending);
-                if (is_traced(state) && hand_on(number, *request))
-                  trace_call(state, {.function = invoked, .begin = stamps.begin, .end = stamps.end});
-                else if (is_traced(state))
-                  trace_post<false>(state, invoked, stamps, *request, pending, no_number);
-              });
 }
 
 } // namespace haloscope::watch

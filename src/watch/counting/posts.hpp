@@ -1,97 +1,23 @@
-// What is known of requests, and posts: non-blocking sends and receives.
+// Posts: non-blocking sends and receives.
 #pragma once
 
-#include "watch/counting/noting.hpp"
-#include "watch/counting/state.hpp"
+#include "watch/counting/request_slots.hpp"
 
 namespace haloscope::watch {
-
-// Nothing is known of the handles without an object of their own.
-inline bool has_slot(MPI_Request handle) noexcept {
-  return handle != MPI_REQUEST_NULL && !is_finished(handle);
-}
-[[gnu::always_inline]] inline Request *request_slot(ThreadState &state, MPI_Request handle) noexcept {
-  return has_slot(handle) ? pending_requests.slot(value_of(handle), state.recent_requests) : nullptr;
-}
-inline Request *request_slot(MPI_Request handle) noexcept {
-  return has_slot(handle) ? pending_requests.slot(value_of(handle)) : nullptr;
-}
-inline void put_request(ThreadState &state, MPI_Request handle, const Request &request) noexcept {
-  if (Request *slot = request_slot(state, handle)) *slot = request;
-}
-// Of a post that is remembered, whose tag may be another one.
-inline void put_request(ThreadState &state, MPI_Request handle, const Request &request,
-                        std::int32_t tag) noexcept {
-  Request *slot = request_slot(state, handle);
-  if (slot == nullptr) return;
-  *slot = request;
-  slot->tag = tag;
-}
-inline void clear_request(ThreadState &state, MPI_Request handle) noexcept {
-  if (Request *slot = request_slot(state, handle)) slot->kind = Pending::none;
-}
-inline void clear_request(MPI_Request handle) noexcept {
-  if (Request *slot = request_slot(handle)) slot->kind = Pending::none;
-}
-
-// Of the thread; nullptr for a communicator that there is no memory for.
-[[gnu::always_inline]] inline CommunicatorUse *communicator_use(ThreadState &state, MPI_Comm comm) noexcept {
-  const std::uintptr_t value = value_of(comm);
-  const CachedUse &cached = state.communicator_uses[(value ^ value >> 8U) % ThreadState::cached];
-  if (__builtin_expect(cached.handle == comm && cached.use != nullptr, 1)) return cached.use;
-  return look_up_communicator(state, comm);
-}
-
-// The same before the call, whose arguments MPI has not judged yet: nullptr unless the handle is known.
-[[gnu::always_inline]] inline CommunicatorUse *known_use(ThreadState &state, MPI_Comm comm) noexcept {
-  const std::uintptr_t value = value_of(comm);
-  const CachedUse &cached = state.communicator_uses[(value ^ value >> 8U) % ThreadState::cached];
-  if (__builtin_expect(cached.handle == comm && cached.use != nullptr, 1)) return cached.use;
-  return is_known_communicator(comm) ? look_up_communicator(state, comm) : nullptr;
-}
-
-// The same for a message; nullptr too where there is none.
-inline CommunicatorUse *message_use(ThreadState &state, MPI_Comm comm, int rank) noexcept {
-  return rank == MPI_PROC_NULL ? nullptr : communicator_use(state, comm);
-}
-
-// A message whose like was not there before: the communicator's number costs a look.
-[[gnu::noinline]] inline std::uint32_t known_number(ThreadState &state, MPI_Comm comm) noexcept {
-  const CommunicatorUse *use = known_use(state, comm);
-  return use == nullptr ? 0 : use->communicator->number;
-}
-
-// Returns whether it counted: MPI_PROC_NULL (negative in every MPI) and empty statuses do not.
-[[gnu::always_inline]] inline bool received(ThreadState &state, const Communicator &communicator,
-                                            const MPI_Status &status, std::uint64_t bytes,
-                                            std::uint64_t duration, Message message = arrived) noexcept {
-  if (__builtin_expect(status.MPI_SOURCE < 0, 0)) return false;
-  count_receive(state, communicator, status.MPI_SOURCE, bytes, duration, message);
-  return true;
-}
-
-inline MPI_Status *usable(MPI_Status *status, MPI_Status &own) noexcept {
-  return status == MPI_STATUS_IGNORE ? &own : status;
-}
-
-inline void add_waiting(const Recorder &state, std::uint64_t duration) noexcept {
-  state.node->p2p_ticks += duration;
-  state.node->wait_ticks += duration;
-}
 
 // When a call that was stamped began and ended.
 struct Stamps {
   std::uint64_t begin = 0, end = 0;
 };
 
-// A non-blocking post: stamped if large or sampled. `then` counts it, given its bytes, the ticks it
-// stands for, and its stamps.
+// A non-blocking post: stamped if large or sampled. `then` counts it. Its arguments are the bytes, the ticks
+// weighted by the sampling interval, and the stamps.
 template <class Count, class Call, class Then>
 int post(const Invocation &invoked, Count count, MPI_Datatype datatype, Call &&call, Then &&then) {
   const Entry entry{invoked};
   if (!entry) return call();
   ThreadState &state = *entry;
-  // Only what is known without asking MPI: the arguments may be wrong, and are MPI's to judge.
+  // MPI has not checked the arguments yet, so only known datatypes are used here.
   std::uint64_t bytes = known_payload(state, count, datatype);
   const unsigned weight = bytes >= state.stamped_size ? 1 : state.stamp_weight();
   const std::uint64_t begin = weight == 0 ? 0 : state.begin_call();
@@ -107,46 +33,13 @@ int post(const Invocation &invoked, Count count, MPI_Datatype datatype, Call &&c
   }
   return result;
 }
-// Whether several finished sends may have one handle.
-#if defined(HALOSCOPE_ABI_OPENMPI)
-inline constexpr bool shares_handles = false; // but for one, which has no slot
-#else
-inline constexpr bool shares_handles = true;
-#endif
-
-[[gnu::always_inline]] inline void keep_send(ThreadState &state, MPI_Request handle, const Request &request,
-                                             std::int32_t tag) noexcept {
-  Request *slot = request_slot(state, handle);
-  if (slot == nullptr) return;
-  const bool shared = shares_handles && slot->kind == Pending::send && !slot->has(Request::persistent);
-  *slot = request;
-  slot->tag = tag;
-  if (shares_handles && shared && !request.has(Request::persistent)) slot->flags |= Request::shared;
-}
-
-inline void keep_receive(ThreadState &state, const Invocation &invoked, const CommunicatorUse *use,
-                         int source, std::uint64_t room, MPI_Request handle, std::uint8_t flags) noexcept {
-  const Memory memory = (flags & Request::exchanging) != 0 ? invoked.into : invoked.memory;
-  if (use == nullptr)
-    clear_request(state, handle);
-  else
-    put_request(state, handle,
-                {.kind = Pending::receive,
-                 .flags = static_cast<std::uint8_t>(flags | Request::flags_of(memory)),
-                 .function = invoked,
-                 .partner = source,
-                 .communicator = use->communicator->number,
-                 .tag = invoked.tag,
-                 .bytes = room});
-}
-
 // A post in the trace, after its request is known.
 template <bool is_send>
 [[gnu::noinline]] void trace_post(ThreadState &state, Function function, Stamps stamps, MPI_Request handle,
                                   const Request &request, std::int32_t tag) noexcept {
   const std::uint64_t number = begin_request(state, handle, is_send);
-  const trace::Action begun = is_send ? trace::Action::begun_send : trace::Action::posted;
-  const trace::Action over = is_send ? trace::Action::sent : trace::Action::none;
+  const MessageAction begun = is_send ? MessageAction::begun_send : MessageAction::posted;
+  const MessageAction over = is_send ? MessageAction::sent : MessageAction::none;
   trace_call(state, {.function = function,
                      .begin = stamps.begin,
                      .end = stamps.end,
@@ -158,13 +51,14 @@ template <bool is_send>
                      .size = request.bytes});
 }
 
-// What of a post's arguments is compared as its count: in other memory it is another one.
+// The count by which posts are compared. It includes the kind of memory, because a buffer on a GPU makes it a
+// different post.
 template <class Count>
 [[gnu::always_inline]] inline std::uint64_t count_of_post(Count count, Memory memory) noexcept {
   return static_cast<std::uint64_t>(count) | number_of(memory) << 60U;
 }
 
-// Where the thread remembers posts with such arguments.
+// The entry for posts with these arguments.
 [[gnu::always_inline]] inline Post &place_of_post(ThreadState &state, Function function, int rank,
                                                   std::uint64_t count) noexcept {
   const std::uint64_t mixed = static_cast<std::uint32_t>(rank) + static_cast<std::uint64_t>(function) * 17U +
@@ -188,9 +82,11 @@ template <class Count>
          record->key.what == what_of(bytes, memory, message) && record->partner->node == &node;
 }
 
-// A post whose like was there before: nothing but the arguments is looked at. The wrappers of MPI_Isend,
-// MPI_Irecv and their like try this first; what it is not for leaves no trace. With `stamped` false it is
-// for posts that are not to be stamped, so that the commonest call of all has little to save and restore.
+// A post whose arguments are remembered from an earlier one: only the arguments are compared. The wrappers of
+// MPI_Isend, MPI_Irecv and similar functions try this first. If the post is new, nothing is changed.
+//
+// With `stamped` false, it handles only posts without a stamp. So the most frequent call of all has few
+// registers to save and restore.
 template <bool stamped> class RepeatedPost {
 public:
   template <class Count>
@@ -272,7 +168,7 @@ private:
   unsigned weight_ = 0;
 };
 
-// After a post whose like was not there before: `place` remembers it.
+// After a post with new arguments: `place` remembers it.
 template <bool is_send>
 [[gnu::noinline]] void count_new_post(ThreadState &state, Post &place, Post post, MPI_Comm comm,
                                       MPI_Request handle, std::uint64_t duration, Stamps stamps) noexcept {

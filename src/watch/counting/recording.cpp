@@ -9,7 +9,7 @@ namespace haloscope::watch {
 
 namespace {
 
-// Where records go that have no room; never read.
+// Targets for counts when the arena is full. They are never read.
 thread_local CallPage lost_calls;
 thread_local Partner lost_partner;
 thread_local SizeRecord lost_size;
@@ -165,7 +165,7 @@ void first_send_of_instance(Node &node, Partner &partner) noexcept {
   if (partner.dest_seen == node.instance) return;
   partner.dest_seen = node.instance;
   node.now[dest_ranks]++;
-  // A region around that has seen the partner has told those around it.
+  // Stop at the first enclosing region that has counted this partner: all outer regions have, too.
   Node *around = &node;
   Partner *same = &partner;
   while (around != nullptr && same != nullptr && same->dest_seen_nested != around->instance) {

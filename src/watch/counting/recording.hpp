@@ -1,9 +1,9 @@
-// Writing down what happened: the second half of every wrapper.
+// Counting: the second half of every wrapper.
 //
-// Budget a call in the steady state (known region, partner, size; data in the first-level cache):
-// no lock, no allocation, no system call; at most 100 instructions for a post that is not stamped and for
-// a completion in MPI_Waitall, 150 for any other call (callgrind counts them), beside two time stamps
-// (clock.hpp). `make bench-watch` measures the time.
+// Budget per call in the steady state (known region, partner, size; data in the first-level cache): no lock,
+// no allocation, no system call, and two time stamps (clock.hpp). In addition at most 100 instructions for a
+// post without a stamp and for a completion in MPI_Waitall, and 150 for any other call (counted by
+// callgrind). `make bench-watch` measures the time.
 #pragma once
 
 #include "watch/phases/observe_call.hpp"
@@ -14,7 +14,7 @@
 
 namespace haloscope::watch {
 
-// What is counted meanwhile is of this memory, whatever the call that the thread is in.
+// While it exists, everything counts as this kind of memory, whatever the buffer of the call.
 class Counting {
 public:
   Counting(Recorder &to, Memory memory) noexcept : to_(to), before_(to.memory) { to.memory = memory; }
@@ -84,7 +84,8 @@ inline void add_duration(CallRecord &to, std::uint64_t duration, unsigned weight
   if (__builtin_expect(to.site != nullptr, 0)) add_duration(to.site->sums, duration, weight);
 }
 
-// The time of a call that is counted elsewhere; it stands for `weight` such calls in the sums.
+// The time of a call that is counted elsewhere. The sums get it `weight` times, as a sample of that many
+// calls.
 [[gnu::always_inline]] inline void add_call_time(Recorder &to, Function function, std::uint64_t duration,
                                                  unsigned weight = 1) noexcept {
   add_time(to, call_record(to, function), duration, weight);
@@ -180,7 +181,7 @@ int world_rank(const Communicator &communicator, int rank) noexcept;
                                                                   const Communicator &communicator,
                                                                   std::uint64_t bytes,
                                                                   std::uintptr_t handle) noexcept {
-  // Of what is known first, so that the record is at hand when the communicator is.
+  // The index uses only the handle, so the record is loaded before the communicator.
   RecentCollective &recent = to.recent_collectives[(static_cast<unsigned>(function) + (handle >> 6U)) %
                                                    to.recent_collectives.size()];
   if (__builtin_expect(recent.node == to.node && recent.communicator == &communicator &&
@@ -219,28 +220,22 @@ void begin_region(Recorder &to, const char *name, bool communication) noexcept;
 void end_region(Recorder &to, const char *name) noexcept;
 bool has_child(const Node &parent, const char *name) noexcept;
 void record_value(Recorder &to, const char *name, double value) noexcept;
-// Who has switched recording by a thread off; markers keep their place meanwhile.
+// The reasons why a thread does not record. Markers stay valid meanwhile.
 enum class Pause : std::uint8_t { program = 1, schedule = 2 };
 void pause(Recorder &to, Pause by, bool paused) noexcept;
-// Ends what is still open, the root last.
+// Ends all open regions, the root last.
 void end_all(Recorder &to) noexcept;
-// Ends the instances that are open, and lets the same regions have another one.
+// Ends the open instances. `resume_regions` begins new instances of the same regions.
 void suspend_regions(Recorder &to, std::uint64_t now) noexcept;
 void resume_regions(Recorder &to, std::uint64_t now) noexcept;
 // Another instance of the root, after `end_all`.
 void begin_again(Recorder &to) noexcept;
 
-// Names or paths, one a line: which regions keep all their instances, and which alone count with what
-// is nested in them (none: all do).
-void set_series(const char *regions) noexcept;
-void set_only(const char *regions) noexcept;
-bool counts_outside() noexcept; // of the regions that alone count, if any were named
-
-// What happens by the clock (schedule.cpp): slices of time, and when to record. Checked wherever a stamp
-// was taken anyway.
+// Actions at certain times (schedule.cpp): slices, and the begin and end of recording. They are checked after
+// every stamp.
 [[gnu::noinline, gnu::cold]] void pass_deadline(Recorder &to, std::uint64_t now) noexcept;
 void start_schedule(Recorder &to, std::uint64_t now) noexcept;
-[[gnu::always_inline]] inline void passed_time(Recorder &to, std::uint64_t now) noexcept {
+[[gnu::always_inline]] inline void note_time(Recorder &to, std::uint64_t now) noexcept {
   to.record->newest = now;
   if (to.phases != nullptr) observe_call(to, now);
   if (__builtin_expect(now >= to.deadline, 0)) pass_deadline(to, now);

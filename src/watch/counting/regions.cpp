@@ -2,6 +2,7 @@
 //
 // Budget of an empty region, begin and end: two stamps, one comparison of the name with the child
 // entered last, about thirty loads and adds: under 1.6 clock_gettime.
+#include "watch/counting/chosen_regions.hpp"
 #include "watch/counting/recording.hpp"
 #include "watch/counting/series.hpp"
 
@@ -15,24 +16,6 @@
 namespace haloscope::watch {
 
 namespace {
-
-using Names = std::vector<std::string>;
-Names &series_regions() {
-  static Names regions;
-  return regions;
-}
-Names &only_regions() {
-  static Names regions;
-  return regions;
-}
-
-void add_lines(Names &to, std::string_view rest) {
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    if (end > 0) to.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-}
 
 std::uint64_t hash_of_name(std::string_view name) noexcept {
   std::uint64_t hash = 0xCBF2'9CE4'8422'2325U; // FNV-1a
@@ -61,34 +44,6 @@ NameHead head_of(const char *name) noexcept {
   return head;
 }
 
-bool take_suffix(std::string_view &text, char last) noexcept {
-  if (!text.ends_with(last)) return false;
-  text.remove_suffix(1);
-  return true;
-}
-
-// Takes a name off the end of a path, as it stands there (docs/format.md): a backslash before each / and
-// backslash, and before <program>, which is the root's name alone.
-bool take_name(std::string_view &path, const Node &node) noexcept {
-  const std::string_view name{node.name};
-  for (const char c : std::views::reverse(name))
-    if (!take_suffix(path, c) || ((c == '/' || c == '\\') && !take_suffix(path, '\\'))) return false;
-  return node.parent == nullptr || name != root_name || take_suffix(path, '\\');
-}
-
-// `wanted`: a path, or the end of one.
-bool is_path_of(std::string_view wanted, const Node &node) noexcept {
-  if (!take_name(wanted, node)) return false;
-  if (wanted.empty()) return true;
-  return node.parent != nullptr && take_suffix(wanted, '/') && is_path_of(wanted, *node.parent);
-}
-
-// A name may also be given as the program has it.
-bool is_one_of(const Names &names, const Node &node) noexcept {
-  return std::ranges::any_of(
-      names, [&](const std::string &wanted) { return wanted == node.name || is_path_of(wanted, node); });
-}
-
 const char *copy_name(Arena &arena, const char *name) noexcept {
   const std::size_t bytes = std::strlen(name) + 1;
   auto *copy = static_cast<char *>(arena.allocate(bytes));
@@ -96,8 +51,7 @@ const char *copy_name(Arena &arena, const char *name) noexcept {
   return copy;
 }
 
-[[gnu::noinline]] Node *make_child(const Recorder &to, Node &parent, const char *name,
-                                   bool communication) noexcept {
+[[gnu::noinline]] Node *make_child(const Recorder &to, Node &parent, const char *name) noexcept {
   if (parent.depth == deepest_region) {
     to.dropped();
     return nullptr;
@@ -112,11 +66,10 @@ const char *copy_name(Arena &arena, const char *name) noexcept {
   node->parent = &parent;
   node->name = copy;
   node->head = head_of(copy);
-  node->communication = communication;
   node->depth = parent.depth + 1;
-  node->series = is_one_of(series_regions(), *node);
-  // What is nested in a region that counts does too.
-  node->counts = parent.counts == &parent || is_one_of(only_regions(), *node) ? node : to.discard;
+  node->series = keeps_series(*node);
+  // A region inside a region that counts does so, too.
+  node->counts = parent.counts == &parent || is_only(*node) ? node : to.discard;
   node->same_hash = entry->node;
   entry->node = node;
   std::atomic_signal_fence(std::memory_order_release);
@@ -125,12 +78,11 @@ const char *copy_name(Arena &arena, const char *name) noexcept {
   return node;
 }
 
-[[gnu::noinline]] Node *find_child(Recorder &to, Node &parent, const char *name,
-                                   bool communication) noexcept {
+[[gnu::noinline]] Node *find_child(Recorder &to, Node &parent, const char *name) noexcept {
   if (NodeName *entry = parent.child_names.find(hash_of_name(name)))
     for (Node *node = entry->node; node != nullptr; node = node->same_hash)
       if (std::strcmp(node->name, name) == 0) return node;
-  return make_child(to, parent, name, communication);
+  return make_child(to, parent, name);
 }
 
 void widen(Extremes &extremes, const Quantities &values, bool first) noexcept {
@@ -228,10 +180,6 @@ void leave(Recorder &to, std::uint64_t now) noexcept {
 
 } // namespace
 
-void set_series(const char *regions) noexcept { add_lines(series_regions(), regions); }
-void set_only(const char *regions) noexcept { add_lines(only_regions(), regions); }
-bool counts_outside() noexcept { return only_regions().empty(); }
-
 Node *make_root(Arena &arena, const char *name) noexcept {
   auto *root = arena.make<Node>();
   const char *copy = copy_name(arena, name);
@@ -251,7 +199,7 @@ void begin_region(Recorder &to, const char *name, bool communication) noexcept {
   Node &parent = *to.position;
   Node *node = parent.recent;
   if (node == nullptr || !has_name(*node, name)) {
-    node = find_child(to, parent, name, communication);
+    node = find_child(to, parent, name);
     if (node == nullptr) {
       to.lost_regions++;
       return;
@@ -263,7 +211,7 @@ void begin_region(Recorder &to, const char *name, bool communication) noexcept {
   if (to.paused != 0) {
     node->begin = 0;
     // It may be the first thing to be counted.
-    if (to.deadline != ~std::uint64_t{0}) passed_time(to, ticks());
+    if (to.deadline != ~std::uint64_t{0}) note_time(to, ticks());
     return;
   }
   to.node = node->counts;
@@ -294,7 +242,7 @@ void end_region(Recorder &to, const char *name) noexcept {
     leave(to, now);
   }
   leave(to, now);
-  passed_time(to, now);
+  note_time(to, now);
 }
 
 void record_value(Recorder &to, const char *name, double value) noexcept {

@@ -1,5 +1,5 @@
-// What a thread does by the clock, at the next stamp that it takes anyway: it closes slices of time, so
-// that a long run has a history without a trace, and switches recording on and off.
+// Work at certain times, done at the next stamp that the thread takes anyway. It closes slices of time, so
+// that a long run has a history without a trace. It switches recording on and off.
 #include "watch/counting/answer.hpp"
 #include "watch/counting/recording.hpp"
 #include "watch/counting/slices.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t never = ~std::uint64_t{0};
 
-// Of all regions of a thread.
+// Sums over all regions of a thread.
 Slice totals_of(const Node &root) noexcept {
   Slice sum{};
   for (const Node *node = &root; node != nullptr;) {
@@ -26,20 +26,20 @@ Slice totals_of(const Node &root) noexcept {
   return sum;
 }
 
-// In ticks.
+// The length of a slice in ticks.
 std::uint64_t length_of(const ProcessRecord &process, const Slices &slices) noexcept {
   return process.slice_ticks.load(std::memory_order_relaxed) << slices.doublings;
 }
 
-// Memory that nobody has touched costs nothing, so it is not cleared either.
+// Untouched memory costs nothing, so the array is not cleared.
 Slices *make_slices(const Recorder &to) noexcept {
   auto *made = static_cast<Slices *>(to.arena->allocate(sizeof(Slices)));
   if (made == nullptr) to.dropped();
   return made;
 }
 
-// Two neighbours become one: there is room again, for slices of twice the length. Returns false if there
-// is no memory. What is there stays as it is until the joined ones are whole.
+// Joins pairs of slices into slices of twice the length, which frees half of the array. The old slices stay
+// valid until the joined ones are complete. Returns false if there is no memory.
 bool join_pairs(const Recorder &to) noexcept {
   Slices &full = *to.record->slices;
   if (full.spare == nullptr) full.spare = make_slices(to);
@@ -53,7 +53,7 @@ bool join_pairs(const Recorder &to) noexcept {
     Slice slice = full.slices[i];
     slice.place /= 2;
     if (half.count > 0 && half.slices[half.count - 1].place == slice.place)
-      half.slices[half.count - 1] = joined(half.slices[half.count - 1], slice);
+      half.slices[half.count - 1] = join_slices(half.slices[half.count - 1], slice);
     else
       half.slices[half.count++] = slice;
   }
@@ -73,14 +73,14 @@ bool close_slice(const Recorder &to, std::uint64_t now) noexcept {
   if (!make_room(to)) return false;
   const ProcessRecord &process = *to.process;
   Slices &slices = *to.record->slices;
-  // Less what was there before: a send that is taken back later is missing in the next slice.
+  // The difference from all earlier slices. A send that is taken back later is missing in the next slice.
   Slice slice = difference(totals_of(*to.record->root), sum_of(slices));
   slice.begin = end_of(slices);
   slice.end = now;
   slice.place = (slice.begin - process.first.tick) / length_of(process, slices);
   // A joined slice may go on into this one's place.
   if (slices.count > 0 && slices.slices[slices.count - 1].place >= slice.place) {
-    slices.slices[slices.count - 1] = joined(slices.slices[slices.count - 1], slice);
+    slices.slices[slices.count - 1] = join_slices(slices.slices[slices.count - 1], slice);
     return true;
   }
   slices.slices[slices.count] = slice;

@@ -1,9 +1,9 @@
-// One instance of a region in 64 bits, docs/format.md, table `instances`: two lengths in ticks of 24
-// bits each, and how much of the duration was waiting, of 16.
+// One instance of a region in 64 bits (docs/format.md, table `instances`): two lengths in ticks with 24 bits
+// each, and the waiting part of the duration with 16 bits.
 //
-// A length is a float that is exact below 2^20 and rounded down above. So what is decoded never lies
-// after what was measured, the gap to the next instance is never negative, and measuring it from the
-// decoded end of the one before takes every error back: errors do not add up.
+// A length is a float that is exact below 2^20 and rounded down above. So a decoded time is never later than
+// the measured one, and the gap to the next instance is never negative. The gap is measured from the decoded
+// end of the previous instance. So errors do not add up.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// How much later the last rank comes to a collective: measured by a barrier before one call in so many.
+// Skew: the waiting in a collective until the last rank arrives. A barrier before one call per interval
+// measures it.
 #include "watch/counting/collectives.hpp"
 
 #include <new>
@@ -7,7 +8,7 @@ namespace haloscope::watch {
 
 namespace {
 
-// Whose turn it is: on all ranks at the same call, as they count the same ones.
+// The measured calls of a communicator. All ranks measure the same calls, because they count the same calls.
 struct Turns {
   bool measured;
   VaryingInterval interval;
@@ -31,9 +32,9 @@ int make_key() noexcept {
   return key;
 }
 
-// Calls on one communicator are in the same order on all its ranks, those on several are not: each has
-// turns of its own, as an attribute that duplicates do not inherit. Nobody knows whether processes of
-// another world measure, too.
+// Calls on one communicator have the same order on all its ranks, calls on several communicators have not. So
+// each communicator has its own turns, as an attribute that duplicates do not inherit. Communicators with
+// processes of a different world are not measured: those may have no recorder.
 Turns *turns_of(MPI_Comm comm) noexcept {
   static const int key = make_key();
   void *turns = nullptr;

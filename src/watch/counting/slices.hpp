@@ -7,7 +7,7 @@
 
 namespace haloscope::watch {
 
-template <class Combine> Slice combined(const Slice &a, const Slice &b, Combine &&combine) noexcept {
+template <class Combine> Slice combine_slices(const Slice &a, const Slice &b, Combine &&combine) noexcept {
   Slice result = a;
   for (const auto member : slice_sums) result.*member = combine(a.*member, b.*member);
   return result;
@@ -15,19 +15,19 @@ template <class Combine> Slice combined(const Slice &a, const Slice &b, Combine 
 
 inline bool is_empty(const Slice &slice) noexcept {
   bool empty = true;
-  combined(slice, slice, [&](std::uint64_t x, std::uint64_t) { return empty &= x == 0, x; });
+  combine_slices(slice, slice, [&](std::uint64_t x, std::uint64_t) { return empty &= x == 0, x; });
   return empty;
 }
 
 // `b` follows `a`.
-inline Slice joined(const Slice &a, const Slice &b) noexcept {
-  Slice result = combined(a, b, [](std::uint64_t x, std::uint64_t y) { return x + y; });
+inline Slice join_slices(const Slice &a, const Slice &b) noexcept {
+  Slice result = combine_slices(a, b, [](std::uint64_t x, std::uint64_t y) { return x + y; });
   result.end = b.end;
   return result;
 }
 
 inline Slice difference(const Slice &after, const Slice &before) noexcept {
-  return combined(after, before, [](std::uint64_t x, std::uint64_t y) { return x - std::min(x, y); });
+  return combine_slices(after, before, [](std::uint64_t x, std::uint64_t y) { return x - std::min(x, y); });
 }
 
 // A program may have written over its records: no more than there is room for.
@@ -37,7 +37,7 @@ inline std::uint64_t count_of(const Slices &slices) noexcept {
 
 inline Slice sum_of(const Slices &slices) noexcept {
   Slice sum{};
-  for (std::uint64_t i = 0; i < count_of(slices); i++) sum = joined(sum, slices.slices[i]);
+  for (std::uint64_t i = 0; i < count_of(slices); i++) sum = join_slices(sum, slices.slices[i]);
   return sum;
 }
 
@@ -54,7 +54,7 @@ inline void add(Slice &sum, const Node &node) noexcept {
   own.bytes_recv = node.now[bytes_recv];
   own.colls = node.now[colls];
   set_counted(own, node);
-  sum = joined(sum, own);
+  sum = join_slices(sum, own);
 }
 
 } // namespace haloscope::watch

@@ -1,5 +1,6 @@
 #include "watch/counting/state.hpp"
 
+#include "watch/counting/chosen_regions.hpp"
 #include "watch/trace/draining.hpp"
 
 #include <sys/syscall.h>
@@ -62,7 +63,7 @@ ThreadState *attach_thread() noexcept {
   record->recorder = state;
   if (global().process->depth > 0) state->sites = make_site_book(global().process->depth);
 #if !defined(HALOSCOPE_ABI_SIMGRID)
-  // Of the thread that came first: what others do is part of its iterations.
+  // Only the first thread: calls of other threads are part of its iterations.
   if (global().process->phases && counts_outside() && global().process->threads.load() == nullptr)
     start_phases(*state, {.begin = begin_region, .end = end_region});
 #endif

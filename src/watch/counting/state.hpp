@@ -20,7 +20,7 @@ using interpose::received_bytes;
 using interpose::resolve;
 using interpose::was_cancelled;
 
-// What a thread's wrappers need at hand, beside the records.
+// The state of a thread that its wrappers need in addition to the records.
 struct ThreadState : Recorder {
   struct DatatypeSize {
     MPI_Datatype datatype;
@@ -33,8 +33,8 @@ struct ThreadState : Recorder {
   std::uint32_t handle_epoch = 0; // that the caches of handles belong to
   RequestTable::Recent recent_requests;
   HandleTable<std::uint64_t>::Recent recent_numbers; // of a trace
-  // Of the completing call that is running: the handles as they were, what was known of them where it
-  // had to be taken out before, and statuses for programs that ignore theirs.
+  // Of the completing call that is running: the original handles, the records that had to be read before the
+  // call, and statuses for programs that ignore theirs.
   std::vector<MPI_Request> handles;
   std::vector<Request> taken;
   std::vector<Request *> known;
@@ -114,9 +114,9 @@ inline void ensure_resolved() noexcept {
 }
 inline void leave_call(ThreadState &state) noexcept { state.doing.call = 0; }
 // Between the two: what more is known of it.
-[[gnu::always_inline]] inline void tell_message(ThreadState &state, Doing::What what,
-                                                const Invocation &invoked, std::uint32_t communicator,
-                                                std::uint64_t bytes) noexcept {
+[[gnu::always_inline]] inline void publish_message(ThreadState &state, Doing::What what,
+                                                   const Invocation &invoked, std::uint32_t communicator,
+                                                   std::uint64_t bytes) noexcept {
   if constexpr (!keeps_current_call) return;
   Doing &doing = state.doing;
   doing.partner = invoked.partner;
@@ -155,12 +155,12 @@ private:
   ThreadState *state_;
 };
 
-// For traces, noting.hpp.
+// Traces a call (noting.hpp).
 [[gnu::always_inline]] inline void note_call(Recorder &state, Function function, std::uint64_t begin,
                                              std::uint64_t end, std::uint64_t bytes = 0) noexcept;
 
-// Makes a timed call; `count(state, ticks)` counts it if it succeeded, and gives its bytes. `tell(state)` may
-// tell more of it while it lasts.
+// Makes a timed call. If it succeeds, `count(state, ticks)` counts it and returns its bytes. `tell(state)`
+// describes the call in the live record while it lasts.
 template <class Call, class Count, class Tell>
 int timed(const Invocation &invoked, Call &&call, Count &&count, Tell &&tell) {
   const Entry state{invoked};
@@ -172,7 +172,7 @@ int timed(const Invocation &invoked, Call &&call, Count &&count, Tell &&tell) {
   if (result != MPI_SUCCESS) return result;
   const std::uint64_t bytes = count(*state, end - begin);
   note_call(*state, invoked, begin, end, bytes);
-  passed_time(*state, end);
+  note_time(*state, end);
   return result;
 }
 

@@ -1,5 +1,5 @@
-// What the shm library, which is between this and MPI, reports of the messages that it copies
-// (docs/reference/shm.md): it finds this function by name, if the recorder is there.
+// Messages that the shm library, which is between the recorder and MPI, copies itself
+// (docs/reference/shm.md). It finds this function by name if the recorder is loaded.
 #include "watch/counting/state.hpp"
 
 #include <algorithm>

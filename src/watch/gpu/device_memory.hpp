@@ -1,8 +1,8 @@
-// Which memory the buffer of a call lies in, in processes that have a GPU.
+// The kind of memory of a call's buffer, in processes that have a GPU.
 //
-// Budget: without a GPU's runtime in the process one load and one branch a call, which always goes the same
-// way. With one, a buffer in the heap, in the program's data or on the
-// thread's own stack is known to be the host's without asking; any other costs one call of the runtime's.
+// Budget: without a GPU's runtime in the process, one load and one well predicted branch per call. With one,
+// buffers in the heap, in the program's data or on the thread's own stack are recognised as host memory. Any
+// other buffer costs one call of the runtime.
 #pragma once
 
 #include "watch/gpu/gpu_runtimes.hpp"
@@ -18,15 +18,15 @@ namespace haloscope::watch {
 extern std::atomic<bool> has_gpu_runtime;
 void look_for_gpu() noexcept;
 
-// What a thread has learned about memory. No entry is believed without the runtime's word that the memory has
-// not been freed meanwhile.
+// A thread's cache of memory kinds. An entry is used only after the runtime has confirmed that the memory was
+// not freed meanwhile.
 struct KnownMemory {
   static constexpr unsigned most = 16;
   std::array<Allocation, most> allocations{};
   unsigned latest = 0, next = 0;
   std::uintptr_t stack_begin = 0, stack_end = 0; // the thread's own
 
-  // Where the first byte of a datatype lies, seen from the buffer's address.
+  // The offset of a datatype's first byte from the buffer's address.
   struct Lowest {
     MPI_Datatype datatype;
     MPI_Aint offset;
@@ -47,7 +47,7 @@ struct KnownMemory {
 std::uintptr_t first_byte(KnownMemory &known, const void *buffer, MPI_Datatype datatype) noexcept;
 // The kind of memory at an address.
 Memory memory_at(KnownMemory &known, std::uintptr_t address) noexcept;
-// So many bytes came to the host from a device.
+// Notes a copy of `bytes` from a device to the host.
 inline void note_copied(KnownMemory &known, const void *to, std::uint64_t bytes) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(to);
   for (KnownMemory::Copied &copied : known.copied) // the same buffer, used again

@@ -45,7 +45,7 @@ struct Cuda {
         find_loaded<int(unsigned, int *, void **, std::uintptr_t)>("cuPointerGetAttributes", library);
     found = attributes.load() != nullptr;
   }
-  bool ask(std::uintptr_t address, Allocation &told) const noexcept {
+  bool ask(std::uintptr_t address, Allocation &allocation) const noexcept {
     unsigned kind = 0;
     int managed = 0;
     std::uint64_t identity = 0;
@@ -53,14 +53,14 @@ struct Cuda {
     std::size_t size = 0;
     std::array<int, 5> wanted{memory_type, is_managed, buffer_identity, range_start, range_size};
     std::array<void *, 5> places{&kind, &managed, &identity, &begin, &size};
-    // Of memory that it does not know the driver leaves all of them zero.
+    // For unknown memory, the driver leaves all of them zero.
     if (attributes.load(std::memory_order_relaxed)(5, wanted.data(), places.data(), address) != 0)
       return false;
     if (kind == 0 && managed == 0) return false;
-    told.memory = managed != 0 ? Memory::managed : kind == cuda_device ? Memory::device : Memory::host;
-    told.begin = begin;
-    told.end = begin + size;
-    told.identity = identity;
+    allocation.memory = managed != 0 ? Memory::managed : kind == cuda_device ? Memory::device : Memory::host;
+    allocation.begin = begin;
+    allocation.end = begin + size;
+    allocation.identity = identity;
     return true;
   }
   std::uint64_t identity(std::uintptr_t address) const noexcept {
@@ -93,27 +93,27 @@ struct Hip {
     range = of(static_cast<int (*)(void **, std::size_t *, void *)>(nullptr), "hipMemGetAddressRange");
     attributes = of(static_cast<int (*)(Attributes *, const void *)>(nullptr), "hipPointerGetAttributes");
     int version = 0;
-    const auto tell = of(static_cast<int (*)(int *)>(nullptr), "hipRuntimeGetVersion");
+    const auto get_version = of(static_cast<int (*)(int *)>(nullptr), "hipRuntimeGetVersion");
     // Before version 6 its kinds of memory were numbered from 0, for the host's.
-    if (tell != nullptr && tell(&version) == 0 && version < 60'000'000) device_type = 1;
+    if (get_version != nullptr && get_version(&version) == 0 && version < 60'000'000) device_type = 1;
     found = attributes.load() != nullptr;
   }
-  bool ask(std::uintptr_t address, Allocation &told) const noexcept {
+  bool ask(std::uintptr_t address, Allocation &allocation) const noexcept {
     auto *place = reinterpret_cast<void *>(address); // NOLINT(performance-no-int-to-ptr)
-    Attributes said{};
+    Attributes answer{};
     constexpr int managed_type = 3; // since version 6
     const int device = device_type.load(std::memory_order_relaxed);
-    if (attributes.load(std::memory_order_relaxed)(&said, place) != 0) return false;
-    if (device == 2 && said.type == 0 && said.managed == 0) return false; // not registered
-    const bool managed = said.managed != 0 || (device == 2 && said.type == managed_type);
-    told.memory = managed ? Memory::managed : said.type == device ? Memory::device : Memory::host;
+    if (attributes.load(std::memory_order_relaxed)(&answer, place) != 0) return false;
+    if (device == 2 && answer.type == 0 && answer.managed == 0) return false; // not registered
+    const bool managed = answer.managed != 0 || (device == 2 && answer.type == managed_type);
+    allocation.memory = managed ? Memory::managed : answer.type == device ? Memory::device : Memory::host;
     void *begin = nullptr;
     std::size_t size = 0;
     const auto where = range.load(std::memory_order_relaxed);
     if (where == nullptr || where(&begin, &size, place) != 0) return true;
-    told.begin = reinterpret_cast<std::uintptr_t>(begin);
-    told.end = told.begin + size;
-    told.identity = identity(address);
+    allocation.begin = reinterpret_cast<std::uintptr_t>(begin);
+    allocation.end = allocation.begin + size;
+    allocation.identity = identity(address);
     return true;
   }
   std::uint64_t identity(std::uintptr_t address) const noexcept {
@@ -142,18 +142,20 @@ struct LevelZero {
                                                                                "libze_loader.so.1");
     found = properties.load() != nullptr;
   }
-  // To ask for the range would be one more call, and to ask for the identity is this one: nothing is kept.
-  bool ask(std::uintptr_t address, Allocation &told) const noexcept {
+  // This call returns the identity, and the range would cost a second call. So nothing is cached.
+  bool ask(std::uintptr_t address, Allocation &allocation) const noexcept {
     constexpr std::uint32_t structure = 0x17; // ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES
     for (const auto &context : contexts) {
       void *held = context.load(std::memory_order_relaxed);
       if (held == nullptr) break;
-      Properties said{.structure = structure};
+      Properties answer{.structure = structure};
       void *device = nullptr;
       const auto *place = reinterpret_cast<const void *>(address); // NOLINT(performance-no-int-to-ptr)
-      if (properties.load(std::memory_order_relaxed)(held, place, &said, &device) != 0 || said.type == 0)
+      if (properties.load(std::memory_order_relaxed)(held, place, &answer, &device) != 0 || answer.type == 0)
         continue;
-      told.memory = said.type == 2 ? Memory::device : said.type == 3 ? Memory::managed : Memory::host;
+      allocation.memory = answer.type == 2   ? Memory::device
+                          : answer.type == 3 ? Memory::managed
+                                             : Memory::host;
       return true;
     }
     return false;
@@ -176,14 +178,14 @@ bool find_gpu_runtimes() noexcept {
 }
 
 Allocation ask_allocation(std::uintptr_t address) noexcept {
-  Allocation told;
-  if (cuda.found && cuda.ask(address, told))
-    told.runtime = of_cuda;
-  else if (hip.found && hip.ask(address, told))
-    told.runtime = of_hip;
-  else if (level_zero.found && level_zero.ask(address, told))
-    told.runtime = of_level_zero;
-  return told;
+  Allocation allocation;
+  if (cuda.found && cuda.ask(address, allocation))
+    allocation.runtime = of_cuda;
+  else if (hip.found && hip.ask(address, allocation))
+    allocation.runtime = of_hip;
+  else if (level_zero.found && level_zero.ask(address, allocation))
+    allocation.runtime = of_level_zero;
+  return allocation;
 }
 
 bool is_still(const Allocation &known, std::uintptr_t address) noexcept {

@@ -1,5 +1,5 @@
-// What the runtimes of GPUs say about an address. None is linked, and none is opened: one that the program
-// has loaded is asked, by the functions that it exports.
+// Questions to GPU runtimes about an address. No runtime is linked or opened: only those that the program has
+// loaded are asked, by their exported functions.
 #pragma once
 
 #include "watch/records/memory_kind.hpp"
@@ -19,7 +19,7 @@ struct Allocation {
 // Looks for runtimes that were not there before. Returns whether there is any.
 [[gnu::cold]] bool find_gpu_runtimes() noexcept;
 
-// What is at the address now.
+// The allocation at the address now.
 Allocation ask_allocation(std::uintptr_t address) noexcept;
 // Whether that is the same allocation still: its memory was not freed, and used again, meanwhile.
 bool is_still(const Allocation &known, std::uintptr_t address) noexcept;

@@ -1,7 +1,7 @@
 #include "watch/live/ask.hpp"
 
 #include "watch/live/live.hpp"
-#include "watch/live/telling.hpp"
+#include "watch/live/live_json.hpp"
 
 #include <csignal>
 #include <fstream>
@@ -31,10 +31,10 @@ bool has_signal(const std::string &mask, int number) {
          (std::strtoull(mask.c_str(), nullptr, 16) >> static_cast<unsigned>(number - 1) & 1U) != 0;
 }
 
-class Asking : Telling {
+class Asking : LiveJson {
 public:
   Asking(const Arena &arena, const ProcessRecord &process, std::string path)
-      : Telling(arena), process_(process), path_(std::move(path)) {}
+      : LiveJson(arena), process_(process), path_(std::move(path)) {}
 
   template <class Visit> void each_thread(Visit &&visit) {
     for (const ThreadRecord *thread = valid(process_.threads.load()); thread != nullptr;

@@ -5,9 +5,9 @@
 
 namespace haloscope::watch {
 
-// Asks the processes of these live records, and prints what they answer as JSON, one line a thread that was
-// asked: `path`, `tid`, `frames` (addresses, innermost first), `requests`, or `silent`, why it was not asked
-// or gave no answer. Returns the exit status.
+// Asks the threads of these live records for their stacks, and prints JSON, one line per thread: `path`,
+// `tid`, and `frames` (addresses, innermost first) with `requests`, or `silent`, the reason why it was not
+// asked or did not answer. Returns the exit status.
 int ask(std::span<char *const> files);
 
 } // namespace haloscope::watch

@@ -1,10 +1,10 @@
-// A profile from the live records of processes that did not come to write one. Each DIR/*.live is
-// mapped where its process had it and read by the same code.
+// Makes a profile from the live records of processes that did not write one. Each DIR/*.live is mapped at the
+// address that its process used, and read by the same code.
 //
 //   haloscope-join [--world ID] [--just-ended] [--ended-in TEXT] DIR... OUTPUT
-//                                               joins the records of one world, the first one's or ID
-//   haloscope-join --list DIR...                says whose records there are, for python's recovery.py
-//   haloscope-join --now [--partners] DIR...    says what they are doing, for python's live.py
+//                                               joins the records of one world: the first one's, or ID
+//   haloscope-join --list DIR...                lists all records, for python's recovery.py
+//   haloscope-join --now [--partners] DIR...    prints their current calls, for python's live.py
 //   haloscope-join --ask FILE...                asks threads for their stacks, for python's thread_stacks.py
 #include "watch/collecting/collect.hpp"
 #include "watch/collecting/profile.hpp"
@@ -44,8 +44,8 @@ struct Joined {
   bool empty = true;
 };
 
-// What is wanted beside the records' own words.
-struct Wanted {
+// Options that are not in the records.
+struct JoinOptions {
   std::uint64_t world = 0; // 0: that of the first file
   bool just_ended = false; // the processes did, as far as they do not run
   const char *ended_in = "";
@@ -67,8 +67,8 @@ public:
   }
 };
 
-// Until when the calls lasted that processes never came back from: now, for one that runs or has just ended.
-// Of others nobody knows; that is at least as late as the last thing that any of their node did.
+// The end time of calls that did not return. It is now for a process that runs or has just ended. The end
+// time of other processes is unknown: the last event on their node is a lower bound.
 class Ends {
 public:
   Ends(const std::vector<std::string> &files, std::uint64_t world, bool just_ended)
@@ -92,7 +92,7 @@ private:
   std::map<std::string, std::uint64_t> latest_;
 };
 
-// The text and numbers of the first process seen stand for all.
+// The text and numbers of the first process represent all.
 void remember(ProcessRecord &any, const ProcessRecord &process) {
   any.size = process.size;
   any.exact_times = process.exact_times;
@@ -111,7 +111,7 @@ void remember(ProcessRecord &any, const ProcessRecord &process) {
   any.mpi_subversion = process.mpi_subversion;
 }
 
-// The spool of a record, beside it: a link to where the process put it, or what was collected of it.
+// The spool of a record, in the same directory: a link to the process's file, or a collected copy.
 std::string spool_of(const std::string &live) {
   const std::string spool = live.substr(0, live.size() - std::strlen(".live")) + ".spool";
   std::array<char, 4096> target{};
@@ -128,7 +128,7 @@ void add(Joined &joined, const Arena &arena, const ProcessRecord &process, doubl
   joined.empty = false;
 }
 
-// Without a world given it is that of the first file. With one, what is unreadable is no news.
+// If no world is given, the first file decides. If one is given, unreadable files are ignored silently.
 void join_file(Joined &joined, std::uint64_t &world, bool given, const std::string &path, double tick,
                const Ends &ends) {
   bool twice = false;
@@ -150,7 +150,7 @@ std::vector<std::int64_t> missing_ranks(const Joined &joined) {
   return missing;
 }
 
-void write(Joined &joined, const Wanted &wanted, const char *output) {
+void write(Joined &joined, const JoinOptions &wanted, const char *output) {
   joined.contents.compact();
   Totals totals;
   totals.ended_in = wanted.ended_in;
@@ -175,7 +175,7 @@ void write(Joined &joined, const Wanted &wanted, const char *output) {
                                                  missing_ranks(joined), joined.finalized, HALOSCOPE_ABI));
 }
 
-int join(const Wanted &wanted, std::span<char *const> directories, const char *output) {
+int join(const JoinOptions &wanted, std::span<char *const> directories, const char *output) {
   Joined joined;
   const double tick = measure_tick();
   std::uint64_t world = wanted.world;
@@ -193,7 +193,7 @@ int join(const Wanted &wanted, std::span<char *const> directories, const char *o
 // Each field ends with a zero byte, as names may hold any other.
 void put(const std::string &field) { std::fwrite(field.c_str(), 1, field.size() + 1, stdout); }
 
-// What is no record of this build is passed over: another build may know it.
+// Records of a different build are skipped: that build reads them.
 int list(std::span<char *const> directories) {
   for (const auto &file : live_files(directories))
     with_records(file, [&](const Arena & /*arena*/, const ProcessRecord &process) {
@@ -215,9 +215,9 @@ int run(std::span<char *const> words) {
     return words.empty() ? "" : words[0];
   };
   if (is("--list") && words.size() > 1) return list(words.subspan(1));
-  if (is("--now") && words.size() > 1) return tell_now(words.subspan(1));
+  if (is("--now") && words.size() > 1) return print_now(words.subspan(1));
   if (is("--ask") && words.size() > 1) return ask(words.subspan(1));
-  Wanted wanted;
+  JoinOptions wanted;
   for (; is("--world") || is("--just-ended") || is("--ended-in"); next()) {
     if (is("--world"))
       wanted.world = std::strtoull(next(), nullptr, 10);

@@ -17,7 +17,7 @@ bool is_intact(const ProcessRecord &process) noexcept;
 // Whether the process is alive and has the record mapped: another may have its number by now.
 bool is_running(const ProcessRecord &process, const std::string &path);
 
-// Calls `visit` while the records of a file are mapped; returns what is wrong with them, if anything.
+// Calls `visit` while the records of a file are mapped. Returns the problem with them, or nullptr.
 template <class Visit> const char *with_records(const std::string &path, Visit &&visit) {
   Arena arena;
   if (!arena.open(path.c_str())) return "cannot be read";

@@ -1,7 +1,7 @@
 #include "watch/live/now.hpp"
 
 #include "watch/live/live.hpp"
-#include "watch/live/telling.hpp"
+#include "watch/live/live_json.hpp"
 #include "watch/records/open_call.hpp"
 
 #include <cstring>
@@ -45,10 +45,10 @@ struct Sums : CountedOften, CountedRarely {
   Quantities now{};
 };
 
-class Look : Telling {
+class Look : LiveJson {
 public:
   Look(const Arena &arena, const ProcessRecord &process, bool partners)
-      : Telling(arena), process_(process), moment_(process), with_partners_(partners) {}
+      : LiveJson(arena), process_(process), moment_(process), with_partners_(partners) {}
 
   std::string line(const std::string &path) {
     json_.open('{').key("path").string(path);
@@ -117,7 +117,7 @@ private:
     const bool waits = doing.what == Doing::requests;
     auto kind = static_cast<std::size_t>(open.waits_for());
     if (kind >= std::size(kinds)) kind = 0;
-    // What is not told stands there from an earlier call.
+    // Other members of `doing` are left over from an earlier call.
     const bool is_told = doing.what != Doing::other && doing.what < std::size(whats) && (!waits || kind != 0);
     const bool is_collective = doing.what == Doing::collective || open.waits_for() == Pending::collective;
     const Communicator *used =
@@ -236,7 +236,7 @@ private:
 
 } // namespace
 
-int tell_now(std::span<char *const> words) {
+int print_now(std::span<char *const> words) {
   const bool partners = std::strcmp(words[0], "--partners") == 0;
   for (const auto &file : live_files(partners ? words.subspan(1) : words))
     with_records(file, [&](const Arena &arena, const ProcessRecord &process) {

@@ -40,7 +40,7 @@ struct FoundPhase {
     while (same < typical.size() && begin + same < pattern.seen.size() &&
            pattern.seen[begin + same].symbol == typical[same])
       same++;
-    // What all ranks come to together closes an iteration: nothing is left of one behind it.
+    // A visit of all ranks together ends an iteration: no part of it comes after that.
     const bool is_closed = pattern.view == View::functions && pattern.seen[begin - 1].is_collective;
     return is_closed && same < typical.size() ? 0 : same;
   }

@@ -26,8 +26,8 @@ public:
     for (std::size_t i = 1; i < pattern_.ends.size(); i++) add_between(ends_.back(), pattern_.ends[i] + 1);
     while (const std::size_t length = form_behind(ends_.back(), calls_.size()))
       ends_.push_back(ends_.back() + length);
-    // From one behind the last call to the last call; a sequence that begins with an iteration has no call
-    // before it, and its first iteration is told by what is left of it (phases.cpp).
+    // Each end becomes the index of the last call. A sequence that begins with an iteration has no call
+    // before it. That first iteration is recognised by its remaining calls (phases.cpp).
     std::erase(ends_, 0U);
     for (std::size_t &end : ends_) end--;
     pattern_.ends = std::move(ends_);
@@ -105,7 +105,8 @@ private:
     ends_.push_back(end);
   }
 
-  // Forms from the begin on, and forms up to the end; what is unknown between is part of the next one.
+  // Places known forms from the begin on, and up to the end. Unknown calls in between belong to the next
+  // iteration.
   void divide(std::size_t begin, std::size_t end) {
     std::vector<std::size_t> step(end - begin + 1); // of the form that leads on to the end; 0: none does
     for (std::size_t at = end; at-- > begin;)

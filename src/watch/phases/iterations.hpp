@@ -1,4 +1,4 @@
-// Iterations told by which functions are called from where, once it is known what some of them look like.
+// Iterations that are recognised by their functions and callers, once the forms of some iterations are known.
 #pragma once
 
 #include "watch/phases/pattern.hpp"

@@ -9,7 +9,7 @@ namespace haloscope::watch {
 
 struct Recorder;
 
-// How regions of what was found are begun and ended.
+// Begins and ends the regions of a phase.
 struct RegionMarkers {
   void (*begin)(Recorder &to, const char *name, bool communication) noexcept;
   void (*end)(Recorder &to, const char *name) noexcept;
@@ -17,11 +17,11 @@ struct RegionMarkers {
 
 // Starts the search in a thread that has recorded nothing yet. Without memory, nothing is searched.
 void start_phases(Recorder &to, RegionMarkers markers) noexcept;
-// At the end of a call, at the tick `now`, where the thread has `phases`.
+// Called at the end of a call, at the tick `now`, if the thread has `phases`.
 void observe_call(Recorder &to, std::uint64_t now) noexcept;
 // The program marks regions itself: those are better.
 void give_up_phases(Recorder &to) noexcept;
-// Before all regions are ended.
+// Called before all regions are ended.
 void finish_phases(Recorder &to) noexcept;
 
 } // namespace haloscope::watch

@@ -1,10 +1,10 @@
-// What repeats in a sequence of calls: the search for iterations in what a thread has called lately.
+// The search for iterations in the latest calls of a thread.
 //
-// A place of the iteration is a call after equal calls. Between two such places lies an iteration, if the
-// calls there are those between the two places before or behind. Sizes tell places apart that the functions
-// alone do not; where sizes change, as when particles move, another stretch of iterations begins. All of them
-// end where what follows differs from one to another, which is the head of a loop. What they have in common
-// is which functions are called from where: by that, iterations are found between, before and behind the
+// A place of the iteration is a call after equal calls. The calls between two such places are an iteration if
+// the calls before or behind, between places of the same kind, are equal. Sizes distinguish places that the
+// functions alone do not. If sizes change, as when particles move, a new stretch of iterations begins. All
+// iterations end where the following calls differ, which is the head of a loop. All stretches have the
+// functions and their callers in common. By these, iterations are found between, before and behind the
 // stretches (iterations.hpp).
 #pragma once
 

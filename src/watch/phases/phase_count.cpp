@@ -4,14 +4,14 @@
 
 namespace haloscope::watch {
 
-void tell_end(Phases &phases, std::uint64_t end) noexcept {
+void note_end(Phases &phases, std::uint64_t end) noexcept {
   const Phases::Call &call = phases.ring[(end - 1) % Phases::remembered];
   phases.end = end;
   phases.record->calls = end - phases.record->first_call;
   phases.record->last = call.tick;
 }
 
-// Of two in one place the first stays: it is the more frequent one.
+// Of two forms in one place, the first stays: it is more frequent.
 void add_form(Phases &phases, std::uint64_t functions, std::size_t length) noexcept {
   std::uint64_t &place = phases.forms[Phases::place_of(functions)];
   if (place == 0) place = functions;
@@ -26,7 +26,7 @@ PhaseRecord *make_record(Recorder &to, Phases &phases, std::uint64_t first_call)
     to.dropped();
     return nullptr;
   }
-  // What was found before was a part of it, and leaves it its number.
+  // Phases that are parts of the new one are dropped. It gets their number.
   made->number = 1;
   for (PhaseRecord *former = phases.record; former != nullptr; former = former->before) {
     if (2 * former->first_call + former->calls >= 2 * first_call) {
@@ -42,7 +42,7 @@ PhaseRecord *make_record(Recorder &to, Phases &phases, std::uint64_t first_call)
   return made;
 }
 
-// From whichever call on.
+// Whether the forms are equal up to a rotation.
 bool is_turned(const std::vector<std::uint16_t> &one, const std::vector<std::uint16_t> &other) {
   if (one.size() != other.size()) return false;
   std::vector<std::uint16_t> twice = other;
@@ -62,11 +62,11 @@ void learn_forms(Phases &phases, const FoundPhase &found) {
   }
 }
 
-// Counts the iterations in the ring anew: the more is known, the better they are told.
+// Counts the iterations in the ring again: with more known forms, the result is more exact.
 class Count {
 public:
   Count(Phases &phases, const FoundPhase &found) : phases_(phases), found_(found), goes_on_(is_older()) {
-    // What ended before the first one that is seen whole stays counted.
+    // Iterations that ended before the first complete one stay counted.
     const View view = found.pattern.view;
     const bool is_exact = view == View::collectives || view == View::functions;
     for (std::uint64_t i = is_exact ? found.end(0) - 1 : found.offset; i < phases.calls; i++) {
@@ -84,7 +84,7 @@ public:
       add_stretch(i, last, is_over || last + 1 < ends.size());
       i = last + 1;
     }
-    tell_end(phases_, found_.last_end());
+    note_end(phases_, found_.last_end());
   }
 
 private:
@@ -94,8 +94,8 @@ private:
   }
   bool is_older() const { return phases_.record->first_call < found_.offset; }
 
-  // What is begun at one end of a stretch of iterations and lacks at the other is one more: where an
-  // iteration begins is not known for certain.
+  // The first call of an iteration is not known exactly. Calls before the stretch and calls behind it may
+  // together be one further iteration.
   void add_stretch(std::size_t first, std::size_t last, bool is_over) {
     for (std::size_t i = first + 1; i <= last; i++) add(i, 1);
     const std::size_t length = phases_.typical.size();

@@ -15,7 +15,7 @@ constexpr auto blocks = functions_that([](std::string_view name) {
                    "MPI_Ssend_c", "MPI_Rsend_c", "MPI_Bsend_c", "MPI_Recv_c", "MPI_Mrecv_c"});
 });
 
-// What is not the functions' sum of any form.
+// A value that is no form's sum of functions.
 constexpr std::uint64_t no_form = 1;
 
 std::uint32_t mixed(std::initializer_list<std::uint64_t> values) noexcept {

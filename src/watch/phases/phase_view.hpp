@@ -7,14 +7,14 @@
 
 namespace haloscope::watch {
 
-// Of Call::what: the lowest bits are those of the bytes of all collectives so far.
+// A bit of Call::what. The lowest bits are those of the bytes of all collectives so far.
 inline constexpr std::uint32_t is_a_collective = std::uint32_t{1} << 31U;
 
 inline std::uint16_t symbol_of(const Phases::Call &call) noexcept {
   return call_symbol(call.function, call.from);
 }
 
-// What is remembered, the oldest call first.
+// The remembered calls, the oldest first.
 std::vector<Seen> seen_calls(const Phases &phases);
 
 // The symbols since the last end, and when to give up waiting for the next.

@@ -13,7 +13,7 @@ namespace haloscope::watch {
 
 namespace {
 
-// Which functions are looked at: not those of which there are as many as it takes.
+// The functions that are observed. The number of calls of the others depends on time.
 constexpr auto is_looked_at = functions_that(
     [](std::string_view name) { return !is_named(name, {"MPI_Waitsome", "MPI_Probe", "MPI_Mprobe"}); });
 // Evidence that is needed before a phase gets regions: more than the search asks for, as the program may only
@@ -31,7 +31,7 @@ std::array<char, 24> phase_name(std::uint64_t number) noexcept {
   return name;
 }
 
-// Regions of ours are not the program's; what is sent goes on counting from one region to the next.
+// The program's sums continue across the regions of phases: these are not its own.
 class OwnRegions {
 public:
   explicit OwnRegions(Recorder &to) noexcept : to_(to), phases_(std::exchange(to.phases, nullptr)) { add(1); }
@@ -136,7 +136,7 @@ void search(Recorder &to, Phases &phases, std::uint64_t now) {
 void count_end(Phases &phases, std::uint64_t end) noexcept {
   phases.record->iterations++;
   phases.ring[(end - 1) % Phases::remembered].counts = 1;
-  tell_end(phases, end);
+  note_end(phases, end);
 }
 
 void end_iteration(Recorder &to, Phases &phases) noexcept {
@@ -171,9 +171,9 @@ void add_form_of(Phases &phases, std::uint64_t begin, std::uint64_t end) noexcep
   add_form(phases, functions, end - begin);
 }
 
-// What was unknown is a form of the iteration from now on. Returns false if it is more than that.
+// Learns the unknown calls as a form of the iteration. Returns false if they are more than that.
 bool go_on(Phases &phases) noexcept {
-  // If there is something new all the time, another view tells more.
+  // If new forms come all the time, a different view recognises more.
   constexpr std::uint64_t few = 4, part = 8;
   if (phases.guessed >= few && part * phases.guessed > phases.record->iterations - phases.known_after)
     return false;
@@ -273,7 +273,7 @@ void finish_phases(Recorder &to) noexcept try {
   const std::vector<Seen> calls = seen_calls(phases);
   if (auto pattern = find_pattern(calls)) {
     const FoundPhase found{std::move(*pattern), phases.calls - calls.size()};
-    // All calls there were tell more than the first of them did.
+    // The search over all calls knows more than the search over the first ones.
     if (phases.record == nullptr || found.offset == 0 || is_same_phase(phases, found) ||
         (!is_certain && found.last_end() > phases.end))
       take(to, phases, found, true);

@@ -1,8 +1,8 @@
-// Iterations of programs that mark nothing, recognised from what they call, and made regions of.
+// Iterations of programs without markers, recognised by their calls, and recorded as regions.
 //
-// Each call leaves what tells it from others in a ring. Now and then the ring is searched for what repeats
-// (pattern.hpp). From then on the calls since the end of the last iteration, as one number, tell
-// where the next one ends. If none ends for long, the ring is searched again.
+// Each call leaves its features in a ring. The ring is searched for repetitions at intervals (pattern.hpp).
+// After a pattern is found, the calls since the end of the last iteration are combined into one number, which
+// shows where the next iteration ends. If none ends for a long time, the ring is searched again.
 #pragma once
 
 #include "watch/phases/observe_call.hpp"
@@ -46,11 +46,11 @@ struct Phases {
   std::uint64_t functions = 0;            // since the last iteration's end
   std::array<std::uint64_t, 512> forms{}; // of iterations, at place_of
   View view = View::calls;
-  // Of the regions that the thread was in before, less those of this one.
+  // Sums of the thread's earlier regions, minus those of this one.
   std::uint64_t sends = 0, bytes = 0, collective_bytes = 0;
   std::array<Call, remembered> ring; // not cleared: untouched memory costs nothing
 
-  // From here on for phases.cpp and its parts alone.
+  // The members below are for phases.cpp and its parts.
   Window window{};
   std::uint64_t form = 0;             // the typical one
   bool is_late = false;               // an iteration ended with the call before the newest
@@ -74,7 +74,7 @@ struct Phases {
 constexpr bool is_named(std::string_view name, std::initializer_list<std::string_view> among) {
   return std::ranges::find(among, name) != among.end();
 }
-// Of each function, by its number + 1, whether it has a property.
+// A property of each function, by its number + 1.
 template <class Condition>
 constexpr std::array<bool, function_count + 1> functions_that(Condition condition) {
   std::array<bool, function_count + 1> result{};

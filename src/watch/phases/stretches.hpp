@@ -24,7 +24,7 @@ public:
       powers_[i + 1] = powers_[i] * stretch_factor;
     }
   }
-  // Of [begin, end).
+  // The hash of [begin, end).
   std::uint64_t operator()(std::size_t begin, std::size_t end) const noexcept {
     return sums_[end] - sums_[begin] * powers_[end - begin];
   }

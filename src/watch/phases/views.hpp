@@ -45,7 +45,7 @@ constexpr std::uint16_t call_symbol(std::uint16_t function, std::uintptr_t from)
   return static_cast<std::uint16_t>(stretch_weight(std::uint64_t{from} << 12U ^ function) >> 48U);
 }
 
-// Of a set of functions, each of which is a bit. Its symbol is even, that of a collective odd.
+// The symbol of a set of functions, a bit each. It is even, and odd for a collective.
 constexpr std::uint64_t exchange_bit(std::uint16_t function) noexcept {
   return std::uint64_t{1} << function % 64U;
 }

@@ -15,7 +15,7 @@ constexpr std::size_t least_repeats = 8, least_calls = 64; // evidence that is n
 using CodeBegin = std::uintptr_t;             // its begin
 using VisitPlaces = std::vector<std::size_t>; // of visits
 
-// Each stands for the calls of one function in a row.
+// A visit: consecutive calls from one function of the program.
 std::vector<Seen> visits_of(std::span<const Seen> calls) {
   std::vector<Seen> visits;
   for (const Seen &call : calls) {
@@ -63,8 +63,8 @@ private:
     return calls_before(at.back()) - calls_before(at.front());
   }
 
-  // Whether nearly all visits make as many calls as the one before or behind. Of a function that is come to
-  // from several places of an iteration, they do not.
+  // Whether nearly all visits make the same number of calls as the visit before or behind. A function that is
+  // visited from several places of an iteration fails this test.
   bool is_steady(const VisitPlaces &at) const {
     std::size_t steady = 0;
     for (std::size_t i = 0; i < at.size(); i++) {
@@ -90,7 +90,7 @@ private:
     return last.repeats >= least_repeats && last.covered >= least_calls;
   }
 
-  // That between whose visits no function is visited twice; of several the one that is come to last.
+  // Finds the function between whose visits no function is visited twice; of several, the one visited last.
   LastVisited visited_once() const {
     LastVisited best;
     for (const auto &[function, at] : functions_) {
@@ -112,7 +112,8 @@ private:
                        [&](const Seen &visit) { return seen.insert(visit.code).second; });
   }
 
-  // That makes collective calls alone, with an exchange between any two visits; of several the one with most.
+  // Finds the function that only makes collective calls, with an exchange between any two visits; of several,
+  // the one with the most.
   LastVisited come_to_together() const {
     LastVisited best;
     const VisitPlaces *exchange = main_exchange();
@@ -132,7 +133,7 @@ private:
     }
     return best;
   }
-  // Where two thirds of all bytes of messages are sent, if there is such a function.
+  // The function that sends two thirds of all bytes of messages, if there is one.
   const VisitPlaces *main_exchange() const {
     std::uint64_t all = 0, most = 0;
     const VisitPlaces *found = nullptr;
@@ -152,7 +153,7 @@ private:
   std::optional<Pattern> pattern_of(const LastVisited &last) const {
     const VisitPlaces &at = *last.at;
     Pattern made{at, {}, 0, last.repeats, last.covered, false, View::functions, visits_, code_of(at)};
-    // What is come to now may go on.
+    // The current visit may continue.
     if (made.ends.back() + 1 == visits_.size()) made.ends.pop_back();
     std::map<Form, std::pair<std::size_t, std::size_t>> forms; // how often, and one behind the newest
     for (std::size_t i = 1; i < made.ends.size(); i++) {
@@ -168,7 +169,7 @@ private:
     for (const auto &[form, found] : forms)
       if (found.first > 1 && form != typical->first) made.forms.push_back(form);
     const auto like = std::span{visits_}.subspan(made.example - typical->first.length, typical->first.length);
-    // Of one function there would be no visits; questions and answers are no iterations.
+    // One function alone makes no visits, and requests with replies are no iterations.
     if (like.size() < 2 || std::ranges::all_of(like, &Seen::is_blocking)) return std::nullopt;
     made.is_together = std::ranges::any_of(like, &Seen::is_collective);
     return made;

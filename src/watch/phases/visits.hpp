@@ -1,12 +1,14 @@
-// Iterations by the functions of the program that make calls, as visits: what a function calls in a row is
-// one visit, however many neighbours it exchanges with.
+// Iterations by visits: consecutive MPI calls from one function of the program are one visit, however many
+// neighbours it exchanges with.
 //
-// An iteration ends with a function that is come to once in it. Either, between two of its visits, no other
-// function is visited twice: so a step of molecular dynamics is told by what it does at its end in every
-// step, whether it sent positions before or built its lists anew. Or all ranks come to it together, and
-// between two of its visits the program exchanges what it mostly exchanges: so the checksum of a step is told
-// from the many collectives of a refinement. It takes no walk over the stack: where a call returns to is at
-// hand, and where functions begin is looked up in a search.
+// An iteration ends with a function that is visited once in it, by one of two tests. First: between two of
+// its visits, no other function is visited twice. So a time step of molecular dynamics is recognised by the
+// function at its end, whether or not the step rebuilt its lists. Second: all ranks visit it together, and
+// between two of its visits the program makes most of its exchanges. So the checksum of a step is
+// distinguished from the many collectives of a refinement.
+//
+// This needs no walk over the stack: the return address of each call is known, and a search finds where its
+// function begins.
 #pragma once
 
 #include "watch/phases/pattern.hpp"

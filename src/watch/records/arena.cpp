@@ -65,7 +65,7 @@ bool Arena::open(const char *path) noexcept {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) return false;
   struct stat status{};
-  // What another user wrote could be anything, and is mapped as if it were our own.
+  // A file of a different user could contain anything, and it is mapped at the recorder's own address.
   if (fstat(file, &status) == 0 && status.st_size > 0 && status.st_uid == geteuid()) {
     capacity_ = static_cast<std::size_t>(status.st_size);
     base_ = map_at_address(capacity_, PROT_READ | PROT_WRITE, MAP_PRIVATE, file);

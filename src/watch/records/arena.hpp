@@ -1,8 +1,8 @@
-// The recorder's own memory: a shared mapping of a node-local file, at the same address in every
-// process, so that the records of a process that died can be mapped and read as they were.
+// The recorder's memory: a shared mapping of a node-local file, at the same address in every process. So the
+// records of a process that died can be mapped and read unchanged.
 //
-// Nothing is ever freed. When it is full, or the file system has no room, allocate() gives nullptr
-// and the caller drops the record and counts it as dropped.
+// Nothing is ever freed. When the arena or the file system is full, allocate() returns nullptr. The caller
+// drops the record and counts it as dropped.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,7 @@ public:
            static_cast<std::size_t>(first - base_) <= capacity_ - bytes;
   }
 
-  // Whether so much could be allocated; with a file, its system has the room then.
+  // Whether `bytes` can be allocated. With a file, the file system has reserved them then.
   [[nodiscard]] bool has_room(std::size_t bytes) noexcept;
   // Zeroed memory, aligned to a cache line for 64 bytes and more, else to 16.
   [[nodiscard]] void *allocate(std::size_t bytes) noexcept;

@@ -60,7 +60,7 @@ struct ClockPair {
     const std::uint64_t tick = ticks();
     return {tick, static_cast<std::uint64_t>(static_cast<double>(tick) * seconds_per_simulated_tick * 1e9)};
 #else
-    // Of some the quickest: what comes between both clocks would make all times of a short run wrong.
+    // The fastest of several readings: a delay between both clocks would make all times of a short run wrong.
     ClockPair found{};
     for (std::uint64_t i = 0, least = ~std::uint64_t{0}; i < 4; i++) {
       const std::uint64_t before = ticks();

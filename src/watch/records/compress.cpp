@@ -7,7 +7,7 @@ namespace haloscope::watch {
 
 namespace {
 
-// What zlib.h declares: systems that have the library may lack the header.
+// Declarations of zlib.h: systems that have the library may have no header.
 struct Stream {
   const unsigned char *next_in;
   unsigned available_in;
@@ -57,7 +57,7 @@ std::vector<unsigned char> deflate(std::span<const unsigned char> data, bool noi
   if (zlib.init(&stream, 1, deflated, window_bits, memory_level, noise ? runs_only : by_default, "1",
                 sizeof stream) != 0)
     return {};
-  // With as much room as there is data, what does not become smaller does not come to its end.
+  // The result has the size of the data, so deflate fails if the data do not become smaller.
   std::vector<unsigned char> result(data.size());
   stream.next_in = data.data();
   stream.available_in = static_cast<unsigned>(data.size());

@@ -1,6 +1,6 @@
-// Deflate and CRC-32 of the zlib that is on every system, opened when a profile is written: the
-// recorder lives inside other people's programs and links nothing but the C library. Without zlib
-// columns are stored as they are.
+// Deflate and CRC-32 of the system's zlib, which is opened when a profile is written. The recorder lives
+// inside programs that are not its own, so it links only the C library. Without zlib, columns are stored
+// uncompressed.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// The call that a thread is in, in its live record: others can see it while it lasts.
+// The call that a thread is in, in its live record, for other processes to read.
 //
-// Budget: at most 1 ns a call. It costs a few stores of what is in registers anyway; what takes longer to
-// find out (a communicator's name, a world rank) is left to who asks.
+// Budget: at most 1 ns per call. It costs a few stores of values that are in registers anyway. The reader
+// looks up the rest (a communicator's name, a world rank).
 #pragma once
 
 #include "watch/records/functions.hpp"
@@ -33,7 +33,7 @@ struct Doing {
   std::uint64_t since =
       0; // tick; of an earlier call (before the thread's newest stamp) if this one is not stamped
 };
-// A recorder without it is built for measurements of what it costs: benchmarks/watch/parts.py.
+// A recorder without it is built to measure its cost: benchmarks/watch/parts.py.
 #if defined(HALOSCOPE_WITHOUT_CURRENT_CALL)
 inline constexpr bool keeps_current_call = false;
 #else
@@ -42,16 +42,15 @@ inline constexpr bool keeps_current_call = true;
 inline constexpr std::int32_t no_number = -0x7FFF'FFFF - 1;
 inline constexpr std::uint64_t unknown_bytes = ~std::uint64_t{0};
 
-// What a wrapper was called with that is the same in all families: the function, ranks and tag as given,
-// from where it was called, and where its buffers lie (`into`: of one that sends and receives, what it
-// receives).
+// The arguments of a wrapper that all families share: the function, ranks and tag, the caller, and the memory
+// of the buffers. `into`: of a call that also receives, the memory of the receive buffer.
 struct Invocation {
   Function function;
   std::int32_t partner = no_number, tag = no_number, source = no_number;
   const void *caller = nullptr; // HALOSCOPE_CALLER
   Memory memory = Memory::host, into = Memory::host;
 
-  // NOLINTNEXTLINE(misc-explicit-constructor): families of functions hand it on as what it is
+  // NOLINTNEXTLINE(misc-explicit-constructor): families pass it on as a function
   constexpr operator Function() const noexcept { return function; }
 };
 

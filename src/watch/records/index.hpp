@@ -1,8 +1,6 @@
-// An open-addressed hash table in the arena that only grows. One thread writes it; the process that
-// reads it after a crash may find it half grown and then sees the old or a part of the new records,
-// never foreign memory.
-//
-// Record: zero-initialised, with `Key key` whose zero value means empty.
+// An open-addressed hash table in the arena that only grows. One thread writes it. A process that reads it
+// after a crash may find it half grown. Then it sees the old records or some of the new ones, never foreign
+// memory. Record: zero-initialised, with `Key key` whose zero value means empty.
 #pragma once
 
 #include "watch/records/arena.hpp"

@@ -1,4 +1,4 @@
-// Which of many events is sampled: one at the end of each interval, which stands for all in it.
+// Sampling: the event at the end of each interval represents all events in it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Where a buffer lies.
+// The kind of memory of a buffer.
 #pragma once
 
 #include <cstdint>

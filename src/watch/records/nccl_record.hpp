@@ -1,4 +1,4 @@
-// What NCCL, or RCCL, has done in a region.
+// Operations of NCCL or RCCL in a region.
 #pragma once
 
 #include <array>

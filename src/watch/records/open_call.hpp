@@ -20,7 +20,7 @@ struct OpenCall {
   [[nodiscard]] std::uint64_t lasted(std::uint64_t until) const noexcept {
     return until > since ? until - since : 0;
   }
-  // What it waits for, if these are requests: of the first, if that is known.
+  // The kind of the first request that the call waits for, if it is known.
   [[nodiscard]] Pending waits_for() const noexcept {
     const bool is_known = doing.what == Doing::requests && doing.source >= 0 &&
                           doing.source <= static_cast<std::int32_t>(Pending::io);
@@ -40,7 +40,7 @@ inline OpenCall open_call(const Recorder &recorder, const ThreadRecord &thread) 
   return open;
 }
 
-// To which sum the time of such a call belongs, as that of calls that are over does.
+// The sum that the time of an open call belongs to, the same as for a finished call.
 inline Spent spent_in(const OpenCall &open) noexcept {
   switch (open.waits_for()) {
   case Pending::collective:

@@ -1,4 +1,4 @@
-// What each MPI process has one of. SMPI, SimGrid's MPI, runs all ranks in one process of the system.
+// One object per MPI process. SMPI, SimGrid's MPI, runs all ranks in one process of the system.
 #pragma once
 
 #if defined(HALOSCOPE_ABI_SIMGRID)

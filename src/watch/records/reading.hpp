@@ -19,7 +19,7 @@ protected:
   const Arena &arena() const noexcept { return arena_; }
   // The record that a link leads to; nullptr if there is none there.
   template <class T> const T *valid(const T *pointer) const noexcept { return valid(pointer, 1); }
-  // The same for so many, one after the other.
+  // The same for `count` consecutive records.
   template <class T> const T *valid(const T *pointer, std::size_t count) const noexcept {
     if (pointer == nullptr || reinterpret_cast<std::uintptr_t>(pointer) % alignof(T) != 0 ||
         count > arena_.capacity() / sizeof(T) || !arena_.contains(pointer, count * sizeof(T)) || links_ == 0)
@@ -38,7 +38,7 @@ protected:
     const std::byte *place = arena_.base() + std::size_t{number} * communicator_alignment;
     return number == 0 ? nullptr : valid(reinterpret_cast<const Communicator *>(place));
   }
-  // A copy: the program may still be running, and make another one.
+  // Takes a copy: a running program may replace the index meanwhile.
   template <class Record, class Visit> void each(const Index<Record> index, Visit &&visit) const {
     const std::size_t slots = std::size_t{index.mask} + 1;
     if (valid(index.slots, slots) != nullptr && visits(slots * sizeof(Record))) index.each(visit);
@@ -51,7 +51,7 @@ protected:
   }
 
 private:
-  // Whether so many bytes of a list may still be looked at.
+  // Whether the budget of `bytes_` allows to read this many bytes of a list.
   bool visits(std::size_t bytes) const noexcept {
     if (bytes > bytes_) return false;
     bytes_ -= bytes;
@@ -62,8 +62,7 @@ private:
   // A program that went wild may have written into its records: links must not lead round for ever. No two
   // links lead to one record, and none is smaller than this.
   mutable std::size_t links_ = arena_.used() / 16;
-  // What lists hold, each looked at once, has its room in the arena: a link that leads to its own chunk leads
-  // to many records.
+  // The items of lists are in the arena, and each is read once. A link to its own chunk would lead to more.
   mutable std::size_t bytes_ = arena_.used();
 };
 

@@ -12,8 +12,8 @@
 
 namespace haloscope::watch {
 
-// What a post with these arguments, in this region, means: found without asking what each of them means.
-// Forgotten when a handle is freed or records move.
+// A remembered post with these arguments in this region, found without looking up each argument. Forgotten
+// when a handle is freed or records move.
 struct Post {
   std::uintptr_t communicator = 0, datatype = 0; // handles
   std::uint64_t count = 0;
@@ -22,7 +22,7 @@ struct Post {
 };
 static_assert(sizeof(Post) == 64);
 
-// Where a collective counted last, found without hashing.
+// The record of a recent collective, found without hashing.
 struct RecentCollective {
   const Node *node = nullptr;
   const Communicator *communicator = nullptr;
@@ -45,8 +45,8 @@ struct Recorder {
   std::uint8_t paused = 0;      // Pause bits
   // Posts of messages from this size on are stamped always.
   std::uint64_t stamped_size = 4096;
-  // Of smaller ones, one an interval is. The first ones, of unusual length since everything is new to the
-  // library, stand for themselves.
+  // Of smaller posts, one per interval is stamped. The first posts are all stamped, each for itself: they
+  // take unusually long, because everything is new to MPI.
   VaryingInterval stamps;
   unsigned exact_posts = 64;
   std::uint64_t deadline = 0; // tick of the next thing to do by the clock
@@ -55,9 +55,9 @@ struct Recorder {
   ProcessRecord *process = nullptr;
   ThreadRecord *record = nullptr;
   Node *discard = nullptr;
-  SiteBook *sites = nullptr;     // nullptr: calls are not told apart by where they come from
-  Phases *phases = nullptr;      // nullptr: iterations are not looked for
-  trace::Ring *ring = nullptr;   // nullptr: no trace is wanted
+  SiteBook *sites = nullptr;     // nullptr: call sites are not recorded
+  Phases *phases = nullptr;      // nullptr: no search for iterations
+  TraceRing *ring = nullptr;     // nullptr: no trace
   Site *site = nullptr;          // of the call that the thread is in
   std::uintptr_t from = 0;       // the return address of that call
   std::array<Post, 256> posts{}; // requests never mean the first
@@ -75,8 +75,8 @@ struct Recorder {
     return now;
   }
 
-  [[gnu::always_inline]] void tell_collective(const Invocation &invoked,
-                                              std::uint32_t communicator) noexcept {
+  [[gnu::always_inline]] void publish_collective(const Invocation &invoked,
+                                                 std::uint32_t communicator) noexcept {
     if constexpr (!keeps_current_call) return;
     doing.partner = invoked.partner;
     doing.communicator = communicator;
@@ -91,7 +91,7 @@ struct Recorder {
     stamps.left--;
     return true;
   }
-  // How many posts the stamp of this one stands for; 0: do not stamp it.
+  // The number of posts that this one represents as a sample. 0: do not stamp it.
   unsigned stamp_weight() noexcept {
     if (__builtin_expect(--stamps.left != 0, 1)) return 0;
     const unsigned weight = stamps.length;

@@ -1,13 +1,13 @@
-// What a pending request or matched message is, found by its handle without locks.
+// The records of pending requests and matched messages, found by handle without locks.
 //
-// A radix tree over the handle's value: every live request has a slot of its own, so that threads
-// never share one and no lock is needed. Request objects are at least 64 bytes apart in Open MPI, so
-// a slot stands for 64 bytes of address; integer handles (MPICH) have a slot each. Leaves are
-// reserved address space, touched only where requests are.
+// A radix tree over the handle's value. Every live request has a slot of its own, so threads never share one
+// and no lock is needed. In Open MPI, request objects are at least 64 bytes apart, so a slot covers 64 bytes
+// of addresses. Integer handles (MPICH) have a slot each. Leaves are reserved address space, and only pages
+// with requests are touched.
 //
-// Handles are reused at once, and finished sends may share one handle (MPICH; MPI_PROC_NULL in both):
-// every call that makes a request overwrites or clears its slot, and a slot is taken out *before* the
-// call that may free the request.
+// MPI reuses handles at once, and finished sends may share one handle (MPICH; MPI_PROC_NULL in both). So
+// every call that makes a request overwrites or clears its slot. A slot is read *before* the call that may
+// free the request.
 #pragma once
 
 #include "watch/records/functions.hpp"
@@ -22,10 +22,10 @@ namespace haloscope::watch {
 
 struct MessageRecord;
 
-// partitioned: a receive whose sender and size are known beforehand, and whose status tells neither.
+// partitioned: a receive whose sender and size are known before, and whose status has neither.
 enum class Pending : std::uint8_t { none, send, receive, partitioned, collective, one_sided, io };
 
-// What a persistent neighbourhood collective sends to or receives from one rank each time.
+// The messages of a persistent neighbourhood collective to or from one rank.
 struct Flow {
   int rank;
   bool outgoing;
@@ -68,7 +68,7 @@ struct Request {
 };
 static_assert(sizeof(Request) == 32);
 
-// Zeroed address space; only what is touched becomes memory. nullptr if there is none.
+// Zeroed address space. Only touched pages become memory. nullptr if there is none.
 void *reserve_space(std::size_t bytes) noexcept;
 void release_space(void *space, std::size_t bytes) noexcept;
 

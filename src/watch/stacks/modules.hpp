@@ -21,11 +21,11 @@ Extent extent_around(std::uintptr_t address) noexcept;
 
 class Modules {
 public:
-  // What an address is in; nullptr where nothing is known. It is described in the arena.
+  // The module at an address, described in the arena; nullptr if unknown.
   const Module *find(std::uintptr_t address, Arena &arena);
   // Whether it is in this library.
   [[nodiscard]] static bool is_own(std::uintptr_t address) noexcept;
-  // Whether something was loaded or unloaded since this was asked last; then all is looked up anew.
+  // Whether a library was loaded or unloaded since the last call. If so, all modules are looked up again.
   bool have_changed() noexcept;
   // How often the program has had something unloaded: what lies at its addresses later is something else.
   static std::uint32_t unloadings() noexcept;

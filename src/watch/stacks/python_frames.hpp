@@ -18,8 +18,8 @@ public:
 
   // Whether an address is in the interpreter's own code, if there is one.
   bool is_interpreter(std::uintptr_t address);
-  // `below` with the frames of Python that called it: at least one, and `depth` in all if there are so many.
-  // `below` itself where there are none. `make` makes a stack of a text that was not there before.
+  // Returns `below` with the Python frames that called it: at least one, and up to `depth` in all. Returns
+  // `below` itself if there are none. `make` makes a stack of a new text.
   const Stack *on(const Stack *below, unsigned depth, const Make &make);
 
 private:

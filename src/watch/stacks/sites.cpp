@@ -22,7 +22,7 @@ struct SiteBook {
     std::uint32_t distance;
     Address value;
   };
-  // What was found when this was called from there.
+  // The stack of an earlier call from this caller.
   struct Remembered {
     const void *caller;
     const Stack *stack;
@@ -132,7 +132,7 @@ const Stack *intern(SiteBook &book, const std::vector<Frame> &frames, const std:
   return stack;
 }
 
-// What was unloaded may have left its addresses to others.
+// A library may have been unloaded, and a different one may be at its addresses now.
 [[gnu::noinline, gnu::cold]] void forget_unloaded(SiteBook &book) noexcept {
   book.unloadings = Modules::unloadings();
   if (!book.modules.have_changed()) return;

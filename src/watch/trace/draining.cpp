@@ -24,16 +24,16 @@ constexpr long shortest_sleep = 500'000, longest_sleep = 5'000'000; // nanosecon
 // The blocks of one ring, in order.
 class Drain {
 public:
-  Drain(const Arena &arena, ProcessRecord &process, Ring &ring)
+  Drain(const Arena &arena, ProcessRecord &process, TraceRing &ring)
       : process_(process), ring_(ring),
         encoder_(arena, ring.thread, process.first.tick, process.trace.compact),
         written_(encoder_.progress()) {}
 
-  // Takes what is full; with `all`, also what is being written, and writes the rest. Returns whether there
-  // was something.
+  // Takes all full blocks. With `all`, it also takes the block that is being written, and writes everything.
+  // Returns whether there was a block.
   bool pass(SpoolWriter &spool, bool all) {
     bool any = false;
-    for (Block *block = next_block(all); block != nullptr; block = next_block(all)) {
+    for (TraceBlock *block = next_block(all); block != nullptr; block = next_block(all)) {
       encoder_.take(*block);
       held_.push_back(block);
       any = true;
@@ -45,19 +45,19 @@ public:
   }
 
 private:
-  Block *next_block(bool all) noexcept {
+  TraceBlock *next_block(bool all) noexcept {
     const std::uint64_t wanted = encoder_.progress().block + 1;
     for (std::uint32_t i = 0; i < ring_.count; i++) {
-      Block &block = ring_.blocks[i];
+      TraceBlock &block = ring_.blocks[i];
       const std::uint32_t state = block.state.load(std::memory_order_acquire);
-      if ((state == Block::full || (all && state == Block::writing)) && block.sequence == wanted)
+      if ((state == TraceBlock::full || (all && state == TraceBlock::writing)) && block.sequence == wanted)
         return &block;
     }
     return nullptr;
   }
 
-  // Blocks are free only when what was in them is in the file: if the process is killed before, it is still
-  // here.
+  // Blocks become free only after their events are in the file. If the process is killed before, they are
+  // still in the arena.
   void write(SpoolWriter &spool) {
     if (spool.add(pack(encoder_.piece(), ring_.thread, encoder_.progress()))) {
       written_ = encoder_.progress();
@@ -69,18 +69,18 @@ private:
     free_blocks();
   }
   void free_blocks() noexcept {
-    for (Block *block : held_) {
+    for (TraceBlock *block : held_) {
       if (block == ring_.current) ring_.forget_block();
-      block->state.store(Block::free, std::memory_order_release);
+      block->state.store(TraceBlock::free, std::memory_order_release);
     }
     held_.clear();
   }
 
   ProcessRecord &process_;
-  Ring &ring_;
+  TraceRing &ring_;
   Encoder encoder_;
   Progress written_;
-  std::vector<Block *> held_;
+  std::vector<TraceBlock *> held_;
 };
 
 class Draining {
@@ -133,7 +133,7 @@ private:
   }
   bool pass(bool all) {
     bool any = false;
-    for (Ring *ring = process_.trace.rings.load(std::memory_order_acquire); ring != nullptr;
+    for (TraceRing *ring = process_.trace.rings.load(std::memory_order_acquire); ring != nullptr;
          ring = ring->following) {
       std::unique_ptr<Drain> &drain = drains_[ring];
       if (drain == nullptr) drain = std::make_unique<Drain>(arena_, process_, *ring);
@@ -145,27 +145,27 @@ private:
   const Arena &arena_;
   ProcessRecord &process_;
   SpoolWriter spool_;
-  std::map<Ring *, std::unique_ptr<Drain>> drains_;
+  std::map<TraceRing *, std::unique_ptr<Drain>> drains_;
   std::atomic<bool> stop_{false};
   bool runs_ = false;
   pthread_t thread_{};
 };
 
-struct Running {
+struct DrainThread {
   std::unique_ptr<Draining> draining;
 };
 
 } // namespace
 
-Ring *make_ring(TraceRecord &record, Arena &arena) noexcept {
-  auto *ring = arena.make<Ring>();
+TraceRing *make_ring(TraceRecord &record, Arena &arena) noexcept {
+  auto *ring = arena.make<TraceRing>();
   if (ring == nullptr) return nullptr;
   std::size_t bytes = record.ring_bytes;
-  while (bytes > 2 * sizeof(Block) && !arena.has_room(bytes)) bytes /= 2;
+  while (bytes > 2 * sizeof(TraceBlock) && !arena.has_room(bytes)) bytes /= 2;
   void *memory = arena.has_room(bytes) ? arena.allocate(bytes) : nullptr; // zeroed: all blocks are free
   if (memory == nullptr) return nullptr;
-  ring->blocks = static_cast<Block *>(memory);
-  ring->count = static_cast<std::uint32_t>(bytes / sizeof(Block));
+  ring->blocks = static_cast<TraceBlock *>(memory);
+  ring->count = static_cast<std::uint32_t>(bytes / sizeof(TraceBlock));
   ring->thread = record.threads.fetch_add(1, std::memory_order_relaxed);
   ring->following = record.rings.load(std::memory_order_relaxed);
   while (!record.rings.compare_exchange_weak(ring->following, ring, std::memory_order_release)) {
@@ -174,13 +174,13 @@ Ring *make_ring(TraceRecord &record, Arena &arena) noexcept {
 }
 
 void start_draining(const Arena &arena, ProcessRecord &process) {
-  auto &draining = own<Running>().draining;
+  auto &draining = own<DrainThread>().draining;
   if (draining == nullptr) draining = std::make_unique<Draining>(arena, process);
   draining->start();
 }
 
 void stop_draining() noexcept {
-  if (const auto &draining = own<Running>().draining; draining != nullptr) draining->stop();
+  if (const auto &draining = own<DrainThread>().draining; draining != nullptr) draining->stop();
 }
 
 } // namespace haloscope::watch::trace

@@ -1,8 +1,8 @@
-// The background thread of a process whose trace is wanted: it empties the rings of the other threads into
-// the spool. It waits for nobody, and nobody waits for it but MPI_Finalize.
+// The background thread of a process with a trace. It moves events from the rings of the other threads into
+// the spool. It waits for no thread, and only MPI_Finalize waits for it.
 #pragma once
 
-#include "watch/records/slots.hpp"
+#include "watch/records/trace_ring.hpp"
 
 #include <string>
 
@@ -13,7 +13,7 @@ struct ProcessRecord;
 namespace haloscope::watch::trace {
 
 // Makes the calling thread's ring; nullptr if there is no room for it.
-Ring *make_ring(TraceRecord &record, Arena &arena) noexcept;
+TraceRing *make_ring(TraceRecord &record, Arena &arena) noexcept;
 
 // Starts the background thread, with the spool at the path in the record.
 void start_draining(const Arena &arena, ProcessRecord &process);

@@ -23,7 +23,7 @@ std::uint64_t hash_of(const Symbol &symbol) noexcept {
 // Receives that may be under way and are remembered.
 constexpr std::size_t posted_at_most = 4096;
 
-std::uint64_t size_of(const Details &details) noexcept {
+std::uint64_t size_of(const UnitDetails &details) noexcept {
   return std::uint64_t{details.duration} << 32U | details.size;
 }
 
@@ -52,14 +52,14 @@ void Encoder::resume(std::span<const Symbol> symbols, const Progress &progress) 
 
 std::uint64_t Encoder::events() const noexcept {
   return static_cast<std::uint64_t>(std::ranges::count_if(
-      piece_.sequence, [&](std::uint32_t number) { return symbols_[number].kind != Kind::lost; }));
+      piece_.sequence, [&](std::uint32_t number) { return symbols_[number].kind != EventType::lost; }));
 }
 
 std::uint64_t Encoder::take_back(const Progress &before) {
   const std::uint64_t events = this->events();
   std::uint64_t lost_already = 0;
   for (const std::uint32_t number : piece_.sequence)
-    if (symbols_[number].kind == Kind::lost) lost_already += symbols_[number].bytes;
+    if (symbols_[number].kind == EventType::lost) lost_already += symbols_[number].bytes;
   for (std::size_t i = 0; i < piece_.symbols.size(); i++) symbols_.pop_back();
   followers_.clear();
   before_ = 0;
@@ -111,23 +111,23 @@ void Encoder::add(const Symbol &symbol) {
   before_ = number;
 }
 
-std::uint64_t Encoder::rounded(std::uint64_t ticks, std::uint64_t &as_told) const noexcept {
-  as_told = compact_ ? length_of_coarse(coarse(ticks)) : ticks;
+std::uint64_t Encoder::round_time(std::uint64_t ticks, std::uint64_t &stored) const noexcept {
+  stored = compact_ ? length_of_coarse(coarse(ticks)) : ticks;
   return compact_ ? coarse(ticks) : ticks;
 }
 
 // A clock that went back stood still.
 void Encoder::add_time(std::uint64_t begin) {
   std::uint64_t gap = 0;
-  piece_.gaps.push_back(rounded(begin > progress_.last ? begin - progress_.last : 0, gap));
+  piece_.gaps.push_back(round_time(begin > progress_.last ? begin - progress_.last : 0, gap));
   progress_.last += gap;
 }
 
 namespace {
 
 // Visits the first unit of each entry, as far as they are whole: visit(units, how many).
-template <class Visit> void each_entry(const Block &block, Visit &&visit) {
-  const std::uint32_t used = std::min(block.used.load(std::memory_order_acquire), Block::capacity);
+template <class Visit> void each_entry(const TraceBlock &block, Visit &&visit) {
+  const std::uint32_t used = std::min(block.used.load(std::memory_order_acquire), TraceBlock::capacity);
   for (std::uint32_t i = 0; i < used;) {
     const std::uint32_t units = units_of(block.units[i].entry);
     if (i + units > used) return;
@@ -138,30 +138,30 @@ template <class Visit> void each_entry(const Block &block, Visit &&visit) {
 
 } // namespace
 
-std::uint64_t events_of(const Block &block) noexcept {
+std::uint64_t events_of(const TraceBlock &block) noexcept {
   std::uint64_t events = 0;
-  each_entry(block, [&](const Unit *unit, std::uint32_t) {
-    events += unit->entry != Entry::none && unit->entry != Entry::place ? 1 : 0;
+  each_entry(block, [&](const TraceUnit *unit, std::uint32_t) {
+    events += unit->entry != UnitType::none && unit->entry != UnitType::place ? 1 : 0;
   });
   return events;
 }
 
-void Encoder::take(const Block &block) {
+void Encoder::take(const TraceBlock &block) {
   if (block.lost > 0) take_lost(block.lost, block.lost_starts);
   std::uint32_t place = 0;
-  each_entry(block, [&](const Unit *unit, std::uint32_t units) {
-    const Unit &head = *unit;
-    Details details{-1, -1, 0, 0};
+  each_entry(block, [&](const TraceUnit *unit, std::uint32_t units) {
+    const TraceUnit &head = *unit;
+    UnitDetails details{-1, -1, 0, 0};
     if (units > 1) std::memcpy(&details, unit + 1, sizeof details);
-    Rest rest{};
+    LongCallRest rest{};
     if (units > 2) std::memcpy(&rest, unit + 2, sizeof rest);
-    if (head.entry == Entry::place)
+    if (head.entry == UnitType::place)
       place = head.about;
-    else if (head.entry == Entry::enter || head.entry == Entry::leave)
+    else if (head.entry == UnitType::enter || head.entry == UnitType::leave)
       add_region(head);
-    else if (head.entry == Entry::call || head.entry == Entry::long_call)
+    else if (head.entry == UnitType::call || head.entry == UnitType::long_call)
       add_call(head, details, units > 2 ? &rest : nullptr, place);
-    else if (head.entry != Entry::none)
+    else if (head.entry != UnitType::none)
       add_part(head, details);
   });
   progress_.block = block.sequence;
@@ -169,67 +169,68 @@ void Encoder::take(const Block &block) {
 
 void Encoder::take_lost(std::uint64_t events, std::uint64_t starts) {
   Symbol symbol;
-  symbol.kind = Kind::lost;
+  symbol.kind = EventType::lost;
   symbol.bytes = events;
   symbol.request = starts;
   progress_.starts += starts;
   add(symbol);
 }
 
-void Encoder::add_region(const Unit &head) {
+void Encoder::add_region(const TraceUnit &head) {
   add_time(head.when);
   Symbol symbol;
-  symbol.kind = head.entry == Entry::enter ? Kind::enter : Kind::leave;
+  symbol.kind = head.entry == UnitType::enter ? EventType::enter : EventType::leave;
   symbol.node = head.about;
   add(symbol);
 }
 
-void Encoder::add_call(const Unit &head, const Details &details, const Rest *rest, std::uint32_t place) {
+void Encoder::add_call(const TraceUnit &head, const UnitDetails &details, const LongCallRest *rest,
+                       std::uint32_t place) {
   const std::uint64_t size = rest == nullptr ? details.size : size_of(details);
   const std::uint64_t bytes = rest == nullptr ? usual_bytes(head.action, size) : rest->bytes;
   const std::uint64_t end = rest == nullptr ? head.when + details.duration : rest->end;
   Symbol symbol;
-  symbol.kind = Kind::call;
+  symbol.kind = EventType::call;
   symbol.function = head.function;
   symbol.action = head.action;
   symbol.node = place;
   // How much is completed at once may be a matter of time, and the parts say it: calls stay few symbols.
-  symbol.bytes = bytes - (head.action == Action::none ? progress_.completed : 0);
+  symbol.bytes = bytes - (head.action == MessageAction::none ? progress_.completed : 0);
   progress_.completed = 0;
-  if (head.action != Action::none) {
+  if (head.action != MessageAction::none) {
     symbol.communicator = head.about;
     symbol.size = size;
-    tell_partner(symbol, details);
+    set_partner(symbol, details);
   }
   if (begins_request(head.action)) progress_.starts++;
-  if (head.action == Action::posted) note_posted(symbol);
+  if (head.action == MessageAction::posted) note_posted(symbol);
   add_time(head.when);
   std::uint64_t duration = 0;
   const std::uint64_t begin = std::max(head.when, progress_.last);
-  piece_.durations.push_back(rounded(end > begin ? end - begin : 0, duration));
+  piece_.durations.push_back(round_time(end > begin ? end - begin : 0, duration));
   progress_.last += duration;
   add(symbol);
 }
 
-void Encoder::add_part(const Unit &head, const Details &details) {
+void Encoder::add_part(const TraceUnit &head, const UnitDetails &details) {
   Symbol symbol;
-  symbol.kind = Kind::part;
-  if (head.action == Action::begun_collective) symbol.function = head.function;
+  symbol.kind = EventType::part;
+  if (head.action == MessageAction::begun_collective) symbol.function = head.function;
   symbol.action = head.action;
   symbol.communicator = head.about;
   symbol.size = size_of(details);
-  if (head.action == Action::completed_receive) progress_.completed += symbol.size;
-  tell_partner(symbol, details);
+  if (head.action == MessageAction::completed_receive) progress_.completed += symbol.size;
+  set_partner(symbol, details);
   const auto thread = static_cast<std::uint32_t>(head.when >> number_bits);
   const std::uint64_t number = head.when & ((std::uint64_t{1} << number_bits) - 1);
   if (begins_request(head.action)) {
     progress_.starts++;
-    if (head.action == Action::posted) note_posted(symbol);
+    if (head.action == MessageAction::posted) note_posted(symbol);
   } else if (head.when != 0 && thread == thread_) {
     if (is_as_posted(symbol, number)) {
       symbol = {};
-      symbol.kind = Kind::part;
-      symbol.action = Action::completed_as_posted;
+      symbol.kind = EventType::part;
+      symbol.action = MessageAction::completed_as_posted;
     }
     symbol.request = progress_.starts - number + 1;
   } else if (head.when != 0) {
@@ -244,19 +245,20 @@ void Encoder::note_posted(const Symbol &symbol) {
                                                 symbol.partner, symbol.tag};
 }
 
-// Which of the receives under way a call completes is a matter of time. Where the message is what had been
-// asked for, that is all there is to tell, and symbols are as many as receives are under way.
+// The receive that a call completes depends on time. If the message has all properties that the receive asked
+// for, the symbol stores only that. So there are as many symbols as receives under way.
 bool Encoder::is_as_posted(const Symbol &symbol, std::uint64_t number) const noexcept {
   const Posted &posted = posted_[number % posted_at_most];
-  return symbol.action == Action::completed_receive && posted.number == number && number != 0 &&
+  return symbol.action == MessageAction::completed_receive && posted.number == number && number != 0 &&
          posted.size == symbol.size && posted.communicator == symbol.communicator &&
          posted.partner == symbol.partner && posted.tag == symbol.tag;
 }
 
-void Encoder::tell_partner(Symbol &symbol, const Details &details) const {
+void Encoder::set_partner(Symbol &symbol, const UnitDetails &details) const {
   symbol.tag = details.tag < 0 ? -1 : details.tag;
   symbol.partner = details.partner < 0 ? -1 : details.partner;
-  const bool is_collective = symbol.action == Action::collective || symbol.action == Action::begun_collective;
+  const bool is_collective =
+      symbol.action == MessageAction::collective || symbol.action == MessageAction::begun_collective;
   if (details.partner < 0 || is_collective) return;
   const std::byte *place = arena().base() + std::size_t{symbol.communicator} * communicator_alignment;
   const auto *of = reinterpret_cast<const Communicator *>(place);

@@ -1,10 +1,10 @@
-// From the units of a thread to symbols, their sequence and their times. An event of a trace is a symbol,
-// which says all of it but when: events that differ in nothing else are one symbol, and the ranks of others
-// are told relative to the own one, so that most ranks have the same symbols.
+// From the units of a thread to symbols, their sequence and their times. A symbol has all properties of an
+// event except its time, so events that differ only in time are one symbol. Ranks of partners are relative to
+// the own rank, so that most ranks have the same symbols.
 #pragma once
 
 #include "watch/records/reading.hpp"
-#include "watch/records/slots.hpp"
+#include "watch/records/trace_ring.hpp"
 #include "watch/trace/packing.hpp"
 
 #include <vector>
@@ -13,8 +13,8 @@ namespace haloscope::watch::trace {
 
 struct Symbol {
   std::uint16_t function = 0;
-  Kind kind = Kind::none;
-  Action action = Action::none;
+  EventType kind = EventType::none;
+  MessageAction action = MessageAction::none;
   std::uint32_t node = 0;         // place in the arena
   std::uint32_t communicator = 0; // its number
   std::int32_t partner = -1; // of a message: ranks after the own one; of an inter-communicator, and the root
@@ -29,7 +29,7 @@ struct Symbol {
 };
 static_assert(sizeof(Symbol) == 48);
 
-// What one thread did in a stretch of time.
+// The events of one thread in an interval of time.
 struct Piece {
   std::vector<Symbol> symbols;         // that were not there before, numbered on
   std::vector<std::uint32_t> sequence; // numbers of symbols
@@ -45,7 +45,7 @@ struct Progress {
   std::uint64_t completed = 0; // bytes of receives whose call is still to come
 };
 
-// A receive that was posted: what it asks for.
+// The arguments of a posted receive.
 struct Posted {
   std::uint64_t number = 0;
   std::uint64_t size = 0;
@@ -58,15 +58,15 @@ class Encoder : Reading {
 public:
   // `compact`: times to within 1 %. Communicators are those in the arena.
   Encoder(const Arena &arena, std::uint32_t thread, std::uint64_t first, bool compact);
-  // Goes on where another one left off.
+  // Continues from the state of a different encoder.
   void resume(std::span<const Symbol> symbols, const Progress &progress);
 
-  void take(const Block &block);
-  // What was lost after the last block.
+  void take(const TraceBlock &block);
+  // Adds the loss of events after the last block.
   void take_lost(std::uint64_t events, std::uint64_t starts);
 
   [[nodiscard]] const Piece &piece() const noexcept { return piece_; }
-  // Events of the piece: what was lost is none.
+  // Events of the piece, without lost ones.
   [[nodiscard]] std::uint64_t events() const noexcept;
   [[nodiscard]] const Progress &progress() const noexcept { return progress_; }
   void next_piece() noexcept { piece_.clear(); }
@@ -77,14 +77,15 @@ public:
 private:
   void add(const Symbol &symbol);
   void add_time(std::uint64_t begin);
-  void add_region(const Unit &head);
+  void add_region(const TraceUnit &head);
   // `place`: of the region; `rest`: where the details do not say it all.
-  void add_call(const Unit &head, const Details &details, const Rest *rest, std::uint32_t place);
-  void add_part(const Unit &head, const Details &details);
-  void tell_partner(Symbol &symbol, const Details &details) const;
+  void add_call(const TraceUnit &head, const UnitDetails &details, const LongCallRest *rest,
+                std::uint32_t place);
+  void add_part(const TraceUnit &head, const UnitDetails &details);
+  void set_partner(Symbol &symbol, const UnitDetails &details) const;
   void note_posted(const Symbol &symbol);
   [[nodiscard]] bool is_as_posted(const Symbol &symbol, std::uint64_t number) const noexcept;
-  std::uint64_t rounded(std::uint64_t ticks, std::uint64_t &as_told) const noexcept;
+  std::uint64_t round_time(std::uint64_t ticks, std::uint64_t &stored) const noexcept;
   void grow();
   [[nodiscard]] std::size_t place_of(const Symbol &symbol) const noexcept;
 
@@ -100,6 +101,6 @@ private:
 };
 
 // Events that its units are.
-std::uint64_t events_of(const Block &block) noexcept;
+std::uint64_t events_of(const TraceBlock &block) noexcept;
 
 } // namespace haloscope::watch::trace

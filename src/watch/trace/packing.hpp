@@ -15,7 +15,7 @@ inline void put_number(Bytes &to, std::uint64_t value) {
   to.push_back(static_cast<unsigned char>(value));
 }
 
-// The next number of `from`, which is cut by it. What is cut short ends with zeros.
+// Removes the next number from `from`. Missing bytes are read as zeros.
 inline std::uint64_t take_number(std::span<const unsigned char> &from) noexcept {
   std::uint64_t value = 0;
   for (unsigned shift = 0; !from.empty() && shift < 64; shift += 7) {
@@ -27,8 +27,8 @@ inline std::uint64_t take_number(std::span<const unsigned char> &from) noexcept 
   return value;
 }
 
-// A column of numbers: width, encoding (0: as they are, 1: zlib), bytes (32 bits), and that many bytes: the
-// lowest byte of each value, then the second of each, up to the width.
+// A column of numbers: its width, its encoding (0: plain, 1: zlib), its length in bytes (32 bits) and the
+// bytes. The lowest bytes of all values come first, then the second bytes, up to the width.
 void put_column(Bytes &to, std::span<const std::uint64_t> values);
 
 // Bytes as they are or packed: encoding and size as of a column, and them.

@@ -1,6 +1,6 @@
-// A sequence as what repeats in it: items, each a symbol or a rule so many times in a row, where a rule is a
-// list of items. What comes twice in a row becomes a rule at once, so that a program that iterates keeps a
-// sequence of one length.
+// A sequence stored by its repetitions. An item is a symbol or a rule, repeated a number of times in a row. A
+// rule is a list of items. A part that comes twice in a row becomes a rule at once. So a program that
+// iterates keeps a sequence of constant length.
 #pragma once
 
 #include "watch/trace/packing.hpp"
@@ -14,16 +14,17 @@ namespace haloscope::watch::trace {
 
 class Repeats {
 public:
-  // Items beyond this many, in the sequence and in rules, are for another one to keep.
+  // The limit for items in the sequence and in rules. Beyond it, a new segment begins.
   static constexpr std::size_t most = std::size_t{1} << 20U;
 
   void append(std::uint32_t symbol);
   [[nodiscard]] bool is_full() const noexcept { return size_ + kept_ >= most; }
   [[nodiscard]] std::uint64_t symbols() const noexcept { return symbols_; }
-  // In the sequence and in rules: what `pack` has to tell.
+  // Items in the sequence and in rules, which `pack` writes.
   [[nodiscard]] std::size_t items() const noexcept { return size_ + kept_; }
-  // The number of rules, then each rule and last the sequence: its number of items, and of each what it is
-  // and how often it comes. Symbols are even: 2 * number; rules odd: 2 * number + 1, of rules before.
+  // Packs the number of rules, then each rule, and last the sequence. Each has its number of items, then the
+  // id and the count of each item. Ids of symbols are even: 2 * number. Ids of rules are odd: 2 * number + 1,
+  // and refer to earlier rules.
   [[nodiscard]] Bytes pack() const;
   // The sequence itself.
   [[nodiscard]] std::vector<std::uint32_t> expanded() const;

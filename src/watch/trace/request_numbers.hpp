@@ -1,5 +1,5 @@
-// Which request or matched message a handle stands for: the number that a trace gives it, with the thread
-// that began it.
+// Trace numbers of requests and matched messages by handle. A number contains the thread that began the
+// request.
 #pragma once
 
 #include "watch/records/requests.hpp"

@@ -15,7 +15,7 @@ template <class T> void append(Bytes &to, const T *from, std::size_t count) {
   to.insert(to.end(), bytes, bytes + count * sizeof(T));
 }
 
-// Whether something is as it was written; quicker than a CRC, which this thread would spend its time on.
+// A checksum that is faster than a CRC, on which this thread would spend its time.
 std::uint32_t sum_of(std::span<const unsigned char> bytes) noexcept {
   std::uint64_t sum = 0x9E37'79B9'7F4A'7C15U;
   for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {

@@ -1,5 +1,5 @@
-// What a process has told of its trace so far: a file of pieces, each whole or not there, so that it can be
-// read when the process was killed.
+// The trace of a process so far: a file of pieces, each complete or absent. So it can be read after the
+// process was killed.
 #pragma once
 
 #include "watch/trace/encoder.hpp"
@@ -32,7 +32,7 @@ Spooled pack(const Piece &piece, std::uint32_t thread, const Progress &progress)
 
 class SpoolWriter {
 public:
-  // A new file of our own. What is wrong is told by `is_open`.
+  // Creates a new file. `is_open` reports errors.
   explicit SpoolWriter(const std::string &path) noexcept;
   ~SpoolWriter();
   SpoolWriter(const SpoolWriter &) = delete;

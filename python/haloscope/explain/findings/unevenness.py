@@ -41,13 +41,18 @@ def find_shared_cpus(ground: Ground) -> list[Finding]:
         if not numbers or len(ranks) <= len(numbers) or not is_bound:
             continue
         slowed = float(ground.computing[np.isin(ground.ranks, ranks)].sum(axis=1).mean())
-        gain = slowed * (1 - len(numbers) / len(ranks))
+        # If all ranks share CPUs, they also wait in MPI while others compute.
+        waited = sum(float(part.sum()) for part in ground.left.values()) if len(ranks) == len(rows) else 0.0
+        spared = 1 - len(numbers) / len(ranks)
+        gain = (slowed + waited) * spared
         finding = ground.make_finding(
             "shared_cpu",
             f"{ranks_text(ranks)} on {printable(host)} are bound to {'CPU' if len(numbers) == 1 else 'CPUs'}"
-            f" {cpus} and alternate there while they compute for {time_text(slowed)}",
+            f" {cpus} and alternate there while they compute for {time_text(slowed)}"
+            + f" and wait for {time_text(waited)}"
+            * (waited > 0),
             "bind each rank to its own CPU (mpiexec --bind-to core, srun --cpu-bind=cores)",
-            gains=(0.5 * gain, gain, ground.run_time * (1 - len(numbers) / len(ranks))),
+            gains=(0.5 * gain, gain, max(ground.run_time * spared, spared * slowed + waited)),
             ranks=ranks,
             evidence=[Evidence("binding", {"rank": ranks}, {"cpus": len(numbers), "ranks": len(ranks)})],
         )

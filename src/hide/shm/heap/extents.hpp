@@ -1,5 +1,5 @@
-// Which pages of a range are whose: the bookkeeping of an arena, in memory that it is given. All that it does
-// takes a bounded number of steps. Not for several threads at once.
+// The owners of pages in a range: the bookkeeping of an arena, in memory that it is given. All functions take
+// a bounded number of steps. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -59,7 +59,7 @@ private:
   void set(std::uint32_t first, std::uint32_t length, State state) noexcept;
   void insert(std::uint32_t first, std::uint32_t length, State state) noexcept;
   void remove(std::uint32_t first) noexcept;
-  // Of a free extent; what is left of it stays free.
+  // Cuts a part out of a free extent. The rest stays free.
   std::uint32_t cut(std::uint32_t first, std::uint32_t begin, std::uint32_t length) noexcept;
 
   Entry *entries_;

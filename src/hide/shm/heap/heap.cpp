@@ -1,8 +1,8 @@
-// malloc and its kin, preloaded: large blocks lie in an arena, where other processes of the node can reach
-// them, and all others in the C library's heap. The address of a block tells where it is from.
+// malloc and related functions, preloaded. Large blocks are in an arena, which other processes of the node
+// can map. All other blocks are in the C library's heap. The address of a block shows where it is from.
 //
 // Nothing here waits for a constructor: the first calls come before there are any. Until then, and when the
-// arena is full, large blocks are the C library's too.
+// arena is full, large blocks are in the C library's heap, too.
 #include "hide/shm/heap/shared_arena.hpp"
 
 #include <algorithm>
@@ -132,7 +132,7 @@ void *move_in(void *p, std::size_t bytes) noexcept {
   return fresh;
 }
 
-// Where it stands if possible.
+// In place if possible.
 void *change(void *p, std::size_t bytes) noexcept {
   Arena *there = arena.load(std::memory_order_relaxed);
   if (bytes >= from.load(std::memory_order_relaxed) && there->resize(p, bytes)) return p;

@@ -43,7 +43,7 @@ File arena_file(std::size_t bytes, const Mark &mark, bool &eager) noexcept {
   return higher.open() ? std::move(higher) : std::move(file);
 }
 
-// The system kills a process when it lacks memory, so large demands are compared with what is free before.
+// The system kills a process when memory runs out, so large requests are compared with the free memory first.
 bool is_available(std::size_t bytes) noexcept {
   if (bytes < std::size_t{32} << 20) return true;
   const File file{open("/proc/meminfo", O_RDONLY | O_CLOEXEC)};
@@ -169,7 +169,8 @@ void Arena::keep(std::uint32_t first) noexcept {
   release(kept_at_most / 4 * 3);
 }
 
-// Down to a limit, the longest first. What the system would not take back is nobody's from then on.
+// Frees extents down to a limit, the longest first. If the system refuses to take an extent back, it is never
+// used again.
 void Arena::release(std::size_t limit) noexcept {
   std::unique_lock hold(lock_);
   while (kept_ > limit) {
@@ -189,7 +190,7 @@ std::uint32_t Arena::block(const void *p) const noexcept {
   const auto first = static_cast<std::uint32_t>(begin / page);
   if (begin % page == 0 && first > 0 && first < extents_.pages() && extents_.state(first) == Extents::used)
     return first;
-  constexpr char text[] = "haloscope: free or realloc of what was not allocated, or is free already\n";
+  constexpr char text[] = "haloscope: free or realloc of memory that is not allocated\n";
   (void)!write(STDERR_FILENO, text, sizeof text - 1);
   std::abort();
 }
@@ -228,8 +229,8 @@ ForeignArena::~ForeignArena() {
   if (base_ != nullptr) munmap(base_, bytes_);
 }
 
-// What fork() would share between parent and child belongs to each of them alone: the child copies all blocks
-// while the parent waits. A child made by vfork, posix_spawn or a bare clone comes through here at no cost.
+// After fork(), parent and child each need private blocks: the child copies all blocks while the parent
+// waits. A child made by vfork, posix_spawn or a bare clone costs nothing here.
 
 namespace {
 
@@ -253,7 +254,7 @@ void wait_for_child() noexcept {
   while (forks.pipe[0] >= 0 && read(forks.pipe[0], &none, 1) < 0 && errno == EINTR) {
   }
   if (forks.ready == nullptr) return;
-  // The child may be dead, and nothing would tell.
+  // The child may have died without a signal to this process, so the waiting time is limited.
   constexpr timespec moment{0, 1'000'000};
   for (int i = 0; i < 10'000 && !*forks.ready; ++i) nanosleep(&moment, nullptr);
 }
@@ -271,7 +272,7 @@ bool replace(std::byte *begin, std::size_t bytes, bool copied) noexcept {
     std::byte *at = begin + done;
     const std::size_t length = std::min(step, bytes - done);
     void *shared = nullptr;
-    // Of a length of zero it is a second view of the same pages.
+    // With a length of zero, it makes a second view of the same pages.
     if (copied) shared = mremap(at, 0, length, MREMAP_MAYMOVE);
     if (shared == MAP_FAILED) return false;
     if (mmap(at, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
@@ -342,7 +343,7 @@ void Arena::after_fork_in_child() noexcept {
 }
 
 bool Arena::make_private() noexcept {
-  // In the order of addresses, so that what is private already is one mapping and what is shared another.
+  // In the order of addresses, so that the private part is one mapping and the shared part another.
   for (std::uint32_t first = 0; first < extents_.pages(); first += extents_.length(first)) {
     const bool copied = extents_.state(first) == Extents::used;
     if (!replace(at(first), extents_.length(first) * page, copied)) return false;

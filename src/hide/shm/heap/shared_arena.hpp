@@ -48,18 +48,18 @@ public:
   [[nodiscard]] std::byte *take(std::size_t bytes, std::size_t alignment, bool *zeros = nullptr) noexcept;
   // Makes a block shorter or longer where it stands, if it can.
   bool resize(void *p, std::size_t bytes) noexcept;
-  // Makes a block zero, and gives its memory back. False: it is as it was.
+  // Clears a block and gives its memory back. Returns false if the block is unchanged.
   bool clear(void *p) noexcept { return empty(block(p)); }
   // Keeps some of the freed pages; the system gets the others back.
   void give(void *p) noexcept;
 
-  // Puts whole pages of a block at other addresses as well; what was there is gone.
+  // Maps whole pages of a block at further addresses, and replaces any mapping there.
   bool show(const std::byte *place, std::byte *at, std::size_t bytes) const noexcept;
 
   [[nodiscard]] std::size_t usable(const void *p) const noexcept;
   [[nodiscard]] std::uint64_t offset(const void *p) const noexcept { return distance(p); }
   [[nodiscard]] ArenaName name() const noexcept;
-  // What else a child that fork() makes has to do before its parent goes on: false if it cannot.
+  // Sets a further action of a child of fork(), before its parent continues. It returns false if it fails.
   void in_child(bool (*what)() noexcept) noexcept { in_child_ = what; }
 
 private:

@@ -1,8 +1,8 @@
-// What libcaliper and libadiak have in place of a recorder: nothing. A recorder that is preloaded has all of
-// their functions itself, and these are never called.
+// libcaliper and libadiak without a recorder: these functions do nothing. A preloaded recorder has all
+// functions itself, so these are never called.
 #include "watch/annotations/interfaces.hpp"
 #include "watch/annotations/open_regions.hpp"
-#include "watch/annotations/said.hpp"
+#include "watch/annotations/run_metadata.hpp"
 
 namespace haloscope::watch {
 

@@ -9,7 +9,7 @@
 
 namespace haloscope::watch {
 
-class Telling : protected Reading {
+class LiveJson : protected Reading {
 public:
   using Reading::Reading;
 

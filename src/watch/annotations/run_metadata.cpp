@@ -1,4 +1,4 @@
-#include "watch/annotations/said.hpp"
+#include "watch/annotations/run_metadata.hpp"
 
 #include "watch/counting/metadata.hpp"
 

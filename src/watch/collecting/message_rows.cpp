@@ -1,0 +1,107 @@
+#include "watch/collecting/message_rows.hpp"
+
+#include "watch/collecting/rows.hpp"
+
+#include <algorithm>
+
+namespace haloscope::watch {
+
+void MessageRows::add(RegionTotals &region, const Node &node) {
+  add_partners(region, node);
+  each(node.messages, [&](const MessageRecord &record) { add_message(region, record); });
+}
+
+void MessageRows::add(const CommunicatorUse &use) {
+  const Communicator *communicator = valid(use.communicator);
+  if (communicator != nullptr && use.calls > 0) add_communicator(*communicator, use.calls, use.bytes);
+}
+
+// Messages for which there was no message record, and those of neighbourhood collectives.
+void MessageRows::add_partners(RegionTotals &region, const Node &node) {
+  for (const Partner *partner = valid(node.partners); partner != nullptr; partner = valid(partner->next)) {
+    const std::int64_t other = partner->rank;
+    const Traffic &neighbor = partner->neighbor;
+    if (neighbor.sends > 0 || neighbor.recvs > 0)
+      append(rows::Neighbors{.path = region.path,
+                             .rank = rank(),
+                             .partner = other,
+                             .sends = neighbor.sends,
+                             .bytes_sent = neighbor.bytes_sent,
+                             .recvs = neighbor.recvs,
+                             .bytes_recv = neighbor.bytes_recv,
+                             .time = 0.0});
+    if (partner->sends == 0 && partner->recvs == 0 && partner->ticks == 0) continue;
+    if (partner->sends > 0) region.destinations.insert(other);
+    if (partner->recvs > 0) region.sources.insert(other);
+    append(rows::Partners{.path = region.path,
+                          .rank = rank(),
+                          .partner = other,
+                          .sends = partner->sends,
+                          .bytes_sent = partner->bytes_sent,
+                          .recvs = partner->recvs,
+                          .bytes_recv = partner->bytes_recv,
+                          .time = seconds(partner->ticks)});
+  }
+}
+
+// A message record counts for a partner, a size, the call that sent it and a communicator.
+void MessageRows::add_message(RegionTotals &region, const MessageRecord &record) {
+  const Partner *partner = valid(record.partner);
+  if (partner == nullptr) return;
+  const std::uint64_t size = bytes_of_what(record.key.what);
+  const std::uint64_t message = message_of_what(record.key.what);
+  const Memory of = memory_of_what(record.key.what);
+  const bool received = message == arrived || message == exchanged;
+  const std::uint64_t bytes = record.messages * size;
+  const std::uint64_t sends = received ? 0 : record.messages;
+  const std::uint64_t recvs = received ? record.messages : 0;
+  const std::int64_t other = partner->rank;
+  if (sends > 0) {
+    region.destinations.insert(other);
+    region.largest = std::max(region.largest, size);
+  }
+  if (recvs > 0) region.sources.insert(other);
+  // A call that sends and receives counts once for its communicator, as a send.
+  if (message != exchanged)
+    if (const Communicator *used = communicator(static_cast<std::uint32_t>(record.key.channel >> 32U)))
+      add_communicator(*used, record.messages, received ? 0 : bytes);
+  if (record.messages == 0 && record.ticks == 0) return;
+  append(rows::Partners{.path = region.path,
+                        .rank = rank(),
+                        .partner = other,
+                        .sends = sends,
+                        .bytes_sent = received ? 0 : bytes,
+                        .recvs = recvs,
+                        .bytes_recv = received ? bytes : 0,
+                        .time = seconds(record.ticks)});
+  append(rows::Sizes{.path = region.path,
+                     .kind = kind(Kind::p2p),
+                     .memory = memory(of),
+                     .bytes = size,
+                     .bytes_upper = size,
+                     .messages = sends,
+                     .time_total = seconds(record.ticks)});
+  if (message >= sent && message - sent < function_count && sends > 0)
+    append(rows::Calls{.path = region.path,
+                       .call = string(function_names[message - sent]),
+                       .memory = memory(static_cast<unsigned>(message - sent), of),
+                       .calls = sends,
+                       .bytes = bytes,
+                       .time_total = 0.0,
+                       .time_max = 0.0});
+}
+
+void MessageRows::add_communicator(const Communicator &communicator, std::uint64_t calls,
+                                   std::uint64_t bytes) {
+  // A rank counts once per communicator, also if several threads use it.
+  const auto identity = std::pair{communicator.members, std::string{text(communicator.name)}};
+  const std::uint64_t ranks = communicators_.insert(identity).second ? 1 : 0;
+  append(rows::Communicators{.name = string(identity.second),
+                             .size = communicator.size,
+                             .members = communicator.members,
+                             .ranks = ranks,
+                             .calls = calls,
+                             .bytes = bytes});
+}
+
+} // namespace haloscope::watch

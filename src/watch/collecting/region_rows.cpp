@@ -1,0 +1,82 @@
+#include "watch/collecting/region_rows.hpp"
+
+#include "watch/collecting/rows.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace haloscope::watch {
+
+namespace {
+
+void widen(Extremes &to, const Extremes &by, bool first) {
+  for (unsigned q = 0; q < quantities; q++) {
+    to.least[q] = first ? by.least[q] : std::min(to.least[q], by.least[q]);
+    to.most[q] = first ? by.most[q] : std::max(to.most[q], by.most[q]);
+  }
+}
+
+void spread_partners(RegionTotals &region) {
+  for (RegionTotals *outer = &region; outer != nullptr; outer = outer->parent) {
+    outer->nested_destinations.insert(region.destinations.begin(), region.destinations.end());
+    outer->nested_sources.insert(region.sources.begin(), region.sources.end());
+  }
+}
+
+} // namespace
+
+RegionTotals &RegionRows::add(const Node &node, RegionTotals *parent, std::uint64_t latest) {
+  const std::int64_t above = parent == nullptr ? -1 : static_cast<std::int64_t>(parent->path);
+  const std::uint64_t number =
+      path(above, parent == nullptr ? root_name : text(node.name), node.communication);
+  RegionTotals &region = regions_[number];
+  region.parent = parent;
+  region.path = number;
+  if (node.instances > 0) {
+    widen(region.inclusive, node.inclusive, region.instances == 0);
+    widen(region.exclusive, node.exclusive, region.instances == 0);
+  }
+  region.instances += node.instances;
+  region.ticks += node.ticks;
+  // The process ended in this instance. It lasted at least until the last event that is known.
+  if (node.begin != 0 && latest > node.begin) region.ticks += latest - node.begin;
+  for (unsigned q = 0; q < quantities; q++) region.totals[q] += node.now[q];
+  add_counted(region, node);
+  region.skew += node.skew_ticks;
+  region.largest = std::max(region.largest, node.largest_message);
+  sizes_spilled_ += node.sizes_spilled;
+  return region;
+}
+
+void RegionRows::finish() {
+  for (auto &[path, region] : regions_) spread_partners(region);
+  for (const auto &[path, region] : regions_) add_row(region);
+}
+
+const std::uint64_t *RegionRows::duration() const noexcept {
+  const auto root = regions_.find(0);
+  return root == regions_.end() ? nullptr : &root->second.ticks;
+}
+
+void RegionRows::add_row(const RegionTotals &region) {
+  const double unknown = std::numeric_limits<double>::quiet_NaN();
+  append(rows::Ranks{.path = region.path,
+                     .rank = rank(),
+                     .instances = region.instances,
+                     .time = seconds(region.ticks),
+                     .sends = region.totals[sends],
+                     .recvs = region.totals[recvs],
+                     .bytes_sent = region.totals[bytes_sent],
+                     .bytes_recv = region.totals[bytes_recv],
+                     .colls = region.totals[colls],
+                     .counted = rows::counted(region, tick()),
+                     .skew_time = process().sync_collectives == 0 ? unknown : seconds(region.skew),
+                     .largest_message = region.largest,
+                     .dest_ranks = region.nested_destinations.size(),
+                     .src_ranks = region.nested_sources.size(),
+                     .dest_ranks_exclusive = region.destinations.size(),
+                     .src_ranks_exclusive = region.sources.size(),
+                     .extremes = rows::extremes(region.inclusive, region.exclusive)});
+}
+
+} // namespace haloscope::watch
