@@ -51,7 +51,7 @@ def secret_profile(path: Path) -> Path:
 def test_what_does_not_exist_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown format; choose from"):
         haloscope.export(tmp_path / "a.halo", "punch-cards")
-    with pytest.raises(UsageError, match="about one run"):
+    with pytest.raises(UsageError, match="takes one run"):
         haloscope.export([tmp_path / "a.halo", tmp_path / "b.halo"], "cali")
     with pytest.raises(UsageError, match="no profile"):
         haloscope.export([], "cali")

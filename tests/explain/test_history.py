@@ -263,5 +263,5 @@ def test_profiles_of_other_tools_are_in_it(year: Path) -> None:
     assert set(runs["ranks"]) == {3}
     archive, other = sorted(found.unreadable)
     assert "history does not read OTF2 archives" in archive
-    assert "other.cali: is no file of Caliper" in other
+    assert "other.cali: is not a file of Caliper" in other
     assert "\n" not in archive + other

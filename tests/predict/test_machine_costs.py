@@ -50,9 +50,9 @@ def test_without_protocols_they_cost_latency_and_bandwidth() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ("from: 0,", "from: 1,", "begin with the one from 0"),
-        ("from: 4096", "from: 0", "each begins later"),
-        ("[[0, 0.25], [null, 0]]", "[[0, 0.25]]", "a row and a column"),
+        ("from: 0,", "from: 1,", "first protocol must begin at 0"),
+        ("from: 4096", "from: 0", "each later one at a larger size"),
+        ("[[0, 0.25], [null, 0]]", "[[0, 0.25]]", "one row and one column"),
         ("os: 0.05 us, ", "", r"plogp.0.os: Field required"),
         ("g: 60 ns", "g: -60 ns", "is not a time"),
     ],
@@ -82,5 +82,5 @@ def test_one_node_is_filled_before_the_next() -> None:
     assert {core // 128 for core in orfeo.ranks_on_cores("socket", 128)} == {0}
     with pytest.raises(UsageError, match="256 cores: too few for 257"):
         orfeo.ranks_on_cores("core", 257)
-    with pytest.raises(UsageError, match="cannot be mapped by 'bridge'; there is core, node, CCX"):
+    with pytest.raises(UsageError, match="unknown mapping 'bridge'; choose from core, node, CCX"):
         orfeo.ranks_on_cores("bridge", 2)

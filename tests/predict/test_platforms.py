@@ -54,11 +54,11 @@ def test_factors_change_links_only(tmp_path: Path) -> None:
         ("topology: torus\ndimensions: [0]\n" + LINKS, "dimensions.0"),
         ("topology: torus\ndimensions: [1000, 1000]\n" + LINKS, "1000000 hosts"),
         ("topology: fat_tree\ndown: [4]\n" + LINKS, "both down and up"),
-        ("topology: fat_tree\ndown: [4, 4]\nup: [1]\n" + LINKS, "for each level"),
+        ("topology: fat_tree\ndown: [4, 4]\nup: [1]\n" + LINKS, "one number per level"),
         ("topology: dragonfly\ngroups: 4\n" + LINKS, "or none of them"),
         (
             "topology: dragonfly\ngroups: 4\nchassis: 2\nrouters: 2\nnodes: 2\n" + LINKS,
-            "at least as many routers",
+            "at least one router per chassis",
         ),
         ("topology: fat_tree\nrouting: adaptive\n" + LINKS, "routing: Input should be 'd-mod-k'"),
         ("topology: torus\ncolour: red\n" + LINKS, "colour: Extra inputs"),
@@ -77,7 +77,7 @@ def test_one_line_for_a_bad_platform(tmp_path: Path, text: str, said: str) -> No
 
 def test_too_many_ranks(tmp_path: Path) -> None:
     platform = load_platform(written(tmp_path, "topology: torus\ndimensions: [4]\n" + LINKS))
-    with pytest.raises(UsageError, match="room for 4 ranks, not 5"):
+    with pytest.raises(UsageError, match="cores for 4 ranks, not 5"):
         name_hosts(platform, 5)
 
 

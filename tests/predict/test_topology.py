@@ -163,7 +163,7 @@ def test_switches_are_those_of_slurms_addresses(
 
 @pytest.mark.parametrize(
     ("first", "second", "words"),
-    [(0, 4, "no core 4: this node has cores 0 to 1"), (1, 1, "core 1 with itself")],
+    [(0, 4, "core 4 does not exist: this node has the usable cores 0 to 1"), (1, 1, "core 1 with itself")],
 )
 def test_pairs_that_are_none(first: int, second: int, words: str) -> None:
     with pytest.raises(UsageError, match=words):

@@ -164,7 +164,7 @@ def test_a_rule_that_a_call_of_mpich_does_not_meet_is_noticed(tmp_path: Path) ->
     verdicts = verify(bench, file, {Point("bcast", 4, 512): asked, Point("alltoall", 4, 512): asked})
     assert verdicts[Point("bcast", 4, 512)].verified
     assert file.read_text() == before
-    assert "meets no rule" in str(verdicts[Point("alltoall", 4, 512)].problem)
+    assert "matches no rule" in str(verdicts[Point("alltoall", 4, 512)].problem)
 
 
 def test_an_mpich_without_a_tree_is_reported(tmp_path: Path) -> None:

@@ -139,6 +139,6 @@ def test_what_is_not_understood_is_told(tmp_path: Path, change: tuple[str, str],
 def test_a_workspace_alone_is_no_specification(tmp_path: Path) -> None:
     (tmp_path / "ramble.yaml").write_text(WORKSPACE, "utf-8")
     with pytest.raises(
-        UsageError, match="workspace of Ramble; name it so in a specification: ramble: ramble"
+        UsageError, match="workspace of Ramble; refer to it in a specification: ramble: ramble"
     ):
         Campaign.opened(tmp_path / "ramble.yaml")

@@ -178,7 +178,7 @@ def words_of(file: Path, argument: str, parameters: dict[str, object]) -> tuple[
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("__import__('os')", "function __import__ does not exist"),
+        ("__import__('os')", "__import__ does not exist"),
         ("ranks.real", "not arithmetic of names and numbers"),
         ("(1).__class__", "not arithmetic of names and numbers"),
         ("[1][0]", "not arithmetic of names and numbers"),
