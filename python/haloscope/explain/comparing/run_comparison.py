@@ -115,5 +115,5 @@ def _time_lines(claims: Sequence[TimeClaim]) -> list[str]:
     open_ = [claim for claim in claims[1:] if not claim.sure and claim.faster[1] is not None]
     for what, told in (("own time", "other regions"), ("series", "comparisons of instances")):
         rest = sum(claim.what.startswith(what) for claim in open_)
-        lines += [f"{rest} {told}: not surely faster or slower"] if rest else []
+        lines += [f"{rest} {told}: not significantly faster or slower"] if rest else []
     return lines
