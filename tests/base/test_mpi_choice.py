@@ -108,10 +108,8 @@ def test_no_mpi_at_all(installations: Path) -> None:
 
 
 def test_a_wrapper_elsewhere_names_its_library(installations: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    executable(
-        installations / "tools/mpicc",
-        f"echo cc -I{installations}/second/include -L/none -L{installations}/second/lib -lmpi",
-    )
+    second = installations / "second"
+    executable(installations / "tools/mpicc", f"echo cc -I{second}/include -L/none -L{second}/lib -lmpi")
     monkeypatch.setenv("PATH", str(installations / "tools"))
     assert on_path().library.path == installations / "second/lib/libmpi.so.12"
 

@@ -58,7 +58,7 @@ def study(names: tuple[str, ...], large: bool, output: Path, form: str) -> int:
             raise click.UsageError(f"there is no study {printable(name)}; there are {', '.join(there)}")
     chosen = list(there) if "all" in names else list(dict.fromkeys(names))
     _print_launcher()
-    ended = []
+    ended: list[tuple[str, PartOutcome]] = []
     for name in chosen:
         outcomes = _run(there[name], output / name, large=large)
         if form == "table":
@@ -77,17 +77,15 @@ def _print_launcher() -> None:
 
 
 def _print_list(there: Mapping[str, Study], form: str) -> None:
-    rows = [
-        (name, one.title, *(sum(part.minutes for part in one.chosen(large)) for large in (False, True)))
-        for name, one in there.items()
-    ]
+    records = []
+    for name, one in there.items():
+        usual, large = (sum(part.minutes for part in one.chosen(large)) for large in (False, True))
+        records.append({"study": name, "title": one.title, "minutes": usual, "minutes_large": large})
+        if form == "table":
+            more = f", {large:.0f} with --large" if large > usual else ""
+            click.echo(printable(f"{name}: {one.title} ({usual:.0f} min{more})"))
     if form == "json":
-        keys = ("study", "title", "minutes", "minutes_large")
-        click.echo(json.dumps([dict(zip(keys, row, strict=True)) for row in rows]))
-        return
-    for name, title, usual, large in rows:
-        more = f", {large:.0f} with --large" if large > usual else ""
-        click.echo(printable(f"{name}: {title} ({usual:.0f} min{more})"))
+        click.echo(json.dumps(records))
 
 
 def _run(one: Study, directory: Path, *, large: bool) -> list[PartOutcome]:
