@@ -244,7 +244,7 @@ def _describe_copied(rows: polars.DataFrame) -> str:
     )
     pooled = f"; {waited} waited in the pool" if waited else ""
     between = f"; {ahead} between nodes, ahead of their receives" if ahead else ""
-    within = f"{noun_text(messages, 'message')} within nodes" + (f": {shares}" if shares else "")
+    within = f"{noun_text(float(messages), 'message')} within nodes" + (f": {shares}" if shares else "")
     return f"{within}{pooled}{between}"
 
 

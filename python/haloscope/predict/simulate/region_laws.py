@@ -174,4 +174,4 @@ def _find_grid(work: RegionWork) -> RankGrid | None:
 
 def _equivalent_ranks(grid: RankGrid | None, ranks: int) -> float:
     """Return the number of ranks of a cube with the same path length as the grid of `ranks` ranks."""
-    return float(ranks) if grid is None else grid.predict_work(ranks).cube
+    return float(ranks) if grid is None else grid.scale(ranks).cube
