@@ -180,9 +180,9 @@ def test_own_output_is_read_back(command: Command, tmp_path: Path) -> None:
     for name in ("collective", "algorithm", "number", "ranks", "bytes", "iterations"):
         assert again[name] == _POINT[name]
     assert again["time"] == pytest.approx(2.5e-6)
-    for file in (sweep, printed):
+    for source in (sweep, printed):
         page = tmp_path / "page.html"
-        assert command("report", file, "-o", page).returncode == 0
+        assert command("report", source, "-o", page).returncode == 0
         assert "chain (2)" in page_text(page)
     (row,) = json.loads(command("show", printed, "--format", "json").stdout)
     assert (row["ranks"], row["time_max"]) == (2, 3e-6)

@@ -127,7 +127,7 @@ def test_guide(guide: Guide, any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> N
         wrong = run(guide, folder, environment)
         if wrong is None:
             return
-    pytest.fail(wrong, pytrace=False)
+    pytest.fail(str(wrong), pytrace=False)
 
 
 def run(guide: Guide, folder: Path, environment: Mapping[str, str]) -> str | None:

@@ -36,8 +36,8 @@ def test_notebook_shows_what_it_is_kept_with(
     environment["PATH"] = f"{haloscope.parent}{os.pathsep}{environment['PATH']}"
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    kept = nbformat.read(NOTEBOOK, as_version=4)
-    executed = nbformat.read(NOTEBOOK, as_version=4)
+    kept = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
+    executed = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
     where = {"metadata": {"path": str(tmp_path)}}
     NotebookClient(executed, timeout=int(HANG), kernel_name="python3", resources=where).execute()
     found = results(executed)
