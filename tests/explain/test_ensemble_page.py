@@ -78,7 +78,7 @@ def test_against_what_the_program_said(runs: list[Path], tmp_path: Path) -> None
     haloscope.report(runs, tmp_path / "page.html", against="nx", by=EVIL)
     data = page_data(tmp_path / "page.html")
     figures = {figure["title"]: figure for figure in data["regions"][0]["sections"][0]["figures"]}
-    lines = figures["Time a rank"]["traces"]
+    lines = figures["Time per rank"]["traces"]
     assert sorted({x for line in lines for x in line["x"]}) == [0, 8, 16, 24, 32]
     with pytest.raises(UsageError, match="no run has the column 'ny'"):
         haloscope.report(runs, tmp_path / "page.html", against="ny")

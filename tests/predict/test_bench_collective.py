@@ -77,7 +77,7 @@ def test_collectives_bring_the_right_data(
     assert sweep.points["collective"].n_unique() == count
     sizes = 2 * count - (collectives == ["all"])  # the barrier has one
     assert sweep.points["status"].to_list() == ["ok"] * sizes
-    assert any("3 processes share" in line or "one way only" in line for line in said)
+    assert any("3 processes share" in line or "has only one algorithm" in line for line in said)
 
 
 @_OPEN_MPI

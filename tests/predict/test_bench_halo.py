@@ -124,7 +124,7 @@ def test_between_nodes(two_nodes: Cluster, any_mpi: Mpi) -> None:
         (("halo", "-n", "1"), 2, "1 is not in the range"),
         (("halo", "-m", "4294967296:4294967296"), 2, "more than an MPI call can count"),
         (("halo", "--overlap", "--", "no-such-launcher"), 1, "no-such-launcher: not found"),
-        (("halo", "--", "env", "-i", "true"), 1, "env brought 0 records"),
+        (("halo", "--", "env", "-i", "true"), 1, "env printed 0 records"),
     ],
 )
 def test_mistakes(

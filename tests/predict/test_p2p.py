@@ -53,7 +53,7 @@ def rows(text: str) -> list[list[str]]:
 @pytest.mark.usefixtures("used")
 def test_every_test(command: Command) -> None:
     done = command("bench", "p2p", "all", "-m", "4:16", *FEW, "-c", "-f", "-z", "50,99")
-    hints = [] if shutil.which("lstopo") or shutil.which("lstopo-no-graphics") else ["no hwloc here"]
+    hints = [] if shutil.which("lstopo") or shutil.which("lstopo-no-graphics") else ["hwloc is not installed"]
     said = done.stderr.splitlines()
     assert (done.returncode, len(said)) == (0, len(hints)), done.stderr
     assert all(hint in line for hint, line in zip(hints, said, strict=True))
@@ -139,13 +139,13 @@ def test_mistakes(
     told = command("bench", "p2p", *FEW, *words)
     assert (told.returncode, told.stdout) == (status, "")
     # Without hwloc there is a hint in one more line.
-    (line,) = [line for line in told.stderr.splitlines() if "no hwloc here" not in line]
+    (line,) = [line for line in told.stderr.splitlines() if "hwloc is not installed" not in line]
     assert said in line
 
 
 @pytest.mark.usefixtures("any_used")
 def test_other_types_of_data() -> None:
-    with pytest.raises(UsageError, match="4 bytes or more"):
+    with pytest.raises(UsageError, match="at least 4 bytes"):
         bench.P2pMethod((1, 2), datatype="mpi_float").check_sizes()
     with pytest.raises(UsageError, match="more elements than"):
         bench.P2pMethod((1 << 32,), memory=1 << 60).check_sizes()
@@ -193,7 +193,7 @@ def test_a_pair_that_hangs_is_given_up(
     done = command("bench", "p2p", "-m", "1:256", "--pair", "0,1", *FEW)
     assert done.returncode == 1
     assert [int(row[0]) for row in rows(done.stdout)] == [1, 2, 4, 8, 16, 32]
-    assert "haloscope: latency, core 0 to core 1: nothing came for 2 s\n" in done.stderr
+    assert "haloscope: latency, core 0 to core 1: no result within 2 s\n" in done.stderr
     assert not processes_of(sleeper)
 
 

@@ -173,7 +173,7 @@ def test_gains_are_read_back(tmp_path: Path) -> None:
     assert Gains.read(tmp_path / "g.json") == GAINS
     for text in ("", "{}", '{"record": "gains"}', "[]"):
         (tmp_path / "g.json").write_text(text)
-        with pytest.raises(MachineError, match="not the gains"):
+        with pytest.raises(MachineError, match="not a file of gains from haloscope tune"):
             Gains.read(tmp_path / "g.json")
 
 

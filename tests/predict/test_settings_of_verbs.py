@@ -91,8 +91,8 @@ def test_rules_are_not_chosen_from_gains(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("what", "ranks", "words"),
     [
-        ((), None, "name what to simulate"),
-        (("no.halo", "x"), None, "has no arguments"),
+        ((), None, "give a program or profile to simulate"),
+        (("no.halo", "x"), None, "takes no arguments"),
         (("cg",), None, "-n N"),
     ],
 )

@@ -125,7 +125,7 @@ def test_a_bundle_is_not_trusted(tmp_path: Path) -> None:
         archive.writestr("ro-crate-metadata.json", "{}")
         archive.writestr("runs/../../../../etc/1/profile.halo", "x")
         archive.writestr("runs/large/1/profile.halo", bytes(1 << 24))
-    with pytest.raises(ProfileError, match="far larger than it is"), open_bundle(bundle):
+    with pytest.raises(ProfileError, match="too large for a bundle"), open_bundle(bundle):
         pass
     with zipfile.ZipFile(bundle, "w") as archive:
         archive.writestr("ro-crate-metadata.json", "{}")
