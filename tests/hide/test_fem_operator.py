@@ -197,5 +197,5 @@ def test_petsc_of_another_mpi_is_refused(mpi: Mpi, monkeypatch: pytest.MonkeyPat
     (tmp_path / "include").mkdir()
     (tmp_path / "include" / "petscconf.h").write_text("#define PETSC_HAVE_MPICH_NUMVERSION 4\n")
     monkeypatch.setenv("PETSC_DIR", str(tmp_path))
-    with pytest.raises(ComponentError, match=r"built with mpich, and .* is openmpi's"):
+    with pytest.raises(ComponentError, match=r"built with mpich, but .* is of openmpi"):
         build_fem(quiet=True)

@@ -77,7 +77,7 @@ def test_messages_of_a_halo_are_offered_to_the_shm_library(
     mpi: Mpi, program: Path, shm: Shm, tmp_path: Path
 ) -> None:
     record = tmp_path / "record"
-    settings = {"threshold": "1024", "patience": "1", "record": str(record)}
+    settings = {"threshold": "1024", "patience": "1", "output": str(record)}
     done = shm.run(2, program, "all", settings=settings)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("right\n")

@@ -98,7 +98,7 @@ def test_a_single_delay_travels_one_rank_a_step(mpi: Mpi, inject: Inject) -> Non
         (["--latency", "gamma:-1,1ms"], "greater than 0"),
         (["--latency", "empirical:nowhere"], "No such file"),
         (["--latency", "model:nowhere.json"], "name a saved regime model"),
-        (["--once", "2:1"], "not like 2:100:50ms"),
+        (["--once", "2:1"], "not of the form 2:100:50ms"),
         (["--latency", "-1*constant:1ms"], "greater than 0"),
         (["--latency", "constant:1ms", "-o", "/nowhere/x.csv"], "/nowhere/x.csv"),
     ],

@@ -21,7 +21,7 @@ def test_lent_buffers(mpi: Mpi, compiler: Compiler, shm: Shm, tmp_path: Path) ->
     """Each belongs to its status; a second release is refused."""
     program = compiler(mpi, PROGRAMS / "lent.c", [str(shm.library)])
     record = tmp_path / "record"
-    done = shm.run(2, program, "30", "100000", "0", settings={"record": str(record)})
+    done = shm.run(2, program, "30", "100000", "0", settings={"output": str(record)})
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("right") == 2
     assert done.stderr.count("release each buffer once") == 2
@@ -36,7 +36,7 @@ def test_ahead_of_the_receive(
     """Messages from another node, received, probed and cut in every way; some look like tokens."""
     program = compiler(mpi, PROGRAMS / "ahead.c", [str(shm.library)])
     record = tmp_path / "record"
-    command = shm.command(program, "60", "262144", record=str(record))
+    command = shm.command(program, "60", "262144", output=str(record))
     done = two_nodes.run(mpi, [*mpi.launch(4), *command], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("right") == 4
@@ -66,7 +66,7 @@ def test_fortran(mpi: Mpi, compiler: Compiler, shm: Shm, interface: str, tmp_pat
     flags = ["-cpp", "-w", "-fallow-argument-mismatch", interface, str(shm.library)]
     program = compiler(mpi, PROGRAMS / "lent.f90", flags)
     record = tmp_path / "record"
-    done = shm.run(2, program, settings={"cma": "always", "record": str(record)})
+    done = shm.run(2, program, settings={"cma": "always", "output": str(record)})
     assert done.returncode == 0, done.stderr + done.stdout
     assert done.stdout.count("right") == 2
     assert offered(record) >= 40

@@ -75,7 +75,7 @@ def test_nobody_waits_while_ways_take_turns(shm: Shm, patterns: Path, tmp_path: 
     """A neglected receive would take the whole patience; what carries which message is asked of nobody."""
     names = {"irecv-send-wait": 1, "sendrecv": 1, "unequal-waitall": 2, "vector-halves": 2, "note-probed": 1}
     record = tmp_path / "record"
-    settings = {"record": str(record), "patience": "1000"}
+    settings = {"output": str(record), "patience": "1000"}
     done = shm.run(2, patterns, "60", str(96 << 10), *names, settings=settings)
     assert done.returncode == 0, done.stderr
     counts = carried(record)
@@ -91,7 +91,7 @@ def test_random_programs_get_every_byte_by_turns(
 ) -> None:
     program = compiler(mpi, RANDOM, ["-Wall", "-Wextra"])
     record = tmp_path / "record"
-    settings = {"record": str(record), "threshold": "1024"}
+    settings = {"output": str(record), "threshold": "1024"}
     done = shm.run(2, program, "3", "1000", settings=settings)
     assert done.returncode == 0, done.stderr
     assert done.stdout == mpi.run(2, [program, "3", "1000"]).stdout
@@ -105,7 +105,7 @@ def test_random_types_are_as_without_the_shm_library(
 ) -> None:
     program = compiler(mpi, PROGRAMS / "typed.c", ["-Wall", "-Wextra"])
     record = tmp_path / "record"
-    settings = {"record": str(record), "threshold": "1024", "measure": measure}
+    settings = {"output": str(record), "threshold": "1024", "measure": measure}
     done = shm.run(2, program, "5", "100", settings=settings)
     assert done.returncode == 0, done.stderr
     assert done.stdout == mpi.run(2, [program, "5", "100"]).stdout
@@ -121,7 +121,7 @@ def test_types_are_left_to_an_mpi_that_gets_them_wrong(
 ) -> None:
     """Open MPI 5 does, as typed.c says without the shm library; it may abort, so it is not run here."""
     record = tmp_path / "record"
-    settings = {"record": str(record), "measure": "off"}
+    settings = {"output": str(record), "measure": "off"}
     done = shm.run(2, patterns, "20", str(96 << 10), "vector-halves", settings=settings)
     assert done.returncode == 0, done.stderr
     counts = carried(record)

@@ -29,7 +29,7 @@ def test_registered_memory(mpi: Mpi, compiler: Compiler, shm: Shm, source: str, 
         flags += ["-cpp", "-w", "-fallow-argument-mismatch"]
     record = tmp_path / "record"
     program = compiler(mpi, PROGRAMS / source, flags)
-    done = shm.run(2, program, settings={"record": str(record)})
+    done = shm.run(2, program, settings={"output": str(record)})
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()
     assert first == second

@@ -186,8 +186,8 @@ def test_recorder_and_record_tell_the_same(
         (["HALOSCOPE_SHM_PATIENCE=-1"], "HALOSCOPE_SHM_PATIENCE -1: at least 0"),
         (["HALOSCOPE_SHM_CMA=often"], "HALOSCOPE_SHM_CMA often: not one of auto, always, never"),
         (["--protocol", "fast"], "'fast' is not one of 'dynamic'"),
-        (["-o", "/nowhere/x.csv"], "/nowhere/x.csv: can't be written"),
-        ([], "links no MPI: there is nothing to carry"),
+        (["-o", "/nowhere/x.csv"], "/nowhere/x.csv: cannot be written"),
+        ([], "links no MPI: there are no messages to copy"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(

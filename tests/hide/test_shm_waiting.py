@@ -49,7 +49,7 @@ def patterns(mpi: Mpi, compiler: Compiler) -> Path:
 @EVERY
 def test_nobody_waits_for_the_patience(mpi: Mpi, shm: Shm, patterns: Path, tmp_path: Path) -> None:
     record = tmp_path / "record"
-    done = shm.run(2, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"record": str(record), **STALLED})
+    done = shm.run(2, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"output": str(record), **STALLED})
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()] == list(POLLED)
     counts = carried(record)
@@ -65,7 +65,7 @@ def test_nobody_waits_for_a_rank_in_a_collective(shm: Shm, patterns: Path, tmp_p
     """Its sender leaves a copy; a synchronous one ends when MPI has matched its token."""
     record = tmp_path / "record"
     done = shm.run(
-        2, patterns, str(ROUNDS), str(BYTES), *IN_COLLECTIVES, settings={"record": str(record), **STALLED}
+        2, patterns, str(ROUNDS), str(BYTES), *IN_COLLECTIVES, settings={"output": str(record), **STALLED}
     )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 2
@@ -77,7 +77,7 @@ def test_nobody_waits_for_a_rank_in_a_collective(shm: Shm, patterns: Path, tmp_p
 @ONE
 def test_rings_of_four(shm: Shm, patterns: Path, tmp_path: Path) -> None:
     record = tmp_path / "record"
-    done = shm.run(4, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"record": str(record), **STALLED})
+    done = shm.run(4, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"output": str(record), **STALLED})
     assert done.returncode == 0, done.stderr
     assert carried(record)["ESCAPE"] == 0
 
@@ -91,7 +91,7 @@ def test_receivers_that_come_late_are_left_to_mpi(shm: Shm, patterns: Path, tmp_
         "40",
         str(BYTES),
         "late-receiver",
-        settings={"record": str(record), "patience": "1e-6", "measure": "off"},
+        settings={"output": str(record), "patience": "1e-6", "measure": "off"},
     )
     assert done.returncode == 0, done.stderr
     counts = carried(record)

@@ -48,7 +48,9 @@ std::string shape(const Groups &groups) {
   for (const auto &group : groups) counts[group.size()]++;
   std::string text;
   for (const auto &[ranks, nodes] : counts)
-    text += (text.empty() ? "" : " and ") + std::to_string(nodes) + " nodes of " + std::to_string(ranks);
+    text += (text.empty() ? "" : " and ") + std::to_string(nodes) +
+            (nodes == 1 ? " node of " : " nodes of ") + std::to_string(ranks) +
+            (ranks == 1 ? " rank" : " ranks");
   return text;
 }
 
@@ -143,7 +145,7 @@ void begin_world() noexcept try {
   if (!ranks.empty())
     make_world(ranks[static_cast<std::size_t>(rank)]);
   else if (rank == 0)
-    interpose::complain("the mapping is for " + shape(wanted) + " ranks, this run has " + shape(there) +
+    interpose::complain("the mapping is for " + shape(wanted) + ", this run has " + shape(there) +
                         "; ranks are not moved; use the launch command of the profile, or --hosts");
 } catch (const std::exception &error) {
   interpose::complain(std::string{"HALOSCOPE_PLACE: "} + error.what() +
