@@ -62,7 +62,7 @@ def test_table_for_people(model: Model) -> None:
         ("nemo bcast", 1, "nemo"),
         ("orfeo scan", 2, "scan"),
         ("orfeo bcast --algorithm binary", 2, "binary"),
-        ("orfeo bcast -n 1:9", 2, "2 are the fewest"),
+        ("orfeo bcast -n 1:9", 2, "a collective of 1 rank sends nothing; give 2 or more"),
         ("orfeo bcast -n 9:3", 2, "9:3"),
         ("orfeo bcast -n two", 2, "two"),
         ("orfeo bcast -n 2:9999999999:1", 2, "65536 numbers"),
