@@ -164,7 +164,7 @@ multigrid() {
 elements() {
   local flags mpi
   mpi=$(mpicxx -show 2>/dev/null | tr ' ' '\n' | sed -n 's/^-I/-isystem /p')
-  flags=$("$bin/python" -c 'from haloscope.hide import fem_flags; print(*fem_flags())' 2>&1) && [ -n "$mpi" ] ||
+  flags=$("$bin/python" -c 'from haloscope.hide import make_fem_flags; print(*make_fem_flags())' 2>&1) && [ -n "$mpi" ] ||
     { left_out "finite elements: ${flags##*Error: }"; return; }
   # shellcheck disable=SC2086
   add_folders -std=c++20 -march=native $flags $mpi \

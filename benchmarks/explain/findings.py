@@ -231,7 +231,7 @@ def main() -> None:
             if problem.here_only and options.mpi == "simulated":
                 continue
             if options.case is None or problem.name in options.case:
-                rows.append(trial(programs, problem.held if options.held else problem, options.turns))
+                rows.append(trial(programs, problem.held_out if options.held else problem, options.turns))
                 print(json.dumps(rows[-1]), flush=True)
         if rows:
             count(f"{kind}: found, by its cause", sum(bool(row["found"]) for row in rows), len(rows), 0.95)

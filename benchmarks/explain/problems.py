@@ -28,7 +28,7 @@ class Problem:
     scale: float = 1.0
 
     @property
-    def find_held(self) -> Problem:
+    def held_out(self) -> Problem:
         """The same on other ranks, with computing of another length: no threshold was chosen by it."""
         return replace(self, ranks=self.ranks_held or self.ranks, scale=0.6)
 

@@ -322,7 +322,7 @@ def rows(
 def _percents(name: str, values: list[float]) -> dict[str, str]:
     if not values:
         return dict.fromkeys((f"{name}_mean", f"{name}_p95", f"{name}_worst"), "")
-    of_all = (np.mean(values), np.quantile(values, 0.95), max(values))
+    of_all = (float(np.mean(values)), float(np.quantile(values, 0.95)), max(values))
     return {
         f"{name}_{what}": f"{100 * value:.3g}"
         for what, value in zip(("mean", "p95", "worst"), of_all, strict=True)

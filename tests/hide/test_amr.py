@@ -302,7 +302,7 @@ def test_the_protocol_layer_changes_nothing(
         ("--comm_vars 41", "--comm_vars must be from 0 to 40, not 41"),
         ("--num_vars 2000 --nx 256 --ny 256 --nz 256", "too large for one message"),
         ("--num_refine 19 --init_x 2", "--num_refine 19 would make more"),
-        ("--num_objects 1", "--object stands there 0 times"),
+        ("--num_objects 1", "--object is given 0 times"),
         ("--object 1 0 0.5", "--object needs a value"),
         ("--object 20 0 1 1 1 0 0 0 1 1 1 0 0 0", "is not a value for --object"),
         ("--object 3 0 0.5 0.5 0.5 0 0 0 1 1 1 0 0 0 --max_blocks 63", "--max_blocks is 63"),
