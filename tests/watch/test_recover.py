@@ -143,7 +143,7 @@ def test_profiles_are_not_overwritten(
     first, other = live.iterdir()
     done = recover("--keep", first, "-o", other_file)
     assert (done.returncode, done.stdout) == (1, "")
-    assert f"{other_file}: is no profile" in done.stderr
+    assert f"{other_file}: is not a profile and would be replaced" in done.stderr
     check(recover("--keep", first, "--force"), other_file)
     check(recover(first, "--force"), live.parent / "run-3-4.halo")
     assert list(live.iterdir()) == [other]
