@@ -40,8 +40,9 @@ def place(
     Raises:
         LaunchError: The command cannot be started.
 
-        proposal = haloscope.propose_placement("app.halo")
-        haloscope.place(["mpiexec", "-n", "64", "./app"], proposal)
+    Examples:
+        >>> proposal = haloscope.propose_placement("app.halo")
+        >>> haloscope.place(["mpiexec", "-n", "64", "./app"], proposal)
     """
     from haloscope.predict.placement import make_mapping_text
 

@@ -150,7 +150,8 @@ def shm(  # noqa: PLR0913 - one for each setting
         UsageError: A value is out of range.
         LaunchError: The command cannot be started.
 
-        print(haloscope.shm(["mpiexec", "-n", "8", "./app"], share_heap=True).remarks)
+    Examples:
+        >>> print(haloscope.shm(["mpiexec", "-n", "8", "./app"], share_heap=True).remarks)
     """
     values: dict[str, Value | None] = {
         "threshold": threshold,

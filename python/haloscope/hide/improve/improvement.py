@@ -143,7 +143,8 @@ def improve(
     Raises:
         LaunchError: The unchanged command fails.
 
-        print("\\n".join(haloscope.improve(["mpiexec", "-n", "8", "./app"]).script()))
+    Examples:
+        >>> print("\\n".join(haloscope.improve(["mpiexec", "-n", "8", "./app"]).script()))
     """
 
     step = progress or (lambda what: None)

@@ -53,8 +53,9 @@ def bench_collective(
         UsageError: The grid cannot be measured.
         OutputError: The file is of another library, host or method, or cannot be written.
 
-        sweep = haloscope.bench_collective(BenchGrid(["allreduce"], ranks=[2, 4], sizes=[8, 1024]))
-        print(sweep.points.select("algorithm", "ranks", "bytes", "median"))
+    Examples:
+        >>> sweep = haloscope.bench_collective(BenchGrid(["allreduce"], ranks=[2, 4], sizes=[8, 1024]))
+        >>> print(sweep.points.select("algorithm", "ranks", "bytes", "median"))
     """
     method, launcher = method or CollectiveMethod(), find_launcher(launcher)
     is_elsewhere = bool(launcher or platform)  # the cores of this machine do not matter

@@ -195,8 +195,9 @@ def bench_halo(
         UsageError: The method cannot be measured.
         LaunchError: A launch fails.
 
-        result = haloscope.bench_halo(HaloMethod(ranks=4, sizes=(1 << 20,)))
-        print(result.series[0].figures()["ratio"])
+    Examples:
+        >>> result = haloscope.bench_halo(HaloMethod(ranks=4, sizes=(1 << 20,)))
+        >>> print(result.series[0].figures()["ratio"])
     """
     method = (method or HaloMethod()).complete()
     ranks, turns = method.ranks or 2, method.rounds or 1

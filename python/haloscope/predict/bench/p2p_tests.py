@@ -161,8 +161,9 @@ def bench_p2p(
         UsageError: A test or size cannot be measured.
         LaunchError: The launcher fails, or does not start the requested ranks.
 
-        measured = haloscope.bench_p2p(["latency", "bw"], P2pMethod(sizes=(8, 1 << 20)))
-        print([(one.test, one.bytes, one.median) for one in measured.points])
+    Examples:
+        >>> measured = haloscope.bench_p2p(["latency", "bw"], P2pMethod(sizes=(8, 1 << 20)))
+        >>> print([(one.test, one.bytes, one.median) for one in measured.points])
     """
     method = (method or P2pMethod()).check_sizes()
     unknown = [name for name in tests if name not in P2P_TESTS]

@@ -116,8 +116,9 @@ def tune(
         UsageError: The source cannot be tuned.
         RecorderError: The library has no rules, or differs from the measured one.
 
-        made = haloscope.tune("sweep.jsonl", "rules.conf")
-        print(haloscope.predict.tune.make_table(made))
+    Examples:
+        >>> made = haloscope.tune("sweep.jsonl", "rules.conf")
+        >>> print(haloscope.predict.tune.make_table(made))
     """
     choice, plan = choice or RuleChoice(), plan or ComparisonPlan()
     bench = Bench.here(find_launcher(launcher), mapping)
