@@ -62,8 +62,9 @@ bool join_pairs(const Recorder &to) noexcept {
   return true;
 }
 
+// One row stays free for the events after the last complete slice.
 bool make_room(const Recorder &to) noexcept {
-  while (to.record->slices->count >= to.process->most_slices)
+  while (to.record->slices->count + 1 >= to.process->most_slices)
     if (!join_pairs(to)) return false;
   return true;
 }
