@@ -389,7 +389,7 @@ def test_collective_algorithms_can_be_chosen(simulate: Simulate, cg_8: Path) -> 
         ("crash", ("SIGSEGV",)),
         ("abort", ("rank 1", "MPI_Abort", "3")),
         ("status", ("exit status 5",)),
-        ("forever", ("more than 2 s", "HALOSCOPE_TIME_LIMIT")),
+        ("forever", ("more than 2.00 s", "HALOSCOPE_TIME_LIMIT")),
     ],
 )
 def test_programs_that_fail(

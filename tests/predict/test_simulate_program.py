@@ -73,7 +73,7 @@ def test_regions_take_what_is_predicted(
     assert rows["exchange"]["messages"] > 0.8 * rows["exchange"]["time"]
     with haloscope.open(tmp_path / "predicted.halo") as opened:
         assert opened.info["ranks"] == HELD_OUT
-        assert "by laws of 5 profiles of 6 to 27 ranks" in opened.info["command"]
+        assert "by models of 5 profiles of 6 to 27 ranks" in opened.info["command"]
 
 
 def test_on_another_network_nobody_knows_of_waiting(profiles: list[Path], tmp_path: Path) -> None:

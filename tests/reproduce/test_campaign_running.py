@@ -187,7 +187,7 @@ def test_a_full_disk_keeps_what_ended(
         return write(file, data)
 
     monkeypatch.setattr(os, "write", full)
-    with pytest.raises(OutputError, match="No space left on device; what has ended is kept"):
+    with pytest.raises(OutputError, match="No space left on device; finished runs are saved"):
         run_campaign(campaign)
     monkeypatch.undo()
     before = campaign.table().filter(campaign.table()["state"] == "done")["run"].to_list()

@@ -171,7 +171,7 @@ def test_what_cannot_run_here_says_why(tmp_path: Path, monkeypatch: pytest.Monke
     done = CliRunner().invoke(command, ["study", "one", "-o", str(tmp_path)], standalone_mode=False)
     assert done.return_value == 0
     assert "namespaces need root" in done.output
-    assert "was not run: namespaces need root" in json.dumps(page_data(tmp_path / "one" / "index.html"))
+    assert "not run: namespaces need root" in json.dumps(page_data(tmp_path / "one" / "index.html"))
 
 
 def test_a_killed_study_goes_on(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_results_of_another_study_stay(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not a list of outcomes"):
         run_study(one, tmp_path / "out")
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="name another directory"):
+    with pytest.raises(OutputError, match="give another directory with -o"):
         run_study(one, tmp_path / "file")
 
 
