@@ -122,7 +122,7 @@ def test_more_chains(machine: predict.Machine) -> None:
         ({"collective": "scan"}, "'scan'.*bcast, reduce"),
         ({"algorithms": ["binary"]}, "bcast has no algorithm 'binary'.*pipeline"),
         ({"formula": "magic"}, "'magic'.*paper"),
-        ({"ranks": [1, 2]}, "1 ranks"),
+        ({"ranks": [1, 2]}, "a collective of 1 rank sends nothing; give 2 or more"),
         ({"ranks": [257]}, "256 cores.*257"),
         ({"sizes": [0]}, "1 byte"),
         ({"chains": 0}, "chains"),
