@@ -211,7 +211,7 @@ def study_of(folder: Path, text: str) -> Study:
 
 
 COMPONENTS = {
-    "libsimgrid-dev": "from haloscope.predict.simulate import smpirun\nsmpirun()",
+    "libsimgrid-dev": "from haloscope.predict.simulate import find_smpirun\nfind_smpirun()",
     "libhypre-dev": "from haloscope.base.toolchain import find_hypre\nfind_hypre()",
     "libp4est-dev": "from haloscope.base.toolchain import find_p4est\nfind_p4est()",
     "libpetsc-real-dev": "from haloscope.base.toolchain import find_petsc\nfind_petsc()",
