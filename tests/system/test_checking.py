@@ -138,5 +138,5 @@ def test_a_slow_time_is_measured_again(any_mpi: Mpi, runs: Runs, haloscope: Path
             check=False,
         )
         assert done.returncode == status, done.stderr
-        assert ("middle of 2 runs again" in done.stdout) == (status == 3)
+        assert ("median of 2 repeated runs" in done.stdout) == (status == 3)
         assert done.stdout.startswith("[")  # the program's own output went to standard error
