@@ -5,5 +5,5 @@
 
 int main() {
   for (std::string text; std::getline(std::cin, text, '\0');)
-    std::cout << haloscope::watch::masked(text) << '\0';
+    std::cout << haloscope::watch::mask_secrets(text) << '\0';
 }
