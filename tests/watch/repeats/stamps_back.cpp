@@ -10,10 +10,10 @@ int main() {
   using namespace haloscope::watch;
   const Arena arena;
   trace::Encoder encoder{arena, 0, 100, false};
-  const auto block = std::make_unique<trace::Block>();
+  const auto block = std::make_unique<TraceBlock>();
   unsigned used = 0;
   for (unsigned long long tick = 0; std::cin >> tick; used++)
-    block->units[used] = {tick, used % 2 == 0 ? trace::Entry::enter : trace::Entry::leave, {}, 0, 0};
+    block->units[used] = {tick, used % 2 == 0 ? EventType::enter : EventType::leave, {}, 0, 0};
   block->used = used;
   encoder.take(*block);
   unsigned long long now = 100;
