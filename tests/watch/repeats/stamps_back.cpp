@@ -13,7 +13,7 @@ int main() {
   const auto block = std::make_unique<TraceBlock>();
   unsigned used = 0;
   for (unsigned long long tick = 0; std::cin >> tick; used++)
-    block->units[used] = {tick, used % 2 == 0 ? EventType::enter : EventType::leave, {}, 0, 0};
+    block->units[used] = {tick, used % 2 == 0 ? UnitType::enter : UnitType::leave, {}, 0, 0};
   block->used = used;
   encoder.take(*block);
   unsigned long long now = 100;
