@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import haloscope
+from support.limits import HANG
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.recorder import join, library
@@ -47,10 +48,10 @@ def killed(
     program = compiler.text(any_mpi, "killed_alone.c", KILLED)
     recorder = library(any_mpi)
     live, spool = (tmp_path_factory.mktemp(name) for name in ("live", "spool"))
-    settings = {"LIVE": live, "RUN": "run", "TRACE": "full", "TRACE_SPOOL": spool, "TRACE_MEMORY": 1}
+    settings = {"LIVE": live, "RUN": "run", "TRACE": "1", "TRACE_SPOOL": spool, "TRACE_MEMORY": 1}
     words = [f"LD_PRELOAD={recorder}", *(f"HALOSCOPE_{name}={value}" for name, value in settings.items())]
     command: list[str | Path] = ["env", *any_mpi.launch(1), "env", *words, program]
-    subprocess.run(command, env=any_mpi.environment(), capture_output=True, check=False)
+    subprocess.run(command, env=any_mpi.environment(), capture_output=True, timeout=HANG, check=False)
     return recorder, live / "haloscope-run", spool
 
 
