@@ -64,7 +64,8 @@ def check_end(mpi: Mpi, compiler: Compiler, live: Path, how: str) -> Watched:
     others, openmpi, mpich = ENDS[how]
     expected = {openmpi} if mpi.abi == "openmpi" else mpich
     bare, watched = both(mpi, RANKS, [program(compiler, mpi, "ends.c"), how, others], live, strict=True)
-    assert {bare.returncode, watched.done.returncode} <= expected
+    ends = (bare.returncode, watched.done.returncode)
+    assert set(ends) <= expected, (ends, bare.stderr, watched.done.stderr)
     for done in (bare, watched.done):
         # MPICH's launcher goes on to print a number of a process; MPI_Abort may outrun all output.
         first = done.stdout.splitlines()[:1]

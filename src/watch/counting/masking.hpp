@@ -7,8 +7,8 @@
 // * The text between `:` and `@` (`user:x@host`, `https://user:x@host`).
 // * The word after Bearer or Basic.
 //
-// Quoted command lines are searched, too. A harmless word may be mask_secrets(`--token-file f`). A secret
-// that no name announces is not mask_secrets(`-p x`, `--key x`, a bare word).
+// Quoted command lines are searched, too. A harmless word may be masked (`--token-file f`). A secret
+// that no name announces is not masked (`-p x`, `--key x`, a bare word).
 #pragma once
 
 #include <string>
