@@ -64,8 +64,8 @@ def test_clocks_that_are_off_and_drift_become_one(mpi: Mpi, compiler: Compiler, 
     path = planted(mpi, compiler, tmp_path, **{f"PLANTED_{name}": text for name, text in texts.items()})
     elapsed = time.monotonic() - begun
     with haloscope.open(path) as profile:
-        # Tables have the seconds of each rank, the trace those of rank 0: up to 5 times as many, by a rate
-        # within 30 %.
+        # Tables have the seconds of each rank. The trace has those of rank 0, whose clock is up to 5 times
+        # faster; the measured rate is within 30 %.
         trace = check_trace(profile, within=1.3 * (1 + 1e-6 * RATES[0]))
         clocks = profile.table("clocks")
         seconds = profile.info["duration"] / (1 + 1e-6 * max(RATES))  # by the fastest clock
