@@ -89,7 +89,7 @@ def model(
     elif not names:
         raise click.UsageError("name a collective after the machine, such as orfeo bcast")
     else:
-        rows = _predicted(machine, names, algorithms, ranks, sizes, formula)
+        rows = _predict_times(machine, names, algorithms, ranks, sizes, formula)
         _show(rows, machine, formula, form, output)
 
 
@@ -133,7 +133,7 @@ def _compare(machine: str, points: pl.DataFrame, form: str, output: Path | None)
         predict.write_measured_page(rows, described, output)
 
 
-def _predicted(
+def _predict_times(
     machine: str,
     names: list[str],
     algorithms: list[str],
@@ -150,10 +150,10 @@ def _predicted(
     known = {name: predict.algorithms_of(formula, name, described) if every else algorithms for name in names}
     parts = []
     with progress(sum(map(len, known.values()))) as step:
-        for name, ones in known.items():
-            for one in ones:
-                step(f"{name} {one}")
-                parts.append(predict.model(described, name, [one], ranks, sizes, formula=formula))
+        for name, usable in known.items():
+            for algorithm in usable:
+                step(f"{name} {algorithm}")
+                parts.append(predict.model(described, name, [algorithm], ranks, sizes, formula=formula))
     return pl.concat(parts)
 
 

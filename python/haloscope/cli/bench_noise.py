@@ -72,18 +72,18 @@ def noise(duration: float, processors: list[int] | None, form: str) -> None:
 
 def _print(found: Noise) -> None:
     click.echo("# " + "".join(f"{name:>15}" for name in _COLUMNS.values()))
-    for one in found.summary()["processors"]:
-        interval = one["median_interval"]
+    for processor in found.summary()["processors"]:
+        interval = processor["median_interval"]
         values = [
-            one["cpu"],
-            one["quanta"],
-            f"{1e6 * one['best']:.3f}",
-            f"{100 * one['lost']:.3f}",
-            f"{100 * one['lost_low']:.3f}",
-            f"{100 * one['lost_high']:.3f}",
-            f"{one['detours_a_second']:.1f}",
+            processor["cpu"],
+            processor["quanta"],
+            f"{1e6 * processor['best']:.3f}",
+            f"{100 * processor['lost']:.3f}",
+            f"{100 * processor['lost_low']:.3f}",
+            f"{100 * processor['lost_high']:.3f}",
+            f"{processor['detours_a_second']:.1f}",
             "-" if interval is None else f"{1e6 * interval:.0f}",
-            f"{1e6 * one['longest_detours'][0]:.1f}",
+            f"{1e6 * processor['longest_detours'][0]:.1f}",
         ]
         click.echo("  " + "".join(f"{value:>15}" for value in values))
 

@@ -46,7 +46,7 @@ def plan(specification: Path, form: str) -> None:
     """List the runs of a campaign, their cost, and runs that are impossible. Nothing is started."""
     from haloscope.reproduce.campaign import PLAN_TABLE, list_experiments
 
-    campaign = _opened(specification)
+    campaign = _open_campaign(specification)
     table = campaign.table()
     _print(table if form != "table" else list_experiments(table), form, PLAN_TABLE)
     if form == "table":
@@ -66,11 +66,11 @@ def run(specification: Path, failed: bool, form: str) -> int:
     """
     from haloscope.reproduce.campaign import STANDING_TABLE, run_campaign
 
-    campaign = _opened(specification)
+    campaign = _open_campaign(specification)
     for note in campaign.notes():
         say(f"note: {note}")
-    with _shown(campaign) as told:
-        run_campaign(campaign, again=failed, report=told)
+    with _show_progress(campaign) as report_event:
+        run_campaign(campaign, again=failed, report=report_event)
     table = campaign.table()
     if form == "json":
         _print(table, form, STANDING_TABLE)
@@ -86,7 +86,7 @@ def status(specification: Path, form: str) -> None:
     """Show the progress of a campaign, also while it runs."""
     from haloscope.reproduce.campaign import STANDING_TABLE, list_states
 
-    campaign = _opened(specification)
+    campaign = _open_campaign(specification)
     table = campaign.table()
     _print(table if form != "table" else list_states(table), form, STANDING_TABLE)
     if form == "table":
@@ -119,7 +119,7 @@ def report(specification: Path, output: Path | None, against: str, by: str | Non
     """Print the results of the runs, and write a page about their profiles."""
     from haloscope.reproduce.campaign import RESULTS_TABLE, list_results, write_report
 
-    campaign = _opened(specification)
+    campaign = _open_campaign(specification)
     _print(list_results(campaign), form, RESULTS_TABLE)
     if output is not None:
         write_report(campaign, output, against=against, by=by)
@@ -139,10 +139,10 @@ def bundle(specification: Path, output: Path) -> None:
     """Write specification, environment, profiles and report of a campaign to one archive, an RO-Crate."""
     from haloscope.reproduce.campaign import bundle as write_bundle
 
-    write_bundle(_opened(specification), output)
+    write_bundle(_open_campaign(specification), output)
 
 
-def _opened(specification: Path) -> Campaign:
+def _open_campaign(specification: Path) -> Campaign:
     from haloscope.reproduce.campaign import Campaign
 
     return Campaign.opened(specification)
@@ -163,12 +163,12 @@ def _print_summary(campaign: Campaign, table: Any) -> None:
 
 
 @contextmanager
-def _shown(campaign: Campaign) -> Iterator[Callable[[CampaignEvent], None]]:
+def _show_progress(campaign: Campaign) -> Iterator[Callable[[CampaignEvent], None]]:
     """Yield what shows how a campaign goes: a bar on a terminal, and a line for each run that fails."""
     counts = Counter[str]()
     with progress(campaign.left()) as step:
 
-        def told(happened: CampaignEvent) -> None:
+        def report_event(happened: CampaignEvent) -> None:
             if happened.what == "started":
                 counts["started"] += 1
                 ended = counts["done"] + counts["other"]
@@ -180,4 +180,4 @@ def _shown(campaign: Campaign) -> Iterator[Callable[[CampaignEvent], None]]:
                 if happened.outcome != "done":
                     say(f"{happened.run}: {happened.outcome}: {happened.reason}")
 
-        yield told
+        yield report_event

@@ -104,7 +104,7 @@ def _run(arguments: list[str]) -> int:
     except HaloscopeError as error:
         return _print_and_return(str(error), error.exit_status)
     except BrokenPipeError:
-        return _silenced()
+        return _silence_output()
     except (KeyboardInterrupt, click.Abort):
         return 128 + signal.SIGINT
     except (OSError, ModuleNotFoundError) as error:
@@ -134,7 +134,7 @@ def _print_and_return(text: str, status: int) -> int:
     return status
 
 
-def _silenced() -> int:
+def _silence_output() -> int:
     """Print nothing more, also at exit, as the reader of our output is gone. Return the status."""
     with contextlib.suppress(OSError), Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())

@@ -46,7 +46,7 @@ def findings(profile: Path, again: tuple[Path, ...], machine: tuple[Path, ...], 
     from haloscope.explain.findings import finding_lines, is_crowded
     from haloscope.explain.findings import findings as found_in
 
-    known = _known(machine)
+    known = _read_measurements(machine)
     with explain.open(profile) as opened:
         opened.verify()  # a damaged file is refused, even if what rules read of it is whole
         found = found_in(opened, known, repeats=again)
@@ -60,7 +60,7 @@ def findings(profile: Path, again: tuple[Path, ...], machine: tuple[Path, ...], 
         say_remarks(["the profile is partial: findings are about the ranks that it has"])
 
 
-def _known(files: Sequence[Path]) -> MachineMeasurements:
+def _read_measurements(files: Sequence[Path]) -> MachineMeasurements:
     """Return what files say of the machine. Raises `UsageError` for files of another kind."""
     from haloscope.explain.findings import MachineMeasurements
     from haloscope.predict import find_kind
@@ -84,7 +84,7 @@ def _with_machine(known: MachineMeasurements, file: Path) -> MachineMeasurements
 
     levels = load_machine(file).levels
     near = next((level for level in levels if level.name == "node"), levels[0])
-    limits = sorted({one.first for level in levels for one in level.protocols if one.first})
+    limits = sorted({protocol.first for level in levels for protocol in level.protocols if protocol.first})
 
     def message_time(size: float, same_node: bool) -> float:
         return (near if same_node else levels[-1]).message_time(size)
@@ -103,9 +103,10 @@ def _with_sweep(known: MachineMeasurements, file: Path) -> MachineMeasurements:
     sweep = Sweep.read(file)
     measured = sweep.points.filter(pl.col("status") == "ok")
 
-    def time_of(point: Point, one: Candidate) -> float:
+    def time_of(point: Point, candidate: Candidate) -> float:
         rows = measured.filter(collective=point.collective, ranks=point.ranks, bytes=point.bytes)
-        return float(rows.filter(algorithm=one.name, segment=one.segment, fanout=one.fanout)["median"][0])
+        rows = rows.filter(algorithm=candidate.name, segment=candidate.segment, fanout=candidate.fanout)
+        return float(rows["median"][0])
 
     faster = {point: best for point, best in choose_from(sweep).items() if best != Candidate()}
     columns = {

@@ -25,7 +25,7 @@ class CommandGroup(click.Group):
         aliases: Mapping[str, str] | None = None,
         **settings: Any,
     ) -> None:
-        super().__init__(*arguments, **{**settings, "no_args_is_help": False})
+        super().__init__(*arguments, **settings)
         self._listed = list(modules or {})
         self._modules = {**(modules or {}), **(unlisted or {})}
         self._aliases = dict(aliases or {})

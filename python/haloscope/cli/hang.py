@@ -47,15 +47,15 @@ def hang(run: str | None, files: tuple[Path, ...], form: str) -> None:
         looking.look(partners=True)
     reports = roll_calls(looking)
     if form == "json":
-        click.echo(json.dumps([each.as_json(each.stacks(), _named) for each in reports]))
+        click.echo(json.dumps([each.as_json(each.stacks(), _name_frames) for each in reports]))
     else:
         for each in reports:
             _print_lines(each.text.splitlines())
-            _print_lines(stack_lines(each.stacks(), _named))
+            _print_lines(stack_lines(each.stacks(), _name_frames))
     say_unread(looking)
 
 
-def _named(frames: Sequence[StackFrame]) -> list[str]:
+def _name_frames(frames: Sequence[StackFrame]) -> list[str]:
     """Return the lines of a stack: functions, files and lines, as far as they can be found."""
     from haloscope.profile.sites import name_places
 

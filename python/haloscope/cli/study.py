@@ -78,29 +78,29 @@ def _print_launcher() -> None:
 
 def _print_list(there: Mapping[str, Study], form: str) -> None:
     records = []
-    for name, one in there.items():
-        usual, large = (sum(part.minutes for part in one.chosen(large)) for large in (False, True))
-        records.append({"study": name, "title": one.title, "minutes": usual, "minutes_large": large})
+    for name, chosen_study in there.items():
+        usual, large = (sum(part.minutes for part in chosen_study.chosen(large)) for large in (False, True))
+        records.append({"study": name, "title": chosen_study.title, "minutes": usual, "minutes_large": large})
         if form == "table":
             more = f", {large:.0f} with --large" if large > usual else ""
-            click.echo(printable(f"{name}: {one.title} ({usual:.0f} min{more})"))
+            click.echo(printable(f"{name}: {chosen_study.title} ({usual:.0f} min{more})"))
     if form == "json":
         click.echo(json.dumps(records))
 
 
-def _run(one: Study, directory: Path, *, large: bool) -> list[PartOutcome]:
+def _run(chosen_study: Study, directory: Path, *, large: bool) -> list[PartOutcome]:
     """Run a study and write its page; return how its parts ended."""
     from haloscope.reproduce.study import run_study, write_study_page
 
-    with progress(len(one.chosen(large))) as step:
-        ended = run_study(one, directory, large=large, report=step)
-    write_study_page(one, directory, directory / _PAGE)
+    with progress(len(chosen_study.chosen(large))) as step:
+        ended = run_study(chosen_study, directory, large=large, report=step)
+    write_study_page(chosen_study, directory, directory / _PAGE)
     return ended
 
 
-def _print_outcomes(one: Study, ended: Sequence[PartOutcome], page: Path) -> None:
+def _print_outcomes(chosen_study: Study, ended: Sequence[PartOutcome], page: Path) -> None:
     for outcome in ended:
-        click.echo(printable(f"{one.name}: {outcome.part.title}: {outcome.state}"))
+        click.echo(printable(f"{chosen_study.name}: {outcome.part.title}: {outcome.state}"))
         if outcome.why:
             say(f"{outcome.part.title}: {outcome.why}")
     click.echo(f"page: {printable(shlex.quote(str(page)))}")

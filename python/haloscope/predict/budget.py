@@ -174,18 +174,18 @@ class Measuring:
             saving = self._weights[point] * expected_saving(best, middle, deviation)
             yield saving, self._calls * math.exp(min(middle, math.log(100 * best))), launch, size
 
-    def _measured_times(self, place: Place) -> dict[Way, float]:
-        collective, ranks, size = place
+    def _measured_times(self, point: Place) -> dict[Way, float]:
+        collective, ranks, size = point
         return {
             way: known[ranks, size]
             for way, known in self.times.items()
             if way.collective == collective and (ranks, size) in known
         }
 
-    def _predict(self, way: Way, ranks: int, size: int, place: Place) -> tuple[float, float]:
+    def _predict(self, way: Way, ranks: int, size: int, point: Place) -> tuple[float, float]:
         """Return the expected logarithm of the time, and its standard deviation."""
         own = self.times.get(Way(way.collective, DEFAULT), {}).get((ranks, size))
-        fallback = math.log(own or min(self._measured_times(place).values())) + _SLOWER
+        fallback = math.log(own or min(self._measured_times(point).values())) + _SLOWER
         if way not in self._laws:
             return fallback, _UNKNOWN
         predictions = self._predictions[way]

@@ -145,7 +145,7 @@ class Law:
         """Return the seconds of each pair of patterns on `ranks` ranks: pairs × (1, latencies, time per"
         " byte)."""
         latencies, byte_times = self._growths.latencies(ranks), self._growths.bytes(ranks)
-        return np.array([(1.0, latencies[one], byte_times[other]) for one, other in PAIRS])
+        return np.array([(1.0, latencies[level], byte_times[other]) for level, other in PAIRS])
 
     def _fit_size(self, column: int) -> _Size:
         rows = np.flatnonzero(np.isfinite(self._table[:, column]))

@@ -22,7 +22,7 @@ def find_scattered_partners(ground: Ground) -> list[Finding]:
     hosts = {name: number for number, name in enumerate(dict.fromkeys(ground.hosts))}
     if len(hosts) < 2 or ranks <= len(hosts) or ranks > _MOST_RANKS or None in hosts:
         return []
-    places = {rank: place for place, rank in enumerate(ground.ranks)}
+    places = {rank: row for row, rank in enumerate(ground.ranks)}
     rows = ground.profile.table("partners", region=PROGRAM).drop_nulls("partner")
     rows = rows.filter(pl.col("partner").is_in(ground.ranks), pl.col("bytes_sent") > 0)
     first, second = (

@@ -163,7 +163,7 @@ def bench_p2p(
 
     Examples:
         >>> measured = haloscope.bench_p2p(["latency", "bw"], P2pMethod(sizes=(8, 1 << 20)))
-        >>> print([(one.test, one.bytes, one.median) for one in measured.points])
+        >>> print([(point.test, point.bytes, point.median) for point in measured.points])
     """
     method = (method or P2pMethod()).check_sizes()
     unknown = [name for name in tests if name not in P2P_TESTS]
@@ -199,10 +199,10 @@ def _measure_all(
         # Tests of a single core are measured once.
         several = pairs[:1] if test == "reduce" else pairs
         points = []
-        for one in measure_p2p(system, test, several, method):
-            if isinstance(one, P2pPoint):
-                points.append(one)
-            yield one
+        for point in measure_p2p(system, test, several, method):
+            if isinstance(point, P2pPoint):
+                points.append(point)
+            yield point
         if test == "latency" and method.for_model:
             yield from refine_slopes(system, points, method)
     if matrix:
@@ -250,22 +250,22 @@ def refine_slopes(
     changed, and the new points are omitted.
     """
     for pair in dict.fromkeys(point.pair for point in points):
-        own = sorted((one for one in points if one.pair == pair), key=lambda one: one.bytes)
-        known = {one.bytes: one.median for one in own}
+        own = sorted((point for point in points if point.pair == pair), key=lambda point: point.bytes)
+        known = {point.bytes: point.median for point in own}
         for piece in fit_pieces(list(known), list(known.values()))[1:]:
             ends = (piece.before, piece.first)
             more = sorted({*_divide_gap(*ends), *ends})
             again = list(measure_p2p(system, "latency", [pair], replace(method, sizes=tuple(more))))
-            now = {one.bytes: one.median for one in again if isinstance(one, P2pPoint)}
+            now = {point.bytes: point.median for point in again if isinstance(point, P2pPoint)}
             if all(size in now and _are_alike(now[size], known[size]) for size in ends):
-                again = [one for one in again if isinstance(one, Failure) or one.bytes not in ends]
+                again = [point for point in again if isinstance(point, Failure) or point.bytes not in ends]
                 yield from again
             else:
-                yield from (one for one in again if isinstance(one, Failure))
+                yield from (point for point in again if isinstance(point, Failure))
 
 
-def _are_alike(one: float, other: float) -> bool:
-    return max(one, other) <= _ALIKE * min(one, other)
+def _are_alike(first: float, second: float) -> bool:
+    return max(first, second) <= _ALIKE * min(first, second)
 
 
 def _divide_gap(low: int, high: int) -> list[int]:

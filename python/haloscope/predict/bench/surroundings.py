@@ -39,13 +39,13 @@ class Noise:
     def summary(self) -> dict[str, Any]:
         """Return the figures of all processors and of each one, as in an environment record."""
         each = [self._of(cpu, times) for cpu, times in self.samples.items()]
-        worst = max(each, key=lambda one: one["lost"])
+        worst = max(each, key=lambda processor: processor["lost"])
         return {
             "quantum": self.quantum,
-            "lost": float(np.mean([one["lost"] for one in each])),
+            "lost": float(np.mean([processor["lost"] for processor in each])),
             "worst_lost": worst["lost"],
             "worst_cpu": worst["cpu"],
-            "longest_detour": max(one["longest_detours"][0] for one in each),
+            "longest_detour": max(processor["longest_detours"][0] for processor in each),
             "processors": each,
         }
 
@@ -92,7 +92,7 @@ def bench_noise(
         raise UsageError("the quantum must be more than 0 and at most a tenth of the duration")
     allowed = sorted(os.sched_getaffinity(0))
     chosen = allowed if processors is None else sorted(set(processors))
-    foreign = [one for one in chosen if one not in allowed]
+    foreign = [processor for processor in chosen if processor not in allowed]
     if foreign or not chosen:
         raise UsageError(
             f"processor {foreign[0] if foreign else 'none'} is not usable; choose from "

@@ -48,7 +48,7 @@ class Sweep:
         records = read_records(Path(path))
         if not records or records[0].get("record") != "environment":
             raise MachineError(f"{path}: not a sweep of haloscope bench (no environment record)")
-        points = {identify_point(one): one for one in records[1:] if one.get("record") == "point"}
+        points = {identify_point(record): record for record in records[1:] if record.get("record") == "point"}
         try:
             return cls.of(records[0], list(points.values()))
         except (KeyError, TypeError, ValueError) as error:
@@ -57,7 +57,7 @@ class Sweep:
     @classmethod
     def of(cls, environment: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Sweep:
         """Return a sweep of the records of a file."""
-        return cls(environment, frame([make_row(one) for one in records]), records)
+        return cls(environment, frame([make_row(record) for record in records]), records)
 
     def sorted(self) -> Sweep:
         """Return the points ordered by collective, ranks, algorithm (the own choice first) and size."""
@@ -76,9 +76,11 @@ class Sweep:
         ]
         rows = self.points.with_columns(
             middle=pl.Series(
-                [float(np.median(one)) if len(one) else None for one in times], dtype=pl.Float64
+                [float(np.median(samples)) if len(samples) else None for samples in times], dtype=pl.Float64
             ),
-            variance=pl.Series([float(np.var(one)) if len(one) else None for one in times], dtype=pl.Float64),
+            variance=pl.Series(
+                [float(np.var(samples)) if len(samples) else None for samples in times], dtype=pl.Float64
+            ),
         ).filter(pl.col("status") == "ok")
         alone = pl.col("variance") / pl.col("iterations") * np.pi / 2  # of a median
         return rows.group_by(*_PLACE, maintain_order=True).agg(

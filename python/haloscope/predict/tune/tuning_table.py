@@ -83,7 +83,7 @@ def _make_row(tuning: Tuning, point: Any) -> dict[str, Any]:
     return row
 
 
-def name_algorithm(one: Candidate) -> str:
+def name_algorithm(candidate: Candidate) -> str:
     """Return an algorithm's name with its segment size and fan-out."""
-    segment = f" {one.segment} B" if one.segment else ""
-    return f"{one.name}{segment}{f' ×{one.fanout}' if one.fanout else ''}"
+    segment = f" {candidate.segment} B" if candidate.segment else ""
+    return f"{candidate.name}{segment}{f' ×{candidate.fanout}' if candidate.fanout else ''}"

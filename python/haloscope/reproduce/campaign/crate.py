@@ -58,11 +58,11 @@ def bundle(campaign: Campaign, output: Path) -> None:
         for run, attempts in sorted(campaign.attempts().items()):
             for attempt in attempts:
                 if attempt.get("outcome") == "done":
-                    place = campaign.place(run, int(attempt["attempt"]))
+                    folder = campaign.place(run, int(attempt["attempt"]))
                     inner = f"runs/{run}/{attempt['attempt']}"
-                    kept = {f"{inner}/{name}": place / name for name in _KEPT if (place / name).is_file()}
+                    kept = {f"{inner}/{name}": folder / name for name in _KEPT if (folder / name).is_file()}
                     files |= kept
-                    actions.append(_make_action(run, inner, attempt, list(kept)) | _read_times(place))
+                    actions.append(_make_action(run, inner, attempt, list(kept)) | _read_times(folder))
         described = json.dumps(_describe(campaign, list(files), actions), indent=1)
         with (
             write_file(output, "bundle") as stream,
@@ -85,8 +85,8 @@ def _find_workspace(campaign: Campaign) -> dict[str, Path]:
     return {inner.as_posix() if is_below else inner.name: campaign.file.parent / workspace}
 
 
-def _read_times(place: Path) -> dict[str, str]:
-    result = json.loads((place / RESULT).read_text("utf-8"))
+def _read_times(folder: Path) -> dict[str, str]:
+    result = json.loads((folder / RESULT).read_text("utf-8"))
     ends = {"startTime": result["started"], "endTime": result["started"] + result["seconds"]}
     return {
         name: datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")

@@ -27,7 +27,7 @@ def load_specification(file: Path) -> Specification:
             update={"experiments": {**specification.experiments, **more}}
         )
     for name, experiment in specification.experiments.items():
-        place: tuple[str, ...] = ("experiments", name)
+        keys: tuple[str, ...] = ("experiments", name)
         for key, wanted, known in (
             ("program", [experiment.program], specification.programs),
             ("systems", experiment.systems or (), specification.systems),
@@ -37,10 +37,10 @@ def load_specification(file: Path) -> Specification:
                 if word not in known:
                     raise make_error(
                         file,
-                        lines.of((*place, key)),
+                        lines.of((*keys, key)),
                         f"{key}: {word} does not exist; choose from {', '.join(known)}",
                     )
-        _check_names(file, specification, name, lines.of(place))
+        _check_names(file, specification, name, lines.of(keys))
     return specification
 
 

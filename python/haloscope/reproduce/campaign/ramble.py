@@ -50,20 +50,20 @@ class _Workspace:
 
     def experiments(self, programs: Sequence[str]) -> dict[str, Experiment]:
         found: dict[str, Experiment] = {}
-        for place, scopes in self._list_scopes():
-            application, workload, template = place[2], place[4], place[6]
+        for keys, scopes in self._list_scopes():
+            application, workload, template = keys[2], keys[4], keys[6]
             names = (f"{application}.{workload}", application)
             program = next((name for name in names if name in programs), None)
             if program is None:
                 raise self._make_error(
-                    place[:5], f"neither {' nor '.join(names)} is in programs; add a program with its command"
+                    keys[:5], f"neither {' nor '.join(names)} is in programs; add a program with its command"
                 )
             try:
                 experiment = self._experiment(program, template, scopes)
             except ValidationError as error:
-                raise self._make_error(place, error.errors()[0]["msg"]) from None
+                raise self._make_error(keys, error.errors()[0]["msg"]) from None
             except ValueError as error:
-                raise self._make_error(place, str(error)) from None
+                raise self._make_error(keys, str(error)) from None
             name = _IN_NAME.sub("", template).strip("_") or workload
             if name in found:
                 name = f"{application}.{workload}.{name}"
@@ -75,26 +75,26 @@ class _Workspace:
         root = self._check_scope(("ramble",), self.root, {"applications"})
         for application, outer in self._each(("ramble", "applications"), self.root):
             first = self._check_scope(("ramble", "applications", application), outer, {"workloads"})
-            place: tuple[str, ...] = ("ramble", "applications", application, "workloads")
-            for workload, middle in self._each(place, outer):
-                second = self._check_scope((*place, workload), middle, {"experiments"})
-                inner_place = (*place, workload, "experiments")
-                for template, inner in self._each(inner_place, middle):
-                    third = self._check_scope((*inner_place, template), inner, _CROSSED)
-                    yield (*inner_place, template), [self._read_included(), root, first, second, third]
+            keys: tuple[str, ...] = ("ramble", "applications", application, "workloads")
+            for workload, middle in self._each(keys, outer):
+                second = self._check_scope((*keys, workload), middle, {"experiments"})
+                inner_keys = (*keys, workload, "experiments")
+                for template, inner in self._each(inner_keys, middle):
+                    third = self._check_scope((*inner_keys, template), inner, _CROSSED)
+                    yield (*inner_keys, template), [self._read_included(), root, first, second, third]
 
-    def _each(self, place: tuple[str, ...], scope: _Scope) -> Iterator[tuple[str, _Scope]]:
-        inner = scope.get(place[-1])
+    def _each(self, keys: tuple[str, ...], scope: _Scope) -> Iterator[tuple[str, _Scope]]:
+        inner = scope.get(keys[-1])
         if not isinstance(inner, dict) or not inner:
-            raise self._make_error(place, f"{place[-1]} is missing or not a mapping")
+            raise self._make_error(keys, f"{keys[-1]} is missing or not a mapping")
         yield from ((str(name), value if isinstance(value, dict) else {}) for name, value in inner.items())
 
-    def _check_scope(self, place: tuple[str, ...], scope: _Scope, more: set[str]) -> _Scope:
+    def _check_scope(self, keys: tuple[str, ...], scope: _Scope, more: set[str]) -> _Scope:
         unknown = sorted(scope.keys() - _READ - _PASSED_OVER - more)
         if unknown:
             read = ", ".join(sorted(_READ | more))
             raise self._make_error(
-                (*place, unknown[0]), f"not supported here; supported keys of Ramble: {read}"
+                (*keys, unknown[0]), f"not supported here; supported keys of Ramble: {read}"
             )
         return scope
 
@@ -135,8 +135,8 @@ class _Workspace:
             repetitions=next((s["n_repeats"] for s in reversed(scopes) if s.get("n_repeats")), None),
         )
 
-    def _make_error(self, place: Sequence[str], said: str) -> UsageError:
-        return make_error(self.file, self.lines.of(place), f"{place[-1]}: {said}" if place else said)
+    def _make_error(self, keys: Sequence[str], message: str) -> UsageError:
+        return make_error(self.file, self.lines.of(keys), f"{keys[-1]}: {message}" if keys else message)
 
 
 def _list_points(variables: Mapping[str, Any], scope: _Scope) -> Iterator[_Scope]:
@@ -166,8 +166,8 @@ def _list_points(variables: Mapping[str, Any], scope: _Scope) -> Iterator[_Scope
 
 
 def _list_matrices(scope: _Scope) -> list[list[str]]:
-    one, several = scope.get("matrix"), scope.get("matrices") or []
-    found = [one] if one else []
+    matrix, several = scope.get("matrix"), scope.get("matrices") or []
+    found = [matrix] if matrix else []
     for each in several:
         found += list(each.values()) if isinstance(each, dict) else [each]
     return [[str(name) for name in each] if isinstance(each, list) else [str(each)] for each in found]

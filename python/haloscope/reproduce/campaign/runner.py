@@ -48,7 +48,7 @@ class CampaignEvent:
 class _Active:
     point: Point
     number: int
-    place: Path
+    folder: Path
     has_job: bool
     over_since: float | None = None
 
@@ -117,14 +117,14 @@ class _Runner:
             last, point = attempts[-1], by_name.get(run)
             if "outcome" in last or point is None:
                 continue
-            place = self.campaign.place(run, int(last["attempt"]))
-            active = _Active(point, int(last["attempt"]), place, has_job=False)
+            folder = self.campaign.place(run, int(last["attempt"]))
+            active = _Active(point, int(last["attempt"]), folder, has_job=False)
             ending = self._read_ending(active)
             if ending is None and last.get("job") and not self._jobs(point.system).is_local:
-                self._jobs(point.system).attach(place, str(last["job"]))
+                self._jobs(point.system).attach(folder, str(last["job"]))
                 self.accepting.add(point.system)
                 active.has_job = True
-            elif ending is None and not is_held(place) and abandon_attempt(place):
+            elif ending is None and not is_held(folder) and abandon_attempt(folder):
                 ending = Ending("cut off", "killed together with its campaign run")
             if ending is None:
                 self.active.setdefault(point.system, []).append(active)
@@ -163,7 +163,7 @@ class _Runner:
             point = waiting.popleft()
             run = self._begin(point)
             try:
-                number = jobs.submit(run.place, point.nodes, point.ranks, self._limit(point))
+                number = jobs.submit(run.folder, point.nodes, point.ranks, self._limit(point))
             except LaunchError as error:
                 self._refuse(system, [run], waiting, error)
                 return False
@@ -191,7 +191,7 @@ class _Runner:
             for point in points:
                 waiting.remove(point)
             try:
-                numbers = jobs.submit_array(listed, [run.place for run in runs], nodes, ranks, limit)
+                numbers = jobs.submit_array(listed, [run.folder for run in runs], nodes, ranks, limit)
             except LaunchError as error:
                 self._refuse(points[0].system, runs, waiting, error)
                 return False
@@ -206,11 +206,11 @@ class _Runner:
         If it has never accepted a job, the error is final.
         """
         for run in reversed(runs):
-            if not abandon_attempt(run.place):  # only the answer was lost: the job exists
+            if not abandon_attempt(run.folder):  # only the answer was lost: the job exists
                 run.has_job = False
                 self.active[system].append(run)
                 continue
-            shutil.rmtree(run.place, ignore_errors=True)  # otherwise each submission would leave a directory
+            shutil.rmtree(run.folder, ignore_errors=True)  # otherwise each submission would leave a directory
             self._note_end(run, Ending("cut off", str(error)))
             waiting.appendleft(run.point)
         if system not in self.accepting:
@@ -222,20 +222,20 @@ class _Runner:
         """Record the start of a run before it starts, so that no run starts unrecorded."""
         tried = self.attempts.get(point.name, [])
         number = 1 + max((int(attempt["attempt"]) for attempt in tried), default=0)
-        place = self.campaign.place(point.name, number)
-        while place.exists():
+        folder = self.campaign.place(point.name, number)
+        while folder.exists():
             number += 1
-            place = self.campaign.place(point.name, number)
+            folder = self.campaign.place(point.name, number)
         self.journal.note("started", point.name, number, {})
         self.attempts.setdefault(point.name, []).append({"attempt": number})
         prepare(
-            place,
+            folder,
             point,
             self.campaign.specification,
             self.paths.get(point.program),
             self.campaign.file.parent,
         )
-        return _Active(point, number, place, has_job=True)
+        return _Active(point, number, folder, has_job=True)
 
     def _note_start(self, run: _Active, job: str) -> None:
         self.accepting.add(run.point.system)
@@ -250,16 +250,16 @@ class _Runner:
         specification = self.campaign.specification
         point = run.point
         return read_ending(
-            run.place, specification.programs[point.program], specification.variants[point.variant]
+            run.folder, specification.programs[point.program], specification.variants[point.variant]
         )
 
     def _check_runs(self, system: str, runs: list[_Active]) -> Iterator[Point]:
         """Record the ends of runs, and yield the points to repeat."""
         jobs = self._jobs(system)
-        over = jobs.find_ended([run.place for run in runs if run.has_job])
+        over = jobs.find_ended([run.folder for run in runs if run.has_job])
         few = len(runs) <= _MOST_LOOKED_AT
         for run in list(runs):
-            if not few and run.has_job and run.place not in over:
+            if not few and run.has_job and run.folder not in over:
                 continue
             ending = self._read_ending(run) or self._find_loss(run, jobs, over)
             if ending is None:
@@ -272,14 +272,14 @@ class _Runner:
     def _find_loss(self, run: _Active, jobs: Jobs, over: set[Path]) -> Ending | None:
         """Return the end of a run that has ended without a result, or None."""
         if run.has_job:
-            if run.place not in over:
+            if run.folder not in over:
                 return None
             run.over_since = run.over_since or time.monotonic()
             if time.monotonic() - run.over_since < (0.0 if jobs.is_local else _GRACE):
                 return None
-        elif is_held(run.place):
+        elif is_held(run.folder):
             return None
-        if not abandon_attempt(run.place):
+        if not abandon_attempt(run.folder):
             return self._read_ending(run)
         return Ending("lost", "its node or its launcher was lost, or the disk was full")
 
@@ -307,7 +307,7 @@ class _Runner:
                 if not self._jobs(system).is_local:
                     continue
                 for run in runs:
-                    terminate(run.place)
+                    terminate(run.folder)
                 self._wait_for(runs)
             raise
 

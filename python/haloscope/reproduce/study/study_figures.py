@@ -33,8 +33,10 @@ def read_figures(file: Path) -> list[Figure]:
     try:
         read = json.loads(file.read_text("utf-8"), parse_constant=_reject)
         return [
-            Figure(str(one["caption"]), list(one["traces"]), dict(one["layout"]), str(one["title"]))
-            for one in read
+            Figure(
+                str(figure["caption"]), list(figure["traces"]), dict(figure["layout"]), str(figure["title"])
+            )
+            for figure in read
         ]
     except OSError as error:
         raise OutputError(f"{file}: {error.strerror}; remove it and run again") from None
