@@ -27,7 +27,6 @@ BLOCK = re.compile(r"^```(sh|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#:]+)(?:#[^)]*)?\)")
 SOURCE = re.compile(r"^```(?:c|cpp|fortran)\n((?:/\*|//|!) (\S+).*?)^```$", re.MULTILINE | re.DOTALL)
 DIVIDER = "---- end of block ----\n"
-ATTEMPTS = 3  # of a tutorial: its findings are about times, and other work may disturb a run
 # A time or a share: a number with its unit. An interval: two numbers in brackets.
 AMOUNT = re.compile(r"[-+−]?\d+(?:\.\d+)?(?:e[-+]?\d+)? ?(?:ns|µs|ms|s|min|h|%)(?!\w)|\[[-+−\d., ]+\]")
 # How-tos that measure, run a program often, or show what other tests of `make test` cover.
@@ -121,13 +120,9 @@ def test_guide(guide: Guide, any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> N
         NEEDS[guide.name](any_mpi)
     environment = tools(any_mpi)
     environment["PATH"] = f"{haloscope.parent}{os.pathsep}{environment['PATH']}"
-    for attempt in range(ATTEMPTS if guide.is_tutorial else 1):
-        folder = tmp_path / str(attempt)
-        folder.mkdir()
-        wrong = run(guide, folder, environment)
-        if wrong is None:
-            return
-    pytest.fail(str(wrong), pytrace=False)
+    wrong = run(guide, tmp_path, environment)
+    if wrong is not None:
+        pytest.fail(wrong, pytrace=False)
 
 
 def run(guide: Guide, folder: Path, environment: Mapping[str, str]) -> str | None:
