@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import Literal
 
-import yaml
-
 from haloscope.base.errors import UsageError
 from haloscope.base.schema import MAGIC
 from haloscope.profile.importing import kind_of_foreign
@@ -64,6 +62,9 @@ def _find_title_kind(head: bytes) -> Kind | None:
 
 
 def _find_yaml_kind(file_path: Path) -> Kind | None:
+    # `show` asks for the kind of each file, and most are no YAML.
+    import yaml
+
     from haloscope.predict.described_files import MOST_BYTES
 
     with file_path.open("rb") as file:
