@@ -101,7 +101,7 @@ def test_a_mebibyte_of_file_never_costs_a_gibibyte(
 
 @pytest.mark.parametrize(
     ("events", "counts", "words"),
-    [(1 << 40, 0, "too many events"), (1, 1 << 40, "times of its trace are too many")],
+    [(1 << 40, 0, "its trace has too many events"), (1, 1 << 40, "times of its trace are too many")],
 )
 def test_a_trace_stands_for_no_more_events_than_fit(
     tmp_path: Path, events: int, counts: int, words: str
@@ -116,7 +116,7 @@ def test_a_trace_stands_for_no_more_events_than_fit(
     integers, reals, _ = COLUMNS["trace_clocks"]
     written.tables["trace_clocks"] = {name: [0] for name in integers} | {name: [1.0] for name in reals}
     path = written.write(tmp_path / "trace.halo")
-    with explain.open(path) as opened, pytest.raises(ProfileError, match=words):
+    with explain.open(path) as opened, pytest.raises(ProfileError, match=f"trace.halo: {words} for a file"):
         opened.trace()
 
 

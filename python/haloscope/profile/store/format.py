@@ -21,6 +21,7 @@ from zlib_ng import zlib_ng
 
 from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.base.errors import ProfileError
+from haloscope.base.units import count_text
 from haloscope.profile.store.columns import LAYOUT, NEWER, type_columns
 from haloscope.profile.store.directory import PLAIN, Chunk, Directory, StoredColumn, most_memory, parse
 from haloscope.profile.store.framing import (
@@ -73,10 +74,17 @@ class ProfileFile:
         """All tables and columns, by name."""
         return self._directory.tables
 
-    @cached_property
-    def most_events(self) -> int:
-        """The most events that its trace may have, in the memory that the tables may take."""
-        return most_memory(os.fstat(self._descriptor).st_size) // _EVENT_BYTES
+    def check_events(self, events: float, problem: str) -> None:
+        """Raise `ProfileError` if the events of a trace need more memory than the tables may take.
+
+        A file is not damaged by that: a trace of equal calls has many events in few bytes.
+        """
+        most = most_memory(os.fstat(self._descriptor).st_size) // _EVENT_BYTES
+        if events > most:
+            raise ProfileError(
+                f"{self.path}: {problem} for a file of its size: {count_text(events)}, at most"
+                f" {count_text(most)}; record a part of the run (--only, --ranks, HALOSCOPE_UNTIL)"
+            )
 
     def column(self, table: str, name: str) -> Integers | Floats:
         """Return one column, shape (rows,): int64, or float64 for `real`.

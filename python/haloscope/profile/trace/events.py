@@ -61,8 +61,7 @@ def read_events(profile: ProfileData, clocks: Clocks) -> TraceEvents:
     structures, times = Structures(profile), read_times(profile)
     kinds = structures.symbols["kind"].to_numpy()
     sequences = profile.frame("trace_sequences").sort("rank", "thread", "segment")
-    if sequences["events"].cast(pl.Float64).sum() > profile.file.most_events:
-        raise DamageError("its trace has too many events for its size")
+    profile.file.check_events(sequences["events"].cast(pl.Float64).sum(), "its trace has too many events")
     orders = _orders(profile)
     threads: list[tuple[int, int]] = []
     symbols: list[Integers] = []

@@ -35,8 +35,9 @@ def read_times(profile: ProfileData) -> dict[tuple[int, int], ThreadTimes]:
         raise DamageError("times of its trace are missing")
     for name in ("gaps", "durations"):
         counts = pieces[name].to_numpy()
-        if np.any(counts < 0) or counts.sum(dtype=np.float64) > profile.file.most_events:
-            raise DamageError("times of its trace are too many for its size")
+        if np.any(counts < 0):
+            raise DamageError("numbers of times of its trace are negative")
+        profile.file.check_events(counts.sum(dtype=np.float64), "times of its trace are too many")
     ends = np.cumsum((sizes + 7) // 8 * 8)
     starts = ends - (sizes + 7) // 8 * 8
     is_compact = profile.info.get("trace") == "compact"
