@@ -66,7 +66,7 @@ def _unit_tests_alone(request: pytest.FixtureRequest) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is slow, and what only `make test-long` runs.
+    """Mark slow tests, and tests that only `make test-long` runs.
 
     `make test` uses the first Open MPI and the first MPICH of `NAMES` that are installed. With all
     others, and with random cases (Hypothesis), a test is `long`.
@@ -166,7 +166,7 @@ def simgrid() -> None:
 
 @pytest.fixture(scope="session")
 def haloscope() -> Path:
-    """The command, as installed beside the Python that runs the tests."""
+    """The command, in the folder of the Python that runs the tests."""
     return Path(sys.executable).with_name("haloscope")
 
 

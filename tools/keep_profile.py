@@ -1,8 +1,8 @@
-"""Keep a profile of this version, and what its tables say, for all later versions to read.
+"""Store a profile of this version, and its tables as JSON, for a test of all later versions.
 
     python tools/keep_profile.py DIRECTORY      writes NAME.halo and NAME.json there; NAME is the version
 
-A released version's files are never made anew: `tests/explain/test_kept_profiles.py` compares with them.
+The files of a released version never change: `tests/explain/test_kept_profiles.py` compares with them.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def record(path: Path) -> None:
 
 
 def said(path: Path) -> dict[str, list[dict[str, object]]]:
-    """Return all rows of the tables of what was recorded, by table, and how long those of its trace are.
+    """Return all rows of the recorded tables, by table, and the numbers of rows of the trace.
 
-    What is computed of a trace may become better in a later version.
+    A later version may compute other values from the same trace.
     """
     with haloscope.open(path) as profile:
         tables = {name: json.loads(profile.table(name).write_json()) for name in KEPT_TABLES}

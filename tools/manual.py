@@ -1,9 +1,9 @@
-"""Write the manual pages and the completion files of the command, from its click declarations.
+"""Write the manual pages and the completion files of the command, from its click declarations:
 
     python tools/manual.py DIRECTORY VERSION
 
-DIRECTORY gets `man/man1`, and the files of bash, zsh and fish where these shells look below a `share`. The
-build of the wheel calls it (CMakeLists.txt), so it imports nothing but click.
+`DIRECTORY/man/man1` gets the pages. The completion files of bash, zsh and fish are where these shells look
+below a `share`. The build of the wheel calls it (CMakeLists.txt), so it imports nothing but click.
 """
 
 from __future__ import annotations

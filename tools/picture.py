@@ -3,8 +3,8 @@
 `report.png`: profiles the bundled sweep, and photographs its report in headless Chromium. `regimes.png`: the
 page about synthetic times of two methods, like those of the paper's Table 1. `gallery-*.png`: parts of the
 pages of other runs. Times are shown of two ranks on two cores, counts of eight ranks, and scaling of runs
-that SimGrid simulates. LAMMPS is profiled if it is installed, and HPCG if its file is named; what is missing
-keeps its picture. `tutorial-timeline.png`: the program of the first tutorial.
+that SimGrid simulates. LAMMPS is profiled if it is installed, and HPCG if its file is named. Without them
+their pictures stay as they are. `tutorial-timeline.png`: the program of the first tutorial.
 """
 
 from __future__ import annotations

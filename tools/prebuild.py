@@ -1,11 +1,9 @@
-"""Make what a wheel brings ready-made, for each MPI interface that this machine has a library of.
+"""Build the preloaded libraries of a wheel, for each MPI interface of this machine.
 
-    python tools/prebuild.py DIRECTORY [LIBRARY...]
-
-DIRECTORY gets a folder for each interface, as `haloscope.base.prebuilt` looks for them. A LIBRARY is the
-file of an MPI; without any, they are the system's and those of `.venv-mpi`. What was built already is taken
-from the cache. With CXX=aarch64-linux-gnu-g++ it is made for that processor, as headers of MPI are those of
-any processor of 64 bits, and tried under QEMU.
+`python tools/prebuild.py DIRECTORY [LIBRARY...]` writes a folder per interface to DIRECTORY, which
+`haloscope.base.prebuilt` finds. A LIBRARY is the file of an MPI; by default, these are the system's and those
+of `.venv-mpi`. Earlier builds are taken from the cache. With CXX=aarch64-linux-gnu-g++ they are built for
+that processor and tried under QEMU. MPI's headers are the same for all processors of 64 bits.
 """
 
 from __future__ import annotations
@@ -67,7 +65,7 @@ def library(path: Path) -> MpiLibrary:
 
 
 def fill(target: Path, words: Sequence[str] = ()) -> None:
-    """Make everything anew in `target`, for the libraries in these files or for all that are there."""
+    """Build everything again in `target`, for the libraries in these files, or else for all `libraries()`."""
     shutil.rmtree(target, ignore_errors=True)
     for mpi in [library(Path(word)) for word in words] or libraries():
         print(make(target, mpi), flush=True)
@@ -75,7 +73,7 @@ def fill(target: Path, words: Sequence[str] = ()) -> None:
 
 
 def make(target: Path, mpi: MpiLibrary, builds: Sequence[Build] = BUILDS) -> Path:
-    """Make what stands before one library. Return its folder in `target`."""
+    """Build the libraries that are preloaded for one MPI. Return their folder in `target`."""
     headers = find_headers(mpi)
     assert mpi.path is not None
     version = library_version(mpi.path)
@@ -95,7 +93,7 @@ def make(target: Path, mpi: MpiLibrary, builds: Sequence[Build] = BUILDS) -> Pat
             for shared in folder.rglob("*.so"):
                 require_loadable(shared)
             if kind == "recorder":
-                # Headers may declare what is in another library, such as that of Fortran.
+                # Headers may declare functions of another library, such as that of Fortran.
                 wraps &= list_wrapped_functions(folder / "libhaloscope-watch.so")
             pack(folder, place / f"{kind}.tar.xz")
     description = {

@@ -1,19 +1,18 @@
 """Fill the generated parts of the documentation.
 
-    python tools/reference.py [PAGE...]           writes the pages whose generated parts have changed
-    python tools/reference.py --check [PAGE...]   writes nothing; names those pages and fails if there are any
-    python tools/reference.py --verbs             prints all verbs
+`python tools/reference.py [PAGE...]` writes the pages whose generated parts have changed.
+`python tools/reference.py --check [PAGE...]` writes nothing, prints these pages, and fails if there are any.
+`python tools/reference.py --verbs` prints all verbs.
 
-What is generated stands between two lines of a page, `<!-- KIND: ARGUMENT -->` and `<!-- end -->`:
-
-    <!-- options: bench p2p -->   the options of a command, from its declaration in haloscope.cli
-    <!-- stored: ranks -->        the columns of a table of the profile file, from haloscope.base.schema
-    <!-- shown: ranks -->         the columns of a table for people, from its `ShownTable`
-    <!-- packages: python -->    which packages use which others, from imports; `src`: from includes
-    <!-- settings: watch -->      the environment variables of a package, from its settings
-    <!-- variables: watch -->     those among them that are no options
-    <!-- rules: findings -->      the rules of `haloscope findings`
-    <!-- keys: System -->         the keys of a part of a campaign's specification
+A generated part is between two lines of a page, `<!-- KIND: ARGUMENT -->` and `<!-- end -->`.
+`<!-- options: bench p2p -->`: The options of a command, from its declaration in haloscope.cli.
+`<!-- stored: ranks -->`: The columns of a table of the profile file, from haloscope.base.schema.
+`<!-- shown: ranks -->`: The columns of a printed table, from its `ShownTable`.
+`<!-- packages: python -->`: Imports between packages; with `src`, includes.
+`<!-- settings: watch -->`: The environment variables of a package, from its settings.
+`<!-- variables: watch -->`: Those of them that are no options.
+`<!-- rules: findings -->`: The rules of `haloscope findings`.
+`<!-- keys: System -->`: The keys of a part of a campaign's specification.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def pages() -> list[Path]:
 
 
 def filled(text: str) -> str:
-    """Return a page with all of its generated parts made anew."""
+    """Return a page with its generated parts updated."""
     return _PART.sub(lambda part: part[1] + KINDS[part[2]](part[3]) + part[5], text)
 
 

@@ -1,10 +1,10 @@
 """Structure of the code: packages, folders, the imports between them, and sizes.
 
-    python tools/structure.py       prints all, and fails on what docs/design.md forbids
-
-It fails on an import against the order of packages, on cycles of files or folders, on an import from below
-the public front of another package, on a file name or class name that two Python modules have, and on a C++
-namespace that is named after a folder elsewhere.
+`python tools/structure.py` prints all of them, and fails on what docs/design.md forbids.
+It fails on an import against the order of packages, and on a cycle of files or folders.
+It fails on an import from below the public API of another package.
+It fails on a file name or class name of two Python modules, and on a C++ namespace that is named after a
+folder elsewhere.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def find_imports() -> Iterator[tuple[str, Import]]:
 
 
 def package_imports() -> Edges:
-    """Return how many names a package imports from another one; those of a front by the front."""
+    """Return how many names a package imports from other packages; an `__init__` counts for its package."""
     found = Edges((package_of(module), package_of(each.target)) for module, each in find_imports())
     found += Edges(("", package_of(target)) for target in _declared("haloscope").values())
     return Edges({pair: count for pair, count in found.items() if pair[0] != pair[1]})
@@ -152,7 +152,7 @@ def includes(root: Path) -> Iterator[tuple[Path, str]]:
 
 
 def package_includes() -> Edges:
-    """Return how often a package of `src` includes a header of another one."""
+    """Return how often a package of `src` includes headers of other packages."""
     edges = Edges()
     for file, name in includes(SOURCES):
         source, target = file.relative_to(SOURCES).parts[0], name.partition("/")[0]
@@ -204,7 +204,7 @@ def module_imports() -> set[tuple[str, str]]:
 
 
 def folder_imports(folder: str, edges: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return the edges between what is directly in a folder: files and folders."""
+    """Return the edges between the files and folders that are directly in a folder."""
 
     def part(module: str) -> str:
         return module.removeprefix(f"{folder}.").partition(".")[0] if module.startswith(f"{folder}.") else ""

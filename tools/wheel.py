@@ -1,4 +1,4 @@
-"""Build what is given to others: the sources, and a wheel with what stands before the MPIs that are here.
+"""Build the source archive, and a wheel with preloaded libraries for the MPIs of this machine:
 
     [HALOSCOPE_SBOM=FILE] python tools/wheel.py DIRECTORY [LIBRARY...]
 
@@ -33,7 +33,7 @@ def main() -> None:
     directory.mkdir(parents=True, exist_ok=True)
     os.chdir(CHECKOUT)
     os.umask(0o022)
-    # What is built here has to run where the C library is older, and is nothing for the usual cache.
+    # These libraries also run with older C libraries, so the usual cache must not contain them.
     os.environ["HALOSCOPE_OLDER_GLIBC"] = "1"
     processor = prebuild.cross().partition("-")[0] or platform.machine()
     os.environ["HALOSCOPE_CACHE"] = str(CHECKOUT / "build" / f"wheel-cache-{processor}")
@@ -43,7 +43,7 @@ def main() -> None:
     git = ["git", "log", "-1", "--format=%ct"]
     commit = subprocess.run(git, capture_output=True, text=True, check=True)
     os.environ["SOURCE_DATE_EPOCH"] = commit.stdout.strip()
-    # What nobody knows of a wheel's tag is which C library its own files need.
+    # The build backend does not know which C library the files of the wheel need.
     os.environ["_PYTHON_HOST_PLATFORM"] = "manylinux_{}_{}_{}".format(*newest, processor)
     print(directory / build_sdist(str(directory)))
     settings: dict[str, str | list[str]] = {

@@ -59,7 +59,6 @@ def measured(any_used: Mpi) -> Measured:
 
 
 def rows(text: str) -> list[list[float]]:
-    """What is left by `awk '!/^#/'`."""
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     return [[float(word) for word in line.split()] for line in lines]
 

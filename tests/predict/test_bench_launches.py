@@ -75,7 +75,7 @@ def test_a_launcher_that_passes_no_input_on(mpi: Mpi, asked: Library, tmp_path: 
 
 @OPEN_MPI
 def test_a_launch_that_ends_between_two_algorithms(mpi: Mpi, asked: Library, tmp_path: Path) -> None:
-    """What it was to do next is measured alone, and the rest shares another one."""
+    """The algorithm that was next gets a launch, and the rest shares another launch."""
     names = [one.name for one in asked.algorithms("bcast") if one.number][:6]
     assert len(names) == 6
     script, log = tmp_path / "launch", tmp_path / "launches"
@@ -92,9 +92,9 @@ def test_a_launch_that_ends_between_two_algorithms(mpi: Mpi, asked: Library, tmp
 def test_the_messages_are_those_of_the_algorithm(
     mpi: Mpi, asked: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Open MPI counts the messages that its collectives send: as many as where the launch asks for it.
+    """Open MPI's monitoring counts the same messages as if the launch had set the algorithm.
 
-    A communicator is made besides, by as many messages whatever is measured on it.
+    The messages that create a communicator do not depend on the algorithm.
     """
     for name, value in (("", "2"), ("_output", "3")):
         monkeypatch.setenv(f"OMPI_MCA_pml_monitoring_enable{name}", value)

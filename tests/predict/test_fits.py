@@ -62,7 +62,7 @@ def test_one_protocol_is_one_line(alpha: float, speed: float, seed: int) -> None
 def test_switches_are_found_where_they_are(
     starts: list[int], alpha: float, speed: float, jump: float, seed: int
 ) -> None:
-    """Each protocol takes so many times as long as the one before, at any size."""
+    """Each protocol takes `jump` times the time of the previous one, at any size."""
     if any(later - earlier < 3 for earlier, later in zip(starts, [*starts[1:], 23], strict=True)):
         starts = starts[:1]
     noise = np.random.default_rng(seed).uniform(0.99, 1.01, len(DOUBLINGS))

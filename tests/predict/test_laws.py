@@ -55,7 +55,7 @@ def ring(ranks: int, size: int) -> float:
 
 
 def tree(ranks: int, size: int) -> float:
-    """Exchanges with partners 1, 2, 4 … away, of all that there is."""
+    """Exchanges of the whole buffer with partners at distance 1, 2, 4 …"""
     levels = [level(1 << step) for step in range((ranks - 1).bit_length())]
     return sum(LATENCY[each] + size * byte_times(ranks)[each] for each in levels)
 
@@ -108,7 +108,7 @@ def test_on_one_level_times_grow_as_in_textbooks(name: str) -> None:
 
 @pytest.mark.parametrize("true", [ring, tree])
 def test_levels_that_nobody_measured_are_foreseen(true: object) -> None:
-    """The third level begins at 256 ranks; what it costs is the machine's, not the points'."""
+    """The third level begins at 256 ranks. Its cost comes from the machine model, not from the points."""
     law = Law(times(true), machine())
     for ranks, size in itertools.product((128, 256, 512, 1024), SIZES):
         assert law.estimate(ranks, size).time == pytest.approx(true(ranks, size), rel=0.05), (ranks, size)  # type: ignore[operator]
@@ -283,7 +283,7 @@ def test_what_was_kept_later_is_apart(script: Callable[..., Any]) -> None:
 
 
 def test_real_libraries_on_nodes(script: Callable[..., Any]) -> None:
-    """24 to 64 ranks of emulated nodes, by laws of 2 to 16: what is sure is never slower."""
+    """Laws of 2 to 16 ranks predict 24 to 64 ranks on emulated nodes. No choice called certain is slower."""
     found = script("nodes", "benchmarks/predict", "benchmarks").results()
     # The share of points within their intervals: of MPICH's less than the 95 % that these say.
     for library, held in (("Open MPI 4.1.4", 0.9), ("MPICH 5.0.2", 0.84)):

@@ -46,7 +46,6 @@ def _two_processors() -> None:
 
 
 def rows(text: str) -> list[list[str]]:
-    """What is left by `awk '!/^#/'`."""
     return [line.split() for line in text.splitlines() if not line.startswith("#")]
 
 
@@ -91,7 +90,7 @@ def test_samples_for_programs(command: Command) -> None:
 
 @pytest.mark.usefixtures("any_used")
 def test_the_whole_model(command: Command, tmp_path: Path) -> None:
-    """Its parts, and what they are made of. test_p2p_model has the values, of times that are known."""
+    """All parts of a measured model are there. test_p2p_model checks values, from known times."""
     done = command("bench", "p2p", "-m", "1:1024", *FEW, "-o", "own.yaml", "--pair", "all")
     assert done.returncode == 0, done.stderr
     found = predict.load_machine(tmp_path / "own.yaml")

@@ -263,7 +263,7 @@ def test_a_pattern_is_what_was_recorded(simulate: Simulate, cg_8: Path, tmp_path
 
 
 def test_a_pattern_computes_between_nested_regions_and_sends_within_the_world(tmp_path: Path) -> None:
-    """Partner -1 stands for processes outside MPI_COMM_WORLD, whom nobody replays."""
+    """Partner -1 means processes outside MPI_COMM_WORLD, which are not simulated."""
     times = ((0, 10.0, 0.0), (1, 6.0, 0.0), (2, 2.0, 1.5))
     written = draft(
         paths=path_rows("solve", "solve/halo"),

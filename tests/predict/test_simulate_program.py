@@ -77,7 +77,7 @@ def test_regions_take_what_is_predicted(
 
 
 def test_on_another_network_nobody_knows_of_waiting(profiles: list[Path], tmp_path: Path) -> None:
-    """It may stay what it was, or change as messages do: a latency a hundred times as long."""
+    """Waiting may stay the same or grow like messages do, here with 100 times the latency."""
     intervals = []
     for factor in (1.0, 100.0):
         simulation = Simulation(profiles, "torus", 32, latency_factor=factor)
@@ -104,7 +104,7 @@ def test_where_profiles_ran_elsewhere_waiting_is_not_known(tmp_path: Path) -> No
     places = [sleeping(ranks).write(tmp_path / f"{ranks}.halo") for ranks in KNOWN]
     frame = Simulation(places, "torus", 32).prediction(tmp_path / "32.halo")
     assert frame["waiting"].to_list() == [None, None]
-    # What was in calls without a message says nothing of another machine.
+    # Times in calls without a message do not predict another machine.
     assert frame["time"].to_list() == pytest.approx([32e-3, 32e-3], rel=0.01)
 
 

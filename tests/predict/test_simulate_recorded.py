@@ -92,8 +92,9 @@ def test_programs_that_rely_on_buffers_end(any_mpi: Mpi, compiler: Compiler, tmp
         exact = ["rank", "partner", "sends", "bytes_sent", "recvs", "bytes_recv"]
         first, second = (frame.select(exact).sort("rank", "partner") for frame in ring)
         assert first.equals(second)
-        # What SimGrid's traces have no words for is messages there: 10 rounds of Iallreduce of 4 ranks, by a
-        # tree of 3 to the first and 3 from it; of Allreduce of 2 ranks and of Bcast of 2, of two halves each.
+        # SimGrid's traces have no such operations, so these are replayed as messages. Each of 10 rounds has
+        # an Iallreduce of 4 ranks: 3 messages to the first rank, 3 from it. Each of two halves has an
+        # Allreduce of 2 ranks (2 messages) and a Bcast of 2 ranks (1 message).
         more = 10 * (6 + 2 * 2 + 2 * 1)
         sends = [of.table("regions")["sends_total"][0] for of in (profile, replayed)]
         assert sends == [10 * RANKS * 4, 10 * RANKS * 4 + more]

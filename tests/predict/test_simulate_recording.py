@@ -1,8 +1,8 @@
 """One recorder: `simulate` and `run` of the same program give the same counts in every table.
 
-SMPI itself cannot run the programs that are not here: it has no sessions, no partitioned messages, no
-threads that all call MPI, no graphs, no windows that are shared, and it does not end where inactive
-requests are tested. Other programs have parts that it has not; SIMULATED leaves these out on both sides.
+SMPI cannot run the programs that are missing here. It has no sessions, partitioned messages, topology graphs
+or shared windows, and only one thread may call MPI. It hangs if inactive requests are tested.
+If SMPI does not support a part of a program, SIMULATED leaves it out on both sides.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A part of a sweep, chosen by what it should gain, brings most of what the whole does: on kept data."""
+"""On stored data, the part of a sweep with the largest expected gain brings most of the gain of the whole."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def seconds(times: Mapping[tuple[int, int], float], launch: TrialLaunch) -> floa
 
 
 def test_what_should_save_most_is_measured_first() -> None:
-    """After the library's own choice: what is called most often, at the sizes that pay for a launch."""
+    """First the library's own choice, then the most frequent collective, at sizes worth a launch."""
     names = ("bcast", "reduce")
     ways = [Way(name, algorithm) for name in names for algorithm in ("default", "chain")]
     weights = {

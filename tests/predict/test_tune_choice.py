@@ -113,7 +113,7 @@ def test_false_alarms_stay_rare(tmp_path: Path) -> None:
 
 
 def test_few_wild_times_prove_nothing(tmp_path: Path) -> None:
-    """As many false alarms as elsewhere, though the default's many times hardly differ."""
+    """The rate of false alarms does not rise, though the many times of the default hardly differ."""
     alarms = 0
     for seed in range(20):
         made = sweep(tmp_path / "s", lambda _, size: base(size), 0.03, seed, wild="chain")
@@ -123,7 +123,7 @@ def test_few_wild_times_prove_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("other", "chosen"), [(6, "chain"), (10, "default")])
 def test_a_call_takes_as_long_as_its_slowest_rank(other: int, chosen: str) -> None:
-    """By default the ranks take 9 and 1 µs by turns: a call takes 9, though each rank takes 5 on average."""
+    """The default takes 9 µs on one rank and 1 µs on the other, alternately: 9 per call, not 5."""
     default = np.tile([[9000, 1000], [1000, 9000]], 60)
     noise = np.random.default_rng(3).integers(-50, 50, default.shape)
     records = [

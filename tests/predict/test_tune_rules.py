@@ -28,7 +28,7 @@ UNSIZED = {"barrier"}
 
 @st.composite
 def choices(draw: st.DrawFn, collectives: tuple[str, ...] = tuple(COLLECTIVES)) -> Chosen:
-    """What was chosen at some points; number 0 is the library's own."""
+    """Chosen algorithms at some points; number 0 is the library's own choice."""
     points = draw(
         st.sets(
             st.builds(
@@ -75,7 +75,7 @@ def written(directory: Path, form: str, chosen: Chosen) -> str:
 
 
 def forms_agree(directory: Path, chosen: Chosen, points: list[Point]) -> None:
-    """Assert that text and JSON let each call meet what it should."""
+    """Assert that the text and the JSON select the expected algorithm for each call."""
     text, tree = written(directory, "openmpi-text", chosen), written(directory, "openmpi-json", chosen)
     for point in points:
         wanted = expected(chosen, point)

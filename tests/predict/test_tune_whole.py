@@ -63,7 +63,7 @@ class Measured:
 def tuned(
     directory: Path, chosen: Mapping[Point, Candidate], gains: Mapping[Point, float]
 ) -> tuple[Tuning, Measured]:
-    """Write the rules for what was chosen, as far as these gains say that they hold."""
+    """Write rules for the chosen algorithms that these gains confirm."""
     measured = Measured(gains)
     bench = emulated_bench(directory)
     return write_rules(bench, chosen, directory / "rules.conf", ComparisonPlan(), measure=measured), measured
@@ -74,7 +74,7 @@ def tuned(
     [
         ((CHAIN,) * 3, (1.3, 1.3, 1.3), (0, 1, 2)),
         ((CHAIN,) * 3, (1.0, 1.0, 1.0), ()),
-        # One point that is slower for certain is enough to drop its rule.
+        # One point that is significantly slower is enough to drop its rule.
         ((CHAIN,) * 3, (2.0, 0.8, 2.0), ()),
         # A rule of another size is another rule, and so is one of another algorithm.
         ((CHAIN, OWN, CHAIN), (2.0, 1.0, 1.0), (0,)),
@@ -131,7 +131,7 @@ def test_what_holds_is_written_and_the_rest_dropped(tmp_path: Path) -> None:
         ("bcast", 4, 2049, 0, 0),
         ("bcast", 5, 0, 0, 0),
     ]
-    # Dropped in the first pass; what is reported is measured once more without it.
+    # Dropped in the first pass; the reported gains are measured again without it.
     assert [OTHER in points for points in measured.passes] == [True, False]
     rows = {row["bytes"]: row for row in make_table(made).filter(collective="bcast").to_dicts()}
     assert [rows[size]["verified"] for size in (512, 1024, 2048)] == [None, True, True]

@@ -17,7 +17,7 @@ from haloscope.reproduce.campaign import Campaign
 from support.campaigns import BASE, Written
 
 FEW = BASE + "experiments:\n  few: {program: told, ranks: [8, 16]}\nrepetitions: 3\n"
-# What follows says which programs it started, and what it has loaded.
+# Prepended to a script: prints which programs the script started, and which modules it loaded.
 _TOLD = """
 import atexit, json, sys
 started = []

@@ -130,7 +130,7 @@ def test_a_journal_that_was_cut_off_goes_on(written: Written, tmp_path: Path) ->
         journal.write_bytes(whole[:end])
         run_campaign(campaign)
         assert set(campaign.table()["state"]) == {"done"}
-        # What was noted before the cut is still there, and every later line is whole.
+        # All events from before the cut are still there, and every later line is complete.
         assert sum(event["event"] == "ended" for event in events(campaign.directory)) >= 4
 
 

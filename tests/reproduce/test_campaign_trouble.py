@@ -39,7 +39,7 @@ echo "Submitted batch job $SLURM_JOB_ID"
 """
 
 
-# Another, which runs the tasks of an array one after the other, and keeps what it was asked for.
+# An sbatch that runs an array's tasks one after the other, and appends its arguments to the file `asked`.
 ARRAYS = """#!/bin/sh
 echo "$@" >>"$(dirname "$0")/asked"
 while :; do
@@ -189,7 +189,7 @@ def test_a_batch_system_that_is_away_for_a_while_is_asked_again(
     assert set(campaign.table()["state"]) == {"done"}
     assert sum(each.what == "waiting" for each in happened) == 3
     assert len((tools / "submitted").read_text().split()) == 4
-    # What was refused left no directory, and no attempt at it is done.
+    # Refused jobs have no directory, and none of their attempts is done.
     refused = [event for event in events(campaign.directory) if event.get("outcome") == "cut off"]
     assert len(refused) == 3
     assert not any(campaign.place(event["run"], event["attempt"]).exists() for event in refused)

@@ -74,7 +74,7 @@ def test_each_part_runs_once(tmp_path: Path) -> None:
     assert [outcome.state for outcome in ended] == ["done", "differs", "failed", "not run"]
     assert ended[2].why.startswith("no such machine (exit status 1; see ")
     assert runs(out) == ["same", "other", "fails"]
-    # What failed is tried again, and what has lost its results; the rest is read.
+    # Experiments that failed, or whose results are missing, run again. Results of the others are read.
     (out / "other.csv").unlink()
     run_study(study, out, large=True)
     assert runs(out) == ["same", "other", "fails", "other", "fails", "long"]

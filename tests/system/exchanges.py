@@ -1,7 +1,7 @@
-"""What mpi4py programs do: buffers and objects, blocking and not, collectives, communicators.
+"""Typical calls of mpi4py programs: buffers and objects, blocking and not, collectives, communicators.
 
-Runs on any number of ranks from 2 on; the first one prints what it computed. `exchanges.py STATUS DIRECTORY`
-ends with this status on all ranks when no rank calls MPI any more: the first one may end the others.
+Runs on 2 or more ranks; rank 0 prints its results. `exchanges.py STATUS DIRECTORY` ends with this status on
+all ranks, after the last rank has left MPI: a launcher may kill the others when the first rank ends.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def buffers() -> float:
 
 
 def objects() -> list[str]:
-    """Pickled messages, whose sizes nobody states; every rank's own to rank 0, in any order."""
+    """Pickled messages without a stated size; rank 0 receives one of each rank, in any order."""
     received = world.sendrecv({"from": rank, "text": "x" * 100 * rank}, dest=up, source=down)
     request = world.isend([rank] * (rank + 1), dest=up, tag=5)
     lengths = world.recv(source=down, tag=5)

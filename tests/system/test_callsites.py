@@ -142,7 +142,7 @@ def test_a_program_that_is_gone_is_named(any_mpi: Mpi, compiler: Compiler, tmp_p
 
 
 def test_a_stripped_program_has_addresses(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
-    """Calls are told apart by where they are; what they are called is left empty, and `show` says why."""
+    """Calls are distinguished by address; their function is null, and a remark gives the reason."""
     made = compiler(any_mpi, PROGRAMS / "unloaded.c", ["-DALONE"])
     program = tmp_path / "stripped"
     subprocess.run(["strip", "-s", "-o", program, made], check=True)
@@ -156,7 +156,7 @@ def test_a_stripped_program_has_addresses(any_mpi: Mpi, compiler: Compiler, tmp_
 
 
 def test_libraries_that_are_unloaded(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
-    """Calls of two that lie at the same addresses, one after the other, are told apart."""
+    """Calls of two libraries are distinguished, though both were loaded at the same addresses in turn."""
     source = PROGRAMS / "unloaded.c"
     libraries = [
         compiler(any_mpi, source, [f"-D{name}", "-shared", "-fPIC"]) for name in ("FIRST", "SECOND", "FIRST")

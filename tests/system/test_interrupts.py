@@ -113,7 +113,7 @@ class Running:
     started: Path
 
     def end(self) -> str:
-        """Wait for its end. Return what it printed to standard error."""
+        """Wait for its end. Return its standard error."""
         _, said = self.child.communicate()
         os.close(self.keyboard)
         return said
@@ -130,7 +130,7 @@ class Running:
 
 @dataclass(frozen=True)
 class Place:
-    """What is put into command lines, the environment that they run in, and where they run."""
+    """Values of placeholders in command lines, the commands' environment, and their parent directory."""
 
     values: Mapping[str, str]
     environment: Mapping[str, str]

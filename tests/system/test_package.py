@@ -97,7 +97,7 @@ def test_spack_asks_for_what_the_wheel_asks_for() -> None:
 
 
 def test_recipes_for_spack_take_what_is_locked() -> None:
-    """Those of what Spack lacks, or has too old."""
+    """Packages that are missing in Spack, or too old there."""
     locked = (CHECKOUT / "requirements/runtime.lock").read_text()
     recipes = [path for path in SPACK.glob("*/package.py") if path.parent.name != "py_haloscope"]
     assert len(recipes) == 4

@@ -95,7 +95,7 @@ def sizes_of(run: Watched, kind: str) -> Counter[int]:
 
 
 def assert_sums_balance(run: Watched, partial: bool = False) -> None:
-    """What a rank sent to another is what that one received from it."""
+    """Each pair of ranks agrees on the messages and bytes between them."""
     pairs = {(row["rank"], row["partner"]): row for row in run.rows("partners")}
     for (rank, partner), row in pairs.items():
         back = pairs[partner, rank]
@@ -144,7 +144,7 @@ def melt(
 
 
 def without_times(output: str) -> list[str]:
-    """LAMMPS' lines, but for those that tell a time or a speed."""
+    """LAMMPS' output without lines of times or speeds."""
     return [line for line in output.splitlines() if not re.search("time|CPU", line)]
 
 

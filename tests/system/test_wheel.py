@@ -97,7 +97,7 @@ def test_what_cannot_be_loaded_is_not_packed(any_mpi: Mpi, compiler: Compiler, t
 def test_what_is_made_for_older_systems_can_be_loaded(
     any_mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in a wheel: functions of an older C library stand in the place of all that they call."""
+    """As in a wheel, the libraries call only functions of older C libraries."""
     monkeypatch.setenv("HALOSCOPE_OLDER_GLIBC", "1")
     monkeypatch.setenv("HALOSCOPE_CACHE", str(tmp_path / "cache"))
     made = prebuild.make(tmp_path, prebuild.library(any_mpi.library), [build_injector, build_placer])
@@ -149,7 +149,7 @@ def test_wheel_carries_what_the_recorder_is_built_from(wheel: Path) -> None:
 
 @pytest.fixture
 def installed(wheel: Path, tmp_path: Path) -> Path:
-    """The command of an environment with the wheel in it, and what it depends on from here."""
+    """The command in an environment with the wheel, which uses the dependencies of this environment."""
     environment = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     python = environment / "bin" / "python"
@@ -320,7 +320,7 @@ def debian_mpi() -> Path:
 
 @pytest.fixture(scope="module")
 def built_for_arm(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """What stands before Open MPI, for an ARM processor: the recorder, and the placer."""
+    """The recorder and the placer for Open MPI, built for an ARM processor."""
     place = tmp_path_factory.mktemp("aarch64")
     environment = {
         **os.environ,

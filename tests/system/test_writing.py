@@ -1,4 +1,4 @@
-"""The page of benchmarks shows the rows that are kept, and studies write only where they are told to."""
+"""The page of benchmarks shows the stored rows, and studies write only to the directory of their option."""
 
 from __future__ import annotations
 

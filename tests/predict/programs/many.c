@@ -1,4 +1,4 @@
-/* As many of MPI's functions as a real library and SimGrid's share, with counts that are the same in each
+/* Calls the functions that real MPI libraries and SimGrid's have in common. The counts are the same in each
  * run. */
 #include <mpi.h>
 

@@ -1,4 +1,4 @@
-// Calls collectives once each: once BYTES NAME… Open MPI's monitoring tells what they sent.
+// once BYTES NAME… calls each named collective once. Open MPI's monitoring counts its messages.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
