@@ -1,4 +1,4 @@
-"""What the studies share: watched and simulated runs that go on where they were, and lines of a figure."""
+"""Functions of several studies: recorded and simulated runs, which are reused if present, and figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from haloscope.markov.figures import Figure, Panel, Trace, panels
 
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 NOT_HERE = 4  # the exit status of a part that this machine cannot run
-# Any user may run them, and more ranks than cores are no error and wait politely.
+# Root may run the studies. More ranks than cores are allowed and yield their core while they wait.
 ENVIRONMENT = os.environ | {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -28,54 +28,54 @@ _MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 
 
 def into() -> Path:
-    """Go to the directory that the command line names, where results go, and return it."""
+    """Change to the directory for results, which the command line names, and return it."""
     if len(sys.argv) != 2:
-        sys.exit("which directory do results go to?")
+        sys.exit(f"no directory for the results: {sys.argv[0]} DIR")
     os.chdir(sys.argv[1])
     return Path.cwd()
 
 
 def here(application: str) -> str:
-    """Return the path of a bundled application, which is built if need be."""
+    """Return the path of a bundled application, which is built if necessary."""
     found = subprocess.run([HALOSCOPE, "where", application], check=True, stdout=subprocess.PIPE, text=True)
     return found.stdout.strip()
 
 
-def watched(profile: Path, ranks: int, application: str, words: Sequence[object], **said: object) -> Path:
-    """Return the profile of a bundled application on `ranks` ranks, which runs if it is missing.
+def watched(profile: Path, ranks: int, application: str, words: Sequence[object], **meta: object) -> Path:
+    """Return the profile of a bundled application on `ranks` ranks; run it if the profile is missing.
 
-    `said` is kept with it as metadata.
+    `meta` is stored as the profile's metadata.
     """
     program = [here(application), *words] if not profile.exists() else []
     launch = ["run", "--quiet", "-o", profile, "--", "mpiexec", "-n", ranks, *program]
-    return _made(profile, launch, said)
+    return _made(profile, launch, meta)
 
 
 def simulated(
-    profile: Path, ranks: int, platform: str | Path, words: Sequence[object], **said: object
+    profile: Path, ranks: int, platform: str | Path, words: Sequence[object], **meta: object
 ) -> Path:
-    """Return the profile of a simulation, which is made if it is not there; `words` end with what runs."""
-    return _made(profile, ["simulate", "--platform", platform, "-n", ranks, "-o", profile, *words], said)
+    """Return the profile of a simulation; simulate if it is missing. `words` are options and the program."""
+    return _made(profile, ["simulate", "--platform", platform, "-n", ranks, "-o", profile, *words], meta)
 
 
-def _made(profile: Path, words: Sequence[object], said: Mapping[str, object]) -> Path:
+def _made(profile: Path, words: Sequence[object], meta: Mapping[str, object]) -> Path:
     if not profile.exists():
         print(profile.stem, flush=True)
-        meta = {f"HALOSCOPE_META_{key.upper()}": str(value) for key, value in said.items()}
+        variables = {f"HALOSCOPE_META_{key.upper()}": str(value) for key, value in meta.items()}
         command = [str(HALOSCOPE), *map(str, words)]
-        subprocess.run(command, env=ENVIRONMENT | meta, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(command, env=ENVIRONMENT | variables, stdout=subprocess.DEVNULL, check=True)
     return profile
 
 
 def grid(ranks: int) -> tuple[int, int, int]:
-    """Return a grid of ranks, a power of two, as near to a cube as can be, the longest side along x."""
+    """Return the grid nearest to a cube for a power of two of ranks; its longest side is along x."""
     power = ranks.bit_length() - 1
     x, y, z = (1 << (power + more) // 3 for more in (2, 1, 0))
     return x, y, z
 
 
 def lines(frame: pl.DataFrame, x: str, y: str, by: str, names: Sequence[str], more: Trace) -> list[Trace]:
-    """Return a line for each of `names` that the column `by` has, of the same colour in all panels."""
+    """Return a line for each of `names` that occurs in column `by`. A name has one colour in all panels."""
     made: list[Trace] = []
     for number, name in enumerate(names):
         rows = frame.filter(pl.col(by) == name).sort(x)
@@ -107,7 +107,7 @@ def draw(
     *,
     height: int = 260,
 ) -> Figure:
-    """Return a figure of panels, in whose legend each name stands once."""
+    """Return a figure of panels whose legend lists each name once."""
     seen: set[str] = set()
     once = []
     for panel in drawn:
@@ -116,5 +116,5 @@ def draw(
         once.append(Panel(panel.title, traces, panel.span))
     columns = min(columns, len(drawn))
     traces, layout = panels(once, xaxis, yaxis, columns, height, showlegend=True)
-    # The legend stands above the panels' titles.
+    # The top margin has space for the legend and, below it, the panels' titles.
     return Figure(caption, traces, {**layout, "margin": {"l": 64, "r": 16, "t": 72, "b": 48}}, title)

@@ -1,8 +1,8 @@
-"""Table I and Figures 1 to 6 of the paper from our programs: run on 8 to 64 ranks, simulated on more.
+"""Table I and Figures 1 to 6 of the paper with our programs, run on 8 to 64 ranks, simulated on 8 to 256.
 
     .venv/bin/python studies/caliper-communication-regions/scaling.py DIR
 
-Runs what is not in the directory yet, and writes `table-1.csv` and `figure-1.json` to `figure-6.json` there.
+Writes `table-1.csv`, and `figure-1.json` to `figure-6.json`. Profiles that are in DIR already are reused.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from haloscope.explain.ensembles import EnsembleView
 from haloscope.reproduce.study import write_figures
 
 RUN, SIMULATED = (8, 16, 32, 64), (8, 16, 32, 64, 128, 256)
-# The sizes are small: more ranks than cores are looked at for what they send, and simulations compute each
-# rank's part one after the other.
+# Sizes are small: runs with more ranks than cores are used for their counts only, and a simulation computes
+# the ranks' parts one after the other.
 ZONES, POINTS = 8, 16  # along each axis, of a rank of sweep and of cg
 STEPS = 3  # of hydro
 LEVELS = "Solve/BoomerAMGSolve/MatVecComm/level #"
-REGIONS = {  # whose instances Table I is about
+REGIONS = {  # the regions of Table I
     "sweep": ("sweep_comm",),
     "amg": ("MatVecComm",),
     "hydro": ("halo_exchange",),
@@ -38,7 +38,7 @@ SYSTEMS = {"here": "more ranks than cores, here", "simulated": "a fat tree of 10
 
 
 def words(application: str, ranks: int) -> list[object]:
-    """Return the arguments of a program on so many ranks."""
+    """Return the arguments of a program for this number of ranks."""
     sides = grid(ranks)
     procs = ",".join(map(str, sides))
     if application == "sweep":
@@ -50,22 +50,22 @@ def words(application: str, ranks: int) -> list[object]:
 
 
 def of_amg(ranks: int, *, grows: bool) -> list[object]:
-    """Return the arguments of amg: a rank's problem grows as the paper's (half along each axis), or stays."""
+    """Return amg's arguments. If `grows`, a rank's problem grows as in the paper, half along each axis."""
     x, y, z = grid(ranks)
     points = (16 * min(x // 2, 2), 16 * min(y // 2, 2), 8 * min(z // 2, 2)) if grows else (16, 16, 8)
     return ["-P", x, y, z, "-n", *points]
 
 
 def profiles() -> Iterator[Path]:
-    """Make what is missing, and yield all."""
+    """Yield all profiles; run or simulate the missing ones."""
     place = Path("scaling")
     place.mkdir(exist_ok=True)
     for ranks in RUN:
         for name in ("sweep", "hydro", "cg"):
             file = place / f"{name}-{ranks}.halo"
             yield watched(file, ranks, name, words(name, ranks), cluster=SYSTEMS["here"])
-        for said, grows in (("grows", True), ("stays", False)):
-            file = place / f"amg-{said}-{ranks}.halo"
+        for word, grows in (("grows", True), ("stays", False)):
+            file = place / f"amg-{word}-{ranks}.halo"
             cluster = "a rank's problem " + ("grows, as in the paper" if grows else "stays")
             yield watched(file, ranks, "amg", of_amg(ranks, grows=grows), cluster=cluster)
     for ranks in SIMULATED:
@@ -76,7 +76,7 @@ def profiles() -> Iterator[Path]:
 
 
 def table_1(runs: Ensemble) -> pl.DataFrame:
-    """Return the attributes of Table I: the least and the most of an instance, of any rank."""
+    """Return the attributes of Table I: minimum and maximum per instance, over all ranks."""
     parts = []
     for program, names in REGIONS.items():
         few = of(runs, "program", program)
@@ -96,9 +96,9 @@ def of(runs: Ensemble, column: str, *values: str) -> Ensemble:
 
 
 def figures(runs: Ensemble) -> Iterator[tuple[int, Sequence[EnsembleView]]]:
-    """Yield the number of each figure, and what it shows."""
+    """Yield the number of each figure, and its views."""
     amg = of(runs, "program", "amg")
-    # As in the paper, a figure of its own for each system: their times are far apart.
+    # One figure per system, as in the paper: their times differ too much for one axis.
     systems = {key: of(runs, "cluster", name) for key, name in SYSTEMS.items()}
     for number, program, names in (
         (1, "sweep", ["main", "solve", "sweep_comm"]),
@@ -109,24 +109,24 @@ def figures(runs: Ensemble) -> Iterator[tuple[int, Sequence[EnsembleView]]]:
     family = next(one for one in ensembles.families(amg)["family"].unique().sort() if one.endswith(LEVELS))
     yield 2, [ensembles.levels(amg, family, "most_bytes", by="cluster")]
     yield 3, [ensembles.levels(amg, family, "sources", by="cluster")]
-    # The grown problem of amg is the paper's; amg is not simulated.
+    # The paper's amg has the problem that grows. amg is not simulated.
     here = of(runs, "cluster", SYSTEMS["here"], "a rank's problem grows, as in the paper")
     for number, some in ((5, here), (6, systems["simulated"])):
         yield number, [ensembles.over(some, what, ["main"]) for what in ("bandwidth", "message_rate")]
 
 
 def main() -> None:
-    """Run what is missing, and write table and figures."""
+    """Run all that is missing, and write the table and the figures."""
     runs = open_all(list(profiles()))
     table_1(runs).write_csv("table-1.csv")
     for number, views in figures(runs):
         drawn = [view.drawn for view in views if view.drawn is not None]
         where = tuple(SYSTEMS.values()) if number in (1, 4) else ("",) * len(drawn)
-        told = [
-            replace(one, title=": ".join(filter(None, (f"Figure {number}", one.title, place))))
-            for one, place in zip(drawn, where, strict=True)
+        titled = [
+            replace(one, title=": ".join(filter(None, (f"Figure {number}", one.title, system))))
+            for one, system in zip(drawn, where, strict=True)
         ]
-        write_figures(told, Path(f"figure-{number}.json"))
+        write_figures(titled, Path(f"figure-{number}.json"))
         pl.concat([view.frame for view in views]).write_csv(f"figure-{number}.csv")
 
 

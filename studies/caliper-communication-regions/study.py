@@ -1,9 +1,9 @@
-"""Table IV of the paper for Kripke and AMG2023 beside ours: a campaign, and simulations above 64 ranks.
+"""Table IV of the paper for Kripke and AMG2023, and our values: a campaign, and simulations above 64 ranks.
 
     .venv/bin/python studies/caliper-communication-regions/study.py --out DIR
 
-Runs what is not done yet, writes `table-4.csv` to DIR and prints it. The exit status is 3 if an exact count
-differs.
+Writes `table-4.csv` to DIR and prints it. Runs that are done already are reused.
+The exit status is 3 if an exact count differs.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from haloscope.reproduce.campaign import Campaign
 
 HERE = Path(__file__).parent
 KEY = ["application", "system", "ranks"]
-# Kripke on Dane: processes along x, y, z; 64 are run, too. One iteration is simulated, of so many alike.
+# Kripke on Dane: processes along x, y, z. 64 are also run. One of ITERATIONS equal iterations is simulated.
 SIMULATED = {64: (4, 4, 4), 128: (8, 4, 4), 256: (8, 8, 4), 512: (8, 8, 8)}
 ITERATIONS = 10
 ONE = f"one of {ITERATIONS} iterations, simulated"
-# The most bytes that a rank sends in one instance of these is the paper's "largest send".
+# The paper's "largest send" is the largest number of bytes that a rank sends in one instance of these.
 REGION = {"kripke": "sweep_comm", "amg": "MatVecComm"}
-MISPRINTED = {("amg", "tioga", 16): 34064}  # digits swapped: 34604 is no multiple of 8
+MISPRINTED = {("amg", "tioga", 16): 34064}  # digits swapped: 34604 is not a multiple of 8
 
 
 def main() -> int:
-    """Run what is missing, compare, and return 0 if all exact counts are equal."""
+    """Run all that is missing, compare, and return 0 if all exact counts are equal."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     asked = parser.parse_args()
@@ -60,14 +60,14 @@ def campaign(out: Path) -> Iterator[tuple[str, str, int | None, str, Path]]:
         .filter(pl.col("state") == "done")
     )
     for row in runs.iter_rows(named=True):
-        # amg-dane-512 is the middle of a grid of so many ranks, which another name has none of.
+        # An experiment with a number, such as amg-dane-512, is the middle rank of a grid of 512 ranks.
         application, system, *of = row["experiment"].split("-")
         how = "the middle of 27 ranks" if of else "run"
         yield application, system, int(of[0]) if of else None, how, Path(row["profile"])
 
 
 def simulations(out: Path) -> Iterator[tuple[str, str, int | None, str, Path]]:
-    """Simulate Kripke's larger runs where that is not done, on a quick network: counts depend on none."""
+    """Simulate Kripke's larger runs on a simple network: counts do not depend on it."""
     for ranks, grid in SIMULATED.items():
         zones = ",".join(str(size * count) for size, count in zip((8, 16, 16), grid, strict=True))
         program = ["sweep", "--procs", ",".join(map(str, grid)), "--zones", zones, "--groups", "32"]
@@ -78,13 +78,13 @@ def simulations(out: Path) -> Iterator[tuple[str, str, int | None, str, Path]]:
 
 
 def measured(application: str, system: str, ranks: int | None, how: str, path: Path) -> dict[str, object]:
-    """Return the row of Table IV that a profile holds."""
+    """Return the row of Table IV for a profile."""
     with explain.open(path) as profile:
         regions = profile.table("regions")
     whole = regions.row(0, named=True)
     named = regions.filter(pl.col("region").str.ends_with(REGION[application]))
     row = {"application": application, "system": system, "ranks": ranks or whole["ranks"]}
-    # Totals of AMG are those of a whole solve, which is not run here.
+    # AMG's totals in the paper are of a whole solve, which is not run.
     times = ITERATIONS if how == ONE else 1
     counts = (times * whole["bytes_sent_total"], times * whole["sends_total"], whole["mean_message"])
     bytes_, sends, average = counts if application == "kripke" else (None, None, None)
@@ -93,9 +93,9 @@ def measured(application: str, system: str, ranks: int | None, how: str, path: P
 
 
 def compared(ours: pl.DataFrame) -> pl.DataFrame:
-    """Return published and own numbers side by side.
+    """Return published and own numbers in pairs of columns.
 
-    `equal`: to all digits that are printed; null where there is nothing of ours.
+    `equal`: in all printed digits; null if there is no number of ours.
     """
     printed = pl.read_csv(HERE / "published.csv")
     table = printed.join(ours, on=KEY, how="left").sort(KEY)

@@ -1,10 +1,10 @@
-"""How the sizes of amr's messages follow its variables and its grid, from recorded runs.
+"""Sizes of amr's messages as a function of its variables and its grid, from recorded runs.
 
     .venv/bin/python studies/dynamic-stencil-protocols/figures.py DIR [PICTURE.png]
 
-Runs `apps/amr` on four ranks under `haloscope run`, writes `message-sizes.csv` (a row a run) and
-`message-sizes.json` (a figure of a study's page) to DIR, and prints the rows as Markdown. Needs 1.5 GB, and
-Chromium for a picture.
+Runs `apps/amr` on four ranks under `haloscope run`. Writes `message-sizes.csv`, a row per run, and
+`message-sizes.json`, a figure of the study's page, to DIR. Prints the rows as Markdown.
+Needs 1.5 GB of memory, and Chromium for a picture.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CASES = {
 
 
 def recorded(amr: str, cells: int, variables: int, case: str, directory: Path) -> dict[str, object]:
-    """What the messages of one run's exchanges of faces were, as the recorder saw them."""
+    """Run one case, and return the sizes of the messages in its exchanges of faces."""
     profile = directory / "amr.halo"
     block = f"--nx {cells} --ny {cells} --nz {cells} --num_vars {variables}"
     words = [*block.split(), *RUN.split(), *CASES[case].split()]
@@ -59,7 +59,7 @@ def recorded(amr: str, cells: int, variables: int, case: str, directory: Path) -
 
 
 def measured() -> pl.DataFrame:
-    """All runs."""
+    """Return a row per run."""
     found = subprocess.run([str(HALOSCOPE), "where", "amr"], stdout=subprocess.PIPE, check=True)
     amr = found.stdout.decode().strip()
     points = sorted({(32, v) for v in VARIABLES} | {(n, 10) for n in CELLS})
@@ -69,11 +69,11 @@ def measured() -> pl.DataFrame:
 
 
 def figure(rows: pl.DataFrame) -> Figure:
-    """Means against variables and against the grid; bars from the least to the largest message."""
+    """Return the means over variables and over the grid; bars go from the smallest to the largest message."""
     kib = rows.with_columns(pl.col("mean", "least", "most") / 1024)
     drawn = []
     for title, across, kept in (
-        ("32×32×32 cells a block, over variables", "variables", pl.col("cells") == 32),
+        ("32×32×32 cells per block, over variables", "variables", pl.col("cells") == 32),
         ("10 variables, over cells along an edge of a block", "cells", pl.col("variables") == 10),
     ):
         some = kib.filter(kept).sort(across)
@@ -90,7 +90,7 @@ def figure(rows: pl.DataFrame) -> Figure:
 
 
 def photograph(drawn: Figure, picture: Path) -> None:
-    """Writes a picture of the figure."""
+    """Write a picture of the figure."""
     import plotly.graph_objects as go
     from playwright.sync_api import sync_playwright
 
@@ -121,5 +121,5 @@ def main(directory: Path, picture: Path | None) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) not in (2, 3):
-        sys.exit("which directory do the table and the figure go to? DIR [PICTURE.png]")
+        sys.exit("no directory for the table and the figure: figures.py DIR [PICTURE.png]")
     main(Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2:] else None)

@@ -1,8 +1,9 @@
-"""miniAMR's pattern within a node: communication by MPI alone, and by each of the shm library's protocols.
+"""miniAMR's pattern within a node: communication by MPI alone and by each protocol of the shm library.
 
     .venv/bin/python studies/dynamic-stencil-protocols/miniamr.py DIR
 
-Runs amr on two ranks, by turns, and writes `miniamr.csv` and `miniamr.json` to DIR.
+Runs amr on two ranks, in each round with one protocol after the other.
+Writes `miniamr.csv` and `miniamr.json` to DIR.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SECONDS = re.compile(r"^time .* communication ([0-9.]+) s", re.MULTILINE)
 
 
 def communication(amr: str, cells: int, protocol: str) -> float:
-    """Return the seconds that ranks communicate on average, with packing and unpacking."""
+    """Return the seconds of communication, with packing and unpacking, mean over ranks."""
     words = [amr, *RUN.split(), *(word for axis in "xyz" for word in (f"--n{axis}", str(cells)))]
     shm = [str(HALOSCOPE), "shm", "--quiet", "--"] if protocol != "MPI" else []
     command = [*shm, str(report_toolchain().launcher), "-n", "2", *words]
@@ -47,7 +48,7 @@ def communication(amr: str, cells: int, protocol: str) -> float:
 
 
 def main() -> None:
-    """Measure by turns, and write medians."""
+    """Measure in rounds, and write medians."""
     amr = here("amr")
     rows = [
         {"cells": cells, "protocol": protocol, "seconds": communication(amr, cells, protocol)}
@@ -67,7 +68,7 @@ def main() -> None:
         "2 ranks, 40 variables", lines(table, "cells", "percent_less", "protocol", PROTOCOLS[1:], {})
     )
     across = axis("cells along an edge of a block", tickvals=CELLS)
-    caption = f"Median of {ROUNDS} runs by turns. Slides: Results with miniAMR, grid sizes."
+    caption = f"Median of {ROUNDS} alternating runs. Slides: Results with miniAMR, grid sizes."
     figure = draw([drawn], across, axis("less time in communication than MPI, %"), caption)
     write_figures([figure], Path("miniamr.json"))
 

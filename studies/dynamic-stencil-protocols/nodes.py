@@ -1,9 +1,9 @@
-"""Motivation 2 and the overlap benchmark on two emulated nodes, whole and by protocol.
+"""Motivation 2 and the overlap benchmark on two emulated nodes, by MPI alone and by protocol.
 
     .venv/bin/python studies/dynamic-stencil-protocols/nodes.py DIR
 
-Needs root, for network namespaces, and a checkout, which has `tools/cluster.sh`; else it ends with 4 and says
-so. Writes `halo.csv`, `overlap.csv` and figures of both to DIR.
+Writes `halo.csv`, `overlap.csv` and figures of both to DIR. Needs root for network namespaces, and
+`tools/cluster.sh` of a checkout. If one is missing, it prints which one and exits with status 4.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from haloscope.reproduce.study import write_figures
 
 CLUSTER = Path(__file__).resolve().parents[2] / "tools" / "cluster.sh"
 NODES, SLOTS = 2, 2
-# A link of a node; with less than what one core computes for TCP, ranks that share cores wait for the link.
+# The link of a node. It is slower than TCP on one core, so that ranks that share cores wait for the link.
 SETTINGS = {"CLUSTER_NAME": f"study{os.getpid()}n", "CLUSTER_NET": "10.77.7", "CLUSTER_NIC": "1gbit"}
 SIZES = (262144, 2097152)  # of the slides' overlap benchmark
 PROTOCOLS = ("dynamic", "get", "coop", "steal", "static")
@@ -36,30 +36,30 @@ METHOD = HaloMethod(sizes=SIZES, ranks=NODES * SLOTS, iterations=10, warmup=2, r
 
 
 def obstacle() -> str | None:
-    """What keeps this machine from having nodes."""
+    """Return why there are no emulated nodes, or start them and return None."""
     if not CLUSTER.is_file():
         return "emulated nodes need a checkout of Haloscope, for tools/cluster.sh"
     if os.geteuid() != 0:
         return "emulated nodes are network namespaces, which need root"
     done = cluster("up", str(NODES), str(SLOTS))
-    return (done.stderr.strip() or "emulated nodes do not come up") if done.returncode else None
+    return (done.stderr.strip() or "emulated nodes do not start") if done.returncode else None
 
 
 def cluster(*words: str) -> subprocess.CompletedProcess[str]:
-    """Do something with the emulated nodes."""
+    """Run a command of `tools/cluster.sh`."""
     return subprocess.run(
         [str(CLUSTER), *words], env=os.environ | SETTINGS, stderr=subprocess.PIPE, text=True, check=False
     )
 
 
-def rows_of(method: HaloMethod, said: str) -> list[dict[str, object]]:
-    """Measure, and return a row per kind of launch and size: microseconds, percent, what was measured."""
+def rows_of(method: HaloMethod, name_with_shm: str) -> list[dict[str, object]]:
+    """Measure, and return a row per kind of launch and size: its name, microseconds and percent."""
     result = halo(method, build_shm=build_shm_library_for)
     rows: list[dict[str, object]] = []
     for one in result.series:
         values = one.figures()
         scale = {name: 1.0 if name in ("ratio", "overlap") else 1e6 for name in values}
-        of = said if one.shm == "on" else "MPI alone"
+        of = name_with_shm if one.shm == "on" else "MPI alone"
         row: dict[str, object] = {"of": of, "bytes": one.bytes}
         for name, (middle, low, high) in values.items():
             row |= {name: middle * scale[name]}
@@ -70,7 +70,7 @@ def rows_of(method: HaloMethod, said: str) -> list[dict[str, object]]:
 
 
 def inside() -> None:
-    """Measure on node 0, whose launcher fills all nodes."""
+    """Measure from node 0, whose launcher starts ranks on all nodes."""
     overlap = replace(METHOD, test="overlap")
     found: dict[str, list[dict[str, object]]] = {"halo": [], "overlap": []}
     for method in (METHOD, overlap):
@@ -80,18 +80,18 @@ def inside() -> None:
     lent = replace(overlap, shm=("on",), null_buffers=True)
     found["overlap"] += rows_of(lent, "dynamic, the shm library's buffers")
     late = replace(overlap, late=True)
-    for method, said in (
+    for method, name_with_shm in (
         (late, ""),
         (replace(late, shm=("on",), null_buffers=True), "the shm library's buffers"),
     ):
-        for row in rows_of(method, said):
+        for row in rows_of(method, name_with_shm):
             found["overlap"].append(row | {"of": f"{row['of']}, receives after computing"})
     for name, rows in found.items():
         pl.DataFrame(rows).write_csv(f"{name}.csv", float_precision=3)
 
 
 def figures() -> tuple[Figure, Figure]:
-    """Return the total over the ideal, and the overlap, for each way."""
+    """Return the figures of the total over the ideal, and of the overlap, with a line per protocol."""
     total, overlap = pl.read_csv("halo.csv"), pl.read_csv("overlap.csv")
     made = []
     for table, name, title, paper in (
@@ -101,14 +101,14 @@ def figures() -> tuple[Figure, Figure]:
         names = table["of"].unique(maintain_order=True).to_list()
         panel = Panel("", lines(table, "bytes", name, "of", names, {}))
         across = axis("bytes to each neighbour", type="log", tickvals=SIZES, ticktext=["256 KiB", "2 MiB"])
-        where = f"{NODES} emulated nodes of {SLOTS} ranks, {SETTINGS['CLUSTER_NIC']} a node"
+        where = f"{NODES} emulated nodes of {SLOTS} ranks, {SETTINGS['CLUSTER_NIC']} per node"
         caption = f"{where}; medians. Slides: {paper}."
         made.append(draw([panel], across, axis(title, rangemode="tozero"), caption))
     return made[0], made[1]
 
 
 def main() -> None:
-    """Bring the nodes up, measure on them, and draw."""
+    """Start the nodes, measure on them, and draw."""
     toolchain()
     why = obstacle()
     try:
@@ -129,7 +129,7 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--inside"]:
         inside()
     else:
-        # Nodes go down then, too.
+        # SystemExit runs the `finally` that removes the nodes.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
         into()
         main()

@@ -1,4 +1,4 @@
-"""What is run: a cell is a scenario, a solver, a method and a run; its result is one file."""
+"""Cells of the study: a scenario, a solver, a method and the number of a run. A cell's result is one file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Arrays = dict[str, NDArray[np.generic]]
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of the simulation; all that its result depends on."""
+    """One run of the simulation, with all parameters that determine its result."""
 
     scenario: str
     solver: str
@@ -58,13 +58,13 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Of its file, without ending."""
+        """Name of the cell's file, without extension."""
         x, y, z = self.elements
         size = f"{self.ranks}ranks-{self.matvecs}matvecs-{x}x{y}x{z}"
         return f"{size}/{self.scenario}-{self.solver}-{self.method}-{self.run}"
 
     def arguments(self) -> list[str]:
-        """The words of `ranks` after its files."""
+        """Return the arguments of the program `ranks` after its files."""
         words: dict[str, float] = dict(zip(("px", "py", "pz"), grid(self.ranks), strict=True))
         words |= dict(zip(("ex", "ey", "ez"), self.elements, strict=True))
         words |= METHODS[self.method] | {
@@ -79,14 +79,14 @@ class Cell:
             "theta": scenario.THETA,
             "input_spread": 0.3,
         }
-        # As in the paper, only the method without hiding meets the event.
+        # As in the paper, the event occurs only under the method without hiding.
         if self.scenario == "event" and self.method == "fixed":
             words |= dict(zip(("event_from", "event_to", "event_factor"), scenario.EVENT, strict=True))
         return [f"{name}={value:.12g}" for name, value in (words | self.more).items()]
 
 
 def grid(ranks: int) -> tuple[int, int, int]:
-    """Three factors, as alike as can be, ascending."""
+    """Return three factors in ascending order, with the smallest largest factor."""
     found = (1, 1, ranks)
     for x in range(1, round(ranks ** (1 / 3)) + 1):
         for y in range(x, int((ranks / x) ** 0.5 + 1e-9) + 1):
@@ -96,7 +96,7 @@ def grid(ranks: int) -> tuple[int, int, int]:
 
 
 def build(name: str, folder: Path = HERE) -> Path:
-    """The program of NAME.c with the overlap library, from the cache or compiled now."""
+    """Return the program of NAME.c with the overlap library, from the cache or newly compiled."""
     compiler, include = toolchain().compiler.with_name("mpicc"), paths.root() / "include"
     source, overlap = folder / f"{name}.c", build_overlap()
     text = source.read_bytes() + f"{compiler} {overlap}".encode()
@@ -124,7 +124,7 @@ def build(name: str, folder: Path = HERE) -> Path:
 
 
 def read(path: Path) -> Arrays:
-    """What `ranks` wrote; see its `write`."""
+    """Read a file of the program `ranks`; the format is in its function `write`."""
     data = path.read_bytes()
     ranks, matvecs, kept, samples, values = (int(n) for n in np.frombuffer(data, "<i8", 5))
     doubles = np.frombuffer(data, "<f8", matvecs + 8 * ranks + 1, 40)
@@ -139,14 +139,14 @@ def read(path: Path) -> Arrays:
 
 
 def fingerprint(cell: Cell) -> str:
-    """Of all that decides about the result; a result with another one is made anew."""
+    """Return a hash of everything that determines the result."""
     record = json.dumps([asdict(cell), cell.arguments(), scenario.SCENARIOS[cell.scenario]().lines()])
     sources = (HERE / "ranks.c").read_bytes()
     return hashlib.sha256(record.encode() + sources).hexdigest()[:16]
 
 
 def is_done(cell: Cell, results: Path) -> bool:
-    """Whether the cell's result is there, whole and up to date."""
+    """Whether the cell's result exists and is up to date."""
     path = results / f"{cell.name}.npz"
     if not path.is_file():
         return False
@@ -155,7 +155,7 @@ def is_done(cell: Cell, results: Path) -> bool:
 
 
 def simulate(cell: Cell, program: Path, results: Path) -> None:
-    """Run the cell and write its file, whole or not at all."""
+    """Run the cell and write its file atomically."""
     path = results / f"{cell.name}.npz"
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
@@ -174,7 +174,7 @@ def simulate(cell: Cell, program: Path, results: Path) -> None:
 
 
 def run_all(todo: Sequence[Cell], results: Path, quiet: bool = False) -> int:
-    """Run what is missing; return how many were."""
+    """Run the cells without a result; return their number."""
     missing = [cell for cell in todo if not is_done(cell, results)]
     if not missing:
         return 0
@@ -189,7 +189,7 @@ def run_all(todo: Sequence[Cell], results: Path, quiet: bool = False) -> int:
 
 
 def load(cell: Cell, results: Path) -> Arrays:
-    """A cell's result."""
+    """Return a cell's result."""
     with np.load(results / f"{cell.name}.npz") as loaded:
         return {name: loaded[name] for name in loaded.files}
 
@@ -197,24 +197,23 @@ def load(cell: Cell, results: Path) -> Arrays:
 def study(
     scenarios: Sequence[str], solvers: Sequence[str], runs: int, ranks: int, matvecs: int
 ) -> Iterator[Cell]:
-    """All cells of the study, run by run, so that an interrupted one has whole runs."""
+    """Yield all cells of the study, run by run, so that an interrupted study has whole runs."""
     for run in range(runs):
         for name in scenarios:
             for solver in solvers if name == "table1" else solvers[:1]:
                 for method in METHODS:
-                    # Three runs are pooled in figures of single ranks; of later ones the slowest
-                    # rank is looked at.
+                    # Figures of single ranks pool three runs. Later runs are used for the slowest rank only.
                     kept = 128 if run < 3 else 20
                     yield Cell(name, solver, method, run, ranks, matvecs, kept=kept)
 
 
 SWEPT_RANKS = (8, 64, 512, 1792, 7168)
-SWEPT_EDGES = (8, 12, 16, 20, 26, 32, 48, 64)  # elements a rank: the cube of it
-SWEPT_MATVECS = 400  # the first half of them is for α to find its value
+SWEPT_EDGES = (8, 12, 16, 20, 26, 32, 48, 64)  # a rank has the cube of it as elements
+SWEPT_MATVECS = 400  # α converges in the first half
 
 
 def sweep() -> Iterator[Cell]:
-    """Elements a rank × ranks, on the quiet machine."""
+    """Yield cells for elements per rank × ranks, scenario quiet."""
     for ranks in SWEPT_RANKS:
         for edge in SWEPT_EDGES:
             for method in ("fixed", "dynamic", "test"):

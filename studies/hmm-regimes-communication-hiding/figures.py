@@ -1,8 +1,8 @@
-"""The paper's sections 4.1 to 4.4 on what benchmarks/hide/run.py has run: a page, pictures, tables.
+"""The paper's sections 4.1 to 4.4 from the results of benchmarks/hide/run.py: a page, pictures, tables.
 
     figures.py [RESULTS] -o PAGE.html [--pictures DIRECTORY] [--runs N] [--matvecs N] [--ranks N]
 
-Tables are printed as Markdown. Everything is simulated, and each caption says so.
+Tables are printed as Markdown. All results are simulated, as each caption states.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ PICTURES = {
 }
 
 
-def named(section: Section | None, name: str, said: str) -> list[Section]:
-    """The section under a name of its own; `said` stands in its title and captions."""
+def named(section: Section | None, name: str, suffix: str) -> list[Section]:
+    """Return the section with `name` added to its name, and `suffix` to its title and captions."""
     if section is None:
         return []
-    figures = [replace(one, caption=f"{one.caption} {said}") for one in section.figures]
+    figures = [replace(one, caption=f"{one.caption} {suffix}") for one in section.figures]
     return [
-        replace(section, name=f"{section.name}-{name}", title=f"{section.title}: {said}", figures=figures)
+        replace(section, name=f"{section.name}-{name}", title=f"{section.title}: {suffix}", figures=figures)
     ]
 
 
-def of_solver(solver: str, found: Sequence[Method], said: str) -> list[Section]:
-    """Figures 1, 2, 6 to 11 for one solver."""
+def of_solver(solver: str, found: Sequence[Method], suffix: str) -> list[Section]:
+    """Return Figures 1, 2, 6 to 11 for one solver."""
     few = [method for method in found if method.name in PAPERS]
     views, every = [method.view for method in few], [method.view for method in found]
-    said = f"{NAMES[solver]}, {said}"
-    made = named(values(views, ("T_in", "T_out"), MS), solver, said)
-    caption = "Ten MatVecs a rank of the fastest run. Paper: Figure 7, bottom."
-    made += named(own_figures.histogram(few, MS, "Times of MatVecs", caption), solver, said)
+    suffix = f"{NAMES[solver]}, {suffix}"
+    made = named(values(views, ("T_in", "T_out"), MS), solver, suffix)
+    caption = "Ten MatVecs per rank of the fastest run. Paper: Figure 7, bottom."
+    made += named(own_figures.histogram(few, MS, "Times of MatVecs", caption), solver, suffix)
     for section in (
         heat_maps(views),
         median_ranks(views, MS),
@@ -75,55 +75,55 @@ def of_solver(solver: str, found: Sequence[Method], said: str) -> list[Section]:
         sums(every),
         median_densities(views, MS),
     ):
-        made += named(section, solver, said)
+        made += named(section, solver, suffix)
     for section in functional_boxes(views, MS):
-        made += named(section, solver, said)
+        made += named(section, solver, suffix)
     return made
 
 
 def sections(todo: Sequence[cells.Cell], results: Path) -> tuple[list[Section], tables.Found]:
-    """All that there are results of."""
+    """Return the sections of all cells that have results, and the results for tables."""
     found = {
         key: study.methods([c for c in todo if (c.scenario, c.solver) == key], results)
         for key in sorted({(cell.scenario, cell.solver) for cell in todo})
     }
     found = {key: value for key, value in found.items() if value}
     one = todo[0]
-    said = f"simulated, {one.ranks} ranks, {one.matvecs} MatVecs"
+    origin = f"simulated, {one.ranks} ranks, {one.matvecs} MatVecs"
     made = []
     table1 = {s: found["table1", s] for s in cells.SOLVERS if ("table1", s) in found}
     if table1:
-        caption = f"Mean α of each rank in the fastest run ({said}). Paper: Figure 4."
+        caption = f"Mean α of each rank in the fastest run ({origin}). Paper: Figure 4."
         names = {NAMES[solver]: value for solver, value in table1.items()}
         made.append(own_figures.final_alphas(names, caption))
         for method in table1.get("cg", []):
             if method.name in PAPERS:
                 caption = (
-                    "A rank of median time; shorter waits stand at 1 µs;"
-                    f" blue: excess, black: ε, red: mean ({said})."
+                    "The rank of median time; waits shorter than 1 µs are drawn at 1 µs;"
+                    f" blue: excess, black: ε, red: mean ({origin})."
                     " Paper: Figure 5."
                 )
                 section = own_figures.waits(method, TimeUnit(1e-6, "µs"), caption)
                 made.append(replace(section, name=f"waits-{method.name}"))
     for solver, value in table1.items():
-        made += of_solver(solver, value, f"scenario table1, {said}")
+        made += of_solver(solver, value, f"scenario table1, {origin}")
     for scenario in ("event", "quiet", "independent"):
         if (scenario, "cg") in found:
             views = [m.view for m in found[scenario, "cg"]]
             few = [v for v in views if v.name in PAPERS]
-            where = f"CG, scenario {scenario}, {said}"
+            where = f"CG, scenario {scenario}, {origin}"
             made += named(slowest_ranks(few, MS), scenario, where)
             made += named(sums(few), scenario, where) + named(boxes(views, MS), scenario, where)
     swept = study.swept(results)
     caption = (
-        "Percent less T^max (median) than with fixed ½; simulated, scenario quiet, CG, 1.15e-7 s an element."
+        "Percent less T^max (median) than with fixed ½; simulated, scenario quiet, CG, 1.15e-7 s per element."
     )
     made.append(own_figures.sweep(swept, caption))
     return made, tables.Found(found, swept)
 
 
 def write(made: Sequence[Section], output: Path, about: str) -> None:
-    """One self-contained page."""
+    """Write one self-contained page."""
     title = "Hiding communication: the study"
     data = {
         "title": title,
@@ -136,7 +136,7 @@ def write(made: Sequence[Section], output: Path, about: str) -> None:
 
 
 def pictures(shown: Path, directory: Path) -> None:
-    """The page's sections as PNG."""
+    """Write the page's sections as PNG."""
     from playwright.sync_api import sync_playwright
 
     directory.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""How often AIC, BIC and ICL find the number of regimes that the timings were drawn with.
+"""How often AIC, BIC and ICL find the true number of regimes.
 
 .venv/bin/python studies/hmm-regimes-communication-hiding/order.py [SEEDS]
 """
@@ -28,7 +28,7 @@ CASES = (
 def drawn(
     regimes: int, sequences: int, instances: int, rng: np.random.Generator, tails: bool = False
 ) -> NDArray[np.float64]:
-    """Return durations of so many of the regimes above; log-normal, or with Student-t `tails`."""
+    """Return durations of the first `regimes` regimes above; log-normal, or with Student-t `tails`."""
     steps = rng.random((sequences, instances)) > STAYS
     jumps = rng.integers(1, max(regimes, 2), steps.shape) * steps
     states = (rng.integers(0, regimes, (sequences, 1)) + np.cumsum(jumps, axis=1)) % regimes
@@ -54,7 +54,7 @@ def found(
 
 
 def main(seeds: int) -> None:
-    """Print one row a case."""
+    """Print one row per case."""
     print("drawn | fitted | regimes | sequences × instances | AIC | BIC | ICL")
     for law, emission in CASES:
         for sequences, instances in ((1, 500), (5, 2000)):

@@ -1,4 +1,4 @@
-"""Figures that `haloscope regimes` doesn't draw: 4, 5, histograms of 7, and the sweep."""
+"""Figures that `haloscope regimes` does not draw: 4, 5, histograms of 7, and the sweep."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _dots(x: object, y: object, colour: str, name: str, **more: object) -> Trace
 
 
 def final_alphas(by_solver: dict[str, Sequence[Method]], caption: str) -> Section:
-    """Figure 4: α by rank."""
+    """Return Figure 4: α by rank."""
     drawn = []
     for solver, found in by_solver.items():
         for method in found:
@@ -39,11 +39,11 @@ def final_alphas(by_solver: dict[str, Sequence[Method]], caption: str) -> Sectio
     traces, layout = panels(
         drawn, axis("rank"), axis("mean α", range=[-0.02, 1.02]), 2, 240, showlegend=False
     )
-    return Section("alpha", "Where each rank splits", [Figure(caption, traces, layout)])
+    return Section("alpha", "Split α of each rank", [Figure(caption, traces, layout)])
 
 
 def waits(method: Method, unit: TimeUnit, caption: str) -> Section:
-    """Figure 5 for one method: waits of the median rank, ε, mean, what is excess; α."""
+    """Return Figure 5 for one method: waits of the median rank with excess, ε and mean; α."""
     run, row = method.fastest, method.view.median_row
     count = run["t_in"].shape[1]
     step = -(-count // MOST)
@@ -53,17 +53,17 @@ def waits(method: Method, unit: TimeUnit, caption: str) -> Section:
     for name, own, other in (("input", first, second), ("output", second, first)):
         excess = (own > cells.scenario.EPSILON) & (other < cells.scenario.EPSILON)
         traces = []
-        for chosen, colour, said in ((~excess, "#9aa5b1", "wait"), (excess, "#0072b2", "excess")):
+        for chosen, colour, label in ((~excess, "#9aa5b1", "wait"), (excess, "#0072b2", "excess")):
             at = places[chosen[places]]
-            traces.append(_dots(at, unit.convert(np.maximum(own[at], 1e-6)), colour, said))
-        for level, colour, said in (
+            traces.append(_dots(at, unit.convert(np.maximum(own[at], 1e-6)), colour, label))
+        for level, colour, label in (
             (cells.scenario.EPSILON, "#000", "ε"),
             (float(own.mean()), "#c23b22", "mean"),
         ):
             line = {
                 "type": "scatter",
                 "mode": "lines",
-                "name": said,
+                "name": label,
                 "x": [0, count],
                 "y": [float(unit.convert(max(level, 1e-6)))] * 2,
                 "line": {"color": colour, "dash": "dash", "width": 1.4},
@@ -92,7 +92,7 @@ def waits(method: Method, unit: TimeUnit, caption: str) -> Section:
 
 
 def histogram(found: Sequence[Method], unit: TimeUnit, title: str, caption: str) -> Section:
-    """The lower row of Figure 7: sums of T_in and T_out of ten MatVecs a rank."""
+    """Return the lower row of Figure 7: sums of T_in and T_out of ten MatVecs per rank."""
     times = [method.fastest["samples"].astype(float).sum(axis=2).ravel() for method in found]
     every = np.concatenate(times)
     low, high = np.quantile(every, [0.0, 0.97])
@@ -123,7 +123,7 @@ def histogram(found: Sequence[Method], unit: TimeUnit, title: str, caption: str)
 
 
 def sweep(tables: dict[str, Floats], caption: str) -> Section:
-    """By how many percent a method is faster than fixed ½, for elements a rank × ranks."""
+    """Return the speed-up over fixed ½ in percent, for elements per rank × ranks."""
     figures = []
     for name in ("dynamic", "test"):
         gain = gains(tables, name)
@@ -145,13 +145,13 @@ def sweep(tables: dict[str, Floats], caption: str) -> Section:
             "height": 400,
             "margin": margin(16),
             "xaxis": axis("ranks", type="category"),
-            "yaxis": axis("elements a rank", type="category"),
+            "yaxis": axis("elements per rank", type="category"),
         }
         figures.append(Figure(f"{caption}", [trace], layout, name))
-    return Section("sweep", "Where it stops paying", figures, columns=2)
+    return Section("sweep", "Gain by elements and ranks", figures, columns=2)
 
 
 def gains(tables: dict[str, Floats], name: str) -> NDArray[np.float64]:
-    """Percent less than fixed ½."""
+    """Return by how many percent times are shorter than with fixed ½."""
     gain: NDArray[np.float64] = 100 * (1 - tables[name] / tables["fixed"])
     return gain

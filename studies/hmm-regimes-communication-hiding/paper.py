@@ -2,8 +2,8 @@
 
     .venv/bin/python studies/hmm-regimes-communication-hiding/paper.py DIR
 
-Runs what is not in DIR yet, and writes `figure-1.json` to `figure-13.json`, `sweep.json`, `table-1-here.csv`,
-`shares.csv`, `gains.csv` and `tests.csv`.
+Writes `figure-1.json` to `figure-13.json`, `sweep.json`, `table-1-here.csv`, `shares.csv` and `gains.csv`.
+Simulations that are in DIR already are reused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from haloscope.reproduce.study import write_figures
 
 RUNS, MATVECS, RANKS = 1, 2048, 1792
 SCENARIOS = ("table1", "event", "quiet")
-# Sections of figures.py by the paper's figure; a figure may be of several.
+# Sections of figures.py by the paper's figure, which may have several.
 PAPER = {
     1: ("heat-cg",),
     2: ("medians-cg",),
@@ -46,7 +46,7 @@ PAPER = {
 
 
 def main() -> None:
-    """Run what is missing, and write figures and tables."""
+    """Simulate all that is missing, and write figures and tables."""
     results = Path("runs")
     todo = list(cells.study(SCENARIOS, cells.SOLVERS, RUNS, RANKS, MATVECS))
     cells.run_all([*todo, *cells.sweep()], results)
@@ -54,7 +54,7 @@ def main() -> None:
     named = {section.name: section for section in made}
     for number, names in PAPER.items():
         drawn = [figure for name in names if name in named for figure in titled(named[name], number)]
-        # Figure 8 is Figure 7 regime by regime, and drawn with it.
+        # Figure 8 is Figure 7 per regime, and is drawn with it.
         write_figures(drawn, Path(f"figure-{number}.json"))
     write_figures(named["sweep"].figures, Path("sweep.json"))
     few = [method for method in found.methods["table1", "cg"] if method.name in figures.PAPERS]
@@ -65,14 +65,14 @@ def main() -> None:
 
 
 def titled(section: Section, number: int) -> list[Figure]:
-    """Return a section's figures, the first with its title and its place in the paper."""
+    """Return a section's figures; the first one's title has the number of the paper's figure."""
     first, *others = section.figures
     title = ": ".join(filter(None, (f"Figure {number}", section.title, first.title)))
     return [replace(first, title=title), *others]
 
 
 def schedule(methods: Sequence[Method]) -> Figure:
-    """Return Figure 3: what a MatVec of a rank does, with α = ½ and with an α that fits; means of a run."""
+    """Return Figure 3: the parts of a rank's MatVec, with α = ½ and with dynamic α; means of a run."""
     rows = [method for method in methods if method.name in ("fixed", "dynamic")]
     parts: dict[str, list[float]] = {}
     for method in rows:
@@ -105,16 +105,15 @@ def schedule(methods: Sequence[Method]) -> Figure:
         "yaxis": axis("", type="category", autorange="reversed"),
     }
     caption = (
-        "A rank of median time, mean of all its MatVecs. The paper's figure is a sketch without numbers,"
-        " in which input is late; here, as in its Figure 5, contributions are, so that dynamic α makes the"
-        " first block shorter."
-        " Paper: Figure 3."
+        "The rank of median time, mean of all its MatVecs. The paper's figure is a sketch without numbers,"
+        " in which input is late. Here, as in its Figure 5, contributions are late, so that dynamic α makes"
+        " the first block shorter. Paper: Figure 3."
     )
-    return Figure(caption, traces, layout, "Figure 3: where a MatVec's time goes")
+    return Figure(caption, traces, layout, "Figure 3: parts of a MatVec's time")
 
 
 def table_1(methods: Sequence[Method]) -> pl.DataFrame:
-    """Return Table 1 beside what Algorithm 1 makes of the simulated times; seconds."""
+    """Return Table 1 and the result of Algorithm 1 for the simulated times; seconds."""
     rows = [
         {
             "method": method.name,
@@ -135,7 +134,7 @@ def table_1(methods: Sequence[Method]) -> pl.DataFrame:
 
 
 def shares(methods: Sequence[Method]) -> pl.DataFrame:
-    """Return section 4.1's percentages of MatVecs in the fast regime beside ours."""
+    """Return section 4.1's percentages of MatVecs in the fast regime, and ours."""
     rows = [
         (m.name, float(published.FAST_SHARE[m.name]), 100 * float((m.ranks.states == 0).mean()))
         for m in methods
@@ -144,7 +143,7 @@ def shares(methods: Sequence[Method]) -> pl.DataFrame:
 
 
 def gains(found: tables.Found) -> pl.DataFrame:
-    """Return percent less than fixed ½: sums of the K shortest T^max, and the mean of its fast regime."""
+    """Return the gain over fixed ½, percent: of sums of the K shortest T^max, of the fast regime's mean."""
     rows = []
     for (scenario, solver), methods in found.methods.items():
         base = methods[0]

@@ -1,4 +1,4 @@
-"""Numbers that the paper prints, beside those that are found here."""
+"""Numbers of the paper."""
 
 from __future__ import annotations
 

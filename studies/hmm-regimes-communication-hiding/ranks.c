@@ -1,12 +1,12 @@
-/* MatVecs of many ranks in virtual time: what Algorithm 2 of the paper makes of latencies that are given.
+/* MatVecs of many ranks in virtual time: Algorithm 2 of the paper under given latencies.
  *
  *   ranks LATENCIES OUTPUT name=value …
  *
- * Ranks are boxes of elements in a grid. A node that ranks share belongs to the lowest of them, so that input
- * comes from up to seven lower neighbours, and output from up to seven upper ones. Within a MatVec nothing
- * goes round in circles: who knows when all neighbours start knows when all inputs arrive, and so on. So no
- * events are kept; each rank's α is learnt by src/hide/overlap itself, of which there is one object a rank.
- * All randomness hangs on seed, rank and MatVec alone: methods meet the same latencies. */
+ * Ranks are boxes of elements in a grid. A shared node belongs to the lowest of its ranks, so that input
+ * comes from up to seven lower neighbours, and output from up to seven upper ones. Dependencies within a MatVec
+ * have no cycles: the start times of all neighbours determine when inputs arrive, and so on. So no queue of
+ * events is needed. src/hide/overlap determines each rank's α, with one object per rank.
+ * Random numbers depend on seed, rank and MatVec only, so that all methods have the same latencies. */
 #include <haloscope/overlap.h>
 #include <math.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ struct model {
   double start[MOST_STATES][MOST_STATES], transition[MOST_STATES][MOST_STATES][MOST_STATES];
   double log_mean[MOST_STATES], log_std[MOST_STATES];
   int regime[MOST_STATES];
-  /* The regimes alone, for the policy that is told them. */
+  /* The regimes without the machine's states, for the policy `regimes`. */
   int regimes;
   double start_of_regimes[MOST_STATES], transition_of_regimes[MOST_STATES * MOST_STATES],
       parameters[3 * MOST_STATES];
@@ -108,8 +108,8 @@ struct rank {
   uint64_t random;
   int state;
   double noise, input_latency, output_latency; /* of this MatVec */
-  double begin, sent, end;                     /* of this MatVec; sent: mirrors done, contributions go */
-  double scattered;                            /* where the input is consistent: results go */
+  double begin, sent, end;                     /* of this MatVec; sent: mirrors done, contributions are sent */
+  double scattered;                            /* with consistent input: results are sent */
   struct haloscope_overlap_times times;
   size_t first; /* items */
   double sum_alpha, sum_time, sum_input, sum_output;
@@ -154,7 +154,7 @@ static double last(const int *of, int count, int output, double otherwise) {
   return latest;
 }
 
-/* Independent items from `done` on, from `now` to the end of the waiting: as Run::part of the library. */
+/* Computes independent items from `done` on, then waits; as Run::part of the library. Returns the duration. */
 static double part(struct rank *r, size_t *done, size_t end, double now, double ready, int leaves,
                    double *waited) {
   const double item = element * r->noise, begin = now;
@@ -182,7 +182,7 @@ static double part(struct rank *r, size_t *done, size_t end, double now, double 
   return now + *waited - begin;
 }
 
-/* From the start to where contributions are sent; of consistent input to where results are. */
+/* From the begin of a MatVec until contributions are sent. */
 static void first_half(struct rank *r, int phase) {
   const double alpha = haloscope_overlap_alpha(r->overlap, phase);
   const size_t stop = polls ? 0 : haloscope_overlap_split(r->items, alpha);
@@ -204,7 +204,7 @@ static void second_half(struct rank *r) {
   r->end = r->sent + r->times.output_block;
 }
 
-/* Gather, then scatter: mirrors come first, and the order of the exchanges is turned round. */
+/* Gather, then scatter: mirrors are computed first, and the order of the exchanges is reversed. */
 static void gather(struct rank *r, int phase) {
   const double alpha = haloscope_overlap_alpha(r->overlap, phase);
   const double ready = last(r->upper, r->upper_count, 1, -1) + r->output_latency;
@@ -250,7 +250,7 @@ struct scenario {
   int machine_state;
 };
 
-/* The latencies and the work's noise of this MatVec, the same under all methods. */
+/* Draws the latencies and the noise of the work for this MatVec. They are the same for all methods. */
 static void draw(struct scenario *s, double time) {
   const struct model *m = &s->model;
   const double *of = time < 0 ? m->machine_start : m->machine[s->machine_state];
@@ -268,9 +268,9 @@ static void draw(struct scenario *s, double time) {
 
 /* ---- solvers */
 
-/* MatVecs of an iteration on the finest level, and how ranks begin the next: CG has one, with a sum over all
- * ranks after it. GMG-CG has the energy product, two smoothing steps, the residual, the coarse levels, which
- * take each rank a time of its own, and two more smoothing steps; sums come after the first and the last. */
+/* MatVecs of an iteration on the finest level, and how ranks begin the next. CG has one MatVec, and a sum over all
+ * ranks after it. GMG-CG has the energy product, two smoothing steps, the residual, the coarse levels, and two more
+ * smoothing steps. The time of the coarse levels differs between ranks. Sums follow the first and the last MatVec. */
 enum { ENERGY, SMOOTHER, RESIDUAL, CYCLE = 6 };
 static const int cycle[CYCLE] = {ENERGY, SMOOTHER, SMOOTHER, RESIDUAL, SMOOTHER, SMOOTHER};
 
@@ -317,7 +317,7 @@ static void make(int argc, char **argv) {
   }
 }
 
-/* Of as many equal parts of the MatVecs as there are samples, one of each, at random for each rank. */
+/* The MatVecs are divided into SAMPLES equal parts. Returns a random MatVec of one part, which differs per rank. */
 static int sampled(int p, int sample, int matvecs) {
   const int64_t from = ((int64_t)sample * matvecs + SAMPLES - 1) / SAMPLES;
   const int64_t to = ((int64_t)(sample + 1) * matvecs + SAMPLES - 1) / SAMPLES;
@@ -325,8 +325,8 @@ static int sampled(int p, int sample, int matvecs) {
   return (int)(from + (int64_t)(next(&state) % (uint64_t)(to > from ? to - from : 1)));
 }
 
-/* In 8 bytes each: ranks, MatVecs, kept ranks, samples, values kept. Doubles: the slowest rank's times; for
- * each rank α at the end and its mean, mean time, waits, items, mirrors, neighbours; the time of all.
+/* 64-bit integers: ranks, MatVecs, kept ranks, samples, values. Doubles: the slowest rank's times; per rank the
+ * final α, mean α, mean time, mean waits, items, mirrors, neighbours; the total time.
  * Floats: kept ranks × MatVecs × values; samples × ranks × 2. */
 static void write(const char *path, int matvecs, int kept, const double *slowest, const float *values,
                   const float *samples) {
@@ -376,7 +376,7 @@ int main(int argc, char **argv) {
   settings.alpha = option(argc, argv, "alpha", 0.5);
   settings.phases = (int)option(argc, argv, "phases", 1);
   settings.consistent = consistent = (int)option(argc, argv, "consistent", 0);
-  /* The policy that knows regimes is told the truth about contributions. */
+  /* The policy `regimes` has the true model of the contributions' latencies. */
   const struct model *m = &scenario.model;
   const struct haloscope_overlap_regimes regimes = {HALOSCOPE_OVERLAP_LOGNORMAL,
                                                     m->regimes,

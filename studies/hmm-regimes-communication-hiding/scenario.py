@@ -1,18 +1,18 @@
 """Latencies that the study injects: the paper's Table 1, and its Figure 12 with and without event.
 
-Table 1 has the times T of MatVecs with half of the work before the mirror elements, hidden latency
-left out. So a latency of the output exchange is what half of the work hides, and T less the work:
+Table 1 has the times T of MatVecs with half of the work before the mirror elements. T does not include
+hidden latency, so the latency of the output exchange is
 
     latency = WORK / 2 + (T − WORK) − SKEW
 
-where SKEW is what neighbours send later for their own noise, and T − WORK has the printed mean and
-deviation of its regime, less the deviation of the work itself. Regimes 1 and 2 are log-normal.
-Regime 3's deviation is twice its mean, so that it is a log-normal above WORK / 2 in seven pieces,
-which keep mean and deviation: a model file knows no shift.
+WORK / 2 is the hidden part. SKEW is the delay of the neighbours' sends by noise. T − WORK has the printed
+mean of its regime less WORK, and the printed variance less that of the work. Regimes 1 and 2 are log-normal.
+Regime 3's deviation is twice its mean. It is a log-normal that is shifted by WORK / 2. A model file has no
+shifts, so regime 3 consists of seven pieces, which preserve mean and deviation.
 
-What the table does not say is chosen: a rank stays in regime 1 or 2 for 25 instances on average;
-the whole machine is slow (regime 3 on all ranks) for 20 instances on average, the piece being drawn
-anew for each. The input exchange takes 20 µs, as Figure 5 has nearly all of it below ε.
+These values are not in the table and were chosen. A rank stays in regime 1 or 2 for 25 instances on average.
+The whole machine is slow (regime 3 on all ranks) for 20 instances on average, with a new piece per instance.
+The input exchange takes 20 µs: in Figure 5 nearly all of it is below ε.
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ Floats = NDArray[np.float64]
 
 ELEMENTS = (24, 26, 30)  # 18720 a rank, as in section 3.2
 INDEPENDENT = 22 * 24 * 28  # of them, for a rank with neighbours on all sides
-WORK = 1.70e-3  # seconds for these: a little less than Table 1's fastest mean
-NOISE = 0.02  # of the work, from instance to instance: deviation
+WORK = 1.70e-3  # seconds for these: slightly below Table 1's lowest mean
+NOISE = 0.02  # relative standard deviation of the work between instances
 MEANS, STDS = (1.79e-3, 1.89e-3, 2.89e-3), (5.89e-5, 5.49e-5, 6.19e-3)  # fixed alpha, CG
 SHARES = (0.33, 0.32, 0.35)
 STAYS, SLOW_STAYS = 25.0, 20.0  # instances
-EDGES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.97, 0.995, 1.0)  # of regime 3's pieces: quantiles
+EDGES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.97, 0.995, 1.0)  # quantiles that bound regime 3's pieces
 EPSILON = 1e-4  # seconds, as in Figure 5
-THETA = 0.05  # the paper does not say it
-SKEW = 6e-5  # by which the last of seven neighbours sends later than a rank itself
+THETA = 0.05  # not in the paper
+SKEW = 6e-5  # seconds by which the last of seven neighbours sends later than the rank itself
 
 
 @dataclass(frozen=True)
 class Latencies:
-    """A regime model of latencies in seconds; `regime` says which of the paper's a state is of.
+    """A regime model of latencies in seconds.
 
-    With `machine` there are its states' transitions and, for each, those of the ranks.
+    `regime` is the paper's regime of each state. `machine` has the transitions of the machine's states,
+    `transitions` those of the ranks' states in each of them.
     """
 
     name: str
@@ -58,18 +59,18 @@ class Latencies:
 
     @property
     def logs(self) -> tuple[Floats, Floats]:
-        """Means and deviations of the logarithms."""
+        """Means and standard deviations of the logarithms."""
         variance = np.log1p((self.stds / self.means) ** 2)
         return np.log(self.means) - variance / 2, np.sqrt(variance)
 
     def scaled(self, factor: float) -> Latencies:
-        """The same, all latencies multiplied."""
+        """Return the model with all latencies multiplied by a factor."""
         return Latencies(
             self.name, self.means * factor, self.stds * factor, self.regime, self.transitions, self.machine
         )
 
     def lines(self) -> str:
-        """What ranks.c and matvecs.c read."""
+        """Return the text that ranks.c and matvecs.c read."""
         logs = self.logs
         rows = [[len(self.means), len(self.machine)], stationary(self.machine), *self.machine]
         for matrix in self.transitions:
@@ -79,7 +80,7 @@ class Latencies:
         return "\n".join(" ".join(f"{value:.17g}" for value in row) for row in rows) + "\n"
 
     def _merged(self) -> list[Floats]:
-        """The paper's regimes as one state each, for a rank by itself: what a policy is told."""
+        """Return the model of a single rank with one state per regime, for the policy `regimes`."""
         whole = np.tensordot(stationary(self.machine), self.transitions, 1)
         shares, regimes = stationary(whole), np.array(self.regime)
         member = np.equal.outer(np.arange(regimes.max() + 1), regimes).astype(float)
@@ -91,7 +92,7 @@ class Latencies:
         return [np.array([len(start)]), start, *transition, *np.transpose(logs)]
 
     def record(self) -> dict[str, object]:
-        """The file of a regime model: docs/reference/regimes-model.md."""
+        """Return the contents of a regime model's file: docs/reference/regimes-model.md."""
         weights = stationary(self.machine)
         transition = np.tensordot(weights, self.transitions, 1)
         shares = stationary(transition)
@@ -125,7 +126,7 @@ class Latencies:
 
 
 def stationary(transition: Floats) -> Floats:
-    """The shares that a long run spends in each state."""
+    """Return the share of each state in a long run."""
     count = len(transition)
     system = np.vstack([transition.T - np.eye(count), np.ones(count)])
     shares = np.linalg.lstsq(system, np.append(np.zeros(count), 1), rcond=None)[0]
@@ -134,7 +135,7 @@ def stationary(transition: Floats) -> Floats:
 
 
 def pieces(mean: float, std: float) -> tuple[Floats, Floats, Floats]:
-    """A log-normal distribution cut at `EDGES`: means, deviations and weights of the pieces."""
+    """Cut a log-normal distribution at `EDGES`; return means, deviations and weights of the pieces."""
     sigma = math.sqrt(math.log1p((std / mean) ** 2))
     mu = math.log(mean) - sigma**2 / 2
     weights = np.diff(EDGES)
@@ -153,7 +154,7 @@ def _excess(regime: int) -> tuple[float, float]:
 def table1(
     together: bool = True, shares: tuple[float, float, float] = SHARES, stays: float = SLOW_STAYS
 ) -> Latencies:
-    """Three regimes; `together`: the machine is slow as a whole, else each rank by itself."""
+    """Return three regimes. If `together`, the whole machine is slow, else each rank independently."""
     fast = [_excess(0), _excess(1)]
     piece_means, piece_stds, weights = pieces(*_excess(2))
     means = WORK / 2 - SKEW + np.array([fast[0][0], fast[1][0], *piece_means])
@@ -161,7 +162,7 @@ def table1(
     calm_shares = np.array(shares[:2]) / sum(shares[:2])
     states = len(means)
     calm = np.zeros((states, states))
-    leaves = 2 * calm_shares[::-1] / STAYS  # the mean stay is 25 over both
+    leaves = 2 * calm_shares[::-1] / STAYS  # the mean stay in both is STAYS
     calm[0, :2], calm[1, :2] = (1 - leaves[0], leaves[0]), (leaves[1], 1 - leaves[1])
     calm[2:, :2] = calm_shares
     into = np.eye(states)[2:][:, None, :].repeat(states, axis=1)  # piece by piece
@@ -185,7 +186,7 @@ def table1(
 
 
 def _alone(means: Floats, regime: NDArray[np.int64], weights: Floats) -> Floats:
-    """Each rank by itself is in one of three regimes for 25 instances, slow ones in any piece."""
+    """Return transitions of independent ranks: each regime lasts 25 instances; slow ones use any piece."""
     within = np.ones(len(means))
     within[regime == 2] = weights
     a, b, c = SHARES
@@ -196,12 +197,12 @@ def _alone(means: Floats, regime: NDArray[np.int64], weights: Floats) -> Floats:
 
 
 def frontera() -> Latencies:
-    """Regimes 1 and 2, and the third for one MatVec in twenty, three at a time."""
+    """Return regimes 1 and 2, and regime 3 for 5 % of the MatVecs, three at a time."""
     return table1(True, (0.48, 0.47, 0.05), 3.0)
 
 
 def calm() -> Latencies:
-    """Regimes 1 and 2 alone."""
+    """Return regimes 1 and 2 only."""
     whole = table1()
     keep = np.flatnonzero(np.array(whole.regime) < 2)
     calm_state = whole.transitions[0][np.ix_(keep, keep)]
@@ -214,7 +215,7 @@ SCENARIOS: dict[str, Callable[[], Latencies]] = {
     "quiet": calm,
     "independent": lambda: table1(False),
 }
-EVENT = (0.45, 0.62, 6.0)  # of the run: from, to; times as long latencies
+EVENT = (0.45, 0.62, 6.0)  # begin and end as shares of the run; factor of latencies
 
 
 if __name__ == "__main__":

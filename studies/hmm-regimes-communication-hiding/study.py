@@ -1,4 +1,4 @@
-"""The study's results as `haloscope regimes` takes them: views of methods, regimes found."""
+"""The study's results in the form that `haloscope regimes` uses: timings and regimes per method."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Method:
 
     @property
     def view(self) -> RunTimings:
-        """What figures draw."""
+        """The timings and regimes that figures draw."""
         whole, slowest = (
             Decoded(found.timings, found.states, found.model.n_regimes)
             for found in (self.ranks, self.slowest)
@@ -46,13 +46,13 @@ class Method:
 def methods(
     todo: Sequence[cells.Cell], results: Path, names: Sequence[str] = tuple(cells.METHODS)
 ) -> list[Method]:
-    """Each method of these cells (of one scenario and solver), as far as there are results."""
+    """Return each method of these cells (of one scenario and solver) that has results."""
     found = []
     for name in names:
         there = [cell for cell in todo if cell.method == name and cells.is_done(cell, results)]
         if there:
             runs = [cells.load(cell, results) for cell in there]
-            # Later runs keep too few ranks to look at single ones.
+            # Later runs have too few ranks for figures of single ranks.
             wide = max(len(run["t_in"]) for run in runs)
             runs.sort(key=lambda run: (len(run["t_in"]) < wide, float(run["total"][0])))
             found.append(_method(name, runs, 1 if there[0].scenario == "quiet" else REGIMES_OF_SLOWEST))
@@ -81,19 +81,19 @@ def _method(name: str, runs: list[cells.Arrays], regimes: int) -> Method:
 
 
 def _kept(run: cells.Arrays) -> NDArray[np.int64]:
-    """World ranks of the rows that were kept."""
+    """Return the world ranks of the stored rows."""
     kept, ranks = len(run["t_in"]), len(run["rank_alpha"])
     return np.arange(kept, dtype=np.int64) * ranks // kept
 
 
 def decoded_right(method: Method) -> float:
-    """The share of MatVecs whose regime is the one that its latency was drawn from."""
+    """Return the share of MatVecs whose decoded regime is the regime of their latency."""
     truth = method.fastest["regime"].astype(np.int64)
     return float((method.ranks.states == truth).mean())
 
 
 def swept(results: Path) -> dict[str, Floats]:
-    """By method: the median of T^max after α has settled; elements a rank × ranks, NaN: not run."""
+    """Return per method the median T^max after α has converged: elements per rank × ranks, NaN if not run."""
     shape = len(cells.SWEPT_EDGES), len(cells.SWEPT_RANKS)
     found: dict[str, Floats] = {}
     for cell in cells.sweep():

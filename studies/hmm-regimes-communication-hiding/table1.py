@@ -1,4 +1,4 @@
-"""Table 1 of the paper, there and back: draw timings from it, run Algorithm 1, write both tables as one.
+"""Table 1 of the paper: draw timings from it, run Algorithm 1 on them, write both tables as one.
 
 .venv/bin/python studies/hmm-regimes-communication-hiding/table1.py F.csv
 """
@@ -30,7 +30,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class Recovered:
-    """What Algorithm 1 finds: the model, the decoded times, and how many are decoded right."""
+    """Result of Algorithm 1: the model, the decoded times, and the share that is decoded correctly."""
 
     means: NDArray[np.float64]
     stds: NDArray[np.float64]
@@ -65,10 +65,10 @@ TABLE = (
 def drawn(
     printed: Printed, rng: np.random.Generator, ranks: int = RANKS, instances: int = INSTANCES
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return durations (ranks, instances) with the table's regimes, and which is which.
+    """Return durations (ranks, instances) with the table's regimes, and the regime of each.
 
     Regimes 1 and 2 are Gaussian. Regime 3 is log-normal without a shift: its deviation is 1.6 to
-    2.2 times its mean, so that a Gaussian would draw a third of the times negative.
+    2.2 times its mean, so that a third of the times from a Gaussian would be negative.
     """
     regimes = np.stack([_regimes(printed.shares, rng, instances) for _ in range(ranks)])
     means, stds = np.array(printed.means), np.array(printed.stds)
@@ -81,7 +81,7 @@ def drawn(
 
 
 def _regimes(shares: tuple[float, ...], rng: np.random.Generator, instances: int) -> NDArray[np.int64]:
-    """Return regimes in runs, none after itself, in the long run with these shares."""
+    """Return a sequence of regimes with these shares in the long run. A regime never follows itself."""
     a, b, c = shares
     flow = np.array([[0, a + b - c, a + c - b], [a + b - c, 0, b + c - a], [a + c - b, b + c - a, 0]])
     after = flow / flow.sum(axis=1, keepdims=True)
@@ -111,7 +111,7 @@ def recovered(printed: Printed, seed: int, emission: str = "lognormal") -> Recov
 
 
 def table(seed: int) -> pl.DataFrame:
-    """Return what is printed and what is found: a row a method and regime; `decoded_right` is a share."""
+    """Return printed and found values, a row per method and regime; `decoded_right` is a share."""
     rows = []
     for printed in TABLE:
         found, gaussian = recovered(printed, seed), recovered(printed, seed, "gaussian").right
@@ -135,5 +135,5 @@ def table(seed: int) -> pl.DataFrame:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("where does the table go? F.csv")
+        sys.exit("no file for the table: table1.py F.csv")
     table(seed=0).write_csv(sys.argv[1])

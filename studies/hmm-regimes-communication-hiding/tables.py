@@ -1,4 +1,4 @@
-"""The study's tables in Markdown, beside the paper's numbers."""
+"""The study's tables in Markdown, with the paper's numbers."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from haloscope.markov.statistics import Sample, compare_distributions, cumulativ
 
 @dataclass(frozen=True)
 class Found:
-    """What there is: methods by scenario and solver; the sweep."""
+    """Results: methods by scenario and solver; the sweep."""
 
     methods: Mapping[tuple[str, str], Sequence[Method]]
     swept: dict[str, Floats]
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     lines = [titles, ["---"] * len(titles), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def by_regime(method: Method) -> list[tuple[float, float, float]]:
-    """Mean, deviation and share of the decoded times of each regime."""
+    """Return mean, deviation and share of the decoded times of each regime."""
     times, states = method.ranks.timings.durations, method.ranks.states
     parts = [times[states == regime] for regime in range(study.REGIMES)]
     return [
@@ -39,12 +39,12 @@ def by_regime(method: Method) -> list[tuple[float, float, float]]:
 
 
 def regimes(found: Sequence[Method], solver: str) -> str:
-    """Table 1, printed and found."""
+    """Return Table 1, printed and found."""
     rows = []
     for method in found:
         printed = published.TABLE_1.get(method.name) if solver == "cg" else None
         for i, (mean, std, share) in enumerate(by_regime(method)):
-            said = (
+            published_row = (
                 [f"{printed[i][0]:.2e}", f"{printed[i][1]:.2e}", f"{printed[i][2]:.2f}"]
                 if printed
                 else ["", "", ""]
@@ -53,11 +53,11 @@ def regimes(found: Sequence[Method], solver: str) -> str:
                 [
                     method.name,
                     str(i + 1),
-                    said[0],
+                    published_row[0],
                     f"{mean:.3e}",
-                    said[1],
+                    published_row[1],
                     f"{std:.2e}",
-                    said[2],
+                    published_row[2],
                     f"{share:.2f}",
                 ]
             )
@@ -65,21 +65,21 @@ def regimes(found: Sequence[Method], solver: str) -> str:
 
 
 def improvement(method: Method, baseline: Method, part: float) -> float:
-    """Percent by which S_K is less than the baseline's, K being so large a part of all."""
+    """Return by how many percent S_K is below the baseline's; `part` is K as a share of all MatVecs."""
     samples = [Sample(m.name, m.slowest.timings.durations) for m in (baseline, method)]
     difference = cumulative_sums(samples)[1].difference
     return -float(difference[max(0, round(part * difference.size) - 1)])
 
 
 def fast(method: Method) -> tuple[float, float]:
-    """Mean T^max of the fast regime, and its share."""
+    """Return the mean T^max of the fast regime, and its share."""
     times, states = method.slowest.timings.durations, method.slowest.states
     chosen = times[states == 0]
     return float(chosen.mean()), chosen.size / times.size
 
 
 def gained(found: Sequence[Method], printed: Mapping[str, object]) -> str:
-    """S_K at some parts, the fast regime, waits and α, against the first method."""
+    """Return S_K for several K, the fast regime, waits and α, compared with the first method."""
     rows = []
     base = found[0]
     for method in found:
@@ -125,7 +125,7 @@ def gained(found: Sequence[Method], printed: Mapping[str, object]) -> str:
 
 
 def tests(found: Sequence[Method]) -> str:
-    """Kolmogorov-Smirnov: runs of a method, and methods; the largest distance and p."""
+    """Return Kolmogorov-Smirnov tests between runs and between methods: largest distance, least p."""
     rows = []
     samples = {}
     for method in found:
@@ -148,16 +148,16 @@ def _test(name: str, frame: object) -> list[str]:
 
 
 def swept(tables: dict[str, Floats], name: str) -> str:
-    """Percent less than fixed ½."""
+    """Return the gain over fixed ½ in percent, for elements per rank × ranks."""
     rows = [
         [str(edge**3), *("" if np.isnan(v) else f"{v:.1f}" for v in row)]
         for edge, row in zip(cells.SWEPT_EDGES, gains(tables, name).tolist(), strict=True)
     ]
-    return table(["elements a rank", *(f"{n} ranks" for n in cells.SWEPT_RANKS)], rows)
+    return table(["elements per rank", *(f"{n} ranks" for n in cells.SWEPT_RANKS)], rows)
 
 
 def markdown(found: Found) -> str:
-    """All tables."""
+    """Return all tables."""
     parts = []
     for (scenario, solver), value in found.methods.items():
         title = f"{scenario}, {solver}"
@@ -166,7 +166,7 @@ def markdown(found: Found) -> str:
             parts += [
                 f"### Regimes: {title}",
                 regimes(value, solver),
-                f"Decoded right: {right}.",
+                f"Decoded correctly: {right}.",
                 f"### Tests: {title}",
                 tests(value),
             ]

@@ -1,8 +1,8 @@
-"""The simulations that the paper leaves for later: a CG solver on four networks, 64 to 1024 ranks.
+"""The paper's further work: simulations of a CG solver on four networks, 64 to 1024 ranks.
 
     .venv/bin/python studies/hpcg-communication-patterns/networks.py [--quick] [--name NAME] --out DIR
 
-Writes `NAME.csv` (a row a network and number of ranks) and `NAME.json` (a figure of a study's page) to DIR.
+Writes `NAME.csv`, a row per network and number of ranks, and `NAME.json`, a figure of the study's page.
 Points that are in the table already are not simulated again. `--quick`: 64 ranks only.
 """
 
@@ -34,7 +34,7 @@ LIMIT = 600  # seconds for one simulation
 
 
 def main() -> None:
-    """Simulates what is missing, and draws what is there."""
+    """Simulate the missing points, and draw all points."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="64 ranks only")
     parser.add_argument("--name", default="networks", help="of the table and the figure [networks]")
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def point(network: str, ranks: int) -> dict[str, str] | None:
-    """One simulation; None, with a word on standard error, if it did not come to its end."""
+    """Simulate one point. If the simulation fails, print its error and return None."""
     with tempfile.TemporaryDirectory() as name:
         output = Path(name) / "cg.halo"
         command = [
@@ -102,7 +102,7 @@ def point(network: str, ranks: int) -> dict[str, str] | None:
 
 
 def save(table: Path, rows: list[dict[str, str]]) -> None:
-    """All rows, after every point."""
+    """Write all rows."""
     with table.open("w", encoding="ascii", newline="") as stream:
         writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
         writer.writeheader()
@@ -110,7 +110,7 @@ def save(table: Path, rows: list[dict[str, str]]) -> None:
 
 
 def drawn(rows: pl.DataFrame) -> Figure:
-    """Times of one iteration's communication against ranks, whole and by what they are."""
+    """Return the time of one iteration's communication over ranks: all, halo exchanges and dot products."""
     micro = rows.with_columns(pl.col("time", "halo_time", "dot_time") * 1e6)
     parts = (("time", "all, with set-up"), ("halo_time", "halo exchanges"), ("dot_time", "dot products"))
     shown = [Panel(title, lines(micro, "ranks", name, "network", NETWORKS, {})) for name, title in parts]

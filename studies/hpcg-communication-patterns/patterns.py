@@ -1,9 +1,9 @@
-"""Figures 1 to 5 and Table 2: cg runs here on 2 and 8 ranks, its pattern on a simulated Orac on up to 392.
+"""Figures 1 to 5 and Table 2: cg runs on 2 and 8 ranks, its pattern is simulated on up to 392 ranks of Orac.
 
     .venv/bin/python studies/hpcg-communication-patterns/patterns.py DIR
 
-Runs what is not in DIR yet. A pattern has the messages of a run, exactly, and its computing. That is taken
-from the run on two ranks, which have a core each: more ranks than cores would be waiting for cores.
+Profiles that are in DIR already are reused. A pattern has exactly the messages of a run, and its computing
+time. This time is that of the run on two ranks, which have a core each. More ranks would wait for cores.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ ORAC = Path(__file__).with_name("orac.yaml")
 EDGE, EDGES = 104, (16, 32, 64, 104)  # points of a rank along each axis; multiples of 8
 RANKS, MOST = (28, 56, 112, 224), 392
 ITERATIONS = 3
-# Section 5, percent of the time: point-to-point and collective operations, and both.
+# Section 5, percent of the time: point-to-point operations, collective operations, both.
 SHARES = {2: (None, None, 0.4), 28: (20.7, 29.7, 50.4), 392: (35.9, 36.1, 72.0)}
-# Table 2, kbit/s, and where its classes end.
+# Table 2, kbit/s.
 SPEEDS = (416491.42, 5865413.33, 28215160.0, 70963500.0)
 SECONDS, BANDWIDTH = 2 * 0.3e-6, 12.5e9  # from node to node: two links of orac.yaml, 100 Gbit/s
 
 
 def run(edge: int, ranks: int) -> Path:
-    """Return the profile of cg with so many points a rank, on this machine."""
+    """Return the profile of cg on this machine; `edge`: points of a rank along each axis."""
     size = [word for axis in "xyz" for word in (f"--n{axis}", edge)]
     words = [*size, "--iterations", ITERATIONS]
     return watched(Path(f"runs/cg-{edge}-{ranks}.halo"), ranks, "cg", words, nx=edge)
@@ -49,7 +49,7 @@ def computing(profile: Path) -> float:
 
 
 def pattern(edge: int, ranks: int) -> Path:
-    """Return the profile of the pattern of cg on so many ranks of Orac."""
+    """Return the profile of cg's pattern, simulated on a number of ranks of Orac."""
     alone, source = run(edge, 2), run(edge, 2 if ranks == 2 else 8)
     factor = computing(alone) / computing(source)
     words = ["--scale", "weak", "--compute-factor", f"{factor:.9g}", source]
@@ -57,7 +57,7 @@ def pattern(edge: int, ranks: int) -> Path:
 
 
 def published_shares(runs: Ensemble) -> pl.DataFrame:
-    """Return the shares of Figure 1 beside those that the paper's text has, percent."""
+    """Return the shares of Figure 1 and those in the paper's text, percent."""
     ours = ensembles.shares(runs).frame.select(
         pl.col("run_ranks").cast(pl.Int64).alias("ranks"),
         our_p2p=100 * pl.col("p2p"),
@@ -72,7 +72,7 @@ def published_shares(runs: Ensemble) -> pl.DataFrame:
 
 
 def published_speeds(machine: Speeds) -> pl.DataFrame:
-    """Return Table 2, kbit/s, beside what the simulated network carries."""
+    """Return Table 2 and the speeds of the simulated network, kbit/s."""
     ours = ensembles.speed_classes(machine).frame
     speed = next(name for name in ours.columns if "speed" in name)
     return ours.select(
@@ -81,7 +81,7 @@ def published_speeds(machine: Speeds) -> pl.DataFrame:
 
 
 def collectives(profile: Path) -> pl.DataFrame:
-    """Return Allreduces of a rank and their bytes beside the paper's 4.44 kB, 555 of 8 bytes."""
+    """Return a rank's Allreduces and their bytes, and the paper's: 4.44 kB, which are 555 of 8 bytes."""
     with explain.open(profile) as opened:
         main = opened.table("regions").row(0, named=True)
     calls, sent = main["colls_max"], main["coll_bytes_total"] / main["ranks"]
@@ -92,18 +92,18 @@ def collectives(profile: Path) -> pl.DataFrame:
 
 
 def sizes(edge: int) -> set[int]:
-    """Return the bytes of faces, edges and corners of four grids, `edge` points along an axis and coarser."""
+    """Return the bytes of faces, edges and corners of four grids; the finest has `edge` points per axis."""
     return {8 * points**dims for points in (edge >> level for level in range(4)) for dims in range(3)}
 
 
 def partners(profiles: Sequence[Path], edge: int) -> pl.DataFrame:
-    """Return the partners of ranks, which are 7 to 26 in the paper, and what sizes messages have."""
+    """Return the numbers of partners, in the paper 7 to 26, and the sizes of messages."""
     rows = []
     for path in profiles:
         with explain.open(path) as opened:
             main = opened.table("regions").row(0, named=True)
             found = opened.table("sizes").filter(pl.col("kind") == "p2p", pl.col("messages") > 0)["bytes"]
-        # Two ranks share a face alone.
+        # Two ranks share one face, and no edges or corners.
         wanted = sizes(edge) if main["ranks"] > 2 else {8 * (edge >> level) ** 2 for level in range(4)}
         rows.append(
             {
@@ -117,18 +117,17 @@ def partners(profiles: Sequence[Path], edge: int) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def figure(number: int, view: EnsembleView, said: str = "") -> None:
-    """Write a figure, with its place in the paper."""
+def figure(number: int, view: EnsembleView, suffix: str = "") -> None:
+    """Write a figure, with its number in the paper; `suffix` is added to its caption."""
     drawn = view.drawn
     if drawn is None:
         sys.exit(f"nothing to draw for Figure {number}")
-    title, caption = f"Figure {number}: {drawn.title}", f"{drawn.caption} Simulated Orac{said}."
-    told = replace(drawn, title=title, caption=caption)
-    write_figures([told], Path(f"figure-{number}.json"))
+    title, caption = f"Figure {number}: {drawn.title}", f"{drawn.caption} Simulated Orac{suffix}."
+    write_figures([replace(drawn, title=title, caption=caption)], Path(f"figure-{number}.json"))
 
 
 def main() -> int:
-    """Simulate what is missing, write tables and figures, and return 0 if sizes are exactly the paper's."""
+    """Simulate all that is missing, write tables and figures, and return 0 if all sizes are the paper's."""
     Path("runs").mkdir(exist_ok=True)
     machine = Speeds("Orac as simulated, node to node", lambda size: SECONDS + size / BANDWIDTH)
     by_ranks = {ranks: pattern(EDGE, ranks) for ranks in (2, *RANKS, MOST)}

@@ -1,8 +1,8 @@
-"""The sizes of HPCG's messages, as published and as the bundled cg sends them, 104³ points a rank.
+"""Sizes of HPCG's messages: published, and sent by the bundled cg with 104³ points per rank.
 
     .venv/bin/python studies/hpcg-communication-patterns/sizes.py F.csv
 
-Writes a table; the exit status is 3 if a published size is missing or another one is there.
+Writes a table. The exit status is 3 if a published size is missing or an unpublished size occurs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PUBLISHED = (8, 104, 208, 416, 832, 1352, 5408, 21632, 86528)  # section 4, at F
 
 
 def sent() -> pl.DataFrame:
-    """Return `bytes` and `messages` of one iteration, with the set-up."""
+    """Return `bytes` and `messages` of the set-up and one iteration."""
     cg = subprocess.run([HALOSCOPE, "where", "cg"], check=True, capture_output=True, text=True).stdout.strip()
     with tempfile.TemporaryDirectory() as name:
         profile = Path(name) / "cg.halo"
@@ -37,7 +37,7 @@ def sent() -> pl.DataFrame:
 
 
 def main(file: Path) -> int:
-    """Write what is sent beside what is published, and return 0 if the sizes are the same."""
+    """Write the sent and the published sizes, and return 0 if they are equal."""
     published = pl.DataFrame({"bytes": PUBLISHED, "published": True})
     table = published.join(sent(), on="bytes", how="full", coalesce=True).sort("bytes")
     table = table.select("bytes", pl.col("published").fill_null(value=False), pl.col("messages").fill_null(0))
@@ -48,5 +48,5 @@ def main(file: Path) -> int:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("where does the table go? F.csv")
+        sys.exit("no file for the table: sizes.py F.csv")
     sys.exit(main(Path(sys.argv[1])))

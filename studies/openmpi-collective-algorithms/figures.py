@@ -1,10 +1,11 @@
-"""Figures 6 and 7, measured on a simulated ORFEO against the paper's formulas.
+"""Figures 6 and 7: times on a simulated ORFEO, and the paper's formulas.
 
-SimGrid runs `haloscope bench collective` on ORFEO's latencies, 2 to 256 processes; times are those
-of the rank that is done last, messages of 2 bytes (reductions: 1 KiB, to be split; the
-machine has no bandwidth, so that sizes do not matter). Writes the
-table and the figures that are named: `figures.py F.csv [F.json [PAGE.html]]`. Figures have what `measured.py`
-leaves in the working directory beside it, which is measured if it is not there.
+    figures.py F.csv [F.json [PAGE.html]]
+
+SimGrid runs `haloscope bench collective` with ORFEO's latencies on 2 to 256 processes. Times are those of the
+last rank. Messages have 2 bytes; reductions have 1 KiB, because they are split. Sizes have no effect, because
+bandwidth is infinite. The figures also show the results of `measured.py` in the working directory. Missing
+ones are measured.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from haloscope.markov.figures import Figure
 from haloscope.reproduce.study import write_figures
 
 RANKS = (2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 129, 160, 192, 224, 256)
-# SimGrid's names, and the paper's. Its Rabenseifner reduction ("rab") aborts in 3.32.
+# SimGrid's names, and the paper's. SimGrid's Rabenseifner reduction ("rab") aborts in 3.32.
 NAMES = {
     "bcast": {"ompi_pipeline": "pipeline", "binomial_tree": "binomial", "chain": "chain"},
     "reduce": {"ompi_binary": "binary", "ompi_binomial": "binomial"},
@@ -35,7 +36,7 @@ BYTES = {"bcast": 2, "reduce": 1024}
 
 
 def measured(collective: str) -> pl.DataFrame:
-    """The simulated sweep of one collective."""
+    """Return the simulated sweep of one collective."""
     names = NAMES[collective]
     command = [
         str(HALOSCOPE),
@@ -64,7 +65,7 @@ def measured(collective: str) -> pl.DataFrame:
 
 
 def against_the_paper(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with what the paper's formulas say."""
+    """Return the rows with the times of the paper's formulas, and their relative error."""
     machine = predict.load_machine("orfeo")
     parts = [predict.model(machine, name, ranks=RANKS, sizes=[BYTES[name]]) for name in NAMES]
     modelled = pl.concat(parts).rename({"time": "modelled"})
@@ -76,13 +77,13 @@ def against_the_paper(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def figures(rows: pl.DataFrame) -> list[Figure]:
-    """Figures 6 and 7: a panel for each algorithm, with all four curves."""
+    """Return Figures 6 and 7: a panel for each algorithm, with four curves."""
     measured_here, messages = here.measured(), here.last(here.on_orfeo())
     free, made = together.latencies_alone(), []
     for number, (collective, size) in enumerate(BYTES.items(), 6):
         names = predict.ALGORITHMS[collective]
         at = pl.col("collective") == collective, pl.col("bytes") == size
-        # SimGrid's own Rabenseifner aborts: its messages, as in Figures 4 and 5.
+        # SimGrid's own Rabenseifner aborts. Its messages are simulated instead, as for Figures 4 and 5.
         rest = messages.filter(*at, pl.col("algorithm") == "rabenseifner")
         sources = (
             measured_here.filter(*at),
@@ -90,9 +91,9 @@ def figures(rows: pl.DataFrame) -> list[Figure]:
             together.formulas(collective, RANKS, [size]),
             together.modelled(free, collective, names, RANKS, [size]),
         )
-        said = "Until the last rank is done; measured are medians. On ORFEO bytes take nothing."
-        told = {"caption": said, "title": f"Figure {number}: {collective}"}
-        made.append(together.picture(sources, names, "ranks", "bytes", [size], **told))
+        caption = "Time until the last rank is done; medians if measured. On ORFEO, bytes take no time."
+        title = f"Figure {number}: {collective}"
+        made.append(together.picture(sources, names, "ranks", "bytes", [size], caption=caption, title=title))
     return made
 
 
@@ -109,6 +110,6 @@ def main(table: Path, drawn: Path | None, page: Path | None) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) not in (2, 3, 4):
-        sys.exit("where does the table go, the figures, and the page? F.csv [F.json [PAGE.html]]")
+        sys.exit("no file for the table: figures.py F.csv [F.json [PAGE.html]]")
     paths = [*map(Path, sys.argv[1:]), None, None]
     main(*paths[:3])

@@ -1,9 +1,9 @@
-"""Figures 2 to 5: the paper's algorithms measured here; on ORFEO simulated, by its formulas and by our model.
+"""Figures 2 to 5: the paper's algorithms measured here, simulated on ORFEO, by formula and by our model.
 
     .venv/bin/python studies/openmpi-collective-algorithms/measured.py DIR
 
-Measures what is not in DIR yet, and writes `claims.csv`, `figure-2.json` to `figure-5.json`, and what 2 bytes
-take here as `small.json` and `small.csv`.
+Writes `claims.csv` and `figure-2.json` to `figure-5.json` to DIR, and the times of 2 bytes on this machine as
+`small.json` and `small.csv`. Measurements and simulations that are in DIR already are reused.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ SIZES = (2, 128, 1024, 16384, 131072, 1048576)
 SHOWN = (1024, 16384, 1048576)  # of Figures 2 and 4
 HERE, ORFEO = (2, 4, 8), (2, 4, 8, 16, 32, 64, 128, 256)
 FEWER = (4, 8, 16, 32, 64, 256)  # of Figures 3 and 5 on ORFEO
-FEWEST = (4, 8, 256)  # the same with what is measured here
+FEWEST = (4, 8, 256)  # the same, for panels that also have measured times
 KEYS = together.KEYS
 
 
 def measured() -> pl.DataFrame:
-    """Return what this machine takes; a sweep that is begun goes on."""
+    """Return the times on this machine; an interrupted sweep is continued."""
     for collective, names in PAPERS.items():
         command = [HALOSCOPE, "bench", "collective", collective, "--algorithm", ",".join(names)]
         command += ["-n", ",".join(map(str, HERE)), "-m", ",".join(map(str, SIZES)), "-i", "100", "-x", "10"]
@@ -50,7 +50,7 @@ def measured() -> pl.DataFrame:
 
 
 def on_orfeo() -> pl.DataFrame:
-    """Return what SimGrid takes for the same messages on ORFEO: the mean over ranks, and the last."""
+    """Return the times of the same messages on ORFEO in SimGrid: mean over ranks, and last rank."""
     kept = Path("orfeo.csv")
     if not kept.exists():
         chosen = {
@@ -68,14 +68,15 @@ def on_orfeo() -> pl.DataFrame:
 
 
 def last(orfeo: pl.DataFrame) -> pl.DataFrame:
-    """Return the simulated times of the last rank, which is what the others are, too."""
+    """Return the simulated times of the last rank, as in the other sources."""
     return orfeo.select(*KEYS, time="last")
 
 
 def figures(number: int, collective: str, here: pl.DataFrame, orfeo: pl.DataFrame) -> list[Figure]:
-    """Return Figure 2 or 4, and 3 or 5: time against processes, and against sizes.
+    """Return Figure 2 or 4 (time over processes), or 3 or 5 (time over sizes).
 
-    The first picture has all four curves, the second one the algorithms side by side as the paper has them.
+    The first picture has a panel per algorithm with four curves. The second one compares the algorithms, as
+    in the paper.
     """
     here, orfeo = (rows.filter(pl.col("collective") == collective) for rows in (here, orfeo))
     names, title = PAPERS[collective], f"Figure {number}: {collective}"
@@ -89,18 +90,18 @@ def figures(number: int, collective: str, here: pl.DataFrame, orfeo: pl.DataFram
     x, each, values, fewer = ("ranks", "bytes", SHOWN, SHOWN)
     if number in (3, 5):
         x, each, values, fewer = ("bytes", "ranks", FEWER, FEWEST)
-    said = "Until the last rank is done; measured are medians. The formula knows no bytes."
-    first = together.picture(four, names, x, each, fewer, caption=said, title=title)
+    caption = "Time until the last rank is done; medians if measured. The formula does not depend on bytes."
+    first = together.picture(four, names, x, each, fewer, caption=caption, title=title)
     times = orfeo.with_columns(pl.col("time") * 1e6)
-    beside = [
+    compared = [
         Panel(
-            together.told(value, each),
+            together.quantity(value, each),
             lines(times.filter(pl.col(each) == value), x, "time", "algorithm", names, {}),
         )
         for value in values
     ]
     caption = "As in the paper, the algorithms side by side: simulated on ORFEO, the mean over ranks."
-    return [first, draw(beside, together.across(x), together.UP, caption, f"{title}, side by side")]
+    return [first, draw(compared, together.across(x), together.UP, caption, f"{title}, side by side")]
 
 
 def best(rows: pl.DataFrame, names: tuple[str, ...], worst: tuple[str, ...]) -> pl.DataFrame:
@@ -111,9 +112,9 @@ def best(rows: pl.DataFrame, names: tuple[str, ...], worst: tuple[str, ...]) -> 
 
 
 def claims(here: pl.DataFrame, orfeo: pl.DataFrame) -> pl.DataFrame:
-    """Return what the paper says of Figures 2 to 5, and for how many points it holds."""
+    """Return the paper's claims about Figures 2 to 5, and the number of points for which each one holds."""
     many, large = pl.col("ranks") >= 16, pl.col("bytes") >= 16384
-    said = (
+    claimed = (
         (
             "2",
             "basic linear and pipeline are slower than chain and binomial: from 16 KiB and 16 processes on",
@@ -156,7 +157,7 @@ def claims(here: pl.DataFrame, orfeo: pl.DataFrame) -> pl.DataFrame:
         ),
     )
     rows = []
-    for number, words, collective, names, worst, where in said:
+    for number, words, collective, names, worst, where in claimed:
         row: dict[str, object] = {"figure": number, "the_paper_says": words}
         for place, measured_rows in (("orfeo", orfeo), ("here", here)):
             points = best(measured_rows.filter(pl.col("collective") == collective), names, worst).filter(
@@ -182,7 +183,7 @@ def claims(here: pl.DataFrame, orfeo: pl.DataFrame) -> pl.DataFrame:
 
 
 def small(here: pl.DataFrame) -> tuple[pl.DataFrame, Figure]:
-    """Return what 2 bytes take here, in µs, with the paper's formulas for two ranks, a core each."""
+    """Return the times of 2 bytes on this machine, µs, with the paper's formulas for two ranks."""
     command = [
         HALOSCOPE,
         "bench",
@@ -200,7 +201,7 @@ def small(here: pl.DataFrame) -> tuple[pl.DataFrame, Figure]:
     printed = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, check=True).stdout
     latency = float(pl.read_csv(io.BytesIO(printed))["time"].median() or 0)
     rows = here.filter(pl.col("bytes") == 2).drop("bytes").sort("collective", "algorithm", "ranks")
-    # Of two ranks each of them has one message, Rabenseifner's there and back.
+    # Between two ranks, Rabenseifner's algorithm has a message there and one back, the others have one.
     times = pl.when(pl.col("algorithm") == "rabenseifner").then(2).otherwise(1) * latency * 1e6
     formula = pl.when((pl.col("ranks") == 2) & (pl.col("algorithm") != "default")).then(times)
     rows = rows.with_columns(pl.col("time") * 1e6, formula=formula).rename({"time": "microseconds"})
@@ -216,7 +217,7 @@ def small(here: pl.DataFrame) -> tuple[pl.DataFrame, Figure]:
 
 
 def main() -> None:
-    """Measure and simulate what is missing, and write figures and claims."""
+    """Measure and simulate all that is missing, and write figures and claims."""
     here, orfeo = measured(), on_orfeo()
     for collective, numbers in (("bcast", (2, 3)), ("reduce", (4, 5))):
         for number in numbers:

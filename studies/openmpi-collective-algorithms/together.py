@@ -30,7 +30,7 @@ _FREE = Decimal(10) ** 18  # bytes a second
 
 
 def formulas(collective: str, ranks: Sequence[int], sizes: Sequence[int]) -> pl.DataFrame:
-    """The paper's formulas: of latencies alone, so that all sizes take the same."""
+    """Return the times of the paper's formulas. They have latencies only, so all sizes take the same time."""
     return predict.model("orfeo", collective, ranks=ranks, sizes=sizes).select(*KEYS, "time")
 
 
@@ -41,12 +41,12 @@ def modelled(
     ranks: Sequence[int],
     sizes: Sequence[int],
 ) -> pl.DataFrame:
-    """Our model: latency and bytes of each message, and a port that is busy with one at a time."""
+    """Return the times of our model: latency and bytes of each message, one message at a time per port."""
     return predict.model(machine, collective, names, ranks, sizes, formula="hockney").select(*KEYS, "time")
 
 
 def latencies_alone() -> predict.Machine:
-    """ORFEO as the paper has it, where bytes take nothing."""
+    """Return ORFEO as in the paper: bytes take no time."""
     machine = predict.load_machine("orfeo")
     levels = tuple(level.model_copy(update={"bandwidth": _FREE}) for level in machine.levels)
     return machine.model_copy(update={"levels": levels, "arithmetic": _FREE})
@@ -62,10 +62,10 @@ def picture(
     caption: str,
     title: str,
 ) -> Figure:
-    """A panel for each algorithm and value, three in a row; `sources` are rows in the order of STYLES.
+    """Return a panel for each algorithm and value, three in a row; `sources` are rows in the order of STYLES.
 
-    Seconds are drawn as microseconds. What a source does not have is not drawn: the library's own choice is
-    only measured, and the paper has formulas of three algorithms of a collective.
+    Seconds are drawn as microseconds. A panel has only the curves that exist: the library's own choice is
+    only measured, and the paper has formulas for three algorithms of a collective.
     """
     rows = pl.concat(
         rows.select(*KEYS, pl.col("time") * 1e6, source=pl.lit(source))
@@ -79,17 +79,17 @@ def picture(
             for trace in traces:
                 source = trace["name"]
                 trace.update(STYLES[source], line={**trace["line"], "dash": DASHES.get(source, "solid")})
-            panels.append(Panel(f"{name}, {told(value, each)}", traces))
+            panels.append(Panel(f"{name}, {quantity(value, each)}", traces))
     return draw(panels, across(x), UP, caption, title, height=190)
 
 
-def told(value: int, each: str) -> str:
-    """What a panel is of."""
+def quantity(value: int, each: str) -> str:
+    """Return a number with its unit, such as "8 processes"."""
     return f"{value} {'bytes' if each == 'bytes' else 'processes'}"
 
 
 def across(x: str) -> Trace:
-    """The axis of processes or of bytes."""
+    """Return the axis of processes or of bytes."""
     if x == "bytes":
         return axis("bytes", type="log")
     return axis("processes", type="log", tickvals=[1 << power for power in range(1, 9)])

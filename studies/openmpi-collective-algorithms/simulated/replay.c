@@ -1,6 +1,6 @@
-// Sends the messages of schedules under SimGrid's SMPI and prints what each took: replay FILE.
-// FILE, in 64-bit integers: how many schedules; for each, how many messages and the largest one's bytes; for each
-// message its source, target, their steps, bytes, bytes to add, and whether the receive is not posted ahead.
+// Sends the messages of schedules under SimGrid's SMPI and prints the times of each schedule: replay FILE.
+// FILE has 64-bit integers. First the number of schedules; per schedule the number of messages and the largest
+// size; per message its source, target, their steps, bytes, bytes to add, and whether the receive is not posted ahead.
 #include <mpi.h>
 #include <smpi/smpi.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@ static const double gamma_of_byte = 1 / 5e9, alignment = 1e-4;
 static int rank;
 static char *buffer;
 
-// A rank's own messages, in order, with the step of its own in which each is, and its request.
+// A message of this rank, with its step on this rank and its request.
 typedef struct {
   const message *of;
   int64_t step;
@@ -35,11 +35,11 @@ static void add(const message *of) {
   if (of->added > 0) smpi_execute(gamma_of_byte * (double)of->added);
 }
 
-// One step: receives first, then sends; each sum as soon as its operand is there.
+// One step: receives first, then sends. Each sum is computed when its operand has arrived.
 static void step(own *all, int64_t first, int64_t last, int64_t count) {
   for (int64_t i = first; i < last; i++)
     if (all[i].of->source != all[i].of->target && all[i].of->target == rank && !all[i].posted) post(&all[i]);
-  // Receives that are posted ahead: those of the next two steps.
+  // Receives of the next two steps are posted ahead.
   for (int64_t i = last; i < count && all[i].step <= all[first].step + 2; i++)
     if (all[i].of->target == rank && all[i].of->source != rank && !all[i].of->meets && !all[i].posted) post(&all[i]);
   for (int64_t i = first; i < last; i++)
@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
   message *messages = NULL;
   for (int64_t i = 0; i < number; i++) {
     if (fread(head, sizeof head, 1, file) != 1) return 1;
-    // Ranks are threads of one process here: all see one copy.
+    // Ranks are threads of one process and share one copy.
     if (rank == 0) {
       messages = realloc(messages, (size_t)head[0] * sizeof *messages + 1);
       if (fread(messages, sizeof *messages, (size_t)head[0], file) != (size_t)head[0]) return 1;

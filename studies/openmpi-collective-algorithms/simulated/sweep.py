@@ -2,10 +2,10 @@
 
     python sweep.py OUTPUT.csv [RANKS,RANKS…]
 
-Each algorithm's messages (`haloscope.predict.schedule`, which the tests compare with what Open MPI
-sends) go through SMPI on a platform with the paper's latencies, 12.5 GB/s a core and 100 Gbit/s a
-node; SimGrid shares bandwidth among flows, which the fitted models do not. Times are those of
-SimGrid's clock, so there is no noise: one run a point.
+Each algorithm's messages are those of `haloscope.predict.schedule`, which tests compare with Open MPI's. SMPI
+sends them on a platform with the paper's latencies, 12.5 GB/s per core and 100 Gbit/s per node. SimGrid
+shares bandwidth among flows, the fitted models do not. SimGrid's clock has no noise, so there is one run per
+point.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ COLLECTIVES = (
 WHOLE = (16, 256, 2048, 8192, 32768, 131072, 1048576)
 BLOCKS = (16, 256, 2048, 8192, 32768)
 RANKS = (8, 16, 32, 64, 128, 256)
-# On more than 32 ranks, what SimGrid simulates in seconds: fewer sizes, no rings of many messages.
+# On more than 32 ranks there are fewer sizes and no rings of many messages, so that SimGrid needs seconds.
 LARGE = 32
 LARGE_SIZES = (0, 16, 2048, 32768, 1048576)
 MOST_MESSAGES = 7000
@@ -81,7 +81,7 @@ SETTINGS = {
 
 
 def platform(machine: predict.Machine) -> str:
-    """Cores with a way out and in, a latency for each level, and a network port for each node."""
+    """Return a platform: cores with links out and in, a latency per level, and a network port per node."""
     cores, node = machine.cores, machine.levels[-2].cores
     lines = [
         "<?xml version='1.0'?>",
@@ -111,7 +111,7 @@ def platform(machine: predict.Machine) -> str:
 
 
 def points(ranks: int) -> list[dict[str, object]]:
-    """What is run, in order."""
+    """Return the points in the order in which they run."""
     found: list[dict[str, object]] = []
     for collective in COLLECTIVES:
         whole = collective in ("bcast", "reduce", "allreduce", "reduce_scatter")
@@ -140,7 +140,7 @@ def points(ranks: int) -> list[dict[str, object]]:
 
 
 def made(row: dict[str, object]) -> schedules.Schedule:
-    """The messages of a point."""
+    """Return the messages of a point."""
     plan = schedules.CollectivePlan(row["ranks"], row["bytes"], row["segment"])  # type: ignore[arg-type]
     found = schedules.schedule(str(row["collective"]), str(row["algorithm"]), plan)
     assert found is not None
@@ -148,7 +148,7 @@ def made(row: dict[str, object]) -> schedules.Schedule:
 
 
 def written(rows: list[dict[str, object]], path: Path) -> None:
-    """The schedules as replay.c reads them."""
+    """Write the schedules in the format of replay.c."""
     with path.open("wb") as file:
         np.int64(len(rows)).tofile(file)
         for row in rows:
@@ -183,15 +183,15 @@ def simulated(chosen: dict[int, list[dict[str, object]]]) -> Iterator[dict[str, 
             ]
             command += [*settings, "--log=root.thres:error", "./replay", "schedules"]
             print(f"{ranks} ranks: {len(rows)} points", file=sys.stderr, flush=True)
-            said = subprocess.run(command, cwd=place, stdout=subprocess.PIPE, text=True, check=False)
-            for line in said.stdout.splitlines():
+            done = subprocess.run(command, cwd=place, stdout=subprocess.PIPE, text=True, check=False)
+            for line in done.stdout.splitlines():
                 number, mean, least, most = line.split()
                 times = {"time": float(mean), "time_min": float(least), "time_max": float(most)}
                 yield {**rows[int(number)], "status": "ok", **times}
 
 
 def main(output: Path, all_ranks: list[int]) -> None:
-    """Simulate, and write all that there is after each number of ranks."""
+    """Simulate, and write all points after each number of ranks."""
     done: list[dict[str, object]] = []
     for ranks in all_ranks:
         done += simulated({ranks: points(ranks)})
