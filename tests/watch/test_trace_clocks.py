@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 import haloscope
 from haloscope.profile.trace import Trace
@@ -64,15 +63,15 @@ def test_clocks_that_are_off_and_drift_become_one(mpi: Mpi, compiler: Compiler, 
     path = planted(mpi, compiler, tmp_path, **{f"PLANTED_{name}": text for name, text in texts.items()})
     elapsed = time.monotonic() - begun
     with haloscope.open(path) as profile:
-        # Tables have the seconds of each rank, the trace those of rank 0: how these two compare depends on how long
-        # ranks waited between the two measurements of the clocks. Calls are compared, times are not.
+        # Tables have the seconds of each rank, the trace those of rank 0: how these two compare depends on
+        # how long ranks waited between the two measurements of the clocks. Calls are compared, times are not.
         trace = check_trace(profile, within=float("inf"))
         clocks = profile.table("clocks")
     assert clocks["machine"].to_list() == [0, 1, 2]
     for rank in (1, 2):
         rate, offset = (RATES[rank] - RATES[0]) * 1e-6, OFFSETS[rank] * 1e-9
-        # What the clocks have drifted apart is at most what they do while the program runs, twice that with the
-        # error of a round trip.
+        # What the clocks have drifted apart is at most what they do while the program runs, twice that with
+        # the error of a round trip.
         drift = (clocks["offset_end"] - clocks["offset_begin"])[rank] / -rate
         assert 0 < drift < 2 * elapsed
         # So is the rest of the first offset, in addition to the planted one.
