@@ -149,7 +149,7 @@ def test_recorder_and_record_tell_the_same(
     ]
     done = subprocess.run(
         [*map(str, command)],
-        env=any_mpi.environment({"HALOSCOPE_SHM_PATIENCE": "10", "HALOSCOPE_SHM_MEASURE": "off"}),
+        env=any_mpi.environment({"HALOSCOPE_SHM_PATIENCE": "1000", "HALOSCOPE_SHM_MEASURE": "off"}),
         cwd=tmp_path,
         capture_output=True,
         text=True,
