@@ -166,20 +166,24 @@ def test_a_series_is_what_the_program_measures_itself(
             wait = series.wait[rank]
             assert (wait <= (received - receive) * (1 + RATE) + SLACK + 2.0**-16 * duration).all()
             assert (wait[received == 0] == 0).all()
-        # These waits are milliseconds; the machine does not stop the rank outside all of them.
-        receive, received = measured[0][4:, 17::5000]
-        assert np.max(series.wait[0, 17::5000] / (received - receive)) > 0.9
+        # In these rank 0 waits for the other one.
+        assert (series.wait[0, 17::5000] > 0).all()
 
 
 def test_sums_of_a_series_are_those_of_the_region(clocked: tuple[Watched, list[NDArray[np.float64]]]) -> None:
     run, _ = clocked
     with haloscope.open(run.path) as profile:
         series = profile.instances("timed")
+        waited = 0.0
         for rank in range(2):
             (row,) = run.select("ranks", region="timed", rank=rank)
+            waited += row["wait_time"]
             total = series.duration[rank].sum()
             assert total == pytest.approx(row["time"], rel=3e-6)
             assert series.wait[rank].sum() == pytest.approx(row["wait_time"], abs=1e-5 * total)
+    # The time of what waits, and of nothing else.
+    blocking = [row for row in run.select("calls", region="timed") if row["call"] in {"MPI_Recv", "MPI_Wait"}]
+    assert waited == pytest.approx(sum(row["time_total"] for row in blocking))
 
 
 def test_an_instance_takes_eight_bytes_at_most(clocked: tuple[Watched, list[NDArray[np.float64]]]) -> None:

@@ -59,7 +59,8 @@ static void order(void) {
     say(1, "second");
     int early;
     MPI_Test(&requests[0], &early, MPI_STATUS_IGNORE);
-    expect(!early, "the second message came with the first one's latency");
+    /* Unless the machine stopped this rank for seconds. */
+    expect(!early || now() - begin > 3.0, "the second message came with the first one's latency");
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     expect(got[0] == 1 && got[1] == 2, "order");
   }
