@@ -1,11 +1,11 @@
-"""All benchmarks: what each needs beside an MPI, and one way to run them.
+"""List and run all benchmarks.
 
     bench.py                     prints the list
     bench.py all                 runs all
     bench.py watch watch/hangs   runs these: `watch` is benchmarks/watch/run.py
 
-`make bench-watch` runs `watch`, `make bench` all of the list. A benchmark that needs what is missing here is
-skipped, with a line that names it.
+`make bench-watch` runs `watch`, `make bench` all of the list. If a program that a benchmark needs is missing,
+it is skipped with a line that names the program.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# By name: `root`, or programs on PATH. A part that needs more, such as a peer, is left out there.
+# Requirements in addition to an MPI: `root`, or programs on PATH. Benchmarks skip parts that need more.
 NEEDS: dict[str, tuple[str, ...]] = {
     "explain": (),
     "explain/alarms": (),

@@ -1,7 +1,7 @@
-"""What all measurements share: paired rounds, a median with its interval, one JSON object a line.
+"""Functions of all benchmarks: paired rounds, a median with its interval, one JSON object per line.
 
-After Hoefler and Belli (doi 10.1145/2807591.2807644): sides are interleaved in one run, the median
-is given with a 95 % bootstrap interval, never the best of few.
+After Hoefler and Belli (doi 10.1145/2807591.2807644): the compared sides alternate in one run, and results
+are medians with a 95 % bootstrap interval, never a minimum.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# Benchmark and case of every row that was printed.
+# Benchmark and case of each printed row.
 EMITTED: set[tuple[str, str]] = set()
 
-# Open MPI asks for it where measurements run as root, as in a container.
+# Open MPI runs as root, such as in a container, only with these variables.
 MPI_ENVIRONMENT = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
@@ -36,9 +36,9 @@ class Estimate:
 
 @cache
 def undisturbed() -> list[str]:
-    """Return the words before each rank that make other programs wait for it; none if that is not allowed.
+    """Return the command prefix that gives a rank priority over other programs, or none if not allowed.
 
-    Ranks take turns, not one after the other, as those of a program may wait for each other on one core.
+    The priority is round-robin, because ranks on one core may wait for each other.
     """
     words = ["chrt", "--rr", "1"]
     try:
@@ -49,7 +49,7 @@ def undisturbed() -> list[str]:
 
 
 def estimate(samples: ArrayLike, resamples: int = 2000) -> Estimate:
-    """The median of `samples` and its percentile bootstrap interval (fixed seed)."""
+    """Return the median of `samples` and its percentile bootstrap interval (fixed seed)."""
     values: NDArray[np.float64] = np.asarray(samples, dtype=np.float64)
     random = np.random.default_rng(0)
     medians = np.median(random.choice(values, (resamples, values.size)), axis=1)
@@ -68,7 +68,7 @@ def emit(
     ratio: Estimate,
     target: float | None = None,
 ) -> None:
-    """Prints one result; `ratio` and `target` are such that larger is better for us."""
+    """Print one result. A larger `ratio` is better for us; the aim is met if it is at least `target`."""
     met = None if target is None else ratio.median >= target
     record = {
         "benchmark": benchmark,
@@ -88,7 +88,7 @@ def emit(
 
 
 def emit_allowed(benchmark: str, case: str, taken: float, allowed: float, unit: str) -> None:
-    """Prints what was taken beside the most that is allowed."""
+    """Print a measured value and its upper limit."""
     ratio = allowed / max(taken, 1e-9)
     emit(
         benchmark,
@@ -103,7 +103,7 @@ def emit_allowed(benchmark: str, case: str, taken: float, allowed: float, unit: 
 
 
 def between(document: Path, name: str) -> tuple[str, str, str]:
-    """Return a document in three: to the end of a benchmark's first mark, between its marks, and the rest."""
+    """Split a document at the two marks of a benchmark: up to the first, between both, from the second on."""
     begin, end = f"<!-- bench-{name}: begin -->\n", f"<!-- bench-{name}: end -->"
     head, rest = document.read_text(encoding="utf-8").split(begin)
     middle, tail = rest.split(end)
@@ -111,7 +111,7 @@ def between(document: Path, name: str) -> tuple[str, str, str]:
 
 
 def put_between(document: Path, name: str, text: str) -> None:
-    """Put a text between the marks of a benchmark."""
+    """Replace the text between the marks of a benchmark."""
     head, _, tail = between(document, name)
     document.write_text(f"{head}{text}{tail}", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""A made-up run of many ranks with regimes, as a profile that the recorder could have written."""
+"""A synthetic run of many ranks with regimes, as a profile in the recorder's format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ticks = NDArray[np.uint64]
 
 
 def measured(ranks: int, instances: int, random: np.random.Generator) -> tuple[Ticks, Ticks, Ticks]:
-    """Begin, duration and wait: a halo exchange of tens of µs every ms, in three sticky regimes."""
+    """Return begin, duration and wait: a halo exchange of tens of µs every ms, in three long regimes."""
     shape = (instances, ranks)
     regime = np.repeat(random.choice(3, (instances // 64 + 1, ranks), p=[0.8, 0.15, 0.05]), 64, 0)
     body = np.array([20e-6, 36e-6, 120e-6])[regime[:instances]]
@@ -34,14 +34,14 @@ def measured(ranks: int, instances: int, random: np.random.Generator) -> tuple[T
 
 
 def packed(ranks: int, instances: int) -> Ticks:
-    """All ranks' instances one after the other, made some ranks at a time."""
+    """Return all ranks' instances one after the other, generated for 512 ranks at a time to save memory."""
     random = np.random.default_rng(0)
     sizes = [min(512, ranks - first) for first in range(0, ranks, 512)]
     return np.concatenate([pack(*measured(n, instances, random)).ravel() for n in sizes])
 
 
 def profile(ranks: int, words: Ticks) -> Draft:
-    """`main` > `halo` on all ranks; the series of `halo` where there are instances of it."""
+    """Return a profile of `main` > `halo` on all ranks; with the series of `halo` if there are `words`."""
     paths = path_rows("main", f"main/{REGION}")
     keys = [{"path": row["path"], "rank": rank} for row in paths for rank in range(ranks)]
     processes = [

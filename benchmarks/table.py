@@ -1,8 +1,8 @@
-"""Keeps the rows of a benchmark: `NAME/run.py | tee new.json`, then `table.py NAME new.json`.
+"""Store the rows of a benchmark: `NAME/run.py | tee new.json`, then `table.py NAME new.json`.
 
-All rows go into `NAME/rows.csv`, where what was measured before stands until a run has measured it again.
-A page of docs/quality shows some: between its marks of that name each line that begins with a row's case gets
-the row's figures. Which rows those are, and in which order, is chosen there.
+All rows are stored in `NAME/rows.csv`. A row is replaced when a run has measured it again. A page of
+docs/quality shows some of them: each line between its marks of that name that begins with a row's case gets
+the row's figures. The page determines which rows are shown, and their order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def page_of(name: str) -> Path:
 
 
 def rows(name: str) -> dict[str, Row]:
-    """Return all rows that are kept of a benchmark, by their cases."""
+    """Return all stored rows of a benchmark by case."""
     path = BENCHMARKS / name / "rows.csv"
     if not path.exists():
         return {}
@@ -49,19 +49,19 @@ def line(row: Row) -> str:
 
 
 def shown(text: str, kept: Mapping[str, Row]) -> str:
-    """Return a page's tables with the figures of the rows that they show."""
+    """Return the text of a page's tables with the stored figures."""
     lines = [(one, one.removeprefix("| ").partition(" | ")[0]) for one in text.split("\n")]
     return "\n".join(line(kept[case]) if case in kept else one for one, case in lines)
 
 
 def _number(text: str) -> str:
-    """With the digits that count."""
+    """Format with three significant digits."""
     value = float(text)
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
 
 
 def _read(texts: Iterable[str]) -> dict[str, Row]:
-    """Return the rows that a run printed, but for those that it could not measure."""
+    """Return the rows that a run printed, without those that it could not measure."""
     printed = [json.loads(text) for text in texts]
     measured = [row for row in printed if row["ours"] is not None]
     return {

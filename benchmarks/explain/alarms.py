@@ -1,10 +1,10 @@
-"""How often `findings` takes the machine's noise for the program's, and what it still finds.
+"""False and true findings under noise: how often `findings` reports imbalance.
 
-Profiles are made up: ranks that all have the same work, or of which one has more, meet in each slice of a
-second. What they take differs: by a factor that each process keeps all through a run (where its memory lies),
-by one that wanders, and by times in which the system takes the CPU away. `--real RUNS` runs bundled programs
-whose ranks have the same work, and LAMMPS, instead, on two ranks, one after the other: not beside other work.
-Prints one JSON object a line.
+Profiles are synthetic. All ranks have the same work, or one rank has more. They synchronise once per slice of
+a second. Noise multiplies a rank's time by a factor per process, which is constant during the run (such as
+the location of its memory), and by a factor that drifts. It adds times in which the system takes the CPU
+away. `--real RUNS` instead runs bundled programs whose ranks have the same work, and LAMMPS, on two ranks.
+Run it on an idle machine. Prints one JSON object per line.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from support.profiles import Draft, draft, path_rows, process_rows
 
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 FALSE, FOUND = 0.05, 0.95  # the aims
-WANDERS, LASTS = 0.02, 5.0  # the factor that wanders: its deviation, and for how many slices it is alike
-DETOURS, DETOUR = 0.2, 0.02  # a second, and how long each is (s, mean)
+WANDERS, LASTS = 0.02, 5.0  # standard deviation and correlation length (slices) of the drifting factor
+DETOURS, DETOUR = 0.2, 0.02  # interruptions by the system: number per second, mean duration (s)
 
 
 @dataclass(frozen=True)
 class Case:
-    """Ranks, seconds of a run, the deviation of what a process keeps, what one rank has more; other runs."""
+    """Ranks, seconds, standard deviation of the constant factor, additional work of one rank, repetitions."""
 
     ranks: int
     seconds: int
@@ -65,7 +65,7 @@ CASES = (
 
 
 def noisy_run(random: np.random.Generator, case: Case) -> Draft:
-    """Return a run whose ranks compute in `solve`, and meet at the end of each slice."""
+    """Return a run whose ranks compute in `solve`, and synchronise at the end of each slice."""
     shape = (case.ranks, case.seconds)
     drift = np.exp(-1 / LASTS)
     wanders = np.zeros(shape)
@@ -111,7 +111,7 @@ def noisy_run(random: np.random.Generator, case: Case) -> Draft:
 
 
 def report(case: str, hits: int, trials: int, *, wanted: bool) -> None:
-    """Print how often something was found; the ratio is the share that went well."""
+    """Print how often findings were reported; the ratio is the share of correct results."""
     right = hits if wanted else trials - hits
     interval = binomtest(right, trials).proportion_ci(method="exact")
     emit(
@@ -126,8 +126,8 @@ def report(case: str, hits: int, trials: int, *, wanted: bool) -> None:
     )
 
 
-def made_up(trials: int, seed: int) -> None:
-    """Print a row a case."""
+def synthetic(trials: int, seed: int) -> None:
+    """Print a row per case."""
     with tempfile.TemporaryDirectory() as directory:
         for case in CASES:
             random = np.random.default_rng(seed)
@@ -137,13 +137,13 @@ def made_up(trials: int, seed: int) -> None:
                     noisy_run(random, case).write(Path(directory) / f"run-{number}.halo")
                     for number in range(1 + case.again)
                 ]
-                told = findings(runs[0], repeats=runs[1:])
-                found += any(one.rule in ("imbalance", "slow_place") for one in told)
+                reported = findings(runs[0], repeats=runs[1:])
+                found += any(one.rule in ("imbalance", "slow_place") for one in reported)
             report(str(case), found, trials, wanted=bool(case.more))
 
 
 def real(trials: int) -> None:
-    """Print a row a program whose ranks have the same work."""
+    """Print a row per program whose ranks have the same work."""
 
     def where(name: str) -> str:
         done = subprocess.run([HALOSCOPE, "where", name], check=True, capture_output=True, text=True)
@@ -175,22 +175,23 @@ def real(trials: int) -> None:
                 subprocess.run(
                     command, check=True, env=MPI_ENVIRONMENT, timeout=300, stdout=subprocess.DEVNULL
                 )
-                told = findings(output)
-                false += bool(told)
-                print(json.dumps({"program": name, "findings": [one.sentence for one in told]}), flush=True)
+                reported = findings(output)
+                false += bool(reported)
+                sentences = [one.sentence for one in reported]
+                print(json.dumps({"program": name, "findings": sentences}), flush=True)
             report(f"{name}, two ranks, real runs", false, trials, wanted=False)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=200, help="runs that are made up, for each case")
+    parser.add_argument("--trials", type=int, default=200, help="synthetic runs per case")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--real", type=int, metavar="RUNS")
     options = parser.parse_args()
     if options.real:
         real(options.real)
     else:
-        made_up(options.trials, options.seed)
+        synthetic(options.trials, options.seed)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""How often `check` and `compare` are wrong: runs that are alike, and runs that are 10 % slower.
+"""Error rates of `check` and `compare`, for runs of the same program and for runs that are 10 % slower.
 
-cg, sweep and (with --lammps INPUT) LAMMPS run on two ranks, plain and with latencies by `haloscope inject`
-that make them a tenth slower, in turn. Pairs are drawn from these real runs: for each, rules are learned from
-some plain runs, another run is checked, and others are what it is measured again by; none stands for two of
-these. With --simulated no program runs: times are log-normal with a tail of slow runs. Prints one JSON object
-a line. `--keep DIR` keeps the profiles, and uses those that are there.
+cg, sweep and (with --lammps INPUT) LAMMPS run on two ranks. Plain runs alternate with runs that `haloscope
+inject` makes a tenth slower. Trials are drawn from these real runs. In a trial, rules are learned from plain
+runs, one run is checked, and further runs serve as its repetitions; no run has two roles. With --simulated no
+program runs: times are log-normal with a tail of slow runs. Prints one JSON object per line. `--keep DIR`
+stores the profiles, and reuses those that are in DIR.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ HALOSCOPE = Path(sys.executable).with_name("haloscope")
 ENVIRONMENT = MPI_ENVIRONMENT | {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
 SLOWER = 0.1
 ALIKE, PLANTED, FOUND = 100, 20, 19  # the aims
-LEARNED = 10  # runs that rules are learned from, and as many again, if --learned does not say
-TRIAL = 50e-6  # s, the latency by which that for a tenth is found
+LEARNED = 10  # runs that rules are learned from, and repetitions, if there is no --learned
+TRIAL = 50e-6  # s, the first latency in the search for that of a tenth
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program of less than a second: its words behind the launcher."""
+    """A program of less than a second, with its command after the launcher."""
 
     name: str
     words: Sequence[str]
 
     def run(self, output: Path, latency: float = 0.0) -> float:
-        """Watch one run, on two ranks, and return its seconds from MPI_Init to MPI_Finalize."""
+        """Profile one run on two ranks, and return its seconds from MPI_Init to MPI_Finalize."""
         watch = [str(HALOSCOPE), "run", "--quiet", "-o", str(output), "--"]
         late = [str(HALOSCOPE), "inject", "--quiet", "--latency", f"constant:{1e6 * latency:.3f}us", "--"]
         command = [*watch, str(report_toolchain().launcher), "-n", "2", *undisturbed(), *self.words]
@@ -80,7 +80,7 @@ def programs(lammps: Path | None) -> list[Program]:
 
 
 def measure(program: Program, directory: Path, plain: int, slow: int) -> None:
-    """Leave so many plain and slow runs in a directory, in turn; those that are there stay."""
+    """Record plain and slow runs alternately in a directory; profiles that exist are reused."""
     latency = wanted_latency(program, directory)
     turns = [("plain", i, i * slow) for i in range(plain)] + [("slow", i, i * plain) for i in range(slow)]
     for kind, number, _ in sorted(turns, key=lambda turn: turn[2]):
@@ -90,7 +90,7 @@ def measure(program: Program, directory: Path, plain: int, slow: int) -> None:
 
 
 def wanted_latency(program: Program, directory: Path) -> float:
-    """Return the latency (s) that makes the program a tenth slower, by medians of nine runs, five times."""
+    """Return the latency (s) that makes the program a tenth slower: five steps with medians of nine runs."""
     kept = directory / f"{program.name}.json"
     if kept.exists():
         return float(json.loads(kept.read_text())["latency"])
@@ -98,7 +98,7 @@ def wanted_latency(program: Program, directory: Path) -> float:
     for _ in range(5):
         pairs = [(program.run(trial), program.run(trial, latency)) for _ in range(9)]
         before, after = np.median(pairs, axis=0)
-        # A first trial may be next to nothing, or many times too much.
+        # The effect of the first latency may be near zero, or many times too large.
         latency *= float(np.clip(SLOWER * before / max(after - before, 1e-9), 0.05, 20))
     trial.unlink()
     kept.write_text(json.dumps({"latency": latency}))
@@ -106,7 +106,7 @@ def wanted_latency(program: Program, directory: Path) -> float:
 
 
 def simulated(directory: Path, runs: int, spread: float, seed: int) -> None:
-    """Leave plain and slow runs whose times are drawn: each region's, and one tail for all of the run."""
+    """Write plain and slow runs with random times: one per region, and one tail for the whole run."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
     from support.repeated_runs import repeated_run
 
@@ -120,8 +120,8 @@ def drawn(random: np.random.Generator, paths: Sequence[Path], number: int) -> li
     return [paths[index] for index in random.choice(len(paths), number, replace=False)]
 
 
-def another_of(paths: Sequence[Path]) -> Callable[[Path], None]:
-    """Return what `check` takes for measuring again: each time the next of some runs."""
+def repetitions(paths: Sequence[Path]) -> Callable[[Path], None]:
+    """Return a function that `check` calls to measure again: each call copies the next run."""
     left = iter(paths)
 
     def again(target: Path) -> None:
@@ -133,20 +133,20 @@ def another_of(paths: Sequence[Path]) -> Callable[[Path], None]:
 def fails(
     random: np.random.Generator, plain: Sequence[Path], tried: Sequence[Path], number: int
 ) -> tuple[bool, float]:
-    """Return whether a run of `tried` fails rules that were learned from so many plain ones.
+    """Return whether a run of `tried` fails rules that were learned from `number` plain runs.
 
-    Also how much slower a run has to be to fail for certain, as the rules have it.
+    Also return the slowdown that the rules detect.
     """
     learned = drawn(random, plain, number)
     rest = [path for path in tried if path not in learned]
     first, *again = drawn(random, rest, number + 1)
     rules = haloscope.learn_rules(learned)
-    found = haloscope.check(first, rules, again=another_of(again))
+    found = haloscope.check(first, rules, again=repetitions(again))
     return bool(found.failures), find_detectable_share(rules) or float("nan")
 
 
-def says(random: np.random.Generator, plain: Sequence[Path], tried: Sequence[Path]) -> list[bool]:
-    """Return whether compare says that the program is slower for certain, and whether it says anything."""
+def compared(random: np.random.Generator, plain: Sequence[Path], tried: Sequence[Path]) -> list[bool]:
+    """Return whether compare reports a significant slowdown, and whether it reports any change."""
     first = drawn(random, plain, LEARNED)
     second = drawn(random, [path for path in tried if path not in first], LEARNED)
     found = haloscope.compare(first, second)
@@ -156,7 +156,7 @@ def says(random: np.random.Generator, plain: Sequence[Path], tried: Sequence[Pat
 
 
 def report(case: str, hits: int, trials: int, target: float, *, wanted: bool) -> None:
-    """Print how often something was found, or wrong; the ratio is the share that went well."""
+    """Print how often a change was reported; the ratio is the share of correct results."""
     right = hits if wanted else trials - hits
     interval = binomtest(right, trials).proportion_ci(method="exact")
     emit(
@@ -172,24 +172,24 @@ def report(case: str, hits: int, trials: int, target: float, *, wanted: bool) ->
 
 
 def measure_errors(name: str, directory: Path, options: argparse.Namespace) -> None:
-    """Draw pairs of one program's runs, and print how often they are told apart."""
+    """Draw trials from one program's runs, and print how often a difference is reported."""
     random = np.random.default_rng(options.seed)
     plain, slow = (sorted(directory.glob(f"{name}-{kind}-*.halo")) for kind in ("plain", "slow"))
     slowed = np.median([seconds(path) for path in slow]) / np.median([seconds(path) for path in plain])
     scatter = float(np.std(np.log([seconds(path) for path in plain])))
-    told = f"{name}: runs scatter by {100 * scatter:.1f} %"
+    title = f"{name}: runs scatter by {100 * scatter:.1f} %"
     for number in options.learned or [LEARNED]:
-        case = f"{told}; check by {number} runs"
+        case = f"{title}; check by {number} runs"
         wrong = [fails(random, plain, plain, number)[0] for _ in range(options.alike)]
         report(f"{case}, alike", sum(wrong), options.alike, 1.0, wanted=False)
         found, least = zip(*(fails(random, plain, slow, number) for _ in range(options.planted)), strict=True)
         case += f", {100 * (slowed - 1):.1f} % slower (it says that it finds {100 * np.median(least):.1f} %)"
         report(case, sum(found), options.planted, FOUND / PLANTED, wanted=True)
-    said = np.array([says(random, plain, plain) for _ in range(options.alike)])
-    report(f"{told}; compare, alike: any sentence", int(said[:, 1].sum()), options.alike, 0.95, wanted=False)
-    said = np.array([says(random, plain, slow) for _ in range(options.planted)])
-    case = f"{told}; compare, {100 * (slowed - 1):.1f} % slower: so it says"
-    report(case, int(said[:, 0].sum()), options.planted, FOUND / PLANTED, wanted=True)
+    changed = int(sum(compared(random, plain, plain)[1] for _ in range(options.alike)))
+    report(f"{title}; compare, alike: any sentence", changed, options.alike, 0.95, wanted=False)
+    slower = int(sum(compared(random, plain, slow)[0] for _ in range(options.planted)))
+    case = f"{title}; compare, {100 * (slowed - 1):.1f} % slower: so it says"
+    report(case, slower, options.planted, FOUND / PLANTED, wanted=True)
 
 
 def main() -> None:
@@ -197,7 +197,7 @@ def main() -> None:
     parser.add_argument("--simulated", action="store_true")
     parser.add_argument("--spread", type=float, action="append", help="of simulated runs, such as 0.02")
     parser.add_argument("--lammps", type=Path, metavar="INPUT")
-    parser.add_argument("--runs", type=int, default=50, help="plain ones of a program; slow ones: as many")
+    parser.add_argument("--runs", type=int, default=50, help="plain runs of a program, and slow runs")
     parser.add_argument("--alike", type=int, default=ALIKE)
     parser.add_argument("--planted", type=int, default=PLANTED)
     parser.add_argument("--learned", type=int, action="append", help="runs that rules are learned from")

@@ -1,4 +1,5 @@
-/* Small programs that are all right: clean PROGRAM off [ITERATIONS]. They compute on processors. */
+/* Small programs without performance problems: clean PROGRAM off [ITERATIONS]. They compute, without
+ * sleeping. */
 #include "planted.h"
 
 static void ring(void) {
@@ -24,7 +25,7 @@ static void gather(void) {
   MPI_Bcast(out, 2000, MPI_CHAR, 0, world);
 }
 
-static void pipeline(void) { /* each works on what the one before worked on the time before */
+static void pipeline(void) { /* each rank works on the result of the preceding rank's last iteration */
   loops(300);
   if (rank < ranks - 1) MPI_Send(out, 1000, MPI_CHAR, rank + 1, 0, world);
   if (rank) MPI_Recv(in, 1000, MPI_CHAR, rank - 1, 0, world, MPI_STATUS_IGNORE);

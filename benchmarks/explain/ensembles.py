@@ -1,12 +1,11 @@
-"""Many profiles opened and aggregated by region: seconds and memory, beside Thicket on the same runs.
+"""Many profiles opened and aggregated by region: seconds and memory, compared with Thicket on the same runs.
 
-Runs are the tests' made-up halo exchange on 64 ranks with 20 regions, each with times of its own. Ours reads
-profiles, in which each rank is by itself, and makes the sums, means and extremes over ranks of `regions`.
-Thicket reads what `haloscope export --to cali` made of them, where that is done already: a record a region.
-Both then take the mean of all numbers over the runs of each region. Each reading is a process of its own,
-they take turns, and all files are in memory. Seconds are without the start of Python and imports; those of
-processors are of all threads, and hardly depend on what else a machine does. Memory is what a process grew
-by at most meanwhile.
+Runs are the tests' synthetic halo exchange on 64 ranks with 20 regions; times differ between runs. Haloscope
+reads profiles, which have rows per rank, and computes the sums, means and extremes over ranks of `regions`.
+Thicket reads files of `haloscope export --to cali`, which are aggregated already: a record per region.
+Both then compute the mean of all numbers over the runs, per region. Each reading is a separate process,
+both sides alternate, and all files are in memory. Seconds exclude the start of Python and imports. Processor
+seconds are of all threads, and depend little on other load. Memory is the maximum growth of the process.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from support.mpi import CHECKOUT
 from support.sample import halo_profile
 
 RATIO = 20.0
-GRID, LEVELS = (4, 4, 4), 9  # 64 ranks; two regions a level, one around them, and the program
+GRID, LEVELS = (4, 4, 4), 9  # 64 ranks; two regions per level, one around them, and the program
 MEASURE = """\
 import json, resource, sys, time
 {imports}

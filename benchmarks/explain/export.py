@@ -1,12 +1,12 @@
-"""Exports of a trace of 10^7 events: seconds, memory and bytes an event.
+"""Exports of a trace of 10^7 events: seconds, memory and bytes per event.
 
-The trace is made by the tests' generator: a halo exchange of 8 ranks with a reduction, as many iterations
-as it takes. One process makes it and leaves its tables in files, as what its making leaves behind would
-hide what an export takes. Events are counted as OTF2 counts them: enters, leaves, and each end of a message
-or collective; for Perfetto, which has fewer, begins and ends of slices, so its trace is longer. Each export
-is a process of its own, which exports a short one first (what is compiled is there then), and tells what
-the export took: seconds, and how much more memory than with the trace alone. Files go to a directory of
-memory if there is one.
+The trace is made by the tests' generator: a halo exchange of 8 ranks with a reduction, with the number of
+iterations that gives these events. A separate process writes its tables to files, so that memory of the
+generation does not hide that of the export. Events are counted as in OTF2: enters, leaves, and both ends of
+a message or collective. Perfetto has fewer events, begins and ends of slices, so its trace is longer.
+Each export is a separate process. It first exports a short trace, so that compilation is not measured, and
+prints the seconds of the export and the memory in addition to that of the trace. Files are written to memory
+if there is such a directory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from common import emit, estimate
 
 EVENTS = 10_000_000
 SECONDS = {"otf2": 20.0, "perfetto": 30.0, "goal": 30.0}
-# Of one iteration of one rank: 6 calls and 2 regions; 10 ends of messages and collectives.
+# Per iteration and rank: enters and leaves of 6 calls and 2 regions, and 10 ends of messages and collectives.
 EVENTS_A_TURN = {"otf2": 26, "perfetto": 16, "goal": 26}
 RANKS = 8
 MAKE = """\
@@ -55,7 +55,7 @@ to, tables, place = sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])
 write = EXPORTS[to].load()
 write(TracedProfile(halo_trace(8)), place / "short")
 traced = TracedProfile(Trace(**{field.name: pl.read_ipc(tables / field.name) for field in fields(Trace)}))
-Path("/proc/self/clear_refs").write_text("5")  # the highest is what is in use now
+Path("/proc/self/clear_refs").write_text("5")  # resets the maximum to the current size
 before, begin = memory("VmRSS:"), time.perf_counter()
 write(traced, place / "long")
 seconds, after = time.perf_counter() - begin, memory("VmHWM:")
@@ -71,7 +71,7 @@ def python(script: str, *words: str) -> str:
 
 
 def measured(to: str, turns: int, rounds: int) -> list[list[float]]:
-    """Seconds, MiB and bytes of each of so many exports."""
+    """Return seconds, MiB and bytes of each of `rounds` exports."""
     memory = Path("/dev/shm")
     rows: list[list[float]] = []
     with tempfile.TemporaryDirectory() as tables:

@@ -1,9 +1,9 @@
-"""Are findings true? Programs with one planted problem, the same without it, and programs that are all right.
+"""Correctness of findings: programs with one planted problem, the same without it, and clean programs.
 
-For each problem of planted.c: whether it is found, by the rule that names its cause; and the gain that is
-stated, beside the time that is saved when the problem is taken out (runs with and without it take turns).
-Then clean programs, in which nothing is to be found. Prints one JSON object a line; `--case NAME` runs only
-these, `--keep DIR` keeps the profiles. miniAMR, HPCG and CloverLeaf run if they are given (`--outside DIR`).
+For each problem of planted.c it prints whether the rule of its cause finds it. It also prints the stated
+gain, and the time that is saved without the problem; runs with and without it alternate. In clean programs,
+every finding is wrong. Prints one JSON object per line. `--case NAME` runs only these cases, `--keep DIR`
+stores the profiles. miniAMR, HPCG and CloverLeaf run if they are in `--outside DIR`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ cores: {cores}
 
 
 class Programs:
-    """Compiles planted.c, runs it, and finds what there is to be found."""
+    """Compiles planted.c and clean.c, runs them, and computes their findings."""
 
     def __init__(self, directory: Path, mpi: str, *, trace: bool) -> None:
         self.directory, self.mpi, self.trace = directory, mpi, trace
@@ -112,7 +112,7 @@ class Programs:
         subprocess.run(command, check=True, timeout=300, stdout=silent, stderr=silent)
 
     def clean(self, program: Clean, outside: Path | None) -> list[Finding] | None:
-        """Return what is found in a clean program; None if that needs files that are not there."""
+        """Return the findings of a clean program; None if its files are missing."""
         words = [self._word(word, outside, simulated=bool(program.hosts)) for word in program.words.split()]
         if None in words:
             return None
@@ -143,7 +143,7 @@ class Programs:
 
 
 def measured_of(problem: Problem, paths: dict[str, Path]) -> MachineMeasurements | None:
-    """Return what a sweep would have measured of a collective, from runs with and without the algorithm."""
+    """Return the result of a sweep for a collective, from runs with and without the algorithm."""
     if not problem.algorithm:
         return None
     tables = {}
@@ -160,7 +160,7 @@ def measured_of(problem: Problem, paths: dict[str, Path]) -> MachineMeasurements
 
 
 def trial(programs: Programs, problem: Problem, turns: int) -> dict[str, object]:
-    """Return what was found in a program with a problem, and what it saves to take the problem out."""
+    """Return the findings of a program with a problem, and the time saved without the problem."""
     times: dict[str, list[float]] = {"on": [], "off": []}
     paths: dict[str, Path] = {}
     for turn in range(1 if problem.hosts or programs.mpi == "simulated" else turns):
@@ -177,8 +177,8 @@ def trial(programs: Programs, problem: Problem, turns: int) -> dict[str, object]
     return {
         "case": problem.name,
         "found": bool(right),
-        "others": told(one for one in found if one.rule not in problem.rules),
-        "without_it": told(clean),
+        "others": listed(one for one in found if one.rule not in problem.rules),
+        "without_it": listed(clean),
         "gain": round(gain, 4),
         "gain_low": round(sum(one.gain_low for one in right), 4),
         "gain_high": round(sum(one.gain_high for one in right), 4),
@@ -189,12 +189,12 @@ def trial(programs: Programs, problem: Problem, turns: int) -> dict[str, object]
     }
 
 
-def told(found: Iterable[Finding]) -> list[str]:
+def listed(found: Iterable[Finding]) -> list[str]:
     return [f"{one.rule} {one.gain:.3f} s ({one.share:.1%})" for one in found]
 
 
 def count(case: str, hits: int, trials: int, aim: float) -> None:
-    """Print how many of some programs went well."""
+    """Print the number of programs with the correct result."""
     interval = binomtest(hits, trials).proportion_ci(method="exact")
     share = Estimate(hits / trials, interval.low, interval.high)
     emit(
@@ -212,11 +212,13 @@ def count(case: str, hits: int, trials: int, aim: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--case", action="append", help="only this one; may be repeated")
-    parser.add_argument("--turns", type=int, default=5, help="runs with, and runs without a problem")
+    parser.add_argument("--turns", type=int, default=5, help="runs with a problem, and without it")
     parser.add_argument("--mpi", choices=("openmpi", "mpich", "simulated"), default="openmpi")
     parser.add_argument("--trace", action="store_true", help="record traces")
     parser.add_argument(
-        "--held", action="store_true", help="other ranks and lengths than rules were tried on"
+        "--held",
+        action="store_true",
+        help="different numbers of ranks and lengths than in the development of the rules",
     )
     parser.add_argument("--outside", type=Path, metavar="DIR", help="in: inputs, bin/MPI: programs")
     parser.add_argument("--keep", type=Path, metavar="DIR")
@@ -241,7 +243,7 @@ def main() -> None:
         for program in () if options.held or options.mpi == "simulated" else CLEAN:
             if options.case is None or program.name in options.case:
                 found = programs.clean(program, options.outside)
-                print(json.dumps({"clean": program.name, "findings": found and told(found)}), flush=True)
+                print(json.dumps({"clean": program.name, "findings": found and listed(found)}), flush=True)
                 quiet += [] if found is None else [not found]
         if quiet:
             count(f"{kind}: clean, and nothing found", sum(quiet), len(quiet), 0.95)

@@ -1,10 +1,10 @@
-"""`haloscope.history` over many profiles, and how often suspect hosts are none.
+"""`haloscope.history` over many profiles: its cost, and the error rates of suspect hosts.
 
-Profiles are those of a real run (of the bundled cg) whose `info` is that of a made-up year (years.py): 10 000
-files in 100 directories, which are in the page cache. Seconds and memory are those of a process that only
-reads them, beside one that only starts. False alarms and found hosts are counted over made-up years of 40
-hosts and 2000 runs: the share of years in which some host is suspect, or has a probability of at most 5 %,
-where all are alike, and the share in which the only slow one is found.
+Profiles are those of a real run of the bundled cg, with the `info` of a synthetic year (years.py): 10 000
+files in 100 directories, which are in the page cache. Seconds and memory are those of a process that reads
+them, in addition to a process that only starts. Errors are counted over synthetic years of 40 hosts and 2000
+runs. If all hosts are equal, it is the share of years in which a host is suspect, or has p ≤ 5 %. If one host
+is slow, it is the share of years in which this host is found.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ print(seconds, (after - before) / 1024, len(found.frame), len(found.unreadable))
 
 
 def recorded(directory: Path) -> bytes:
-    """A profile of the bundled solver."""
+    """Return a profile of the bundled solver."""
     command = Path(sys.executable).with_name("haloscope")
     cg = subprocess.run([command, "where", "cg"], capture_output=True, text=True, check=True).stdout.strip()
     path = directory / "cg.halo"
@@ -56,7 +56,7 @@ def recorded(directory: Path) -> bytes:
 
 
 def with_info(profile: bytes, info: Mapping[str, Any]) -> bytes:
-    """The same profile with other information."""
+    """Return the profile with different information."""
     start, length = (int.from_bytes(profile[at : at + 8], "little") for at in (-32, -24))
     content = json.loads(profile[start : start + length])
     content["info"] |= info
@@ -79,7 +79,7 @@ def write_year(directory: Path, frame: pl.DataFrame, profile: bytes) -> None:
 
 
 def report(case: str, ours: float, allowed: float, unit: str, least: bool = False) -> None:
-    """A row: how far we are from what is allowed; with `least`, from what is asked for."""
+    """Print a value and its upper limit, or its lower limit if `least`."""
     ratio = ours / allowed if least else allowed / max(ours, 1e-9)
     emit(
         "history",

@@ -1,8 +1,8 @@
-"""Imports of an OTF2 archive of 10^7 events: seconds and memory, beside OTF2's own Python reader.
+"""Imports of an OTF2 archive of 10^7 events: seconds and memory, compared with OTF2's own Python reader.
 
-The archive is one that we export, of the tests' halo exchange on 8 ranks. Each import is a process of its
-own: it opens the archive (all events are read then), makes the tables `regions` and `partners`, and the
-trace. The other reader only walks over the events of an archive a hundredth as long.
+The archive is an export of the tests' halo exchange on 8 ranks. Each import is a separate process: it opens
+the archive, which reads all events, and makes the tables `regions` and `partners`, and the trace. OTF2's
+reader only iterates over the events of an archive of a hundredth of the length.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def report(events: int, rounds: int) -> None:
         count = turns * EVENTS_A_TURN * RANKS
         for name, length in (("long", turns), ("short", -(-turns // 100))):
             ran(sys.executable, "-c", WRITE, TESTS, str(length), f"{folder}/{name}")
-        ran(sys.executable, "-c", READ, f"{folder}/short")  # what is compiled is there then
+        ran(sys.executable, "-c", READ, f"{folder}/short")  # compiles all that is needed
         rows = [json.loads(ran(sys.executable, "-c", READ, f"{folder}/long")) for _ in range(rounds)]
         peers = [
             float(ran("/usr/bin/python3", "-c", PEER, f"{folder}/short/traces.otf2")) for _ in range(rounds)

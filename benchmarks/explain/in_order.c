@@ -1,4 +1,5 @@
-/* MPI_Waitsome as a wait for the first request of the list, so that a program takes messages in one order. */
+/* MPI_Waitsome as a wait for the first request of the list, so that a program receives messages in a fixed
+ * order. */
 #include <mpi.h>
 
 int MPI_Waitsome(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses) {

@@ -1,12 +1,12 @@
-"""Whether a run under `haloscope inject` takes as long as the trace of a run without says.
+"""Predicted run time with an additional latency, compared with runs under `haloscope inject`.
 
-For each latency, a program is recorded with a trace under the injector with a latency of 1 ns, so that what
-the injector itself costs is in both, and with that latency, in turn; medians over rounds are compared.
-Programs: one of the tests whose ranks sleep while messages are under way, the bundled `cg` and `sweep` on two
-ranks that compute, and those of `--also`. For programs that do the same calls in each run, a second
-prediction takes the times of computing from the run that it is compared with: what is between the two is the
-machine, what is left is the model. `sweep` does what comes first; so it runs a second time with messages
-taken in one order (`in_order.c`). Prints one JSON object a line.
+For each latency, a program is traced under the injector with a latency of 1 ns and with that latency,
+alternately. Both include the cost of the injector itself. Medians over rounds are compared. Programs are one
+of the tests, whose ranks sleep while messages are under way, the bundled `cg` and `sweep` on two ranks, which
+compute, and those of `--also`. If a program makes the same calls in each run, a second prediction uses the
+computing times of the run that it is compared with. The difference of the two predictions is due to the
+machine, the remaining error is due to the model. The order of `sweep`'s messages differs between runs, so it
+also runs with a fixed order (`in_order.c`). Prints one JSON object per line.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from haloscope.profile.waiting import Question, WaitAnalysis, tape
 
 PROGRAM = Path(__file__).resolve().parents[2] / "tests" / "explain" / "programs" / "latencies.c"
 IN_ORDER = Path(__file__).with_name("in_order.c")
-# By its name, as `inject` looks into what `haloscope run` launches for the MPI to be had.
+# The installed command, because `inject` finds the MPI from the launcher after `haloscope run`.
 HALOSCOPE = (str(Path(sys.executable).with_name("haloscope")),)
-# Shares of the run without latencies that the longest path gets longer by, about.
+# Approximate growth of the longest path by the injected latencies, as shares of the run without them.
 LONGER = (0.02, 0.05, 0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program that is launched so, in a directory."""
+    """A program with its launch command and directory."""
 
     name: str
     command: list[str]
@@ -60,7 +60,7 @@ class Case:
             return WaitAnalysis(opened.trace(), is_injected=True)
 
     def run(self, rounds: int) -> None:
-        """Record, predict, inject; the first run says which latencies are worth it."""
+        """Record, predict, inject; the first runs determine the latencies."""
         profile = self.directory / f"{self.name}.halo"
         self.traced(profile, 1e-9)
         curve = self.traced(profile, 1e-9)
@@ -75,18 +75,18 @@ class Case:
                 alike[i, j] = _with_computing_of(base, injected, latency)
                 measured[i, j] = injected.run_time
         for j, latency in enumerate(latencies):
-            self._say(latency, predicted[:, j], alike[:, j], measured[:, j])
+            self._print(latency, predicted[:, j], alike[:, j], measured[:, j])
 
-    def _say(self, latency: float, predicted: Array, alike: Array, measured: Array) -> None:
-        said, took = float(np.median(predicted)), float(np.median(measured))
+    def _print(self, latency: float, predicted: Array, alike: Array, measured: Array) -> None:
+        expected, took = float(np.median(predicted)), float(np.median(measured))
         error = float(np.median(alike / measured) - 1)
         record = {
             "benchmark": "explain-latency",
             "case": f"{self.name}: {latency * 1e6:.0f} us",
-            "predicted": round(said, 4),
+            "predicted": round(expected, 4),
             "measured": round(took, 4),
             "unit": "s",
-            "error": round(said / took - 1, 4),
+            "error": round(expected / took - 1, 4),
             "error_with_its_computing": None if np.isnan(error) else round(error, 4),
             "spread": round(float(np.ptp(measured)) / took, 4),
         }
@@ -97,7 +97,7 @@ Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 def _with_computing_of(base: WaitAnalysis, injected: WaitAnalysis, latency: float) -> float:
-    """Return what `base` says of `latency` (s), if ranks compute as in the other run; NaN if calls differ."""
+    """Return the prediction of `base` for `latency` (s) with the other's computing; NaN if calls differ."""
     ours, theirs = base.timeline, injected.timeline
     if ours.names.to_list() != theirs.names.to_list() or (ours.location != theirs.location).any():
         return float("nan")
@@ -107,7 +107,7 @@ def _with_computing_of(base: WaitAnalysis, injected: WaitAnalysis, latency: floa
 
 
 def cases(launcher: list[str], compiler: str, also: Iterable[str], directory: Path) -> list[Case]:
-    """Return the programs; one of `also` is a command, which runs in the directory where we were started."""
+    """Return the programs. Commands of `also` run in the current directory."""
     program = directory / "latencies"
     subprocess.run([compiler, "-O2", PROGRAM, "-o", program], check=True)
     found = [Case("sleeping", [*launcher, str(program), "20", "20000"], directory)]

@@ -1,7 +1,7 @@
 """Pages of reports: seconds to write one, its size, and seconds until it can be used in Chromium.
 
-Of a small profile, and of a halo exchange of 8192 ranks in 50 regions with up to 26 partners each.
-Profiles are the tests' own; the peer is what is aimed at.
+Profiles are those of the tests: a small one, and a halo exchange of 8192 ranks in 50 regions with up to 26
+partners each. The peer is the aim.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def timed(action: Callable[[], None]) -> float:
 
 
 def opened(page: Path, rounds: int) -> list[float]:
-    """Return how long Chromium takes from asking for the page until all of it is drawn."""
+    """Return the seconds in Chromium from the request of the page until all of it is drawn."""
     samples = []
     with chromium() as browser:
         for _ in range(rounds):

@@ -1,7 +1,7 @@
 /* Small programs with one problem each: planted PROBLEM on|off [ITERATIONS [SCALE]].
  *
  * "off" does the same work and sends the same data without the problem. Most computing is a sleep, so that
- * ranks need no processor each; what is about processors (`loops`) computes.
+ * ranks may share processors. Problems of processors compute (`loops`).
  */
 #include "planted.h"
 
@@ -20,7 +20,7 @@ static void unmarked_work(void) { /* rank 0 has more, in a program that marks no
   shift(1024);
 }
 
-static void turns_of_work(void) { /* rank 0 has more in one phase, the last one in the next */
+static void turns_of_work(void) { /* rank 0 has more in one phase, the last rank in the next */
   HALOSCOPE_REGION_BEGIN("first");
   compute(on ? (rank == 0 ? 9.0 : 5.0) : (9.0 + 5.0 * (ranks - 1)) / ranks);
   MPI_Barrier(world);
@@ -31,7 +31,7 @@ static void turns_of_work(void) { /* rank 0 has more in one phase, the last one 
   HALOSCOPE_REGION_END("second");
 }
 
-static void growing_work(void) { /* each rank has more than the one before */
+static void growing_work(void) { /* each rank has more than the preceding one */
   HALOSCOPE_REGION_BEGIN("particles");
   compute(on ? 4.0 + 4.0 * rank : 4.0 + 2.0 * (ranks - 1));
   HALOSCOPE_REGION_END("particles");
@@ -66,7 +66,7 @@ static void one_cpu(void) { /* both ranks are bound to the same processor before
   HALOSCOPE_REGION_END("compute");
 }
 
-static void many_small(void) { /* a value a message, each to the right and to the left */
+static void many_small(void) { /* one value per message, to the right and to the left */
   static MPI_Request requests[4 * SMALL];
   const int parts = on ? SMALL : 1, bytes = 16 * SMALL / parts;
   compute(0.1);
@@ -95,7 +95,7 @@ static void many_results(void) { /* the others send their results one by one to 
   MPI_Barrier(world);
 }
 
-static void late_send(void) { /* rank 0 does its own work first, and then sends what others wait for */
+static void late_send(void) { /* rank 0 computes before it sends data that other ranks wait for */
   if (rank == 0) {
     if (on) compute(5);
     HALOSCOPE_REGION_BEGIN("boundary");
@@ -138,14 +138,14 @@ static void late_taking(int bytes, int is_late) { /* the receiver works before i
 
 static void late_receive(void) { late_taking(LARGE, on); }
 #ifdef OPEN_MPI
-enum { BELOW = 240, OVER = 300 }; /* of what waits for no receiver within a node */
+enum { BELOW = 240, OVER = 300 }; /* sizes below and above the eager limit within a node */
 #else
 enum { BELOW = 8000, OVER = 9000 };
 #endif
 static void over_limit(void) { late_taking(on ? OVER : BELOW, 1); }
 static void over_limit_of_network(void) { late_taking(on ? 66000 : 65000, 1); }
 
-static void chain(void) { /* each waits for the one before */
+static void chain(void) { /* each rank waits for the preceding one */
   HALOSCOPE_REGION_BEGIN("sweep");
   if (on && rank) MPI_Recv(in, 800, MPI_CHAR, rank - 1, 0, world, MPI_STATUS_IGNORE);
   compute(4);
@@ -154,7 +154,7 @@ static void chain(void) { /* each waits for the one before */
   HALOSCOPE_REGION_END("sweep");
 }
 
-static void turns(void) { /* two ranks take turns, as question and answer */
+static void turns(void) { /* two ranks alternate, as question and answer */
   const int partner = rank ^ 1;
   if (!on) {
     compute(4);
@@ -180,14 +180,14 @@ static void overlapping(int bytes, double milliseconds) {
 static void no_overlap(void) { overlapping(4000, 6); }
 static void no_overlap_large(void) { overlapping(LARGE, 2); }
 
-static void broadcast(void) { /* by which algorithm, the one who starts it says */
+static void broadcast(void) { /* the launch options determine the algorithm */
   compute(0.2);
   HALOSCOPE_REGION_BEGIN("tables");
   MPI_Bcast(out, 65536, MPI_CHAR, 0, world);
   HALOSCOPE_REGION_END("tables");
 }
 
-static void scattered(void) { /* neighbours of a ring are on other hosts, if ranks are counted so */
+static void scattered(void) { /* with this numbering, neighbours of the ring are on different hosts */
   const int hosts = 4, across = ranks / hosts;
   const int place = on ? (rank % across) * hosts + rank / across : rank; /* of this rank in the ring */
   const int next = (place + 1) % ranks, before = (place + ranks - 1) % ranks;
@@ -199,7 +199,7 @@ static void scattered(void) { /* neighbours of a ring are on other hosts, if ran
   HALOSCOPE_COMM_REGION_END("ring");
 }
 
-static void polls(void) { /* looks for messages after each small piece of work */
+static void polls(void) { /* probes for messages after each small piece of work */
   int there;
   for (int i = 0; i < 20000; i++) {
     loops(0.2);

@@ -1,4 +1,4 @@
-/* What planted.c and clean.c share: computing, exchanges in a ring, and the main program. */
+/* Common code of planted.c and clean.c: computing, exchanges in a ring, and the main program. */
 #ifndef PLANTED_H
 #define PLANTED_H
 #define _GNU_SOURCE
@@ -12,7 +12,7 @@
 
 enum { SMALL = 200, LARGE = 1 << 20 };
 static int rank, ranks, on, times = 60;
-static double scale = 1; /* of all computing */
+static double scale = 1; /* factor of all computing */
 static char out[4 * LARGE], in[4 * LARGE];
 #define world MPI_COMM_WORLD
 
@@ -22,7 +22,7 @@ static void compute(double milliseconds) {
   nanosleep(&wanted, NULL);
 }
 
-static volatile double sink = 2.0; /* volatile: the loop is not worked out when it is compiled */
+static volatile double sink = 2.0; /* volatile: the compiler cannot evaluate the loop */
 
 static void loops(double thousands) {
   double value = sink;
@@ -43,7 +43,7 @@ static void shift(int bytes) {
   MPI_Sendrecv(out, bytes, MPI_CHAR, right(), 0, in, bytes, MPI_CHAR, left(), 0, world, MPI_STATUS_IGNORE);
 }
 
-/* Exchanges with both neighbours of the ring, with work before the wait. */
+/* Exchanges with both neighbours of the ring, and computes before the wait. */
 static void exchange(int bytes, double milliseconds) {
   MPI_Request requests[4];
   MPI_Irecv(in, bytes, MPI_CHAR, left(), 0, world, &requests[0]);
@@ -59,7 +59,7 @@ struct program {
   void (*iteration)(void);
 };
 
-/* Runs the program argv[1] of some: a switch, how many iterations, and the length of computing follow. */
+/* Runs the program argv[1]. The switch, the number of iterations, and the factor of computing follow. */
 static int run(int argc, char **argv, const struct program *programs, int count) {
   if (argc < 3) return 2;
   on = !strcmp(argv[2], "on");

@@ -1,4 +1,4 @@
-"""The programs of `findings.py`: those with a planted problem, and those that are all right."""
+"""The programs of `findings.py`: programs with a planted problem, and clean programs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem of planted.c: which rule is to find it, and where it runs.
+    """A problem of planted.c, with the rules that shall find it.
 
-    `times` iterations. `here_only`: not to be simulated; `is_bound`: to one
-    processor. `algorithm` is SimGrid's. `hosts` of a simulated network with this `latency` and
-    `bandwidth` of a link; 0: it runs here.
+    The program runs `times` iterations. It is never simulated if `here_only`, and runs on one processor if
+    `is_bound`. `algorithm` is SimGrid's. If `hosts` is not 0, it is simulated on a network of these hosts
+    with this `latency` and `bandwidth` of a link.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Problem:
 
     @property
     def held_out(self) -> Problem:
-        """The same on other ranks, with computing of another length: no threshold was chosen by it."""
+        """The problem with ranks and length of computing that were not used to choose thresholds."""
         return replace(self, ranks=self.ranks_held or self.ranks, scale=0.6)
 
 
@@ -61,7 +61,7 @@ PROBLEMS = (
 
 @dataclass(frozen=True)
 class Clean:
-    """A program that is all right: its words, with `{NAME}` for what has to be found, and its ranks."""
+    """A clean program: its command and its ranks. `{NAME}` is replaced by the path of a program or file."""
 
     name: str
     words: str

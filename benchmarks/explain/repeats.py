@@ -1,10 +1,10 @@
-"""Whether `haloscope.history` finds a slow host among real runs, and how often it names one where none is.
+"""How often `haloscope.history` finds a slow host among real runs, and reports one if there is none.
 
-The bundled applications run in turn, each twice on a host called `quick` and once on one called `slow`
-(names by `unshare --uts`, which needs root); on `slow` all ranks are stopped for a part of the time. The
-profiles are real, but for the day of each round, as runs of one day on one host count as one. Sets are drawn
-from these runs: names that chance gives to the two of `quick` for false alarms, one of them beside `slow` for
-what is found.
+The bundled applications run alternately, each twice on a host called `quick` and once on one called `slow`.
+Names are set by `unshare --uts`, which needs root. On `slow` all ranks are stopped for a part of the time.
+The profiles are real except for the day of each round, because runs of one day on one host count as one. Sets
+of pairs are drawn from these runs. For false alarms, the two runs on `quick` get random host names. For
+detection, one of them is paired with the run on `slow`.
 
     repeats.py [--rounds 12] [--sets 100] [--slower 0.15]
 """
@@ -41,7 +41,7 @@ RENAMED = 'hostname "$0" && exec "$@"'
 
 
 def run(host: str, program: list[str], part: float, profile: Path) -> None:
-    """Record one run on a host of that name; its command is the same on all hosts."""
+    """Record one run on a host of that name, with the same command on all hosts."""
     rank = [*undisturbed(), sys.executable, str(WRAPPER), *program]
     ranks = [str(report_toolchain().launcher), "-n", "2", *rank]
     recorded = [COMMAND, "run", "--quiet", "-o", str(profile), "--", *ranks]
@@ -74,8 +74,8 @@ def record(directory: Path, programs: list[list[str]], rounds: int, part: float)
 def drawn(runs: pl.DataFrame, chance: random.Random, turns: tuple[int, int]) -> pl.DataFrame:
     """Return pairs of runs, one on `host 0` and one on `host 1`.
 
-    Of turns (0, 1) chance says for each pair which is which; of (0, 2) which of the two on `quick` it is, and
-    the one on `slow` is `host 1`.
+    Turns (0, 1) are assigned to the hosts at random, for each pair. For turns (0, 2), a random one of both
+    runs on `quick` is on `host 0`, and the run on `slow` is on `host 1`.
     """
     rows = []
     for _, pair in runs.group_by("round", "command", maintain_order=True):
@@ -87,7 +87,7 @@ def drawn(runs: pl.DataFrame, chance: random.Random, turns: tuple[int, int]) -> 
 
 
 def share_of_sets(runs: pl.DataFrame, sets: int, turns: tuple[int, int], wanted: list[str] | None) -> float:
-    """Return the share of sets whose suspects are those wanted; None: any at all."""
+    """Return the share of sets whose suspect hosts are those wanted, or that have any if `wanted` is None."""
     count = 0
     for number in range(sets):
         hosts = explain.find_suspect_hosts(drawn(runs, random.Random(number), turns))
@@ -148,9 +148,11 @@ def measure(rounds: int, sets: int, slower: float) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=12, help="made-up days")
+    parser.add_argument("--rounds", type=int, default=12, help="synthetic days")
     parser.add_argument("--sets", type=int, default=100)
-    parser.add_argument("--slower", type=float, default=0.15, help="the slow host's ranks, 0.15: by 15 %%")
+    parser.add_argument(
+        "--slower", type=float, default=0.15, help="slowdown of the slow host's ranks; 0.15 is 15 %%"
+    )
     options = parser.parse_args()
     measure(options.rounds, options.sets, options.slower)
 

@@ -1,8 +1,8 @@
-"""A series of 8192 ranks × 7168 instances: bytes an instance, and seconds to open and read it.
+"""A series of 8192 ranks × 7168 instances: bytes per instance, and seconds to open and read it.
 
-The profile is made by the tests' own writer, packed as the recorder packs, from times with noise
-and regimes. The peer is Parquet with zstd, written and read by Polars, of the same numbers and
-keys. All files are in the page cache. Beside it, bytes an instance of a real run on this machine.
+The tests' own writer makes the profile from times with noise and regimes, packed as by the recorder. The peer
+is Parquet with zstd, written and read by Polars, of the same numbers and keys. All files are in the page
+cache. A second part measures the bytes per instance of a real run on this machine.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ REAL_REGION = "halo_exchange"
 
 
 def write_parquet(source: Path, target: Path) -> None:
-    """The same numbers with their keys, as a table a row an instance."""
+    """Write the same numbers with their keys, as a table with a row per instance."""
     with haloscope.open(source) as opened:
         instances = opened.instances(REGION)
         ranks, count = instances.duration.shape
@@ -56,7 +56,7 @@ def write_parquet(source: Path, target: Path) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """What is done on both sides, and checked to give the same."""
+    """An operation on both sides, which give the same result."""
 
     name: str
     ours: Callable[[], Any]
@@ -64,7 +64,7 @@ class Case:
     peer_name: str
 
     def run(self, rounds: int) -> None:
-        """Times both sides in turn."""
+        """Time both sides alternately."""
         pairs = [(seconds(self.ours), seconds(self.peer)) for _ in range(rounds + 1)][1:]
         ours, peer = zip(*pairs, strict=True)
         emit(
@@ -150,7 +150,7 @@ def emit_bytes(case: str, ours: float, peer: float) -> None:
 
 
 def measure_real(directory: Path) -> None:
-    """What the recorder leaves of the halo exchanges of the bundled cg."""
+    """Measure the recorded series of the halo exchanges of the bundled cg."""
     haloscope_command = str(Path(sys.executable).with_name("haloscope"))
     target, parquet = directory / "real.halo", directory / "real.parquet"
     where = [haloscope_command, "where", "cg"]
@@ -167,7 +167,7 @@ def measure_real(directory: Path) -> None:
     )
     with haloscope.open(target) as opened:
         frame = opened.table("series", region=REAL_REGION)
-        # The other tables are larger than so few instances.
+        # The other tables are not counted: they are larger than this short series.
         tables = [opened.file.tables[table].values() for table in ("series", "instances")]
         stored = sum(chunk.size for table in tables for column in table for chunk in column.chunks)
     frame.write_parquet(parquet, compression="zstd")

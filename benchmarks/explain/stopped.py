@@ -1,4 +1,4 @@
-"""One rank that is stopped for a part of the time, as on a slow host: stopped.py PROGRAM ARGUMENT..."""
+"""Run one rank that is stopped for a part of the time, as on a slow host: stopped.py PROGRAM ARGUMENT..."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import signal
 import sys
 import time
 
-STOPPED = "REPEATS_STOPPED"  # names the part of the time, from 0 to 1
+STOPPED = "REPEATS_STOPPED"  # environment variable with the part of the time, from 0 to 1
 TURN = 0.02  # seconds
 
 
 def _before(rank: int) -> None:
-    """Take the processor from `rank` whenever there is something to do, if it has real-time priority."""
+    """Give this process priority over `rank`, if that has real-time priority."""
     policy, priority = os.sched_getscheduler(rank), os.sched_getparam(rank).sched_priority
     if priority > 0:
         os.sched_setscheduler(0, policy, os.sched_param(priority + 1))
 
 
 def stop_and_go(words: list[str]) -> int:
-    """Run one rank, stopped now and then; return its exit status."""
+    """Run one rank, stop it periodically, and return its exit status."""
     part = float(os.environ[STOPPED])
     rank = os.posix_spawn(words[0], words, os.environ)
     _before(rank)

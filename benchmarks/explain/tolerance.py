@@ -1,8 +1,8 @@
-"""How long it takes to find what latency each region tolerates, on an event graph of 10^8 edges.
+"""Time to compute the latency that each region tolerates, on an event graph of 10^8 edges.
 
-The graph is that of a made-up run: ranks on a ring that exchange with four neighbours and reduce, in eight
-regions that take turns, with computing of random length. Edges are counted between begins and ends of calls,
-and of the hub of a reduction. Prints one JSON object a line.
+The graph is that of a synthetic run: ranks on a ring exchange with four neighbours and reduce, in eight
+alternating regions, with computing of random length. Edges connect begins and ends of calls, and the hub of a
+reduction. Prints one JSON object per line.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from haloscope.profile.waiting import (
 
 REGIONS = 8
 _NEIGHBOURS = (-2, -1, 1, 2)
-# Of a call that sends, one that completes, and a reduction, each from before it begins.
+# Local edges of an iteration: to the begin and to the end of a sending, a completing and a reducing call.
 _LOCAL = 6
 
 
 @dataclass(frozen=True)
 class Ring:
-    """A made-up run."""
+    """A synthetic run."""
 
     ranks: int
     iterations: int
 
     @property
     def edges(self) -> int:
-        """How many the event graph has."""
+        """Number of edges of the event graph."""
         return self.ranks * self.iterations * (_LOCAL + len(_NEIGHBOURS) + 2)
 
     def graph(self) -> tuple[Timeline, Edges]:
@@ -57,7 +57,7 @@ class Ring:
         turn = np.tile(np.arange(iterations), ranks)
         puts, gets = [], []
         for i, step in enumerate(_NEIGHBOURS):
-            # A message has the number of its receiver's place.
+            # The hub of a message is numbered by its receiver.
             hub = (i * ranks * iterations + here * iterations + turn).astype(np.int32)
             sender = (here + step) % ranks
             puts.append(pl.DataFrame({"call": 3 * (sender * iterations + turn), "hub": hub}))
@@ -132,12 +132,12 @@ def run(ranks: int, iterations: int) -> None:
     check = made.play([Question(float(most[0, 0]), np.where(masks[0], 1, 0).astype(np.uint8))])[0, 0]
     assert abs(check / (1.01 * length) - 1) < 1e-9
     for name, (seconds, of_processors) in took.items():
-        say(name, seconds, "s", of_processors=round(of_processors, 3), edges=ring.edges, steps=len(made))
+        emit(name, seconds, "s", of_processors=round(of_processors, 3), edges=ring.edges, steps=len(made))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    say("memory at most", memory, "GiB", edges=ring.edges, pieces=len(found.begin))
+    emit("memory at most", memory, "GiB", edges=ring.edges, pieces=len(found.begin))
 
 
-def say(case: str, value: float, unit: str, **more: float) -> None:
+def emit(case: str, value: float, unit: str, **more: float) -> None:
     """Print one result."""
     record = {"benchmark": "explain-tolerance", "case": case, "ours": round(value, 3), "unit": unit}
     print(json.dumps(record | more), flush=True)

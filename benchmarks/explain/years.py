@@ -1,8 +1,8 @@
-"""Made-up years of a machine: what its profiles would say of their runs, as `haloscope.history` has it.
+"""Synthetic years of a machine: frames with the columns of `haloscope.history`.
 
-Programs differ in how long they take, in how much that varies, and in how often they run; users have hosts
-that they like better; every so often a run meets something that makes it slow; days differ on each host, and
-programs change from month to month. On hosts of `slow` everything takes longer by so much.
+Programs differ in run time, in its variation, and in their number of runs. Users prefer some hosts. One run
+in twenty is delayed. A host's speed varies from day to day, and a program's from month to month. `slow` maps
+hosts to a slowdown of all their runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def year(
     programs: int = 20,
     slow: Mapping[int, float] | None = None,
 ) -> pl.DataFrame:
-    """A frame as `haloscope.history` returns it, with the columns that hosts are compared by."""
+    """Return a frame as of `haloscope.history`, with the columns that are used to compare hosts."""
     random = np.random.default_rng(seed)
     speed = np.zeros(hosts)
     for host, by in (slow or {}).items():

@@ -1,4 +1,4 @@
-"""The picture of MPI_Finalize's time and message steps against the number of ranks, as SVG."""
+"""Picture of MPI_Finalize's time and message steps over the number of ranks, as SVG."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Panel:
 
 
 def figure(curves: Sequence[Curve], steps: Sequence[tuple[int, int]]) -> str:
-    """Two panels: times with their intervals, and steps."""
+    """Return two panels: times with their intervals, and steps."""
     sizes = [ranks for ranks, _ in steps]
     most = max(point.high for curve in curves for _, point in curve.points)
     decades = [10.0**k for k in range(6) if k == 0 or 10 ** (k - 1) < most]

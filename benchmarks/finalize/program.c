@@ -1,5 +1,4 @@
-// A program with a few regions, sizes and partners, then MPI_Finalize: each rank prints how many
-// milliseconds it was in there.
+// A program with some regions, sizes and partners. Each rank prints the milliseconds of its MPI_Finalize.
 #include <haloscope/region.h>
 #include <mpi.h>
 

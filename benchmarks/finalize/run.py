@@ -1,9 +1,10 @@
-"""What being watched adds to MPI_Finalize, where ranks put together what they recorded.
+"""Cost of profiling in MPI_Finalize, where ranks merge their records.
 
-2 to 64 ranks on whatever cores there are, bare and watched in turn; the time is the longest that a
-rank is in MPI_Finalize, in milliseconds. `peer` is the bare program, `ratio` the aim of one second
-divided by the watched time. `finalize-steps` counts the messages that the busiest rank sends and
-receives one after the other: at each doubling it grows by four, or five where one is long.
+2 to 64 ranks run on the cores of this machine, with and without the recorder alternately. The time is the
+longest that a rank is in MPI_Finalize, in milliseconds. `peer` is the program without the recorder, `ratio`
+is the aim of one second divided by the time with it. `finalize-steps` counts the messages that the busiest
+rank sends and receives one after the other. It grows by four per doubling of ranks, or by five if a message
+is long.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 AIM = 1000.0  # milliseconds, at 64 ranks
 MOST = 64
-# More ranks than cores: they are to yield while they wait, as far as the MPI lets them.
+# More ranks than cores: they yield while they wait, as far as the MPI supports it.
 ENVIRONMENT = MPI_ENVIRONMENT | {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_hwloc_base_binding_policy": "none",
@@ -63,7 +64,7 @@ class Bench:
         return max(map(float, self.lines(ranks, watched)))
 
     def steps(self, ranks: int) -> int:
-        """Of the busiest rank."""
+        """Return the number of messages of the busiest rank."""
         lines = self.lines(ranks, True, preload=str(self.directory / "steps.so"))
         return max(int(line.split()[1]) for line in lines if line.startswith("messages"))
 
@@ -98,7 +99,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7, help="runs of each kind and size")
     parser.add_argument("--most", type=int, default=MOST, help="ranks, at most")
-    parser.add_argument("--picture", type=Path, metavar="F.svg", help="draw the times there")
+    parser.add_argument("--picture", type=Path, metavar="F.svg", help="draw the times to this file")
     options = parser.parse_args()
     sizes = [ranks for ranks in (2, 4, 8, 16, 32, 64) if ranks <= options.most]
     times: dict[tuple[int, bool], list[float]] = {(n, w): [] for n in sizes for w in (False, True)}

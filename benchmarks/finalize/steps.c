@@ -1,5 +1,5 @@
-// Preloaded before the recorder, it stands for the PMPI functions that the reduction uses, and says how
-// many messages each rank sent and received there, one after the other.
+// Preloaded before the recorder. It replaces the PMPI functions that the reduction uses, and prints the
+// number of messages that each rank sent and received in the reduction.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -25,7 +25,7 @@ int PMPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MP
   return next(buffer, count, type, from, tag, comm, request);
 }
 
-__attribute__((destructor)) static void tell(void) {
+__attribute__((destructor)) static void print_count(void) {
   char line[32];
   snprintf(line, sizeof line, "messages %d\n", messages);
   if (messages > 0 && write(STDOUT_FILENO, line, strlen(line)) < 0) perror("steps");
