@@ -1,4 +1,4 @@
-"""The bundled application amr from begin to end, below the shm library and without it by turns."""
+"""Run times of the bundled application amr, alternately with and without the shm library."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLAGS = (
     "--npz {ranks} --nx 32 --ny 32 --nz 2 --num_vars 64 --num_refine 0 --num_tsteps 3 "
     "--stages_per_ts {stages} --checksum_freq 0"
 )
-# Moving objects: messages whose sizes change.
+# Moving objects: sizes of messages change.
 MOVING = (
     "--npx 2 --nx 32 --ny 32 --nz 32 --num_vars 10 --num_refine 1 --refine_freq 1 --num_tsteps 8 "
     "--stages_per_ts 10 --object 2 0 0.2 0.2 0.5 0.08 0.08 0 0.2 0.2 0.2 0 0 0"
@@ -26,12 +26,12 @@ TIME = re.compile(r"^time +([\d.]+) s, communication ([\d.]+) s", re.MULTILINE)
 SHARE = 0.81
 
 
-# Runs a launch of a bundled application's with a prefix to the launcher; returns what it prints.
+# Runs a launch command with a prefix, and returns its output.
 Run = Callable[[Sequence[str], Sequence[str]], str]
 
 
 def measure(library: Library, rounds: int) -> None:
-    """Whole steps, and the exchanges in them."""
+    """Print rows of whole steps, and of their exchanges."""
     run = partial(_on_this_node, library)
     measure_bound("communication-bound", library, run, rounds)
     _measure("a moving sphere", library, run, rounds // 2, MOVING, None)
@@ -40,7 +40,7 @@ def measure(library: Library, rounds: int) -> None:
 def measure_bound(
     what: str, library: Library, run: Run, rounds: int, ranks: int = 2, stages: int = 100
 ) -> None:
-    """Rows of the setting that communicates most."""
+    """Print rows of the communication-bound setting."""
     flags = FLAGS.format(ranks=ranks, stages=stages)
     _measure(what, library, run, rounds, flags, SHARE)
 
@@ -50,7 +50,7 @@ def _on_this_node(library: Library, prefix: Sequence[str], words: Sequence[str])
 
 
 def _measure(what: str, library: Library, run: Run, launches: int, flags: str, share: float | None) -> None:
-    """The peer has its better kind of memory; `share` is what whole steps may take of its time."""
+    """Print rows. The peer uses its faster kind of memory. The aim of whole steps is `share` of its time."""
     kinds = {
         "MPI_Alloc_mem": ((), ("--memory", "mpi")),
         "malloc": ((), ("--memory", "malloc")),

@@ -1,6 +1,6 @@
-// Two ranks exchange a message each way, by the ways of the halo library and by plain MPI, in turns; and copy
-// alone, which is what limits them. Buffers are rewritten before each exchange and read after it. Prints
-// "BYTES METHOD BLOCK SECONDS SECONDS-WITH-READING", the slower rank's, for each exchange.
+// Two ranks exchange a message each way, alternately by the methods of the halo library and by plain MPI.
+// Copies alone are the lower bound. Buffers are rewritten before each exchange and read after it. Prints
+// "BYTES METHOD BLOCK SECONDS SECONDS-WITH-READING" of the slower rank for each exchange.
 //
 //   exchange BLOCKS METHOD,METHOD… BYTES…
 #include "ways.hpp"
@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr int in_block = 20, left_out = 3; // exchanges, and the first ones of them
+constexpr int in_block = 20, left_out = 3; // exchanges per block; the first ones are not used
 
 volatile std::uint64_t sink;
 
@@ -20,7 +20,7 @@ volatile std::uint64_t sink;
 #define VECTORS
 #endif
 
-// Sizes are multiples of 2 KiB; four streams keep more lines on their way than one.
+// Sizes are multiples of 2 KiB. Four streams have more cache lines in flight than one.
 VECTORS void read(const std::uint64_t *data, std::size_t bytes) {
   constexpr std::size_t step = 64, streams = 4;
   const std::size_t part = bytes / sizeof *data / streams;

@@ -1,4 +1,4 @@
-"""The halo library's exchanges, and copies alone, which are what limits all of them."""
+"""Exchanges of the halo library, and copies alone, which are the lower bound of all exchanges."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ LIMITS = {
     "cma-two": "process_vm_readv, two cores",
 }
 LIMITED = {"64 KiB": 64 << 10, **SIZES, "8 MiB": 8 << 20}
-# Against an exchange by MPI, both with the reading.
+# Aim: share of the time of an exchange by MPI, both including the reading of the data.
 SHARE = 0.20
-# What limits the reading in place, and of it at least this is reached.
+# The lower bound of the reading in place, and the aim: the share of its speed.
 READING, REACHED = "read-other", 0.90
 
 
 def best(ways: Blocks, column: int) -> str:
-    """MPI's way that is fastest over the whole run."""
+    """Return the MPI method that is fastest over the whole run."""
     names = [name for name in ways if name.startswith("mpi-")]
     return min(names, key=lambda name: float(np.median(ways[name][column])))
 
 
 def measure(library: Library, blocks: int) -> None:
-    """What is gained within a node: the exchange with the reading that it is for, and alone."""
+    """Print the gain within a node: of exchanges including the reading of the data, and without it."""
     found = exchanges(library, (*WAYS, READING, *MPI), blocks, list(SIZES.values()))
     for size, count in SIZES.items():
         ways = found[count]
@@ -63,7 +63,7 @@ def measure(library: Library, blocks: int) -> None:
 
 
 def measure_limits(library: Library, blocks: int) -> None:
-    """Copies by one core and by two, against the exchange that they limit."""
+    """Print copies by one core and by two, compared with the exchange whose time they limit."""
     methods = (*LIMITS, "mpi-isend", "mpi-isend-large-pages")
     found = exchanges(library, methods, blocks, list(LIMITED.values()))
     for size, count in LIMITED.items():

@@ -1,9 +1,8 @@
-"""Copies with helpers: a model (sharing.py) against what two cores measure, and what it says of
-more.
+"""Copies with helpers: a model (sharing.py), measurements on two cores, and predictions for more.
 
-Of the model's parameters the receiver alone gives its start and the bandwidth of a core, copies in
-chunks without a helper give a chunk's cost, copies by both cores give what the memory carries, and
-one size with a helper gives how soon that one is there. All other rows are predicted.
+Copies by the receiver alone give the start of a message and the bandwidth of a core. Copies in chunks without
+a helper give the cost of a chunk. Copies by both cores give the bandwidth of the memory. Copies of one size
+with a helper give the delay of a helper. All other rows are predictions.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from shm import steal
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = {"256 KiB": 256 * KIB, "1 MiB": MIB, "2 MiB": 2 * MIB, "8 MiB": 8 * MIB}
-SMALL = (64 * KIB, 128 * KIB)  # from these the start
+SMALL = (64 * KIB, 128 * KIB)  # give the start of a message
 CHUNKS = {"16 KiB": 16 * KIB, "64 KiB": 64 * KIB, "256 KiB": 256 * KIB}
-FITTED = 64 * KIB, 256 * KIB  # chunk and size that the rest of the parameters come from
+FITTED = 64 * KIB, 256 * KIB  # chunk and size that give the delay of a helper
 PREDICTED, LIMITS = (2, 3, 7), (2, 4)
 
 # By the third rank's state, the chunk (0: none) and the size: the receiver's time in each launch.
@@ -31,7 +30,7 @@ Times = Mapping[tuple[str, int, int], Floats]
 
 
 def measure(library: Library, rounds: int) -> None:
-    """Rows of the model beside what was measured, and of more helpers."""
+    """Print rows of the model and the measured times, and predictions for more helpers."""
     times = _measured(library, rounds)
     alone = {size: median(times["busy", 0, size]) for size in (*SMALL, *SIZES.values())}
     machines = _fitted(alone, times, _limits(library))
@@ -87,7 +86,7 @@ def _measured(library: Library, rounds: int) -> Times:
 
 
 def _limits(library: Library) -> dict[int, float]:
-    """What both cores together copy in a second, as a multiple of what one does."""
+    """Return the bandwidth of copies by both cores together, as a multiple of one core's."""
     found = exchanges(library, ("memcpy-one", "memcpy-two"), 5, list(SIZES.values()))
     return {
         size: 2 * median(ways["memcpy-one"][0]) / median(ways["memcpy-two"][0])
@@ -96,7 +95,7 @@ def _limits(library: Library) -> dict[int, float]:
 
 
 def _fitted(alone: Mapping[int, float], times: Times, limits: Mapping[int, float]) -> dict[int, Machine]:
-    """A machine for each size, whose bandwidths depend on which cache holds it."""
+    """Return a machine per size, because bandwidths depend on the cache level."""
     start = max(2 * alone[SMALL[0]] - alone[SMALL[1]], 0.0)
     chunk, fitted = FITTED
     claims = [(median(times["busy", chunk, size]) - alone[size]) / (size / chunk) for size in SIZES.values()]

@@ -29,8 +29,8 @@ from support.mpi import Mpi, find
 Record = dict[str, Any]
 Settings = dict[str, Any]
 LINK = "4gbit"
-# Where a computation is to hide an exchange links are slower, since what the system does for a byte
-# takes the processors that compute: the slower, the smaller a part.
+# Links are slower if a computation shall hide an exchange. The system's work per byte takes processor time
+# from the computation, and on a slower link this is a smaller part.
 SLOW_LINKS = {"1 Gbit/s": "1gbit", "250 Mbit/s": "250mbit", "100 Mbit/s": "100mbit"}
 AMR_LINK = "1 Gbit/s"
 SETTINGS = ("net.ipv4.tcp_congestion_control=reno", "net.ipv4.tcp_slow_start_after_idle=0")
@@ -38,16 +38,16 @@ SOCKETS = {"OMPI_MCA_btl_tcp_sndbuf": "1048576", "OMPI_MCA_btl_tcp_rcvbuf": "104
 SIZES = {"256 KiB": 256 << 10, "2 MiB": 2 << 20}
 IDEAL = 1.05  # total over ideal
 HIDDEN = 94.0  # % of the exchange
-REACHED = 0.90  # of what the kernel's network leaves
-# Of the time of Open MPI's exchange.
+REACHED = 0.90  # of the processor time that the kernel's network leaves
+# Share of the time of Open MPI's exchange.
 LATENCY = {"256 KiB": 0.68, "2 MiB": 0.62}
-# Of the program; what the shm library does with its own buffers is the scheme of the slides.
+# Memory of the program. NULL buffers, which the shm library provides, are the scheme of the slides.
 MEMORY: dict[str, Settings] = {
     "alloc": {"memory": "alloc"},
     "NULL buffers": {"memory": "alloc", "null_buffers": True},
     "share-heap": {"memory": "share-heap"},
 }
-# Measures with the settings of its first word, and prints the records.
+# Measures with the settings in its first argument, and prints the records.
 PROGRAM = """\
 import json, sys
 from haloscope.hide import build_shm_library_for
@@ -56,11 +56,11 @@ method = HaloMethod(shm=("off", "on"), **json.loads(sys.argv[1]))
 result = halo(method, launcher=sys.argv[2:], build_shm=build_shm_library_for)
 write_halo(result, "json", False, sys.stdout)
 """
-LEAST_INTRA = 0.15  # of inter-only, else the ideal is trivial
+LEAST_INTRA = 0.15  # share of inter-only below which the ideal is trivial
 
 
 def measure(library: Library, rounds: int) -> None:
-    """Rows of the 7-point stencil, overlap and amr, with the shm library and without it by turns."""
+    """Print rows of the 7-point stencil, overlap and amr, alternately with and without the shm library."""
     one_node = json.loads(output(_command("halo", 2, rounds, iterations=40, warmup=5)))
     _latency(one_node, "two ranks on one node: shm, alloc", aimed=True)
     mpi = _found()
@@ -103,7 +103,7 @@ def _amr(nodes: Cluster, mpi: Mpi, library: Library, rounds: int) -> None:
 
 
 def _found() -> Mpi | None:
-    """The MPI that runs on nodes; None, and a line that says why, where none does."""
+    """Return the MPI that runs on nodes; if there is none, print the reason and return None."""
     mpi = find("openmpi-system")
     reason = obstacle() or ("" if mpi else "no Open MPI")
     if reason:
@@ -113,7 +113,7 @@ def _found() -> Mpi | None:
 
 @contextmanager
 def on_nodes(speed: str) -> Iterator[Callable[[Sequence[str]], str] | None]:
-    """What runs a command of Open MPI's on two nodes of two ranks; None where there are none."""
+    """Yield a function that runs an Open MPI command on two nodes of two ranks; None without nodes."""
     mpi = _found()
     if mpi is None:
         yield None
@@ -124,7 +124,7 @@ def on_nodes(speed: str) -> Iterator[Callable[[Sequence[str]], str] | None]:
 
 @contextmanager
 def shaped(link: str) -> Iterator[Cluster]:
-    """Two nodes of two ranks, whose links behave."""
+    """Yield two nodes of two ranks, with shaped links and the settings for stable times."""
     os.environ["CLUSTER_NIC"] = link
     with cluster(nodes=2, slots=2) as up:
         for host in up.hosts:
@@ -161,7 +161,7 @@ def _medians(record: Record, part: str) -> Floats:
 def _ideal(records: list[Record], memory: str) -> None:
     by_shm = {shm: {one["bytes"]: one for one in records if one["shm"] == shm} for shm in ("off", "on")}
     for size, count in SIZES.items():
-        # Without the shm library malloc's memory is like any other.
+        # Without the shm library, the kind of memory has no effect.
         kinds = (("on", f"shm, {memory}"), ("off", "Open MPI"))[: 2 if memory == "alloc" else 1]
         for shm, who in kinds:
             one = by_shm[shm][count]
@@ -195,7 +195,7 @@ def _exchange(records: list[Record], case: str) -> None:
 
 
 def _overlaps(records: list[Record]) -> dict[str, Floats]:
-    """In each launch, without the shm library and with it, % of the exchange that are hidden."""
+    """Return the hidden share of the exchange in percent, per launch, without and with the shm library."""
     return {
         one["shm"]: 100
         * (1 - (_medians(one, "both") - _medians(one, "computation")) / _medians(one, "communication"))
@@ -218,7 +218,7 @@ def _hidden(records: list[Record], case: str, target: float | None) -> None:
 
 
 def _limit(records: list[Record], case: str, lost: float) -> None:
-    """What can be hidden if an exchange takes `lost` seconds from each processor anyway."""
+    """Print the overlap and its limit: an exchange takes `lost` seconds from each processor in any case."""
     hidden = _overlaps(records)["on"]
     alone = min(float(np.median(_medians(one, "communication"))) for one in records)
     limit = 100 * (1 - lost / alone)

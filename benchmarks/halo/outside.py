@@ -1,6 +1,8 @@
-"""Programs of others, built outside the repository: with the shm library and without it by turns, and what
-share of their time is copying within the node, which is all that could be gained; on two ranks, and on two
-emulated nodes of two ranks each."""
+"""Programs that are built outside of the repository, alternately with and without the shm library.
+
+They run on two ranks, and on two emulated nodes of two ranks each. The share of their time that they copy
+within the node is also printed: it is the upper bound of the gain.
+"""
 
 from __future__ import annotations
 
@@ -30,24 +32,24 @@ COPIED = tuple(1 << exponent for exponent in range(11, 24))  # bytes whose copie
 
 @dataclass(frozen=True)
 class Program:
-    """How a program of others is run, on two ranks."""
+    """A program and its command on two ranks."""
 
     name: str
     executable: str
     words: Sequence[str]
     time: str
-    """What it says of its own time, on standard output or in the files that `said` matches."""
+    """Pattern of the time that it prints on standard output, or in the files that `said` matches."""
     files: Mapping[str, str] = field(default_factory=dict)
     said: str = ""
     is_rate: bool = False
     """`time` is work in a unit of time."""
     beside: str = ""
-    """A file that lies beside the executables."""
+    """A file that must be in the folder of the executables."""
     on_nodes: bool = False
-    """It is compared on two nodes, too: on four ranks, with the same words."""
+    """It is also compared on two nodes: on four ranks, with the same command."""
 
     def path(self, library: Library, programs: Path) -> Path | None:
-        """Its executable for this MPI, if there is one."""
+        """Return its executable for this MPI, if there is one."""
         suffix = "mpich" if "MPICH" in library.name else "openmpi"
         found = programs / f"{self.executable}.{suffix}"
         if self.executable == "lmp" and suffix == "openmpi" and not found.exists():
@@ -160,7 +162,7 @@ PROGRAMS = (
 
 
 def measure(library: Library, rounds: int, programs: Path) -> None:
-    """Rows of all programs that there are for this MPI: what is copied of each, then their times."""
+    """Print rows of all programs that exist for this MPI: shares of copies, then times."""
     if "wheel" in library.name:
         return
     found = [(program, program.path(library, programs)) for program in PROGRAMS]
@@ -178,7 +180,7 @@ def measure(library: Library, rounds: int, programs: Path) -> None:
 
 
 def measure_on_nodes(library: Library, rounds: int, programs: Path) -> None:
-    """Rows of those that run on four ranks as they do on two: two nodes of two ranks, all on this machine."""
+    """Print rows on two emulated nodes of two ranks, for programs whose command fits four ranks."""
     with on_nodes(LINK) as run, tempfile.TemporaryDirectory() as directory:
         if run is None:
             return
@@ -201,7 +203,7 @@ def _prepare(program: Program, directory: Path, programs: Path) -> None:
 def _run(
     program: Program, words: Sequence[str], directory: Path, run: Callable[[Sequence[str]], str]
 ) -> float:
-    """Return its time in seconds, by its own words, else of the whole launch."""
+    """Return the seconds that the program prints, or those of the whole launch."""
     for path in directory.glob(program.said or "-"):
         path.unlink()
     begin = time.perf_counter()
@@ -242,7 +244,7 @@ def _compare(
 
 
 def _speeds(library: Library) -> dict[int, float]:
-    """Return seconds that a copy of so many bytes takes where another core has written them."""
+    """Return the seconds to copy data that another core has written, by number of bytes."""
     found = exchanges(library, ("memcpy-two",), 3, COPIED)
     return {size: float(np.median(found[size]["memcpy-two"][0])) for size in COPIED}
 
@@ -250,7 +252,7 @@ def _speeds(library: Library) -> dict[int, float]:
 def _share(
     library: Library, program: Program, words: list[str], directory: Path, speeds: Mapping[int, float]
 ) -> None:
-    """Print the share of the time that its messages take to be copied, once, by two ranks at a time."""
+    """Print the share of the time for one copy of each message, while both ranks copy."""
     profile = directory / "run.halo"
     command = str(Path(sys.executable).with_name("haloscope"))
     output(
@@ -279,7 +281,7 @@ def _share(
 
 
 def _copied(sizes: Floats, speeds: Mapping[int, float]) -> Floats:
-    """Return seconds a copy: between the sizes that were timed in proportion, below them a share."""
+    """Return the seconds per copy: interpolated between the measured sizes, proportional outside of them."""
     known = np.array(sorted(speeds))
     times = np.array([speeds[int(size)] for size in known])
     beyond = sizes > known[-1]

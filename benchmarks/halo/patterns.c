@@ -1,6 +1,6 @@
-/* Ways in which programs of today exchange large messages, each with a wait on something else than the
- * receive that is posted: patterns ROUNDS BYTES [MEMORY] NAME... prints for each the median seconds of a
- * round. The ranks are a ring, of an even number. MEMORY is alloc, malloc or static. */
+/* Patterns in which programs exchange large messages. In most, a rank waits for something else than its
+ * posted receive. `patterns ROUNDS BYTES [MEMORY] NAME...` prints the median seconds of a round of each
+ * pattern. The ranks are a ring, of an even number. MEMORY is alloc, malloc or static. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static void a_barrier_between(void) {
   end(receive);
 }
 
-/* The sender comes to the barrier only when it has sent. */
+/* The sender enters the barrier after it has sent. */
 static void sent_before_a_barrier(void) {
   const MPI_Request receive = posted();
   if (rank % 2) MPI_Ssend(out, bytes, MPI_BYTE, next, 0, comm);
@@ -84,7 +84,7 @@ static void sent_before_a_barrier(void) {
   end(receive);
 }
 
-/* What is waited for comes after the large message. */
+/* The receiver waits for a small message that is sent after the large one. */
 static void note_behind(int way) {
   const MPI_Request receive = posted();
   MPI_Request small;
@@ -108,7 +108,7 @@ static void a_note_is_awaited(void) { note_behind(0); }
 static void a_note_is_received(void) { note_behind(1); }
 static void a_note_is_probed(void) { note_behind(2); }
 
-/* Too long for most MPIs to go without its receive, too short to be carried. */
+/* Above the eager limit of most MPIs, but below the smallest size that the shm library handles. */
 static void a_medium_send(void) {
   enum { medium = 20000 };
   static char there[medium], here[medium];
@@ -147,7 +147,7 @@ static void unequal(void) {
   MPI_Waitall(6, requests, MPI_STATUSES_IGNORE);
 }
 
-/* An array in two messages, of every other block of so many bytes. */
+/* An array in two messages, each of which has every second block of `block` bytes. */
 static void in_blocks(int block) {
   MPI_Datatype half;
   MPI_Request requests[4];

@@ -1,4 +1,4 @@
-"""The measuring programs, the MPI libraries they are built for, and how they are started."""
+"""Measuring programs, the MPI libraries for which they are built, and their launch commands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HALO = CHECKOUT / "src" / "hide" / "halo"
 SIZES = {"256 KiB": 256 << 10, "1 MiB": 1 << 20, "2 MiB": 2 << 20}
 
 Floats = NDArray[np.float64]
-# Of each way: for each block the median seconds of the exchange, and with the reading.
+# Per way, the median seconds of each block: of the exchange, and including the reading.
 Blocks = dict[str, tuple[Floats, Floats]]
 
 
@@ -38,21 +38,21 @@ class Library:
     name: str
     tools: Toolchain
     targeted: bool = False
-    """The one that the aims are for, whose rows need not name it."""
+    """Whether the aims are for this library. Its rows do not have its name."""
 
     def program(self, name: str, *sources: Path) -> Path:
-        """A program of this directory, built for this MPI."""
+        """Return a program of this directory, built for this MPI."""
         includes = [CHECKOUT / "include", HALO, HERE]
         return build_executable(
             f"stencil-{name}", [HERE / f"{name}.cpp", *sources], includes, self.tools.compiler, quiet=True
         )
 
     def case(self, text: str) -> str:
-        """A row's name."""
+        """Return the name of a row."""
         return text if self.targeted else f"{self.name}: {text}"
 
     def aim(self, share: float) -> float | None:
-        """At most this share of the peer's time, as a ratio."""
+        """Return the aim "at most this share of the peer's time" as a ratio."""
         return 1 / share if self.targeted else None
 
     def launch(self, ranks: int) -> list[str]:
@@ -60,7 +60,7 @@ class Library:
 
 
 def libraries() -> Iterator[Library]:
-    """The MPI on PATH, and all others that there are."""
+    """Yield the MPI on PATH, and all other installed ones."""
     yield Library(library().name, report_toolchain(), targeted=True)
     debian = [shutil.which(name) for name in ("mpicxx.mpich", "mpiexec.mpich")]
     if debian[0] and debian[1]:
@@ -72,9 +72,9 @@ def libraries() -> Iterator[Library]:
 
 
 def with_shm(*options: str, protocol: str = "", chunk: int = 0, measures: bool = False) -> list[str]:
-    """Return what stands before a launch command for the shm library, with chunks of so many bytes.
+    """Return the prefix of a launch command for the shm library, with `chunk` in bytes.
 
-    It carries all that it can, unless it `measures` for itself what is faster.
+    The library handles all messages that it can, unless it `measures` which way is faster.
     """
     command = Path(sys.executable).with_name("haloscope")
     record = Path(tempfile.gettempdir()) / f"shm-{os.getpid()}.csv"
@@ -84,7 +84,7 @@ def with_shm(*options: str, protocol: str = "", chunk: int = 0, measures: bool =
 
 
 def output(words: Sequence[str], environment: Mapping[str, str] = MPI_ENVIRONMENT) -> str:
-    """What a command prints."""
+    """Return the output of a command."""
     done = subprocess.run(
         list(words),
         env=dict(environment),
@@ -103,7 +103,7 @@ def output(words: Sequence[str], environment: Mapping[str, str] = MPI_ENVIRONMEN
 def exchanges(
     library: Library, methods: Sequence[str], blocks: int, sizes: Sequence[int], prefix: Sequence[str] = ()
 ) -> dict[int, Blocks]:
-    """One launch of exchange.cpp."""
+    """Run exchange.cpp once, and return its times by size."""
     program = library.program("exchange", *sorted(HALO.glob("*.cpp")))
     words = [*prefix, *library.launch(2), str(program), str(blocks), ",".join(methods)]
     samples: dict[tuple[int, str, int], list[list[float]]] = defaultdict(list)
@@ -120,7 +120,7 @@ def exchanges(
 
 
 def row(case: str, ours: Floats, peer: Floats, peer_name: str, target: float | None = None) -> None:
-    """Times of both sides in pairs."""
+    """Print a row from pairs of times."""
     ratio: Estimate = estimate(peer / ours)
     emit(
         "halo",

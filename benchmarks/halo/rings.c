@@ -1,6 +1,6 @@
-/* What small messages could gain by rings in shared memory: rings ROUNDS BYTES... prints "BYTES WAY SECONDS"
- * for half a ping-pong, medians of blocks that take turns: by MPI; by a ring of one slot, which no MPI
- * matches; and by such a ring of a message that MPI matches by a token, as the shm library's are. */
+/* Possible gain of small messages by rings in shared memory. `rings ROUNDS BYTES...` prints "BYTES WAY
+ * SECONDS" for half a ping-pong, medians of alternating blocks. The ways are MPI; a ring of one slot without
+ * matching; and such a ring with an MPI message as token for matching, as in the shm library. */
 #include <mpi.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ typedef struct {
 } Ring;
 
 static int rank, bytes;
-static Ring *ring[2]; /* that this rank writes, and the other one */
+static Ring *ring[2]; /* written by this rank, and by the other rank */
 static unsigned long sent, got;
 static char out[most], in[most], note[token];
 

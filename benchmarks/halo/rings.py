@@ -1,4 +1,4 @@
-"""What small messages could gain by rings in shared memory, beside MPI and beside tokens that MPI matches."""
+"""Possible gain of small messages by rings in shared memory, compared with MPI."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from programs import HERE, Library, output, row
 
 SIZES = (8, 64, 512, 1024, 2048, 4096, 8192, 16384, 32768)
-WAYS = {"ring": "a ring, matched by nobody", "token": "a ring, matched by a token"}
+WAYS = {"ring": "a ring without matching", "token": "a ring, matched by a token"}
 
 
 def measure(library: Library, rounds: int) -> None:
-    """Half a ping-pong of two ranks, ways by turns."""
+    """Print half a ping-pong of two ranks, with alternating ways."""
     found: dict[tuple[int, str], list[float]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as directory:
         program = str(Path(directory) / "rings")

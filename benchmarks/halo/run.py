@@ -1,11 +1,12 @@
-"""Stencils: exchanges of two ranks on a node through the halo library and below the shm library, against
-MPI's best; what programs do beside a posted receive, and with memory of every kind; LAMMPS; programs of
-others that are built elsewhere; the shared heap; a helper that steals,
-and a model of more; small messages; amr; 7-point stencils and overlap on emulated nodes.
+"""Exchanges within a node by the halo library and with the shm library, compared with the fastest MPI method.
 
-Ways take turns in one run, launches with and without the shm library too. Blocks are of 20 exchanges, of
-which the first 3 are left out; buffers are rewritten before each exchange and read after it. The
-peer is the MPI way that is fastest over the whole run. Copies alone are the limit.
+Topics are exchanges of two ranks, patterns with a posted receive, kinds of memory, LAMMPS, programs that are
+built elsewhere, and the shared heap. Further topics are stealing helpers and a model of more helpers, small
+messages, amr, and 7-point stencils and overlap on emulated nodes.
+
+Methods alternate in one run, and so do launches with and without the shm library. A block has 20 exchanges,
+of which the first 3 are not used. Buffers are rewritten before each exchange and read after it. The peer is
+the MPI method that is fastest over the whole run. Copies alone are the lower bound.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ TOPICS = {
     "scale": scale.measure,
     "nodes": nodes.measure,
 }
-# Of the other MPI libraries.
+# Topics that are also measured with the other MPI libraries.
 COMPARED = {"halo": halo.measure, "shm": shm.measure, "waiting": waiting.measure, "rings": rings.measure}
 PROGRAMS = "outside"
 

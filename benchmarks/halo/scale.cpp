@@ -1,7 +1,6 @@
-// What the shm library takes of a rank that exchanges with its two neighbours in a ring, whatever the
-// number of ranks: each rank's seconds of the wall clock and of its processor in MPI_Init, KiB of page
-// tables, KiB of its own shared memory, and how many others' shared memory it has touched. Prints a line a
-// rank.
+// Cost of the shm library for a rank that exchanges with its two neighbours in a ring of any number of ranks.
+// Prints a line per rank: wall-clock and processor seconds of MPI_Init, KiB of page tables, KiB of its own
+// shared memory, and the number of ranks whose shared memory it has touched.
 //
 //   scale BYTES ROUNDS
 #include <mpi.h>
@@ -33,7 +32,7 @@ double seconds(clockid_t clock) {
 
 bool is_arena(const std::string &name) { return name.find("haloscope-arena") != std::string::npos; }
 
-// The arena of this process is the one that it has open.
+// The arena of this process is among its open files.
 std::optional<struct stat> own_arena() {
   std::error_code gone;
   for (const auto &entry : std::filesystem::directory_iterator{"/proc/self/fd"}) {
@@ -44,7 +43,7 @@ std::optional<struct stat> own_arena() {
   return {};
 }
 
-// This word of a line, the first is 0, if it is a number.
+// The word of a line with this index, from 0, if it is a number.
 std::optional<unsigned long long> number(std::string_view line, int index) {
   constexpr std::string_view blanks = " \t";
   for (int i = 0; i < index; i++) {
@@ -58,7 +57,7 @@ std::optional<unsigned long long> number(std::string_view line, int index) {
   return found;
 }
 
-// Other arenas of which this process has pages in its tables.
+// The number of other arenas with pages in the page tables of this process.
 int touched(ino_t own) {
   std::ifstream file{"/proc/self/smaps"};
   bool other = false;
@@ -79,7 +78,7 @@ double page_tables() {
   return 0;
 }
 
-// What a rank does that never has to do with more than two others.
+// Exchanges with two neighbours only.
 void exchange(int bytes, int rounds, int rank, int ranks) {
   char *from = nullptr, *to = nullptr;
   const int left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks;

@@ -1,8 +1,8 @@
 """Cost of the shm library per rank on a large node: memory at 2 to 128 ranks, start-up at up to 256.
 
-Ranks exchange with two neighbours in a ring, beside which stands what each of 2 ranks pays. There are more
-ranks than cores: memory and the processor's time are right, and time by the clock says little. Start-up is
-simulated: as many processes without MPI map each other's memory.
+Ranks exchange with two neighbours in a ring. The peer is the cost per rank of 2 ranks. There are more ranks
+than cores: memory and processor time are valid, wall-clock time is not. Start-up is simulated by processes
+without MPI that map each other's memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 
 def measure(library: Library, rounds: int) -> None:
-    """Rows of all numbers of ranks; a third of the launches of each."""
+    """Print rows of all numbers of ranks, each with a third of the launches."""
     few = max(3, rounds // 3)
     program = library.program("scale")
     found: dict[str, dict[int, Floats]] = {"shm": {}, "bare": {}}
@@ -50,7 +50,7 @@ def measure(library: Library, rounds: int) -> None:
 
 
 def _launches(words: Sequence[str], rounds: int) -> Floats:
-    """Return the median over the ranks of each launch, a row each."""
+    """Return a row per launch: medians over its ranks."""
     command, environment = [*words, str(BYTES), str(ROUNDS)], MPI_ENVIRONMENT | CROWDED
     tables = [
         np.array([line.split() for line in output(command, environment).splitlines()], dtype=np.float64)

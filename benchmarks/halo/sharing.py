@@ -1,7 +1,6 @@
-"""What a copy in chunks takes that a receiver and some helpers share: for more helpers than two
-cores can show.
+"""Model of a copy in chunks by a receiver and helpers, for more helpers than two cores can measure.
 
-Each claims a chunk, copies it, claims the next. Those who copy share what the memory carries.
+Receiver and helpers each claim a chunk, copy it, and claim the next. They share the bandwidth of the memory.
 """
 
 from __future__ import annotations
@@ -9,35 +8,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-MOST_CHUNKS = 64  # of a copy: a bit each
+MOST_CHUNKS = 64  # of a copy: one bit per chunk
 LEAST_CHUNK = 64 << 10  # HALOSCOPE_SHM_CHUNK
 PAGE = 4096
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Times in seconds, bandwidths in bytes a second."""
+    """Times in seconds, bandwidths in bytes per second."""
 
     start: float  # of a message, until its copy begins
-    core: float  # bandwidth of one that copies
-    limit: float  # of all together
-    claim: float = 0.0  # of a chunk
+    core: float  # bandwidth of one core
+    limit: float  # bandwidth of all cores together
+    claim: float = 0.0  # to claim a chunk
     seen: float = 0.0  # from the task's publication until a helper claims
 
 
 def chunk_of(size: int, copiers: int) -> int:
-    """The chunks that the shm library makes for so many copiers (`divided` in shm/copying.cpp)."""
+    """Return the shm library's chunk size for a number of copiers (`divided` in shm/copying.cpp)."""
     pages = ceil(size / (4 * copiers) / PAGE)
     return max(pages * PAGE, LEAST_CHUNK, ceil(size / MOST_CHUNKS))
 
 
 def time_of(size: int, machine: Machine, helpers: int = 0, chunk: int | None = None) -> float:
-    """Seconds, event by event; without `chunk` the receiver copies alone and claims nothing."""
+    """Simulate a copy, and return its seconds. Without `chunk` the receiver copies alone, and claims none."""
     if chunk is None:
         return machine.start + size / min(machine.core, machine.limit)
     left = float(size)  # unclaimed
-    wakes = [0.0] + [machine.seen] * helpers  # when each claims next, or has claimed
-    rests = [0.0] * (helpers + 1)  # of each chunk that is being copied
+    wakes = [0.0] + [machine.seen] * helpers  # when each claims next, or ends a claim
+    rests = [0.0] * (helpers + 1)  # bytes left of the chunk that it copies
     now = 0.0
     while True:
         for i, wake in enumerate(wakes):

@@ -1,4 +1,4 @@
-"""Programs of today below the shm library: launches with it and without it by turns."""
+"""Exchanges of unchanged programs, with launches alternately with and without the shm library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from common import MPI_ENVIRONMENT, emit, estimate
 from programs import CHECKOUT, SIZES, Floats, Library, exchanges, output, row, with_shm
 
 BLOCKS = 2  # of each way in a launch
-# Copies by both cores at once: of what each has written itself, and of what the other one has.
+# Copies by both cores at once: of data that each has written itself, and of data of the other core.
 LIMITS = {
     "memcpy-two": "memcpy by both cores",
     "memcpy-other": "memcpy by both cores, of what the other wrote",
@@ -29,22 +29,22 @@ BARE = (
     "one-way-alloc",
     *LIMITS,
 )
-# Below the shm library, without its heap and with it.
+# With the shm library, without its heap and with it.
 PLAIN = ("mpi-isend-alloc", "mpi-isend-malloc", "one-way-alloc")
 HEAP = ("mpi-isend-malloc",)
-# Of the time of MPI's best.
+# Aims: shares of the time of the fastest MPI method.
 ALLOC = {"256 KiB": 0.50, "1 MiB": 0.55, "2 MiB": 0.70}
 SHARED = {"256 KiB": 0.60, "1 MiB": 0.65, "2 MiB": 0.80}
 ONE_WAY, UNCHANGED = 0.40, 1.02
 STEALING = {"1 MiB": 1.4, "2 MiB": 1.7}
-BUDGET = 10.0  # nanoseconds a message
+BUDGET = 10.0  # nanoseconds per message
 
-# By way, the median of each launch: the exchange alone, and with the reading.
+# Per way, the median of each launch: the exchange alone, and including the reading.
 Launches = dict[str, list[tuple[float, float]]]
 
 
 def measure(library: Library, rounds: int) -> None:
-    """Rows of all sizes; `rounds` launches of each kind."""
+    """Print rows of all sizes from `rounds` launches of each kind."""
     kinds: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
         "bare": (BARE, ()),
         "plain": (PLAIN, with_shm()),
@@ -142,7 +142,7 @@ def steal(
 
 
 def measure_stealing(library: Library, rounds: int) -> None:
-    """A third rank that waits copies for a sender that sleeps; the receiver alone is the peer."""
+    """Print times if a waiting third rank copies for a sleeping sender; the peer is the receiver alone."""
     medians: dict[tuple[str, int], list[float]] = defaultdict(list)
     counts = [SIZES[size] for size in STEALING]
     for _ in range(rounds):
@@ -160,7 +160,7 @@ def measure_stealing(library: Library, rounds: int) -> None:
 
 
 def measure_small(library: Library, rounds: int) -> None:
-    """What the shm library adds to a message that it leaves alone: a send and a receive."""
+    """Print the time that the shm library adds to a message that it does not handle: a send and a receive."""
     source = CHECKOUT / "benchmarks" / "predict" / "pingpong.c"
     with tempfile.TemporaryDirectory() as directory:
         program = str(Path(directory) / "pingpong")

@@ -1,6 +1,6 @@
-// What each of so many processes takes to find the memory of all others, as the shm library does in
-// MPI_Init: prints a line a process, microseconds of its processor to open and map the others' arenas, and to
-// ask the kernel once for each whether it may read there.
+// Cost for a process to find the memory of all other processes, as the shm library does in MPI_Init. Prints a
+// line per process: processor microseconds to open and map the others' arenas, and to check with the kernel
+// once per process whether it may read there.
 //
 //   startup PROCESSES
 #include "hide/shm/heap/shared_arena.hpp"
@@ -72,7 +72,7 @@ void run(Shared &shared, int me, int all) {
   wait_for(shared.ended, all);
 }
 
-// 0: it is not one.
+// Returns 0 if the text is not a number.
 int number(std::string_view text) {
   int found = 0;
   const auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), found);

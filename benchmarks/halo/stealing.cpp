@@ -1,7 +1,7 @@
-// One message whose sender sleeps, while a third rank waits for another one and has the sender's core for
-// itself. Prints "BYTES SECONDS", the receiver's, for each message. Two cores: sender and third rank share
-// the first. If the third computes instead, nobody helps, on a core that is as awake: what a core that sleeps
-// has written may take twice as long to be read.
+// A message whose sender sleeps, while a third rank on the sender's core waits for a different message.
+// Prints "BYTES SECONDS" of the receiver for each message. There are two cores: sender and third rank share
+// the first. With `busy` the third rank computes instead and does not help. Its core is then also awake: data
+// that a sleeping core has written may take twice as long to read.
 //
 //   stealing idle|busy COUNT BYTES…
 #include <mpi.h>

@@ -1,8 +1,8 @@
-"""What an emulated network takes from the processors that should compute: the limit of overlap.
+"""Processor time that an emulated network takes from computation: the limit of overlap.
 
-Two nodes exchange messages over plain sockets as fast as their links let them, while a loop keeps
-each processor busy. What the kernel needs for sockets, bridges and shapers is lost to computation,
-whichever library exchanges. As a program, `stolen.py PORT SIZE [ADDRESS]`, it is one of the nodes.
+Two nodes exchange messages over plain sockets at the speed of their links, while a loop keeps each processor
+busy. The kernel's time for sockets, bridges and shapers is lost to computation, with every library. As a
+program, `stolen.py PORT SIZE [ADDRESS]` is one of the nodes.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ PORT = 47600
 SOCKET_BUFFER = 1 << 20
 SECONDS = 2.0
 TICK: float = 1 / os.sysconf("SC_CLK_TCK")
-# Columns of /proc/stat (irq, softirq) and, behind the name, of /proc/PID/stat (stime).
+# Columns of /proc/stat (irq, softirq) and, after the name, of /proc/PID/stat (stime).
 INTERRUPTS, SYSTEM = slice(6, 8), 12
 
 
 def stolen(hosts: Sequence[str], size: int, rounds: int) -> list[float]:
-    """In each round, the seconds that an exchange of `size` bytes takes from each processor."""
+    """Return per round the seconds that an exchange of `size` bytes takes from each processor."""
     with _inside(hosts[0], "ip", "-4", "-o", "addr", "show", "eth0") as asked:
         address = asked.communicate()[0].split("inet ")[1].split("/")[0]
     return [_round(hosts, address, size, PORT + turn) for turn in range(rounds)]
@@ -56,7 +56,7 @@ def _round(hosts: Sequence[str], address: str, size: int, port: int) -> float:
 
 
 def _by_kernel(nodes: Sequence[subprocess.Popen[str]]) -> float:
-    """Processor seconds so far: of all interrupts, and of the nodes in the kernel."""
+    """Return processor seconds since the start: of all interrupts, and of the nodes in the kernel."""
     ticks: int = sum(map(int, Path("/proc/stat").read_text().split(maxsplit=8)[INTERRUPTS]))
     for node in nodes:
         ticks += int(Path(f"/proc/{node.pid}/stat").read_text().rpartition(")")[2].split()[SYSTEM])
@@ -79,7 +79,7 @@ def _connected(port: int, address: str | None) -> socket.socket:
 
 
 def _exchange(port: int, size: int, address: str | None = None) -> None:
-    """Until standard input ends; prints an empty line at first, and at last when each one ended."""
+    """Exchange until standard input ends. Print an empty line after the first exchange, and the end times."""
     peer = _connected(port, address)
     for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
         peer.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER)

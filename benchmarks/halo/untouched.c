@@ -1,5 +1,5 @@
-/* Takes 1 GiB ten times and touches 4 KiB of it: prints the page faults and the seconds. `untouched all`
- * touches 64 MiB, all of what it has taken. */
+/* Allocates 1 GiB ten times and touches 4 KiB of it; prints the page faults and the seconds. `untouched all`
+ * allocates 64 MiB and touches all of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>

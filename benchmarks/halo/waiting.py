@@ -1,5 +1,4 @@
-"""What programs do beside a posted receive, a program of others, and what the shared heap takes:
-with the shm library and without it by turns."""
+"""Patterns with a posted receive, LAMMPS, and cost of the shared heap, alternately with and without shm."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from programs import HERE, Library, output, row, with_shm
 from haloscope.hide import build_heap
 
 SIZES = {"64 KiB": 64 << 10, "1 MiB": 1 << 20}
-# As programs have them: sizes (the smallest go at once), ways, and memory.
+# Common sizes (the smallest are below the eager limit), patterns and kinds of memory.
 COMMON_SIZES = {"2 KiB": 2 << 10, **{f"{kib} KiB": kib << 10 for kib in (8, 16, 32, 64, 256)}}
 COMMON = ("irecv-send-wait", "sendrecv", "unequal-waitall", "vector-halves", "vector-doubles")
 MEMORIES = ("malloc", "static")
@@ -40,7 +39,7 @@ PATTERNS = (
     "replace-between",
 )
 NO_SLOWER = 1 / 1.05
-# LAMMPS' own example, larger, so that borders have more than the threshold.
+# LAMMPS' own example, larger, so that messages of borders are above the threshold.
 MELT = """units lj
 atom_style atomic
 lattice fcc 0.8442
@@ -67,7 +66,7 @@ def _built(library: Library, name: str, directory: str) -> str:
 
 
 def measure(library: Library, rounds: int) -> None:
-    """Rows of all patterns, from memory that is shared."""
+    """Print rows of all patterns, with shared memory."""
     with tempfile.TemporaryDirectory() as directory:
         program = _built(library, "patterns", directory)
         for size, count in SIZES.items():
@@ -84,7 +83,7 @@ def measure(library: Library, rounds: int) -> None:
 
 
 def _in_turn(shm: Sequence[str], words: Sequence[str], rounds: int) -> dict[tuple[str, str], list[float]]:
-    """Times by way (bare, shm) and pattern, of a program without and with the shm library in turn."""
+    """Return times by kind (bare, shm) and pattern, of alternating launches without and with shm."""
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for _ in range(rounds):
         for kind, prefix in (("bare", ()), ("shm", shm)):
@@ -95,7 +94,7 @@ def _in_turn(shm: Sequence[str], words: Sequence[str], rounds: int) -> dict[tupl
 
 
 def measure_memories(library: Library, rounds: int) -> None:
-    """Rows of the commonest patterns, from memory as programs have it; the shm library chooses for itself."""
+    """Print rows of common patterns and kinds of memory; the shm library measures which way is faster."""
     with tempfile.TemporaryDirectory() as directory:
         program = _built(library, "patterns", directory)
         for memory in MEMORIES:
@@ -113,7 +112,7 @@ def measure_memories(library: Library, rounds: int) -> None:
 
 
 def measure_lammps(library: Library, rounds: int) -> None:
-    """Debian's LAMMPS, where there is one, on two ranks: its main loop."""
+    """Print the time of the main loop of Debian's LAMMPS, if installed, on two ranks."""
     if not shutil.which("lmp"):
         return
     for cells, steps in ((10, 400), (20, 100)):
@@ -142,7 +141,7 @@ def _loop(words: Sequence[str]) -> float:
 
 
 def measure_heap(library: Library, rounds: int) -> None:
-    """Page faults and times of blocks that are hardly used, and of those that are used whole."""
+    """Print page faults and times of blocks that are hardly used, and of blocks that are used completely."""
     heap = {**MPI_ENVIRONMENT, "LD_PRELOAD": str(build_heap(quiet=True))}
     with tempfile.TemporaryDirectory() as directory:
         program = _built(library, "untouched", directory)

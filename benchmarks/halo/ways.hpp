@@ -1,4 +1,5 @@
-// Ways in which two ranks exchange a message each way, or one way; and copies alone, which limit them.
+// Methods by which two ranks exchange a message in both directions or in one, and copies alone, the lower
+// bound.
 #pragma once
 
 #include "hide/halo/segment.hpp"
@@ -20,9 +21,9 @@
 #include <vector>
 
 struct Method {
-  std::function<std::uint64_t *()> target; // what is to be written
+  std::function<std::uint64_t *()> target; // buffer to write
   std::function<void()> exchange;
-  std::function<const std::uint64_t *()> source; // what is to be read
+  std::function<const std::uint64_t *()> source; // buffer to read
 };
 
 inline int me() {
@@ -31,7 +32,7 @@ inline int me() {
   return rank;
 }
 
-// Each is the other's only neighbour.
+// A communicator in which each of two ranks is the other's only neighbour.
 inline MPI_Comm pair() {
   const int other = 1 - me();
   MPI_Comm made = MPI_COMM_NULL;
@@ -73,7 +74,7 @@ inline std::shared_ptr<std::uint64_t> buffer(std::size_t bytes, Memory memory) {
   return {static_cast<std::uint64_t *>(made), free_it};
 }
 
-// A program of today.
+// Messages of an unchanged program.
 inline Method by_messages(std::size_t bytes, Memory memory) {
   auto to = buffer(bytes, memory), from = buffer(bytes, memory);
   return {[to] { return to.get(); },
@@ -87,7 +88,7 @@ inline Method by_messages(std::size_t bytes, Memory memory) {
           [from] { return from.get(); }};
 }
 
-// One way; the sender waits.
+// One direction; the sender waits.
 inline Method by_one_message(std::size_t bytes, Memory memory) {
   auto data = buffer(bytes, memory);
   return {[data] { return data.get(); },
@@ -101,7 +102,7 @@ inline Method by_one_message(std::size_t bytes, Memory memory) {
           [data] { return data.get(); }};
 }
 
-// The kernel copies from the other process: the least that MPI libraries with private buffers do.
+// The kernel copies from the other process: the minimum for MPI libraries with private buffers.
 inline Method by_kernel(std::size_t bytes, bool both) {
   auto to = buffer(bytes, Memory::small_pages), from = buffer(bytes, Memory::small_pages);
   struct Other {
@@ -122,7 +123,7 @@ inline Method by_kernel(std::size_t bytes, bool both) {
           [from] { return from.get(); }};
 }
 
-// A core copies what it has itself, or both do.
+// One core or both copy data of their own.
 inline Method by_memcpy(std::size_t bytes, bool both) {
   auto to = buffer(bytes, Memory::large_pages), from = buffer(bytes, Memory::large_pages);
   return {[to] { return to.get(); },
@@ -132,8 +133,8 @@ inline Method by_memcpy(std::size_t bytes, bool both) {
           [from] { return from.get(); }};
 }
 
-// What another core wrote, as the halo library lays it out, in two copies by turns: who reads it in place, or
-// copies it once, waits for nothing but that. It is there: a barrier stands before each exchange.
+// Data of the other core in the layout of the halo library, in two alternating copies. A rank reads it in
+// place or copies it once. It never waits for the data, because a barrier precedes each exchange.
 inline Method of_the_other(std::size_t bytes, bool copied) {
   using haloscope::halo::Segment;
   struct Turns {
