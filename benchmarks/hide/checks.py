@@ -1,7 +1,7 @@
-"""The library itself, by the real clock or by SimGrid's: what `ranks` is checked with.
+"""Runs of the library itself with the real clock or SimGrid's, to validate the program `ranks`.
 
-matvecs.c runs a chain of ranks. Under SMPI its clock, and so the library's, is SimGrid's, and it is
-given the latencies that `ranks` drew: then both must have the same times, MatVec by MatVec.
+matvecs.c runs a chain of ranks. Under SMPI the program and the library use SimGrid's clock and the latencies
+that `ranks` drew. Then both must have the same time for each MatVec.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 OVERLAP = ROOT / "src" / "hide" / "overlap"
 COLUMNS = ("t_in", "t_out", "input_wait", "output_wait", "alpha")
-# Nothing takes time but work and what is late.
+# Only work and late messages take time.
 SETTINGS = {
     "smpi/simulate-computation": "no",
     "smpi/host-speed": "1Gf",
@@ -54,12 +54,12 @@ PLATFORM = """<?xml version='1.0'?>
 
 
 def has_simgrid() -> bool:
-    """Whether SMPI's compilers are there."""
+    """Whether SMPI's compilers are installed."""
     return all(shutil.which(name) for name in ("smpicc", "smpicxx", "smpirun"))
 
 
 def build_simulated() -> Path:
-    """matvecs.c and the library for SMPI, whose waiting is ours."""
+    """Build matvecs.c and the library for SMPI, with the waiting functions of matvecs.c."""
     sources = sorted(OVERLAP.glob("*.cpp"))
     program = HERE / "matvecs.c"
     files = [*sources, *OVERLAP.glob("*.hpp"), program, ROOT / "include/haloscope/overlap.h"]
@@ -92,7 +92,7 @@ def build_simulated() -> Path:
 
 
 def simulated(latencies: Floats, words: Mapping[str, float]) -> dict[str, Floats]:
-    """What a chain of ranks takes by SimGrid's clock: (ranks, MatVecs) for each of COLUMNS."""
+    """Return the times of a chain of ranks by SimGrid's clock: (ranks, MatVecs) for each of COLUMNS."""
     ranks, matvecs = latencies.shape
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
@@ -116,7 +116,7 @@ def simulated(latencies: Floats, words: Mapping[str, float]) -> dict[str, Floats
 
 
 def measured(words: Mapping[str, float], matvecs: int, before: Sequence[str] = ()) -> dict[str, Floats]:
-    """The same by the real clock, on two ranks; `before` stands before the launcher."""
+    """Return the times of two ranks by the real clock; `before` is a prefix of the launch command."""
     with tempfile.TemporaryDirectory() as name:
         output = Path(name) / "out"
         launch = [*before, str(report_toolchain().launcher), "-n", "2", str(cells.build("matvecs", HERE))]

@@ -1,12 +1,11 @@
-/* MatVecs of the overlap library, whose work and latencies are those that are asked for: two ranks, or more.
+/* MatVecs of the overlap library with given work and latencies, on two or more ranks.
  *
  *   matvecs OUTPUT name=value … [latencies=FILE]
  *
- * Ranks stand in a chain; work is sleep, so that a schedule is tried and not a processor, which may be busy.
- * A rank gets input from the lower neighbour and contributions from the upper one. Latencies are `haloscope
- * inject`'s; compiled with smpicc, all clocks are SimGrid's, work is smpi_execute's, and latencies come from
- * a file: seconds for each rank and MatVec. OUTPUT gets both blocks, both waits and α of every rank's
- * MatVecs. */
+ * Ranks form a chain. Work is sleep, so that a busy processor has no effect on the schedule. A rank gets
+ * input from the lower neighbour and contributions from the upper one. Latencies are injected by `haloscope
+ * inject`. If compiled with smpicc, clocks are SimGrid's, work is smpi_execute, and latencies are read from a
+ * file: seconds for each rank and MatVec. OUTPUT gets both blocks, both waits and α of all MatVecs. */
 #include <haloscope/overlap.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +17,8 @@ static int rank, ranks;
 #ifdef SMPI
 #include <smpi/smpi.h>
 
-/* The library is compiled with these in the place of MPI's. A message is the time at which it is due.
- * Requests are persistent, so that those that are over may be asked again. */
+/* These replace MPI's functions in the library. A message contains the time at which it is due. Requests are
+ * persistent, so that completed ones may be tested again. */
 static const MPI_Request *received[2];
 static const double *due[2];
 
@@ -52,8 +51,8 @@ static double option(int argc, char **argv, const char *name, double otherwise) 
 
 struct chain {
   double item, mirrors;          /* seconds */
-  double in, to_in, out, to_out; /* messages: seconds at which they are due, where they are simulated */
-  double input, *latency;        /* latencies: of input; of each rank's MatVecs' contributions */
+  double in, to_in, out, to_out; /* messages: seconds at which they are due, if simulated */
+  double input, *latency;        /* latencies of input, and of contributions per rank and MatVec */
   int matvec, matvecs;
 };
 
@@ -81,7 +80,7 @@ static void stage(void *context, enum haloscope_overlap_stage which) {
         MPI_Wtime() + chain->latency[(size_t)(rank - 1) * (size_t)chain->matvecs + (size_t)chain->matvec];
 }
 
-/* Seconds for each rank and MatVec; none: nothing is late but by others. */
+/* Reads seconds for each rank and MatVec; without a file all are 0. */
 static void read_latencies(struct chain *chain, const char *path) {
   const size_t count = (size_t)ranks * (size_t)chain->matvecs;
   chain->latency = calloc(count, sizeof *chain->latency);
@@ -100,7 +99,7 @@ int main(int argc, char **argv) {
   settings.theta = option(argc, argv, "theta", 0.5);
   settings.epsilon = option(argc, argv, "epsilon", 1e-4);
   settings.consistent = (int)option(argc, argv, "consistent", 0);
-  /* Layers of elements, those at neighbours are mirrors; elements of a layer. */
+  /* Layers of elements, of which those next to neighbours are mirrors; elements per layer. */
   const double layers = option(argc, argv, "layers", 24), layer = option(argc, argv, "layer", 780);
   const int sides = (rank > 0) + (rank + 1 < ranks);
   const size_t items = (size_t)((layers - sides) * layer);
@@ -138,7 +137,7 @@ int main(int argc, char **argv) {
   double *rows = calloc((size_t)chain.matvecs * 5, sizeof *rows);
   for (chain.matvec = 0; chain.matvec < chain.matvecs; chain.matvec++) {
     struct haloscope_overlap_times times;
-    PMPI_Barrier(MPI_COMM_WORLD); /* nothing is injected there */
+    PMPI_Barrier(MPI_COMM_WORLD); /* not seen by the injector */
     if (haloscope_overlap_run(overlap, 0, &pattern, &times) != MPI_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 3);
     const double row[5] = {times.input_block, times.output_block, times.input_wait, times.output_wait,
                            times.alpha};

@@ -1,4 +1,4 @@
-"""Two ranks and the real clock: the virtual time is compared with it, and apps/poisson is run."""
+"""Two ranks with the real clock: comparison with virtual time, and runs of apps/poisson."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 METHODS = ("fixed", "dynamic", "test")
-SLOWER = 10  # all times, so that neither sleeping nor a busy machine matters
+SLOWER = 10  # factor of all times, so that sleeping and a busy machine have little effect
 MEDIAN, SPREAD = SLOWER * 0.8e-3, 0.4  # of both exchanges' latencies: lognormal
 ITEM = SLOWER * scenario.WORK / scenario.INDEPENDENT
 LAYERS, LAYER = 24, 780
@@ -31,7 +31,7 @@ MATVECS = 200
 
 
 def save(path: Path, **arrays: object) -> None:
-    """Write an .npz file, whole or not at all."""
+    """Write an .npz file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -43,7 +43,7 @@ def save(path: Path, **arrays: object) -> None:
 
 
 def measured(method: str, run: int, matvecs: int) -> dict[str, Floats]:
-    """matvecs.c under the injector."""
+    """Run matvecs.c under the injector."""
     words = cells.METHODS[method] | {"layers": LAYERS, "layer": LAYER, "item": ITEM} | COMMON
     model = f"lognormal:{MEDIAN * 1e3}ms,{SPREAD}"
     with tempfile.TemporaryDirectory() as name:
@@ -65,7 +65,7 @@ def measured(method: str, run: int, matvecs: int) -> dict[str, Floats]:
 
 
 def virtual(method: str, run: int, matvecs: int) -> dict[str, Floats]:
-    """The same in virtual time; other draws of the same latencies."""
+    """Run the same in virtual time, with different draws of the same latencies."""
     latency = scenario.Latencies(
         "lognormal",
         np.array([MEDIAN * np.exp(SPREAD**2 / 2)]),
@@ -101,7 +101,7 @@ def virtual(method: str, run: int, matvecs: int) -> dict[str, Floats]:
 
 
 def compare(results: Path, runs: int, matvecs: int) -> None:
-    """Medians of T and of α, real and virtual, in a file a run."""
+    """Write real and virtual times and α, a file per run."""
     for run in range(runs):
         for method in METHODS:
             path = results / "two-ranks" / f"{method}-{matvecs}-{run}.npz"
@@ -119,7 +119,7 @@ def compare(results: Path, runs: int, matvecs: int) -> None:
 
 
 def poisson(results: Path, run: int, matvecs: int, level: int, solver: str) -> None:
-    """apps/poisson with each method; latencies are Table 1's, for the work that it measures."""
+    """Run apps/poisson with each method; latencies are Table 1's, scaled to the measured work."""
     program = str(build_fem().poisson)
     folder = results / "poisson"
     work = None
@@ -136,7 +136,7 @@ def poisson(results: Path, run: int, matvecs: int, level: int, solver: str) -> N
 def _csv(  # noqa: PLR0917
     program: str, solver: str, method: str, level: int, matvecs: int, work: float | None, run: int
 ) -> dict[str, Floats]:
-    """Two ranks' times of the finest level; `work` seconds are what Table 1 is scaled to."""
+    """Return two ranks' times of the finest level; Table 1 is scaled to `work` seconds."""
     import polars as pl
 
     with tempfile.TemporaryDirectory() as name:
@@ -186,7 +186,7 @@ def _csv(  # noqa: PLR0917
 
 
 def measure(results: Path, runs: int, matvecs: int, level: int, solvers: tuple[str, ...]) -> None:
-    """All that is measured on two ranks; poisson where p4est and PETSc are."""
+    """Measure on two ranks; poisson only if p4est and PETSc are installed."""
     compare(results, runs, min(matvecs, MATVECS))
     try:
         build_fem()

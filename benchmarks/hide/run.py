@@ -1,11 +1,11 @@
-"""The paper's study in virtual time, and on two ranks; resumable.
+"""The paper's study in virtual time, and on two ranks.
 
     .venv/bin/python benchmarks/hide/run.py --runs 10 --matvecs 8192
 
-CG and GMG-CG with each method of hiding under the scenarios of scenario.py, 1792 simulated ranks; a
-sweep of elements a rank × ranks. Each run is a file in --results, written whole or not at all;
-those that are there are not run again. Without arguments: three runs of 2048 MatVecs, some minutes.
-Then studies/hmm-regimes-communication-hiding/figures.py draws what is there.
+CG and GMG-CG run with each method of hiding under the scenarios of scenario.py on 1792 simulated ranks. A
+sweep varies elements per rank and ranks. Each run is a file in --results; a second start continues with the
+missing runs. The default is three runs of 2048 MatVecs, some minutes.
+studies/hmm-regimes-communication-hiding/figures.py draws the results.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ BENCHMARK = "hide"
 
 
 def report(todo: list[cells.Cell], results: Path) -> None:
-    """One row a scenario, solver and method: sums of T^max beside fixed α's."""
+    """Print a row per scenario, solver and method: sums of T^max compared with fixed α."""
     groups = sorted({(cell.scenario, cell.solver) for cell in todo})
     for name, solver in groups:
         chosen = [cell for cell in todo if (cell.scenario, cell.solver) == (name, solver)]
         sums: dict[str, list[float]] = {}
         for cell in chosen:
             times = np.sort(cells.load(cell, results)["slowest"])
-            # The fast part alone: in the paper's words, latencies that are no outliers.
+            # Only the fast part, which the paper calls latencies that are no outliers.
             part = times[: round(0.6 * times.size)]
             sums.setdefault(cell.method, []).append(float(part.mean()))
         for method in list(sums)[1:]:
@@ -61,8 +61,8 @@ def main() -> None:
     add("--solver", choices=(*cells.SOLVERS, "both"), default="both")
     add("--scenario", choices=(*scenario.SCENARIOS, "all"), default="all")
     add("--results", type=Path, default=cells.HERE.parents[1] / "build" / "hide")
-    add("--no-sweep", action="store_true", help="leave out elements a rank × ranks")
-    add("--no-real", action="store_true", help="leave out the program on two ranks")
+    add("--no-sweep", action="store_true", help="skip the sweep of elements per rank × ranks")
+    add("--no-real", action="store_true", help="skip the program on two ranks")
     add("--level", type=int, default=4, help="of the program on two ranks: 2^(3 level) elements")
     options = parser.parse_args()
     solvers = cells.SOLVERS if options.solver == "both" else (options.solver,)

@@ -1,4 +1,4 @@
-"""The picture of the blast: density over radius at all quadrature points, and the exact solution, as SVG."""
+"""Picture of the blast as SVG: density over radius at all quadrature points, and the exact solution."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sedov import Blast, Floats
 _WIDTH, _HEIGHT, _LEFT, _TOP = 640, 300, 60, 20
 _FARTHEST, _DENSEST = 1.2, 6.5
 _GREY, _BLUE, _RED = "#777", "#1f6fb4", "#c0392b"
-_MOST = 4000  # points that are drawn; more only make the file large
+_MOST = 4000  # points that are drawn, to limit the size of the file
 
 
 def figure(radii: Floats, densities: Floats, exact: Blast) -> str:
-    """Return the picture of a blast's points, and of what they should be, as a document."""
+    """Return the picture of a blast's points and of the exact solution, as a document."""
     inside = np.flatnonzero(radii < _FARTHEST)
     drawn = np.random.default_rng(0).permutation(inside)[:_MOST]
     lines = [*_axes(), *_points(radii[drawn], densities[drawn]), _curve(exact), *_legend(exact)]

@@ -1,9 +1,9 @@
-"""The bundled application hydro: what it computes beside Laghos's reference values, and how fast.
+"""The bundled application hydro: its results compared with Laghos's reference values, and its speed.
 
-`hydro-norm`: the norm of energy's coefficients at the end of two runs of Laghos's README; `peer` is what
-that lists. `hydro-speed`: one rank, billions of operations a second in velocity solves, of which only mass
-products count (1840 a zone at orders 2 and 1); `peer` is what NumPy's product of matrices reaches on a core.
-`--picture FILE` draws the blast beside Sedov's solution instead.
+`hydro-norm` is the norm of energy's coefficients at the end of two runs of Laghos's README; `peer` is the
+README's value. `hydro-speed` is the speed of one rank in velocity solves, in billions of operations per
+second. Only mass products count as operations, 1840 per zone at orders 2 and 1. `peer` is the speed of
+NumPy's matrix product on a core. `--picture FILE` draws the blast and Sedov's solution instead.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from sedov import Blast
 
 from haloscope.base.building import build_application
 
-# Of the mass product at orders 2 and 1: docs/reference/hydro.md.
+# Operations of the mass product per zone at orders 2 and 1: docs/reference/hydro.md.
 OPERATIONS = 1840
-# Of Laghos's README: flags, steps, and |e|.
+# From Laghos's README: flags, steps, and |e|.
 REFERENCES = {
     "vortex, -p 0 -rs 1 -tf 0.75 -s 4": (1041, 3.3909635545e03),
     "blast, -p 1 -rs 2 -tf 0.6 -E0 2 -s 4": (560, 1.3408616722e02),
@@ -39,7 +39,7 @@ REFERENCES = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--picture", type=Path, help="draw the blast into this file, and do nothing else")
+    parser.add_argument("--picture", type=Path, help="only draw the blast to this file")
     arguments = parser.parse_args()
     program = build_application("hydro")
     if arguments.picture is not None:
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def lines(program: Path, flags: str) -> dict[str, str]:
-    """What one rank prints, by the first word of a line; without a launcher."""
+    """Run one rank without a launcher, and return its output by the first word of each line."""
     done = subprocess.run(
         [str(program), *flags.split()], env=MPI_ENVIRONMENT, check=True, capture_output=True, text=True
     )
@@ -64,7 +64,7 @@ def numbers(text: str) -> list[float]:
 
 
 def reference(program: Path, case: str, steps: int, norm: float) -> None:
-    """One row; a run with another number of steps is an error."""
+    """Print a row; a run with a different number of steps is an error."""
     found = lines(program, case.split(", ")[1])
     if (taken := int(numbers(found["steps"])[0])) != steps:
         sys.exit(f"{case}: {taken} steps, Laghos takes {steps}")
@@ -75,7 +75,7 @@ def reference(program: Path, case: str, steps: int, norm: float) -> None:
 
 
 def speed(program: Path, rounds: int) -> None:
-    """Both sides by turns."""
+    """Print the speeds of both sides, which alternate."""
     ours, peer = [], []
     for _ in range(rounds):
         found = lines(program, "-rs 2 -ms 3")
@@ -95,7 +95,7 @@ def speed(program: Path, rounds: int) -> None:
 
 
 def matrix_product(n: int = 1000) -> float:
-    """GFlop/s of one core, in a process of its own: NumPy reads the number of threads when it is loaded."""
+    """Return GFlop/s of one core, in a new process, because NumPy reads the number of threads when loaded."""
     code = (
         "import numpy as np, time; "
         f"a = np.ones(({n}, {n})); a @ a; start = time.perf_counter(); a @ a; "
@@ -108,7 +108,7 @@ def matrix_product(n: int = 1000) -> float:
 
 
 def picture(program: Path) -> str:
-    """The blast on 8³ zones at time 0.6."""
+    """Return the picture of the blast on 8³ zones at time 0.6."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "points.csv"
         lines(program, f"-p 1 -rs 2 -tf 0.6 -points {file}")
@@ -116,7 +116,7 @@ def picture(program: Path) -> str:
 
 
 def drawn(file: Path) -> str:
-    """From a file that `-points` has written."""
+    """Return the picture of a file that `-points` has written."""
     with file.open() as text:
         rows = list(csv.DictReader(text))
     places = np.array([[float(row[axis]) for axis in "xyz"] for row in rows])

@@ -12,10 +12,10 @@ DIMENSIONS = 3
 
 
 def _profile(gamma: float, points: int = 20000) -> tuple[Floats, Floats, Floats, Floats]:
-    """Radius, density, speed and pressure behind the shock, all relative to what they are there."""
+    """Return radius, density, speed and pressure behind the shock, relative to their values at the shock."""
     j = DIMENSIONS
     first, last = 2 / ((j + 2) * gamma), 4 / ((j + 2) * (gamma + 1))
-    # the centre is approached by small steps: a radius is a small power of the distance to it
+    # small steps at the centre: the radius is a small power of the distance to it
     v = first + (last - first) * np.geomspace(1e-40, 1, points)
     steepness = (2 + j * (gamma - 1)) / 2
     inner = (gamma + 1) / (gamma - 1) * np.geomspace(1e-40, 1, points) * (j + 2) * gamma / 2 * (last - first)
@@ -34,7 +34,7 @@ def _profile(gamma: float, points: int = 20000) -> tuple[Floats, Floats, Floats,
 
 @dataclass(frozen=True)
 class Blast:
-    """An energy that was set free in a point of a medium of density 1, some time later."""
+    """The blast of an energy that is released at a point of a medium of density 1, after some time."""
 
     energy: float
     time: float
@@ -44,7 +44,7 @@ class Blast:
     def alpha(self) -> float:
         """Return the energy over the fifth power of the shock's radius and density, by time squared."""
         radius, density, speed, pressure = _profile(self.gamma)
-        shock = 2 / (DIMENSIONS + 2)  # its speed where radius and time are 1
+        shock = 2 / (DIMENSIONS + 2)  # its speed at radius 1 and time 1
         density = density * (self.gamma + 1) / (self.gamma - 1)
         kinetic = density * (2 * shock / (self.gamma + 1) * speed) ** 2 / 2
         internal = 2 * shock**2 / (self.gamma + 1) * pressure / (self.gamma - 1)
@@ -52,10 +52,10 @@ class Blast:
 
     @property
     def radius(self) -> float:
-        """Return where the shock is."""
+        """Return the radius of the shock."""
         return float((self.energy * self.time**2 / self.alpha) ** (1 / (DIMENSIONS + 2)))
 
     def densities(self) -> tuple[Floats, Floats]:
-        """Return radii from the centre to the shock, and densities there."""
+        """Return radii from the centre to the shock, and their densities."""
         radius, density, _, _ = _profile(self.gamma)
         return radius * self.radius, density * (self.gamma + 1) / (self.gamma - 1)

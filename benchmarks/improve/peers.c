@@ -1,10 +1,10 @@
 // Programs that a bad setting makes slow: peers WHAT TIMES
-//     compute     each rank computes, then all meet
+//     compute     each rank computes, then a barrier
 //     broadcast   1 MiB to all
-//     messages    4 KiB to and fro between neighbours
-//     short       512 B likewise, which any library sends at once
-//     ring        4 KiB to the next rank, then all meet: whose turn it is on a core decides
-//     apart       256 KiB between ranks that are half of all apart
+//     messages    4 KiB between neighbours, in both directions
+//     short       512 B between neighbours, which every library sends eagerly
+//     ring        4 KiB to the next rank, then a barrier: the time depends on how ranks share cores
+//     apart       256 KiB between ranks whose numbers differ by half of all
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-"""Improve: six programs with a planted remedy, and six that nothing is to be proposed for.
+"""Improve: six programs with a planted problem, and six clean programs without a remedy.
 
     .venv/bin/python benchmarks/improve/run.py [NAME...]
 
-First row: how many plants were found and kept. Second row: for how many of these the stated gain lies in
-the interval of fresh runs. Third row: clean programs with no proposal. Fourth row: most runs of a program.
-What was kept for each is told on standard error. The machine should have no other work.
+First row: number of planted problems whose remedy is kept. Second row: number of these whose stated gain is
+in the interval of fresh runs. Third row: clean programs without a proposal. Fourth row: maximum runs of a
+program. The remedies of each program are printed on standard error. Use an idle machine.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_RUNS = 20
 
 @dataclass(frozen=True)
 class Case:
-    """A program, how it is launched, and a word of the remedy that must be kept; none: nothing may be."""
+    """A program, its launch, and a word of the remedy that must be kept; without a word, none may be kept."""
 
     name: str
     program: tuple[str, ...]
@@ -84,14 +84,16 @@ def main() -> None:
     """Print the rows of the cases that are named, of all by default."""
     chosen = [case for case in CASES if case.name in sys.argv[1:] or len(sys.argv) < 2]
     with tempfile.TemporaryDirectory(prefix="haloscope-improve-") as directory:
-        told = {case.name: _tried(case, Path(directory)) for case in chosen}
-    planted = [told[case.name] for case in chosen if case.remedy]
-    fixed = [any(case.remedy in name for name in told[case.name]["kept"]) for case in chosen if case.remedy]
-    clean = [not told[case.name]["kept"] for case in chosen if not case.remedy]
+        results = {case.name: _tried(case, Path(directory)) for case in chosen}
+    planted = [results[case.name] for case in chosen if case.remedy]
+    fixed = [
+        any(case.remedy in name for name in results[case.name]["kept"]) for case in chosen if case.remedy
+    ]
+    clean = [not results[case.name]["kept"] for case in chosen if not case.remedy]
     _row("planted remedies that are kept", sum(fixed), len(fixed), 5)
     _row("stated gains inside the interval of fresh runs", sum(map(_agrees, planted)), len(planted), 5)
     _row("clean programs that nothing is proposed for", sum(clean), len(clean), 6)
-    most = max((one["runs"] for one in told.values()), default=0)
+    most = max((one["runs"] for one in results.values()), default=0)
     emit(
         "improve",
         "runs of a program, at most",
@@ -112,11 +114,11 @@ def _row(case: str, ours: int, cases: int, aim: int) -> None:
         )
 
 
-def _agrees(told: Mapping[str, Any]) -> bool:
-    if "fresh" not in told:
+def _agrees(result: Mapping[str, Any]) -> bool:
+    if "fresh" not in result:
         return False
-    _, low, high = told["fresh"]
-    return bool(low <= told["gain"][0] <= high)
+    _, low, high = result["fresh"]
+    return bool(low <= result["gain"][0] <= high)
 
 
 def _tried(case: Case, directory: Path) -> dict[str, Any]:
@@ -133,7 +135,7 @@ def _tried(case: Case, directory: Path) -> dict[str, Any]:
         with cluster(case.nodes, case.ranks // case.nodes) as nodes:
             done = nodes.run(mpi, command, env=case.environment, cwd=directory)
     else:
-        # Without what tests set for MPICH: that is the remedy here.
+        # The variables that tests set for MPICH are the remedy here, so they are not set.
         environment = {**MPI_ENVIRONMENT, "OMPI_MCA_rmaps_base_oversubscribe": "1", **case.environment}
         environment["PATH"] = f"{mpi.mpicc.parent}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
@@ -142,9 +144,9 @@ def _tried(case: Case, directory: Path) -> dict[str, Any]:
     if done.returncode:
         print(f"bench-improve: {case.name}: {done.stderr.strip()[-500:]}", file=sys.stderr)
         return {"kept": [], "runs": 0}
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    print(f"bench-improve: {case.name}: {json.dumps(told)}", file=sys.stderr, flush=True)
-    return told
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    print(f"bench-improve: {case.name}: {json.dumps(result)}", file=sys.stderr, flush=True)
+    return result
 
 
 def _program(case: Case, mpi: Mpi, directory: Path) -> Sequence[str] | None:

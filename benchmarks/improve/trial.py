@@ -1,7 +1,7 @@
-"""Improves one program, and measures what was found once more: `trial.py ROUNDS COMMAND…` prints JSON.
+"""Improve one program, and measure the kept remedies again: `trial.py ROUNDS COMMAND…` prints JSON.
 
-`gain` and `fresh` have the geometric mean of time before / after and its 95 % interval: as `improve` says it,
-and in runs that it has not seen, in turn.
+`gain` and `fresh` have the geometric mean of time before / after and its 95 % interval. `gain` is the
+statement of `improve`, `fresh` is from new, alternating runs.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from haloscope.predict.tune import gain_interval
 
 
 def main() -> None:
-    """Print what came of it."""
+    """Print the result as JSON."""
     rounds, command = int(sys.argv[1]), sys.argv[2:]
     found = improve(command)
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "runs": len(found.runs),
         "kept": [one.name for one in found.kept],
-        "told": found.describe(),
+        "description": found.describe(),
     }
     if found.proof is not None:
-        told["gain"] = [found.proof.gain, found.proof.low, found.proof.high]
-        told |= _fresh(found, rounds)
-    print(json.dumps(told, allow_nan=False))
+        result["gain"] = [found.proof.gain, found.proof.low, found.proof.high]
+        result |= _fresh(found, rounds)
+    print(json.dumps(result, allow_nan=False))
 
 
 def _fresh(found: Improvement, rounds: int) -> dict[str, Any]:
-    """Return `fresh`, or in `failed` what the first run that did not come to its end said."""
+    """Return `fresh`, or in `failed` the message of the first run that failed."""
     with tempfile.TemporaryDirectory(prefix="haloscope-fresh-") as directory:
         runner = Runner(found.command, Path(directory))
         times = [(runner().seconds, runner(*found.kept).seconds) for _ in range(rounds)]

@@ -1,8 +1,8 @@
-"""From which latency on pipelined and s-step conjugate gradients beat the classic ones: predicted and found.
+"""Latency above which pipelined and s-step conjugate gradients are faster than classic ones.
 
-`poisson` predicts it from the time of a product, of vectors that go by and of an Allreduce, which it
-measures by itself. It is found under `haloscope inject`: latencies around the predicted one, solvers in
-turn, and where the line of the difference of both times crosses zero. Q1 on 65³ points with Jacobi, two
+`poisson` predicts it from the times of a product, of vector operations and of an Allreduce, which it
+measures. It is found under `haloscope inject` with latencies around the predicted one and alternating
+solvers: it is the zero of the line through the differences of both times. Q1 on 65³ points with Jacobi, two
 ranks.
 """
 
@@ -41,14 +41,14 @@ def measure() -> None:
 
 
 def _folded(ratio: Estimate) -> Estimate:
-    """Return a ratio as one below 1; not folded turn by turn, as scatter alone would then be a miss."""
+    """Return a ratio or its inverse, at most 1. Single rounds are not folded: their scatter would count."""
     low, high = sorted(min(end, 1 / max(end, 1e-9)) for end in (ratio.low, ratio.high))
     middle = min(ratio.median, 1 / max(ratio.median, 1e-9))
     return Estimate(middle, low, 1.0 if ratio.low <= 1 <= ratio.high else high)
 
 
 def _found(words: list[str], predicted: float, base: float) -> float:
-    """Return the seconds of an Allreduce at which both take equally long, of one turn of all latencies."""
+    """Return the seconds of an Allreduce at which both solvers take equally long, from one round."""
     latencies = np.array([max(share * predicted - base, 0) for share in SHARES])
     gained = [_seconds(["--solver", "cg"], late) - _seconds(words, late) for late in latencies]
     return crossing(latencies + base, np.array(gained))
@@ -60,6 +60,6 @@ def _seconds(words: list[str], late: float) -> float:
 
 
 def crossing(latencies: NDArray[np.float64], gained: NDArray[np.float64]) -> float:
-    """Return where the line through these differences is zero."""
+    """Return the zero of the line through these differences."""
     slope, start = np.polyfit(latencies, gained, 1)
     return float(-start / slope)

@@ -1,10 +1,10 @@
-"""Policies against the fixed half, with latency by the injector, on two ranks; a toy.
+"""Policies compared with the fixed half, with injected latency, for a small program on two ranks.
 
-A chain of cells with some milliseconds of independent work. In the paper's scenario contributions
-to neighbours are late while the input comes at once; two policies take every second step each. With
-two regimes input and output are late in turn, each for seven steps on average, and policies take
-turns by runs. What there is to hide is the lesser of a step's work and its messages' lateness; the
-hidden share is the part of it that the step was shorter than without any overlap.
+A chain of cells has some milliseconds of independent work. In the paper's scenario contributions to
+neighbours are late, and the input has no latency; two policies alternate by step. With two regimes input and
+output are late alternately, each for seven steps on average, and policies alternate by run. The hideable time
+is the minimum of a step's work and its messages' latency. The hidden share is the part of the hideable time
+by which the step is shorter than without overlap.
 """
 
 from __future__ import annotations
@@ -44,30 +44,30 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Steps:
-    """Seconds of each step of both ranks: in all, its work, and lateness of what the rank got."""
+    """Seconds of each step of both ranks: total, work, and latency of the messages that the rank received."""
 
     seconds: Floats
     work: Floats
     late: Floats
 
     def every_second(self, first: int) -> Steps:
-        """Those of one of two policies in turn."""
+        """Return the steps of one of two alternating policies."""
         seconds, work, late = (of[:, first::2] for of in (self.seconds, self.work, self.late))
         return Steps(seconds, work, late)
 
     def hidden(self) -> float:
-        """The share of what there was to hide; steps that something else disturbed count less."""
+        """Return the median of the hidden share, which disturbed steps affect little."""
         hideable = np.minimum(self.work, self.late)
         return float(np.median((self.work + self.late - self.seconds) / hideable))
 
     def hidden_on_average(self) -> float:
-        """The same of all steps."""
+        """Return the hidden share of all steps together."""
         hideable = np.minimum(self.work, self.late)
         return float((self.work + self.late - self.seconds).sum() / hideable.sum())
 
 
 def chain() -> list[str]:
-    """Return the command of the toy."""
+    """Return the command of the program."""
     return [str(programs.toy()), f"cells={CELLS}", f"work={WORK}", f"steps={STEPS}"]
 
 
@@ -93,12 +93,12 @@ def _measure_late(words: Sequence[str], work: float, case: str, latency: str, sh
                 shares[which].append(mine.hidden())
                 steps[which].append(float(np.median(mine.seconds)))
         _emit_shares(f"hidden, {case}: {name}", shares, name, "fixed half", 0.9)
-        # Half of the work hides behind the fixed half as well.
+        # The fixed half also hides a latency of half of the work.
         _emit_times(f"step, {case}: {name}", steps, name, 1.1 if share > 0.5 else None)
 
 
 def _measure_regimes(words: Sequence[str], work: float) -> None:
-    """α of the regimes against dynamic α; polls know at once and are no question of α."""
+    """Print α of the regimes compared with dynamic α, and polls, which do not depend on α."""
     shares: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "regimes.json"
@@ -113,7 +113,7 @@ def _measure_regimes(words: Sequence[str], work: float) -> None:
 
 
 def _measure_polls(words: Sequence[str]) -> None:
-    """Nothing is late: all that polls can do is cost."""
+    """Print the cost of polls if nothing is late."""
     for name in ("test", "adaptive"):
         steps: dict[str, list[float]] = {name: [], "fixed": []}
         for _ in range(ROUNDS):
@@ -154,12 +154,12 @@ def _emit_times(case: str, steps: Mapping[str, list[float]], name: str, target: 
 
 
 def policy_words(name: str, work: float) -> list[str]:
-    """Return the toy's words for a policy where the work takes so many seconds."""
+    """Return the program's arguments for a policy; `work` is the work's duration in seconds."""
     return [f"policy={POLICIES[name]}", f"epsilon={work / 100:.3g}", "theta=0.5"]
 
 
 def run(program: Sequence[str], latency: str | None = None, seed: int = 0, *options: str) -> Steps:
-    """All steps but the first ones. Both ranks start each together."""
+    """Return all steps except the first ones. Both ranks start each step together."""
     launch = programs.launch(*program)
     with tempfile.TemporaryDirectory() as directory:
         record = Path(directory) / "injected.csv"

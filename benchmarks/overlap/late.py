@@ -1,9 +1,9 @@
-"""Policies against the fixed half in the matrix-free operator, Q4 on 129³ points.
+"""Policies compared with the fixed half in the matrix-free operator, Q4 on 129³ points.
 
-In conjugate gradients all that the second of two ranks sends is late by three quarters of the first
-one's work between messages; what that one sends comes at once. The second rank owns none of the
-nodes that they share: it is sent the input and sends contributions, which arrive in time only if it
-starts its mirrors early. Polls do; dynamic α does because the first rank tells how long it waited.
+In conjugate gradients all messages of the second of two ranks are late by three quarters of the first
+rank's work between messages. Messages of the first rank have no latency. The second rank owns none of the
+shared nodes. It receives the input and sends contributions, which arrive in time only if it computes its
+mirrors early. Polls do so. Dynamic α does so because the first rank sends its waiting time.
 A MatVec's time is that of work on inner elements and of waiting, as in the paper.
 """
 
@@ -60,7 +60,7 @@ def _emit(case: str, times: dict[str, list[float]], name: str, target: float | N
 
 
 def _run(policy: str, solver: str, epsilon: float, late: float = 0) -> float:
-    """The median of the first rank's times of a MatVec."""
+    """Return the median of the first rank's times of a MatVec."""
     with tempfile.TemporaryDirectory() as directory:
         record, injected = Path(directory) / "record.csv", Path(directory) / "injected.csv"
         words = [*PROBLEM, "--policy", policy, "--epsilon", f"{epsilon:.3g}", "--solver", solver]

@@ -1,8 +1,8 @@
-"""Operators on 129³ points against PETSc's assembled matrix and deal.II's matrix-free ones.
+"""Operators on 129³ points compared with PETSc's assembled matrix and deal.II's matrix-free ones.
 
-Speeds are millions of unknowns a second and core, of two busy ranks. Forests with hanging nodes
-stand beside uniform meshes of about as many unknowns, and all of ours beside the roofline: the
-lesser of what multiply-adds in registers and STREAM's triad from memory would allow their counted
+Speeds are millions of unknowns per second and core, of two busy ranks. Forests with hanging nodes are
+compared with uniform meshes of about the same number of unknowns. All our operators are compared with the
+roofline: the lower limit of multiply-adds in registers and of STREAM's triad from memory, for their counted
 operations and bytes. Debian's deal.II is built without vector instructions.
 """
 
@@ -29,7 +29,7 @@ SCALAR = "deal.II, scalar build"
 
 @dataclass(frozen=True)
 class Row:
-    """A kernel of ours against a case of a program."""
+    """A comparison of one of our kernels with a case of a program."""
 
     case: str
     ours: str
@@ -89,7 +89,7 @@ def _measure(running: dict[str, Program]) -> None:
     rows = [row for row in ROWS if row.program in running]
     wanted = {(row.program, row.peer) for row in rows} | {("ours", case) for case in KERNELS}
     wanted |= {("roofline", case) for case in running["roofline"].cases}
-    # Those that are compared stand next to each other.
+    # Compared cases run one after the other.
     order = sorted(wanted, key=lambda one: (one[1].removeprefix("as-"), one[0]))
     seconds: dict[tuple[str, str], list[float]] = {one: [] for one in order}
     for turn in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""The picture of the roofline, by Plotly in a headless browser, where one is asked for."""
+"""Picture of the roofline, by Plotly in a headless browser."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 from programs import missing
 
-picture: Path | None = None  # where it goes: run.py --picture; none is drawn without
+picture: Path | None = None  # the file, from run.py --picture; without it nothing is drawn
 WIDTH, HEIGHT = 900, 560
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """What was reached, in GFlop/s, at so many operations a byte."""
+    """Reached speed in GFlop/s, and operations per byte."""
 
     name: str
     intensity: float
@@ -25,7 +25,7 @@ class Kernel:
 
 
 def draw(bandwidth: float, peak: float, kernels: Sequence[Kernel]) -> None:
-    """Limits in GB/s and GFlop/s; of one core while the other one does the same."""
+    """Draw the limits in GB/s and GFlop/s, of one core while the other core runs the same code."""
     if picture is None:
         return
     try:

@@ -1,9 +1,9 @@
-"""Which policy to use when: all of them under the injector's laws, in virtual time and on two ranks.
+"""Comparison of all policies under the injector's distributions, in virtual time and on two ranks.
 
-As a program, `policies.py docs/explanation/policies-measured.md`, it puts the tables into that page. As a
-topic of the benchmark it runs the toy under the same laws and prints how much of a perfect schedule's time
-its steps take, and the same in virtual time: the ratio is 1 where both agree. Medians of runs, each
-with other latencies.
+As a program, `policies.py docs/explanation/policies-measured.md` writes the tables to that page. As a topic
+of the benchmark it runs the chain of cells (toy.c) with the same distributions. It prints the time of its
+steps divided by that of a perfect schedule, and the same in virtual time: the ratio is 1 if both agree.
+Values are medians of runs, each with different latencies.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from virtual import LAWS, POLICIES, POLLS, STAY, Simulation, Steps, word  # noqa
 
 BENCHMARK = "overlap"
 SEEDS, ROUNDS = 9, 5
-CHEAP, DEAR = 2e-4, 1e-2  # a poll, in units of the work
+CHEAP, EXPENSIVE = 2e-4, 1e-2  # a poll, in units of the work
 DEADLINE = 1.1
-NEAR = 0.01  # of the perfect time: as good as the best
-COLUMNS = (*((name, CHEAP) for name in POLICIES), *((name, DEAR) for name in POLLS))
+NEAR = 0.01  # of the perfect time: difference within which policies are equally good
+COLUMNS = (*((name, CHEAP) for name in POLICIES), *((name, EXPENSIVE) for name in POLLS))
 WHICH = {
     "output": "contributions late, by 0.7 of the work",
     "both": "input and contributions late, by 0.4 each",
 }
-# By law and by what is late, then by policy and the price of a poll.
+# By law and late messages, then by policy and the cost of a poll.
 Found = Mapping[tuple[str, str], Mapping[tuple[str, float], Sequence[Steps]]]
 REAL = (*((law, "output") for law in LAWS), ("model", "both"))
 
@@ -79,7 +79,7 @@ def _took(words: Sequence[str], late: str, latency: str, seed: int, work: float)
 
 
 def tables(simulation: Simulation, seeds: int = SEEDS) -> str:
-    """Return the page's tables, of so many runs a cell."""
+    """Return the page's tables, with `seeds` runs per cell."""
     found = {
         (law, late): {
             column: [simulation(law, late, column[0], column[1], seed) for seed in range(seeds)]
@@ -109,7 +109,7 @@ def _table(found: Found, value: Callable[[Steps], float]) -> Iterator[str]:
 
 
 def _cells(row: Sequence[Estimate]) -> Iterator[str]:
-    """Medians and half their intervals; what is as good as the best is bold."""
+    """Yield medians and half their intervals; the best and all that are equally good are bold."""
     best = min(cell.median for cell in row)
     for cell in row:
         half = (cell.high - cell.low) / 2

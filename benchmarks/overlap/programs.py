@@ -1,4 +1,4 @@
-"""The programs that are measured: built once into the cache, set up once, then run in turn."""
+"""The measured programs: built once into the cache, set up once, then run alternately."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ PEERS = HERE / "peers"
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 FLAGS = ("-std=c++20", "-O3", "-march=native", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
 RANKS = 2
-_said: set[str] = set()
+_printed: set[str] = set()
 
 
 def missing(reason: str) -> None:
-    """One line, once."""
-    if reason not in _said:
+    """Print each reason once."""
+    if reason not in _printed:
         print(f"bench-overlap: skipped: {reason}", file=sys.stderr, flush=True)
-    _said.add(reason)
+    _printed.add(reason)
 
 
 @dataclass(frozen=True)
 class Case:
-    """What a program says of one of its cases; flops and bytes are those of a rank."""
+    """A case, as described by its program; flops and bytes are those of a rank."""
 
     unknowns: float
     flops: float
@@ -45,7 +45,7 @@ class Case:
 
 
 class Program:
-    """Two ranks, each on a core of its own; asleep but for their turns."""
+    """A program on two ranks, each on its own core; it sleeps except for its turns."""
 
     def __init__(self, executable: Path, *arguments: str) -> None:
         self._process = subprocess.Popen(
@@ -56,24 +56,24 @@ class Program:
             stdout=subprocess.PIPE,
         )
         self._counts: dict[str, int] = {}
-        self.said: dict[str, float] = {}  # what else a case said last
+        self.said: dict[str, float] = {}  # other values that the last case printed
         self.cases: dict[str, Case] = {}
         for words in iter(self._line, ["ready"]):
             if words[0] == "case":
                 self.cases[words[1]] = Case(*map(float, words[2:]))
 
     def seconds(self, case: str, turn: float = 0.2) -> float:
-        """Of one run: the mean of a turn of about `turn` seconds."""
+        """Return the seconds of one run: the mean of a turn of about `turn` seconds."""
         if case not in self._counts:
             self._counts[case] = max(1, min(2000, int(turn / self._take(case, 1))))
         return self._take(case, self._counts[case]) / self._counts[case]
 
     def once(self, case: str) -> float:
-        """Seconds of a single run."""
+        """Return the seconds of a single run."""
         return self._take(case, 1)
 
     def speed(self, case: str) -> float:
-        """Millions of unknowns a second and core."""
+        """Return millions of unknowns per second and core."""
         return self.cases[case].unknowns / RANKS / self.seconds(case) / 1e6
 
     def __enter__(self) -> Program:  # noqa: PYI034 Python 3.10 has no Self
@@ -110,24 +110,24 @@ class Program:
 
 
 def launch(*command: str) -> list[str]:
-    """On two ranks, each on a core of its own."""
+    """Return the launch on two ranks, each on its own core."""
     return [str(report_toolchain().launcher), "-n", str(RANKS), "--bind-to", "core", *command]
 
 
 def aij() -> Path:
-    """PETSc's assembled matrix."""
+    """Build PETSc's assembled matrix."""
     made = build_fem(quiet=True)  # poisson's problems; PETSc comes with it
     return _compiled(PEERS / "petsc_aij.cpp", [*made.compile_flags, *made.link_flags], made.directory)
 
 
 def ours() -> Path:
-    """Our operators."""
+    """Build our operators."""
     made = build_fem(quiet=True)
     return _compiled(PEERS / "ours.cpp", [*made.compile_flags, *made.link_flags], made.directory)
 
 
 def poisson(arguments: Sequence[str], inject: Sequence[str] = ()) -> dict[str, float]:
-    """What the application says, of two ranks; under `haloscope inject` if it is given options."""
+    """Return the values that poisson prints on two ranks, under `haloscope inject` if given its options."""
     command = launch(str(build_fem(quiet=True).poisson), *arguments)
     if inject:
         command = [str(HALOSCOPE), "inject", *inject, "--", *command]
@@ -148,12 +148,12 @@ def _is_number(word: str) -> bool:
 
 
 def roofline() -> Path:
-    """STREAM's triad and multiply-adds."""
+    """Build STREAM's triad and multiply-adds."""
     return _compiled(HERE / "roofline.cpp", [])
 
 
 def toy() -> Path:
-    """The chain of cells."""
+    """Build the chain of cells."""
     library = build_overlap(quiet=True)
     include = HERE.parents[1] / "include"
     words = ["-O3", f"-I{include}", str(library), "-lstdc++", "-lm"]
@@ -161,14 +161,14 @@ def toy() -> Path:
 
 
 def virtual() -> Path:
-    """One rank of the overlap library on a clock of its own."""
+    """Build one rank of the overlap library with a virtual clock."""
     root = HERE.parents[1]
-    folders = [root / "include", *(root / "src" / "hide" / room for room in ("overlap", "inject")), HERE]
+    folders = [root / "include", *(root / "src" / "hide" / name for name in ("overlap", "inject")), HERE]
     return build_executable("virtual", SOURCES, folders, quiet=True)
 
 
 def dealii() -> Path:
-    """deal.II's operators; by CMake, which knows its flags."""
+    """Build deal.II's operators, by CMake, which has deal.II's flags."""
 
     def build(directory: Path) -> None:
         scratch = directory / "build"

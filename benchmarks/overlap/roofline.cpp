@@ -1,5 +1,5 @@
-// What one core can do while the other one does the same: STREAM's triad from memory, and multiply-adds in
-// registers. Served in turn with the kernels; arguments: doubles a vector.
+// Limits of one core while the other core runs the same code: STREAM's triad from memory, and multiply-adds
+// in registers. They run alternately with the kernels. Argument: doubles per vector.
 #include "peers/turns.hpp"
 
 #include <array>
@@ -17,7 +17,7 @@ constexpr std::size_t lanes = 2;
 #endif
 using Lanes [[gnu::vector_size(lanes * sizeof(double))]] = double;
 
-volatile double sink = 0; // NOLINT: what is computed is used
+volatile double sink = 0; // NOLINT: keeps the results alive
 
 // Three vectors, far larger than the caches.
 struct Triad {
@@ -29,7 +29,7 @@ struct Triad {
     for (std::size_t i = 0; i < a.size(); i++) to[i] = from[i] + scale * other[i];
     sink = 0 * to[a.size() / 2];
   }
-  // Writing reads the line first.
+  // A write also reads the cache line.
   [[nodiscard]] double bytes() const { return 4.0 * sizeof(double) * static_cast<double>(a.size()); }
   std::vector<double> a, b, c;
 };

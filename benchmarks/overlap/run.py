@@ -1,9 +1,9 @@
-"""Overlap and the matrix-free finite elements: every figure, a module a topic, 20 minutes in all.
+"""Overlap and the matrix-free finite elements: all figures, in 20 minutes.
 
-A module has `measure()`, which prints its rows with `common.emit`, and `CASES`, the names of them
-all: those that did not come are printed with null values, and why on standard error. As arguments,
-names of modules: only these. `--picture F.png` draws the roofline, too. Two ranks, each on a core
-of its own; sides alternate.
+Each topic is a module with `measure()`, which prints its rows with `common.emit`, and `CASES`, the names of
+all its rows. Missing rows are printed with null values, and the reason is printed on standard error.
+Arguments are topics to run. `--picture F.png` also draws the roofline. There are two ranks, each on its own
+core, and both sides alternate.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEYS = ("ours", "peer", "peer_name", "unit", "ratio", "ci_low", "ci_high", "targ
 
 
 def run(topic: str) -> None:
-    """All rows of one topic; what fails does not keep the others."""
+    """Print all rows of one topic. An error does not affect other topics."""
     reason = "was not measured"
     module = import_module(topic)
     try:
@@ -49,7 +49,7 @@ def run(topic: str) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("topics", nargs="*", metavar="TOPIC", help=", ".join(TOPICS))
-    parser.add_argument("--picture", type=Path, metavar="F.png", help="draw the roofline there")
+    parser.add_argument("--picture", type=Path, metavar="F.png", help="draw the roofline to this file")
     options = parser.parse_args()
     picture.picture = options.picture
     for name in options.topics or TOPICS:

@@ -1,10 +1,10 @@
-"""Time to solution on 129³ unknowns: our multigrid beside PETSc's assembled matrix with GAMG, and plain CG.
+"""Time to solution on 129³ unknowns: our multigrid, PETSc's assembled matrix with GAMG, and plain CG.
 
-One problem for all sides: poisson's own κ, right-hand side (f at the nodes) and known solution, once with κ
-an element (a jump of 1000), once with a smooth κ at the quadrature points. Errors are compared first.
-Conjugate gradients to 1e-8, Q1 on cubes. A solution's time is that of the preconditioner's setup and of the
-steps; *from nothing* it is also that of all that comes before: mesh, numbering, operators and right-hand side
-here, grid, matrix and right-hand side there.
+All sides solve the same problem: poisson's own κ, right-hand side (f at the nodes) and known solution. There
+is a case with κ per element (a jump of 1000), and a case with a smooth κ at the quadrature points. Errors are
+compared first. Conjugate gradients stop at 1e-8; elements are Q1 cubes. The time is that of the
+preconditioner's setup and of the steps. *From nothing* it includes the preparation: mesh, numbering,
+operators and right-hand side for poisson; grid, matrix and right-hand side for PETSc.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from common import emit, estimate
 
 BENCHMARK = "overlap"
 ROUNDS, LEVEL = 3, 7
-# What poisson is told, and what the peer.
+# Arguments of poisson, and of the peer.
 PROBLEMS = {"κ an element": (["--jump", "1000"], "1000"), "κ at points": (["--pointwise"], "0")}
 GAMG, NOTHING, JACOBI = (
     "GMG-CG against AIJ and GAMG",
@@ -60,7 +60,7 @@ def _measure(what: str, words: list[str], argument: str) -> None:
 
 
 def _require_same_problem(what: str, errors: list[float]) -> None:
-    """The norm is of a function here and of its values at the nodes there, which are three times as good."""
+    """Compare errors: our norm is of a function, PETSc's is of its values at the nodes, a third as large."""
     if max(errors) > 5 * min(errors):
         raise RuntimeError(f"{what}: these are different problems, or not solved: errors {errors}")
 

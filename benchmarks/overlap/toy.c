@@ -1,6 +1,6 @@
-/* A chain of cells, shared out to ranks, and an operator on it by src/hide/overlap: neighbours' values come
- * in, contributions to neighbours go out. Prints, for each rank, a fingerprint of the result, each step's
- * times and α. Arguments are name=value. */
+/* A chain of cells, distributed over ranks, and an operator on it by src/hide/overlap. Ranks receive
+ * neighbours' values and send contributions to neighbours. Prints for each rank a fingerprint of the result,
+ * and each step's times and α. Arguments are name=value. */
 #include <haloscope/overlap.h>
 #include <math.h>
 #include <stdint.h>
@@ -10,8 +10,8 @@
 
 static int rank, ranks;
 
-/* Of a step: seconds, alpha, waiting for the input and the output, polls, seconds of independent work, and
- * what a partner waited. */
+/* Values of a step: seconds, alpha, waiting for the input and the output, polls, seconds of independent work,
+ * and the waiting of a partner. */
 enum { columns = 7 };
 
 static double option(int argc, char **argv, const char *name, double otherwise) {
@@ -25,10 +25,10 @@ struct toy {
   size_t cells; /* the first and the last are dependent */
   int work;
   double *u, *y;                             /* u has a ghost on each side */
-  double in[2][2], to[2][2], got[2], out[2]; /* left, right: values to come and to send (and waits for the
+  double in[2][2], to[2][2], got[2], out[2]; /* left, right: values to receive and to send (and waits for the
                                                 contribution from there), contributions */
   MPI_Request requests[8];                   /* input receives, sends, output receives, sends; two each */
-  double next[2];                            /* ghosts of the next input, where it is consistent */
+  double next[2];                            /* ghosts of the next input, if it is consistent */
   int partitioned, consistent;
   haloscope_overlap *overlap; /* of this step, and its phase */
   int phase;
@@ -62,7 +62,7 @@ static void dependent(void *context) {
 static void stage(void *context, enum haloscope_overlap_stage which) {
   struct toy *toy = context;
   const size_t last = toy->cells - 1;
-  /* Where the input is consistent, the result is what the neighbours need next. */
+  /* If the input is consistent, the neighbours need the result for the next step. */
   const double *from = toy->consistent ? toy->y : toy->u + 1;
   double *ghosts[2] = {toy->consistent ? &toy->next[0] : &toy->u[0],
                        toy->consistent ? &toy->next[1] : &toy->u[last + 2]};
@@ -79,7 +79,7 @@ static void stage(void *context, enum haloscope_overlap_stage which) {
     for (int side = 0; side < 2; side++) /* a side without neighbour has a zero */
       haloscope_overlap_partner_waited(toy->overlap, toy->phase, toy->in[side][1]);
     break;
-  case HALOSCOPE_OVERLAP_PACK_OUTPUT: /* dependent() did */
+  case HALOSCOPE_OVERLAP_PACK_OUTPUT: /* packed by dependent() */
     break;
   case HALOSCOPE_OVERLAP_UNPACK_OUTPUT:
     if (rank > 0) toy->y[0] += toy->got[0];
@@ -96,7 +96,7 @@ static void prepare(struct toy *toy, MPI_Comm input, MPI_Comm output) {
     MPI_Recv_init(toy->in[side], 2, MPI_DOUBLE, to, 1 - side, input, &toy->requests[side]);
     MPI_Send_init(toy->to[side], 2, MPI_DOUBLE, to, side, input, &toy->requests[2 + side]);
 #if MPI_VERSION >= 4
-    if (toy->partitioned && to != MPI_PROC_NULL) { /* MPICH 4's fail with it */
+    if (toy->partitioned && to != MPI_PROC_NULL) { /* MPICH 4's fail with MPI_PROC_NULL */
       MPI_Precv_init(&toy->got[side], 1, 1, MPI_DOUBLE, to, 3 - side, output, MPI_INFO_NULL,
                      &toy->requests[4 + side]);
       MPI_Psend_init(&toy->out[side], 1, 1, MPI_DOUBLE, to, 2 + side, output, MPI_INFO_NULL,
@@ -119,7 +119,7 @@ static uint64_t fingerprint(const double *values, size_t count) {
   return hash;
 }
 
-/* The next input, with ghosts if they came along. */
+/* Computes the next input, with ghosts if they were received. */
 static void advance(struct toy *toy) {
   memcpy(toy->u + 1, toy->y, toy->cells * sizeof *toy->y);
   if (!toy->consistent) return;
@@ -127,7 +127,7 @@ static void advance(struct toy *toy) {
   if (rank + 1 < ranks) toy->u[toy->cells + 1] = toy->next[1];
 }
 
-/* A consistent vector to begin with. */
+/* Sets a consistent initial vector. */
 static void initialise(struct toy *toy) {
   for (size_t i = 0; i < toy->cells + 2; i++)
     toy->u[i] = 1 + (double)((i + 7 * (size_t)rank + (toy->cells % 5)) % 11) / 7;
@@ -140,7 +140,7 @@ static void initialise(struct toy *toy) {
                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* By rank 0 alone: launchers tear lines of several ranks. */
+/* Only rank 0 prints, because launchers may mix lines of several ranks. */
 static void print(const struct toy *toy, const double *rows, int steps) {
   const uint64_t own = fingerprint(toy->y, toy->cells);
   uint64_t *results = malloc((size_t)ranks * sizeof *results);
@@ -160,7 +160,7 @@ static void print(const struct toy *toy, const double *rows, int steps) {
 }
 
 int main(int argc, char **argv) {
-  /* Late input or late output, by so many seconds, and each for a while. */
+  /* Two regimes: input or output is late by `late` seconds; `stay`: probability to stay in a regime. */
   const double late = log(option(argc, argv, "late", 1e-3)), soon = late - log(20);
   const double stay = option(argc, argv, "stay", 0.9);
   const double start[2] = {0.5, 0.5}, transition[4] = {stay, 1 - stay, 1 - stay, stay};
@@ -169,7 +169,7 @@ int main(int argc, char **argv) {
       HALOSCOPE_OVERLAP_LOGNORMAL, 2, start, transition, NULL, input, output};
   struct haloscope_overlap_settings settings = haloscope_overlap_defaults();
   struct haloscope_overlap_times times;
-  haloscope_overlap *overlaps[2]; /* in turn */
+  haloscope_overlap *overlaps[2]; /* used alternately */
   MPI_Comm quick;
   struct toy toy;
   MPI_Init(&argc, &argv);
@@ -202,7 +202,7 @@ int main(int argc, char **argv) {
     settings.policy = (enum haloscope_overlap_policy)(int)option(argc, argv, "against", settings.policy);
   }
   const int turns = option(argc, argv, "against", -1) < 0 ? 1 : 2;
-  /* haloscope inject does not know of this communicator, and leaves its messages alone. */
+  /* haloscope inject does not see this communicator, so its messages have no injected latency. */
   PMPI_Comm_dup(MPI_COMM_WORLD, &quick);
   prepare(&toy, input_quick ? quick : MPI_COMM_WORLD, MPI_COMM_WORLD);
   initialise(&toy);
@@ -214,7 +214,7 @@ int main(int argc, char **argv) {
                                                     {toy.requests + 4, 2, toy.requests + 6, 2, NULL}};
   double *rows = malloc((size_t)steps * columns * sizeof *rows);
   for (int step = 0; step < steps; step++) {
-    PMPI_Barrier(MPI_COMM_WORLD); /* nothing is injected there */
+    PMPI_Barrier(MPI_COMM_WORLD); /* not seen by the injector */
     const double begin = MPI_Wtime();
     toy.overlap = overlaps[step % turns];
     toy.phase = step % settings.phases;

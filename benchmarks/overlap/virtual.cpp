@@ -1,12 +1,12 @@
-// One rank in virtual time: the overlap library itself, on a clock and an MPI that are made here, under
-// latencies that the injector's own sources draw. Its partners do as it does: contributions to it are sent
-// when its own are. Nothing runs in parallel, and no MPI is started.
+// One rank in virtual time: the overlap library itself, with a synthetic clock and MPI, and latencies that
+// the injector's own sources draw. Its partners behave as it does: they send contributions when it sends its
+// own. Nothing runs in parallel, and no MPI is started.
 //
 //   virtual POLICY NANOSECONDS-OF-A-POLL STEPS LATE ITEMS EPSILON-NANOSECONDS
 //
 // Independent work takes a millisecond. LATE: "both" (input and contributions), "output" or "input". Standard
 // input has a line, the plan (src/hide/inject/plan.hpp) or "none", then a model of regimes, if the policy has
-// one. Prints of each step its nanoseconds, α, polls, and the latencies of the input and of the output.
+// one. Prints for each step its nanoseconds, α, polls, and the latencies of the input and of the output.
 #include "hide/inject/plan.hpp"
 
 #include <haloscope/overlap.hpp>
@@ -32,9 +32,9 @@ struct World {
   std::int64_t item = 0;
   std::int64_t latency[2]{}; // of this step's input and output
   std::int64_t arrival[2]{};
-  MPI_Request receives[2]{}; // told apart by where they are
+  MPI_Request receives[2]{}; // identified by their address
 };
-World world; // NOLINT: what MPI's functions below see
+World world; // NOLINT: state of MPI's functions below
 
 std::size_t exchange_of(const MPI_Request *requests) {
   return static_cast<std::size_t>(requests - world.receives);
@@ -50,7 +50,7 @@ void independent(void * /*context*/, std::size_t begin, std::size_t end) {
 }
 void dependent(void * /*context*/) {}
 
-// The injector's way through a model: each message is an instance.
+// Draws latencies as the injector does: each message is an instance.
 class Latencies {
 public:
   Latencies(const std::string &line, std::string late) : late_(std::move(late)) {
@@ -78,7 +78,7 @@ private:
 
 } // namespace
 
-// The clock and the MPI of the library, which is linked to these.
+// The library is linked to this clock and this MPI.
 extern "C" {
 
 int clock_gettime(clockid_t /*clock*/, timespec *tp) noexcept {

@@ -1,8 +1,8 @@
-"""Policies of the overlap library under the injector's laws, in virtual time (virtual.cpp).
+"""Policies of the overlap library under the injector's distributions, in virtual time (virtual.cpp).
 
-Independent work takes 1; so do all times here. A law says how late a message is: input and contributions
-by 0.4 of the work on average, or contributions alone by 0.7. A schedule that knew both latencies beforehand
-would take the longer of the work and their sum.
+Times are in units of the independent work. A law is a distribution of latencies. Input and contributions are
+late by 0.4 of the work on average, or contributions alone by 0.7. A perfect schedule, which knows both
+latencies, takes the maximum of the work and the sum of the latencies.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from haloscope.hide import read_latency
 POLICIES = {"fixed": 0, "dynamic": 1, "regimes": 4, "test": 2, "adaptive": 3}
 POLLS = ("test", "adaptive")
 LATE = {"both": 0.4, "output": 0.7}
-"""Which messages are late, and by how much of the work on average."""
+"""Late messages, and their mean latency as a share of the work."""
 SLOW = {"both": 0.76, "output": 0.9}
-"""The same of the slow one of two regimes."""
+"""The mean latency in the slow one of two regimes."""
 ITEMS, EPSILON = 1000, 0.02
 STAY = 0.85
 """The probability that the next step has the same regime."""
@@ -41,15 +41,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Law:
-    """`word` makes that of `haloscope inject --latency` for a mean in µs; a law of a file writes it first."""
+    """A distribution; `word` returns the value of `haloscope inject --latency` for a mean in µs."""
 
     word: Callable[[float], str]
     spread: float
-    """Of the logarithm, for the policy that is told a model."""
+    """Standard deviation of the logarithm, for the policy `regimes`, which needs a model."""
 
 
 def _sometimes(late: str, work: float) -> str:
-    """Return seconds, a line each: one message in twenty is six times as late as the others."""
+    """Return seconds, one per line: one message in twenty has six times the latency of the others."""
     usual = LATE[late] * work / 1.25
     factors = [*np.linspace(0.9, 1.1, 950), *np.linspace(5.4, 6.6, 50)]
     return "\n".join(f"{usual * factor:.9g}" for factor in factors)
@@ -60,7 +60,10 @@ def _chain(stays: float) -> list[list[float]]:
 
 
 def regimes_in_turn(late: float, stay: float = STAY) -> dict[str, object]:
-    """Each message is an instance: input and output are late in turn, all ranks in the same regime."""
+    """Return a model in which input and output are late alternately, with all ranks in the same regime.
+
+    Each message is an instance.
+    """
     states = 4  # late input, its quick output, quick input, its late output
     chain = np.zeros((states, states))
     chain[0, 1] = chain[2, 3] = 1
@@ -72,7 +75,7 @@ def regimes_in_turn(late: float, stay: float = STAY) -> dict[str, object]:
 
 
 def _model(late: float, transition: Sequence[Sequence[float]]) -> dict[str, object]:
-    """Two regimes: a twentieth, and late."""
+    """Return a model of two regimes: latencies of `late` / 20, and of `late`."""
     return {
         "format": "haloscope-regimes",
         "version": 1,
@@ -88,7 +91,7 @@ def _model(late: float, transition: Sequence[Sequence[float]]) -> dict[str, obje
 
 
 def _in_regimes(late: str, work: float) -> str:
-    """Return a model: late for some steps, then not; of both messages, input and output in turn."""
+    """Return a model with late and fast regimes; if both are late, input and output are so alternately."""
     slow = SLOW[late] * work
     return json.dumps(regimes_in_turn(slow) if late == "both" else _model(slow, _chain(STAY)))
 
@@ -103,11 +106,11 @@ LAWS: Mapping[str, Law] = {
     "empirical": Law(lambda mean: "empirical:{file}", 0.5),
     "model": Law(lambda mean: "model:{file}", 0.05),
 }
-"""The injector's, by the first word."""
+"""The injector's distributions, by the first word."""
 
 
 def word(law: str, late: str, work: float, directory: Path) -> str:
-    """Return the word of `haloscope inject --latency` where the work takes so many seconds."""
+    """Return the value of `haloscope inject --latency`; `work` is the work's duration in seconds."""
     text = LAWS[law].word(LATE[late] * work * 1e6)
     if law in FILES:
         path = directory / f"{law}.txt"
@@ -118,7 +121,7 @@ def word(law: str, late: str, work: float, directory: Path) -> str:
 
 @dataclass(frozen=True)
 class Steps:
-    """One row a step; times in units of the work."""
+    """One row per step; times in units of the work."""
 
     took: Floats
     alpha: Floats
@@ -127,29 +130,29 @@ class Steps:
 
     @property
     def perfect(self) -> Floats:
-        """What a schedule takes that knew the latencies."""
+        """Times of a schedule that knows the latencies."""
         found: Floats = np.maximum(1.0, self.latencies.sum(axis=1))
         return found
 
     @property
     def excess(self) -> float:
-        """By how much of a perfect schedule's time all steps are longer."""
+        """Additional time of all steps, as a share of a perfect schedule's time."""
         return float(self.took.sum() / self.perfect.sum() - 1)
 
     def missed(self, deadline: float) -> float:
-        """Of the steps that a perfect schedule ends in time, the share that do not."""
+        """Return the share of late steps among those that a perfect schedule ends in time."""
         possible = self.perfect <= deadline
         return float((self.took[possible] > deadline).mean())
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Runs the program of virtual.cpp."""
+    """Run the program of virtual.cpp."""
 
     program: Path
     steps: int = 2000
     left_out: int = 100
-    """First steps, in which α is found."""
+    """First steps, in which α converges."""
 
     def __call__(
         self, law: str, late: str, policy: str, poll: float = 2e-4, seed: int = 0, items: int = ITEMS
@@ -162,7 +165,7 @@ class Simulation:
         plan = "none" if model is None else f"seed {seed} intra {model.text()}"
         done = subprocess.run(
             [str(self.program), *map(str, words)],
-            input=f"{plan}\n{_told(law, late)}",
+            input=f"{plan}\n{_model_text(law, late)}",
             capture_output=True,
             text=True,
             check=True,
@@ -173,8 +176,8 @@ class Simulation:
         return Steps(table[:, 0] / nanoseconds, table[:, 1], table[:, 2], table[:, 3:] / nanoseconds)
 
 
-def _told(law: str, late: str) -> str:
-    """Return the model that the policy `regimes` is given: the law's own regimes, or one."""
+def _model_text(law: str, late: str) -> str:
+    """Return the model for the policy `regimes`: the law's own regimes, or one."""
     average = WORK * (LATE[late] if law != "none" else 1e-6)
     spread, soon = LAWS[law].spread, f"{log(average / 20)} 1 0"
     if law != "model":
@@ -183,6 +186,6 @@ def _told(law: str, late: str) -> str:
         return f"family lognormal start 1 transition 1 input {first} output {alone}"
     slow = f"{log(SLOW[late] * WORK)} {spread} 0"
     chain = " ".join(str(value) for row in _chain(STAY) for value in row)
-    # Late input, then late contributions; or none late, then contributions.
+    # Late input, then late contributions; or none late, then late contributions.
     inputs = f"{slow} {soon}" if late == "both" else f"{soon} {soon}"
     return f"family lognormal start 0.5 0.5 transition {chain} input {inputs} output {soon} {slow}"

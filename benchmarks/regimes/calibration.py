@@ -1,4 +1,4 @@
-"""How often what is said of regimes is false, where it is known that nothing is to be said."""
+"""Rates of false statements about regimes, and of detected differences, for known distributions."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from haloscope.markov.statistics import episodes
 Floats = NDArray[np.float64]
 Law = Callable[[np.random.Generator], Floats]
 
-ALLOWED, EPISODES_ALLOWED = 0.07, 0.05  # of comparisons, and of runs, in which something is false
+ALLOWED, EPISODES_ALLOWED = 0.07, 0.05  # shares of comparisons, and of runs, with a false statement
 RUNS = 3  # of a method
-SLOWER = 1.1  # where power is measured
+SLOWER = 1.1  # the slowdown for which power is measured
 
 
 def report_rate(
     case: str, hits: Iterable[bool], allowed: float | None = None, *, wanted: bool = False
 ) -> None:
-    """Emit a rate in percent; the ratio is the share that went well, with its exact interval."""
+    """Emit a rate in percent; the ratio is the share of correct results, with its exact interval."""
     found = np.array(list(hits))
     good = found if wanted else ~found
     test = binomtest(int(good.sum()), len(good))
@@ -43,7 +43,7 @@ def report_rate(
 
 
 def _alone(shape: str) -> dict[str, Law]:
-    """Laws of single runs."""
+    """Return the distributions of single runs."""
     ranks, instances = map(int, shape.split(" x "))
     return {
         f"independent ranks, {shape}": lambda random: table_1(random, ranks, instances),
@@ -51,8 +51,8 @@ def _alone(shape: str) -> dict[str, Law]:
     }
 
 
-def _said(first: list[Floats], second: list[Floats]) -> bool:
-    """If any sentence on two methods says that one is faster."""
+def _differ(first: list[Floats], second: list[Floats]) -> bool:
+    """Return whether a claim about two methods states that one is faster."""
     methods = [
         Method(
             name,
@@ -67,16 +67,16 @@ def _said(first: list[Floats], second: list[Floats]) -> bool:
 
 
 def _pair(random: np.random.Generator, law: Law, runs: int, effect: float, slower: float) -> bool:
-    """Compare two methods, one `slower` than the other, whose runs differ by `effect`."""
+    """Compare two methods, one `slower` than the other; runs of a method differ by `effect`."""
     first, second = (
         [factor * np.exp(effect * random.normal()) * law(random) for _ in range(runs)]
         for factor in (1.0, slower)
     )
-    return _said(first, second)
+    return _differ(first, second)
 
 
 def measure_comparisons(repetitions: int) -> None:
-    """Any sentence that says faster or slower; laws are alike, or 10 % apart."""
+    """Print rates of claims "faster" or "slower" for equal distributions, and for 10 % difference."""
     single = {**_alone("4 x 500"), **_alone("1 x 300")}
     for name, law in single.items():
         hits = [_pair(np.random.default_rng(i), law, 1, 0, 1) for i in range(repetitions)]
@@ -84,7 +84,7 @@ def measure_comparisons(repetitions: int) -> None:
     fewer = max(repetitions // 2, 1)
     random_of = np.random.default_rng
     hits = [
-        _said([table_1(random_of(i), 4, 500)], [table_1(random_of(1 << 20 | i), 4, 500, 0.45)])
+        _differ([table_1(random_of(i), 4, 500)], [table_1(random_of(1 << 20 | i), 4, 500, 0.45)])
         for i in range(fewer)
     ]
     report_rate("slow regime 33 % and 45 %, one run a side: called different", hits)
@@ -100,7 +100,7 @@ def measure_comparisons(repetitions: int) -> None:
 
 
 def _has_episode(random: np.random.Generator, ranks: int, instances: int, planted: int) -> bool:
-    """If a machine-wide episode is found, of so many `planted` instances if any."""
+    """Return whether a machine-wide episode is found; if `planted`, of about this number of instances."""
     states = stays(random, ranks, instances, 0.93, np.array([0.45, 0.45, 0.1])).astype(np.uint8)
     begin = int(random.integers(0, instances - planted)) if planted else 0
     inside = slice(begin, begin + planted)
@@ -115,7 +115,7 @@ def _has_episode(random: np.random.Generator, ranks: int, instances: int, plante
 
 
 def measure_episodes(repetitions: int) -> None:
-    """Machine-wide episodes of independent ranks that stay in regimes, and planted ones."""
+    """Print rates of machine-wide episodes: false ones of independent ranks, and planted ones."""
     for ranks in (2, 8, 20, 64):
         for instances in (400, 2000):
             hits = [_has_episode(np.random.default_rng(i), ranks, instances, 0) for i in range(repetitions)]
@@ -131,7 +131,7 @@ def measure_episodes(repetitions: int) -> None:
 
 
 def measure_starts(repetitions: int) -> None:
-    """The paper's Table 1: three regimes, two of which nearly are the slow one's flank."""
+    """Print how often the fit finds the paper's Table 1: two regimes are close to the slow one's flank."""
     hits = []
     for seed in range(repetitions):
         found = RegimeModel(3).fit(table_1(np.random.default_rng(seed), 20, 8192))

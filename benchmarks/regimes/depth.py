@@ -1,7 +1,7 @@
 """Functional boxplots of the distributions of 7168 ranks × 8192 instances on 512 points.
 
-The peer for the depth is statsmodels' banddepth, the quick one by ranks too, on the same curves,
-and for few curves the definition: all pairs. Both give the same without ties, as is checked.
+The peer for the depth is statsmodels' banddepth, which also uses ranks of values, on the same curves. For few
+curves a second peer is the definition by all pairs. Results are equal if there are no ties, which is checked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Curves = NDArray[np.float64]
 
 
 def measure_depth(rounds: int = 7) -> None:
-    """Prints the rows."""
+    """Print the rows."""
     curves = rank_cdfs(Sample("made", made()), points=POINTS).curves
     case = f"{len(curves)} distributions on {curves.shape[1]} points"
     check()
@@ -54,7 +54,7 @@ def measure_depth(rounds: int = 7) -> None:
 
 
 def compare(case: str, curves: Curves, peer: Callable[[Curves], Any], peer_name: str, rounds: int) -> None:
-    """Times both sides in turn, after a first round that does not count."""
+    """Time both sides alternately; the first round does not count."""
     pairs = [
         (seconds(lambda: modified_band_depth(curves)), seconds(lambda: peer(curves)))
         for _ in range(rounds + 1)
@@ -73,7 +73,7 @@ def compare(case: str, curves: Curves, peer: Callable[[Curves], Any], peer_name:
 
 
 def made() -> Curves:
-    """Times in three regimes, each rank with a pace of its own."""
+    """Return times in three regimes, with a constant factor per rank."""
     random = np.random.default_rng(0)
     durations = np.empty((RANKS, INSTANCES))
     for row in range(RANKS):
@@ -85,7 +85,7 @@ def made() -> Curves:
 
 
 def by_definition(curves: Curves) -> Curves:
-    """The share of pairs and points, counted."""
+    """Count the share of pairs and points."""
     inside = np.zeros(len(curves))
     for first, second in combinations(curves, 2):
         low, high = np.minimum(first, second), np.maximum(first, second)
@@ -95,7 +95,7 @@ def by_definition(curves: Curves) -> Curves:
 
 
 def check() -> None:
-    """All three give the same where no two curves tie."""
+    """Check that all three give the same result if no two curves tie."""
     curves = np.random.default_rng(1).normal(size=(30, 40))
     np.testing.assert_allclose(modified_band_depth(curves), banddepth(curves))
     np.testing.assert_allclose(modified_band_depth(curves), by_definition(curves))

@@ -1,4 +1,4 @@
-"""Laws that timings are drawn from where it is known what is to be found."""
+"""Distributions of synthetic timings with a known number of regimes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ APART, APART_STDS = np.array([1.8e-3, 2.1e-3, 2.9e-3]), np.array([5e-5, 6e-5, 2.
 
 
 def stays(random: np.random.Generator, ranks: int, instances: int, staying: float, shares: Floats) -> States:
-    """Regimes that last 1 / (1 − `staying`) instances before they are drawn anew by `shares`."""
-    anew = random.random((ranks, instances)) > staying
-    anew[:, 0] = True
+    """Return regimes that last 1 / (1 − `staying`) instances on average, then are drawn again by `shares`."""
+    is_drawn = random.random((ranks, instances)) > staying
+    is_drawn[:, 0] = True
     states = random.choice(len(shares), (ranks, instances), p=shares)
-    last = np.maximum.accumulate(np.where(anew, np.arange(instances), 0), axis=1)
+    last = np.maximum.accumulate(np.where(is_drawn, np.arange(instances), 0), axis=1)
     return np.take_along_axis(states, last, axis=1)
 
 
 def semi_markov(random: np.random.Generator, ranks: int, instances: int, regimes: int) -> States:
-    """Regimes that last 15 to 25 instances: nothing that a Markov chain does."""
+    """Return regimes that last 15 to 25 instances, unlike those of a Markov chain."""
     rows = []
     for _ in range(ranks):
         lengths = random.integers(15, 26, instances // 15 + 1)
@@ -36,18 +36,18 @@ def semi_markov(random: np.random.Generator, ranks: int, instances: int, regimes
 
 
 def mixed(random: np.random.Generator, states: States, means: Floats, stds: Floats) -> Floats:
-    """Normal durations of these regimes."""
+    """Return normally distributed durations of these regimes."""
     return np.abs(random.normal(means[states], stds[states]))
 
 
 def table_1(random: np.random.Generator, ranks: int, instances: int, slow: float = 1 / 3) -> Floats:
-    """Durations of the paper's Table 1, regimes staying at 0.94, a share of `slow` in the last."""
+    """Return durations of the paper's Table 1 in lasting regimes; `slow` is the share of the last regime."""
     shares = np.array([(1 - slow) / 2, (1 - slow) / 2, slow])
     return mixed(random, stays(random, ranks, instances, 0.91, shares), MEANS, STDS)
 
 
 def autoregressive(random: np.random.Generator, ranks: int, instances: int, memory: float) -> Floats:
-    """Log-normal durations without regimes, each `memory` times the one before, ranks in step."""
+    """Return log-normal durations without regimes: autoregressive with `memory`, correlated between ranks."""
     noise = random.normal(size=(ranks + 1, instances + 1000)) * np.sqrt(1 - memory**2)
     series = lfilter([1], [1, -memory], noise, axis=1)[:, 1000:]
     return 2e-3 * np.exp(0.05 * (0.8 * series[:1] + 0.6 * series[1:]))
@@ -91,7 +91,7 @@ def _outliers(random: np.random.Generator, ranks: int, instances: int) -> Floats
     return np.where(far, times * random.uniform(5, 50, times.shape), times)
 
 
-# Three planted regimes each.
+# Each has three planted regimes.
 LAWS: Mapping[str, Callable[[np.random.Generator, int, int], Floats]] = {
     "Markov": _markov,
     "semi-Markov": _semi_markov,

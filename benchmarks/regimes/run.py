@@ -1,9 +1,9 @@
-"""Regimes: fits and decoding beside hmmlearn, and Algorithm 1 beside reading the same numbers.
+"""Regimes: fits and decoding compared with hmmlearn, and Algorithm 1 compared with reading the same numbers.
 
-Timings are three Gaussian regimes of microseconds. hmmlearn takes the same number of steps from the
-same parameters, on one core, as it can; it has no priors. The profile is that of `bench-explain`,
-7168 ranks × 8192 instances; its peer, `numpy.fromfile`, gets the same numbers from a plain file.
-Both are in the page cache. Then, without a peer, how often what is said is right: `truths.py`.
+Timings are three Gaussian regimes of microseconds. hmmlearn takes the same number of steps from the same
+parameters, without priors, on one core, because it uses only one. The profile is that of `bench-explain`,
+7168 ranks × 8192 instances. Its peer, `numpy.fromfile`, reads the same numbers from a plain file. Both are in
+the page cache. A part without a peer measures how often statements are correct: `truths.py`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def seconds(action: Callable[[], Any]) -> float:
 
 
 def pairs(ours: Callable[[], Any], peer: Callable[[], Any], rounds: int) -> tuple[Floats, Floats]:
-    """Seconds of both sides in turn, the first round left out."""
+    """Return the seconds of both sides, which alternate; the first round does not count."""
     times = np.array([(seconds(ours), seconds(peer)) for _ in range(rounds + 1)])[1:]
     return times[:, 0], times[:, 1]
 
@@ -73,7 +73,7 @@ def report(
 
 
 def drawn(ranks: int, instances: int) -> Floats:
-    """Durations in three regimes that last for some twenty instances."""
+    """Return durations in three regimes that last for about twenty instances."""
     random = np.random.default_rng(0)
     stays = random.random((ranks, instances)) < STAYING
     states = random.integers(0, 3, (ranks, instances))
@@ -83,7 +83,7 @@ def drawn(ranks: int, instances: int) -> Floats:
 
 
 def peer_model(means: Floats, stds: Floats, transition: Floats, steps: int) -> Any:
-    """Its default prior is for data about 1, and swamps seconds."""
+    """Return hmmlearn's model without its default prior, which suits data near 1, not seconds."""
     model = GaussianHMM(
         3,
         "diag",
@@ -125,7 +125,7 @@ def measure_against_hmmlearn(rounds: int) -> None:
 
 
 def _ordered(peer: Any, column: Floats, lengths: list[int]) -> NDArray[np.int64]:
-    """Its states, numbered by their means."""
+    """Return the peer's states, numbered by their means."""
     place: NDArray[np.int64] = np.argsort(np.argsort(peer.means_[:, 0]))
     states: NDArray[np.int64] = place[peer.predict(column, lengths)]
     return states
@@ -137,7 +137,7 @@ def read(path: Path) -> Timings:
 
 
 def peak() -> float:
-    """GiB that this process has had at most."""
+    """Return the maximum memory of this process, GiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
@@ -178,11 +178,11 @@ def main() -> None:
     parser.add_argument("--instances", type=int, default=8192, help="on each rank")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument(
-        "--repetitions", type=int, default=100, help="of what tells false alarms; 0: none of it"
+        "--repetitions", type=int, default=100, help="of the measurement of error rates; 0: none"
     )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    logging.disable()  # hmmlearn's on steps that gain nothing
+    logging.disable()  # hmmlearn's warnings about steps without gain
     measure_against_hmmlearn(options.rounds)
     with tempfile.TemporaryDirectory() as name:
         path, plain = Path(name) / "series.halo", Path(name) / "plain"

@@ -1,6 +1,6 @@
-"""How often what is said of regimes is right: false alarms, power, starts and the number of them.
+"""How often statements about regimes are correct: false alarms, power, starts and the number of regimes.
 
-`run.py` measures it with all else; alone, `truths.py [REPETITIONS] [TOPIC…]`.
+`run.py` measures it with all other topics; `truths.py [REPETITIONS] [TOPIC…]` measures only this.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHAPE = (4, 500)
 
 
 def measure_truths(repetitions: int, topics: tuple[str, ...] = ()) -> None:
-    """Emit the rates; fits are repeated so many times, what takes less time five times as often."""
+    """Emit the rates. Comparisons are repeated `repetitions` times, faster topics five times as often."""
     topics = topics or ("starts", "episodes", "comparisons", "order")
     if "starts" in topics:
         measure_starts(20)
@@ -37,7 +37,7 @@ def measure_truths(repetitions: int, topics: tuple[str, ...] = ()) -> None:
     if "order" in topics:
         measure_order(max(repetitions // 5, 1), FAMILIES)
     for topic in topics:
-        if topic.startswith("order:"):  # families that take long
+        if topic.startswith("order:"):  # slow families
             measure_order(max(repetitions // 20, 1), topic.split(":")[1:])
 
 

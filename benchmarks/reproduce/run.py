@@ -1,8 +1,8 @@
-"""Campaigns: how long `campaign` takes to plan and to say how far it is, and what it adds to a run.
+"""Cost of campaigns: the time of `campaign plan` and `campaign status`, and the time added to a run.
 
     run.py [--rounds 5] [--runs 50]
 
-Prints one JSON object a line.
+Prints one JSON object per line.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ repetitions: {repetitions}
 
 
 def seconds(words: list[str], directory: Path) -> float:
-    """Return how long a command takes."""
+    """Return the seconds of a command."""
     begun = time.perf_counter()
     subprocess.run(words, cwd=directory, check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - begun
 
 
 def written(directory: Path, name: str, repetitions: int) -> Path:
-    """Write a campaign of twenty points, so often repeated."""
+    """Write a campaign of twenty points with this number of repetitions."""
     file = directory / f"{name}.yaml"
     file.write_text(SPECIFICATION.format(name=name, repetitions=repetitions), "utf-8")
     return file
 
 
 def report(case: str, ours: Estimate, peer: float) -> None:
-    """Print a row: larger ratios are better."""
+    """Print a row. Larger ratios are better."""
     ratio = Estimate(peer / ours.median, peer / ours.high, peer / ours.low)
     emit("campaign", case, ours=ours.median, peer=peer, peer_name="aim", unit="s", ratio=ratio, target=1.0)
 
 
 def measure(rounds: int, runs: int) -> None:
-    """Measure in turn: planning, standing, runs by `campaign`, and the bare command."""
+    """Measure alternately: plan, status, runs by `campaign`, and the command alone."""
     plans, stands, added = [], [], []
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
@@ -64,7 +64,7 @@ def measure(rounds: int, runs: int) -> None:
             begun = seconds([COMMAND, "campaign", "run", str(one)], directory)
             again = seconds(
                 [COMMAND, "campaign", "run", str(one)], directory
-            )  # it starts, and has nothing to do
+            )  # the cost of a start without runs
             bare = sum(seconds(["/bin/true", "1", "1"], directory) for _ in range(20 * (runs // 20 or 1)))
             added.append((begun - again - bare) / (20 * (runs // 20 or 1)))
     report(f"plan, {POINTS} points", estimate(plans), AIM)

@@ -1,4 +1,4 @@
-// deal.II's matrix-free operator of -Δu on a cube, Dirichlet all around: FEEvaluation with gradients, a
+// deal.II's matrix-free operator of -Δu on a cube with Dirichlet conditions: FEEvaluation with gradients, a
 // constant coefficient, MappingQ1, all with 129³ points. Cases: q1 q2 q4, deformed-q1 deformed-q4.
 #include <deal.II/base/mpi.h>
 #include <deal.II/distributed/tria.h>

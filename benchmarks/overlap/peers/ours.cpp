@@ -1,6 +1,6 @@
-// Haloscope's matrix-free operators, to be measured in turn with peers: on uniform meshes with 129³ points,
-// cubes and deformed; on forests refined in a ball, in a band and along a sphere, beside uniform meshes
-// of about as many unknowns. The argument is the level of Q1.
+// Haloscope's matrix-free operators, measured alternately with peers. Meshes are uniform with 129³ points, of
+// cubes and deformed, and forests refined in a ball, in a band and along a sphere. Each forest has a uniform
+// mesh with about the same number of unknowns. The argument is the level of Q1.
 #include "fem/mesh/forest.hpp"
 #include "fem/mesh/nodes.hpp"
 #include "fem/operator/model_problem.hpp"
@@ -20,7 +20,7 @@ using fem::Forest;
 using fem::Nodes;
 using fem::Point;
 
-// An operator with all that it needs.
+// An operator with its data.
 struct Made {
   Made(Forest mesh, int degree, bool bricks) : forest(std::move(mesh)), nodes(forest, degree) {
     fem::OperatorSettings settings;
@@ -49,7 +49,7 @@ Forest cube(int level, bool deformed = false) {
   return {MPI_COMM_WORLD, domain, level};
 }
 
-// Of about so many unknowns, in blocks of 8³ elements.
+// A uniform mesh with about this number of unknowns, in blocks of 8³ elements.
 turns::Case uniform_of(double unknowns) {
   constexpr int level = 3;
   const int trees = std::max(1, static_cast<int>(std::lround((std::cbrt(unknowns) - 1) / (1 << level))));

@@ -1,7 +1,8 @@
-// PETSc's assembled operator of −∇·(κ∇u) = f, Q1 on a cube of n³ elements, Dirichlet all around: 27 numbers a
-// row. Problems are poisson's own: κ with a jump, one number an element, or a smooth κ at the quadrature
-// points; f at the nodes. Cases: "matmult", a product; "gamg", conjugate gradients with GAMG from its setup
-// to 1e-8; "whole", the same with grid, matrix and right-hand side. Arguments: n, jump (0: the smooth κ).
+// PETSc's assembled operator of −∇·(κ∇u) = f, Q1 on a cube of n³ elements with Dirichlet conditions: 27
+// numbers per row. Problems are poisson's own: κ with a jump, one number per element, or a smooth κ at the
+// quadrature points; f at the nodes. Cases: "matmult", a product; "gamg", conjugate gradients with GAMG from
+// its setup to 1e-8; "whole", the same with grid, matrix and right-hand side. Arguments: n, jump (0: the
+// smooth κ).
 #include <petscdmda.h>
 #include <petscksp.h>
 
@@ -24,7 +25,7 @@ void check(PetscErrorCode error) {
 using haloscope::fem::Point;
 using ElementMatrix = std::array<std::array<double, 8>, 8>; // nodes by bits x, y, z
 
-// Of an element with edges of length 1: by products of one direction's, and at one of the eight Gauss points.
+// Matrices of an element with edges of length 1: by tensor products, and at one of the eight Gauss points.
 constexpr double stiff[2][2] = {{1, -1}, {-1, 1}}, mass[2][2] = {{2 / 6., 1 / 6.}, {1 / 6., 2 / 6.}};
 
 ElementMatrix products() {
@@ -73,7 +74,7 @@ public:
       : elements_(elements),
         known_(jump > 0 ? haloscope::fem::jump_problem(jump) : haloscope::fem::smooth_problem()) {
     const PetscInt points = elements + 1;
-    // Slices, so that halves are as for the other programs.
+    // Slices, so that ranks have the same halves as in the other programs.
     PetscMPIInt ranks = 1;
     MPI_Comm_size(PETSC_COMM_WORLD, &ranks);
     check(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE,
@@ -116,7 +117,7 @@ public:
     check(KSPDestroy(&solver));
   }
 
-  // How far the last solution is from the known one: the root of the mean square at the nodes.
+  // The error of the last solution: root mean square at the nodes.
   double error() {
     PetscInt x = 0, y = 0, z = 0, nx = 0, ny = 0, nz = 0;
     PetscScalar ***values = nullptr;
@@ -138,7 +139,7 @@ private:
   [[nodiscard]] bool boundary(const Place &at) const {
     return std::ranges::any_of(at, [&](PetscInt index) { return index == 0 || index == elements_; });
   }
-  // `at` is a place in the element, 0 to 1.
+  // `at` is a position in the element, 0 to 1.
   [[nodiscard]] Point point(const Place &element, const Point &at) const {
     Point made{};
     for (std::size_t axis = 0; axis < 3; axis++)
@@ -152,7 +153,7 @@ private:
     PetscInt x = 0, y = 0, z = 0, nx = 0, ny = 0, nz = 0;
     PetscScalar ***values = nullptr;
     check(DMDAGetCorners(grid_, &x, &y, &z, &nx, &ny, &nz));
-    // f once a node, with a layer of neighbours.
+    // f once per node, with a layer of neighbours.
     const PetscInt wide = nx + 2, high = ny + 2;
     std::vector<double> f(static_cast<std::size_t>(wide) * static_cast<std::size_t>(high) *
                           static_cast<std::size_t>(nz + 2));
@@ -178,7 +179,7 @@ private:
     check(DMDAVecRestoreArray(grid_, right_, &values));
   }
 
-  // κ times the element's matrix, but for the length of its edges.
+  // κ times the element's matrix, without the length of its edges.
   [[nodiscard]] ElementMatrix element_matrix(const Place &element) const {
     ElementMatrix made{};
     if (!known_.coefficient.pointwise) {
@@ -195,7 +196,7 @@ private:
     return made;
   }
 
-  // By rows, which PETSc takes the fastest; of the elements two layers are kept, each is made once.
+  // Assembles by rows, which is fastest in PETSc. Two layers of elements are stored; each is computed once.
   void assemble() {
     PetscInt x = 0, y = 0, z = 0, nx = 0, ny = 0, nz = 0;
     check(DMDAGetCorners(grid_, &x, &y, &z, &nx, &ny, &nz));
@@ -228,7 +229,7 @@ private:
     const double edge = 1 / static_cast<double>(elements_);
     for (unsigned e = 0; e < 8 && !boundary(at); e++) {
       Place element{};
-      unsigned mine = 0; // my corner of that element
+      unsigned mine = 0; // this node's corner of that element
       for (unsigned axis = 0; axis < 3; axis++) {
         const unsigned before = (e >> axis) & 1U;
         element[axis] = at[axis] - static_cast<PetscInt>(before);
@@ -251,7 +252,7 @@ private:
       MatStencil &column = columns[slot];
       column = {at[2] + step(9), at[1] + step(3), at[0] + step(1), 0};
       for (const PetscInt index : {column.i, column.j, column.k})
-        if (index < 0 || index > elements_) column.i = -1; // is left out
+        if (index < 0 || index > elements_) column.i = -1; // is ignored
     }
     const MatStencil here{at[2], at[1], at[0], 0};
     check(MatSetValuesStencil(matrix_, 1, &here, 27, columns.data(), values.data(), INSERT_VALUES));

@@ -1,5 +1,5 @@
-// Programs that are measured in turn: all are set up once and then sleep until a line on standard input names
-// one of their cases, so that sides alternate without a setup each time.
+// Programs that are measured alternately. Each is set up once, and then sleeps until a line on standard input
+// names one of its cases, so that sides alternate without repeated setup.
 #pragma once
 
 #include <mpi.h>
@@ -15,7 +15,7 @@
 
 namespace turns {
 
-// The next line for all ranks; empty at the end. MPI's own waiting would keep the cores of the others busy.
+// The next line for all ranks; empty at the end. MPI's own waiting would keep the other programs' cores busy.
 inline std::string next_line(int rank, int ranks) {
   constexpr int tag = 71, most = 256;
   std::string line;
@@ -43,12 +43,12 @@ inline std::string next_line(int rank, int ranks) {
 struct Case {
   std::function<void()> run;
   double unknowns = 0;         // of all ranks
-  double flops = 0, bytes = 0; // of this rank in a run, where they are known
-  bool warms = true;           // a run comes first: what others left in the caches is not ours
+  double flops = 0, bytes = 0; // of this rank in a run, if known
+  bool warms = true;           // an unmeasured run comes first, because other programs have filled the caches
 };
 
-// Says what each case is, then answers lines "case count" by the seconds that the slower rank took for so
-// many runs of it.
+// Describes each case, then answers lines "case count" by the slower rank's seconds for `count` runs of the
+// case.
 inline void serve(const std::map<std::string, Case> &cases) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
