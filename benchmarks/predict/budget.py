@@ -1,12 +1,12 @@
-"""How near a tenth of a sweep's time comes to the whole sweep: `tune --duration`, on kept data.
+"""Loss of choices by `tune --duration` after a tenth of a sweep's time, on stored data.
 
-For each platform and collective: what was simulated on up to 64 ranks stands for a machine on which a
-launch takes a second by itself. Times that are measured scatter: by 3 % from launch to launch, each call by
-20 %. A whole sweep has 1100 calls of each algorithm at each point, and launches as `bench collective` has
-them: all algorithms share one on so many ranks, and the library's own choice has another (Open MPI); or, if
-a running program can't be asked, each has its own. A loss is how much longer what is chosen takes than the
-best, without that scatter; each point of a collective takes as much of the program's time as any other.
-`budget.py` was made with the allreduce of the torus, and with none of the others.
+For each platform and collective, simulated times on up to 64 ranks represent a machine on which a launch
+takes a second. Measured times scatter by 3 % between launches and by 20 % between calls. A whole sweep has
+1100 calls of each algorithm at each point. Its launches are those of `bench collective`: per number of ranks,
+one for all algorithms and one for the library's own choice (Open MPI). If a running program cannot switch
+algorithms, each has its own launch. The loss is the additional time of the chosen algorithm compared with the
+fastest, without scatter. All points of a collective have the same weight. `tune --duration` was developed
+with the torus' allreduce only.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CASES = tuple(
 
 
 def sweeps() -> dict[tuple[str, str], Times]:
-    """The times of each platform and collective; the selector for Open MPI is the library's own choice."""
+    """Return the times of each platform and collective; Open MPI's selector is the library's own choice."""
     rows = pl.read_parquet(DATA).filter(
         pl.col("ranks") <= MOST_RANKS,
         pl.col("last").is_not_null(),
@@ -60,7 +60,7 @@ def sweeps() -> dict[tuple[str, str], Times]:
 
 
 class Clock:
-    """What launches take, of which one may be open still."""
+    """Times of launches, of which one may still be open."""
 
     def __init__(self, kinds: Mapping[Way, object], calls: int) -> None:
         self._kinds, self._calls = kinds, calls
@@ -68,7 +68,7 @@ class Clock:
         self.opened = False
 
     def seconds(self, known: Mapping[tuple[int, int], float], launch: TrialLaunch) -> float:
-        """The time of a launch; `opened` says whether it is a new one."""
+        """Return the time of a launch; `opened` is whether it is a new one."""
         place = self._kinds.get(launch.way), launch.ranks
         self.opened = launch.way not in self._kinds or place != self._open
         self._open = place
@@ -77,7 +77,7 @@ class Clock:
 
 
 def losses(collective: str, times: Times, calls: int, seed: int, shared: bool) -> tuple[list[float], float]:
-    """What choices lose after a tenth of a whole sweep's time, and the share of it that was taken."""
+    """Return the losses after a tenth of a whole sweep's time, and the share of the time that was used."""
     lot = random.Random(seed)
     own = times[Way(collective, "default")]
     places = [(collective, *place) for place in own]
@@ -116,19 +116,20 @@ def losses(collective: str, times: Times, calls: int, seed: int, shared: bool) -
 
 
 def case(one: tuple[str, str, Times, bool]) -> float:
-    """The mean loss of a platform and collective over some draws of the scatter."""
+    """Return the mean loss of a platform and collective over some draws of the scatter."""
     platform, collective, times, shared = one
     drawn = [losses(collective, times, reduce_calls(CALLS), seed, shared) for seed in range(DRAWS)]
     lost = [loss for some, _ in drawn for loss in some]
     share = float(np.mean([part for _, part in drawn]))
     how = "launches shared" if shared else "each launched"
-    said = f"{100 * np.mean(lost):.1f} % mean, {100 * max(lost):.0f} % worst, {100 * share:.1f} % of the time"
-    print(f"budget: {platform} {collective}, {how}: {said}", file=sys.stderr, flush=True)
+    losses_ = f"{100 * np.mean(lost):.1f} % mean, {100 * max(lost):.0f} % worst"
+    text = f"budget: {platform} {collective}, {how}: {losses_}, {100 * share:.1f} % of the time"
+    print(text, file=sys.stderr, flush=True)
     return float(np.mean(lost))
 
 
 def measure() -> None:
-    """Print the rows: without what the rules were made with."""
+    """Print the rows, without the data that were used in the development."""
     others = [(*key, times) for key, times in sweeps().items() if key != MADE_WITH]
     asked = [(*one, shared) for shared in LAUNCHES.values() for one in others]
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:

@@ -1,10 +1,9 @@
-"""`haloscope bench collective` against a simple loop in C that does what the OSU benchmarks do.
+"""`haloscope bench collective` compared with a simple loop in C, as in the OSU benchmarks.
 
-Both measure the library's own choice on two ranks, with the same numbers of calls, one after the
-other, in turn. The time of a call must be the same: the ratio is the loop's to ours, and what lies
-below 1 is the overhead of our harness in what it measures. It is judged by the median over calls,
-which other programs on the machine disturb least; the mean, which OSU prints, is beside it, and the
-time of the whole launch.
+Both measure the library's own choice on two ranks with the same numbers of calls, alternately. The time of a
+call must be equal. The ratio is the loop's time over ours; a ratio below 1 is overhead of our harness. The
+aim is for the median over calls, because other programs affect it least. Further rows have the mean, which
+OSU prints, and the time of the whole launch.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ RANKS = 2
 ROUNDS = 11
 ITERATIONS = 2000
 WARMUP = 200
-AGREES = 0.95  # of the time measured
+AGREES = 0.95  # least ratio of the times
 NAMES = (("mean", "us", None), ("median", "us", AGREES), ("whole launch", "s", None))
 
 
 def named(name: str, collective: str, size: int) -> str:
-    """The case's name."""
+    """Return the name of a case."""
     return f"bench collective, {name}: {collective} of {size} B on {RANKS} ranks"
 
 
@@ -61,7 +60,7 @@ def measure() -> None:
 
 
 def compare(ours: Library, loop: Path, collective: str, size: int) -> None:
-    """One case; the order of the two changes from round to round."""
+    """Measure one case; the order of both sides alternates."""
     mine: list[tuple[float, ...]] = []
     theirs: list[tuple[float, ...]] = []
     for number in range(ROUNDS):
@@ -84,7 +83,7 @@ def compare(ours: Library, loop: Path, collective: str, size: int) -> None:
 
 
 def harness(ours: Library, collective: str, size: int) -> tuple[float, float]:
-    """Microseconds: the mean, as the command's OSU output has it, and the median."""
+    """Return microseconds: the mean, as in the command's OSU output, and the median."""
     words = [
         str(ours.program("collective")),
         "--collective",
@@ -102,7 +101,7 @@ def harness(ours: Library, collective: str, size: int) -> tuple[float, float]:
 
 
 def plain(ours: Library, loop: Path, collective: str, size: int) -> tuple[float, float]:
-    """The same of the simple loop."""
+    """Return mean and median of the simple loop."""
     words = [str(loop), collective, str(size), str(ITERATIONS), str(WARMUP)]
     done = subprocess.run(
         ours.launch(words, RANKS, {}, None),

@@ -1,18 +1,20 @@
-"""How far predictions are off where nothing was measured, and what choosing by them costs there.
+"""Errors of predictions at unmeasured points, and the cost of choices by them.
 
     python benchmarks/predict/extrapolation.py [FILE.csv]     # with it: the table (extrapolation.csv)
 
-From kept data (`kept/`): SimGrid's own implementations of collectives on four networks, and its selectors;
-the library's own choice is that of its selector for Open MPI. Held out are numbers of ranks over 32, every
-second size, both, and whole collectives. Beside the laws: the nearest point that was measured (in ratios of
-ranks and sizes), Hockney's model and the paper's formulas on the same machine's messages, for the algorithms
-whose messages they know, and the library's own choice.
+Stored data (`kept/`) are of SimGrid's own implementations of collectives on four networks, and of its
+selectors. The library's own choice is that of the selector for Open MPI. Held out are numbers of ranks over
+32, every second size, both, and whole collectives. Scaling models are compared with four alternatives: the
+nearest measured point (in ratios of ranks and sizes), Hockney's model, the paper's formulas, and the
+library's own choice. Hockney's model and the formulas use the same machine's messages, for algorithms with a
+known schedule.
 
-`kept/unseen.parquet` was measured after the laws had been made: numbers of ranks over 256, and such as are no
-powers of two, predicted from all that was kept before. By it laws are judged honestly; whoever changes them
-after looking at its errors must measure others: `kept/later.parquet`, 10, 20 and 40 ranks, was measured after
-intervals had been made wider for such numbers, and `kept/large.parquet`, 512 and 1024 ranks, after nothing
-was changed any more.
+Data for validation were measured after the development of the models, and predicted from all earlier data. If
+models are changed because of the errors of such data, new data must be measured:
+
+* `kept/unseen.parquet`: numbers of ranks over 256, and some that are no powers of two.
+* `kept/later.parquet`: 10, 20 and 40 ranks, measured after intervals were made wider for such numbers.
+* `kept/large.parquet`: 512 and 1024 ranks, measured after the last change.
 """
 
 from __future__ import annotations
@@ -52,9 +54,9 @@ FRESH = {
 }
 MOST_KEPT = 256
 MEAN_LOSS, WORST_LOSS, HELD = 0.02, 0.15, 0.95
-SLOWER = 0.999  # of the library's own choice's speed
-_MOST_PAIRS = 1 << 16  # messages of an all-to-all that a schedule is executed for
-# Algorithms of SMPI's whose messages are those of a schedule of ours.
+SLOWER = 0.999  # relative to the speed of the library's own choice
+_MOST_PAIRS = 1 << 16  # most messages of an all-to-all for which a schedule is executed
+# SMPI's algorithms with the same messages as one of our schedules.
 SCHEDULES = {
     ("allreduce", "rdb"): "recursive_doubling",
     ("allreduce", "lr"): "ring",
@@ -78,7 +80,7 @@ SCHEDULES = {
 
 @dataclass
 class Judged:
-    """Errors of one way to predict, and what choosing by it costs over the best, as ratios."""
+    """Errors of one prediction method, and the cost of choices by it compared with the best, as ratios."""
 
     errors: list[float] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
@@ -87,16 +89,16 @@ class Judged:
 
     @property
     def slower(self) -> int:
-        """How many choices are slower than the library's own."""
+        """Number of choices that are slower than the library's own."""
         return sum(gain < SLOWER for gain in self.gains)
 
 
-Results = dict[tuple[str, str], Judged]  # by split and way to predict
+Results = dict[tuple[str, str], Judged]  # by split and prediction method
 Schedules = Mapping[tuple[str, str], str]  # ours, by collective and the library's algorithm
 
 
 def points_of(platform: str, file: Path = DATA) -> pl.DataFrame:
-    """A platform's points as a sweep has them; the time is that of the last rank."""
+    """Return a platform's points with the columns of a sweep; the time is that of the last rank."""
     rows = pl.read_parquet(file).with_columns(
         pl.col("platform", "collective", "algorithm", "reason").cast(pl.String)
     )
@@ -107,7 +109,7 @@ def points_of(platform: str, file: Path = DATA) -> pl.DataFrame:
 
 
 def as_measured(rows: pl.DataFrame, algorithm: pl.Expr, time: pl.Expr) -> pl.DataFrame:
-    """Kept points with the columns of a sweep, without segments."""
+    """Return stored points with the columns of a sweep, without segments."""
     return rows.select(
         "collective",
         algorithm=algorithm,
@@ -121,7 +123,7 @@ def as_measured(rows: pl.DataFrame, algorithm: pl.Expr, time: pl.Expr) -> pl.Dat
 
 
 def parted(points: pl.DataFrame, split: str, most: int = MOST_SEEN) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What is seen, of `most` ranks at most, and what is judged."""
+    """Split points into those used for the fit, with up to `most` ranks, and those used for the errors."""
     sizes = points["bytes"].unique().sort().to_list()
     few, some = pl.col("ranks") <= most, pl.col("bytes").is_in(sizes[1:-1:2]).not_()
     if split == "ranks":
@@ -132,7 +134,7 @@ def parted(points: pl.DataFrame, split: str, most: int = MOST_SEEN) -> tuple[pl.
 
 
 def fresh(points: pl.DataFrame, unseen: pl.DataFrame, split: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What is seen, and what is judged, of points that were measured after the laws had been made."""
+    """Split into points used for the fit and for the errors; `unseen` was measured after the development."""
     many = unseen["ranks"] > MOST_KEPT
     if not split.startswith("over"):
         return points, unseen.filter(~many)
@@ -143,7 +145,7 @@ def fresh(points: pl.DataFrame, unseen: pl.DataFrame, split: str) -> tuple[pl.Da
 
 
 def judge(platform: str, results: Results) -> None:
-    """Add what one platform's points say."""
+    """Add the results of one platform's points."""
     machine = predict.load_machine(HERE / "kept" / f"{platform}.yaml")
     points = points_of(platform)
     for split in SPLITS:
@@ -156,7 +158,7 @@ def judge(platform: str, results: Results) -> None:
 
 
 def judge_collectives(points: pl.DataFrame, machine: predict.Machine, results: Results) -> None:
-    """A collective of which nothing was measured: what its messages cost by Hockney's model."""
+    """Add results for unmeasured collectives: the cost of their messages by Hockney's model."""
     for (collective, ranks, size), group in points.group_by(
         "collective", "ranks", "bytes", maintain_order=True
     ):
@@ -175,7 +177,7 @@ def judge_collectives(points: pl.DataFrame, machine: predict.Machine, results: R
 
 
 class Nearest:
-    """The nearest point that was measured, in the logarithms of ranks and size."""
+    """Prediction by the nearest measured point, in the logarithms of ranks and size."""
 
     def __init__(self, seen: pl.DataFrame) -> None:
         self._times: dict[Way, dict[tuple[int, int], float]] = {}
@@ -186,7 +188,7 @@ class Nearest:
         self._near = cache(self._nearest)
 
     def time(self, way: Way, ranks: int, size: int) -> float | None:
-        """The time there; None where the way was not measured."""
+        """Return the time of the nearest point; None if the algorithm was not measured."""
         place = self._near(way, ranks, size)
         return None if place is None else self._times[way][place]
 
@@ -208,7 +210,7 @@ def judge_split(
     *,
     schedules: Schedules = SCHEDULES,
 ) -> None:
-    """Compare what was held out with every prediction, and the choices by them."""
+    """Compare held-out points with each prediction, and with the choices by it."""
     hockney, paper = (
         cache(lambda way, ranks, size, said=said: by_formula(machine, said, way, ranks, size, schedules))
         for said in ("hockney", "paper")
@@ -260,14 +262,14 @@ def judge_split(
 
 
 def of(results: Results, split: str, name: str) -> Judged:
-    """The results of that name, made if need be."""
+    """Return the results of a split and method; create them if necessary."""
     return results.setdefault((split, name), Judged())
 
 
 def by_formula(
     machine: predict.Machine, formula: str, way: Way, ranks: int, size: int, schedules: Schedules = SCHEDULES
 ) -> float | None:
-    """What a formula says; None of an algorithm that it does not know."""
+    """Return the time by a formula; None if it does not have the algorithm."""
     name = schedules.get((way.collective, way.algorithm))
     if name is None or (formula == "paper" and name not in ALGORITHMS.get(way.collective, ())):
         return None
@@ -278,7 +280,7 @@ def by_formula(
 
 
 def all_results() -> Results:
-    """Of all platforms."""
+    """Return the results of all platforms."""
     results: Results = {}
     for platform in PLATFORMS:
         begun = time.perf_counter()
@@ -300,7 +302,7 @@ NAMES = {
 def rows(
     results: Results, splits: Sequence[str] = (*SPLITS, "collective", *FRESH)
 ) -> Iterator[dict[str, object]]:
-    """The table: errors, losses and the share held in per cent."""
+    """Yield the rows of the table: errors, losses, and the share inside intervals, in per cent."""
     for split in splits:
         for name, predicted_by in NAMES.items():
             one = results.get((split, name))

@@ -1,5 +1,5 @@
 // A 7-point exchange of faces on a grid of ranks that does not wrap, its first axis fastest:
-//     faces X Y Z ZONES TIMES     ZONES³ doubles a rank. Ends with 1 if a face is not the neighbour's.
+//     faces X Y Z ZONES TIMES     ZONES³ doubles per rank. Exits with 1 if a face is not the neighbour's.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-"""Algorithms that share a launch beside algorithms that have their own: the same times, sooner.
+"""Sweeps whose algorithms share a launch, compared with a launch per algorithm: same times, shorter sweep.
 
-    python benchmarks/predict/launches.py [ROUNDS]      # of the MPI in use; nothing else should run
+    python benchmarks/predict/launches.py [ROUNDS]      # of the MPI in use; needs an idle machine
 
-Each round is a sweep of both kinds. Printed are the seconds of a sweep, and the medians of shared launches
-over those of own ones, of each point over all rounds; beside them own launches over own ones.
+Each round is a sweep of both kinds. It prints the seconds of a sweep, and the ratios of medians with shared
+launches over those with own launches, per point over all rounds. Ratios of two sets of own launches follow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ POINT = ("collective", "algorithm", "bytes")
 
 
 def deaf(directory: str) -> list[str]:
-    """A launcher that passes no input on: each algorithm has a launch of its own."""
+    """Return a launcher without standard input, with which each algorithm has its own launch."""
     script = Path(directory) / "mpiexec"
     script.write_text(f'#!/bin/sh\nexec {shlex.quote(str(report_toolchain().launcher))} "$@" </dev/null\n')
     script.chmod(0o755)
@@ -36,14 +36,14 @@ def deaf(directory: str) -> list[str]:
 
 
 def sweep(seed: int, launcher: Sequence[str] = ()) -> tuple[pl.DataFrame, float]:
-    """The points of a sweep, and its seconds."""
+    """Return the points of a sweep, and its seconds."""
     begin = time.monotonic()
     points = collective(GRID, replace(METHOD, seed=seed), launcher=launcher).points
     return points.filter(pl.col("status") == "ok"), time.monotonic() - begin
 
 
 def ratios(ours: Sequence[pl.DataFrame], theirs: Sequence[pl.DataFrame]) -> str:
-    """Of the medians of each point: the geometric mean, and between what nine tenths lie."""
+    """Return the ratio of medians over points: the geometric mean, and the 5 % and 95 % quantiles."""
     both = [pl.concat(some).group_by(POINT).agg(pl.col("median").median()) for some in (ours, theirs)]
     rows = both[0].join(both[1], on=POINT, suffix="_own")
     logs = np.log((rows["median"] / rows["median_own"]).to_numpy())
@@ -52,7 +52,7 @@ def ratios(ours: Sequence[pl.DataFrame], theirs: Sequence[pl.DataFrame]) -> str:
 
 
 def main() -> None:
-    """Print all of it."""
+    """Print seconds and ratios."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 6
     with tempfile.TemporaryDirectory() as directory:
         own = deaf(directory)

@@ -1,6 +1,6 @@
-/* The known-good simple loop: what the OSU benchmarks do, and nothing else.
- * loop COLLECTIVE BYTES ITERATIONS WARMUP prints, in microseconds, the mean over ranks of the mean
- * time of a call, and of its median. */
+/* The simple loop of the OSU benchmarks, without anything else.
+ * `loop COLLECTIVE BYTES ITERATIONS WARMUP` prints microseconds: the mean over ranks of the mean time of a
+ * call, and of the median. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

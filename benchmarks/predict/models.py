@@ -1,10 +1,10 @@
-"""Fitted models: how far they are from what was measured.
+"""Errors of fitted models.
 
-Here at 2 ranks, where all trees are one; at 8 to 256 ranks on the simulated ORFEO, whose sweep comes with the
-study. The first error is at the points of the fit; the other one at every second size, which is left out of
-the fit. What choices cost where nothing was measured is `extrapolation.py`'s matter.
+Data are measured here at 2 ranks, where all trees are equal, and at 8 to 256 ranks on the simulated ORFEO,
+whose sweep is part of the study. The first error is at the points of the fit. The second is at every second
+size, which is not used in the fit. `extrapolation.py` measures the cost of choices at unmeasured points.
 
-An error of at most 15 % is a ratio of 0.15 / error.
+The aim is an error of at most 15 %; the ratio is 0.15 / error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LEAST = 0.001
 
 
 def measure() -> None:
-    """All rows."""
+    """Print all rows."""
     with tempfile.TemporaryDirectory() as directory:
         judge("2 ranks here", _measured_here(Path(directory)), _here())
     points = frame(pl.read_csv(SIMULATED / "orfeo.csv").to_dicts())
@@ -43,7 +43,7 @@ def measure() -> None:
 
 
 def _here() -> predict.Machine:
-    """Two cores of this machine, in round numbers: the fits are factors of these."""
+    """Return two cores of this machine, in round numbers: fits are factors of these."""
     level = {"name": "node", "cores": 2, "latency": "0.4 us", "bandwidth": "8 GB/s"}
     return predict.Machine.model_validate({"name": "here", "levels": [level], "arithmetic": "5 GB/s"})
 
@@ -73,7 +73,7 @@ def _measured_here(directory: Path) -> pl.DataFrame:
 
 
 def judge(where: str, points: pl.DataFrame, machine: predict.Machine) -> None:
-    """The two figures of one sweep."""
+    """Print the two errors of one sweep."""
     fitted = _fitted(machine, points)
     errors = predict.errors(fitted, points)["error"].to_numpy()
     _share(f"models/{where}/error", errors, ERROR)
@@ -89,7 +89,7 @@ def _fitted(machine: predict.Machine, points: pl.DataFrame) -> predict.Machine:
 
 
 def _share(case: str, values: np.ndarray, target: float) -> None:
-    """`ratio` is how many times smaller than the target, so 1 or more meets it."""
+    """Print a median in percent; `ratio` is the target over it, so 1 or more meets the target."""
     share = estimate(values)
     ratio = Estimate(*(target / max(value, _LEAST) for value in (share.median, share.high, share.low)))
     emit(

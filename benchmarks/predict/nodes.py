@@ -1,10 +1,10 @@
-"""How far laws of real libraries' collectives are off at numbers of ranks that were not measured.
+"""Errors of scaling models of real libraries' collectives at unmeasured numbers of ranks.
 
     python benchmarks/predict/nodes.py FILE.csv     # the table (nodes.csv)
 
-`kept/nodes.parquet` has points of Open MPI and of MPICH on 8 emulated nodes of 8 ranks, with links of
-200 Mbit/s: medians of `haloscope bench collective` on two cores: ranks wait for cores as well as for links.
-As root, with the MPI first on PATH,
+`kept/nodes.parquet` has points of Open MPI and of MPICH on 8 emulated nodes of 8 ranks, with links of 200
+Mbit/s. They are medians of `haloscope bench collective` on two cores, so ranks wait for cores and for links.
+These commands measured them, as root, with the MPI first on PATH.
 
     export CLUSTER_NIC=200mbit OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
     export MPIR_CVAR_DEFAULT_THREAD_LEVEL=MPI_THREAD_MULTIPLE MPIR_CVAR_ENABLE_HEAVY_YIELD=1
@@ -15,9 +15,9 @@ As root, with the MPI first on PATH,
     tools/cluster.sh down
     python benchmarks/predict/kept/keep.py benchmarks/predict/kept nodes.jsonl
 
-made them; the machine is `kept/nodes.yaml`. MPICH's ranks give their core to others only where threads may
-call it: without, points of 4 ranks take two seconds each. Known are 2 to 16 ranks, or every second size, or
-both; others are judged, as those of simulated networks are (`extrapolation.py`).
+The machine is `kept/nodes.yaml`. MPICH's ranks yield their core only with MPI_THREAD_MULTIPLE; otherwise
+points of 4 ranks take two seconds each. The fit uses 2 to 16 ranks, or every second size, or both. Errors are
+computed at the other points, as for simulated networks (`extrapolation.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from haloscope.predict import CollectiveLaws, schedule
 
 DATA, MACHINE = HERE / "kept" / "nodes.parquet", HERE / "kept" / "nodes.yaml"
 MOST_SEEN = 16
-# The libraries' names are those of our schedules, but for these.
+# Names of the libraries' algorithms that differ from those of our schedules.
 SCHEDULES = {(one, name): name for one in schedule.collectives() for name in schedule.algorithms(one)} | {
     ("bcast", "scatter_recursive_doubling_allgather"): "scatter_allgather",
     ("bcast", "scatter_ring_allgather"): "scatter_allgather_ring",
@@ -45,18 +45,18 @@ SCHEDULES = {(one, name): name for one in schedule.collectives() for name in sch
 
 
 def libraries() -> list[str]:
-    """Those that were measured."""
+    """Return the measured libraries."""
     return sorted(pl.read_parquet(DATA, columns=["library"])["library"].cast(pl.String).unique().to_list())
 
 
 def points(library: str) -> pl.DataFrame:
-    """The medians, as laws take them."""
+    """Return the medians, with the columns of a sweep."""
     rows = pl.read_parquet(DATA).with_columns(pl.col("collective", "algorithm", "library").cast(pl.String))
     return as_measured(rows.filter(pl.col("library") == library), pl.col("algorithm"), pl.col("median"))
 
 
 def results() -> Results:
-    """Of all libraries and splits."""
+    """Return the results of all libraries and splits."""
     machine = predict.load_machine(MACHINE)
     found: Results = {}
     for library in libraries():

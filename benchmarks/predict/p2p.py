@@ -1,4 +1,4 @@
-"""The harness of `bench p2p` against the plainest loops that measure the same, side by side."""
+"""The harness of `bench p2p` compared with simple loops that measure the same."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from haloscope.predict.bench import P2pPoint as Point
 from haloscope.predict.bench import measure_p2p as measured
 
 ROUNDS = 11
-# What the harness may cost: a hundredth, and as much again for what two launches differ by.
+# The harness may cost 1 %, and two launches may differ by another 1 %.
 TARGET = 0.98
 BUDGET = 0.01
 
 
 @dataclass(frozen=True)
 class Case:
-    """One point that both sides measure."""
+    """A point that both sides measure."""
 
     test: str
     bytes: int
@@ -99,7 +99,7 @@ def _compare(case: Case, system: BenchSystem, pair: Pair, plain: Path) -> list[P
 
 
 def _typical(point: Point) -> float:
-    """As the plain loop: the median of the means of ten parts."""
+    """Return the median of the means of ten parts, as the simple loop does."""
     return 1e9 * float(np.median([part.mean() for part in np.array_split(point.samples, 10)]))
 
 

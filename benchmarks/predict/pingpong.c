@@ -1,5 +1,5 @@
-/* The plainest loops that measure what osu_latency and osu_bw do, with the clock read between tenths.
-   pingpong latency|bw BYTES ITERATIONS WARMUPS prints nanoseconds a message: the tenths' median. */
+/* The simplest loops of osu_latency and osu_bw, with the clock read between tenths.
+   pingpong latency|bw BYTES ITERATIONS WARMUPS prints nanoseconds per message: the median of the tenths. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <sched.h>
@@ -16,7 +16,7 @@ static double now(void) {
   return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
-/* To the rank's own of the processors that the launcher left it. */
+/* Binds the rank to one of the processors that the launcher allows. */
 static void bind(int rank) {
   cpu_set_t all, one;
   sched_getaffinity(0, sizeof all, &all);

@@ -1,8 +1,8 @@
-"""What `haloscope place` spares: the share of a 7-point halo's bytes that go between nodes.
+"""Effect of `haloscope place`: the share of a 7-point halo's bytes that are sent between nodes.
 
-As ranks come and as proposed, on grids that do not wrap: from patterns, and for the smallest one also from
-runs of 64 ranks on 8 emulated nodes, whose bytes the recorder counted, without the proposal and with it. The
-ratio is that of the shares; its interval is a point, as counts have no noise.
+Grids do not wrap. Shares are computed from patterns for ranks in order and for the proposal. For the smallest
+grid they are also recorded in runs of 64 ranks on 8 emulated nodes, with and without the proposal. The ratio
+is that of the shares. Its interval is a point, because counts have no noise.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from support.mpi import Mpi, find
 from support.placed import halo
 
 Dims = tuple[int, int, int]
-# Ranks, zones of a rank, nodes, and the shares that are aimed at.
+# Ranks, zones per rank, nodes, and the aim for the ratio of shares.
 PATTERNS: dict[str, tuple[Dims, Dims, int, float]] = {
     "4³ ranks of 32³ zones on 8 nodes": ((4, 4, 4), (32, 32, 32), 8, 0.444 / 0.333),
     "8³ ranks of 32³ zones on 16 nodes": ((8, 8, 8), (32, 32, 32), 16, 0.381 / 0.28),
@@ -57,7 +57,7 @@ def measure() -> None:
 
 
 def _row(case: str, found: Proposal, aim: float) -> None:
-    """What is not worth proposing leaves the share as it is."""
+    """Print a row. Without a proposal the share is unchanged."""
     after = found.bytes_after if found.is_worth_it else found.bytes_before
     _emit(case, found.bytes_before / found.traffic.total, after / found.traffic.total, aim)
 

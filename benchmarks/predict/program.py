@@ -1,12 +1,12 @@
-"""How far predictions of whole programs are off at numbers of ranks that were not measured.
+"""Errors of predictions of whole programs at unmeasured numbers of ranks.
 
     python benchmarks/predict/program.py [FILE.csv [0|1]]   # with it: the table (program.csv)
 
 cg, sweep and amr grow with the number of ranks (weak scaling) on a simulated torus. Profiles of 8 to 64
-ranks are known; those of 128, 256 and 512 ranks are predicted from them, and then simulated. Once computing
-takes no time: simulated times are exact then, and all is messages and waiting for them. Once it is timed on
-this machine while it simulates, as `simulate` does unless told otherwise: it has to be quiet. A region counts
-that takes a hundredth of the run or more, with what is nested in it.
+ranks are known. Profiles of 128, 256 and 512 ranks are predicted from them, and then simulated. There are two
+kinds of runs. Without computing, simulated times are exact and consist of messages and waiting only. With
+computing, it is timed on this machine during the simulation, the default of `simulate`, on an idle machine.
+Regions of at least 1 % of the run count, including nested regions.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from haloscope.predict.simulate import Simulation
 
 # Nearly cubes, as (x, y, z).
 KNOWN = ((2, 2, 2), (3, 2, 2), (3, 3, 2), (3, 3, 3), (4, 3, 3), (4, 4, 3), (4, 4, 4))
-# Those that are predicted, and times how much the bandwidth of the profiles' network.
+# Predicted grids, and factors of the bandwidth of the profiles' network.
 HELD_OUT = (((8, 4, 4), 1.0), ((8, 8, 4), 1.0), ((8, 8, 8), 1.0), ((8, 8, 4), 0.02))
-COMPUTING = (0.0, 1.0)  # times as long as timed here
+COMPUTING = (0.0, 1.0)  # factor of the computing times of this machine
 AIM = 0.15  # of a region's time
 LEAST = 0.01  # of the run's time
 PLATFORM, COLLECTIVES = "torus", "smpi"
@@ -41,7 +41,7 @@ PROGRAMS = ("cg", "sweep", "amr")
 
 
 def words_of(program: str, grid: tuple[int, int, int]) -> list[str]:
-    """The command on a grid of ranks."""
+    """Return the command on a grid of ranks."""
     x, y, z = grid
     if program == "cg":
         return ["cg", *"--nx 8 --ny 8 --nz 8 --iterations 1".split()]
@@ -57,7 +57,7 @@ def words_of(program: str, grid: tuple[int, int, int]) -> list[str]:
 def simulated(
     program: str, grid: tuple[int, int, int], output: Path, compute: float, factor: float = 1.0
 ) -> Path:
-    """The profile of the program itself on so many simulated ranks."""
+    """Simulate the program itself on a grid of ranks; return its profile."""
     begun = time.perf_counter()
     ranks = int(np.prod(grid))
     simulation = Simulation(
@@ -75,7 +75,7 @@ def simulated(
 
 
 def times_of(profile: Path) -> pl.DataFrame:
-    """Path and time of an average rank of all."""
+    """Return path and time of each region, mean over all ranks of the run."""
     with haloscope.open(profile) as opened:
         ranks = opened.info["ranks"]
         return opened.table("regions").select("path", truth=pl.col("time_mean") * pl.col("ranks") / ranks)
@@ -83,7 +83,7 @@ def times_of(profile: Path) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Judged:
-    """Regions of one program at one number of ranks: what was predicted, and what it took."""
+    """Regions of one program at one number of ranks: predicted and simulated times."""
 
     program: str
     compute: float
@@ -98,22 +98,22 @@ class Judged:
 
     @property
     def whole(self) -> float:
-        """That of the whole program."""
+        """Relative error of the whole program."""
         row = self.rows.row(by_predicate=pl.col("path") == "<program>", named=True)
         return float(abs(row["time"] / row["truth"] - 1))
 
     @property
     def held(self) -> int:
-        """How many intervals hold what it took."""
+        """Number of intervals that contain the simulated time."""
         holds = self.rows.select((pl.col("low") <= pl.col("truth")) & (pl.col("truth") <= pl.col("high")))
         return int(holds.to_series().sum())
 
     @property
     def swapped(self) -> int:
-        """How many pairs of regions, apart by more than the aim, come in the wrong order."""
-        said, truth = self.rows["time"].to_numpy(), self.rows["truth"].to_numpy()
-        is_apart = truth[:, None] > truth[None, :] * (1 + AIM)
-        return int((is_apart & (said[:, None] <= said[None, :])).sum())
+        """Number of pairs of regions in the wrong order, among those that differ by more than the aim."""
+        predicted, truth = self.rows["time"].to_numpy(), self.rows["truth"].to_numpy()
+        is_longer = truth[:, None] > truth[None, :] * (1 + AIM)
+        return int((is_longer & (predicted[:, None] <= predicted[None, :])).sum())
 
 
 def judge(program: str, compute: float, folder: Path) -> Iterator[Judged]:
@@ -124,9 +124,9 @@ def judge(program: str, compute: float, folder: Path) -> Iterator[Judged]:
     for grid, factor in HELD_OUT:
         ranks = int(np.prod(grid))
         asked = Simulation(known, PLATFORM, ranks, collectives=COLLECTIVES, bandwidth_factor=factor)
-        said = asked.prediction(folder / "said.halo")
+        predicted = asked.prediction(folder / "predicted.halo")
         truth = times_of(simulated(program, grid, folder / "truth.halo", compute, factor))
-        rows = said.join(truth, on="path")
+        rows = predicted.join(truth, on="path")
         whole = rows.filter(path="<program>")["truth"][0]
         one = Judged(program, compute, ranks, factor, rows.filter(pl.col("truth") >= LEAST * whole))
         print(row_of(one), file=sys.stderr, flush=True)
@@ -134,7 +134,7 @@ def judge(program: str, compute: float, folder: Path) -> Iterator[Judged]:
 
 
 def results(computing: Sequence[float] = COMPUTING) -> list[Judged]:
-    """Of all programs."""
+    """Return the results of all programs."""
     if not (shutil.which("smpirun") and shutil.which("smpicxx")):
         raise RuntimeError("no SimGrid: apt-get install libsimgrid-dev")
     with tempfile.TemporaryDirectory() as name:
@@ -143,7 +143,7 @@ def results(computing: Sequence[float] = COMPUTING) -> list[Judged]:
 
 
 def row_of(one: Judged) -> dict[str, object]:
-    """A row of the table: errors in per cent."""
+    """Return a row of the table: errors in per cent."""
     return {
         "computing": "timed" if one.compute else "none",
         "program": one.program,

@@ -1,8 +1,8 @@
-"""Predict: every figure of the room, a module a topic; what fails does not keep the others.
+"""Predict: all figures of the package.
 
-A module has `measure()`, which prints its rows with `common.emit`, and `CASES`, the names of them
-all: those that did not come are printed with null values, and why on standard error. As arguments,
-names of modules: only these.
+Each topic is a module with `measure()`, which prints its rows with `common.emit`, and `CASES`, the names of
+all its rows. An error does not affect other topics: missing rows are printed with null values, and the reason
+is printed on standard error. Arguments are topics to run.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ KEYS = ("ours", "peer", "peer_name", "unit", "ratio", "ci_low", "ci_high", "targ
 
 
 def run(topic: str) -> None:
-    """All rows of one topic."""
+    """Print all rows of one topic."""
     before = set(common.EMITTED)
     try:
         module = import_module(topic)
-    except Exception as error:  # the others are measured all the same
+    except Exception as error:  # does not affect other topics
         missing([topic], f"{topic}: {error}")
         return
     reason = "was not measured"
@@ -42,7 +42,7 @@ def run(topic: str) -> None:
 
 
 def missing(cases: list[str], reason: str) -> None:
-    """Rows without values."""
+    """Print rows without values."""
     print(f"bench-predict: {reason}", file=sys.stderr)
     for case in cases:
         row = {"benchmark": BENCHMARK, "case": case} | dict.fromkeys(KEYS)

@@ -1,9 +1,9 @@
-"""How long simulations and formulas take: seconds and memory that are allowed, over those taken.
+"""Cost of simulations and formulas: allowed seconds and memory, divided by the measured ones.
 
-One run of each: a second one would not fit into the time of `make bench`. Computing takes no
-simulated time. The program's collectives are Open MPI's and, for comparison, SMPI's own simple
-ones, with which its solver is quicker. Those of the replay are the latter, but sums go along trees: where the
-root gets all of them itself, SimGrid takes time by the square of the ranks, 704 s of 16384.
+Each case runs once, because of the time limit of `make bench`. Computing takes no simulated time. The
+program's collectives are Open MPI's and, for comparison, SMPI's own simple ones, which simulate faster. The
+replay uses the simple ones, except for reductions, which use trees. With a root that receives all messages
+itself, SimGrid's time grows with the square of the ranks: 704 s for 16384.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CASES = (PROGRAM, QUICKER, MEMORY, REPLAY, MOST, MOST_MEMORY, FORMULA, SLOWEST, 
 
 
 def measure() -> None:
-    """Prints all rows."""
+    """Print all rows."""
     if not (shutil.which("smpirun") and shutil.which("smpicxx")):
         raise RuntimeError("no SimGrid: apt-get install libsimgrid-dev")
     with tempfile.TemporaryDirectory() as name:
@@ -55,12 +55,12 @@ def measure() -> None:
         for case, ranks in ((REPLAY, 4096), (MOST, 16384)):
             words = ("-n", str(ranks), "-o", output, small)
             emit_allowed("predict", case, _simulate(300, *TREES, *words), 300, "s")
-        emit_allowed("predict", MOST_MEMORY, _most_memory(), 8192, "MiB")  # the most of all that ran so far
+        emit_allowed("predict", MOST_MEMORY, _most_memory(), 8192, "MiB")  # the maximum of all runs until now
     formulas()
 
 
 def formulas() -> None:
-    """Prints what a million ranks cost the models that only compute."""
+    """Print the cost of models for a million ranks."""
     level = {"name": "all", "cores": 1 << 20, "latency": "1 us", "bandwidth": "10 GB/s"}
     described = {"name": "million", "levels": [level], "arithmetic": "5 GB/s"}
     machine = predict.Machine.model_validate(described)
@@ -81,12 +81,12 @@ def formulas() -> None:
 
 
 def _most_memory() -> float:
-    """MiB of the largest process so far."""
+    """Return MiB of the largest child process until now."""
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
 
 
 def _simulate(limit: float, *words: str) -> float:
-    """Seconds taken; what takes longer than `limit` is an error."""
+    """Simulate, and return the seconds. More than `limit` seconds are an error."""
     begin = time.monotonic()
     command = [str(HALOSCOPE), "simulate", *COMMON, *words]
     environment = {**os.environ, "HALOSCOPE_TIME_LIMIT": str(limit)}

@@ -1,10 +1,10 @@
-"""What `haloscope tune` gains on this machine, and that nothing gets slower by its rules.
+"""Gain by `haloscope tune` on this machine, and a check that its rules make no point slower.
 
-Every algorithm of some collectives is measured on two ranks. Rules are chosen, verified and
-measured again, as the command does, and once more, since what was kept had a part in that.
-First row: the geometric mean of the gain over all points (1 where there is no rule). Second row:
-the worst point. It may not be slower for certain: the upper end of its interval, of 95 % for all
-points together (Bonferroni), must reach 1. How much there is to gain is the library's matter.
+All algorithms of some collectives are measured on two ranks. Rules are chosen, verified and measured again,
+as the command does. Then they are measured once more, because the earlier measurements selected them. First
+row: the geometric mean of the gain over all points (1 without a rule). Second row: the worst point. It must
+not be significantly slower: the upper end of its interval, of 95 % for all points together (Bonferroni), must
+reach 1. The possible gain depends on the MPI library.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ROUNDS = 5
 
 
 def measure() -> None:
-    """Print the rows, and on standard error how many rules there are."""
+    """Print the rows, and on standard error the number of rules."""
     bench = Bench.here()
     points = [Point(collective, 2, size) for collective in COLLECTIVES for size in SIZES]
     sweep = measure_all(bench, points, [0], METHOD, lambda what: None)
@@ -57,7 +57,7 @@ def measure() -> None:
 
 
 def measured_once_more(bench: Bench, made: Tuning, file: Path) -> dict[Point, Trial]:
-    """Default against the rules as they were written."""
+    """Measure the default and the written rules."""
     if not made.rules:
         return {}
     touched = sorted({point.collective for point in made.tuned})
@@ -67,7 +67,7 @@ def measured_once_more(bench: Bench, made: Tuning, file: Path) -> dict[Point, Tr
 
 
 def mean_row(made: Tuning, trials: Mapping[Point, Trial]) -> None:
-    """The geometric mean over the whole grid."""
+    """Print the geometric mean over the whole grid."""
     still = np.zeros(ROUNDS)
     gains = [trials[p].gains if p in trials else still for p in made.chosen]
     mean, low, high = gain_interval(np.mean(gains, axis=0))
@@ -85,7 +85,7 @@ def mean_row(made: Tuning, trials: Mapping[Point, Trial]) -> None:
 
 
 def worst_row(made: Tuning, trials: Mapping[Point, Trial]) -> None:
-    """The point whose interval lies lowest."""
+    """Print the point whose interval has the lowest upper end."""
     gains = {p: gain_interval(trial.gains, 0.05 / len(trials)) for p, trial in trials.items()}
     gain, low, high = min(gains.values(), key=lambda each: each[2], default=(1.0, 1.0, 1.0))
     emit(

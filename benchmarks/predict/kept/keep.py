@@ -1,12 +1,12 @@
-"""Keeps what smpi_sweep.py measured: simulated.parquet, and a machine model for each platform.
+"""Store the results of smpi_sweep.py: simulated.parquet, and a machine model for each platform.
 
     python keep.py DIRECTORY POINTS.csv…
     python keep.py FILE.parquet POINTS.csv…    # points alone, such as unseen.parquet
     python keep.py DIRECTORY SWEEP.jsonl    # of bench collective: medians, into nodes.parquet
 
-A machine has a level for each power of two of ranks: the longest latency of a message from one half of them
-to the other, its bandwidth, and what all ranks of a half send to the other at once (`shared`), where that is
-less. Nothing but such messages is in it, which take seconds to measure.
+A machine has a level for each power of two of ranks. A level has the longest latency of a message from one
+half of the ranks to the other, its bandwidth, and the bandwidth of simultaneous messages of all ranks of a
+half (`shared`), if this is less. It contains no other messages, and these are measured in seconds.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import polars as pl
 from haloscope.predict import Sweep
 
 LARGE, LARGER = 1 << 18, 1 << 20
-FREE = 0.95  # of its bandwidth alone, that each message has where all ranks send: then nothing is shared
+FREE = 0.95  # share of its own bandwidth above which a message of many counts as not shared
 
 
 def packed(files: list[str]) -> pl.DataFrame:
-    """Points of collectives; times to six digits."""
+    """Return the points of collectives, sorted; later files replace earlier points."""
     rows = pl.concat(
         [pl.read_csv(file, schema_overrides={"mean": pl.Float64, "last": pl.Float64}) for file in files]
     )
@@ -33,7 +33,7 @@ def packed(files: list[str]) -> pl.DataFrame:
 
 
 def machine(platform: str, messages: pl.DataFrame) -> str:
-    """YAML of a machine from messages between halves of ranks: one alone, or all at once (with a +)."""
+    """Return YAML of a machine from messages between halves of ranks: one, or all at once (with a +)."""
     columns = messages.select("ranks", "algorithm", "bytes", "last").iter_rows()
     times = {(ranks, one.endswith("+"), size): last for ranks, one, size, last in columns}
     lines = [
@@ -55,7 +55,7 @@ def machine(platform: str, messages: pl.DataFrame) -> str:
 
 
 def kept_sweep(place: Path, name: str) -> None:
-    """A real library's points, without samples; those of other libraries stay."""
+    """Store a real library's points without samples; points of other libraries are preserved."""
     sweep, file = Sweep.read(name), place / "nodes.parquet"
     library = str(sweep.environment.get("library"))
     points = sweep.points.filter(pl.col("status") == "ok").select(

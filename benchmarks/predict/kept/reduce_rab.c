@@ -5,9 +5,10 @@
 //   for what in "char 8" "byte 8" "int 0" "int 8"; do smpirun -np 4 -platform P.xml -hostfile H \
 //     --cfg=smpi/reduce:rab ./reduce_rab $what; done
 //
-// It knows ten types of C by name. Any other, such as MPI_CHAR and MPI_SIGNED_CHAR, is an exception that
-// nobody catches: the program aborts. A count of 0 it hands to MPI_Reduce's own choice; where that is `rab`,
-// it calls itself until the stack is full. MPI_BYTE, the ninth, MPI_Reduce does not add. MPI_INT works.
+// It supports ten C types by name. Any other type, such as MPI_CHAR and MPI_SIGNED_CHAR, throws an exception
+// that is not caught, and the program aborts. A count of 0 is passed to MPI_Reduce's own choice. If this is
+// `rab`, it calls itself until the stack overflows. MPI_BYTE, the ninth type, is not supported by MPI_Reduce.
+// MPI_INT works.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

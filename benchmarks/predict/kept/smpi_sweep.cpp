@@ -2,13 +2,13 @@
 //
 // A job is `allreduce:lr:8,32,128`: a collective, an algorithm or selector of SMPI's, and bytes.
 // `p2p:STRIDE:…` are messages instead: from rank 0 alone, and of all ranks at once, with the rank whose
-// number differs in that bit. Prints a line a point: collective, algorithm, bytes, seconds until ranks are
-// done (mean, last), seconds of a core that it took here. After a point that takes more than SECONDS here,
-// the greater sizes of its job are left out.
+// number differs in that bit. Prints a line per point: collective, algorithm, bytes, simulated seconds until
+// ranks are done (mean, last), core seconds of the simulation. After a point of more than SECONDS core
+// seconds, larger sizes of its job are skipped.
 //
-// Ranks are contexts of one process that are not kept apart (smpirun -no-privatize): they share what is
-// global here. They begin together, at SimGrid's own barrier, which takes no simulated time. Adding takes
-// none either, and is not done: times are those of messages.
+// Ranks are contexts of one process and share its global variables (smpirun -no-privatize). They begin
+// together, at SimGrid's own barrier, which takes no simulated time. Additions are not executed and take no
+// time either: times are those of messages.
 #include <simgrid/barrier.h>
 #include <simgrid/engine.h>
 #include <smpi/smpi.h>
@@ -26,7 +26,7 @@
 #include <vector>
 
 namespace simgrid::smpi::colls {
-// Not in a header of SimGrid's: how its option smpi/COLLECTIVE is applied.
+// Functions behind SimGrid's option smpi/COLLECTIVE, which are in no header.
 void set_allgather(const std::string &name);
 void set_allreduce(const std::string &name);
 void set_alltoall(const std::string &name);
@@ -41,7 +41,7 @@ namespace colls = simgrid::smpi::colls;
 struct Collective {
   void (*choose)(const std::string &);
   int (*call)(int count);
-  bool blocks; // each rank has a block of the size for every other
+  bool blocks; // each rank has a block of this size for each other rank
 };
 
 struct Shared {
@@ -54,7 +54,7 @@ struct Shared {
   bool left = false;
 };
 
-Shared shared; // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): of all ranks, on purpose
+Shared shared; // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): shared by all ranks
 
 void nothing(void * /*in*/, void * /*out*/, int * /*count*/, MPI_Datatype * /*type*/) {}
 
@@ -156,7 +156,7 @@ public:
   }
 
 private:
-  // Some algorithms look at the nodes of a communicator when they first meet it, by collectives of their own.
+  // Some algorithms determine the nodes of a new communicator by collectives of their own.
   void warm(std::map<std::string, Collective>::const_iterator found) const {
     prepare(sizeof(int), size_);
     try {
@@ -167,7 +167,7 @@ private:
     sg_barrier_wait(shared.barrier);
   }
 
-  // Internal calls of one collective in another take Open MPI's choice.
+  // Calls of a collective inside of a collective use Open MPI's choice.
   void choose(std::map<std::string, Collective>::const_iterator found, const std::string &algorithm) const {
     sg_barrier_wait(shared.barrier);
     if (rank_ == 0) {

@@ -2,10 +2,10 @@
 
     python smpi_sweep.py POINTS.csv RANKS,RANKS… [--seconds 5] [--platforms P,P] [--collectives C,C]
 
-Each platform is what `haloscope simulate` builds for 1024 ranks, whatever part of it is used: a machine does
-not grow with the job. Rank r runs on host r. The file of points is appended to, so that the same command goes
-on where it was ended. Settings are those of `simulate`: SimGrid's factors on latency and bandwidth, which fit
-another cluster, are off, and messages under 64 KiB do not wait for their receiver.
+Each platform is that of `haloscope simulate` for 1024 ranks, also for fewer ranks: a machine does not grow
+with the job. Rank r runs on host r. Points are appended to the file, so that the same command continues an
+interrupted sweep. Settings are those of `simulate`: SimGrid's factors of latency and bandwidth, which are for
+a different cluster, are off, and messages under 64 KiB do not wait for their receiver.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ HOSTS = 1024
 COLLECTIVES = ("allgather", "allreduce", "alltoall", "bcast", "reduce")
 BLOCKS = ("allgather", "alltoall")
 SELECTORS = ("ompi", "mpich", "mvapich2")
-# Other selectors; one that tries all algorithms at each call; what crashes or never ends; all-to-alls with
-# barriers in between, of which there are as many as of all others.
+# Other selectors; one that tries all algorithms at each call; algorithms that crash or never end; all-to-alls
+# with barriers, which would double the number of algorithms.
 LEFT_OUT = re.compile(
     r"default|automatic|impi|arrival_pattern_aware_wait|arrival_scatter|flattree_pipeline|(pair|ring)_\w+"
 )
@@ -53,7 +53,7 @@ SETTINGS = {
 }
 FIELDS = ("platform", "collective", "algorithm", "ranks", "bytes", "mean", "last", "reason")
 _VALID = re.compile(r"Valid algorithms: ([^\n]*?)\.?\n")
-_PATIENCE = 300  # times the seconds of a point, until a launch in which nothing comes is given up
+_PATIENCE = 300  # factor of the seconds of a point, after which a launch without output is ended
 Job = tuple[str, str, tuple[int, ...]]
 
 
@@ -77,7 +77,7 @@ class Bench:
         return [*words, *more, str(self.place / "sweep"), str(self.seconds)]
 
     def algorithms(self, collective: str) -> list[str]:
-        """SMPI names its algorithms to whoever asks for one that it has not."""
+        """Return the algorithms of a collective, from SMPI's error message for an unknown one."""
         words = self.words("torus", 1, f"--cfg=smpi/{collective}:?")
         said = subprocess.run(words, capture_output=True, text=True, check=False).stderr
         listed = _VALID.search(said)
@@ -89,7 +89,7 @@ class Bench:
         return [SELECTORS[0], *names, *SELECTORS[1:]]
 
     def run(self, platform: str, ranks: int, jobs: Sequence[Job]) -> Iterator[dict[str, object]]:
-        """Points of these jobs, as they come; a job that ends the program is left out."""
+        """Yield the points of these jobs; a job that ends the program is skipped."""
         left = list(jobs)
         while left:
             words = [f"{collective}:{name}:{','.join(map(str, sizes))}" for collective, name, sizes in left]
@@ -119,7 +119,7 @@ class Bench:
                     yield {"platform": platform, "ranks": ranks, **row}
             reader.join(5)
             if last == left[done][2][-1] and done + 1 < len(left):
-                done += 1  # that one was over
+                done += 1  # that job had ended
             status = child.wait()
             if status == 0 and done + 1 == len(left):
                 return
@@ -134,7 +134,7 @@ class Bench:
 
 
 class _Watch:
-    """Ends a child from which nothing comes for so many seconds."""
+    """Ends a child process that prints nothing for a number of seconds."""
 
     def __init__(self, child: subprocess.Popen[str], patience: float) -> None:
         self._child, self._patience, self.ended = child, patience, False
@@ -149,7 +149,7 @@ class _Watch:
             self._timer.cancel()
 
     def heard(self) -> None:
-        """Begin to wait anew."""
+        """Restart the timer."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = threading.Timer(self._patience, self._end)
@@ -188,13 +188,13 @@ def _xml(name: str) -> str:
 
 
 def sizes_of(collective: str, ranks: int) -> tuple[int, ...]:
-    """Sizes at which all ranks' memory is not too much."""
+    """Return the sizes for which the memory of all ranks is below the limit."""
     most = MEMORY // (ranks * ranks if collective in BLOCKS else ranks)
     return tuple(size for size in SIZES if size <= most)
 
 
 def messages(ranks: int) -> list[Job]:
-    """What a level of the machine is made of: one message, and one of every rank, from half to half."""
+    """Return the jobs of a machine's levels: one message, and one of every rank, from half to half."""
     halves = ranks & (ranks - 1) == 0
     return [("p2p", str(ranks // 2), (8, 8192, 1 << 18, 1 << 20))] if halves else []
 
@@ -206,7 +206,7 @@ def sweep(
     platforms: Sequence[str],
     collectives: Sequence[str],
 ) -> None:
-    """Append to the file what it has not."""
+    """Append the missing points to the file."""
     fresh = not output.exists()
     have: set[tuple[str, ...]] = set()
     if not fresh:
