@@ -1,4 +1,4 @@
-"""Prints the nanoseconds of an Allreduce of mpi4py on one rank: the least of ten means."""
+"""Print the nanoseconds of an Allreduce of mpi4py on one rank: the minimum of ten means."""
 
 import sys
 import time

@@ -1,5 +1,4 @@
-/* What a begin and an end cost through other people's interfaces, nanoseconds a pair, beside a region of our
- * own. */
+/* Cost of a begin and an end through other tools' interfaces and through our region, nanoseconds per pair. */
 #include <haloscope/region.h>
 #include <mpi.h>
 

@@ -1,8 +1,8 @@
-"""What other people's markers cost, beside a region of ours; and what a start costs where there are none.
+"""Cost of other tools' markers compared with our region, and cost of a start without these tools.
 
-Each round is one process. The first rows are nanoseconds for a begin and an end, `ratio` is ours ÷ theirs.
-The last one is how long a process takes that has neither MPI nor any of the libraries, in microseconds: with
-the recorder preloaded and named as the tool of each interface, beside one where it is preloaded only.
+Each round is one process. The first rows are nanoseconds per begin and end, `ratio` is ours ÷ theirs. The
+last row is microseconds of a process without MPI and without any of the libraries. Its recorder is preloaded
+and registered as the tool of each interface; the peer's recorder is only preloaded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from haloscope.base.launcher import report_toolchain
 
 HERE = Path(__file__).resolve().parent
 REGION = "region"
-# A marker through another interface may cost so many times one of ours.
+# Allowed cost of a marker through a different interface, in units of ours.
 ALLOWED = 3.0
 TOOLS = ("KOKKOS_TOOLS_LIBS", "NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64")
 
@@ -72,14 +72,14 @@ def markers(directory: Path, rounds: int, pairs: int) -> None:
 
 
 def start(environment: dict[str, str]) -> float:
-    """Return how long a process that does nothing takes, in microseconds."""
+    """Return the microseconds of a process that does nothing."""
     begin = time.perf_counter()
     subprocess.run(["/bin/true"], env=environment, check=True)
     return 1e6 * (time.perf_counter() - begin)
 
 
 def absent(rounds: int) -> None:
-    """Emit what it costs to be the tool of interfaces that a program has not."""
+    """Emit the cost of a registration as tool of interfaces that the program does not use."""
     named = os.environ | haloscope.env()
     preloaded = {name: value for name, value in named.items() if name not in TOOLS}
     pairs = [(start(named), start(preloaded)) for _ in range(rounds)]
@@ -99,7 +99,7 @@ def absent(rounds: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="processes of each kind")
-    parser.add_argument("--pairs", type=int, default=200_000, help="begins and ends a case and round")
+    parser.add_argument("--pairs", type=int, default=200_000, help="begins and ends per case and round")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         markers(Path(name), options.rounds, options.pairs)

@@ -1,5 +1,5 @@
-/* What one MPI call costs, in nanoseconds: one rank with itself, so that nothing but the library and
- * whoever watches it is measured. Prints one line a case: name, median over rounds. */
+/* Cost of MPI calls in nanoseconds. One rank sends to itself, so that only the library and the recorder are
+ * measured. Prints one line per case: name, median over rounds. */
 #include <haloscope/region.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static double now(void) {
   return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
-/* Each case works on a batch of messages to itself; only one kind of call in it is timed. */
+/* Each case has a batch of messages to the rank itself; only one kind of call in it is timed. */
 static MPI_Request requests[2 * halo];
 static double timed;
 
@@ -107,8 +107,8 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The median is that of the rounds; a round is the mean over its calls. `batch`: calls a work that the
- * work times itself; 0: the whole work is one call. */
+/* The median is over rounds; the value of a round is the mean over its calls. `batch`: number of calls that
+ * the work times itself; 0: the whole work is one call. */
 static void measure(const char *name, void (*work)(void), int batch) {
   double times[rounds];
   const int works = batch ? calls / batch : calls;
@@ -125,13 +125,13 @@ static void measure(const char *name, void (*work)(void), int batch) {
 }
 
 static void measure_all(void);
-/* So many frames between main and the calls. */
+/* Adds stack frames between main and the calls. */
 static __attribute__((noinline)) void measure_below(int frames) {
   if (frames > 0)
     measure_below(frames - 1);
   else
     measure_all();
-  __asm__ volatile(""); /* no tail call */
+  __asm__ volatile(""); /* prevents a tail call */
 }
 
 int main(int argc, char **argv) {

@@ -1,7 +1,7 @@
-"""What being watched costs a whole program: apps/cg on two ranks, bare and watched in turn.
+"""Cost of profiling a whole program: apps/cg on two ranks, alternately with and without the recorder.
 
-Two statements: what its calls and regions cost by the prices measured one by one (calls.c), and the
-difference of the program's own times, which two cores' noise makes much wider.
+The first row is the cost of its calls and regions by their measured costs (calls.c). The second row is the
+difference of the program's own times, which has much more noise on two cores.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SIZE = 104
 
 
 def measure(prefix: list[str], output: Path, prices: Mapping[str, float], rounds: int) -> None:
-    """`prices`: nanoseconds a call and a region; `output`: where `prefix` puts the profile."""
+    """Emit the rows; `prices`: nanoseconds per call and region; `output`: the profile of `prefix`."""
     cells = [argument for axis in "xyz" for argument in (f"--n{axis}", str(SIZE))]
     command = [str(report_toolchain().launcher), "-n", "2", str(build_application("cg")), *cells]
     bare, watched = [], []
@@ -65,7 +65,7 @@ def _seconds(command: list[str]) -> float:
 
 
 def _cost(output: Path, prices: Mapping[str, float]) -> float:
-    """Nanoseconds of the rank with most calls, which here are as many on each."""
+    """Return the nanoseconds added to a rank; both ranks have the same number of calls."""
     profile = haloscope.open(output)
     calls = profile.table("calls").select(pl.sum("calls")).item() / 2
     passes = profile.table("regions").select(pl.sum("instances")).item()

@@ -1,9 +1,10 @@
-"""How long it takes until a program that hangs is named: `haloscope hang` on planted hangs.
+"""Time until `haloscope hang` prints the cause of planted hangs.
 
     hangs.py [--mpicc mpicc.mpich --mpiexec mpiexec.mpich] [--ranks 4]
 
-Each is started, left alone for a second, and asked: the time goes from the start of the command to its first
-line, the verdict. A JSON object for each, and one for all; the exit status is 1 if one is not named.
+Each program runs for a second before `haloscope hang` starts. The time is from the start of the command to
+its first line, the verdict. Prints a JSON object per hang, and one for all. The exit status is 1 if a verdict
+is wrong.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from haloscope.base.launcher import report_toolchain
 CHECKOUT = Path(__file__).resolve().parents[2]
 SOURCE = CHECKOUT / "tests" / "watch" / "programs" / "hangs.c"
 COMMAND = str(Path(sys.executable).with_name("haloscope"))
-# What the verdict says of each.
+# A part of the verdict of each hang.
 WORDS = {
     "ring of sends": "deadlock of sends without receives: ranks 0-3",
     "ring of receives": "all wait to receive, and no rank sends",
@@ -65,7 +66,7 @@ def _hung(command: list[str], live: Path, how: str) -> Iterator[None]:
         job.stdout.readline()
         time.sleep(1)
         try:
-            if how == "dead":  # without its launcher hearing of it, which would end the others
+            if how == "dead":  # the launcher is stopped, because it would end the other ranks
                 process = _records(live)[1]
                 stopped = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
                 os.kill(stopped, signal.SIGSTOP)
@@ -93,7 +94,7 @@ def _ask(live: Path) -> tuple[float, str]:
 
 
 def main() -> int:
-    """Measure all."""
+    """Measure all hangs."""
     parser = argparse.ArgumentParser(description=__doc__)
     tools = report_toolchain()
     parser.add_argument("--mpicc", default=str(tools.compiler.with_name("mpicc")))

@@ -1,10 +1,11 @@
-/* An MPI whose calls take no time, between the recorder and the real one, for what calls.c times: what is
- * left of a watched call is the recorder's. Messages are not delivered. Linked before MPI. */
+/* Functions of MPI that take no time, between the recorder and the real MPI, for the calls that calls.c
+ * times. The remaining time of a call is the recorder's. Messages are not delivered. Linked before MPI. */
 #include <mpi.h>
 
 enum { room = 64, answered = 8192 };
 
-/* Handles are real ones, as the recorder may look at them: of persistent requests that never start. */
+/* Handles are real, because the recorder may inspect them: they are of persistent requests that never start.
+ */
 static MPI_Request handles[room];
 static unsigned posted;
 static MPI_Status answer;

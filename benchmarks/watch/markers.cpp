@@ -1,5 +1,5 @@
-/* What an empty region costs, in nanoseconds: through our markers, and through other people's. Prints one
- * line a case: name, median over rounds. */
+/* Cost of an empty region in nanoseconds, through our markers and through other tools' markers. Prints one
+ * line per case: name, median over rounds. */
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <caliper/cali.h>

@@ -1,7 +1,7 @@
-"""What a region costs through other people's markers, beside our own: nanoseconds a begin and an end.
+"""Cost of a region through other tools' markers compared with our own: nanoseconds per begin and end.
 
-One rank (markers.cpp), watched; the cases take turns within a process. `ratio` is ours ÷ theirs, and is
-to be a third at least.
+One rank (markers.cpp) runs with the recorder. The cases alternate within a process. `ratio` is ours ÷ theirs;
+the aim is at least a third.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ COMMAND = Path(sys.executable).with_name("haloscope")
 
 
 def build(directory: Path) -> Path:
-    """Return the program, linked to the library beside the recorder."""
-    beside = subprocess.run(
+    """Return the program, linked to the Caliper-compatible library in the recorder's folder."""
+    folder = subprocess.run(
         [COMMAND, "where", "lib"], check=True, capture_output=True, text=True
     ).stdout.strip()
     program = directory / "markers"
     includes = [f"-I{paths.include()}", f"-I{paths.caliper_include()}"]
     command = [str(report_toolchain().compiler.with_name("mpicxx")), "-std=c++20", "-O2", *includes]
-    libraries = [f"-L{beside}", "-lcaliper", f"-Wl,-rpath,{beside}"]
+    libraries = [f"-L{folder}", "-lcaliper", f"-Wl,-rpath,{folder}"]
     subprocess.run([*command, HERE / "markers.cpp", "-o", program, *libraries], check=True)
     return program
 
 
 def measure(rounds: int, calls: int) -> None:
-    """Emits what each case costs, from so many processes and so many regions a case and round."""
+    """Emit the cost of each case from `rounds` processes with `calls` regions per case."""
     times: dict[str, list[float]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as name:
         program = build(Path(name))
@@ -77,7 +77,7 @@ def measure(rounds: int, calls: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9, help="processes")
-    parser.add_argument("--calls", type=int, default=2000, help="regions a case and round")
+    parser.add_argument("--calls", type=int, default=2000, help="regions per case and round")
     options = parser.parse_args()
     measure(options.rounds, options.calls)
 

@@ -1,10 +1,10 @@
-"""What parts of the recorder cost a call: the recorder beside one that is built without the part.
+"""Cost of parts of the recorder per call: the recorder compared with a build without the part.
 
-`current-call` keeps the call that a rank is in, `gpus` looks whether there is a GPU's runtime, in a process
-that has none. Two recorders of the same sources, one of them without the part, watch one rank in turn. Its
-calls (calls.c) take no time of MPI (instant.c), as what differs is less than what a real MPI's calls scatter
-by; so nothing hides what the part takes, and what is measured is rather too much. In nanoseconds a call; at
-most 1 is to be added.
+`current-call` stores the call that a rank executes, `gpus` looks for a GPU's runtime in a process without
+one. Two recorders of the same sources, one of them without the part, alternately record one rank. The rank's
+calls (calls.c) take no time in MPI (instant.c), because a real MPI's scatter is larger than the difference.
+No other work overlaps with the part, so the result is an upper bound. The aim is at most 1 nanosecond per
+call.
 
     parts.py [--part gpus] [--rounds 30] [--calls 2000]
 """
@@ -29,9 +29,9 @@ from haloscope.base.toolchain import compiler
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE.parents[1] / "include"
 COMMAND = Path(sys.executable).with_name("haloscope")
-ALLOWED = 1.0  # nanoseconds a call
+ALLOWED = 1.0  # nanoseconds per call
 CLOCK = "clock_gettime"
-CALLS = {"region of 12 Irecv, 12 Isend, Waitall": 25}  # of a case; 1 of all others
+CALLS = {"region of 12 Irecv, 12 Isend, Waitall": 25}  # per case; 1 for all others
 PARTS = ("current-call", "gpus")
 
 
@@ -55,7 +55,7 @@ def build(directory: Path) -> list[str]:
 
 
 def environments(part: str) -> dict[str, dict[str, str]]:
-    """Return the environments in which each recorder is built and used."""
+    """Return the environment of each recorder, for its build and its use."""
     script = cache() / f"c++-without-{part}"
     without = f"-DHALOSCOPE_WITHOUT_{part.upper().replace('-', '_')}"
     script.parent.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def environments(part: str) -> dict[str, dict[str, str]]:
 
 
 def measure(part: str, rounds: int, calls: int) -> None:
-    """Emit what each kind of call costs more."""
+    """Emit the cost of the part for each kind of call."""
     times: dict[str, dict[str, list[float]]] = {}
     with tempfile.TemporaryDirectory() as name:
         launch = build(Path(name))
@@ -93,7 +93,7 @@ def measure(part: str, rounds: int, calls: int) -> None:
 
 
 def report(part: str, case: str, added: Estimate) -> None:
-    """Times that are not told from zero count as a thousandth of a nanosecond."""
+    """Emit a row. Times below a thousandth of a nanosecond count as this."""
     median, low, high = (max(value, 1e-3) for value in (added.median, added.low, added.high))
     emit(
         f"watch-{part}",
@@ -109,9 +109,9 @@ def report(part: str, case: str, added: Estimate) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", choices=PARTS, default=PARTS, nargs="+", help="what is left out")
+    parser.add_argument("--part", choices=PARTS, default=PARTS, nargs="+", help="part of the recorder")
     parser.add_argument("--rounds", type=int, default=30, help="processes of each kind")
-    parser.add_argument("--calls", type=int, default=2000, help="calls a case and round")
+    parser.add_argument("--calls", type=int, default=2000, help="calls per case and round")
     options = parser.parse_args()
     for part in options.part:
         measure(part, options.rounds, options.calls)

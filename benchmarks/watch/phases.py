@@ -1,19 +1,19 @@
-"""Iterations that the recorder finds in programs that mark nothing, beside those that there are.
+"""Iterations that the recorder finds in programs without markers, compared with the true number.
 
     phases.py [--miniamr PROGRAM] [--ranks 4]
     phases.py --seeds N
     phases.py --cost PAIRS [--miniamr PROGRAM] [--hpcg PROGRAM]
 
-The bundled applications are compiled without their markers; LAMMPS (Debian's lmp) runs if it is there,
-miniAMR if it is named. A JSON object for each: what is known of the input, what most ranks found, and how
-many ranks found that. The exit status is 1 if any is not right, but for those whose `known_limit` is true:
-they are known to be counted wrong (docs/explanation/phases.md).
+The bundled applications are compiled without their markers. LAMMPS (Debian's lmp) runs if it is installed,
+miniAMR with `--miniamr`. Prints a JSON object per program: the number by its input, the number that most
+ranks found, and the number of these ranks. The exit status is 1 if a number is wrong. Cases with
+`known_limit` are exempt, because their count is known to be wrong (docs/explanation/phases.md).
 
-With --seeds, LAMMPS alone runs with that many other velocities an input, so that other atoms move to other
-ranks: in how many runs all ranks found the steps.
+With --seeds, only LAMMPS runs, with N different velocities per input, so that different atoms change ranks.
+It prints the number of runs in which all ranks found the steps.
 
-With --cost, LAMMPS, miniAMR and HPCG run on two ranks with and without the search, in turn: seconds from
-MPI_Init to the end of MPI_Finalize, and the ratio of each pair.
+With --cost, LAMMPS, miniAMR and HPCG run on two ranks, alternately with and without the search. It prints the
+seconds from MPI_Init to the end of MPI_Finalize, and the ratio of each pair.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from support.repeating import (
 CHECKOUT = Path(__file__).resolve().parents[2]
 COMMAND = str(Path(sys.executable).with_name("haloscope"))
 
-# What it is, its command, ranks, iterations, and whether it is known to be counted wrong.
+# Name, command, ranks, iterations, and whether the count is known to be wrong.
 Case = tuple[str, list[str], int, int, bool]
 
 
@@ -80,13 +80,13 @@ def cases(directory: Path, miniamr: str | None, ranks: int) -> Iterator[Case]:
 
 
 def record(command: list[str], ranks: int, directory: Path, *, searched: bool = True) -> Path:
-    """Return the profile of a run, with iterations looked for or not."""
+    """Return the profile of a run, with or without the search for iterations."""
     profile = directory / "phases.halo"
-    looked_for = {"HALOSCOPE_PHASES": str(int(searched))}
+    search = {"HALOSCOPE_PHASES": str(int(searched))}
     launch = [str(report_toolchain().launcher), "-n", str(ranks)]
     subprocess.run(
         [COMMAND, "run", "--quiet", "-o", str(profile), "--", *launch, *command],
-        env=MPI_ENVIRONMENT | {"OMPI_MCA_rmaps_base_oversubscribe": "1"} | looked_for,
+        env=MPI_ENVIRONMENT | {"OMPI_MCA_rmaps_base_oversubscribe": "1"} | search,
         cwd=directory,
         stdout=subprocess.DEVNULL,
         check=True,
@@ -96,7 +96,7 @@ def record(command: list[str], ranks: int, directory: Path, *, searched: bool = 
 
 
 def found(command: list[str], ranks: int, directory: Path) -> Counter[tuple[int, ...]]:
-    """Return the iterations of all phases of a rank, and how many ranks have these."""
+    """Return the iterations of all phases of a rank, and the number of ranks with these."""
     profile = record(command, ranks, directory)
     with haloscope.open(profile) as opened:
         rows = opened.table("phases").sort("rank", "phase").to_dicts()
@@ -154,8 +154,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--miniamr", help="its program")
     parser.add_argument("--ranks", type=int, default=4, help="of LAMMPS")
-    parser.add_argument("--seeds", type=int, metavar="N", help="run LAMMPS with that many other velocities")
-    parser.add_argument("--cost", type=int, metavar="PAIRS", help="measure what the search costs instead")
+    parser.add_argument("--seeds", type=int, metavar="N", help="run LAMMPS with N different velocities")
+    parser.add_argument("--cost", type=int, metavar="PAIRS", help="measure the cost of the search instead")
     parser.add_argument("--hpcg", help="its program, with --cost")
     options = parser.parse_args()
     wrong = 0
@@ -169,9 +169,9 @@ def main() -> None:
             return
         for case, command, ranks, iterations, limit in cases(directory, options.miniamr, options.ranks):
             counts = found(command, ranks, directory)
-            told, agreeing = counts.most_common(1)[0]
+            most, agreeing = counts.most_common(1)[0]
             wrong += not limit and counts != {(iterations,): ranks}
-            row = {"case": case, "ranks": ranks, "iterations": iterations, "found": told, "by": agreeing}
+            row = {"case": case, "ranks": ranks, "iterations": iterations, "found": most, "by": agreeing}
             print(json.dumps(row | {"known_limit": limit}), flush=True)
     raise SystemExit(1 if wrong else 0)
 

@@ -1,13 +1,14 @@
-"""What being watched costs a call: nanoseconds added, beside one `clock_gettime` of the same run.
+"""Cost of profiling per call: nanoseconds added, compared with one `clock_gettime` of the same run.
 
-One rank with itself (calls.c), bare and watched processes in turn; a round is one of each, the
-difference of their medians is one sample, in nanoseconds a call. `ratio` is clock_gettime ÷ added
-time. A marker that nobody watches is to cost under 2 ns. Rows `watch-stamps` are the floor: a
-library that stamps every call and does nothing else (stamps.c). Rows `watch-callsites` are what call sites
-add to a call that is watched anyway: with one frame, with eight, and in Python (`allreduce.py`). Rows
-`watch-phases` are what looking for iterations adds to it, rows `watch-trace` what a trace does; of the
-region that is for each of its calls. Rows `watch-gpus` are what looking for a GPU's runtime adds where
-there is none.
+One rank sends to itself (calls.c), alternately with and without the recorder. A round is one process of each;
+the difference of their medians is one sample, in nanoseconds per call. `ratio` is clock_gettime ÷ added time.
+A marker without the recorder shall cost under 2 ns. Further rows:
+
+* `watch-stamps`: the lower bound, a library that only stamps every call (stamps.c).
+* `watch-callsites`: added by call sites to a recorded call: one frame, eight frames, Python (`allreduce.py`).
+* `watch-phases`: added by the search for iterations.
+* `watch-trace`: added by a trace. For a region, it is per call in the region.
+* `watch-gpus`: added by the check for a GPU's runtime in a process without one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ CLOCK = "clock_gettime"
 TIMED = "Isend or Irecv of 8 KiB"
 HALO = "region of 12 Irecv, 12 Isend, Waitall"
 
-# Multiples of one clock_gettime that may be added: all statistics on, times of small posts sampled.
+# Allowed cost in units of one clock_gettime: with all statistics, times of small posts are sampled.
 ALLOWED = {
     "Isend or Irecv of 8 B": 0.6,
     TIMED: 1.3,
@@ -50,7 +51,7 @@ ALLOWED = {
     HALO: 15.0,
 }
 ALLOWED_EXACT = {HALO: 32.0}
-# What call sites may add to each call: one frame one clock_gettime, eight 1000 ns, those of Python 2000 ns.
+# Call sites may add to each call: one clock_gettime with one frame, 1000 ns with eight, 2000 ns in Python.
 SITES = "-callsites"
 SITES_8 = "-callsites-8"
 PHASES = "-phases"
@@ -58,14 +59,14 @@ TRACE = "-trace"
 HALO_CALLS = 25
 WITHOUT_PHASES = "-without-phases"
 IN_PYTHON = "Allreduce of mpi4py"
-PYTHON_CALLS = 4  # of MPI, that it makes: Comm_test_inter, Type_get_extent_x twice, Allreduce
+PYTHON_CALLS = 4  # its calls of MPI: Comm_test_inter, Type_get_extent_x twice, Allreduce
 
 Times = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Bench:
-    """The compiled program and how one rank of it is started."""
+    """The compiled program and the launch of one rank."""
 
     program: Path
     stamps: Path
@@ -106,7 +107,7 @@ def watched(directory: Path, *options: str) -> list[str]:
 
 
 def report(case: str, bare: list[Times], ours: list[Times], allowed: dict[str, float]) -> dict[str, float]:
-    """Emits what each case cost; returns the medians, nanoseconds."""
+    """Emit the cost of each case; return the medians, nanoseconds."""
     samples: dict[str, list[float]] = defaultdict(list)
     for without, with_us in zip(bare, ours, strict=True):
         for name in without:
@@ -119,7 +120,7 @@ def report(case: str, bare: list[Times], ours: list[Times], allowed: dict[str, f
 
 
 def report_added(kind: str, results: dict[str, list[Times]], clock: float, allowed: float | None) -> None:
-    """Emits what each call costs more than where it is watched only."""
+    """Emit the cost of each call in addition to plain profiling."""
     for name in ALLOWED:
         if "region" not in name:
             added = [a[name] - b[name] for a, b in zip(results[kind], results[""], strict=True)]
@@ -127,7 +128,7 @@ def report_added(kind: str, results: dict[str, list[Times]], clock: float, allow
 
 
 def report_trace(results: dict[str, list[Times]], clock: float) -> None:
-    """Emits what a trace adds to each call: two clock reads at most."""
+    """Emit the time that a trace adds to each call. The limit is two clock reads."""
     report_added(TRACE, results, clock, 2.0)
     pairs = zip(results[TRACE], results[""], strict=True)
     emit_cost(
@@ -140,7 +141,7 @@ def report_trace(results: dict[str, list[Times]], clock: float) -> None:
 
 
 def measure_trace(bench: Bench, kinds: dict[str, list[str]], options: argparse.Namespace) -> None:
-    """Measures and emits what a trace adds, and nothing else."""
+    """Measure and emit only the time that a trace adds."""
     results: dict[str, list[Times]] = {kind: [] for kind in kinds}
     for _ in range(options.rounds):
         for kind, prefix in kinds.items():
@@ -149,7 +150,7 @@ def measure_trace(bench: Bench, kinds: dict[str, list[str]], options: argparse.N
 
 
 def report_sites(results: dict[str, list[Times]], python: dict[str, list[float]], clock: float) -> None:
-    """Emits what call sites add to calls that are watched."""
+    """Emit the time that call sites add to recorded calls."""
     for kind, allowed in ((SITES, 1.0), (SITES_8, 1000 / clock)):
         report_added(kind, results, clock, allowed)
         added = [(a - b) / PYTHON_CALLS for a, b in zip(python[kind], python[""], strict=True)]
@@ -157,7 +158,7 @@ def report_sites(results: dict[str, list[Times]], python: dict[str, list[float]]
 
 
 def emit_cost(benchmark: str, case: str, cost: Estimate, clock: float, allowed: float | None) -> None:
-    """Times that are not told from zero count as a thousandth of a nanosecond."""
+    """Emit a row. Times below a thousandth of a nanosecond count as this."""
     median, low, high = (max(value, 1e-3) for value in (cost.median, cost.low, cost.high))
     ratio = Estimate(clock / median, clock / high, clock / low)
     target = None if allowed is None else 1 / allowed
@@ -169,8 +170,8 @@ def emit_cost(benchmark: str, case: str, cost: Estimate, clock: float, allowed: 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="processes of each kind")
-    parser.add_argument("--calls", type=int, default=2000, help="calls a case and round")
-    parser.add_argument("--only", choices=["trace"], help="measure only what a trace adds")
+    parser.add_argument("--calls", type=int, default=2000, help="calls per case and round")
+    parser.add_argument("--only", choices=["trace"], help="measure only the cost of a trace")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)

@@ -1,4 +1,4 @@
-"""Programs that end in the middle of what they do, one after the other, and what is left of them."""
+"""Runs of many programs that end at random times, and checks of their profiles and leftovers."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ from haloscope.base.cache import cache
 BY_SIGNAL, BY_CALL = ("kill", "term", "abort"), ("MPI_Abort", "exit", "_exit", "return")
 BATCH = 250  # programs that leave their records to one `haloscope recover`
 PATIENCE, HUNG = 30, -100  # seconds until a program counts as hanging, and its status
-DESERTED = -101  # the status where only the launcher is left then: all ranks are gone
+DESERTED = -101  # the status if only the launcher is left: all ranks have ended
 COMMAND = Path(sys.executable).with_name("haloscope")
 
-# Exit status, and what was printed.
+# Exit status and output.
 End = tuple[int, str]
-# What a program may do without a recorder, by its way to end.
+# Allowed ends of a program, by the kind of its end.
 Expected = dict[str, set[End]]
-# MPICH's launcher now and then loses a rank that a signal ends, and says so by its status alone: 1 of 160
-# bare runs of two ranks, too seldom for references to show.
+# MPICH's launcher sometimes loses a rank that is ended by a signal, and reports only a status. This happened
+# in 1 of 160 runs without a recorder on two ranks, too rarely for the reference runs.
 LOST: End = (255, "begin\nbegin\n")
-# Or it waits for ever, where no rank and no proxy of its own is left (1 of 60 bare runs on a busy machine).
+# Or it waits forever without any rank or proxy (1 of 60 runs without a recorder on a busy machine).
 WAITING: End = (DESERTED, "")
-# Open MPI prints where it is when SIGABRT comes. If that was in the dynamic linker, printing needs it once
-# more: it ends the program by itself (2 of 600 bare runs that were aborted), or waits for itself (1 of 600).
+# Open MPI prints a stack trace at SIGABRT. If the signal interrupts the dynamic linker, printing calls the
+# linker again. Then the linker ends the program (2 of 600 aborted runs without a recorder) or deadlocks (1 of
+# 600).
 PRINTING: set[End] = {(127, "begin\n"), (HUNG, "")}
 
 
 @dataclass(frozen=True)
 class Case:
-    """How one run ends."""
+    """The end of one run."""
 
     how: str
     steps: int
@@ -55,31 +56,29 @@ class Case:
 
 
 def cases(seed: int, longest: float, ways: Sequence[str]) -> Iterator[Case]:
-    """Without end: each of the ways to end in turn, at random times of up to `longest` seconds."""
+    """Yield cases without end: each kind of end in turn, at random times of up to `longest` seconds."""
     draw = random.Random(seed)
     while True:
         for how in ways:
-            # Half of the signals find the program among its messages, half of them about its end.
+            # Half of the signals arrive during messages, half of them near the end of the program.
             steps = draw.choice([0, draw.randrange(1, 300)]) if how in BY_SIGNAL else draw.randrange(1, 500)
             yield Case(how, steps, int(1e6 * draw.random() * longest))
 
 
 @dataclass
 class Soak:
-    """A directory in which programs run, and what was seen of them."""
+    """A directory in which programs run, and their results."""
 
     directory: Path
     program: Path
     launcher: Sequence[str]
     live: Path  # in shared memory
-    ways: Sequence[str] = BY_SIGNAL + BY_CALL  # in which programs end
+    ways: Sequence[str] = BY_SIGNAL + BY_CALL  # kinds of ends
     prints_aborts: bool = False  # as Open MPI does
-    ends: Counter[str] = field(default_factory=Counter)  # of watched programs
+    ends: Counter[str] = field(default_factory=Counter)  # of profiled programs
     bare: int = 0  # programs that ran without a recorder
-    hung: int = 0  # watched programs that their launcher left hanging, as it does without a recorder
-    odd: Counter[str] = field(
-        default_factory=Counter
-    )  # ends that MPI gives by itself, by `watched` and `bare`
+    hung: int = 0  # profiled programs that their launcher leaves hanging, as without a recorder
+    odd: Counter[str] = field(default_factory=Counter)  # ends that MPI itself gives, by `watched` and `bare`
     differing: list[str] = field(default_factory=list)
     profiles: int = 0
     recovered: int = 0
@@ -89,16 +88,16 @@ class Soak:
         return self.directory / "profiles"
 
     def surroundings(self, recorder: bool) -> dict[str, str]:
-        """The environment of a program, with a temporary directory of its own."""
+        """Return the environment of a program, with its own temporary directory."""
         plain = {k: v for k, v in MPI_ENVIRONMENT.items() if not k.startswith("HALOSCOPE_")}
         plain |= {"SURVIVAL": str(self.directory), "TMPDIR": str(self.directory / "tmp")}
-        # Open MPI starts a daemon for a process without a launcher, which takes longer than all else here.
+        # Open MPI starts a daemon for a process without a launcher, which takes longer than the rest.
         alone = {"SURVIVE_ALONE": "1", "OMPI_MCA_ess_singleton_isolated": "1"}
         plain |= {} if self.launcher else alone
         return plain | (self._watched if recorder else {})
 
     def watch(self) -> None:
-        """Have everything watched from here on."""
+        """Prepare the environment that profiles programs."""
         for folder in (self.output, self.directory / "tmp"):
             folder.mkdir(exist_ok=True)
         self._watched = haloscope.env(
@@ -106,7 +105,7 @@ class Soak:
         )
 
     def under_run(self) -> list[str]:
-        """Return what has a program watched by `haloscope run`."""
+        """Return the prefix that runs a program under `haloscope run`."""
         return [str(COMMAND), "run", "--quiet", "-o", str(self.output / "%p.halo"), "--"]
 
     def run(self, case: Case, recorder: bool, prefix: Sequence[str] = ()) -> End:
@@ -132,14 +131,14 @@ class Soak:
         return running.returncode, "".join(sorted(printed.splitlines(keepends=True)))
 
     def is_rank(self, process: str) -> bool:
-        """Return whether it runs the program, and has not ended."""
+        """Return whether a process runs the program, and has not ended."""
         try:
             return Path("/proc", process, "exe").readlink() == self.program
         except OSError:
             return False
 
     def compare(self, case: Case, end: End, expected: set[End]) -> None:
-        """Note how a watched program has ended."""
+        """Count the end of a profiled program, and check it."""
         self.ends[case.how] += 1
         self.hung += end[0] in (HUNG, DESERTED) and end in expected
         self.check(case, end, expected)
@@ -149,12 +148,12 @@ class Soak:
             self.differ(f"{' '.join(case.words())}: {end}, not {sorted(expected)}")
 
     def differ(self, line: str) -> None:
-        """Note what is not as it should be; it is printed at once, as a soak takes long."""
+        """Store and print a difference. It is printed immediately, because a soak takes long."""
         self.differing.append(line)
         print(line, file=sys.stderr, flush=True)
 
     def longest_time(self) -> float:
-        """Return the seconds until the latest signal: somewhat more than a watched program takes."""
+        """Return the seconds until the latest signal: slightly more than the time of a profiled program."""
         times = []
         for _ in range(5):
             begin = time.monotonic()
@@ -165,7 +164,7 @@ class Soak:
         return 1.3 * sorted(times)[2]
 
     def clear(self) -> None:
-        """Make the profiles of what was interrupted, as an epilogue would, and look at what is left."""
+        """Recover the profiles of interrupted programs, as an epilogue does, and report leftovers."""
         if any(self.live.iterdir()):
             done = subprocess.run(
                 [COMMAND, "recover", self.live, "-o", self.output / "recovered.halo"],
@@ -197,7 +196,7 @@ class Soak:
 
 
 def left_processes(directory: Path) -> list[str]:
-    """Processes that still have the soak's environment."""
+    """Return the processes that have the soak's environment."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         try:
@@ -210,10 +209,10 @@ def left_processes(directory: Path) -> list[str]:
 
 
 def expected_alone(case: Case) -> set[End]:
-    """What a process without a launcher does, whatever watches it."""
+    """Return the ends of a process without a launcher, with and without a recorder."""
     signals = {"kill": -9, "term": -15, "abort": -6}
     if case.how in signals:
-        # A process that is not yet in main has printed nothing.
+        # A process has no output before main.
         return {(signals[case.how], "begin\n"), (signals[case.how], "")}
     statuses = {"MPI_Abort": 7, "exit": 5, "_exit": 6, "return": 3}
     total = sum(range(case.steps))
@@ -221,7 +220,7 @@ def expected_alone(case: Case) -> set[End]:
 
 
 def references(soak: Soak, seed: int, each: int, longest: float) -> Expected:
-    """Return the ends of `each` programs a way to end without a recorder: launchers know several."""
+    """Return the ends without a recorder, of `each` programs per kind of end: launchers have several."""
     found: Expected = defaultdict(set)
     for _, case in zip(range(each * len(soak.ways)), cases(seed, longest, soak.ways), strict=False):
         status, text = soak.run(case, False)
@@ -231,13 +230,13 @@ def references(soak: Soak, seed: int, each: int, longest: float) -> Expected:
 
 
 def _without_numbers(text: str) -> str:
-    """Return what is printed without what differs from run to run: sums, and MPICH's numbers of processes."""
+    """Return the output without values that differ between runs: sums, and MPICH's process numbers."""
     text = re.sub(r"\bPID \d+", "PID", text)
     return "".join("sum\n" if line.startswith("sum") else line for line in text.splitlines(keepends=True))
 
 
 def soak_alone(soak: Soak, runs: int, seed: int, longest: float, prefix: Sequence[str] = ()) -> None:
-    """Run processes without a launcher; one in ten also without a recorder."""
+    """Run processes without a launcher, and every tenth also without a recorder."""
     for number, case in zip(range(runs), cases(seed, longest, soak.ways), strict=False):
         odd = PRINTING if soak.prints_aborts and case.how == "abort" else set()
         expected = expected_alone(case) | odd

@@ -1,4 +1,4 @@
-// The least that timing every call can cost: a stamp before it, one after it, and nothing else.
+// The minimum cost of timing every call: a stamp before and after it.
 #include <mpi.h>
 
 #if defined(__x86_64__)

@@ -1,8 +1,8 @@
-"""What it costs a process that knows nothing of MPI to start where everything is watched.
+"""Cost of the start of a process without MPI if all processes are profiled.
 
-`true` in the environment that a shell has after the file of `haloscope env --always`, and in the one that it
-had before, in turn; and a shell that reads that file, beside one that does not. Microseconds from the start
-to the end of the process; `ratio` is not watched ÷ watched, of each pair.
+`true` runs alternately in the environment of a shell that has read the file of `haloscope env --always`, and
+in the environment before. A second row compares a shell that reads that file with one that does not. Times
+are microseconds from the start to the end of the process; `ratio` is not watched ÷ watched, of each pair.
 
     starts.py [--pairs 400]
 """
@@ -27,24 +27,24 @@ WARM_UP = 10
 
 
 def plain() -> dict[str, str]:
-    """Return the environment without anything of ours."""
+    """Return the environment without our variables."""
     return {
         name: value for name, value in os.environ.items() if not name.startswith(("HALOSCOPE_", "LD_PRELOAD"))
     }
 
 
 def read_by_a_shell(script: Path) -> dict[str, str]:
-    """Return the environment of what a shell starts that has read the file."""
+    """Return the environment of programs that a shell starts after it has read the file."""
     words = ["sh", "-c", '. "$0" && exec env -0', str(script)]
-    said = subprocess.run(words, env=plain(), check=True, capture_output=True, text=True).stdout
-    found = dict(line.split("=", 1) for line in said.split("\0") if line)
+    printed = subprocess.run(words, env=plain(), check=True, capture_output=True, text=True).stdout
+    found = dict(line.split("=", 1) for line in printed.split("\0") if line)
     if "libhaloscope-watch.so" not in found.get("LD_PRELOAD", ""):
         raise SystemExit(f"{script}: a shell that reads it preloads no recorder")
     return found
 
 
 def lasting(words: list[str], environment: dict[str, str]) -> float:
-    """Return how long a process takes, in microseconds."""
+    """Return the microseconds of a process."""
     begin = time.perf_counter()
     number = os.posix_spawn(words[0], words, environment)
     _, status = os.waitpid(number, 0)
@@ -55,7 +55,7 @@ def lasting(words: list[str], environment: dict[str, str]) -> float:
 
 
 def compare(case: str, watched: Callable[[], float], bare: Callable[[], float], pairs: int) -> None:
-    """Emit both sides; which is first changes from pair to pair."""
+    """Emit both sides; their order alternates."""
     ours: list[float] = []
     theirs: list[float] = []
     for number in range(WARM_UP + pairs):

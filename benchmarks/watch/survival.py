@@ -1,16 +1,16 @@
-"""Whether being watched changes how programs end, over many that end in the middle of what they do.
+"""Whether the recorder changes how programs end, over many programs that end at random times.
 
 A program (survive.c) is killed, gets SIGTERM or SIGABRT at a random time, calls MPI_Abort, exit or _exit
-after a random number of messages, or comes to its end. Its exit status and what it prints are compared with
-those without a recorder. Programs are watched as on a machine where everything is (`haloscope env`, then
-`haloscope recover` for a batch of them), and a part under `haloscope run`. Afterwards nothing may be left: no
-live records, no files, no processes; and all profiles must be whole.
+after a random number of messages, or ends normally. Its exit status and its output are compared with those
+without a recorder. Most programs are profiled by `haloscope env`, then `haloscope recover` for a batch of
+them; some run under `haloscope run`. Afterwards no live records, files or processes may exist, and all
+profiles must be complete.
 
     survival.py --runs 10000 [--launched 300] [--under-run 200] [--mpicc mpicc.mpich --mpiexec mpiexec.mpich]
 
-A JSON object a line; the exit status is 1 if anything differed. `ends` counts watched programs by how they
-end, `bare` those that ran without a recorder to compare with, and `odd` ends that Open MPI gives to aborted
-programs by itself, of watched and of bare ones.
+Prints a JSON object per line; the exit status is 1 if anything differs. `ends` counts profiled programs by
+their kind of end, `bare` those without a recorder for comparison. `odd` counts ends that Open MPI itself
+gives to aborted programs, with and without a recorder.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from haloscope.base.launcher import report_toolchain
 HERE = Path(__file__).resolve().parent
 SHARED = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
 
-# A name, the launch before the program, how many programs, and whether `haloscope run` watches them.
+# Name, launch prefix of the program, number of programs, and whether they run under `haloscope run`.
 Part = tuple[str, Sequence[str], int, bool]
 
 
 def merged(parts: Sequence[Expected]) -> Expected:
-    """Return the ends that are in any of `parts`."""
+    """Return the union of the ends in `parts`."""
     return {how: set().union(*(part.get(how, set()) for part in parts)) for part in parts for how in part}
 
 
 def measure(part: Part, options: argparse.Namespace, scratch: Path, known: Expected) -> dict[str, object]:
-    """Return what was seen of a part, shared out to jobs that run at the same time, each in its own place.
+    """Return the results of a part, which is distributed over parallel jobs with a directory each.
 
-    `known` keeps what programs do without a recorder where a launcher is between, for the parts that follow.
+    `known` stores the ends of launched programs without a recorder, for the following parts.
     """
     name, launcher, runs, under = part
     jobs = range(min(options.jobs, runs))
@@ -106,8 +106,8 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--launched", type=int, default=300)
     parser.add_argument("--under-run", type=int, default=200)
-    parser.add_argument("--ways", default=",".join(BY_SIGNAL + BY_CALL), help="in which programs end")
-    parser.add_argument("--references", type=int, default=20, help="bare runs for each way to end")
+    parser.add_argument("--ways", default=",".join(BY_SIGNAL + BY_CALL), help="kinds of ends")
+    parser.add_argument("--references", type=int, default=20, help="runs without a recorder per kind of end")
     parser.add_argument("--jobs", type=int, default=1, help="programs that run at the same time")
     tools = report_toolchain()
     parser.add_argument("--mpicc", default=str(tools.compiler.with_name("mpicc")))

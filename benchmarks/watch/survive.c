@@ -1,8 +1,8 @@
-/* Ends in the middle of what it does: survive HOW STEPS MICROSECONDS.
+/* A program whose last rank ends as HOW specifies: survive HOW STEPS MICROSECONDS.
  *
- * The last rank ends as HOW says. kill, term and abort are signals that come so many microseconds after the
- * start, whatever the program is about: MPI_Init, messages, MPI_Finalize (after STEPS steps; 0: it never
- * comes there). MPI_Abort, exit, _exit and return happen after STEPS steps. */
+ * kill, term and abort are signals after a number of microseconds from the start. They arrive in MPI_Init,
+ * during messages, or in MPI_Finalize (after STEPS steps; 0: never). MPI_Abort, exit, _exit and return are
+ * called after STEPS steps. */
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ static void *wait_and_kill(void *nothing) {
   return nothing;
 }
 
-/* One step: a message round a ring, and a sum. */
+/* One step: a message in a ring, and a sum. */
 static long step(int rank, int size, long number) {
   long in = 0, sum = 0, out = number + rank;
   MPI_Sendrecv(&out, 1, MPI_LONG, (rank + 1) % size, 0, &in, 1, MPI_LONG, (rank + size - 1) % size, 0,
@@ -47,7 +47,8 @@ int main(int argc, char **argv) {
     if (!strcmp(how, signals[i].how)) killer = signals[i].signal;
   printf("begin\n");
   fflush(stdout);
-  /* A rank of several does not know yet that it is the last one: then the time counts from MPI_Init on. */
+  /* With several ranks, the last one is unknown before MPI_Init. Then the time counts from the end of
+   * MPI_Init. */
   if (killer && getenv("SURVIVE_ALONE")) pthread_create(&thread, NULL, wait_and_kill, NULL);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -62,7 +63,7 @@ int main(int argc, char **argv) {
     if (!strcmp(how, "exit")) exit(5);
     if (!strcmp(how, "_exit")) _exit(6);
   } else if (strcmp(how, "return") && !killer) {
-    for (;;) step(rank, size, 0); /* for a rank that does not come */
+    for (;;) step(rank, size, 0); /* waits for a rank that has ended */
   }
   MPI_Finalize();
   while (killer) pause();

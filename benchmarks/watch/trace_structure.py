@@ -1,10 +1,10 @@
-"""What a program did, in a trace: bytes for few and for many iterations, and what the order of events takes.
+"""Size of a trace's structure for few and for many iterations, and size of the order of events.
 
-Of `cg` and `sweep` on 64 ranks, and of programs whose command ends with a number of iterations (`--also`).
-The structure is all of the trace but times and orders. The order in which messages come differs from run to
-run, and is kept apart: rows `trace-order` have the bits a call that it takes in the file, and its entropy:
-that of which call comes next where the one before is known. Counts and bytes of the trace have to be those
-of the tables of the same run.
+Programs are `cg` and `sweep` on 64 ranks, and those of `--also`, whose command ends with a number of
+iterations. The structure is the trace without times and orders. The order of messages differs between runs,
+and is stored separately. Rows `trace-order` have its bits per call in the file, and its entropy: that of the
+next call if the preceding one is known. Counts and bytes of the trace must be equal to those of the tables of
+the same run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BY_TIME = ("trace_words", "trace_pieces", "trace_orders")
 
 
 def require_equal(path: Path) -> Trace:
-    """The trace of a profile, whose calls and messages are those of the tables, to the byte."""
+    """Return the trace of a profile; it is an error if calls or messages differ from the tables."""
     with haloscope.open(path) as profile:
         trace = profile.trace()
         stored = profile.frame("calls").group_by("call").agg(pl.col("calls", "bytes").sum()).sort("call")
@@ -55,11 +55,11 @@ def require_equal(path: Path) -> Trace:
 
 
 def entropy(trace: Trace) -> float:
-    """Bits a call of which function comes next with which partner and size, where the one before is known."""
+    """Return the bits per call of the next function, partner and size if the preceding call is known."""
     first = pl.concat([trace.sends, trace.receives]).unique("started", keep="first")
-    told = first.select(pl.col("started").cast(pl.UInt32), "partner", "tag")
+    messages = first.select(pl.col("started").cast(pl.UInt32), "partner", "tag")
     calls = trace.calls.select("rank", "thread", "call", "bytes").with_row_index("started")
-    words = calls.join(told, on="started", how="left", maintain_order="left")
+    words = calls.join(messages, on="started", how="left", maintain_order="left")
     numbers = words.select(pl.struct(pl.exclude("started")).rank("dense").alias("symbol"))["symbol"]
     symbols = numbers.to_numpy().astype(np.int64)
     pairs = symbols[:-1] * (int(symbols.max()) + 1) + symbols[1:]

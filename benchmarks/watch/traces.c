@@ -1,4 +1,4 @@
-/* A chain of ranks that exchange halos and reduce, so many times. */
+/* A chain of ranks that exchange halos and reduce, for a number of rounds. */
 #include <mpi.h>
 #include <stdlib.h>
 

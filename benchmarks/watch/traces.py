@@ -1,11 +1,10 @@
-"""Traces on disk: bytes an event of a halo exchange. What a structure takes: `trace_structure.py`.
+"""Traces on disk: bytes per event of a halo exchange. `trace_structure.py` measures the structure's size.
 
-An event is what OTF2 counts: an enter, a leave, a message sent or received, a collective's begin and its end.
-Where EZTrace is installed, the same program is traced by it as well: wall time and
-bytes, and the receives that are in its trace. Wall time has what each costs at the start and at the end, and
-what each costs an event; so a run of eight times the rounds is timed, too, and the program alone: what rounds
-cost more than the program's own is told an event, and what is left once a run, both with the command
-`haloscope run` and with the environment alone that `haloscope env` gives to a shell.
+An event is that of OTF2: an enter, a leave, a message sent or received, a collective's begin and its end. If
+EZTrace is installed, it traces the same program. Rows have wall time, bytes, and the number of receives in
+its trace. Wall time consists of a cost per run and a cost per event. To separate them, the program also runs
+without a trace, and with eight times the rounds. Both costs are measured for `haloscope run`, and for the
+environment of `haloscope env`.
 """
 
 from __future__ import annotations
@@ -28,12 +27,10 @@ import haloscope
 from haloscope.base.launcher import report_toolchain
 
 HERE = Path(__file__).resolve().parent
-OTF2 = 13.6  # bytes an event, of its own library
+OTF2 = 13.6  # bytes per event of OTF2's library
 MOST_BYTES = 4.0
 LONGER = 8
-EVENTS_A_ROUND = (
-    12  # of each of two ranks: five calls, of which each begins and ends, and a message both ways
-)
+EVENTS_A_ROUND = 12  # per rank: begin and end of five calls, and a message in both directions
 
 
 def launch(ranks: int, command: Sequence[str | Path]) -> list[str]:
@@ -41,7 +38,7 @@ def launch(ranks: int, command: Sequence[str | Path]) -> list[str]:
 
 
 def run(command: Sequence[str], directory: Path, more: Mapping[str, str] | None = None) -> float:
-    """Seconds that a command takes. Python's modules are compiled at its first run, as in an installation."""
+    """Return the seconds of a command. The first run compiles Python's modules, as in an installation."""
     environment = MPI_ENVIRONMENT | {
         "PYTHONDONTWRITEBYTECODE": "",
         "PYTHONPYCACHEPREFIX": str(directory / "compiled"),
@@ -56,21 +53,21 @@ def run(command: Sequence[str], directory: Path, more: Mapping[str, str] | None 
 
 
 def traced(directory: Path, ranks: int, command: Sequence[str | Path], *options: str) -> tuple[Path, float]:
-    """The profile of a program with a trace, and the seconds that it took."""
+    """Return the profile of a program with a trace, and its seconds."""
     output = directory / "traced.halo"
     words = [str(Path(sys.executable).with_name("haloscope")), "run", "--quiet", "-o", str(output)]
     return output, run([*words, *options, "--", *launch(ranks, command)], directory)
 
 
 def by_env(directory: Path, command: Sequence[str | Path]) -> float:
-    """The seconds of a program with a trace, watched by the environment alone, as `haloscope env` sets it."""
+    """Return the seconds of a program with a trace, by the environment of `haloscope env`."""
     launched = launch(2, command)
     variables = haloscope.env(launched, output=directory / "by-env.halo", trace=True)
     return run(launched, directory, variables)
 
 
 def sizes(path: Path) -> dict[str, int]:
-    """Bytes of each table of the trace."""
+    """Return the bytes of each table of the trace."""
     with haloscope.open(path) as profile:
         return {
             name: sum(chunk.size for column in columns.values() for chunk in column.chunks)
@@ -104,7 +101,7 @@ def measure_bytes(directory: Path, program: Path, rounds: int) -> None:
 
 
 def measure_costs(directory: Path, program: Path, rounds: int, repeats: int) -> None:
-    """What an event costs, and what a run does, beside the program alone: ours and EZTrace's."""
+    """Emit the cost per event and per run, in addition to the program's own time: ours and EZTrace's."""
     tool = shutil.which("eztrace")
     if tool is None:
         return
