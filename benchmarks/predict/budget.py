@@ -122,8 +122,8 @@ def case(one: tuple[str, str, Times, bool]) -> float:
     lost = [loss for some, _ in drawn for loss in some]
     share = float(np.mean([part for _, part in drawn]))
     how = "launches shared" if shared else "each launched"
-    losses_ = f"{100 * np.mean(lost):.1f} % mean, {100 * max(lost):.0f} % worst"
-    text = f"budget: {platform} {collective}, {how}: {losses_}, {100 * share:.1f} % of the time"
+    summary = f"{100 * np.mean(lost):.1f} % mean, {100 * max(lost):.0f} % worst"
+    text = f"budget: {platform} {collective}, {how}: {summary}, {100 * share:.1f} % of the time"
     print(text, file=sys.stderr, flush=True)
     return float(np.mean(lost))
 
