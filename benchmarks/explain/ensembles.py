@@ -76,7 +76,7 @@ def report(runs: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as scratch:
         folder = Path(scratch)
         write(folder, runs)
-        theirs = CHECKOUT / ".venv-readers" / "bin" / "python"
+        theirs = CHECKOUT / ".venv-others" / "bin" / "python"
         turns = [
             (read(Path(sys.executable), OURS, folder), read(theirs, THICKET, folder)) for _ in range(rounds)
         ]

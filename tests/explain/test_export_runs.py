@@ -201,7 +201,7 @@ def test_extra_p_reads_what_we_wrote(runs: Sequence[Path], tmp_path: Path) -> No
     """Its reader finds each number where ours does; of repetitions it has the mean."""
     path = haloscope.export([*runs, runs[0]], "extrap", tmp_path / "scaling.txt")
     parameters, points, values = extrap(path.read_text("utf-8"))
-    found = read_by("read_extrap_text", path, environment="extrap")
+    found = read_by("read_extrap_text", path)
     assert found["parameters"] == parameters
     theirs = {(region, metric, *at): (count, mean) for region, metric, at, count, mean in found["rows"]}
     ours = {

@@ -116,7 +116,7 @@ def test_laws_are_those_of_extra_p(tmp_path: Path) -> None:
         ours += laws_of(folder, points, values[None]).to_dicts()
         asked += [(points.tolist(), row.tolist(), float(100 * points[-1])) for row in values]
     (tmp_path / "cases.json").write_text(json.dumps(asked))
-    theirs = read_by("read_extrap", tmp_path / "cases.json", environment="extrap")
+    theirs = read_by("read_extrap", tmp_path / "cases.json")
     differ = 0
     for own, other in zip(ours, theirs, strict=True):
         if own["at_100"] == pytest.approx(other["beyond"], rel=1e-4):

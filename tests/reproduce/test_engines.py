@@ -24,7 +24,7 @@ from support.profiles import Draft, draft, path_rows, process_rows
 from support.programs import Compiler
 
 PAGE = CHECKOUT / "docs" / "how-to" / "engines.md"
-ENGINES = CHECKOUT / ".venv-engines" / "bin"
+ENGINES = CHECKOUT / ".venv-others" / "bin"
 # This machine, with a launcher of MPI: what ReFrame has by itself has none.
 SITE = """
 site_configuration = {

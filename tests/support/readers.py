@@ -14,11 +14,11 @@ from support.mpi import CHECKOUT
 SCRIPTS = CHECKOUT / "tests" / "explain" / "readers"
 
 
-def read_by(script: str, *arguments: Path | str, environment: str = "readers") -> Any:
+def read_by(script: str, *arguments: Path | str) -> Any:
     """Return what a script of `tests/explain/readers` prints of some files as JSON."""
-    directory = CHECKOUT / f".venv-{environment}"
+    directory = CHECKOUT / ".venv-others"
     if not (directory / ".ready").is_file():
-        missing(f"no programs of others ({environment}): make setup-long")
+        missing("no programs of others: make setup-long")
     done = subprocess.run(
         [directory / "bin" / "python", SCRIPTS / f"{script}.py", *map(str, arguments)],
         capture_output=True,
