@@ -74,7 +74,7 @@ def options_of(command: click.Command) -> list[click.Option]:
 def options(words: str) -> str:
     """Return the table of the options of one command."""
     command = dict(verbs())[words]
-    context = click.Context(command, info_name=words)
+    context = click.Context(command, info_name=words, show_default=True)
     records = [option.get_help_record(context) or ("", "") for option in options_of(command)]
     rows = [[f"`{names}`", *_explained(text)] for names, text in records]
     return table(["option", "meaning", "default"], rows) if rows else "It has no options.\n"

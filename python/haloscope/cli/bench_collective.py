@@ -25,7 +25,7 @@ from haloscope.cli.measuring import (
     warmup_option,
     words,
 )
-from haloscope.cli.options import format_option
+from haloscope.cli.options import format_option, output_option
 
 if TYPE_CHECKING:
     from haloscope.predict.bench import Sweep
@@ -53,7 +53,6 @@ Examples:
     "algorithms",
     callback=words,
     default="all",
-    show_default=True,
     metavar="NAME[,NAME]",
     help="Algorithms of the MPI library. default is the library's choice.",
 )
@@ -62,12 +61,8 @@ Examples:
     metavar="NAME|FILE",
     help="Measure SimGrid's MPI on this network or machine, by the simulated clock.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="SWEEP.jsonl",
-    help="Write each point with its samples to this file. An unfinished sweep is continued.",
+@output_option(
+    "SWEEP.jsonl", "Write each point with its samples to this file. An unfinished sweep is continued."
 )
 @full_option
 @tails_option

@@ -46,14 +46,12 @@ Examples:
     "--dims",
     type=click.Choice(("1", "2", "3", "4")),
     default="3",
-    show_default=True,
     help="Dimensions of the grid of ranks. 4 is the pattern of MILC.",
 )
 @click.option(
     "--shm",
     type=click.Choice(("off", "on", "both")),
     default="off",
-    show_default=True,
     help="Measure without the shm library, with it, or both alternately.",
 )
 @click.option(

@@ -10,7 +10,7 @@ import click
 
 from haloscope.cli.console import progress
 from haloscope.cli.measuring import ranks_option, sizes_option, words
-from haloscope.cli.options import format_option
+from haloscope.cli.options import FILE, format_option, output_option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,7 +39,6 @@ Examples:
     "algorithms",
     callback=words,
     default="all",
-    show_default=True,
     metavar="NAME[,NAME]",
     help="Algorithms of the formula. paper has pipeline, binomial and chain for bcast, and binary, binomial "
     "and rabenseifner for reduce.",
@@ -49,19 +48,12 @@ Examples:
 @click.option(
     "--formula",
     default="paper",
-    show_default=True,
     metavar="paper|hockney|fitted",
     help="Formulas of Derin (2025), with latency only, Hockney's model of the libraries' algorithms, or "
     "models fitted to measurements of this machine.",
 )
 @format_option()
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="PAGE.html",
-    help="Write a page with figures instead of the table. An existing page is replaced.",
-)
+@output_option("PAGE.html", "Write a page with figures instead of the table. An existing page is replaced.")
 def model(
     machine: str,
     collectives: tuple[str, ...],
@@ -95,14 +87,8 @@ def model(
 
 @click.command(epilog=_FIT_EXAMPLES)
 @click.argument("machine", metavar="MACHINE|FILE.yaml")
-@click.argument("sweeps", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SWEEP.jsonl...")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="MACHINE.yaml",
-    help="Write the machine with its fitted models to this file. [default: none]",
-)
+@click.argument("sweeps", nargs=-1, required=True, type=FILE, metavar="SWEEP.jsonl...")
+@output_option("MACHINE.yaml", "Write the machine with its fitted models to this file. [default: none]")
 @format_option()
 def fit(machine: str, sweeps: tuple[Path, ...], output: Path | None, form: str) -> None:
     """Fit models of a machine's collectives to sweeps of bench collective, and print their errors.

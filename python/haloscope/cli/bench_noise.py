@@ -38,7 +38,6 @@ _COLUMNS = {
     "--duration",
     type=click.FloatRange(0, 3600, min_open=True),
     default=1.0,
-    show_default=True,
     metavar="SECONDS",
     help="Measure for this time.",
 )

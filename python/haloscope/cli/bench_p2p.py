@@ -23,7 +23,7 @@ from haloscope.cli.measuring import (
     time_limit,
     warmup_option,
 )
-from haloscope.cli.options import format_option
+from haloscope.cli.options import format_option, output_option
 
 if TYPE_CHECKING:
     from haloscope.predict.bench import P2pMeasured as Measured
@@ -78,7 +78,6 @@ def _pairs(
     type=click.IntRange(1, 1 << 16),
     metavar="N",
     default=64,
-    show_default=True,
     help="As OSU: number of messages in flight in bw, bibw and mbw_mr.",
 )
 @click.option("-c", "--validation", "check", is_flag=True, help="As OSU: check the data.")
@@ -99,15 +98,12 @@ def _pairs(
     metavar="N",
     envvar="SLURM_JOB_NUM_NODES",
     default=1,
+    show_default=False,
     help="Number of nodes, all like this one. Default in a Slurm job: its number of nodes; else 1.",
 )
 @format_option("Print as OSU does, or every sample for programs.", ("osu", "csv", "json"))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="MACHINE.yaml",
-    help="Measure what a machine model needs, and write the model. An existing file is replaced.",
+@output_option(
+    "MACHINE.yaml", "Measure what a machine model needs, and write the model. An existing file is replaced."
 )
 def p2p(
     tests: list[str],

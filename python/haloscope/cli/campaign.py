@@ -15,7 +15,7 @@ import click
 from haloscope.base.errors import printable
 from haloscope.cli.console import progress, say
 from haloscope.cli.groups import CommandGroup
-from haloscope.cli.options import format_option
+from haloscope.cli.options import FILE, format_option, output_option
 
 if TYPE_CHECKING:
     from haloscope.profile.shown import ShownTable
@@ -36,7 +36,7 @@ def campaign() -> None:
     """Run a campaign of systems, programs and sizes from one file, and continue it after interruptions."""
 
 
-_specification = click.argument("specification", type=click.Path(path_type=Path), metavar="SPEC.yaml")
+_specification = click.argument("specification", type=FILE, metavar="SPEC.yaml")
 
 
 @campaign.command()
@@ -95,17 +95,10 @@ def status(specification: Path, form: str) -> None:
 
 @campaign.command()
 @_specification
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="PAGE.html",
-    help="The page to write. [default: none]",
-)
+@output_option("PAGE.html", "The page to write. [default: none]")
 @click.option(
     "--against",
     default="run_ranks",
-    show_default=True,
     metavar="COLUMN",
     help="Column for the x-axis of several runs, such as a metadata key of the program.",
 )
@@ -127,14 +120,7 @@ def report(specification: Path, output: Path | None, against: str, by: str | Non
 
 @campaign.command()
 @_specification
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="F.zip",
-    required=True,
-    help="The archive to write.",
-)
+@output_option("F.zip", "The archive to write.", required=True)
 def bundle(specification: Path, output: Path) -> None:
     """Write specification, environment, profiles and report of a campaign to one archive, an RO-Crate."""
     from haloscope.reproduce.campaign import bundle as write_bundle

@@ -15,7 +15,7 @@ import click
 
 from haloscope.base.errors import UsageError, printable
 from haloscope.base.files import write_whole
-from haloscope.cli.options import format_option
+from haloscope.cli.options import FILE, format_option
 
 if TYPE_CHECKING:
     from haloscope.explain.checking import Again, Checked
@@ -30,9 +30,7 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument(
-    "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F.halo... RULES.toml"
-)
+@click.argument("files", nargs=-1, required=True, type=FILE, metavar="F.halo... RULES.toml")
 @click.option(
     "--write-rules", is_flag=True, help="Learn the rules from these runs, and write them to RULES.toml."
 )
@@ -41,17 +39,9 @@ Examples:
     metavar="COMMAND",
     help="Launch command to run again if a time is slow. Without it, times never fail.",
 )
+@click.option("--junit", type=FILE, metavar="F.xml", help="Write JUnit XML for a CI server to this file.")
 @click.option(
-    "--junit",
-    type=click.Path(path_type=Path),
-    metavar="F.xml",
-    help="Write JUnit XML for a CI server to this file.",
-)
-@click.option(
-    "--markdown",
-    type=click.Path(path_type=Path),
-    metavar="F.md",
-    help="Write a comment for a merge request to this file.",
+    "--markdown", type=FILE, metavar="F.md", help="Write a comment for a merge request to this file."
 )
 @format_option()
 def check(

@@ -75,7 +75,7 @@ def _print_version(context: click.Context, _option: click.Parameter, asked: bool
     unlisted={"help": "help"},
     aliases=_ALIASES,
     help="Show where an MPI program loses time in communication, and what to do.",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.option(
     "--version",

@@ -10,7 +10,7 @@ import click
 
 from haloscope.base.errors import UsageError, printable
 from haloscope.cli.console import progress
-from haloscope.cli.options import format_option
+from haloscope.cli.options import FILE, format_option, output_option
 from haloscope.cli.parted import PartedCommand, split_groups
 
 _EXAMPLES = """\b
@@ -23,16 +23,8 @@ Examples:
 
 
 @click.command(cls=PartedCommand, epilog=_EXAMPLES)
-@click.argument(
-    "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="A B | A... -- B..."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="PAGE.html",
-    help="The page to write. [default: none]",
-)
+@click.argument("files", nargs=-1, required=True, type=FILE, metavar="A B | A... -- B...")
+@output_option("PAGE.html", "The page to write. [default: none]")
 @format_option()
 def compare(files: tuple[Path, ...], output: Path | None, form: str) -> None:
     """Compare runs A with runs B: exact counts, and times with confidence intervals.

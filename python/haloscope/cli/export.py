@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from haloscope.cli.console import say_remarks
+from haloscope.cli.options import FILE, output_option
 from haloscope.explain.export import EXPORTS
 
 _EXAMPLES = """\b
@@ -19,14 +20,10 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F.halo...")
+@click.argument("files", nargs=-1, required=True, type=FILE, metavar="F.halo...")
 @click.option("--to", type=click.Choice(list(EXPORTS)), required=True, help="The format to write.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="The file or directory to write. [default: the profile's name, in the working directory]",
+@output_option(
+    "OUT", "The file or directory to write. [default: the profile's name, in the working directory]"
 )
 @click.option(
     "--anonymous",

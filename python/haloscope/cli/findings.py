@@ -11,7 +11,7 @@ import click
 
 from haloscope.base.errors import UsageError
 from haloscope.cli.console import say_remarks
-from haloscope.cli.options import format_option
+from haloscope.cli.options import FILE, format_option
 
 if TYPE_CHECKING:
     from haloscope.explain.findings import MachineMeasurements
@@ -26,11 +26,11 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("profile", type=click.Path(path_type=Path), metavar="F.halo")
-@click.argument("again", type=click.Path(path_type=Path), nargs=-1, metavar="[AGAIN.halo...]")
+@click.argument("profile", type=FILE, metavar="F.halo")
+@click.argument("again", type=FILE, nargs=-1, metavar="[AGAIN.halo...]")
 @click.option(
     "--machine",
-    type=click.Path(path_type=Path),
+    type=FILE,
     multiple=True,
     metavar="MACHINE",
     help="Machine model (of bench p2p) or sweep (of bench collective) of the machine. Can be repeated.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from haloscope.cli.console import say_remarks
-from haloscope.cli.options import format_option
+from haloscope.cli.options import FILE, format_option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,12 +24,11 @@ _MOST_NAMED = 5
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=FILE)
 @click.option(
     "--by",
     type=click.Choice(("program", "host", "mpi", "run")),
     default="program",
-    show_default=True,
     help="Group runs by this column. run: list each run.",
 )
 @format_option()

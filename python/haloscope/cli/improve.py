@@ -12,7 +12,7 @@ import click
 from haloscope.base.errors import printable
 from haloscope.cli.console import progress
 from haloscope.cli.measuring import Launching, check_place, interruptible
-from haloscope.cli.options import format_option
+from haloscope.cli.options import format_option, output_option
 
 _EXAMPLES = """\b
 Examples:
@@ -23,20 +23,9 @@ Examples:
 
 @click.command(cls=Launching, epilog=_EXAMPLES)
 @click.option(
-    "--runs",
-    type=click.IntRange(8),
-    metavar="N",
-    default=20,
-    show_default=True,
-    help="Largest number of runs of the program.",
+    "--runs", type=click.IntRange(8), metavar="N", default=20, help="Largest number of runs of the program."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="PAGE.html",
-    help="The page to write, with all runs and their statistics. [default: none]",
-)
+@output_option("PAGE.html", "The page to write, with all runs and their statistics. [default: none]")
 @format_option(choices=("table", "json"))
 def improve(
     runs: int, output: Path | None, form: Literal["table", "json"], launcher: tuple[str, ...]

@@ -9,7 +9,7 @@ import click
 from haloscope.base.objects import Abi
 from haloscope.base.preloading import leave_like
 from haloscope.cli.console import say_remarks
-from haloscope.cli.options import mpi_option
+from haloscope.cli.options import mpi_option, output_option
 
 _EXAMPLES = """\b
 Examples:
@@ -38,21 +38,8 @@ Examples:
     "be repeated.",
 )
 @click.option("--no-collectives", is_flag=True, help="Do not delay collectives.")
-@click.option(
-    "--seed",
-    metavar="N",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Seed of the random numbers.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="F.csv",
-    help="Write one row per latency to this file. [default: none]",
-)
+@click.option("--seed", metavar="N", type=click.IntRange(0), default=0, help="Seed of the random numbers.")
+@output_option("F.csv", "Write one row per latency to this file. [default: none]")
 @mpi_option
 @click.option("--quiet", is_flag=True, help="Print nothing when the program ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)

@@ -55,7 +55,6 @@ def ranks_option(text: str, default: str | None = None) -> Callable[[_Command], 
         "ranks",
         callback=numbers,
         default=default,
-        show_default=default is not None,
         metavar="2:8|4,8",
         help=f"Numbers of ranks{text} 2:8 is doubled (2, 4, 8), 2:8:1 has all.",
     )
@@ -70,7 +69,6 @@ def sizes_option(default: str) -> Callable[[_Command], _Command]:
         "sizes",
         callback=sizes,
         default=default,
-        show_default=True,
         metavar="[MIN:]MAX|2,4096",
         help="As OSU: message sizes in bytes, doubled from MIN (1) to MAX, or a list.",
     )
@@ -84,7 +82,6 @@ def iterations_option(default: int | None, text: str = "", least: int = 1) -> Ca
         type=click.IntRange(least),
         metavar="N",
         default=default,
-        show_default=default is not None,
         help=f"As OSU: number of measured iterations.{text}",
     )
 
@@ -97,7 +94,6 @@ def warmup_option(default: int | None, text: str = "") -> Callable[[_Command], _
         type=click.IntRange(0),
         metavar="N",
         default=default,
-        show_default=default is not None,
         help=f"As OSU: number of iterations before the measured ones.{text}",
     )
 

@@ -15,6 +15,7 @@ from haloscope.base.settings import Setting
 _MOST_VALUES = 1 << 16
 _RANGE = re.compile(r"([0-9]{1,13})(?::([0-9]{1,13})(?::([0-9]{1,13}))?)?")
 _F = TypeVar("_F", bound=Callable[..., Any])
+FILE = click.Path(path_type=Path)
 
 
 def numbers(_context: click.Context, _option: click.Parameter, text: str | None) -> list[int] | None:
@@ -68,9 +69,14 @@ def format_option(
 ) -> Callable[[_F], _F]:
     """Add the option `form`, whose default is the first of its choices, and `--json`."""
     kind = click.Choice(choices)
-    form = click.option("--format", "form", type=kind, default=choices[0], show_default=True, help=text)
+    form = click.option("--format", "form", type=kind, default=choices[0], help=text)
     as_json = click.option("--json", "form", flag_value="json", help="The same as --format json.")
     return lambda function: form(as_json(function))
+
+
+def output_option(metavar: str, text: str, **settings: Any) -> Callable[[_F], _F]:
+    """Add the option `output`, a file or directory to write."""
+    return click.option("-o", "--output", type=FILE, metavar=metavar, help=text, **settings)
 
 
 def setting_options(settings: Iterable[Setting]) -> Callable[[_F], _F]:
@@ -91,5 +97,5 @@ def _option(setting: Setting) -> Callable[[_F], _F]:
     text = f"{setting.description} [default: {setting.default}]"
     if setting.choices:
         return click.option(*names, type=click.Choice(setting.choices), help=text)
-    kind = click.Path(path_type=Path) if setting.kind is Path else setting.kind
+    kind = FILE if setting.kind is Path else setting.kind
     return click.option(*names, type=kind, multiple=setting.multiple, metavar=setting.metavar, help=text)

@@ -12,7 +12,7 @@ from haloscope.base.objects import Abi
 from haloscope.base.preloading import leave_like
 from haloscope.cli.console import say, say_remarks
 from haloscope.cli.measuring import Launching
-from haloscope.cli.options import format_option, mpi_option
+from haloscope.cli.options import FILE, format_option, mpi_option, output_option
 
 if TYPE_CHECKING:
     from haloscope.predict.placement import Proposal
@@ -26,7 +26,7 @@ Examples:
 
 
 @click.command(cls=Launching, epilog=_EXAMPLES)
-@click.argument("profile", type=click.Path(path_type=Path), metavar="F.halo")
+@click.argument("profile", type=FILE, metavar="F.halo")
 @click.option(
     "--hosts",
     metavar="N|HOST[:SLOTS],…|FILE",
@@ -37,13 +37,7 @@ Examples:
     metavar="MACHINE",
     help="Machine model (of bench p2p), to use its levels and message times. [default: none]",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write the mapping for launchers to this directory. [default: none]",
-)
+@output_option("DIR", "Write the mapping for launchers to this directory. [default: none]")
 @format_option(choices=("table", "json"))
 @mpi_option
 def place(

@@ -8,6 +8,7 @@ import click
 
 from haloscope.cli.caliper import write_as_caliper
 from haloscope.cli.console import say_remarks
+from haloscope.cli.options import FILE, output_option
 from haloscope.cli.symbols import keep_symbols
 
 _EXAMPLES = """\b
@@ -20,14 +21,8 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    metavar="F.halo",
-    help="The profile to write, as in run. [default: that of the run]",
-)
+@click.argument("directory", metavar="[DIR]", required=False, type=FILE)
+@output_option("F.halo", "The profile to write, as in run. [default: that of the run]")
 @click.option("--keep", is_flag=True, help="Do not delete the records.")
 @click.option(
     "--force",

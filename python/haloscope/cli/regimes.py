@@ -11,7 +11,7 @@ import click
 
 from haloscope.base.errors import printable
 from haloscope.cli.console import progress
-from haloscope.cli.options import format_option
+from haloscope.cli.options import FILE, format_option, output_option
 from haloscope.cli.parted import PartedCommand, split_groups
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _states(_context: click.Context, _option: click.Parameter, text: str) -> int
 
 
 @click.command(cls=PartedCommand, epilog=_EXAMPLES)
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F... [-- F...]")
+@click.argument("files", nargs=-1, required=True, type=FILE, metavar="F... [-- F...]")
 @click.option(
     "--region",
     metavar="REGION",
@@ -51,7 +51,6 @@ def _states(_context: click.Context, _option: click.Parameter, text: str) -> int
 @click.option(
     "--states",
     default="3",
-    show_default=True,
     callback=_states,
     metavar="N|auto|bic|aic|icl",
     help="Number of regimes, or the criterion that chooses it. auto: the elbow of the likelihood.",
@@ -60,37 +59,17 @@ def _states(_context: click.Context, _option: click.Parameter, text: str) -> int
     "--emission",
     type=click.Choice(("gaussian", "lognormal", "gamma", "student")),
     default="gaussian",
-    show_default=True,
     help="Distribution of the times in a regime.",
 )
 @click.option(
     "--reduce",
     type=click.Choice(("none", "max", "median", "mean")),
     default="none",
-    show_default=True,
     help="Fit one series, with this value over all ranks per instance.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Seed of the random numbers.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="PAGE.html",
-    help="The page to write. [default: NAME-regimes.html; none with csv and json]",
-)
-@click.option(
-    "--model",
-    type=click.Path(path_type=Path),
-    metavar="OUT.json",
-    help="Write the fitted model. For one file only.",
-)
+@click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of the random numbers.")
+@output_option("PAGE.html", "The page to write. [default: NAME-regimes.html; none with csv and json]")
+@click.option("--model", type=FILE, metavar="OUT.json", help="Write the fitted model. For one file only.")
 @format_option()
 def regimes(
     files: tuple[Path, ...],

@@ -13,6 +13,7 @@ import click
 from haloscope.base.errors import printable
 from haloscope.base.files import unused_path
 from haloscope.cli.console import say
+from haloscope.cli.options import FILE, output_option
 
 if TYPE_CHECKING:
     from haloscope.explain.ensembles import Speeds
@@ -32,26 +33,20 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="PAGE.html",
-    help="The page to write. An existing file is replaced. [default: a new file NAME.html here]",
+@click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
+@output_option(
+    "PAGE.html", "The page to write. An existing file is replaced. [default: a new file NAME.html here]"
 )
 @click.option("--open", "opened", is_flag=True, help="Open the page in a web browser.")
 @click.option(
     "--against",
     default="run_ranks",
-    show_default=True,
     metavar="COLUMN",
     help="Column for the x-axis of several runs, such as a metadata key of the program.",
 )
 @click.option(
     "--by",
     default="program",
-    show_default=True,
     metavar="COLUMN",
     help="Group runs by this column, such as the name of the cluster.",
 )

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from haloscope.base.errors import UsageError
 from haloscope.cli.console import say_remarks
-from haloscope.cli.options import format_option
+from haloscope.cli.options import FILE, format_option
 from haloscope.profile.shown import SHOWN
 
 _EXAMPLES = """\b
@@ -24,12 +24,11 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.argument("file", type=FILE, metavar="FILE")
 @click.option(
     "--table",
     type=click.Choice(list(SHOWN)),
     default="regions",
-    show_default=True,
     metavar="TABLE",
     help=f"The table to print: {', '.join(SHOWN)}.",
 )

@@ -10,7 +10,7 @@ import click
 
 from haloscope.cli.console import progress
 from haloscope.cli.measuring import time_limit
-from haloscope.cli.options import format_option
+from haloscope.cli.options import format_option, output_option
 from haloscope.profile.shown import SHOWN
 
 _EXAMPLES = """\b
@@ -83,25 +83,17 @@ class _Simulating(click.Command):
     metavar="N",
     help="Number of ranks. Default: that of the profile or trace.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The profile to write. An existing one is replaced. [default: PROGRAM-N-DATE.halo]",
-)
+@output_option("FILE", "The profile to write. An existing one is replaced. [default: PROGRAM-N-DATE.halo]")
 @click.option(
     "--scale",
     type=click.Choice(("weak", "strong")),
     default="weak",
-    show_default=True,
     help="Scaling of a profile's pattern with the number of ranks.",
 )
 @click.option(
     "--collectives",
     callback=_collectives,
     default="openmpi",
-    show_default=True,
     metavar="LIBRARY[,COLLECTIVE=NAME]",
     help="Choose collective algorithms as this library does: openmpi, mpich, mvapich2, intelmpi or smpi. "
     "COLLECTIVE=NAME sets SimGrid's algorithm for one collective.",
@@ -111,7 +103,6 @@ class _Simulating(click.Command):
     callback=_factors,
     metavar="F[,F...]",
     default="1",
-    show_default=True,
     help="Multiply latencies by this. 0: no latency. With several factors, print the time and slope of each "
     "region.",
 )
@@ -120,7 +111,6 @@ class _Simulating(click.Command):
     type=click.FloatRange(0, min_open=True),
     metavar="F",
     default=1,
-    show_default=True,
     help="Multiply bandwidths by this. inf: no limit.",
 )
 @click.option(
@@ -128,7 +118,6 @@ class _Simulating(click.Command):
     type=click.FloatRange(0, 1e6),
     metavar="F",
     default=1,
-    show_default=True,
     help="Multiply computing times, measured here or in the profile, by this. 0: no computing time.",
 )
 @click.option(

@@ -14,7 +14,7 @@ import click
 from haloscope.base.errors import ComponentError, printable
 from haloscope.base.launcher import report_toolchain
 from haloscope.cli.console import progress, say
-from haloscope.cli.options import format_option
+from haloscope.cli.options import format_option, output_option
 
 if TYPE_CHECKING:
     from haloscope.reproduce.study import PartOutcome, Study
@@ -31,14 +31,8 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("names", nargs=-1, metavar="[NAME... | all]")
 @click.option("--large", is_flag=True, help="Also run the long parts.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    default="studies-here",
-    show_default=True,
-    help="Directory for the results, with one directory and one page per study.",
+@output_option(
+    "DIR", "Directory for the results, with one directory and one page per study.", default="studies-here"
 )
 @format_option(choices=("table", "json"))
 def study(names: tuple[str, ...], large: bool, output: Path, form: str) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from haloscope.cli.console import say
-from haloscope.cli.options import format_option
+from haloscope.cli.options import FILE, format_option
 
 if TYPE_CHECKING:
     from haloscope.watch import Looking
@@ -32,7 +32,7 @@ from_option = click.option(
     "files",
     metavar="FILE",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Read this file, printed on a node by top --format json, instead of live records. Can be repeated.",
 )
 
@@ -44,14 +44,13 @@ from_option = click.option(
     metavar="S",
     type=float,
     default=1.0,
-    show_default=True,
     help="Seconds between two tables, and for rates. 0: print once, as where the output is no terminal.",
 )
 @from_option
 @click.option(
     "--prometheus",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Write metrics for the textfile collector of Prometheus' node exporter to this file, each interval.",
 )
 @format_option("Print for people, or for programs and --from.", ("table", "json"))

@@ -18,7 +18,7 @@ from haloscope.cli.measuring import (
     time_limit,
     warmup_option,
 )
-from haloscope.cli.options import format_option
+from haloscope.cli.options import format_option, output_option
 
 if TYPE_CHECKING:
     from haloscope.predict.tune import Tuning
@@ -50,7 +50,6 @@ def _rounds(_context: click.Context, _option: click.Parameter, rounds: int) -> i
     callback=_rounds,
     metavar="N",
     default=5,
-    show_default=True,
     help="Launches with the rules, and the same number without, in which a rule must be faster. "
     "0: run nothing, and write unverified rules.",
 )
@@ -64,12 +63,9 @@ def _rounds(_context: click.Context, _option: click.Parameter, rounds: int) -> i
     "are first.",
 )
 @format_option()
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="RULES",
-    help="The rules to write. Default: rules.conf (Open MPI 4, 5) or rules.json (Open MPI 6, MPICH). "
+@output_option(
+    "RULES",
+    "The rules to write. Default: rules.conf (Open MPI 4, 5) or rules.json (Open MPI 6, MPICH). "
     "The gains go to RULES.gains.json, for haloscope report.",
 )
 def tune(

@@ -13,7 +13,7 @@ from haloscope.base.objects import Abi
 from haloscope.base.preloading import leave_like
 from haloscope.cli.caliper import write_as_caliper
 from haloscope.cli.console import say, say_lines, say_remarks
-from haloscope.cli.options import mpi_option, setting_options
+from haloscope.cli.options import FILE, mpi_option, setting_options
 from haloscope.cli.symbols import keep_symbols
 from haloscope.watch import SETTINGS
 
@@ -139,7 +139,7 @@ def run(
 @mpi_option
 @click.option(
     "--always",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="DIR",
     help="Print a start-up file for all shells of a machine instead, with profiles in DIR/DATE.",
 )
