@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import queue
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -49,3 +51,28 @@ def any_used(any_mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> Mpi:
     for name, value in tools(any_mpi).items():
         monkeypatch.setenv(name, value)
     return any_mpi
+
+
+class _Lines:
+    """The lines of a launcher. The time for the next one is over when it has printed `hangs`, not before."""
+
+    def __init__(self) -> None:
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._hangs = False
+
+    def put(self, line: bytes | None) -> None:
+        self._lines.put(line)
+
+    def get(self, timeout: float) -> bytes | None:
+        if self._hangs:
+            raise queue.Empty
+        line = self._lines.get(timeout=max(timeout, HANG))
+        self._hangs = line == b"hangs\n"
+        return line
+
+
+@pytest.fixture
+def planted_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launcher that prints `hangs` has hung for longer than the limit; any other is in time."""
+    planted = SimpleNamespace(SimpleQueue=_Lines, Empty=queue.Empty)
+    monkeypatch.setattr("haloscope.predict.bench.output_stream.queue", planted)

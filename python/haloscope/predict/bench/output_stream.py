@@ -16,6 +16,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from haloscope.base.errors import LaunchError
+from haloscope.base.signals import handle_signal
 
 _GRACE = 5.0  # seconds that a launcher has for ending its ranks
 _REFUSED = re.compile(r"not (usable|supported)|unsupported", re.IGNORECASE)
@@ -49,18 +50,24 @@ class MeasuringProcess:
     ) -> None:
         self._limit, self._other = limit, list[str]()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 # closed by `close`
+        interrupts: list[int] = []
         try:
-            self._child = subprocess.Popen(
-                list(command),
-                env=dict(environment),
-                stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                start_new_session=True,
-            )
+            # An interrupt before its process is known would leave it running.
+            with handle_signal(signal.SIGINT, lambda number, _: interrupts.append(number)):
+                self._child = subprocess.Popen(
+                    list(command),
+                    env=dict(environment),
+                    stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=self._errors,
+                    start_new_session=True,
+                )
         except OSError as error:
             self._errors.close()
             raise LaunchError(f"{command[0]}: {error.strerror}; nothing was measured") from None
+        if interrupts:
+            self.close()
+            raise KeyboardInterrupt
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the records that the program prints.
