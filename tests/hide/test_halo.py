@@ -11,7 +11,7 @@ import pytest
 from support.limits import HANG
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
-from support.processes import kill, processes_of, wait_for_end
+from support.processes import kill, processes_of, shared_files, wait_for_end
 from support.programs import Compiler
 from support.shm import Shm, offered
 
@@ -130,16 +130,18 @@ def test_killed_programs_leave_nothing_behind(mpi: Mpi, program: Path, forbid: s
     )
     assert launcher.stdout is not None
     assert "read in place" in launcher.stdout.readline()
-    assert not _segments()
     ranks = processes_of(program)
     assert len(ranks) == 2
+    segments = shared_files(ranks)
+    assert segments
+    assert not any(path.exists() for path in segments)
     for process in (launcher.pid, *ranks):
         kill(process)
     launcher.wait(HANG)
     launcher.stdout.close()
     wait_for_end(ranks)
     assert not processes_of(program)
-    assert not _segments()
+    assert not any(path.exists() for path in segments)
 
 
 @ONE
@@ -159,8 +161,3 @@ def test_object_to_link_in_c(haloscope: Path, mpi: Mpi, compiler: Compiler, tmp_
     made = compiler(mpi, PROGRAMS / "ring.c", [*warnings, done.stdout.strip(), "-lstdc++"])
     ran = mpi.run(3, [made])
     assert ran.returncode == 0, ran.stdout + ran.stderr
-
-
-def _segments() -> list[Path]:
-    """Files of ours; the recorder has directories."""
-    return [path for path in Path("/dev/shm").glob("haloscope-" + 32 * "[0-9a-f]") if path.is_file()]

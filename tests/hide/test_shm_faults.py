@@ -13,7 +13,7 @@ import pytest
 
 from support.limits import HANG
 from support.mpi import Mpi
-from support.processes import kill, processes_of, wait_for_end
+from support.processes import kill, processes_of, shared_files, wait_for_end
 from support.programs import Compiler
 from support.shm import CONFORM, Shm, conform_flags
 
@@ -53,11 +53,12 @@ def running(
 
 def test_a_killed_rank_ends_the_others(running: tuple[subprocess.Popen[str], list[int]]) -> None:
     launcher, ranks = running
+    named = shared_files(ranks)
     os.kill(ranks[1], signal.SIGKILL)
     assert launcher.wait(HANG) != 0
     assert launcher.stdout is not None
     assert "wrong" not in launcher.stdout.read()
-    _expect_nothing_left(ranks)
+    _expect_nothing_left(ranks, named)
 
 
 def test_nothing_is_left_of_a_killed_job(running: tuple[subprocess.Popen[str], list[int]]) -> None:
@@ -67,10 +68,11 @@ def test_nothing_is_left_of_a_killed_job(running: tuple[subprocess.Popen[str], l
         files = [path for path in Path(f"/proc/{rank}/fd").iterdir() if _is_ours(path)]
         assert files
         assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
-    assert not _named()
+    named = shared_files(ranks)
+    assert not any(path.exists() for path in named)
     for process in (launcher.pid, *ranks):
         kill(process)
-    _expect_nothing_left(ranks)
+    _expect_nothing_left(ranks, named)
 
 
 def test_where_memory_cannot_be_shared_mpi_carries_all(mpi: Mpi, shm: Shm, compiler: Compiler) -> None:
@@ -94,12 +96,7 @@ def _is_ours(descriptor: Path) -> bool:
         return False
 
 
-def _named() -> list[Path]:
-    """Names of ours where others could find them."""
-    digits = 32 * "[0-9a-f]"
-    return [path for folder in ("/dev/shm", "/tmp") for path in Path(folder).glob(f"haloscope-{digits}")]
-
-
-def _expect_nothing_left(ranks: list[int]) -> None:
+def _expect_nothing_left(ranks: list[int], named: set[Path]) -> None:
     wait_for_end(ranks)
-    assert not _named()
+    assert named
+    assert not any(path.exists() for path in named)

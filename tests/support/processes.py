@@ -24,6 +24,14 @@ def processes_of(program: Path) -> list[int]:
     return sorted(found)
 
 
+def shared_files(processes: Iterable[int]) -> set[Path]:
+    """The names of files of ours that these processes have mapped, or had before they removed them."""
+    maps = "".join(Path(f"/proc/{process}/maps").read_text() for process in processes)
+    names = (line.split(maxsplit=5)[5:] for line in maps.splitlines())
+    found = {Path(name.removesuffix(" (deleted)")) for (name,) in filter(None, names)}
+    return {path for path in found if path.name.startswith(("haloscope-", "memfd:haloscope"))}
+
+
 def kill(process: int, number: signal.Signals = signal.SIGKILL) -> None:
     """Send a signal. The process may be gone: launchers end ranks once one rank has ended."""
     with suppress(ProcessLookupError):

@@ -382,7 +382,7 @@ def test_shared_memory_that_can_only_be_read(
         str(tmp_path / "run.halo"),
         "--",
         str(during),
-        f"ls /tmp/haloscope-*/0-*.live > {seen}",
+        f"ls /tmp/haloscope-*/0-$PPID.live > {seen}",
     ]
     environment = any_mpi.environment({"OMPI_MCA_btl": "self"})
     done = subprocess.run(
