@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from haloscope.hide.injector import Event as Event
     from haloscope.hide.injector import inject as inject
     from haloscope.hide.latency import read_latency as read_latency
-    from haloscope.hide.libraries import Injector as Injector
-    from haloscope.hide.libraries import Placer as Placer
-    from haloscope.hide.libraries import ShmLibrary as ShmLibrary
     from haloscope.hide.libraries import build_halo as build_halo
     from haloscope.hide.libraries import build_heap as build_heap
     from haloscope.hide.libraries import build_injector as build_injector

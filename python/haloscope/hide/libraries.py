@@ -43,63 +43,35 @@ def _build_heap(source: Path, directory: Path, what: str) -> None:
 
 
 @dataclass(frozen=True)
-class Injector:
-    """The directory of one build."""
+class PreloadedBuild:
+    """One build of a library of this package."""
 
     directory: Path
-
-    @property
-    def library(self) -> Path:
-        """Return the file to be preloaded."""
-        return self.directory / "libhaloscope-inject.so"
+    library: Path  # the file to preload
 
 
-def build_injector(headers: Headers, quiet: bool = False) -> Injector:
+def build_injector(headers: Headers, quiet: bool = False) -> PreloadedBuild:
     """Return the injector for these headers: prebuilt, from the cache or a new build."""
-    folders = (("hide", "inject"), ("interpose",))
-    sources = [paths.source("src", *folder) for folder in folders]
-    names = ("libhaloscope-inject.so",)
-    return Injector(build_preload("injector", headers, names, sources, quiet))
+    return _build("injector", "libhaloscope-inject.so", ("inject",), headers, quiet)
 
 
-@dataclass(frozen=True)
-class Placer:
-    """The directory of one build."""
-
-    directory: Path
-
-    @property
-    def library(self) -> Path:
-        """Return the file to be preloaded."""
-        return self.directory / "libhaloscope-place.so"
-
-
-def build_placer(headers: Headers, quiet: bool = False) -> Placer:
+def build_placer(headers: Headers, quiet: bool = False) -> PreloadedBuild:
     """Return the placer for these headers: prebuilt, from the cache or a new build."""
-    sources = [paths.source("src", *folder) for folder in (("hide", "place"), ("interpose",))]
-    return Placer(build_preload("placer", headers, ("libhaloscope-place.so",), sources, quiet))
+    return _build("placer", "libhaloscope-place.so", ("place",), headers, quiet)
 
 
-@dataclass(frozen=True)
-class ShmLibrary:
-    """The directory of one build."""
-
-    directory: Path
-
-    @property
-    def library(self) -> Path:
-        """Return the file to be preloaded."""
-        return self.directory / "libhaloscope-shm.so"
-
-
-def build_shm_library(headers: Headers, quiet: bool = False) -> ShmLibrary:
+def build_shm_library(headers: Headers, quiet: bool = False) -> PreloadedBuild:
     """Return the shm library for these headers: prebuilt, from the cache or a new build."""
-    folders = (("hide", "shm"), ("hide", "halo"), ("interpose",))
-    sources = [*(paths.source("src", *folder) for folder in folders), paths.include()]
-    names = ("libhaloscope-shm.so",)
-    return ShmLibrary(build_preload("shm", headers, names, sources, quiet))
+    return _build("shm", "libhaloscope-shm.so", ("shm", "halo"), headers, quiet)
 
 
-def build_shm_library_for(command: Sequence[str]) -> ShmLibrary:
+def build_shm_library_for(command: Sequence[str]) -> PreloadedBuild:
     """Return the shm library for the MPI of a launch command, from the cache or a new build."""
     return build_shm_library(find_target(command, Choice(), "there is no shm library for it").mpi.headers)
+
+
+def _build(name: str, file: str, folders: Sequence[str], headers: Headers, quiet: bool) -> PreloadedBuild:
+    sources = [*(paths.source("src", "hide", folder) for folder in folders), paths.source("src", "interpose")]
+    includes = [paths.include()] if name == "shm" else []
+    directory = build_preload(name, headers, (file,), [*sources, *includes], quiet)
+    return PreloadedBuild(directory, directory / file)

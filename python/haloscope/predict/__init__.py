@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from haloscope.predict.budget import measure_within as measure_within
     from haloscope.predict.budget import reduce_calls as reduce_calls
     from haloscope.predict.collective_model import ALGORITHMS as ALGORITHMS
-    from haloscope.predict.collective_model import FORMULAS as FORMULAS
     from haloscope.predict.collective_model import algorithms_of as algorithms_of
     from haloscope.predict.collective_model import model as model
     from haloscope.predict.kinds import Kind as Kind

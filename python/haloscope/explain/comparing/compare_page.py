@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 
 from haloscope.base.errors import printable
-from haloscope.base.units import count_text, noun_text, time_text
+from haloscope.base.units import UNKNOWN, count_text, noun_text, time_text
 from haloscope.explain.comparing.compare_figures import draw_changes, draw_intervals
 from haloscope.explain.comparing.run_comparison import Comparison
 from haloscope.explain.comparing.time_differences import longer_text
-from haloscope.markov.figures import Cell, Section, Table
+from haloscope.markov.figures import Cell, Column, Section, Table, fill_table
 from haloscope.profile.page import page, write_page
 from haloscope.profile.store import region_text
 
@@ -80,91 +80,63 @@ def _make_answer(compared: Comparison) -> Section:
 
 
 def _make_structure_table(rows: pl.DataFrame) -> Table:
-    columns = [
-        ("region", "Without nested regions"),
-        ("table", "Table that has the count"),
-        ("quantity", "Counted quantity"),
-        ("A", "In the first run of A"),
-        ("B", "In the first run of B"),
-        ("all runs agree", "no: runs of one side differ from each other"),
+    columns: list[Column] = [
+        ("region", "Without nested regions", "region", region_text),
+        ("table", "Table that has the count", "table", region_text),
+        ("quantity", "Counted quantity", "quantity", region_text),
+        ("A", "In the first run of A", "first", None),
+        ("B", "In the first run of B", "second", None),
+        ("all runs agree", "no: runs of one side differ from each other", "agree", region_text),
     ]
-    shown = rows.head(_MOST_ROWS)
-    cells = [_make_structure_row(row) for row in shown.to_dicts()]
+    shown = [row | _list_counts(row) for row in rows.head(_MOST_ROWS).to_dicts()]
     more = f" {noun_text(len(rows) - len(shown), 'more row')} not shown." if len(rows) > len(shown) else ""
-    return Table(f"Counts that are not equal in all runs; sums over all ranks.{more}", columns, cells)
+    return fill_table(f"Counts that are not equal in all runs; sums over all ranks.{more}", columns, shown)
 
 
-def _make_structure_row(row: dict[str, Any]) -> list[Cell]:
+def _list_counts(row: dict[str, Any]) -> dict[str, Any]:
     spread = row["table"] == "spread"
-    numbers = (row["first_count"], row["second_count"])
-    counts: list[Cell] = [(None, "other") if spread else (x, count_text(x)) for x in numbers]
-    names: list[Cell] = [
-        _make_name_cell(row["region"]),
-        _make_name_cell(row["table"]),
-        _make_name_cell(row["quantity"]),
+    counts: list[Cell] = [
+        (None, "other") if spread else (x, count_text(x)) for x in (row["first_count"], row["second_count"])
     ]
-    return [*names, *counts, _make_name_cell("no" if row["varies"] else "yes")]
-
-
-def _make_name_cell(text: str) -> Cell:
-    return text, region_text(text)
+    return {"first": counts[0], "second": counts[1], "agree": "no" if row["varies"] else "yes"}
 
 
 def _make_times_table(rows: pl.DataFrame) -> Table:
-    columns = [
-        ("region", ""),
-        ("what", "time: with nested regions; own time: without; series: per instance"),
-        ("A", "Mean over runs"),
-        ("B", "Mean over runs"),
-        ("B takes", "Percent that B takes longer"),
-        ("from", "Simultaneous 95 % interval of all rows"),
-        ("to", ""),
-        ("significant", ""),
+    columns: list[Column] = [
+        ("region", "", "region", region_text),
+        ("what", "time: with nested regions; own time: without; series: per instance", "what", region_text),
+        ("A", "Mean over runs", "first_time", time_text),
+        ("B", "Mean over runs", "second_time", time_text),
+        ("B takes", "Percent that B takes longer", "faster", None),
+        ("from", "Simultaneous 95 % interval of all rows", "faster_high", None),
+        ("to", "", "faster_low", None),
+        ("significant", "", "significant", region_text),
     ]
-    cells = []
-    for row in rows.to_dicts():
-        bounds = [_make_percent_cell(row[key]) for key in ("faster", "faster_high", "faster_low")]
-        times = [(row[key], time_text(row[key])) for key in ("first_time", "second_time")]
-        cells.append(
-            [
-                _make_name_cell(row["region"]),
-                _make_name_cell(row["what"]),
-                *times,
-                *bounds,
-                _make_name_cell("yes" if row["sure"] else "no"),
-            ]
-        )
-    return Table("Mean seconds per rank.", columns, cells)
+    shown = [
+        row
+        | {key: _make_percent_cell(row[key]) for key in ("faster", "faster_high", "faster_low")}
+        | {"significant": "yes" if row["sure"] else "no"}
+        for row in rows.to_dicts()
+    ]
+    return fill_table("Mean seconds per rank.", columns, shown)
 
 
 def _make_percent_cell(faster: float | None) -> Cell:
-    return (None, "–") if faster is None else (-faster, longer_text(faster))
+    return (None, UNKNOWN) if faster is None else (-faster, longer_text(faster))
 
 
 def _make_parts_table(rows: pl.DataFrame) -> Table:
-    columns = [
-        ("region", "Without nested regions"),
-        ("part", "caused: waiting of any rank that this region causes"),
-        ("A", "Mean over runs"),
-        ("B", "Mean over runs"),
-        ("difference", "B − A"),
-        ("from", "95 % interval"),
-        ("to", ""),
-    ]
-    cells = [
-        [_make_name_cell(row["region"]), _make_name_cell(row["part"]), *_make_amount_cells(row)]
-        for row in rows.head(_MOST_ROWS).to_dicts()
+    columns: list[Column] = [
+        ("region", "Without nested regions", "region", region_text),
+        ("part", "caused: waiting of any rank that this region causes", "part", region_text),
+        ("A", "Mean over runs", "first_time", time_text),
+        ("B", "Mean over runs", "second_time", time_text),
+        ("difference", "B − A", "change", _signed_time_text),
+        ("from", "95 % interval", "change_low", _signed_time_text),
+        ("to", "", "change_high", _signed_time_text),
     ]
     caption = "Mean time per rank. All rows except caused add up to the time of the program."
-    return Table(caption, columns, cells)
-
-
-def _make_amount_cells(row: dict[str, Any]) -> list[Cell]:
-    times = [(row[key], time_text(row[key])) for key in ("first_time", "second_time")]
-    return [
-        *times,
-        *((row[key], _signed_time_text(row[key])) for key in ("change", "change_low", "change_high")),
-    ]
+    return fill_table(caption, columns, rows.head(_MOST_ROWS).to_dicts())
 
 
 def _signed_time_text(seconds: float | None) -> str:

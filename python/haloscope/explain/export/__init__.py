@@ -9,7 +9,6 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.explain.export.aliases import Aliases as Aliases
     from haloscope.explain.export.aliases import AnonymousProfile as AnonymousProfile
-    from haloscope.explain.export.aliases import anonymise_trace as anonymise_trace
     from haloscope.explain.export.exporter import export as export
     from haloscope.explain.export.exporter import export_with_remarks as export_with_remarks
     from haloscope.explain.export.exports import EXPORTS as EXPORTS

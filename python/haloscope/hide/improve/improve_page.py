@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from haloscope.base.errors import printable
 from haloscope.base.palette import METHODS
-from haloscope.base.units import noun_text, time_text
+from haloscope.base.units import UNKNOWN, noun_text, time_text
 from haloscope.hide.improve.improvement import AS_IT_IS, Improvement
-from haloscope.markov.figures import Cell, Figure, Section, Table, axis, margin, plain
+from haloscope.markov.figures import Cell, Column, Figure, Section, Table, axis, fill_table, margin, plain
 from haloscope.profile.page import page, write_page
 
 _SCRIPTS = ("sections.js", "regimes.js")
@@ -83,48 +84,45 @@ def _draw_times(found: Improvement) -> Figure:
 
 
 def _make_proofs_table(found: Improvement) -> Table:
-    columns = [
-        ("remedies", ""),
-        ("over", "Compared with these runs"),
-        ("times as fast", "Geometric mean over the rounds"),
-        ("from", "Simultaneous 95 % interval of all rows"),
-        ("to", ""),
-        ("rounds", "Interleaved runs of both sides"),
-        ("kept", ""),
+    columns: list[Column] = [
+        ("remedies", "", "remedies", printable),
+        ("over", "Compared with these runs", "over", printable),
+        ("times as fast", "Geometric mean over the rounds", "gain", None),
+        ("from", "Simultaneous 95 % interval of all rows", "low", None),
+        ("to", "", "high", None),
+        ("rounds", "Interleaved runs of both sides", "rounds", str),
+        ("kept", "", "kept", printable),
     ]
-    rows: list[list[Cell]] = []
+    rows = []
     for proof in found.proofs:
-        names = [" and ".join(proof.remedies), " and ".join(proof.over) or AS_IT_IS]
         gains: list[Cell] = [
             (gain, f"{gain:.2f}") for gain in (proof.gain, proof.low, proof.high) if gain < 1e300
         ]
-        gains += [(None, "–")] * (3 - len(gains))
-        last: list[Cell] = [
-            (len(proof.after), str(len(proof.after))),
-            _make_name_cell("yes" if proof.holds else "no"),
-        ]
-        rows.append([*map(_make_name_cell, names), *gains, *last])
-    return Table("Tested in separate runs, which were not used for the selection.", columns, rows)
+        gains += [(None, UNKNOWN)] * (3 - len(gains))
+        row: dict[str, Any] = {
+            "remedies": " and ".join(proof.remedies),
+            "over": " and ".join(proof.over) or AS_IT_IS,
+        }
+        row |= {"rounds": len(proof.after), "kept": "yes" if proof.holds else "no"}
+        rows.append(row | dict(zip(("gain", "low", "high"), gains, strict=True)))
+    return fill_table("Tested in separate runs, which were not used for the selection.", columns, rows)
 
 
 def _make_tried_table(found: Improvement) -> Table:
-    columns = [("remedy", ""), ("why", "Reason"), ("time", "Of the run for the selection"), ("problem", "")]
+    columns: list[Column] = [
+        ("remedy", "", "name", printable),
+        ("why", "Reason", "why", printable),
+        ("time", "Of the run for the selection", "seconds", time_text),
+        ("problem", "", "problem", printable),
+    ]
     alone = {run.remedies[0]: run for run in reversed(found.runs) if len(run.remedies) == 1}
-    rows: list[list[Cell]] = []
+    rows = []
     for remedy in found.tried:
         run = alone.get(remedy.name)
-        seconds = run.seconds if run else None
-        problem = run.problem if run else "not run"
-        rows.append(
-            [
-                _make_name_cell(remedy.name),
-                _make_name_cell(remedy.why),
-                (seconds, time_text(seconds)),
-                _make_name_cell(problem),
-            ]
+        result = (
+            {"seconds": run.seconds, "problem": run.problem}
+            if run
+            else {"seconds": None, "problem": "not run"}
         )
-    return Table("Each was run once, between two unchanged runs.", columns, rows)
-
-
-def _make_name_cell(text: str) -> Cell:
-    return text, printable(text)
+        rows.append({"name": remedy.name, "why": remedy.why} | result)
+    return fill_table("Each was run once, between two unchanged runs.", columns, rows)

@@ -8,6 +8,7 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.markov.figures.elements import Cell as Cell
+    from haloscope.markov.figures.elements import Column as Column
     from haloscope.markov.figures.elements import Figure as Figure
     from haloscope.markov.figures.elements import Panel as Panel
     from haloscope.markov.figures.elements import Section as Section
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from haloscope.markov.figures.elements import Trace as Trace
     from haloscope.markov.figures.elements import array as array
     from haloscope.markov.figures.elements import axis as axis
+    from haloscope.markov.figures.elements import fill_table as fill_table
     from haloscope.markov.figures.elements import margin as margin
     from haloscope.markov.figures.elements import panels as panels
     from haloscope.markov.figures.elements import plain as plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +64,19 @@ class Table:
     def as_json(self) -> dict[str, Any]:
         """Return what the page shows."""
         return {"caption": self.caption, "columns": self.columns, "rows": self.rows}
+
+
+# Title, explanation, the value's name in a row, and its text; without a text, the value is a cell.
+Column = tuple[str, str, str, Callable[..., str] | None]
+
+
+def fill_table(caption: str, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> Table:
+    """Return a table of these rows."""
+    cells = [
+        [row[name] if text is None else (row[name], text(row[name])) for _, _, name, text in columns]
+        for row in rows
+    ]
+    return Table(caption, [(title, meaning) for title, meaning, _, _ in columns], cells)
 
 
 @dataclass(frozen=True)

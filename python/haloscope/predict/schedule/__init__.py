@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from haloscope.predict.schedule.message_schedule import MESSAGE as MESSAGE
     from haloscope.predict.schedule.message_schedule import CollectivePlan as CollectivePlan
     from haloscope.predict.schedule.message_schedule import Durations as Durations
-    from haloscope.predict.schedule.message_schedule import Executed as Executed
     from haloscope.predict.schedule.message_schedule import Schedule as Schedule
     from haloscope.predict.schedule.message_schedule import execute as execute
 

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from haloscope.predict.simulate.library import SmpiLibrary as SmpiLibrary
     from haloscope.predict.simulate.platform import load_platform as load_platform
     from haloscope.predict.simulate.platform import platforms as platforms
-    from haloscope.predict.simulate.running import SimulationOptions as SimulationOptions
     from haloscope.predict.simulate.scaled_work import PREDICTION_TABLE as PREDICTION_TABLE
     from haloscope.predict.simulate.simgrid import find_smpirun as find_smpirun
     from haloscope.predict.simulate.simulation import Simulation as Simulation
@@ -20,11 +19,6 @@ if TYPE_CHECKING:
     from haloscope.predict.simulate.simulation import simulate as simulate
     from haloscope.predict.simulate.works import SENSITIVITY_TABLE as SENSITIVITY_TABLE
     from haloscope.predict.simulate.works import ProfileWork as ProfileWork
-    from haloscope.predict.simulate.works import ProgramWork as ProgramWork
-    from haloscope.predict.simulate.works import SimulationWork as SimulationWork
-    from haloscope.predict.simulate.works import TraceWork as TraceWork
-    from haloscope.predict.simulate.works import measure_sensitivity as measure_sensitivity
-    from haloscope.predict.simulate.works import simulate_once as simulate_once
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

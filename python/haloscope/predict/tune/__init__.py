@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from haloscope.predict.tune.choice import Point as Point
     from haloscope.predict.tune.choice import choose_by_model as choose_by_model
     from haloscope.predict.tune.choice import choose_from as choose_from
-    from haloscope.predict.tune.choice import make_model_points as make_model_points
     from haloscope.predict.tune.formats import check_output as check_output
     from haloscope.predict.tune.formats import make_settings as make_settings
     from haloscope.predict.tune.formats import make_usage as make_usage
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from haloscope.predict.tune.gains import write_page as write_page
     from haloscope.predict.tune.sources import RuleChoice as RuleChoice
     from haloscope.predict.tune.trial import Trial as Trial
-    from haloscope.predict.tune.trial import count_steps as count_steps
     from haloscope.predict.tune.trial import gain_interval as gain_interval
     from haloscope.predict.tune.trial import measure_all as measure_all
     from haloscope.predict.tune.trial import measure_both as measure_both

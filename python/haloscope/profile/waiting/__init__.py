@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from haloscope.profile.waiting.graph import COUNTED as COUNTED
     from haloscope.profile.waiting.graph import Edges as Edges
     from haloscope.profile.waiting.graph import Question as Question
-    from haloscope.profile.waiting.graph import Tape as Tape
     from haloscope.profile.waiting.graph import tape as tape
     from haloscope.profile.waiting.timeline import Timeline as Timeline
-    from haloscope.profile.waiting.tolerance import Pieces as Pieces
     from haloscope.profile.waiting.tolerance import find_length_without_waiting as find_length_without_waiting
     from haloscope.profile.waiting.tolerance import find_tolerance as find_tolerance
     from haloscope.profile.waiting.tolerance import pieces as pieces
