@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
-from haloscope.cli.caliper import write_as_caliper
+from haloscope.cli.completion import keep_symbols, write_as_caliper
 from haloscope.cli.console import say_remarks
 from haloscope.cli.options import FILE, output_option
-from haloscope.cli.symbols import keep_symbols
 
 _EXAMPLES = """\b
 Examples:

@@ -11,10 +11,9 @@ import click
 from haloscope.base.errors import HaloscopeError
 from haloscope.base.objects import Abi
 from haloscope.base.preloading import leave_like
-from haloscope.cli.caliper import write_as_caliper
+from haloscope.cli.completion import keep_symbols, write_as_caliper
 from haloscope.cli.console import say, say_lines, say_remarks
 from haloscope.cli.options import FILE, mpi_option, setting_options
-from haloscope.cli.symbols import keep_symbols
 from haloscope.watch import SETTINGS
 
 if TYPE_CHECKING:

@@ -16,9 +16,12 @@ from haloscope.explain.findings.calling import (
 from haloscope.explain.findings.finding import Finding
 from haloscope.explain.findings.ground import Ground, MachineMeasurements
 from haloscope.explain.findings.lateness import find_late_messages
-from haloscope.explain.findings.messaging import find_blocking_transfers, find_small_messages
-from haloscope.explain.findings.offnode import find_scattered_partners
-from haloscope.explain.findings.staging import find_host_staging
+from haloscope.explain.findings.messaging import (
+    find_blocking_transfers,
+    find_host_staging,
+    find_scattered_partners,
+    find_small_messages,
+)
 from haloscope.explain.findings.unevenness import find_imbalance, find_shared_cpus, find_slow_places
 from haloscope.profile import Profile
 

@@ -1,10 +1,12 @@
-"""Rules about sending: many small messages instead of one, and transfers without overlap."""
+"""Rules about messages: small ones, transfers without overlap, scattered partners, staging on the host."""
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
-from haloscope.base.units import bytes_text, count_text, time_text
+from haloscope.base.partition import Links, grow_parts, partition_graph
+from haloscope.base.units import bytes_text, count_text, percent_text, time_text
 from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import Ground, place_text
 from haloscope.profile.store import PROGRAM
@@ -127,5 +129,90 @@ def _find_in_region(ground: Ground, region: str) -> list[Finding]:
             Evidence(
                 "regions", {"region": region}, {"transfer_time": transfer, "compute_time_beside": nearby}
             ),
+        ],
+    )
+
+
+# Smallest reduction of the bytes between nodes by a simple placement. The best placement saves more.
+_LEAST_FEWER = 0.15
+_MOST_RANKS = 2048
+
+
+def find_scattered_partners(ground: Ground) -> list[Finding]:
+    """Find ranks whose partners are on other nodes, although a different placement brings them together."""
+    ranks = len(ground.ranks)
+    hosts = {name: number for number, name in enumerate(dict.fromkeys(ground.hosts))}
+    if len(hosts) < 2 or ranks <= len(hosts) or ranks > _MOST_RANKS or None in hosts:
+        return []
+    places = {rank: row for row, rank in enumerate(ground.ranks)}
+    rows = ground.profile.table("partners", region=PROGRAM).drop_nulls("partner")
+    rows = rows.filter(pl.col("partner").is_in(ground.ranks), pl.col("bytes_sent") > 0)
+    first, second = (
+        rows[name].replace_strict(places, return_dtype=pl.Int64).to_numpy() for name in ("rank", "partner")
+    )
+    bytes_sent = rows["bytes_sent"].to_numpy().astype(np.float64)
+    now = np.array([hosts[host] for host in ground.hosts])
+    links = Links.from_pairs(
+        ranks, np.stack([first, second])[:, first != second], bytes_sent[first != second]
+    )
+    sizes = np.bincount(now)
+    blocks = np.repeat(np.arange(len(sizes)), sizes)
+    best = partition_graph(links, sizes.tolist(), [now, blocks, grow_parts(links, sizes.tolist())])
+    off_now, off_best = links.cut(now), links.cut(best)
+    if not off_now or off_best > (1 - _LEAST_FEWER) * off_now:
+        return []
+    whole = float(bytes_sent.sum())
+    spent = float(ground.left["p2p"].sum()) * off_now / whole
+    gain = spent * (1 - off_best / off_now)
+    finding = ground.make_finding(
+        "scattered_partners",
+        f"{percent_text(off_now, whole)} of the bytes of messages ({bytes_text(off_now)}) go to other nodes;"
+        f" with partners placed together it would be {percent_text(off_best, whole)} or less",
+        "find a mapping with haloscope place, or reorder the ranks (MPI_Cart_create with reorder, a"
+        " rankfile)",
+        gains=(0.5 * gain, gain, max(spent, gain)),
+        evidence=[
+            Evidence(
+                "regions",
+                {"region": PROGRAM},
+                {"bytes_offnode_total": off_now, "bytes_placed": off_best},
+                nested=True,
+            )
+        ],
+    )
+    if finding:
+        ground.take_anywhere("p2p", gain)
+    return finding
+
+
+# The buffers have to be moved in any case, so not all of the copying time can be saved.
+_LEAST_PART = 0.5
+
+
+def find_host_staging(ground: Ground) -> list[Finding]:
+    """Find copies to the host of data that MPI sends from there.
+
+    Only bytes in memory from which a send then began are counted, so copies of results for output are not.
+    """
+    names = ("device_copy_bytes", "device_copy_time", "staged_bytes")
+    rows = ground.table("ranks").select("own", *(pl.col(name).fill_null(0) for name in names))
+    copied, time, staged = (float(rows[name].sum()) for name in names)
+    if staged <= 0 or copied <= 0:
+        return []
+    by_region = rows.group_by("own").agg(pl.col("staged_bytes").sum()).sort("staged_bytes", descending=True)
+    region = str(by_region["own"][0])
+    gain = time * min(staged / copied, 1.0) / len(ground.ranks)
+    return ground.make_finding(
+        "host_staging",
+        f"{bytes_text(staged)} of GPU data are copied to the host before MPI sends them, most of them in"
+        f" {place_text(region)}: {percent_text(staged / copied, 1.0)} of all copied bytes, which"
+        f" takes {time_text(gain)} per rank on average",
+        "pass device buffers to MPI, if it supports them, or copy one part while the previous one is sent",
+        gains=(_LEAST_PART * gain, gain, gain),
+        region=region,
+        evidence=[
+            Evidence(
+                "regions", {"region": region}, {"staged_bytes_total": float(by_region["staged_bytes"][0])}
+            )
         ],
     )
