@@ -10,13 +10,18 @@ import csv
 import json
 import os
 import subprocess
+import sys
+import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from haloscope.base.errors import HaloscopeError
 
 # Benchmark and case of each printed row.
 EMITTED: set[tuple[str, str]] = set()
@@ -100,6 +105,31 @@ def emit_allowed(benchmark: str, case: str, taken: float, allowed: float, unit: 
         ratio=Estimate(ratio, ratio, ratio),
         target=1.0,
     )
+
+
+def run_topic(benchmark: str, topic: str) -> None:
+    """Print all rows of a topic: a module with `measure()`, and with `CASES` if these are known in advance.
+
+    Missing rows are printed with null values, the reason on standard error. An error affects no other topic.
+    """
+    before, cases, reason = set(EMITTED), [topic], "was not measured"
+    try:
+        module = import_module(topic)
+        cases = list(getattr(module, "CASES", ()))
+        module.measure()
+    except Exception as error:
+        reason = str(error) if isinstance(error, (HaloscopeError, ImportError)) else ""
+        if not reason:
+            traceback.print_exc()
+            reason = f"{type(error).__name__}: {error}"
+    left = [case for case in cases if (benchmark, case) not in EMITTED]
+    if not left and set(EMITTED) == before:
+        left = [topic]
+    if left:
+        print(f"bench-{benchmark}: {topic}: {len(left)} rows are missing: {reason}", file=sys.stderr)
+    keys = ("ours", "peer", "peer_name", "unit", "ratio", "ci_low", "ci_high", "target", "met")
+    for case in left:
+        print(json.dumps({"benchmark": benchmark, "case": case} | dict.fromkeys(keys)), flush=True)
 
 
 def between(document: Path, name: str) -> tuple[str, str, str]:
