@@ -34,12 +34,11 @@ def build_heap(quiet: bool = False) -> Path:
     sources = [p for folder in (halo, heap) for p in folder.iterdir() if p.is_file()]
     what = "building the shareable heap"
     key = fingerprint(sources, version("haloscope"), compiler_identity(compiler()))
-    build = build_once(f"heap-{key}", lambda to: _build_heap(heap, to, what), what, quiet)
-    return build / _HEAP
 
+    def make(to: Path) -> None:
+        build_with_cmake(heap, to, [_HEAP], [], what, cache() / "heap-build.log")
 
-def _build_heap(source: Path, directory: Path, what: str) -> None:
-    build_with_cmake(source, directory, [_HEAP], [], what, cache() / "heap-build.log")
+    return build_once(f"heap-{key}", make, what, quiet) / _HEAP
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -145,14 +144,10 @@ def _find_worlds(record: Path) -> dict[Path, dict[int, Path]]:
     stem, ending = (record.stem, ".csv") if record.suffix == ".csv" else (record.name, "")
     name = re.compile(rf"({re.escape(stem)}(?:-spawned-\d+)?{re.escape(ending)})\.part-(\d+)-of-\d+")
     found: dict[Path, dict[int, Path]] = {}
-    for path in _list_neighbours(record):
+    for path in record.parent.iterdir() if record.parent.is_dir() else ():
         if match := name.fullmatch(path.name):
             found.setdefault(record.with_name(match[1]), {})[int(match[2])] = path
     return found
-
-
-def _list_neighbours(record: Path) -> Iterator[Path]:
-    return record.parent.iterdir() if record.parent.is_dir() else iter(())
 
 
 def _read_rows(rank: int, part: Path) -> polars.DataFrame:

@@ -163,14 +163,11 @@ def _shares(own: Sequence[Sample], peer: Sequence[Sample]) -> list[str]:
 
 def _doubt_fits(base: ClaimMethod, method: ClaimMethod) -> list[str]:
     for compared in (base, method):
-        bad = [line for run in compared.runs for line in run.goodness.verdicts if _is_about_fast(line)]
+        lines = [line for run in compared.runs for line in run.goodness.verdicts]
+        bad = [line for line in lines if "bad model of regime 1:" in line]
         if 2 * len(bad) > len(compared.runs):
             return [f"{compared.name}: {bad[0]}"]
     return []
-
-
-def _is_about_fast(line: str) -> bool:
-    return "bad model of regime 1:" in line
 
 
 _INTERVAL = ("effective", "mean_low", "mean_high", *FASTER)

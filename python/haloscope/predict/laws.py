@@ -68,7 +68,9 @@ class CollectiveLaws:
     def __init__(self, times: Mapping[Way, Times], machine: Machine | None = None) -> None:
         self._growths = Growths(machine)
         self._times = times
-        self._widths = self._calibrate()
+        # Widths with the nominal coverage for ranks and for sizes, from models without the last two numbers of
+        # ranks, and without every second size.
+        self._widths = self._calibrate_width(_drop_ranks, 1), self._calibrate_width(_drop_sizes, 2)
         self._laws = {way: Law(self._growths, points, widths=self._widths) for way, points in times.items()}
 
     @classmethod
@@ -184,13 +186,6 @@ class CollectiveLaws:
         }
         best = min(off, key=lambda other: off[other], default=None)
         return best if best is not None and off[best] <= _ALIKE else None
-
-    def _calibrate(self) -> tuple[Width, Width]:
-        """Return widths of intervals with the nominal coverage, for ranks and for sizes.
-
-        They are calibrated by models without the last two numbers of ranks, and without every second size.
-        """
-        return self._calibrate_width(_drop_ranks, 1), self._calibrate_width(_drop_sizes, 2)
 
     def _calibrate_width(self, fewer: Callable[[Times], Times], part: int) -> Width:
         rows: list[tuple[float, float, float]] = []

@@ -62,13 +62,9 @@ def judge_counts(rules: CheckRules, run: ComparedRun) -> list[CheckVerdict]:
         verdicts += [
             _make_region_verdict(region)
             for region in run.times["region"].to_list()
-            if _is_new(region, rules, facts)
+            if region not in rules.regions and any(facts.get(region, {}).values())
         ]
     return verdicts
-
-
-def _is_new(region: str, rules: CheckRules, facts: Mapping[str, Mapping[str, int]]) -> bool:
-    return region not in rules.regions and any(facts.get(region, {}).values())
 
 
 def _make_region_verdict(region: str) -> CheckVerdict:

@@ -35,13 +35,11 @@ class Term:
         return value
 
     def __str__(self) -> str:
-        power = "" if not self.power else "p" if self.power == 1 else f"p^{_exponent_text(self.power)}"
+        whole = self.power.denominator == 1 and self.power > 0
+        exponent = str(self.power) if whole else f"({self.power})"
+        power = "" if not self.power else "p" if self.power == 1 else f"p^{exponent}"
         log = "" if not self.log else "log2(p)" if self.log == 1 else f"log2(p)^{self.log}"
         return " · ".join(part for part in (power, log) if part)
-
-
-def _exponent_text(power: Fraction) -> str:
-    return str(power) if power.denominator == 1 and power > 0 else f"({power})"
 
 
 def _list_terms() -> tuple[Term, ...]:

@@ -10,7 +10,6 @@ from haloscope.base.errors import UsageError
 from haloscope.explain.export.aliases import Aliases
 from haloscope.explain.export.exports import EXPORTS, Format
 from haloscope.explain.export.traced import Profiles, TracedProfile
-from haloscope.profile import Profile
 
 Paths = str | os.PathLike[str]
 
@@ -74,8 +73,6 @@ def _write(form: Format, profiles: Profiles, target: Path) -> Sequence[str]:
     if form.about == "profiles":
         return write(profiles, target)
     with profiles.open_profile(profiles.paths[0]) as profile:
-        return profile.data.guard(lambda: write(_select_source(form, profile), target))
-
-
-def _select_source(form: Format, profile: Profile) -> Profile | TracedProfile:
-    return TracedProfile.of(profile) if form.about == "trace" else profile
+        return profile.data.guard(
+            lambda: write(TracedProfile.of(profile) if form.about == "trace" else profile, target)
+        )

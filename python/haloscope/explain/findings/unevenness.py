@@ -144,12 +144,14 @@ def _make_imbalance_finding(
     where = place_text(region) + (f" and {noun_text(many - 1, 'more region')}" if many > 1 else "")
     waits = float(np.delete(ground.waiting.sum(axis=1), row).mean())
     function = ground.find_waiting_function(np.array(ground.ranks) != ground.ranks[row])
+    again = len(ground.again)
+    agree = f"; {again} repeated runs agree" if again > 1 else ""
     return ground.make_finding(
         "imbalance",
         f"{ranks_text(ranks)} {'computes' if len(ranks) == 1 else 'compute'}"
         f" {percent_text(most - mean, mean)} longer than the mean of all ranks in {where}"
         f" ({time_text(most)}, mean {time_text(mean)}); the others wait"
-        f"{f', mostly in {function}' if function else ''}{_agreement_text(ground)}",
+        f"{f', mostly in {function}' if function else ''}{agree}",
         f"distribute the work of {place_text(region)} evenly; if it is even, the core is slow: check it with"
         " haloscope bench noise",
         gains=gains,
@@ -163,10 +165,6 @@ def _make_imbalance_finding(
             )
         ],
     )
-
-
-def _agreement_text(ground: Ground) -> str:
-    return f"; {len(ground.again)} repeated runs agree" if len(ground.again) > 1 else ""
 
 
 def _waited_share(ground: Ground, excess: Floats, counts: Flags) -> float:

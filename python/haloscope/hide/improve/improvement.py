@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from haloscope.base.errors import LaunchError
-from haloscope.base.preloading import Choice, Target, find_target
+from haloscope.base.preloading import Choice, find_target
 from haloscope.base.units import noun_text, percent_text, time_text
 from haloscope.hide.improve.remedy import Remedy, list_remedies
 from haloscope.hide.improve.trial_runs import Runner, TrialRun
@@ -156,17 +156,13 @@ def improve(
         if first.seconds is None:
             raise LaunchError(f"{' '.join(command)}: {first.problem}")
         with Profile(runner.profile) as profile:
-            found = _choose_remedies(profile, target, plan)
+            most = max(1, plan.runs // 2 - 2)  # half of the runs remain for proofs
+            found = list_remedies(profile, target.launch, target.mpi.abi, os.environ)[:most]
         promising = _find_promising(runner, found, step)
         proofs = _prove(runner, promising, plan, step)
     return Improvement(
         tuple(command), tuple(found), tuple(runner.runs), tuple(proofs), _select_proven(promising, proofs)
     )
-
-
-def _choose_remedies(profile: Profile, target: Target, plan: TrialPlan) -> list[Remedy]:
-    """Return the first remedies, so that half of the runs remain for proofs."""
-    return list_remedies(profile, target.launch, target.mpi.abi, os.environ)[: max(1, plan.runs // 2 - 2)]
 
 
 def _find_promising(runner: Runner, found: Sequence[Remedy], step: Step) -> list[Remedy]:

@@ -99,10 +99,6 @@ class Sequences:
         """Return the sum over each sequence of an array laid out as `values`."""
         return np.array([values[b : b + n].sum() for b, n in self._bounds()])
 
-    def with_values(self, values: Floats) -> Sequences:
-        """Return the same sequences of other values."""
-        return replace(self, values=values)
-
     def select(self, rows: Integers) -> Sequences:
         """Return only these sequences, as a list."""
         return replace(self, begins=self.begins[rows], lengths=self.lengths[rows], shape=None)
@@ -188,7 +184,7 @@ class PreparedSequences:
         if emission is LogNormal:
             LogNormal.check(sequences.inside)
             with np.errstate(invalid="ignore", divide="ignore"):
-                self.sequences = sequences.with_values(np.log(sequences.values))
+                self.sequences = replace(sequences, values=np.log(sequences.values))
             self._offset = -self.sequences.sums(self.sequences.values)
 
     def log_likelihoods(self, parameters: Parameters) -> Floats:

@@ -255,7 +255,7 @@ class Search:
         found = self._climb_best(part, self._try_starts(sample, first), len(first))
         if part is sequences:
             return found
-        return replace(found, best=self._top(sequences, found.best.parameters))
+        return replace(found, best=climb(self._work(sequences), found.best.parameters, self.rules))
 
     def _try_starts(self, sample: Sequences, first: Sequence[Parameters]) -> list[Parameters]:
         """Return the starts after a few steps, the likeliest first."""
@@ -284,9 +284,6 @@ class Search:
             tried = [climb(work, start, self._short) for start in splits(found, sample)]
             found = max(tried, key=lambda end: end.log_likelihood).parameters
         return found
-
-    def _top(self, sequences: Sequences, start: Parameters) -> Climb:
-        return climb(self._work(sequences), start, self.rules)
 
     def _work(self, sequences: Sequences) -> PreparedSequences:
         return PreparedSequences(sequences, self.kind, self.threads)

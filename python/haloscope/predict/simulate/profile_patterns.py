@@ -16,7 +16,7 @@ from haloscope.base.errors import UsageError
 from haloscope.base.units import noun_text
 from haloscope.predict.simulate.collectives import blocking_name
 from haloscope.predict.simulate.pattern import Collective, Node, Pattern
-from haloscope.predict.simulate.rank_grids import Offset, RankGrid, detect_grid
+from haloscope.predict.simulate.rank_grids import RankGrid, detect_grid
 
 SCALES = ("weak", "strong")
 IN_MPI = ("p2p_time", "coll_time", "rma_time", "io_time", "other_time")
@@ -203,7 +203,8 @@ class _Reading:
         )
         for path, x, y, z, sends, size in means.iter_rows():
             offset = int(x), int(y), int(z)
-            shrunk = round(int(size) * grow ** (max(0, 3 - _count_axes(offset)) / 3))
+            axes = int(np.count_nonzero(offset))  # 1 for faces, 2 for edges, 3 for corners
+            shrunk = round(int(size) * grow ** (max(0, 3 - axes) / 3))
             nodes[path].offsets[offset] = (max(1, int(sends)), shrunk)
 
     def _fill_collectives(self, nodes: Sequence[Node], count: int, grown: Grown | None) -> None:
@@ -219,9 +220,3 @@ class _Reading:
             large = data if grown is None else round(data * grown.call_bytes[path])
             if members > 1:
                 nodes[path].collectives.append(Collective(blocking_name(operation), members, large, each))
-
-
-def _count_axes(offset: Offset) -> int:
-    """Return the number of directions in which a neighbour differs: 1 for faces, 2 for edges, 3 for"
-    " corners."""
-    return int(np.count_nonzero(offset))

@@ -287,10 +287,6 @@ def _judge(status: int, messages: list[str], what: str) -> None:
         name = known.get(number, f"signal {number}")
         reason = next((line for line in messages if "/CRITICAL]" in line), "")
         reason = reason.partition("/CRITICAL] ")[2][:200]
-        raise SimulationError(f"{what}: ended by {name} in the simulation{_append_reason(reason)}")
+        raise SimulationError(f"{what}: ended by {name} in the simulation{f': {reason}' if reason else ''}")
     if status:
         raise SimulationError(f"{what}: ended with exit status {status} in the simulation")
-
-
-def _append_reason(reason: str) -> str:
-    return f": {reason}" if reason else ""

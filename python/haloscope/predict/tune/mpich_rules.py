@@ -84,7 +84,9 @@ def _branch_by_ranks(rules: list[TuningRule], own: Tree) -> Tree:
 
 def _branch_by_bytes(rules: list[TuningRule], own: Tree) -> Tree:
     collective = rules[0].collective
-    leaves = [own if rule.is_default else _make_leaf(rule) for rule in rules]
+    leaves = [
+        own if r.is_default else {_function_key(r.collective, r.algorithm): _make_extras(r)} for r in rules
+    ]
     if collective not in _SIZED:
         return leaves[0]
     name = "total_msg_size" if collective in _TOTAL else "avg_msg_size"
@@ -100,10 +102,6 @@ def _compared_bytes(rule: TuningRule, counted: int) -> int:
     if rule.collective == "alltoall":
         return counted // rule.ranks
     return (counted + 1) * rule.ranks - 1 if rule.collective == "allgatherv" else counted
-
-
-def _make_leaf(rule: TuningRule) -> Tree:
-    return {_function_key(rule.collective, rule.algorithm): _make_extras(rule)}
 
 
 def _make_extras(rule: TuningRule) -> Tree:

@@ -130,7 +130,7 @@ def measure_both(
     found: dict[CollectivePoint, tuple[list[float], list[float]]] = {point: ([], []) for point in points}
     for _ in range(rounds):
         for (collective, ranks), sizes in group_points(points).items():
-            ways = [Algorithm(collective), Algorithm(collective, _TUNED, None, _as_pairs(environment))]
+            ways = [Algorithm(collective), Algorithm(collective, _TUNED, None, tuple(environment.items()))]
             random_order.shuffle(ways)
             order = tuple(random_order.sample(sizes, len(sizes)))
             journal = _make_journal(bench, method)
@@ -138,10 +138,6 @@ def measure_both(
             measure(units, bench.library, method, journal, step)
             _collect(Sweep.of(journal.environment, list(journal.points.values())), found)
     return {point: Trial(np.array(a), np.array(b)) for point, (a, b) in found.items()}
-
-
-def _as_pairs(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(environment.items())
 
 
 def _collect(sweep: Sweep, found: Mapping[CollectivePoint, tuple[list[float], list[float]]]) -> None:

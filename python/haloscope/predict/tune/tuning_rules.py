@@ -38,10 +38,6 @@ class TuningRule:
         """Whether the library decides itself."""
         return self.algorithm == DEFAULT
 
-    def has_same_choice(self, other: TuningRule) -> bool:
-        """Return whether both rules have the same algorithm and parameters."""
-        return replace(self, ranks=0, bytes=0) == replace(other, ranks=0, bytes=0)
-
 
 def count_bytes(collective: str, ranks: int, size: int) -> int:
     """Return the bytes that Open MPI compares with a rule, for a call of OSU's `size`."""
@@ -75,7 +71,7 @@ def _drop_repetitions(rules: Iterable[TuningRule]) -> list[TuningRule]:
     for rule in sorted(rules):
         last = distinct[-1] if distinct else None
         same_list = last and (last.collective, last.ranks) == (rule.collective, rule.ranks)
-        if not (last and same_list and last.has_same_choice(rule)):
+        if not (last and same_list and replace(last, ranks=0, bytes=0) == replace(rule, ranks=0, bytes=0)):
             distinct.append(rule)
     return distinct
 

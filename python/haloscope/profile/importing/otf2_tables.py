@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -247,12 +246,11 @@ class _Tables:
             pl.col("seconds").sum().alias("time_total"),
             pl.col("seconds").max().alias("time_max"),
         )
-        moved = pl.concat([part.select("path", "call", "bytes") for part in self._moving()])
+        moved = pl.concat(
+            [part.select("path", "call", "bytes") for part in (self.sends, self.receives, self.collectives)]
+        )
         carried = moved.drop_nulls("call").group_by("path", "call").agg(pl.col("bytes").sum())
         return rows.join(carried, on=["path", "call"], how="left").with_columns(pl.col("bytes").fill_null(0))
-
-    def _moving(self) -> Sequence[pl.DataFrame]:
-        return (self.sends, self.receives, self.collectives)
 
     def _collectives(self) -> pl.DataFrame:
         return self.collectives.group_by("path", "operation", "comm_size", "bytes", maintain_order=True).agg(

@@ -48,7 +48,7 @@ def trace_of(
         calls=_cast(_calls(ordered, sends, collectives, first), CALLS),
         regions=_cast(_move_times(events.visits, first).sort("rank", "thread", "begin", "path"), REGIONS),
         sends=_cast(sends, SENDS),
-        receives=_cast(_receives(moments), RECEIVES),
+        receives=_cast(_pair_completions(moments, "receive", "post_receive", "received"), RECEIVES),
         collectives=_cast(_collectives(moments, operations), COLLECTIVES),
         communicators=_cast(numbers.drop("communicator").rename({"number": "communicator"}), COMMUNICATORS),
         paths=path_rows(events.names, events.parents, [False] * len(events.names)),
@@ -124,11 +124,6 @@ def _pair_completions(moments: pl.DataFrame, blocking: str, post: str, done: str
     found = ended.join(pairs, left_on="moment", right_on="ended", how="left")
     started = found.with_columns(pl.coalesce("started", "now").alias("now")).drop("started")
     return _sort_by_start(pl.concat([at_once, started]))
-
-
-def _receives(moments: pl.DataFrame) -> pl.DataFrame:
-    """Return receives with the rows of the calls that started and completed them."""
-    return _pair_completions(moments, "receive", "post_receive", "received")
 
 
 def _collectives(moments: pl.DataFrame, operations: pl.DataFrame) -> pl.DataFrame:

@@ -232,14 +232,10 @@ def _check_chunk(value: object, rows: int, table: str) -> Chunk:
     chunk = Chunk(rows, *(_count(number, f"a chunk of {table}") for number in numbers))
     if chunk.encoding not in (PLAIN, SHUFFLED_ZLIB):
         raise DamageError(f"table {table} is packed in the unknown way {chunk.encoding}")
-    possible = chunk.size == rows * 8 if chunk.encoding == PLAIN else _inflates_to(rows, chunk.size)
-    if not possible:
+    size = chunk.size
+    if rows * 8 != size if chunk.encoding == PLAIN else rows * 8 > size * _MOST_INFLATION:
         raise DamageError(f"{rows} rows of table {table} cannot come from {chunk.size} bytes")
     return chunk
-
-
-def _inflates_to(rows: int, size: int) -> bool:
-    return rows * 8 <= size * _MOST_INFLATION
 
 
 def _check_tiling(chunks: Sequence[Chunk], start: int) -> None:

@@ -253,7 +253,9 @@ class ProfileFile:
         return loaded
 
     def _load(self, column: StoredColumn) -> Integers | Floats:
-        return self._cast(column, [self._load_chunk(chunk, column.name) for chunk in column.chunks])
+        return self._cast(
+            column, [decode(self._read(c.offset, c.size), c, column.name) for c in column.chunks]
+        )
 
     def _cast(self, column: StoredColumn, parts: list[Integers]) -> Integers | Floats:
         values = _join(parts)
@@ -262,9 +264,6 @@ class ProfileFile:
         if column.type == "string" and not _are_within(values, len(self.strings)):
             raise DamageError(f"column {column.name} names a string that does not exist")
         return values
-
-    def _load_chunk(self, chunk: Chunk, name: str) -> Integers:
-        return decode(self._read(chunk.offset, chunk.size), chunk, name)
 
 
 def _join(parts: list[Integers]) -> Integers:

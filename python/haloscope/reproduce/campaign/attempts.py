@@ -68,7 +68,7 @@ def prepare(
         "environment": {
             **point.environment,
             **_make_metadata(point, specification),
-            **_make_caliper_settings(variant),
+            **({"CALI_CONFIG": variant.caliper} if variant.caliper is not None else {}),
         },
         "modules": list(system.modules),
         "inputs": [str((root / path).absolute()) for path in program.inputs],
@@ -138,10 +138,6 @@ def _make_metadata(point: Point, specification: Specification) -> dict[str, str]
         **point.parameters,
     }
     return {f"HALOSCOPE_META_{name.upper()}": format_value(value) for name, value in values.items()}
-
-
-def _make_caliper_settings(variant: Variant) -> dict[str, str]:
-    return {} if variant.caliper is None else {"CALI_CONFIG": variant.caliper}
 
 
 def read_ending(attempt: Path, program: CampaignProgram, variant: Variant) -> Ending | None:

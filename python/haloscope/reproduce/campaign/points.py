@@ -114,9 +114,8 @@ def _list_points(
         system = specification.systems[system_name]
         for (ranks, grid, zipped), more in product(sizes, varied):
             given = {**program.parameters, **zipped, **more}
-            values, common = _size_point(
-                system, program, ranks, given, {**_name_sides(grid), "system": system_name}
-            )
+            sides = dict(zip(GRID, grid, strict=True))
+            values, common = _size_point(system, program, ranks, given, {**sides, "system": system_name})
             common |= {"experiment": name, "program": experiment.program, "system": system_name}
             for variant, repetition in product(variants, range(repetitions)):
                 common |= {"variant": variant, "repetition": repetition}
@@ -169,10 +168,6 @@ def _make_point(
     makes = [words, environment, system.modules, program.inputs, variant.model_dump(mode="json"), chosen]
     identity = _make_identity([common[name] for name in named], makes, common["repetition"])
     return Point(identity=identity, words=words, executable=executable, environment=environment, **common)
-
-
-def _name_sides(grid: Grid) -> dict[str, Value]:
-    return dict(zip(GRID, grid, strict=True))
 
 
 def _list_sizes(experiment: Experiment) -> Iterator[tuple[int, Grid, dict[str, Value]]]:
