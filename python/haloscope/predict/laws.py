@@ -68,8 +68,7 @@ class CollectiveLaws:
     def __init__(self, times: Mapping[Way, Times], machine: Machine | None = None) -> None:
         self._growths = Growths(machine)
         self._times = times
-        # Widths with the nominal coverage for ranks and for sizes, from models without the last two numbers of
-        # ranks, and without every second size.
+        # With the nominal coverage, by models without the last two numbers of ranks, or every second size.
         self._widths = self._calibrate_width(_drop_ranks, 1), self._calibrate_width(_drop_sizes, 2)
         self._laws = {way: Law(self._growths, points, widths=self._widths) for way, points in times.items()}
 
