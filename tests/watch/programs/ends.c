@@ -1,8 +1,11 @@
 // Each rank does the same work; then rank 1, or the only one, ends as the first argument says, and the
-// others do what the second says: `wait` for it, or `leave` by MPI_Finalize.
+// others do what the second says: `wait` for it, or `leave` by MPI_Finalize. With `late`, rank 1 ends as the
+// last one, with a status of its own: launchers kill what is left when a rank ends so.
 #include "common.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static void end(const char *how) {
@@ -14,6 +17,14 @@ static void end(const char *how) {
   if (!strcmp(how, "_exit")) _exit(6);
   if (!strcmp(how, "MPI_Abort")) MPI_Abort(MPI_COMM_WORLD, 7);
   for (;;) pause(); // "hang"; MPICH may return from MPI_Abort, too
+}
+
+static void wait_for_the_ends_of(const int *processes) {
+  for (int i = 0; i < size; i++) {
+    struct pollfd ended = {(int)syscall(SYS_pidfd_open, processes[i], 0), POLLIN, 0};
+    if (i != rank && ended.fd >= 0) poll(&ended, 1, -1);
+    close(ended.fd);
+  }
 }
 
 int main(int argc, char **argv) {
@@ -29,10 +40,14 @@ int main(int argc, char **argv) {
   MPI_Barrier(MPI_COMM_WORLD); // all are in the region before one ends
   if (rank == 0) printf("working\n");
   fflush(stdout);
+  PMPI_Barrier(MPI_COMM_WORLD); // it is written before one ends; the recorder does not see that
+  int own = getpid(), *processes = calloc(size, sizeof *processes);
+  PMPI_Allgather(&own, 1, MPI_INT, processes, 1, MPI_INT, MPI_COMM_WORLD);
   if (rank == (size > 1) && !late) end(how);
   if (argc == 3 && !strcmp(others, "wait"))
     MPI_Recv(buffer, 1, MPI_INT, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   HALOSCOPE_REGION_END("last");
   MPI_Finalize();
+  if (late && rank == 1) wait_for_the_ends_of(processes);
   return rank == 1 ? 8 : 0;
 }
