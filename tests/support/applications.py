@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from uuid import uuid4
 
 from haloscope.explain import Profile
@@ -48,12 +49,16 @@ class Application:
         if ranks == 1:  # without a launcher, which takes its time and adds lines of its own
             command, environment = [str(self.program), *arguments], self.mpi.environment()
             done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-            assert len(done.stderr.splitlines()) == 1
-        else:
-            done = self.mpi.run(ranks, [self.program, *arguments])
+            lines = done.stderr.splitlines()
+            assert len(lines) == 1
+        else:  # to a file: a launcher ends such a job, maybe before it has read all output
+            with NamedTemporaryFile("r") as said:
+                apart = ["sh", "-c", f'exec "$0" "$@" 2>>{said.name}']
+                done = self.mpi.run(ranks, [*apart, self.program, *arguments])
+                lines = said.read().splitlines()
         assert done.returncode == 2
         names = ("amg: ", "amr: ", "cg: ", "hydro: ", "sweep: ")
-        (line,) = [line for line in done.stderr.splitlines() if line.startswith(names)]
+        (line,) = [line for line in lines if line.startswith(names)]
         return line
 
     def watched(self, haloscope: Path, profile: Path, ranks: int, *arguments: str) -> Profile:
