@@ -15,6 +15,15 @@ static void sum(MPI_Comm comm) { MPI_Allreduce(buffer, other, 3, MPI_INT, MPI_SU
 
 static void leave(int number) { _exit(number); } // who is asked nevertheless ends
 
+// Messages, so that the recorder looks at the program's handlers in between, with each slice.
+static void take_all_signals(void) {
+  for (int number = SIGRTMIN; number <= SIGRTMAX; number++) signal(number, leave);
+  for (int i = 0; i < 15; i++) {
+    usleep(100000);
+    MPI_Sendrecv(buffer, 1, MPI_INT, rank, 7, other, 1, MPI_INT, rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+}
+
 static void hang(const char *how) {
   int next = (rank + 1) % size, previous = (rank + size - 1) % size;
   if (!strcmp(how, "ring of sends")) send_to(next, 3);
@@ -65,14 +74,7 @@ static void hang(const char *how) {
     MPI_Barrier(MPI_COMM_WORLD);
   }
   if (!strcmp(how, "with all signals")) {
-    for (int number = SIGRTMIN; number <= SIGRTMAX; number++) signal(number, leave);
-    if (rank == 1) { // messages, so that the recorder looks around in between
-      for (int i = 0; i < 15; i++) {
-        usleep(100000);
-        MPI_Sendrecv(buffer, 1, MPI_INT, 1, 7, other, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      }
-      receive_from(1, 3);
-    }
+    if (rank == 1) receive_from(1, 3);
     MPI_Barrier(MPI_COMM_WORLD);
   }
   if (!strcmp(how, "several requests")) {
@@ -102,6 +104,8 @@ int main(int argc, char **argv) {
   start(&argc, &argv);
   if (argc < 2) return 2;
   if (argc > 2) MPI_Barrier(MPI_COMM_WORLD); // with `met`: not in the first call
+  if (!strcmp(argv[1], "with all signals")) take_all_signals();
+  PMPI_Barrier(MPI_COMM_WORLD); // all ranks have records, and none of them has this call
   if (rank == 0) printf("working\n");
   fflush(stdout);
   REGION("hang") hang(argv[1]);
