@@ -156,11 +156,13 @@ def rules(_: str) -> str:
 
 
 def packages(which: str) -> str:
-    """Return a picture of the edges between packages, without those to `base`, which all use."""
-    edges = structure.package_imports() if which == "python" else structure.package_includes()
-    pairs = sorted((a or "front", b or "front") for a, b in edges if b != "base")
-    lines = "".join(f"  {a} --> {b}\n" for a, b in pairs)
-    return f"```mermaid\nflowchart TB\n{lines}```\n"
+    """Return the packages that each package uses, the highest first, without `base`, which all use."""
+    is_python = which == "python"
+    edges = structure.package_imports() if is_python else structure.package_includes()
+    order = structure.PYTHON_ORDER if is_python else structure.SOURCE_ORDER
+    used = {name: [b for b in order if (name, b) in edges and b != "base"] for name in reversed(order)}
+    rows = [[f"`{name or 'front'}`", _names(names)] for name, names in used.items() if names]
+    return table(["package", "uses"], rows)
 
 
 KINDS: Mapping[str, Callable[[str], str]] = {
