@@ -328,6 +328,8 @@ def test_the_command(tmp_path: Path, write: Write, command: Command) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "3 rules about time" in done.stdout
     assert "% slower fails in about nine checks of ten" in done.stdout
+    wild = [write(f"wild-{index}", slower=time) for index, time in enumerate((1.0, 3.0, 9.0))]
+    assert "% slower" not in command("check", "--write-rules", *wild, tmp_path / "wild.toml").stdout
     assert command("check", write("new"), rules).returncode == 0
     notices = ["--junit", tmp_path / "c.xml", "--markdown", tmp_path / "c.md"]
     done = command("check", write("more", messages=9), rules, *notices)

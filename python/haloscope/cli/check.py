@@ -28,6 +28,8 @@ Examples:
   haloscope check app.halo rules.toml --junit check.xml --markdown check.md
 """
 
+_LARGEST_DETECTABLE = 1.0  # slowdown (share); a larger estimate comes from times that say little
+
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("files", nargs=-1, required=True, type=FILE, metavar="F.halo... RULES.toml")
@@ -88,18 +90,26 @@ def _write(profiles: list[Path], rules: Path, others: tuple[object, ...], form: 
     times = sum((rule.time is not None) + (rule.own_time is not None) for rule in regions)
     varying = sum(len(rule.varies) for rule in regions)
     least = find_detectable_share(learned)
+    detectable = least if least is not None and least <= _LARGEST_DETECTABLE else None
     if form == "json":
         counts = {"regions": len(regions), "times": times, "varying": varying}
-        click.echo(json.dumps({"rules": str(rules), "ranks": learned.ranks, **counts, "detectable": least}))
+        click.echo(
+            json.dumps({"rules": str(rules), "ranks": learned.ranks, **counts, "detectable": detectable})
+        )
         return
     click.echo(
         f"{printable(shlex.quote(str(rules)))}: {len(regions)} regions of {printable(learned.program)} on "
         f"{learned.ranks} ranks, {times} rules about time, {varying} counts that vary"
     )
-    if least is not None:
+    if detectable is not None:
         click.echo(
-            f"a program that is {100 * least:.0f} % slower fails in about nine checks of ten with --again; "
-            "rules from more runs notice less"
+            f"with --again, a program that is {100 * detectable:.0f} % slower fails in about nine checks of "
+            "ten; rules from more runs detect smaller slowdowns"
+        )
+    elif least is not None:
+        click.echo(
+            "note: the times of these runs vary too much to state which slowdown fails; counts are checked "
+            "exactly. Rules from more runs, or from a quieter machine, detect slowdowns"
         )
     if not times:
         click.echo("note: rules about time are learned from three runs and more")
