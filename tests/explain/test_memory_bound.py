@@ -14,6 +14,7 @@ import pytest
 
 from haloscope import explain
 from haloscope.base.errors import ProfileError
+from support.command import Command
 from support.profiles import COLUMNS, columns_of, draft, path_rows, process_rows, seal
 from support.sample import halo_profile
 from support.traced_drafts import CALL, symbol, traced_draft, words_of
@@ -104,12 +105,12 @@ def test_a_mebibyte_of_file_never_costs_a_gibibyte(
     [(1 << 40, 0, "its trace has too many events"), (1, 1 << 40, "times of its trace are too many")],
 )
 def test_a_trace_stands_for_no_more_events_than_fit(
-    tmp_path: Path, events: int, counts: int, words: str
+    command: Command, tmp_path: Path, events: int, counts: int, words: str
 ) -> None:
     """Rules and columns without bytes would stand for any number."""
     sequence = {"rank": 0, "thread": 0, "segment": 0, "structure": 1, "events": events, "order": 0}
     piece = {"rank": 0, "thread": 0, "gaps": counts, "durations": 0, "bytes": 12}
-    written = draft({"trace": "full"}, processes=process_rows("alpha"))
+    written = draft({"trace": "full"}, paths=path_rows("halo"), processes=process_rows("alpha"))
     written.tables["trace_sequences"] = {name: [value] for name, value in sequence.items()}
     written.tables["trace_pieces"] = {name: [value] for name, value in piece.items()}
     written.tables["trace_words"] = {"packed": [0, 0]}
@@ -118,6 +119,10 @@ def test_a_trace_stands_for_no_more_events_than_fit(
     path = written.write(tmp_path / "trace.halo")
     with explain.open(path) as opened, pytest.raises(ProfileError, match=f"trace.halo: {words} for a file"):
         opened.trace()
+    done = command("report", path, "-o", tmp_path / "page.html")
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"haloscope: trace.halo: the trace is left out: {words} for a file")
+    assert done.stderr.count("\n") == 1
 
 
 def test_rules_that_stand_for_each_other_are_bounded(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 import haloscope
 from haloscope.explain import Profile
+from support.command import Command
+from support.pages import page_data
 from support.profiles import Draft
 from support.traced import matched
 from support.traced_drafts import CALL, PART, WORLD, packed_column, symbol, traced_draft, words_of
@@ -162,7 +164,9 @@ def test_an_order_of_its_own(tmp_path: Path) -> None:
         ("trace_clocks", "rank", 4),
     ],
 )
-def test_damage_is_an_error_of_one_line(tmp_path: Path, table: str, name: str, value: int) -> None:
+def test_damage_is_an_error_of_one_line(
+    command: Command, tmp_path: Path, table: str, name: str, value: int
+) -> None:
     written = message_to_the_next()
     changed = dict(written.tables[table])
     changed[name] = [value, *list(changed[name])[1:]]
@@ -171,6 +175,13 @@ def test_damage_is_an_error_of_one_line(tmp_path: Path, table: str, name: str, v
     with pytest.raises(haloscope.ProfileError) as caught:
         profile.trace()
     assert "\n" not in str(caught.value)
+    # The page has everything else, and the reason.
+    (remark,) = haloscope.report(profile.path, tmp_path / "page.html")
+    data = page_data(tmp_path / "page.html")
+    assert remark.startswith("trace.halo: the trace is left out: the profile is damaged: ")
+    assert remark in data["warnings"]
+    assert (data["timeline"], data["ranks"]) == (None, 2)
+    assert command("findings", profile.path).returncode == 0
 
 
 def test_a_file_that_was_cut_off_anywhere_is_no_profile(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def findings(profile: Path, again: tuple[Path, ...], machine: tuple[Path, ...], 
     known = _read_measurements(machine)
     with explain.open(profile) as opened:
         opened.verify()  # a damaged file is refused, even if what rules read of it is whole
-        found = found_in(opened, known, repeats=again)
+        found, remarks = opened.data.guard_trace(lambda: found_in(opened, known, repeats=again))
         crowded = is_crowded(opened)
         is_partial = bool(opened.info.get("partial"))
     if form == "json":
@@ -57,7 +57,8 @@ def findings(profile: Path, again: tuple[Path, ...], machine: tuple[Path, ...], 
     else:
         click.echo("\n".join(finding_lines(found, profile, is_crowded=crowded)))
     if is_partial:
-        say_remarks(["the profile is partial: findings are about the ranks that it has"])
+        remarks.append("the profile is partial: findings are about the ranks that it has")
+    say_remarks(remarks)
 
 
 def _read_measurements(files: Sequence[Path]) -> MachineMeasurements:

@@ -12,7 +12,7 @@ import click
 
 from haloscope.base.errors import printable
 from haloscope.base.files import unused_path
-from haloscope.cli.console import say
+from haloscope.cli.console import say, say_remarks
 from haloscope.cli.options import FILE, output_option
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _speeds(name: str) -> Speeds:
 def _profiles(files: Sequence[Path], output: Path) -> None:
     from haloscope import explain
 
-    explain.report(list(files), output)
+    say_remarks(explain.report(list(files), output))
 
 
 def _sweeps(files: Sequence[Path], output: Path) -> None:

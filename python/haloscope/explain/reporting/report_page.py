@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
-from haloscope.base.errors import UsageError
+from haloscope.base.errors import UsageError, printable
 from haloscope.explain.ensembles import Speeds, open_all, write_ensemble_page
 from haloscope.explain.reporting.report_data import make_page_data
 from haloscope.profile import Profile
@@ -36,11 +36,11 @@ def report(
     against: str = "run_ranks",
     by: str = "program",
     machine: Speeds | None = None,
-) -> None:
+) -> list[str]:
     """Write one page about one or more profiles. `output` is replaced atomically.
 
     Several profiles make a page about scaling. Unreadable ones are left out and listed. The checksums of a
-    single profile are verified first.
+    single profile are verified first. A trace that is refused is left out.
 
     Args:
         profiles: One profile, or several.
@@ -48,6 +48,9 @@ def report(
         against: Column of `Ensemble.runs` for the x axis, with several profiles.
         by: Column of `Ensemble.runs` that separates series, with several profiles.
         machine: Speed of the machine, for comparison with messages.
+
+    Returns:
+        Remarks on data that the page leaves out; they are on the page, too.
 
     Raises:
         UsageError: There are no profiles, or no run has one of the columns.
@@ -61,8 +64,10 @@ def report(
         raise UsageError("a report needs one profile or more")
     if len(paths) > 1:
         write_ensemble_page(open_all(paths), Path(output), against=against, by=by, machine=machine)
-        return
+        return []
     with Profile(paths[0]) as profile:
         profile.verify()
-        data = profile.data.guard(lambda: make_page_data(profile))
+        data, remarks = profile.data.guard_trace(lambda: make_page_data(profile))
+    data["warnings"] += [printable(remark) for remark in remarks]
     write_page(page("report.html", f"{data['program']} – Haloscope", _SCRIPTS, data, "explain"), Path(output))
+    return remarks

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.arrays import AnyArray
-from haloscope.base.errors import UsageError
+from haloscope.base.errors import ProfileError, UsageError, printable
 from haloscope.profile.store.columns import NEEDED
 from haloscope.profile.store.format import ProfileFile
 from haloscope.profile.store.framing import DamageError
@@ -29,6 +29,7 @@ class ProfileData:
         """Read from `source`, which is open."""
         self.source = source
         self._made: dict[Callable[[ProfileData], Any], Any] = {}
+        self._is_trace_left_out = False
 
     @property
     def path(self) -> Path:
@@ -49,7 +50,9 @@ class ProfileData:
 
     @property
     def has_trace(self) -> bool:
-        """Whether there is a trace, of the recorder or of a different tool."""
+        """Whether there is a trace, of the recorder or of a different tool, that is not left out."""
+        if self._is_trace_left_out:
+            return False
         return self.source.own_trace is not None or self.source.rows("trace_clocks") > 0
 
     def once(self, make: Callable[[ProfileData], _T]) -> _T:
@@ -65,6 +68,21 @@ class ProfileData:
             return action()
         except DamageError as damage:
             raise damage.make_error(self.path) from None
+
+    def guard_trace(self, action: Callable[[], _T]) -> tuple[_T, list[str]]:
+        """Return the result of `action`, and remarks.
+
+        If the trace is refused, because it is damaged or too large, it is left out from now on. The remark is
+        the reason.
+        """
+        try:
+            return self.guard(action), []
+        except ProfileError as error:
+            if not self.has_trace:
+                raise
+            self._is_trace_left_out = True
+            reason = str(error).removeprefix(f"{printable(str(self.path))}: ")
+            return self.guard(action), [f"{self.path.name}: the trace is left out: {reason}"]
 
     def frame(self, table: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Return a table of the file with its own column names; empty if the file does not have it.
