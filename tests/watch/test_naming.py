@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from haloscope.base.launch import name_of, parse
+from support.generated import write_headers
 from support.mpi import CHECKOUT
 
 MAGIC = b"\x89HALO\r\n\x1a"
@@ -22,7 +23,8 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Path:
     watch = CHECKOUT / "src" / "watch"
     sources = [Path(__file__).parent / "naming" / "names.cpp", watch / "collecting" / "naming.cpp"]
     sources.append(watch / "collecting" / "program.cpp")
-    subprocess.run(["c++", "-std=c++20", "-O1", f"-I{watch.parent}", *sources, "-o", made], check=True)
+    path = [f"-I{watch.parent}", f"-I{write_headers(made.parent)}"]
+    subprocess.run(["c++", "-std=c++20", "-O1", *path, *sources, "-o", made], check=True)
     return made
 
 

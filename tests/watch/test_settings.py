@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import get_type_hints
@@ -12,18 +11,10 @@ from typing import get_type_hints
 import pytest
 
 from haloscope.base.settings import Setting
-from haloscope.watch import SETTINGS, Recording
+from haloscope.watch import PASSED_ON, SETTINGS, Recording
+from support.generated import write_headers
 from support.mpi import CHECKOUT
 
-GENERATE = """
-import sys, pathlib
-sys.path.insert(0, sys.argv[1])
-import declared
-folder = pathlib.Path(sys.argv[2], "watch")
-for name, text in declared.headers().items():
-    (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(text)
-"""
 # These are no texts in the recorder.
 READ_AS = {
     "HALOSCOPE_RANKS": "all",
@@ -56,11 +47,10 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
     """`read(NAME=VALUE, ...)`: the recorder's value of each variable, and its report."""
     directory = tmp_path_factory.mktemp("defaults")
     source = CHECKOUT / "src"
-    subprocess.run([sys.executable, "-c", GENERATE, source / "watch", directory], check=True)
     sources = [Path(__file__).parent / "settings" / "defaults.cpp"]
     parts = ("watch/collecting/settings.cpp", "watch/annotations/interfaces.cpp", "interpose/report.cpp")
     sources += [source / part for part in parts]
-    words = ["c++", "-std=c++20", "-O0", f"-I{source}", f"-I{directory}", *map(str, sources)]
+    words = ["c++", "-std=c++20", "-O0", f"-I{source}", f"-I{write_headers(directory)}", *map(str, sources)]
     made = directory / "defaults"
     subprocess.run([*words, "-o", str(made)], check=True)
     others = {name: text for name, text in os.environ.items() if "HALOSCOPE" not in name}
@@ -80,7 +70,7 @@ def defaults(read: Read) -> dict[str, str]:
 
 
 def test_every_setting_is_looked_at(defaults: dict[str, str]) -> None:
-    assert set(defaults) == {setting.variable for setting in SETTINGS}
+    assert set(defaults) == {setting.variable for setting in (*SETTINGS, *PASSED_ON)}
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)

@@ -21,11 +21,11 @@ class Setting:
     """One setting: its option, its environment variable, and the form of its value there.
 
     `default` is for people: the value, then a comma and its meaning, such as "0, none". `least` and `most`
-    are the limits of a number. `is_option` is false for a setting that only experts need.
+    are the limits of a number. `is_option` is false for a setting that only experts need. `group` is its
+    title in the help.
     """
 
     name: str
-    variable: str
     kind: type[str | int | float | bool | Path]
     default: str
     description: str
@@ -38,6 +38,12 @@ class Setting:
     most: int | None = None
     unit: str = ""
     is_option: bool = True
+    group: str = ""
+    prefix: str = "HALOSCOPE_"
+
+    @property
+    def variable(self) -> str:
+        return self.prefix + self.name.upper()
 
     @property
     def option(self) -> str:

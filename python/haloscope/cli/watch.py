@@ -37,17 +37,6 @@ Examples:
 """
 
 
-# Titles of the help, with the options below each; the other options are in the last group.
-_GROUPS = {
-    "What to record": (
-        *("trace", "trace_compact", "callsites", "depth", "series", "slice"),
-        "sync_collectives",
-    ),
-    "Limits of the recording": ("ranks", "only"),
-    "Output and MPI": (),
-}
-
-
 class _Recording(click.Command):
     """A command with the recorder's settings: help in groups, and `--series a b` before `--` means both."""
 
@@ -71,9 +60,13 @@ class _Recording(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in groups."""
         options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
-        left = {option.name: option.get_help_record(ctx) for option in options}
-        for title, names in _GROUPS.items():
-            records = [left.pop(name) for name in names or list(left)]
+        groups = {setting.name: setting.group for setting in SETTINGS if setting.group}
+        for title in (*dict.fromkeys(groups.values()), "Output and MPI"):
+            records = [
+                option.get_help_record(ctx)
+                for option in options
+                if groups.get(option.name or "", "Output and MPI") == title
+            ]
             with formatter.section(title):
                 formatter.write_dl([record for record in records if record])
 

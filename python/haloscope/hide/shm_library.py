@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -20,11 +21,11 @@ from haloscope.hide.records import join_parts, prepare_record
 if TYPE_CHECKING:
     import polars
 
+_Setting = partial(Setting, prefix="HALOSCOPE_SHM_")
 # Each setting is declared here once, for the command, the function and the environment.
 SHM_SETTINGS: tuple[Setting, ...] = (
-    Setting(
+    _Setting(
         "threshold",
-        "HALOSCOPE_SHM_THRESHOLD",
         int,
         "32768",
         "Smallest message within a node that the shm library copies, in bytes, at least 1024. With "
@@ -32,9 +33,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         metavar="BYTES",
         least=1024,
     ),
-    Setting(
+    _Setting(
         "protocol",
-        "HALOSCOPE_SHM_PROTOCOL",
         str,
         "dynamic",
         "Ranks that copy a message: the receiver (get), both sides (coop), any idle rank (steal, or static "
@@ -42,18 +42,16 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "copies all messages.",
         choices=("dynamic", "get", "coop", "steal", "static", "off"),
     ),
-    Setting(
+    _Setting(
         "output",
-        "HALOSCOPE_SHM_OUTPUT",
         Path,
         "none",
         "Write one row per pair of ranks, message size and protocol to this file.",
         metavar="F.csv",
         flag="-o",
     ),
-    Setting(
+    _Setting(
         "chunk",
-        "HALOSCOPE_SHM_CHUNK",
         int,
         "65536",
         "Bytes that one rank copies at a time, at least 1024.",
@@ -61,9 +59,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         least=1024,
         is_option=False,
     ),
-    Setting(
+    _Setting(
         "pool",
-        "HALOSCOPE_SHM_POOL",
         int,
         "64",
         "MiB of shared memory per rank for messages that the receiver does not take in time. Receive "
@@ -72,9 +69,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         least=0,
         is_option=False,
     ),
-    Setting(
+    _Setting(
         "patience",
-        "HALOSCOPE_SHM_PATIENCE",
         float,
         "0.001",
         "Seconds after which a sender without an answer copies its message into the pool.",
@@ -82,9 +78,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         least=0,
         is_option=False,
     ),
-    Setting(
+    _Setting(
         "cma",
-        "HALOSCOPE_SHM_CMA",
         str,
         "auto",
         "Copy memory that is not shared by the kernel (cross-memory attach): where a helper needs it (auto), "
@@ -92,9 +87,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         choices=("auto", "always", "never"),
         is_option=False,
     ),
-    Setting(
+    _Setting(
         "measure",
-        "HALOSCOPE_SHM_MEASURE",
         str,
         "on",
         "With the protocol dynamic: send some messages of each pair and size alternately by the shm library "

@@ -14,10 +14,9 @@ from pathlib import Path
 
 from haloscope.base.errors import OutputError
 from haloscope.base.schema import MAGIC
-from haloscope.watch.recorder_settings import DEFAULT_NAME
+from haloscope.watch.recorder_settings import DEFAULT_NAME, JOB_VARIABLES, MOMENTS, PLACEHOLDERS
 
-# The variables with the number of the batch job, for %j.
-_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
+_PLACEHOLDER = re.compile(f"%([{''.join(PLACEHOLDERS)}])")
 
 
 @dataclass
@@ -60,9 +59,7 @@ class Output:
         return not is_other(path) and path.stat().st_mtime_ns <= self.since
 
     def _matching(self) -> list[Path]:
-        wild = re.sub(
-            "%[npdDj%]", lambda m: "%" if m.group() == "%%" else "*", glob.escape(self.pattern.name)
-        )
+        wild = _PLACEHOLDER.sub(lambda m: "%" if m[1] == "%" else "*", glob.escape(self.pattern.name))
         suffix = ".halo" * wild.endswith(".halo")
         numbered = f"{wild.removesuffix('.halo')}-[0-9]*{suffix}"
         names = [name for form in (wild, numbered) for name in self.pattern.parent.glob(form)]
@@ -71,11 +68,10 @@ class Output:
 
 def expand(pattern: Path, ranks: int, program: str) -> Path:
     """Return the path that the recorder would choose."""
-    date, day = time.strftime("%Y%m%d-%H%M%S"), time.strftime("%Y-%m-%d")
-    job = next((os.environ[name] for name in _JOBS if os.environ.get(name)), "0")
-    values = {"%n": str(ranks), "%p": program, "%d": date, "%D": day, "%%": "%"}
-    values["%j"] = re.sub("[^0-9A-Za-z.]", "_", job)
-    return pattern.with_name(re.sub("%[npdDj%]", lambda m: values[m.group()], pattern.name))
+    job = next((os.environ[name] for name in JOB_VARIABLES if os.environ.get(name)), "0")
+    values = {"n": str(ranks), "p": program, "j": re.sub("[^0-9A-Za-z.]", "_", job), "%": "%"}
+    values |= {letter: time.strftime(form) for letter, form in MOMENTS.items()}
+    return pattern.with_name(_PLACEHOLDER.sub(lambda m: values[m[1]], pattern.name))
 
 
 def is_other(path: Path) -> bool:

@@ -1,6 +1,6 @@
 """The recorder's settings, each declared once.
 
-They make the options of `run` and `env`, the defaults and limits of the recorder (`src/watch/declared.py`),
+They make the options of `run` and `env`, the recorder's settings and their reading (`src/watch/declared.py`),
 and the tables of the documentation (`tools/reference.py`).
 """
 
@@ -13,6 +13,20 @@ from typing import TypedDict
 from haloscope.base.errors import UsageError
 from haloscope.base.settings import Setting, Value
 
+# A profile's name may contain `%` and one of these letters. Moments are formats of strftime.
+PLACEHOLDERS = {
+    "p": "program",
+    "n": "number of ranks",
+    "d": "date and time",
+    "D": "date",
+    "j": "batch job",
+    "%": "percent sign",
+}
+MOMENTS = {"d": "%Y%m%d-%H%M%S", "D": "%Y-%m-%d"}
+# Variables with the number of the batch job, the first one counts.
+JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
+DEFAULT_NAME = "%p-%n-%d.halo"
+
 
 class Recording(TypedDict, total=False):
     """How a program is recorded: a keyword for each of `SETTINGS`. The others have their defaults.
@@ -20,25 +34,25 @@ class Recording(TypedDict, total=False):
     Times are seconds, memory and sizes are MiB.
     """
 
-    output: Path | str
-    series: Sequence[str]
-    exact_times: bool
-    ranks: str
-    only: Sequence[str]
-    slice: float
-    sync_collectives: int
+    trace: bool
+    trace_compact: bool
     callsites: bool
     depth: int
+    series: Sequence[str]
+    slice: float
+    sync_collectives: int
+    ranks: str
+    only: Sequence[str]
+    output: Path | str
+    exact_times: bool
     after: float
     until: float
     size_limit: int
     phases: int
-    trace: bool
-    trace_compact: bool
     trace_memory: int
     trace_spool: Path | str
     memory: int
-    finalize_time: int
+    finalize_time: float
     live: Path | str
     annotations: str
 
@@ -67,6 +81,7 @@ def _is_rank(text: str) -> bool:
     return text.isascii() and text.isdigit() and int(text) < 2**31
 
 
+# Interfaces of markers, in the order of the recorder's enumeration.
 INTERFACES = ("caliper", "adiak", "kokkos", "nvtx", "itt", "petsc", "hypre", "p4est", "nccl")
 
 
@@ -79,58 +94,41 @@ def _interfaces(setting: Setting, value: Value) -> str:
     return text
 
 
-DEFAULT_NAME = "%p-%n-%d.halo"
+# Titles of groups in the help of `run` and `env`.
+_RECORD, _LIMITS = "What to record", "Limits of the recording"
 SETTINGS: tuple[Setting, ...] = (
+    Setting("trace", bool, "off", "Record the times of every call, region and message.", group=_RECORD),
     Setting(
-        "output",
-        "HALOSCOPE_OUTPUT",
-        Path,
-        DEFAULT_NAME,
-        "The profile to write. %p: program, %n: number of ranks, %d: date and time, %D: date, "
-        "%j: batch job, %%: percent sign.",
-        metavar="F.halo",
-        flag="-o",
+        "trace_compact",
+        bool,
+        "off",
+        "Like --trace in a smaller file: times are rounded down by less than 1 %.",
+        group=_RECORD,
+    ),
+    Setting("callsites", bool, "off", "Record the source line of each MPI call.", group=_RECORD),
+    Setting(
+        "depth",
+        int,
+        "1",
+        "Record N stack frames of each MPI call. Needs --callsites.",
+        metavar="N",
+        least=1,
+        most=32,
+        unit="frames",
+        group=_RECORD,
     ),
     Setting(
         "series",
-        "HALOSCOPE_SERIES",
         str,
         "none",
         "Record each instance of this region, for the table `series`. Can be repeated.",
         metavar="REGION",
         multiple=True,
         encoder=_lines,
-    ),
-    Setting(
-        "exact_times",
-        "HALOSCOPE_EXACT_TIMES",
-        bool,
-        "0",
-        "1: measure the time of every call, not of a sample of the cheap ones. Counts are always exact.",
-        is_option=False,
-    ),
-    Setting(
-        "ranks",
-        "HALOSCOPE_RANKS",
-        str,
-        "all",
-        "Record only these ranks, for example 0,8-15.",
-        metavar="LIST",
-        encoder=_ranks,
-    ),
-    Setting(
-        "only",
-        "HALOSCOPE_ONLY",
-        str,
-        "all",
-        "Record only this region and the regions in it. Can be repeated.",
-        metavar="REGION",
-        multiple=True,
-        encoder=_lines,
+        group=_RECORD,
     ),
     Setting(
         "slice",
-        "HALOSCOPE_SLICE",
         float,
         "1",
         "Record the history of the run in slices of S seconds. The minimum is 0.001. Long runs get longer "
@@ -139,10 +137,10 @@ SETTINGS: tuple[Setting, ...] = (
         least=0,
         most=100_000_000,
         unit="seconds",
+        group=_RECORD,
     ),
     Setting(
         "sync_collectives",
-        "HALOSCOPE_SYNC_COLLECTIVES",
         int,
         "0, none",
         "Insert a barrier before about one in N blocking collectives, to measure how long ranks wait for "
@@ -151,22 +149,44 @@ SETTINGS: tuple[Setting, ...] = (
         least=0,
         most=1_000_000,
         unit="collectives",
+        group=_RECORD,
     ),
-    Setting("callsites", "HALOSCOPE_CALLSITES", bool, "off", "Record the source line of each MPI call."),
     Setting(
-        "depth",
-        "HALOSCOPE_DEPTH",
-        int,
-        "1",
-        "Record N stack frames of each MPI call. Needs --callsites.",
-        metavar="N",
-        least=1,
-        most=32,
-        unit="frames",
+        "ranks",
+        str,
+        "all",
+        "Record only these ranks, for example 0,8-15.",
+        metavar="LIST",
+        encoder=_ranks,
+        group=_LIMITS,
+    ),
+    Setting(
+        "only",
+        str,
+        "all",
+        "Record only this region and the regions in it. Can be repeated.",
+        metavar="REGION",
+        multiple=True,
+        encoder=_lines,
+        group=_LIMITS,
+    ),
+    Setting(
+        "output",
+        Path,
+        DEFAULT_NAME,
+        f"The profile to write. {', '.join(f'%{letter}: {what}' for letter, what in PLACEHOLDERS.items())}.",
+        metavar="F.halo",
+        flag="-o",
+    ),
+    Setting(
+        "exact_times",
+        bool,
+        "0",
+        "1: measure the time of every call, not of a sample of the cheap ones. Counts are always exact.",
+        is_option=False,
     ),
     Setting(
         "after",
-        "HALOSCOPE_AFTER",
         float,
         "0, at once",
         "Start recording this number of seconds after MPI_Init.",
@@ -177,7 +197,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "until",
-        "HALOSCOPE_UNTIL",
         float,
         "0, the end",
         "Stop recording this number of seconds after MPI_Init.",
@@ -188,7 +207,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "size_limit",
-        "HALOSCOPE_SIZE_LIMIT",
         int,
         "0, none",
         "Largest size of the profile in MiB. Rows per partner, instance or slice that exceed it are "
@@ -200,7 +218,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "phases",
-        "HALOSCOPE_PHASES",
         int,
         "1",
         "1: find the iterations of a program that marks no regions, and record them as regions. 0: do not.",
@@ -209,17 +226,8 @@ SETTINGS: tuple[Setting, ...] = (
         unit="searches",
         is_option=False,
     ),
-    Setting("trace", "HALOSCOPE_TRACE", bool, "off", "Record the times of every call, region and message."),
-    Setting(
-        "trace_compact",
-        "HALOSCOPE_TRACE_COMPACT",
-        bool,
-        "off",
-        "Like --trace in a smaller file: times are rounded down by less than 1 %.",
-    ),
     Setting(
         "trace_memory",
-        "HALOSCOPE_TRACE_MEMORY",
         int,
         "8",
         "MiB per thread for events that are not written yet. Events beyond it are lost and counted.",
@@ -230,7 +238,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "trace_spool",
-        "HALOSCOPE_TRACE_SPOOL",
         Path,
         "TMPDIR, else /tmp",
         "Directory on each node for the trace until MPI_Finalize.",
@@ -238,7 +245,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "memory",
-        "HALOSCOPE_MEMORY",
         int,
         "16",
         "MiB that the recorder may use per rank.",
@@ -249,8 +255,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "finalize_time",
-        "HALOSCOPE_FINALIZE_TIME",
-        int,
+        float,
         "120",
         "Seconds that a rank in MPI_Finalize waits for a missing rank.",
         least=1,
@@ -258,17 +263,9 @@ SETTINGS: tuple[Setting, ...] = (
         unit="seconds",
         is_option=False,
     ),
-    Setting(
-        "live",
-        "HALOSCOPE_LIVE",
-        Path,
-        "/dev/shm, else /tmp",
-        "Directory on each node for live records.",
-        is_option=False,
-    ),
+    Setting("live", Path, "/dev/shm, else /tmp", "Directory on each node for live records.", is_option=False),
     Setting(
         "annotations",
-        "HALOSCOPE_ANNOTATIONS",
         str,
         "all",
         "Interfaces whose markers become regions, separated by commas: "
@@ -280,19 +277,20 @@ SETTINGS: tuple[Setting, ...] = (
 
 # Variables that `run` sets for the recorder in addition to the user's settings.
 PASSED_ON: tuple[Setting, ...] = (
-    Setting("command", "HALOSCOPE_COMMAND", str, "none", "The command line, for `info`.", is_option=False),
+    Setting("command", str, "none", "The command line, for `info`.", is_option=False),
     Setting(
         "since",
-        "HALOSCOPE_SINCE",
         int,
         "0, every profile is replaced",
         "Nanoseconds since 1970, by the clock of the output's file system. A profile that changed later is "
         "of the same run and is kept: the next one is called `NAME-2.halo`.",
+        least=0,
+        most=2**63 - 1,
+        unit="nanoseconds",
         is_option=False,
     ),
     Setting(
         "always",
-        "HALOSCOPE_ALWAYS",
         bool,
         "0",
         "1: every program is profiled here (`haloscope env --always`). The recorder never writes to standard "
@@ -302,9 +300,8 @@ PASSED_ON: tuple[Setting, ...] = (
     ),
     Setting(
         "run",
-        "HALOSCOPE_RUN",
         str,
-        "made at MPI_Init",
+        "none, made at MPI_Init",
         "Identity of the run, of letters, digits, `_` and `-`. Live records are "
         "`LIVE/haloscope-RUN/RANK-PID.live`; those of spawned processes are in a directory in there.",
         is_option=False,

@@ -1,7 +1,6 @@
 #include "watch/annotations/interfaces.hpp"
 
 #include "watch/counting/metadata.hpp"
-#include "watch/records/declared.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -60,7 +60,9 @@ private:
 
   void visit(const Node &node, RegionTotals *parent, unsigned depth = 0) {
     if (depth > deepest_region) return;
-    RegionTotals &region = regions_.add(node, parent, latest_);
+    const std::int64_t above = parent == nullptr ? -1 : static_cast<std::int64_t>(parent->path);
+    const std::string_view name = parent == nullptr ? root_name : text(node.name);
+    RegionTotals &region = regions_.add(path(above, name, node.communication), node, parent, latest_);
     watch::add(sums_, node);
     if (open_ && open_.node == &node) add_open_call(region);
     calls_.add(region.path, node);

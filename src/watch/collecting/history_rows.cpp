@@ -44,7 +44,7 @@ void HistoryRows::add_phases(const ThreadRecord &thread) {
 }
 
 void HistoryRows::add_slices(const ThreadRecord &thread, const Slice &sums, std::uint64_t latest) {
-  if (process().slice <= 0) return;
+  if (process().settings.slice <= 0) return;
   const Slices *slices = valid(thread.slices);
   const std::uint64_t doublings = most_doublings();
   const std::uint64_t length = process().slice_ticks.load() << doublings;

@@ -1,5 +1,7 @@
 #include "watch/collecting/naming.hpp"
 
+#include "watch/records/schema.hpp"
+
 #include <array>
 #include <cerrno>
 #include <cstdio>

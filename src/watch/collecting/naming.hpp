@@ -1,14 +1,10 @@
 // Profiles on disk. A profile is written to a new file and never overwrites a file of a different run.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 
 namespace haloscope::watch {
-
-// How a profile begins, docs/format.md.
-inline constexpr std::array<unsigned char, 8> magic{0x89, 'H', 'A', 'L', 'O', '\r', '\n', 0x1A};
 
 struct NewFile {
   int descriptor;

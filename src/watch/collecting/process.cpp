@@ -112,14 +112,7 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   process.size = size;
   process.pid = getpid();
   process.on_one_node = is_on_one_node(size);
-  process.exact_times = settings.exact_times;
-  process.sync_collectives = settings.sync_collectives;
-  process.depth = settings.callsites ? settings.depth : 0;
-  process.phases = settings.phases;
-  process.size_limit = settings.size_limit;
-  process.slice = settings.slice;
-  process.after = settings.after;
-  process.until = settings.until;
+  process.settings = settings;
   // All ranks together have at most 262144 rows.
   process.most_slices =
       static_cast<std::uint32_t>(std::clamp(262'144 / size, 32, static_cast<int>(Slices::most)));
@@ -177,7 +170,7 @@ void begin_process(const Settings &settings, int rank, int size, const RunPlace 
   if (watched) describe_trace(*global().process, settings, place);
 #endif
   begin_metadata(*global().process);
-  global().sync_collectives = settings.sync_collectives;
+  global().sync_collectives = static_cast<unsigned>(settings.sync_collectives);
   if (!watched) {
     global().phase.store(Phase::aside, std::memory_order_release);
     return;

@@ -25,13 +25,11 @@ void spread_partners(RegionTotals &region) {
 
 } // namespace
 
-RegionTotals &RegionRows::add(const Node &node, RegionTotals *parent, std::uint64_t latest) {
-  const std::int64_t above = parent == nullptr ? -1 : static_cast<std::int64_t>(parent->path);
-  const std::uint64_t number =
-      path(above, parent == nullptr ? root_name : text(node.name), node.communication);
-  RegionTotals &region = regions_[number];
+RegionTotals &RegionRows::add(std::uint64_t path, const Node &node, RegionTotals *parent,
+                              std::uint64_t latest) {
+  RegionTotals &region = regions_[path];
   region.parent = parent;
-  region.path = number;
+  region.path = path;
   if (node.instances > 0) {
     widen(region.inclusive, node.inclusive, region.instances == 0);
     widen(region.exclusive, node.exclusive, region.instances == 0);
@@ -70,7 +68,7 @@ void RegionRows::add_row(const RegionTotals &region) {
                      .bytes_recv = region.totals[bytes_recv],
                      .colls = region.totals[colls],
                      .counted = rows::counted(region, tick()),
-                     .skew_time = process().sync_collectives == 0 ? unknown : seconds(region.skew),
+                     .skew_time = process().settings.sync_collectives == 0 ? unknown : seconds(region.skew),
                      .largest_message = region.largest,
                      .dest_ranks = region.nested_destinations.size(),
                      .src_ranks = region.nested_sources.size(),

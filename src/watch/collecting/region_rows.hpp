@@ -27,7 +27,7 @@ public:
 
   // Adds a node of one thread, whose latest known tick is `latest`, and returns the totals of its path.
   // `parent`: the totals of the enclosing region, nullptr for the root.
-  RegionTotals &add(const Node &node, RegionTotals *parent, std::uint64_t latest);
+  RegionTotals &add(std::uint64_t path, const Node &node, RegionTotals *parent, std::uint64_t latest);
   // Adds the rows, after the nodes of all threads.
   void finish();
   // Ticks of the root; nullptr if there is no root, because the rank does not record.

@@ -1,15 +1,14 @@
 #include "watch/collecting/settings.hpp"
 
 #include "interpose/report.hpp"
-#include "watch/records/declared.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
-#include <limits>
 #include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,12 +59,29 @@ template <class Number> Number number(const NumberSetting &setting, bool speak) 
   return otherwise;
 }
 
-// Slices shorter than a millisecond are useless.
-void read_times(Settings &settings, bool speak) {
-  settings.slice = number<double>(declared::slice, speak);
-  if (settings.slice > 0) settings.slice = std::max(settings.slice, 1e-3);
-  settings.after = number<double>(declared::after, speak);
-  settings.until = number<double>(declared::until, speak);
+// Reads one setting.
+struct Reader {
+  bool speak;
+
+  void operator()(std::string &to, const TextSetting &setting) const { to = text(setting); }
+  void operator()(bool &to, const TextSetting &setting) const { to = flag(setting, speak); }
+  template <class Number> void operator()(Number &to, const NumberSetting &setting) const {
+    to = number<Number>(setting, speak) * static_cast<Number>(setting.factor);
+  }
+};
+
+bool is_given(const TextSetting &setting) { return !environment(setting.variable).empty(); }
+
+// What no declaration can say: defaults that this machine decides, and settings that depend on others.
+void adapt(Settings &settings, bool speak) {
+  if (!is_given(declared::live) && access(settings.live.c_str(), W_OK) != 0) settings.live = "/tmp";
+  if (!is_given(declared::trace_spool)) settings.trace_spool = environment("TMPDIR", "/tmp");
+  if (!is_name(settings.run)) {
+    reject(speak, declared::run, settings.run, "made of letters, digits, - and _");
+    settings.run.clear();
+  }
+  settings.trace = settings.trace || settings.trace_compact;
+  if (settings.slice > 0) settings.slice = std::max(settings.slice, 1e-3); // shorter ones are useless
   if (settings.until == 0 || settings.until > settings.after) return;
   reject(speak, declared::until, environment(declared::until.variable), "later than HALOSCOPE_AFTER");
   settings.until = 0;
@@ -95,8 +111,7 @@ Ranges parse_ranges(std::string_view text) {
   }
 }
 
-Ranges read_ranks(bool speak, int size) {
-  const std::string given = text(declared::ranks);
+Ranges read_ranges(const std::string &given, bool speak, int size) {
   if (given.empty()) return {};
   Ranges ranges = parse_ranges(given);
   if (ranges.empty()) reject(speak, declared::ranks, given, "a list of ranks such as 0,8-15");
@@ -119,7 +134,7 @@ std::string moment(const char *form) {
 // The number of the batch job, with characters that a file name may have.
 std::string job_name() {
   std::string name;
-  for (const char *variable : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"})
+  for (const char *variable : job_variables)
     if (name.empty()) name = environment(variable);
   std::ranges::replace_if(name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.'; }, '_');
   return name.empty() ? "0" : name;
@@ -128,65 +143,35 @@ std::string job_name() {
 } // namespace
 
 bool Settings::records(int rank) const {
-  return ranks.empty() || std::ranges::any_of(ranks, [&](const auto &range) {
+  return ranges.empty() || std::ranges::any_of(ranges, [&](const auto &range) {
            return range.first <= rank && rank <= range.second;
          });
 }
 
 Settings read_settings(bool speak, int size) {
   Settings settings{};
-  settings.output = text(declared::output);
-  settings.command = environment("HALOSCOPE_COMMAND");
-  settings.series = text(declared::series);
-  settings.only = text(declared::only);
-  settings.live = environment(declared::live.variable,
-                              access(declared::live.initial, W_OK) == 0 ? declared::live.initial : "/tmp");
-  constexpr TextSetting run{"HALOSCOPE_RUN", nullptr, ""};
-  settings.run = text(run);
-  if (!is_name(settings.run)) {
-    reject(speak, run, settings.run, "made of letters, digits, - and _");
-    settings.run.clear();
-  }
-  settings.exact_times = flag(declared::exact_times, speak);
-  settings.memory = number<std::size_t>(declared::memory, speak) << 20U;
-  settings.finalize_time = number<double>(declared::finalize_time, speak);
-  constexpr NumberSetting since{"HALOSCOPE_SINCE", nullptr, 0, 0, std::numeric_limits<std::int64_t>::max(),
-                                "nanoseconds"};
-  settings.since = number<std::uint64_t>(since, speak);
-  settings.ranks = read_ranks(speak, size);
-  read_times(settings, speak);
-  settings.sync_collectives = number<unsigned>(declared::sync_collectives, speak);
-  settings.callsites = flag(declared::callsites, speak);
-  settings.depth = number<unsigned>(declared::depth, speak);
-  settings.phases = number<unsigned>(declared::phases, speak) != 0;
-  settings.trace_compact = flag(declared::trace_compact, speak);
-  settings.trace = flag(declared::trace, speak) || settings.trace_compact;
-  settings.trace_memory = number<std::size_t>(declared::trace_memory, speak) << 20U;
-  settings.trace_spool = environment(declared::trace_spool.variable, environment("TMPDIR", "/tmp").c_str());
-  settings.size_limit = number<std::uint64_t>(declared::size_limit, speak) << 20U;
+  read_each(settings, Reader{speak});
+  adapt(settings, speak);
+  settings.ranges = read_ranges(settings.ranks, speak, size);
   return settings;
 }
 
 std::string expand(const std::string &pattern, int ranks, const std::string &program) {
   std::string result;
   for (std::size_t i = 0; i < pattern.size(); i++) {
-    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
-    if (next == 'n') {
+    const char letter = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    const auto *const form = std::ranges::find(moments, letter, &Moment::letter);
+    if (form != moments.end())
+      result += moment(form->form);
+    else if (letter == 'n')
       result += std::to_string(ranks);
-    } else if (next == 'p') {
+    else if (letter == 'p')
       result += program;
-    } else if (next == 'd') {
-      result += moment("%Y%m%d-%H%M%S");
-    } else if (next == 'D') {
-      result += moment("%Y-%m-%d");
-    } else if (next == 'j') {
+    else if (letter == 'j')
       result += job_name();
-    } else {
+    else
       result += pattern[i];
-      if (next == '%') i++;
-      continue;
-    }
-    i++;
+    if (form != moments.end() || (letter != '\0' && std::strchr("npj%", letter) != nullptr)) i++;
   }
   return result;
 }

@@ -60,7 +60,7 @@ void describe_simulation(Info &info) {
 void write(Contents &contents, const ProcessRecord &any) {
   contents.compact();
   Totals totals;
-  ProfileWriter writer{any.output.data(), any.size_limit};
+  ProfileWriter writer{any.output.data(), any.settings.size_limit};
   for (const Table &table : contents.tables) {
     const auto id = static_cast<TableId>(&table - contents.tables.data());
     totals.add(id, table);

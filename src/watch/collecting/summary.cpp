@@ -194,15 +194,15 @@ Info make_info(const ProcessRecord &any, const Totals &totals, const Names &name
             {"start", {any.start}},
             {"partial", {!missing.empty() || !finalized}},
             {"missing_ranks", {missing}},
-            {"exact_times", {any.exact_times}},
+            {"exact_times", {any.settings.exact_times}},
             {"trace",
              {std::string{!any.trace.wanted   ? ""
                           : any.trace.compact ? "compact"
                                               : "full"}}},
-            {"sync_collectives", whole(any.sync_collectives)},
+            {"sync_collectives", whole(any.settings.sync_collectives)},
             {"only", {std::string{any.only.data()}}},
-            {"from", {any.after}},
-            {"until", {any.until}},
+            {"from", {any.settings.after}},
+            {"until", {any.settings.until}},
             {"version", {std::string{HALOSCOPE_VERSION}}}};
   Info more = totals.info(names);
   info.insert(info.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));

@@ -29,7 +29,7 @@ RunPlace agree(Settings &settings) {
   struct {
     std::array<char, 64> run{};
     std::uint64_t world = 0;
-    unsigned sync_collectives = 0;
+    std::uint64_t sync_collectives = 0;
     bool has_trace = false;
   } agreed;
   const std::string &run = settings.run;
@@ -74,7 +74,7 @@ bool reduce_and_write(Contents &mine) {
       problem = error.what();
     }
   };
-  if (process.rank == 0) attempt([&] { writer.emplace(process.output.data(), process.size_limit); });
+  if (process.rank == 0) attempt([&] { writer.emplace(process.output.data(), process.settings.size_limit); });
   Totals totals;
   const auto store = [&](TableId id, const Table &rows) {
     totals.add(id, rows);

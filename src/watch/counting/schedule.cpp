@@ -93,7 +93,7 @@ bool close_slice(const Recorder &to, std::uint64_t now) noexcept {
 bool start_slices(const Recorder &to, std::uint64_t now, double rate) noexcept {
   ProcessRecord &process = *to.process;
   std::uint64_t unknown = 0;
-  const auto ticks = static_cast<std::uint64_t>(process.slice / rate);
+  const auto ticks = static_cast<std::uint64_t>(process.settings.slice / rate);
   process.slice_ticks.compare_exchange_strong(unknown, std::max<std::uint64_t>(ticks, 1));
   Slices *made = make_slices(to);
   if (made == nullptr) return false;
@@ -138,8 +138,9 @@ std::uint64_t follow_times(Recorder &to, std::uint64_t now, double rate) noexcep
   const auto at = [&](double seconds) {
     return process.first.tick + static_cast<std::uint64_t>(seconds / rate);
   };
-  const std::uint64_t from = at(process.after);
-  const std::uint64_t until = process.until > 0 ? at(process.until) : never;
+  const std::uint64_t from = at(process.settings.after);
+  const double end = process.settings.until;
+  const std::uint64_t until = end > 0 ? at(end) : never;
   switch_recording(to, now, now < from || now >= until);
   return now < from ? from : now < until ? until : never;
 }
@@ -147,11 +148,11 @@ std::uint64_t follow_times(Recorder &to, std::uint64_t now, double rate) noexcep
 } // namespace
 
 void start_schedule(Recorder &to, std::uint64_t now) noexcept {
-  const ProcessRecord &process = *to.process;
-  const bool wanted = process.after > 0 || process.until > 0 || process.slice > 0;
+  const NumericSettings &settings = to.process->settings;
+  const bool wanted = settings.after > 0 || settings.until > 0 || settings.slice > 0;
   to.deadline = wanted ? 0 : never;
-  if (process.after <= 0 && process.until <= 0) return;
-  if (process.after > 0) { // the thread may begin after that
+  if (settings.after <= 0 && settings.until <= 0) return;
+  if (settings.after > 0) { // the thread may begin after that
     pause(to, Pause::schedule, true);
     to.position->begin = to.position->instance = 0;
   }
@@ -172,7 +173,8 @@ void pass_deadline(Recorder &to, std::uint64_t now) noexcept {
 #endif
   const double rate = seconds_per_tick(process.first, pair);
   to.deadline = follow_times(to, now, rate);
-  if (process.slice > 0 && !is_switched_off(to)) to.deadline = std::min(to.deadline, slice_up(to, now, rate));
+  if (process.settings.slice > 0 && !is_switched_off(to))
+    to.deadline = std::min(to.deadline, slice_up(to, now, rate));
 }
 
 } // namespace haloscope::watch

@@ -53,7 +53,8 @@ ThreadState *attach_thread() noexcept {
   state->position = root;
   state->arena = &arena;
   state->process = global().process;
-  if (global().process->exact_times) state->stamped_size = 0;
+  const NumericSettings &settings = global().process->settings;
+  if (settings.exact_times) state->stamped_size = 0;
   state->record = record;
   state->discard = discard;
   discard->counts = discard;
@@ -61,10 +62,10 @@ ThreadState *attach_thread() noexcept {
   state->node = root->counts;
   start_schedule(*state, root->begin);
   record->recorder = state;
-  if (global().process->depth > 0) state->sites = make_site_book(global().process->depth);
+  if (settings.callsites) state->sites = make_site_book(static_cast<unsigned>(settings.depth));
 #if !defined(HALOSCOPE_ABI_SIMGRID)
   // Only the first thread: calls of other threads are part of its iterations.
-  if (global().process->phases && counts_outside() && global().process->threads.load() == nullptr)
+  if (settings.phases != 0 && counts_outside() && global().process->threads.load() == nullptr)
     start_phases(*state, {.begin = begin_region, .end = end_region});
 #endif
   if (global().process->trace.wanted) start_trace(*state, arena);

@@ -95,11 +95,7 @@ private:
 // The text and numbers of the first process represent all.
 void remember(ProcessRecord &any, const ProcessRecord &process) {
   any.size = process.size;
-  any.exact_times = process.exact_times;
-  any.sync_collectives = process.sync_collectives;
-  any.size_limit = process.size_limit;
-  any.after = process.after;
-  any.until = process.until;
+  any.settings = process.settings;
   any.only = process.only;
   any.program = process.program;
   any.command = process.command;
@@ -154,7 +150,7 @@ void write(Joined &joined, const JoinOptions &wanted, const char *output) {
   joined.contents.compact();
   Totals totals;
   totals.ended_in = wanted.ended_in;
-  ProfileWriter writer{output, joined.any.size_limit};
+  ProfileWriter writer{output, joined.any.settings.size_limit};
   for (unsigned i = 0; i < table_count; i++) {
     totals.add(static_cast<TableId>(i), joined.contents.tables[i]);
     writer.add(static_cast<TableId>(i), joined.contents.tables[i]);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "watch/records/clock.hpp"
+#include "watch/records/declared.hpp"
 #include "watch/records/message_records.hpp"
 #include "watch/records/nccl_record.hpp"
 #include "watch/records/schema.hpp"
@@ -204,15 +205,11 @@ struct ProcessRecord {
   std::uint64_t magic, layout;
   std::uint64_t world; // the same in all processes of a world, and in no other
   std::int32_t rank, size, pid, mpi_version, mpi_subversion;
-  bool exact_times, finalized, watched;
-  bool on_one_node;                            // all ranks of the world are, as its launcher said
-  std::uint32_t most_slices, sync_collectives; // sync_collectives: 0 if collectives' skew is not measured
-  std::uint32_t depth; // frames per call site (--callsites, --depth); 0: no call sites
-  bool phases;
-  std::uint64_t size_limit;               // bytes of the profile; 0: none
-  double slice;                           // 0: no slices
+  bool finalized, watched;
+  bool on_one_node; // all ranks of the world are, as its launcher said
+  NumericSettings settings;
+  std::uint32_t most_slices;
   std::atomic<std::uint64_t> slice_ticks; // the same for all threads; 0: not known yet
-  double after, until;                    // seconds after the start; 0: at once, to the end
   std::array<char, 1024> only;            // regions that alone count, one a line
   std::array<char, 256> host, program, library;
   std::array<char, 4096> command, output;

@@ -2,6 +2,7 @@
 // program EXECUTABLE WORD...: says what a person calls that.
 #include "watch/collecting/naming.hpp"
 #include "watch/collecting/program.hpp"
+#include "watch/records/schema.hpp"
 
 #include <cstdio>
 #include <cstdlib>
