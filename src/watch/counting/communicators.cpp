@@ -1,6 +1,7 @@
 #include "watch/counting/communicators.hpp"
 
 #include "watch/counting/neighbors.hpp"
+#include "watch/counting/rank_lists.hpp"
 #include "watch/counting/state.hpp"
 #include "watch/records/own.hpp"
 
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -59,24 +61,10 @@ std::vector<int> world_ranks(MPI_Group group) {
   return result;
 }
 
-std::uint64_t hash_members(const std::vector<int> &ranks, bool inter) {
-  std::uint64_t hash = inter ? 0x1234'5678'9ABC'DEF1U : 0xCBF2'9CE4'8422'2325U;
-  for (const int rank : ranks) hash = (hash ^ static_cast<std::uint32_t>(rank)) * 0x0000'0100'0000'01B3U;
-  return hash;
-}
-
-bool is_identity(const std::vector<int> &ranks) {
-  for (std::size_t i = 0; i < ranks.size(); i++)
-    if (ranks[i] != static_cast<int>(i)) return false;
-  return true;
-}
-
 const char *copy_text(const std::string &text) {
   auto *copy = static_cast<char *>(global().arena.allocate(text.size() + 1));
   return copy == nullptr ? "" : std::strcpy(copy, text.c_str());
 }
-
-using Ranks = std::vector<int>;
 
 // Partners have one name per world rank. Communicators whose ranks equal the world ranks need no translation.
 // Takes the group.
@@ -94,14 +82,11 @@ std::uint32_t partner_id(Book &of, std::uint64_t members, const std::vector<int>
 }
 
 // Stores ranks for readers of the records. Most communicators are rows, columns or planes of ranks.
-void keep_ranks(Book &of, Communicator &record, const Ranks &ranks) {
+void keep_ranks(Book &of, Communicator &record, const std::vector<int> &ranks) {
   if (record.id == 0 || ranks.empty()) return;
-  const int stride = ranks.size() == 1 ? 1 : ranks[1] - ranks[0];
-  bool is_even = stride != 0;
-  for (std::size_t i = 1; i < ranks.size(); i++) is_even = is_even && ranks[i] - ranks[i - 1] == stride;
   record.first_rank = ranks[0];
-  if (is_even) {
-    record.stride = stride;
+  if (const std::optional<int> stride = even_stride(ranks)) {
+    record.stride = *stride;
   } else if (of.kept_ranks + ranks.size() <= most_kept_ranks) {
     std::uint32_t count = 0;
     record.ranks = store_ranks(ranks, count);

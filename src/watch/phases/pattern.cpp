@@ -11,9 +11,12 @@ namespace {
 std::optional<Pattern> find_in(View view, std::span<const Seen> calls) {
   constexpr std::size_t least_coarse = 512; // a coarse view needs more evidence
   std::vector<Seen> seen = seen_as(view, calls);
-  auto found = PatternSearch(view, calls, seen, [](const Seen &call) { return call.exact; }).run();
+  const auto search = [&](auto symbol) {
+    return PatternSearch(ViewedCalls(view, calls, seen, symbol)).run();
+  };
+  auto found = search([](const Seen &call) { return call.exact; });
   if (!found && seen.size() >= least_coarse && view == View::calls)
-    found = PatternSearch(view, calls, seen, [](const Seen &call) { return call.coarse; }).run();
+    found = search([](const Seen &call) { return call.coarse; });
   if (found) found->seen = std::move(seen);
   return found;
 }
