@@ -73,30 +73,12 @@ template <class Number> Number at(const void *place) {
   return number;
 }
 
-std::string signed_text(const void *place, std::size_t size) {
-  switch (size) {
-  case 1:
-    return std::to_string(at<std::int8_t>(place));
-  case 2:
-    return std::to_string(at<std::int16_t>(place));
-  case 4:
-    return std::to_string(at<std::int32_t>(place));
-  default:
-    return std::to_string(at<std::int64_t>(place));
-  }
-}
-
-std::string unsigned_text(const void *place, std::size_t size) {
-  switch (size) {
-  case 1:
-    return std::to_string(at<std::uint8_t>(place));
-  case 2:
-    return std::to_string(at<std::uint16_t>(place));
-  case 4:
-    return std::to_string(at<std::uint32_t>(place));
-  default:
-    return std::to_string(at<std::uint64_t>(place));
-  }
+template <class One, class Two, class Four, class Eight>
+std::string whole_text(const void *place, std::size_t size) {
+  return size == 1   ? std::to_string(at<One>(place))
+         : size == 2 ? std::to_string(at<Two>(place))
+         : size == 4 ? std::to_string(at<Four>(place))
+                     : std::to_string(at<Eight>(place));
 }
 
 std::string time_text(const timeval *time) {
@@ -108,9 +90,9 @@ std::string time_text(const timeval *time) {
 std::string scalar_text(char kind, std::size_t size, const void *place) {
   switch (kind) {
   case 'd':
-    return signed_text(place, size);
+    return whole_text<std::int8_t, std::int16_t, std::int32_t, std::int64_t>(place, size);
   case 'u':
-    return unsigned_text(place, size);
+    return whole_text<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(place, size);
   case 'f':
     return text_of(size == sizeof(float) ? at<float>(place) : at<double>(place));
   case 't':

@@ -60,19 +60,11 @@ template <class Call> int cancel(const Invocation &invoked, const MPI_Request *r
 
 // A receive that is freed before it is complete can never be observed.
 template <class Call> int free_request(const Invocation &invoked, const MPI_Request *request, Call &&call) {
-  const Entry state{invoked};
-  const MPI_Request handle = *request;
-  if (Request *slot = request_slot(handle); slot != nullptr && !slot->has(Request::shared)) {
+  if (Request *slot = request_slot(*request); slot != nullptr && !slot->has(Request::shared)) {
     if (slot->kind == Pending::collective && slot->has(Request::persistent)) delete slot->flows;
     *slot = Request{};
   }
-  const std::uint64_t begin = state ? traced_tick(*state) : 0;
-  const int result = call();
-  if (state && result == MPI_SUCCESS) {
-    count_call(*state, invoked, 0);
-    note_unstamped(*state, invoked, begin);
-  }
-  return result;
+  return poll(invoked, call);
 }
 
 } // namespace haloscope::watch

@@ -24,33 +24,31 @@ template <class Call> int probe(const Invocation &invoked, MPI_Comm comm, Call &
   return probe(invoked, comm, call, [](ThreadState &) {});
 }
 
-// A poll: counted, not timed.
-template <class Call> int poll(const Invocation &invoked, Call &&call) {
+// A poll: counted, not timed. `then(state)` is called after a successful one.
+template <class Call, class Then> int poll(const Invocation &invoked, Call &&call, const Then &then) {
   const Entry state{invoked};
   const std::uint64_t begin = state ? traced_tick(*state) : 0;
   const int result = call();
   if (state && result == MPI_SUCCESS) {
     count_call(*state, invoked, 0);
+    then(*state);
     note_unstamped(*state, invoked, begin);
   }
   return result;
+}
+template <class Call> int poll(const Invocation &invoked, Call &&call) {
+  return poll(invoked, call, [](ThreadState &) {});
 }
 
 // A poll that reports in `flag` whether it found something. If so, `then(state)` is called.
 template <class Call, class Then>
 int poll_for(const Invocation &invoked, const int *flag, Call &&call, Then &&then) {
-  const Entry state{invoked};
-  const std::uint64_t begin = state ? traced_tick(*state) : 0;
-  const int result = call();
-  if (state && result == MPI_SUCCESS) {
-    count_call(*state, invoked, 0);
+  return poll(invoked, call, [&](ThreadState &state) {
     if (*flag != 0)
-      then(*state);
+      then(state);
     else
-      state->node->polls++;
-    note_unstamped(*state, invoked, begin);
-  }
-  return result;
+      state.node->polls++;
+  });
 }
 template <class Call> int poll_for(const Invocation &invoked, const int *flag, Call &&call) {
   return poll_for(invoked, flag, call, [](ThreadState &) {});

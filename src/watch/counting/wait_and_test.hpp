@@ -77,6 +77,14 @@ int wait(const Invocation &invoked, MPI_Request *request, MPI_Status *status, Ca
   return result;
 }
 
+// A successful test of several requests.
+[[gnu::always_inline]] inline void count_test(ThreadState &state, Function function, std::uint64_t bytes,
+                                              std::uint64_t begin, bool found) noexcept {
+  count_call(state, function, bytes);
+  note_unstamped(state, function, begin, bytes);
+  if (!found) state.node->polls++;
+}
+
 template <class Call>
 [[gnu::noinline]] int test_taken(ThreadState &state, Function function, MPI_Request *request, const int *flag,
                                  MPI_Status *status, Call &&call) {
@@ -168,11 +176,7 @@ int test_all(const Invocation &invoked, int count, const MPI_Request *requests, 
         bytes += result == MPI_SUCCESS ? complete(*state, *known, result_statuses[i], 0)
                                        : complete_or_fail(*state, *known, result_statuses[i], 0);
   claims.give_back();
-  if (result == MPI_SUCCESS) {
-    count_call(*state, invoked, bytes);
-    note_unstamped(*state, invoked, begin, bytes);
-    if (*flag == 0) state->node->polls++;
-  }
+  if (result == MPI_SUCCESS) count_test(*state, invoked, bytes, begin, *flag != 0);
   return result;
 }
 
@@ -209,11 +213,7 @@ int test_any(const Invocation &invoked, int count, const MPI_Request *requests, 
   const int result = call(result_status);
   const bool found = result == MPI_SUCCESS && *flag != 0;
   const std::uint64_t bytes = complete_one(*state, claims, found ? *index : MPI_UNDEFINED, *result_status, 0);
-  if (result == MPI_SUCCESS) {
-    count_call(*state, invoked, bytes);
-    note_unstamped(*state, invoked, begin, bytes);
-    if (*flag == 0) state->node->polls++;
-  }
+  if (result == MPI_SUCCESS) count_test(*state, invoked, bytes, begin, *flag != 0);
   return result;
 }
 
@@ -250,11 +250,7 @@ int test_some(const Invocation &invoked, int count, const MPI_Request *requests,
   const auto done = completed_indices(result, *outcount, indices);
   const std::uint64_t bytes =
       complete_some(*state, claims, done, result_statuses, result == MPI_ERR_IN_STATUS, 0);
-  if (result == MPI_SUCCESS) {
-    count_call(*state, invoked, bytes);
-    note_unstamped(*state, invoked, begin, bytes);
-    if (*outcount == 0) state->node->polls++;
-  }
+  if (result == MPI_SUCCESS) count_test(*state, invoked, bytes, begin, *outcount != 0);
   return result;
 }
 
