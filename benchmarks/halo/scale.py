@@ -61,7 +61,8 @@ def _launches(words: Sequence[str], rounds: int) -> Floats:
 
 def _startup(rounds: int) -> dict[int, Floats]:
     heap, halo = CHECKOUT / "src/hide/shm/heap", CHECKOUT / "src/hide/halo"
-    sources = [heap / "shared_arena.cpp", heap / "extents.cpp", halo / "shared_file.cpp"]
+    parts = ("shared_arena.cpp", "forking.cpp", "extents.cpp")
+    sources = [*(heap / name for name in parts), halo / "shared_file.cpp"]
     own = CHECKOUT / "benchmarks" / "halo" / "startup.cpp"
     program = build_executable("startup", [own, *sources], [heap, halo, own.parent], quiet=True)
     found = {}

@@ -25,7 +25,7 @@ class Machine:
 
 
 def chunk_of(size: int, copiers: int) -> int:
-    """Return the shm library's chunk size for a number of copiers (`divided` in shm/copying.cpp)."""
+    """Return the shm library's chunk size for a number of copiers (`divide` in shm/habits.cpp)."""
     pages = ceil(size / (4 * copiers) / PAGE)
     return max(pages * PAGE, LEAST_CHUNK, ceil(size / MOST_CHUNKS))
 

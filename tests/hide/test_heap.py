@@ -16,7 +16,7 @@ from support.mpi import CHECKOUT
 
 HIDE = CHECKOUT / "src" / "hide"
 PROGRAM = CHECKOUT / "tests" / "hide" / "programs" / "shm" / "heap.cpp"
-ARENA = ("shm/heap/shared_arena", "shm/heap/extents", "halo/shared_file")
+ARENA = ("shm/heap/shared_arena", "shm/heap/forking", "shm/heap/extents", "halo/shared_file")
 
 
 @pytest.fixture(scope="module")

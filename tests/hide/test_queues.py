@@ -16,7 +16,7 @@ from support.mpi import CHECKOUT
 
 PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "shm"
 HIDE = CHECKOUT / "src" / "hide"
-ARENA = ("shm/heap/shared_arena", "shm/heap/extents", "halo/shared_file")
+ARENA = ("shm/heap/shared_arena", "shm/heap/forking", "shm/heap/extents", "halo/shared_file")
 
 
 def run(

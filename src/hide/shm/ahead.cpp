@@ -1,4 +1,6 @@
 #include "hide/shm/ahead.hpp"
+
+#include "hide/shm/lanes.hpp"
 #include "hide/shm/receiving.hpp"
 
 #include <algorithm>
@@ -13,45 +15,8 @@
 
 namespace haloscope::shm {
 
-// Its end at the receiver.
-struct Lane {
-  int source = 0;
-  std::size_t slot = 0, capacity = 0;
-  void *buffer = nullptr; // none: nothing can be sent by it
-  bool accepted = false, spoilt = false;
-  std::uint64_t note = 0;
-  std::vector<MPI_Request> requests; // of the note and of the pieces
-};
-
-// Its beginning at the sender, from when it was accepted.
-struct Source {
-  std::size_t capacity = 0;
-  bool ready = false, spoilt = false;
-  std::uint64_t note = 0;
-  std::array<std::byte, longest_token> token{};
-  std::array<MPI_Request, 2> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL}; // of the note and of the token
-  std::vector<MPI_Request> pieces;
-};
-
 namespace {
 
-enum class Word : std::uint32_t { offer, accept, refuse, ready };
-struct Notice {
-  Word word;
-  std::uint32_t slot;
-  std::uint64_t capacity;
-};
-struct Told {
-  Notice notice;
-  MPI_Request request;
-};
-
-// Over TCP Open MPI sends up to 64 KiB, with their header, without asking the receiver first.
-constexpr std::size_t piece = std::size_t{60} << 10U;
-constexpr std::size_t pieces_of(std::size_t bytes) noexcept { return (bytes + piece - 1) / piece; }
-constexpr int notice_tag = 0;
-constexpr int note_tag(std::size_t slot) noexcept { return 1 + 2 * static_cast<int>(slot); }
-constexpr int data_tag(std::size_t slot) noexcept { return 2 + 2 * static_cast<int>(slot); }
 // A channel is made for the first message, and again after this many messages that found none.
 constexpr unsigned arrivals_a_lane = 4;
 
@@ -61,8 +26,8 @@ std::map<Key, Lane> lanes;
 std::map<Key, Source> sources;
 std::unordered_map<int, std::uint64_t> lengths_sent; // slots whose length the program has sent, by world rank
 std::unordered_map<int, unsigned> arrivals;          // by no lane
-std::unordered_map<int, int> told, heard;            // notices, by world rank
-std::deque<Told> telling;
+std::unordered_map<int, int> notices_sent, notices_received; // by world rank
+std::deque<SentNotice> notices_in_flight;
 // NOLINTEND(bugprone-throwing-static-initialization)
 MPI_Comm lane_comm;
 bool are_open = false, closing = false;
@@ -72,16 +37,16 @@ void await(MPI_Request &request) {
   for (int done = 0; done == 0;) next.Test(&request, &done, MPI_STATUS_IGNORE);
 }
 
-void tell(int rank, const Notice &notice) {
-  while (!telling.empty()) {
+void send_notice(int rank, const Notice &notice) {
+  while (!notices_in_flight.empty()) {
     int sent = 0;
-    next.Test(&telling.front().request, &sent, MPI_STATUS_IGNORE);
+    next.Test(&notices_in_flight.front().request, &sent, MPI_STATUS_IGNORE);
     if (sent == 0) break;
-    telling.pop_front();
+    notices_in_flight.pop_front();
   }
-  Told &last = telling.emplace_back(Told{notice, MPI_REQUEST_NULL});
+  SentNotice &last = notices_in_flight.emplace_back(SentNotice{notice, MPI_REQUEST_NULL});
   next.Isend(&last.notice, sizeof last.notice, MPI_BYTE, rank, notice_tag, lane_comm, &last.request);
-  told[rank]++;
+  notices_sent[rank]++;
 }
 
 void await_note(Lane &lane) {
@@ -94,7 +59,7 @@ void await_data(Lane &lane) {
     next.Irecv(static_cast<std::byte *>(lane.buffer) + i * piece,
                static_cast<int>(std::min(piece, lane.capacity - i * piece)), MPI_BYTE, lane.source,
                data_tag(lane.slot), lane_comm, &lane.requests[1 + i]);
-  tell(lane.source, {Word::ready, static_cast<std::uint32_t>(lane.slot), 0});
+  send_notice(lane.source, {Word::ready, static_cast<std::uint32_t>(lane.slot), 0});
 }
 
 void read_note(Lane &lane) {
@@ -117,11 +82,11 @@ void act(int rank, const Notice &notice) {
   case Word::offer:
     if (closing) return;
     if ((lengths_sent[rank] >> notice.slot & 1U) != 0) {
-      tell(rank, {Word::refuse, notice.slot, 0});
+      send_notice(rank, {Word::refuse, notice.slot, 0});
       return;
     }
     sources[key].capacity = notice.capacity;
-    tell(rank, {Word::accept, notice.slot, 0});
+    send_notice(rank, {Word::accept, notice.slot, 0});
     return;
   case Word::accept:
     lanes[key].accepted = true;
@@ -138,34 +103,34 @@ void act(int rank, const Notice &notice) {
   }
 }
 
-void hear(int rank) {
+void receive_notice(int rank) {
   Notice notice{};
   MPI_Request request;
   next.Irecv(&notice, sizeof notice, MPI_BYTE, rank, notice_tag, lane_comm, &request);
   await(request);
-  heard[rank]++;
+  notices_received[rank]++;
   act(rank, notice);
 }
 
-void attend() {
+void receive_pending_notices() {
   for (int there = 1;;) {
     MPI_Status status;
     next.Iprobe(MPI_ANY_SOURCE, notice_tag, lane_comm, &there, &status);
     if (there == 0) return;
-    hear(status.MPI_SOURCE);
+    receive_notice(status.MPI_SOURCE);
   }
 }
 
 // Receives all notices that were sent before the end. None is answered from then on.
-void hear_the_rest() {
+void receive_all_notices() {
   int size = 0;
   real.Comm_size(lane_comm, &size);
   std::vector<int> mine(static_cast<std::size_t>(size)), theirs(mine.size());
-  for (const auto &[rank, count] : told) mine[static_cast<std::size_t>(rank)] = count;
+  for (const auto &[rank, count] : notices_sent) mine[static_cast<std::size_t>(rank)] = count;
   real.Alltoall(mine.data(), 1, MPI_INT, theirs.data(), 1, MPI_INT, lane_comm);
   closing = true;
   for (int rank = 0; rank < size; rank++)
-    while (heard[rank] < theirs[static_cast<std::size_t>(rank)]) hear(rank);
+    while (notices_received[rank] < theirs[static_cast<std::size_t>(rank)]) receive_notice(rank);
 }
 
 void close_lane(Lane &lane) {
@@ -198,17 +163,17 @@ void open_lanes(bool usable) {
 
 void close_lanes() {
   if (!are_open) return;
-  int mine = told.empty() ? 0 : 1, any = 0;
+  int mine = notices_sent.empty() ? 0 : 1, any = 0;
   real.Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, lane_comm);
   if (any != 0) {
-    hear_the_rest();
+    receive_all_notices();
     for (auto &[key, source] : sources)
       if (!source.spoilt) send_note(key, source, 0);
     for (auto &[key, lane] : lanes)
       if (lane.accepted) close_lane(lane);
     for (auto &[key, source] : sources)
       for (MPI_Request &request : source.requests) await(request);
-    for (Told &sent : telling) await(sent.request);
+    for (SentNotice &sent : notices_in_flight) await(sent.request);
   }
   are_open = false;
   real.Comm_free(&lane_comm);
@@ -228,7 +193,7 @@ Source *send_ahead(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype 
     return nullptr;
   const int dest = elsewhere(envelope.comm, envelope.dest);
   if (dest < 0) return nullptr;
-  attend();
+  receive_pending_notices();
   auto found = sources.end();
   for (auto i = sources.lower_bound({dest, 0}); i != sources.end() && i->first.first == dest; ++i)
     if (i->second.ready && i->second.capacity >= bytes &&
@@ -268,7 +233,7 @@ void spoil_lane(std::size_t slot, const Envelope &envelope) {
 }
 
 void offer_lane(int source, std::uint64_t bytes) {
-  attend();
+  receive_pending_notices();
   if (arrivals[source]++ % arrivals_a_lane != 0 || bytes > INT32_MAX) return;
   std::uint64_t used = 0;
   for (auto i = lanes.lower_bound({source, 0}); i != lanes.end() && i->first.first == source; ++i) {
@@ -286,7 +251,7 @@ void offer_lane(int source, std::uint64_t bytes) {
   lane.capacity = bytes;
   lane.requests.assign(1 + pieces_of(bytes), MPI_REQUEST_NULL);
   lane.buffer = buffer;
-  tell(source, {Word::offer, static_cast<std::uint32_t>(slot), bytes});
+  send_notice(source, {Word::offer, static_cast<std::uint32_t>(slot), bytes});
 }
 
 std::optional<std::uint64_t> noted_bytes(int source, std::size_t slot) {
@@ -324,7 +289,7 @@ void renew(Lane &lane, void *buffer) {
   lane.buffer = buffer != nullptr ? buffer : take_pooled(lane.capacity);
   await_note(lane);
   if (lane.buffer != nullptr) await_data(lane);
-  attend();
+  receive_pending_notices();
 }
 
 } // namespace haloscope::shm

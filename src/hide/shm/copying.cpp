@@ -1,5 +1,6 @@
 #include "hide/shm/copying.hpp"
 
+#include "hide/shm/habits.hpp"
 #include "hide/shm/registering.hpp"
 #include "hide/shm/waiting.hpp"
 
@@ -122,13 +123,6 @@ bool take_part(const Work &work, std::size_t owner) {
   }
 }
 
-// The latest observation of a partner's messages of a size class.
-struct Habit {
-  Protocol protocol = Protocol::get, other = Protocol::get;
-  std::uint8_t agreed = 0; // how often running `other` would have been right
-  std::uint8_t copiers = 1;
-  std::uint16_t uses = 0;
-};
 constexpr std::size_t size_classes = 64;
 using Habits = std::array<Habit, size_classes>;
 std::vector<std::unique_ptr<Habits>> habits; // of those that sent something
@@ -136,63 +130,6 @@ std::uint32_t next_job = 0;
 std::array<std::uint64_t, job_count> sequences{};
 std::vector<std::uint32_t> expected;  // copies that a rank may ask of us
 std::vector<std::uint64_t> expecting; // a bit for each rank that may
-
-struct Plan {
-  Protocol protocol;
-  std::size_t chunk;
-};
-
-std::size_t divide(std::size_t bytes, std::size_t parts) noexcept {
-  constexpr std::size_t page = 4096;
-  const std::size_t chunk = (bytes / parts + page - 1) / page * page;
-  return std::max({chunk, shm.options.chunk, (bytes + most_chunks - 1) / most_chunks});
-}
-
-Plan plan(Habit &habit, std::size_t bytes, bool receiving) {
-  constexpr std::uint16_t again = 64; // now and then it is looked whether somebody would help
-  const std::size_t fixed = std::max(shm.options.chunk, (bytes + most_chunks - 1) / most_chunks);
-  switch (shm.options.protocol) {
-  case Choice::get:
-  case Choice::off:
-    return {Protocol::get, bytes};
-  case Choice::coop:
-    return {Protocol::coop, divide(bytes, 4)};
-  case Choice::steal:
-    return {Protocol::steal, divide(bytes, 4 * std::size_t{habit.copiers})};
-  case Choice::fixed:
-    return {Protocol::steal, fixed};
-  case Choice::dynamic:
-    break;
-  }
-  const bool alone = shm.node->ranks() == 2;
-  if (alone && receiving) return {Protocol::get, bytes}; // both cores copy already
-  if (habit.uses++ % again == 0) return {alone ? Protocol::coop : Protocol::steal, fixed};
-  if (habit.protocol == Protocol::coop && !receiving) return {Protocol::coop, divide(bytes, 4)};
-  if (habit.protocol == Protocol::steal && shm.node->channels().free().any(shm.node->ranks()))
-    return {Protocol::steal, divide(bytes, 4 * std::size_t{habit.copiers})};
-  return {Protocol::get, bytes};
-}
-
-// The next protocol is that which the number of copiers asks for, twice in a row.
-void learn(Habit &habit, std::uint64_t helpers, std::size_t sender) {
-  constexpr std::uint8_t enough = 2;
-  const int copiers = std::popcount(helpers);
-  const bool by_sender = (helpers >> sender % 64 & 1U) != 0;
-  const Protocol right = copiers <= 1                ? Protocol::get
-                         : copiers == 2 && by_sender ? Protocol::coop
-                                                     : Protocol::steal;
-  habit.copiers = static_cast<std::uint8_t>(std::max(copiers, 1));
-  if (right == habit.protocol) {
-    habit.agreed = 0;
-    return;
-  }
-  habit.agreed = right == habit.other ? static_cast<std::uint8_t>(habit.agreed + 1) : std::uint8_t{1};
-  habit.other = right;
-  if (habit.agreed >= enough || habit.uses <= 1) {
-    habit.protocol = right;
-    habit.agreed = 0;
-  }
-}
 
 // Waits until all chunks are there. Those of a helper that died are copied again.
 void wait_for_all(const Work &work, Job &job) {

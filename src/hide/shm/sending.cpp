@@ -3,6 +3,8 @@
 #include "hide/shm/ahead.hpp"
 #include "hide/shm/carried.hpp"
 #include "hide/shm/copying.hpp"
+#include "hide/shm/habits.hpp"
+#include "hide/shm/message.hpp"
 #include "hide/shm/registering.hpp"
 #include "hide/shm/trials.hpp"
 
@@ -101,43 +103,6 @@ std::optional<Reason> why_passed(Mode mode, const void *buffer, std::uint64_t by
   return reachable ? std::optional<Reason>{} : Reason::memory;
 }
 
-// Receivers that are late repeatedly: MPI sends their messages for a while, each time for twice the number of
-// messages.
-bool comes_late(Peer &peer) noexcept {
-  if (peer.left_alone == 0) return false;
-  peer.left_alone--;
-  return true;
-}
-
-void note_outcome(Peer &peer, bool escaped) noexcept {
-  constexpr std::uint32_t looked_at = 0xFF, first = 64, most = 4096;
-  constexpr int too_many = 4;
-  peer.outcomes = peer.outcomes << 1U | (escaped ? 1U : 0U);
-  if (!escaped) {
-    if (std::popcount(peer.outcomes & looked_at) == 0) peer.pause = 0;
-    return;
-  }
-  // Without patience, the sender waits for no receiver.
-  if (shm.options.patience == 0 || std::popcount(peer.outcomes & looked_at) <= too_many) return;
-  peer.pause = std::clamp(2 * peer.pause, first, most);
-  peer.left_alone = peer.pause;
-  peer.outcomes = 0b111; // two more, and it is left alone again
-}
-
-int query(void * /*request*/, MPI_Status *status) {
-  real.Status_set_elements(status, MPI_BYTE, 0);
-  real.Status_set_cancelled(status, 0);
-  status->MPI_SOURCE = MPI_UNDEFINED;
-  status->MPI_TAG = MPI_UNDEFINED;
-  return MPI_SUCCESS;
-}
-int nothing_to_free(void * /*request*/) { return MPI_SUCCESS; }
-// A send can't be taken back, but the program need not wait for anybody any more.
-int cancel(void *request, int /*complete*/) {
-  static_cast<Request *>(request)->cancelled = true;
-  return MPI_SUCCESS;
-}
-
 } // namespace
 
 void reap() {
@@ -165,67 +130,6 @@ void pass_token_length(MPI_Count count, MPI_Datatype type, const Envelope &envel
 }
 
 namespace {
-
-// A message on its way to a slot.
-struct Message {
-  const void *buffer;
-  MPI_Count count;
-  MPI_Datatype type;
-  const Envelope &envelope;
-  std::uint64_t bytes;
-  bool contiguous;
-  int peer;
-};
-
-// The position of a message with holes that its receiver reads in place, if the node can map it and its
-// blocks are long enough. Short blocks are slower: each cache line from a different core is fetched for a few
-// bytes.
-std::optional<std::uint64_t> place_of_blocks(const Message &message, const Layout &layout) {
-  constexpr std::int64_t least = 256;
-  const auto lowest =
-      reinterpret_cast<std::uintptr_t>(message.buffer) + static_cast<std::uint64_t>(layout.low());
-  if (layout.block < least) return {};
-  const auto place = shared_place(pointer_to(lowest), static_cast<std::size_t>(layout.span()));
-  return place ? std::optional{*place - static_cast<std::uint64_t>(layout.low())} : std::nullopt;
-}
-
-void pack(void *pooled, const Message &message, const std::optional<Layout> &layout) {
-  if (layout) {
-    gather(static_cast<std::byte *>(pooled), static_cast<const std::byte *>(message.buffer), *layout,
-           message.bytes);
-    return;
-  }
-  int position = 0;
-  real.Pack(message.buffer, static_cast<int>(message.count), message.type, pooled,
-            static_cast<int>(message.bytes), &position, message.envelope.comm);
-}
-
-// Says where the message is, or puts it into the slot's pool. `looks_like_token`: the program's buffer is
-// free at once. Returns whether a receiver copies from the program's buffer.
-bool lay_out(Slot &shown, const Held &slot, const Message &message, bool looks_like_token) {
-  shown.bytes = message.bytes;
-  shown.to = message.peer;
-  shown.receiving = pending_count > 0 ? 1 : 0;
-  shown.strided = shown.packed = 0;
-  shown.arrival = {};
-  if (!looks_like_token && message.contiguous) {
-    const Place place = own_place(message.buffer, message.bytes);
-    shown.place = place.place;
-    shown.mapped = place.mapped ? 1 : 0;
-    return true;
-  }
-  const auto layout = layout_of(message.type, message.count);
-  if (const auto place = layout && !looks_like_token ? place_of_blocks(message, *layout) : std::nullopt) {
-    shown.place = *place;
-    shown.mapped = shown.strided = 1;
-    shown.layout = *layout;
-    return true;
-  }
-  pack(slot.pooled, message, layout);
-  shown.pooled = shm.node->place_of(slot.pooled);
-  shown.packed = looks_like_token ? 0 : 1;
-  return false;
-}
 
 // Whether a large message is the shm library's; if MPI's, it is noted why.
 bool is_ours(Mode mode, const Message &message, Trial *&trial) {
@@ -288,7 +192,7 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   slot = {slot.sequence + 1, pooled, bytes, MPI_REQUEST_NULL, false, trial, begun, 0};
 
   Slot &shown = shm.node->desk().slots[index];
-  const bool waits = lay_out(shown, slot, message, !large);
+  const bool waits = lay_out(shown, pooled, message, !large);
   shown.state.store(word(slot.sequence, waits ? State::waiting : State::escaped), std::memory_order_release);
   const Token token{shm.node->mark(), slot.sequence, static_cast<std::uint32_t>(shm.node->me()),
                     static_cast<std::uint32_t>(index)};
@@ -378,13 +282,5 @@ bool would_carry(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype ty
          shm.options.protocol != Choice::off &&
          !why_passed(mode, buffer, bytes, shape.contiguous, shm.node->find(envelope.comm, envelope.dest));
 }
-
-int make_handle(Request *request, MPI_Request *handle) {
-  const int result = real.Grequest_start(query, nothing_to_free, cancel, request, handle);
-  request->handle = *handle;
-  return result;
-}
-
-void complete_handle(MPI_Request handle) { real.Grequest_complete(handle); }
 
 } // namespace haloscope::shm
