@@ -16,18 +16,33 @@ template <class Call> int send(int dest, int tag, MPI_Comm comm, Call &&call) {
   return call();
 }
 
-template <class Call> int init_send(int dest, int tag, MPI_Comm comm, MPI_Request *request, Call &&call) {
+// Calls `then` after a call that succeeds.
+template <class Call, class Then> int follow(Call &&call, const Then &then) {
   const Entry entry;
   const int result = call();
-  Communicator *communicator = entry && result == MPI_SUCCESS && dest >= 0 ? communicator_of(comm) : nullptr;
-  if (communicator != nullptr)
-    remember(*request, {.kind = Request::Kind::send,
-                        .persistent = true,
-                        .active = false,
-                        .communicator = communicator->shared_from_this(),
-                        .partner = dest,
-                        .tag = tag});
+  if (entry && result == MPI_SUCCESS) then();
   return result;
+}
+
+// Does `action` unless it is called from inside the library. MPI's calls in it are not the program's.
+template <class Action> void do_inside(const Action &action) {
+  if (inside) return;
+  inside = true;
+  action();
+  inside = false;
+}
+
+template <class Call> int init_send(int dest, int tag, MPI_Comm comm, MPI_Request *request, Call &&call) {
+  return follow(call, [&] {
+    Communicator *communicator = dest >= 0 ? communicator_of(comm) : nullptr;
+    if (communicator != nullptr)
+      remember(*request, {.kind = Request::Kind::send,
+                          .persistent = true,
+                          .active = false,
+                          .communicator = communicator->shared_from_this(),
+                          .partner = dest,
+                          .tag = tag});
+  });
 }
 
 template <class Call> int receive(MPI_Comm comm, MPI_Status *given, Call &&call) {
@@ -53,18 +68,12 @@ inline void remember_receive(int source, int tag, MPI_Comm comm, MPI_Request req
 
 template <class Call>
 int post_receive(int source, int tag, MPI_Comm comm, MPI_Request *request, Call &&call) {
-  const Entry entry;
-  const int result = call();
-  if (entry && result == MPI_SUCCESS) remember_receive(source, tag, comm, *request, false);
-  return result;
+  return follow(call, [&] { remember_receive(source, tag, comm, *request, false); });
 }
 
 template <class Call>
 int init_receive(int source, int tag, MPI_Comm comm, MPI_Request *request, Call &&call) {
-  const Entry entry;
-  const int result = call();
-  if (entry && result == MPI_SUCCESS) remember_receive(source, tag, comm, *request, true);
-  return result;
+  return follow(call, [&] { remember_receive(source, tag, comm, *request, true); });
 }
 
 template <class Call> int exchange(int dest, int tag, MPI_Comm comm, MPI_Status *given, Call &&call) {
@@ -182,59 +191,48 @@ template <class Call> int free_request(MPI_Request *request, Call &&call) {
 }
 
 template <class Call> int collective(Gets gets, int root, MPI_Comm comm, Call &&call) {
-  const Entry entry;
-  const int result = call();
-  if (entry && result == MPI_SUCCESS)
-    wait_until(collective_due(link_of(gets, root, comm, communicator_of(comm)), now()));
-  return result;
+  return follow(call,
+                [&] { wait_until(collective_due(link_of(gets, root, comm, communicator_of(comm)), now())); });
 }
 
 template <class Call>
 int post_collective(Gets gets, int root, MPI_Comm comm, MPI_Request *request, Call &&call) {
-  const Entry entry;
-  const int result = call();
-  if (!entry || result != MPI_SUCCESS) return result;
-  if (const auto link = link_of(gets, root, comm, communicator_of(comm)))
-    remember(*request, {.kind = Request::Kind::timed, .due = collective_due(link, now())});
-  else
-    forget(*request);
-  return result;
+  return follow(call, [&] {
+    if (const auto link = link_of(gets, root, comm, communicator_of(comm)))
+      remember(*request, {.kind = Request::Kind::timed, .due = collective_due(link, now())});
+    else
+      forget(*request);
+  });
 }
 
 template <class Call>
 int init_collective(Gets gets, int root, MPI_Comm comm, MPI_Request *request, Call &&call) {
-  const Entry entry;
-  const int result = call();
-  if (entry && result == MPI_SUCCESS)
+  return follow(call, [&] {
     remember(*request, {.kind = Request::Kind::timed,
                         .persistent = true,
                         .active = false,
                         .link = link_of(gets, root, comm, communicator_of(comm))});
-  return result;
+  });
 }
 
 template <class Call> int make_communicator(MPI_Comm *made, Call &&call) {
-  const Entry entry;
-  const int result = call();
-  if (entry && result == MPI_SUCCESS && *made != MPI_COMM_NULL) attach(*made);
-  return result;
+  return follow(call, [&] {
+    if (*made != MPI_COMM_NULL) attach(*made);
+  });
 }
 
 template <class Call> int make_from_group(MPI_Comm *made, Call &&call) {
-  const Entry entry;
-  const int result = call();
-  if (entry && result == MPI_SUCCESS && *made != MPI_COMM_NULL) attach_group(*made);
-  return result;
+  return follow(call, [&] {
+    if (*made != MPI_COMM_NULL) attach_group(*made);
+  });
 }
 
 template <class Call>
 int duplicate_later(MPI_Comm comm, const MPI_Comm *made, const MPI_Request *request, Call &&call) {
-  const Entry entry;
-  const int result = call();
-  if (!entry || result != MPI_SUCCESS) return result;
-  if (const Communicator *original = communicator_of(comm))
-    remember(*request, {.kind = Request::Kind::duplicate, .duplicate = attach_later(*made, *original)});
-  return result;
+  return follow(call, [&] {
+    if (const Communicator *original = communicator_of(comm))
+      remember(*request, {.kind = Request::Kind::duplicate, .duplicate = attach_later(*made, *original)});
+  });
 }
 
 template <class Call> int free_communicator(MPI_Comm *comm, Call &&call) {
@@ -247,11 +245,7 @@ template <class Call> int free_communicator(MPI_Comm *comm, Call &&call) {
 
 template <class Call> int initialize(Call &&call) {
   const int result = call();
-  if (result == MPI_SUCCESS && !inside) {
-    inside = true;
-    initialise();
-    inside = false;
-  }
+  if (result == MPI_SUCCESS) do_inside(initialise);
   return result;
 }
 
@@ -267,20 +261,12 @@ template <class Call> int abort_all(Call &&call) {
 
 template <class Call> int begin_session(Call &&call) {
   const int result = call();
-  if (result == MPI_SUCCESS && !inside) {
-    inside = true;
-    start_session();
-    inside = false;
-  }
+  if (result == MPI_SUCCESS) do_inside(start_session);
   return result;
 }
 
 template <class Call> int end_session(Call &&call) {
-  if (!inside) {
-    inside = true;
-    finish_session();
-    inside = false;
-  }
+  do_inside(finish_session);
   return call();
 }
 
