@@ -1,18 +1,15 @@
 // Functions for Python: they choose the instruction set, distribute the sequences to threads, and add up.
 // Results do not depend on the number of threads. docs/design.md, "Kernels of explain".
 #include "explain/batch.hpp"
+#include "explain/threads.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <numeric>
-#include <span>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -98,19 +95,6 @@ int64_t longest(const Batch &batch) {
   int64_t length = 0;
   for (int64_t s = 0; s < batch.sequences; ++s) length = std::max(length, batch.lengths[s]);
   return length;
-}
-
-// Calls worker() in up to `threads` threads, this one included.
-template <class Worker> void in_threads(int64_t threads, const Worker &worker) {
-  std::vector<std::thread> others;
-  others.reserve(static_cast<size_t>(threads - 1));
-  try {
-    while (others.size() < others.capacity()) others.emplace_back(worker);
-  } catch (const std::system_error &) {
-    others.shrink_to_fit(); // the system has no more: those that there are do the work
-  }
-  worker();
-  for (std::thread &other : others) other.join();
 }
 
 struct Free {
@@ -202,45 +186,6 @@ void add(const Counts &counts, int states, double *sums) {
   append(counts.second);
 }
 
-constexpr int64_t sample_size = 128,
-                  sample_margin = 14; // places in the sample on either side: 2.5 deviations
-
-// The mean of the two in the middle, or that one; `place` is where the higher one is among those kept.
-double middle(std::span<double> part, int64_t place, bool even) {
-  const auto at = part.begin() + place;
-  std::nth_element(part.begin(), at, part.end());
-  return even ? (*std::max_element(part.begin(), at) + *at) / 2 : *at;
-}
-
-// The median of a sequence without NaN, as NumPy defines it. `part` is working memory. A sample gives an
-// interval around the median, and only values in it are sorted (Floyd and Rivest 1975, doi
-// 10.1145/360680.360691).
-double median(std::span<const double> values, std::vector<double> &part) {
-  const auto length = static_cast<int64_t>(values.size()), place = length / 2;
-  const bool even = length % 2 == 0;
-  if (part.size() < values.size()) part.resize(values.size());
-  double *const kept = part.data();
-  if (length > 8 * sample_size) {
-    std::array<double, sample_size> sample{};
-    for (int64_t i = 0; i < sample_size; ++i)
-      sample[static_cast<size_t>(i)] = values[static_cast<size_t>(i * length / sample_size)];
-    std::ranges::sort(sample);
-    const double low = sample[sample_size / 2 - sample_margin],
-                 high = sample[sample_size / 2 + sample_margin];
-    int64_t below = 0, number = 0;
-    for (const double value : values) {
-      const auto under = static_cast<int64_t>(value < low), over = static_cast<int64_t>(value > high);
-      kept[number] = value;
-      below += under;
-      number += 1 - under - over;
-    }
-    if (place - (even ? 1 : 0) >= below && place < below + number)
-      return middle({kept, static_cast<size_t>(number)}, place - below, even);
-  }
-  std::ranges::copy(values, kept);
-  return middle({kept, values.size()}, place, even);
-}
-
 } // namespace
 
 const Kernels &kernels_of(int set) {
@@ -285,24 +230,6 @@ HALOSCOPE_PUBLIC int haloscope_viterbi(const Batch *batch, int threads, int set,
   for_groups(groups, threads, bytes / 8 + 1,
              [&](size_t g, double *space) { kernels.viterbi(*batch, groups[g], space, states); });
   return 0;
-} catch (const std::bad_alloc &) {
-  return 1;
-}
-
-// Writes the median of each sequence, each of which has at least one instance. Returns as above.
-HALOSCOPE_PUBLIC int haloscope_medians(const Batch *batch, int threads, double *medians) try {
-  std::atomic<int64_t> next{0};
-  std::atomic<bool> whole{true};
-  in_threads(std::clamp<int64_t>(batch->sequences, 1, std::max(threads, 1)), [&] {
-    try {
-      std::vector<double> part;
-      for (int64_t s = next++; s < batch->sequences; s = next++)
-        medians[s] = median({batch->values + batch->begins[s], static_cast<size_t>(batch->lengths[s])}, part);
-    } catch (const std::bad_alloc &) {
-      whole = false;
-    }
-  });
-  return whole ? 0 : 1;
 } catch (const std::bad_alloc &) {
   return 1;
 }

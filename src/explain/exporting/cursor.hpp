@@ -22,6 +22,8 @@ public:
   Rows(const int64_t *rows, int64_t size) : rows_(rows), size_(size) {}
   int64_t size() const { return size_; }
   int64_t operator[](int64_t i) const { return rows_[i]; }
+  const int64_t *begin() const { return rows_; }
+  const int64_t *end() const { return rows_ + size_; }
 
 private:
   const int64_t *rows_ = nullptr;

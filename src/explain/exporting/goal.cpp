@@ -4,19 +4,16 @@
 // Each call begins with the computation since the previous call. A blocking call ends with its messages.
 // Messages of other calls continue until the call that completes them.
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <exception>
-#include <limits>
-#include <string>
 #include <system_error>
 #include <unordered_map>
 #include <vector>
 
 #include "explain/exporting/flows.hpp"
+#include "explain/exporting/goal_text.hpp"
 #include "explain/exporting/rounds.hpp"
 #include "explain/exporting/walk.hpp"
-#include "explain/exporting/wire.hpp"
 
 #define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
 
@@ -35,17 +32,12 @@ struct World {
   const uint8_t *waits;
 };
 
-using Label = int64_t; // 0: none
-
 class Writer {
 public:
   Writer(const Columns &trace, const World &world, int file, int aside)
-      : trace_(trace), world_(world), flows_(trace, aside), output_(file) {
+      : trace_(trace), world_(world), flows_(trace, aside), text_(file, world.ranks) {
     number_tags();
     number_places();
-    line_ = "num_ranks ";
-    append(world.ranks);
-    end_line();
   }
 
   int64_t left_out() const { return left_out_; }
@@ -53,7 +45,7 @@ public:
   int finish() {
     end_rank();
     open_until(world_.ranks);
-    return output_.flush();
+    return text_.flush();
   }
 
   bool begin_location(int64_t l) {
@@ -61,9 +53,9 @@ public:
       end_rank();
       open_until(trace_.ranks[l]);
       begin_rank(trace_.ranks[l]);
-      cpu_ = 0;
+      text_.first_cpu();
     } else {
-      ++cpu_;
+      text_.next_cpu();
     }
     anchors_.clear();
     computed_until_ = now_ = 0;
@@ -89,10 +81,10 @@ public:
     now_ = time;
     if (started.sends.size() + started.receives.size() + started.collectives.size() == 0) return true;
     compute(time);
-    const Label begin = label_;
-    for (int64_t i = 0; i < started.receives.size(); ++i) receive(started.receives[i], begin);
-    for (int64_t i = 0; i < started.sends.size(); ++i) send(started.sends[i], begin);
-    for (int64_t i = 0; i < started.collectives.size(); ++i) collect(started.collectives[i], begin);
+    const Label begin = text_.label();
+    for (const int64_t row : started.receives) receive(row, begin);
+    for (const int64_t row : started.sends) send(row, begin);
+    for (const int64_t row : started.collectives) collect(row, begin);
     return good();
   }
 
@@ -102,10 +94,9 @@ public:
     const bool completes =
         completed.sends.size() + completed.receives.size() + completed.collectives.size() > 0;
     if (completes && computed_until_ < begin) compute(begin);
-    for (int64_t i = 0; i < completed.receives.size(); ++i)
-      wait_for(take_label(of_receive_, completed.receives[i]));
-    for (int64_t i = 0; i < completed.sends.size(); ++i) wait_for(take_label(of_send_, completed.sends[i]));
-    for (int64_t i = 0; i < completed.collectives.size(); ++i) wait_for_collective(completed.collectives[i]);
+    for (const int64_t row : completed.receives) wait_for(take_label(of_receive_, row));
+    for (const int64_t row : completed.sends) wait_for(take_label(of_send_, row));
+    for (const int64_t row : completed.collectives) wait_for_collective(row);
     if (completes)
       computed_until_ = time;
     else if (world_.waits[trace_.call_function(call)] != 0)
@@ -114,7 +105,7 @@ public:
   }
 
 private:
-  bool good() const { return output_.error() == 0; }
+  bool good() const { return text_.good(); }
 
   // Messages in MPI_COMM_WORLD keep their tags. All other messages and collectives get larger numbers.
   void number_tags() {
@@ -160,9 +151,9 @@ private:
       ++left_out_;
       return;
     }
-    of_send_[row] = message("send", trace_.sends.bytes[row], " to ", trace_.sends.partner[row],
-                            tag_of(trace_.sends, row));
-    require(label_, begin);
+    of_send_[row] = text_.message("send", trace_.sends.bytes[row], " to ", trace_.sends.partner[row],
+                                  tag_of(trace_.sends, row));
+    text_.require(text_.label(), begin);
   }
 
   void receive(int64_t row, Label begin) {
@@ -171,9 +162,9 @@ private:
       left_out_ += trace_.receives.ends.completed[row] >= 0 ? 1 : 0;
       return;
     }
-    of_receive_[row] = message("recv", trace_.sends.bytes[send], " from ", trace_.receives.partner[row],
-                               tag_of(trace_.receives, row));
-    require(label_, begin);
+    of_receive_[row] = text_.message("recv", trace_.sends.bytes[send], " from ", trace_.receives.partner[row],
+                                     tag_of(trace_.receives, row));
+    text_.require(text_.label(), begin);
   }
 
   void collect(int64_t row, Label begin) {
@@ -194,8 +185,8 @@ private:
     round_.clear();
     const int64_t tag = tag_of_collective(row);
     const auto add = [&](const char *what, const char *direction, int32_t peer, int64_t bytes) {
-      round_.push_back(message(what, bytes, direction, world_.members[first + peer], tag));
-      for (const Label earlier : before_) require(round_.back(), earlier);
+      round_.push_back(text_.message(what, bytes, direction, world_.members[first + peer], tag));
+      for (const Label earlier : before_) text_.require(round_.back(), earlier);
     };
     each_round(
         part, [&](int32_t peer, int64_t bytes) { add("send", " to ", peer, bytes); },
@@ -213,7 +204,7 @@ private:
   }
 
   void wait_for(Label label) {
-    if (label >= first_label_) anchors_.push_back(label); // else of another rank: a trace that is not right
+    if (text_.is_of_rank(label)) anchors_.push_back(label); // else of another rank: a trace that is not right
   }
 
   void wait_for_collective(int64_t row) {
@@ -225,78 +216,22 @@ private:
 
   // Adds computation from the last computed time to `time`, after all anchors.
   void compute(int64_t time) {
-    start_line();
-    line_ += "calc ";
-    append(std::max<int64_t>(time - computed_until_, 0));
-    end_operation();
-    for (const Label anchor : anchors_) require(label_, anchor);
-    anchors_.assign(1, label_);
+    text_.compute(std::max<int64_t>(time - computed_until_, 0));
+    for (const Label anchor : anchors_) text_.require(text_.label(), anchor);
+    anchors_.assign(1, text_.label());
     computed_until_ = time;
-  }
-
-  Label message(const char *what, int64_t bytes, const char *direction, int32_t peer, int64_t tag) {
-    start_line();
-    line_ += what;
-    line_ += ' ';
-    append(std::max<int64_t>(bytes, 1));
-    line_ += 'b';
-    line_ += direction;
-    append(peer);
-    line_ += " tag ";
-    append(tag);
-    end_operation();
-    return label_;
-  }
-
-  void require(Label later, Label earlier) {
-    line_ = "l";
-    append(later - first_label_ + 1);
-    line_ += " requires l";
-    append(earlier - first_label_ + 1);
-    end_line();
-  }
-
-  void start_line() {
-    ++label_;
-    line_ = "l";
-    append(label_ - first_label_ + 1);
-    line_ += ": ";
-  }
-
-  void end_operation() {
-    if (cpu_ > 0) {
-      line_ += " cpu ";
-      append(cpu_ % 256);
-    }
-    end_line();
-  }
-
-  void append(int64_t number) {
-    char digits[24];
-    const auto done = std::to_chars(digits, digits + sizeof digits, number);
-    line_.append(digits, done.ptr);
-  }
-
-  void end_line() {
-    line_ += '\n';
-    output_.write(line_);
   }
 
   void begin_rank(int32_t rank) {
     rank_ = rank;
-    first_label_ = label_ + 1;
-    line_ = "\nrank ";
-    append(rank);
-    line_ += " {";
-    end_line();
+    text_.begin_rank(rank);
   }
 
   void end_rank() {
     if (rank_ < 0) return;
-    if (label_ < first_label_)
+    if (!text_.is_of_rank(text_.label()))
       compute(computed_until_); // a rank without anything is an error to some readers
-    line_ = "}";
-    end_line();
+    text_.end_rank();
     next_rank_ = rank_ + 1;
     rank_ = -1;
   }
@@ -313,16 +248,14 @@ private:
   const Columns &trace_;
   const World &world_;
   Flows flows_;
-  Output output_;
+  GoalText text_;
   std::unordered_map<int64_t, Label> of_send_, of_receive_; // that are under way
   std::unordered_map<uint64_t, int64_t> tags_;
   std::unordered_map<uint64_t, int32_t> places_;
   std::unordered_map<int64_t, std::vector<Label>> pending_; // collectives: what has to be over
   std::vector<Label> anchors_, before_, round_;
-  std::string line_;
-  Label label_ = 0, first_label_ = 1;
   int64_t next_tag_ = 0, left_out_ = 0, now_ = 0, computed_until_ = 0;
-  int32_t rank_ = -1, next_rank_ = 0, cpu_ = 0;
+  int32_t rank_ = -1, next_rank_ = 0;
 };
 
 } // namespace

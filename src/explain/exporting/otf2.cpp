@@ -2,15 +2,15 @@
 //
 // One archive at a time, from one thread: events of all locations first, then definitions. Functions return
 // 0, or what else than 0 went wrong; haloscope_otf2_error says it in words.
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include <otf2/otf2.h>
 
+#include "explain/exporting/otf2_memory.hpp"
 #include "explain/exporting/places.hpp"
 #include "explain/exporting/walk.hpp"
 
@@ -33,34 +33,6 @@ OTF2_ErrorCode keep(void *, const char *, uint64_t, const char *, OTF2_ErrorCode
   }
   return code;
 }
-
-// Memory of the library for a location or for definitions. When it is full, the library writes. Without a
-// limit it keeps much of a long trace in memory.
-struct Chunks {
-  static constexpr size_t most = 2;
-  size_t count = 0;
-  void *all[most] = {};
-};
-
-void *allocate(void *, OTF2_FileType, OTF2_LocationRef, void **of_buffer, uint64_t size) {
-  if (*of_buffer == nullptr) *of_buffer = new (std::nothrow) Chunks;
-  auto *chunks = static_cast<Chunks *>(*of_buffer);
-  if (chunks == nullptr || chunks->count == Chunks::most) return nullptr;
-  void *made = std::malloc(size);
-  if (made != nullptr) chunks->all[chunks->count++] = made;
-  return made;
-}
-
-void release(void *, OTF2_FileType, OTF2_LocationRef, void **of_buffer, bool is_final) {
-  auto *chunks = static_cast<Chunks *>(*of_buffer);
-  if (chunks == nullptr) return;
-  while (chunks->count > 0) std::free(chunks->all[--chunks->count]);
-  if (!is_final) return;
-  delete chunks;
-  *of_buffer = nullptr;
-}
-
-OTF2_FlushType always(void *, OTF2_FileType, OTF2_LocationRef, void *, bool) { return OTF2_FLUSH; }
 
 class Writer {
 public:
@@ -89,31 +61,18 @@ public:
   }
 
   bool enter_call(int64_t time, int64_t call, const Work &started) {
-    bool well = good(OTF2_EvtWriter_Enter(writer_, nullptr, stamp(time), function(call)));
-    for (int64_t i = 0; well && i < started.receives.size(); ++i) {
-      well = post(stamp(time), started.receives[i]);
-    }
-    for (int64_t i = 0; well && i < started.sends.size(); ++i) {
-      well = send(stamp(time), started.sends[i]);
-    }
-    for (int64_t i = 0; well && i < started.collectives.size(); ++i) {
-      well = join(stamp(time), started.collectives[i]);
-    }
-    return well;
+    return good(OTF2_EvtWriter_Enter(writer_, nullptr, stamp(time), function(call))) &&
+           std::ranges::all_of(started.receives, [&](int64_t row) { return post(stamp(time), row); }) &&
+           std::ranges::all_of(started.sends, [&](int64_t row) { return send(stamp(time), row); }) &&
+           std::ranges::all_of(started.collectives, [&](int64_t row) { return join(stamp(time), row); });
   }
 
   bool leave_call(int64_t time, int64_t call, const Work &completed) {
-    bool well = true;
-    for (int64_t i = 0; well && i < completed.receives.size(); ++i) {
-      well = receive(stamp(time), completed.receives[i]);
-    }
-    for (int64_t i = 0; well && i < completed.sends.size(); ++i) {
-      well = sent(stamp(time), completed.sends[i]);
-    }
-    for (int64_t i = 0; well && i < completed.collectives.size(); ++i) {
-      well = joined(stamp(time), completed.collectives[i]);
-    }
-    return well && good(OTF2_EvtWriter_Leave(writer_, nullptr, stamp(time), function(call)));
+    return std::ranges::all_of(completed.receives, [&](int64_t row) { return receive(stamp(time), row); }) &&
+           std::ranges::all_of(completed.sends, [&](int64_t row) { return sent(stamp(time), row); }) &&
+           std::ranges::all_of(completed.collectives,
+                               [&](int64_t row) { return joined(stamp(time), row); }) &&
+           good(OTF2_EvtWriter_Leave(writer_, nullptr, stamp(time), function(call)));
   }
 
 private:
@@ -121,8 +80,16 @@ private:
   static uint64_t stamp(int64_t time) { return static_cast<uint64_t>(time); }
   uint32_t function(int64_t call) const { return functions_[trace_.call_function(call)]; }
 
-  int32_t place_of_partner(const Messages &messages, int64_t row) const {
-    return places_.of(messages.communicator[row], messages.partner[row]);
+  static constexpr uint32_t nobody = UINT32_MAX;
+  struct Fields {
+    uint32_t partner, communicator, tag; // the partner's place in the communicator, or `nobody`
+    uint64_t bytes;
+  };
+  Fields fields(const Messages &messages, int64_t row) const {
+    const int32_t place = places_.of(messages.communicator[row], messages.partner[row]);
+    return {place < 0 ? nobody : static_cast<uint32_t>(place),
+            static_cast<uint32_t>(messages.communicator[row]), static_cast<uint32_t>(messages.tag[row]),
+            static_cast<uint64_t>(messages.bytes[row])};
   }
   // A collective needs to know who takes part.
   int32_t operation_of(int64_t row) const {
@@ -142,44 +109,30 @@ private:
   }
 
   bool send(uint64_t time, int64_t row) {
-    const Messages &sends = trace_.sends;
-    const int32_t partner = place_of_partner(sends, row);
-    if (partner < 0) {
-      return true;
-    }
-    const auto to = static_cast<uint32_t>(partner);
-    const auto tag = static_cast<uint32_t>(sends.tag[row]);
-    const auto communicator = static_cast<uint32_t>(sends.communicator[row]);
-    const auto bytes = static_cast<uint64_t>(sends.bytes[row]);
-    return good(is_blocking(sends.ends, row)
-                    ? OTF2_EvtWriter_MpiSend(writer_, nullptr, time, to, communicator, tag, bytes)
-                    : OTF2_EvtWriter_MpiIsend(writer_, nullptr, time, to, communicator, tag, bytes,
+    const auto [partner, communicator, tag, bytes] = fields(trace_.sends, row);
+    if (partner == nobody) return true;
+    return good(is_blocking(trace_.sends.ends, row)
+                    ? OTF2_EvtWriter_MpiSend(writer_, nullptr, time, partner, communicator, tag, bytes)
+                    : OTF2_EvtWriter_MpiIsend(writer_, nullptr, time, partner, communicator, tag, bytes,
                                               request_of_send(row)));
   }
 
   bool sent(uint64_t time, int64_t row) {
-    return is_blocking(trace_.sends.ends, row) || place_of_partner(trace_.sends, row) < 0 ||
+    return is_blocking(trace_.sends.ends, row) || fields(trace_.sends, row).partner == nobody ||
            good(OTF2_EvtWriter_MpiIsendComplete(writer_, nullptr, time, request_of_send(row)));
   }
 
   bool post(uint64_t time, int64_t row) {
-    return is_blocking(trace_.receives.ends, row) || place_of_partner(trace_.receives, row) < 0 ||
+    return is_blocking(trace_.receives.ends, row) || fields(trace_.receives, row).partner == nobody ||
            good(OTF2_EvtWriter_MpiIrecvRequest(writer_, nullptr, time, request_of_receive(row)));
   }
 
   bool receive(uint64_t time, int64_t row) {
-    const Messages &receives = trace_.receives;
-    const int32_t partner = place_of_partner(receives, row);
-    if (partner < 0) {
-      return true;
-    }
-    const auto from = static_cast<uint32_t>(partner);
-    const auto tag = static_cast<uint32_t>(receives.tag[row]);
-    const auto communicator = static_cast<uint32_t>(receives.communicator[row]);
-    const auto bytes = static_cast<uint64_t>(receives.bytes[row]);
-    return good(is_blocking(receives.ends, row)
-                    ? OTF2_EvtWriter_MpiRecv(writer_, nullptr, time, from, communicator, tag, bytes)
-                    : OTF2_EvtWriter_MpiIrecv(writer_, nullptr, time, from, communicator, tag, bytes,
+    const auto [partner, communicator, tag, bytes] = fields(trace_.receives, row);
+    if (partner == nobody) return true;
+    return good(is_blocking(trace_.receives.ends, row)
+                    ? OTF2_EvtWriter_MpiRecv(writer_, nullptr, time, partner, communicator, tag, bytes)
+                    : OTF2_EvtWriter_MpiIrecv(writer_, nullptr, time, partner, communicator, tag, bytes,
                                               request_of_receive(row)));
   }
 

@@ -100,16 +100,16 @@ public:
   bool enter_call(int64_t time, int64_t call, const Work &started) {
     begin(category::mpi, static_cast<uint64_t>(trace_.call_function(call)));
     tell(call, started);
-    for (int64_t i = 0; i < started.sends.size(); ++i) {
-      if (flows_.is_received(started.sends[i])) event_.fixed(event::flow, flow(started.sends[i]));
+    for (const int64_t send : started.sends) {
+      if (flows_.is_received(send)) event_.fixed(event::flow, flow(send));
     }
     return write(time);
   }
 
   bool leave_call(int64_t time, int64_t, const Work &completed) {
     end();
-    for (int64_t i = 0; i < completed.receives.size(); ++i) {
-      const int64_t send = flows_.of_receive(completed.receives[i]);
+    for (const int64_t receive : completed.receives) {
+      const int64_t send = flows_.of_receive(receive);
       if (send >= 0) event_.fixed(event::flow_end, flow(send));
     }
     return write(time);

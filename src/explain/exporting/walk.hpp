@@ -109,7 +109,7 @@ private:
   }
 
   int64_t keep(const Rows &rows) {
-    for (int64_t i = 0; i < rows.size(); ++i) kept_.push_back(rows[i]);
+    kept_.insert(kept_.end(), rows.begin(), rows.end());
     return rows.size();
   }
 

@@ -8,84 +8,15 @@
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <otf2/otf2.h>
-#include <string>
 #include <vector>
+
+#include "explain/importing/event_files.hpp"
 
 namespace {
 
-constexpr uint32_t no_number = UINT32_MAX;
-
-enum class Kind : uint8_t {
-  enter,
-  leave,
-  send,
-  post_send,
-  sent,
-  post_receive,
-  receive,
-  received,
-  begin_collective,
-  end_collective,
-  post_collective,
-  collective,
-  cancelled,
-};
-
-// Written in parts: an archive may be larger than memory.
-class Stream {
-public:
-  explicit Stream(const char *path) : file{std::fopen(path, "wb")} {}
-  Stream(const Stream &) = delete;
-  Stream &operator=(const Stream &) = delete;
-  ~Stream() {
-    if (file) std::fclose(file);
-  }
-  template <class Value> void put(Value value) {
-    if (filled + sizeof value > sizeof buffer) flush();
-    std::memcpy(buffer + filled, &value, sizeof value);
-    filled += sizeof value;
-  }
-  // Whether all of it was written.
-  bool flush() {
-    is_whole = is_whole && file && std::fwrite(buffer, 1, filled, file) == filled && std::fflush(file) == 0;
-    filled = 0;
-    return is_whole;
-  }
-
-private:
-  std::FILE *file;
-  bool is_whole = true;
-  size_t filled = 0;
-  char buffer[1 << 16];
-};
-
-struct Output {
-  Stream events, messages;
-  uint64_t event_count = 0;
-  uint32_t message_count = 0;
-
-  Output(const char *events_path, const char *messages_path) : events{events_path}, messages{messages_path} {}
-  void event(Kind kind, uint64_t time, uint32_t value) {
-    events.put(time);
-    events.put(kind);
-    events.put(value);
-    ++event_count;
-  }
-  // `first` is the partner, or the root of a collective; `tag`, or which collective it is.
-  void message(Kind kind, uint64_t time, uint32_t first, uint32_t communicator, uint32_t tag, uint64_t bytes,
-               uint64_t more, uint64_t received = 0) {
-    messages.put(first);
-    messages.put(communicator);
-    messages.put(tag);
-    messages.put(bytes);
-    messages.put(more);
-    messages.put(received);
-    event(kind, time, message_count++);
-  }
-};
+using namespace haloscope::importing;
 
 Output &output(void *data) { return *static_cast<Output *>(data); }
 
@@ -188,37 +119,22 @@ OTF2_CallbackCode on_bridge(void *, OTF2_CommRef self, OTF2_StringRef name, OTF2
 // The first arguments of every event's callback.
 #define HALOSCOPE_EVENT OTF2_LocationRef, OTF2_TimeStamp time, uint64_t, void *data, OTF2_AttributeList *
 
-OTF2_CallbackCode on_enter(HALOSCOPE_EVENT, OTF2_RegionRef region) {
-  output(data).event(Kind::enter, time, region);
+template <Kind KIND> OTF2_CallbackCode on_region_event(HALOSCOPE_EVENT, OTF2_RegionRef region) {
+  output(data).event(KIND, time, region);
   return OTF2_CALLBACK_SUCCESS;
 }
 
-OTF2_CallbackCode on_leave(HALOSCOPE_EVENT, OTF2_RegionRef region) {
-  output(data).event(Kind::leave, time, region);
+template <Kind KIND>
+OTF2_CallbackCode on_blocking(HALOSCOPE_EVENT, uint32_t partner, OTF2_CommRef communicator, uint32_t tag,
+                              uint64_t bytes) {
+  output(data).message(KIND, time, partner, communicator, tag, bytes, 0);
   return OTF2_CALLBACK_SUCCESS;
 }
 
-OTF2_CallbackCode on_send(HALOSCOPE_EVENT, uint32_t receiver, OTF2_CommRef communicator, uint32_t tag,
-                          uint64_t bytes) {
-  output(data).message(Kind::send, time, receiver, communicator, tag, bytes, 0);
-  return OTF2_CALLBACK_SUCCESS;
-}
-
-OTF2_CallbackCode on_post_send(HALOSCOPE_EVENT, uint32_t receiver, OTF2_CommRef communicator, uint32_t tag,
-                               uint64_t bytes, uint64_t request) {
-  output(data).message(Kind::post_send, time, receiver, communicator, tag, bytes, request);
-  return OTF2_CALLBACK_SUCCESS;
-}
-
-OTF2_CallbackCode on_receive(HALOSCOPE_EVENT, uint32_t sender, OTF2_CommRef communicator, uint32_t tag,
-                             uint64_t bytes) {
-  output(data).message(Kind::receive, time, sender, communicator, tag, bytes, 0);
-  return OTF2_CALLBACK_SUCCESS;
-}
-
-OTF2_CallbackCode on_received(HALOSCOPE_EVENT, uint32_t sender, OTF2_CommRef communicator, uint32_t tag,
-                              uint64_t bytes, uint64_t request) {
-  output(data).message(Kind::received, time, sender, communicator, tag, bytes, request);
+template <Kind KIND>
+OTF2_CallbackCode on_nonblocking(HALOSCOPE_EVENT, uint32_t partner, OTF2_CommRef communicator, uint32_t tag,
+                                 uint64_t bytes, uint64_t request) {
+  output(data).message(KIND, time, partner, communicator, tag, bytes, request);
   return OTF2_CALLBACK_SUCCESS;
 }
 
@@ -288,14 +204,14 @@ void read_local_definitions(OTF2_Reader *reader, const Definitions &found) {
 }
 
 void set_event_callbacks(OTF2_EvtReaderCallbacks *callbacks) {
-  OTF2_EvtReaderCallbacks_SetEnterCallback(callbacks, on_enter);
-  OTF2_EvtReaderCallbacks_SetLeaveCallback(callbacks, on_leave);
-  OTF2_EvtReaderCallbacks_SetMpiSendCallback(callbacks, on_send);
-  OTF2_EvtReaderCallbacks_SetMpiIsendCallback(callbacks, on_post_send);
+  OTF2_EvtReaderCallbacks_SetEnterCallback(callbacks, on_region_event<Kind::enter>);
+  OTF2_EvtReaderCallbacks_SetLeaveCallback(callbacks, on_region_event<Kind::leave>);
+  OTF2_EvtReaderCallbacks_SetMpiSendCallback(callbacks, on_blocking<Kind::send>);
+  OTF2_EvtReaderCallbacks_SetMpiIsendCallback(callbacks, on_nonblocking<Kind::post_send>);
   OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback(callbacks, on_request<Kind::sent>);
   OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback(callbacks, on_request<Kind::post_receive>);
-  OTF2_EvtReaderCallbacks_SetMpiRecvCallback(callbacks, on_receive);
-  OTF2_EvtReaderCallbacks_SetMpiIrecvCallback(callbacks, on_received);
+  OTF2_EvtReaderCallbacks_SetMpiRecvCallback(callbacks, on_blocking<Kind::receive>);
+  OTF2_EvtReaderCallbacks_SetMpiIrecvCallback(callbacks, on_nonblocking<Kind::received>);
   OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback(callbacks, on_request<Kind::cancelled>);
   OTF2_EvtReaderCallbacks_SetMpiCollectiveBeginCallback(callbacks, on_begin_collective);
   OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback(callbacks, on_end_collective);

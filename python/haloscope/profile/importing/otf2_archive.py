@@ -21,7 +21,7 @@ from haloscope.profile.importing.foreign_tables import make_unreadable_error
 from haloscope.profile.importing.otf2_loader import find_otf2
 from haloscope.profile.store.framing import REMEDY
 
-# As `Kind` in src/explain/importing/otf2_columns.cpp.
+# As `Kind` in src/explain/importing/event_files.hpp.
 KINDS = (
     "enter",
     "leave",
