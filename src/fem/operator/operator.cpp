@@ -73,8 +73,8 @@ private:
   void prepare(const Cells &cells, std::span<const char> mirror, const Choices &choices);
   void add_received();
   void finish_result();
-  void tell();
-  void listen();
+  void send_waiting_times();
+  void receive_waiting_times();
 
   const double *x_ = nullptr;
   double *y_ = nullptr;
@@ -158,22 +158,22 @@ void Operator::Work::stage(haloscope_overlap_stage which) {
     for (std::size_t i = 0; i < owned_nodes.size(); i++)
       ghosts.to_ghosts.sent[ghosts.to_ghosts.sent_at[i]] =
           consistent ? mirrors->y[mirrors->place(owned_nodes[i])] : x_[index(owned_nodes[i])];
-    if (!consistent) tell();
+    if (!consistent) send_waiting_times();
     break;
   case HALOSCOPE_OVERLAP_UNPACK_INPUT:
     for (std::size_t i = 0; i < ghost_nodes.size(); i++)
       (consistent ? y_[index(ghost_nodes[i])] : mirrors->x[mirrors->place(ghost_nodes[i])]) =
           ghosts.to_ghosts.received[ghosts.to_ghosts.received_at[i]];
-    consistent ? finish_result() : listen();
+    consistent ? finish_result() : receive_waiting_times();
     break;
   case HALOSCOPE_OVERLAP_PACK_OUTPUT:
     for (std::size_t i = 0; i < ghost_nodes.size(); i++)
       ghosts.to_owners.sent[ghosts.to_owners.sent_at[i]] = mirrors->y[mirrors->place(ghost_nodes[i])];
-    if (consistent) tell();
+    if (consistent) send_waiting_times();
     break;
   case HALOSCOPE_OVERLAP_UNPACK_OUTPUT:
     add_received();
-    consistent ? listen() : finish_result();
+    consistent ? receive_waiting_times() : finish_result();
     break;
   }
 }
@@ -193,13 +193,13 @@ void Operator::Work::finish_result() {
 }
 
 // The first exchange's messages go to those of whom the second one's come, in the same order.
-void Operator::Work::tell() {
+void Operator::Work::send_waiting_times() {
   auto &first = consistent ? ghosts.to_owners : ghosts.to_ghosts;
   for (std::size_t i = 0; i < first.sent_extra.size(); i++)
     first.sent[first.sent_extra[i]] = overlap->waited(static_cast<int>(i), phase_);
 }
 
-void Operator::Work::listen() {
+void Operator::Work::receive_waiting_times() {
   const auto &first = consistent ? ghosts.to_owners : ghosts.to_ghosts;
   for (const std::size_t place : first.received_extra) overlap->partner_waited(first.received[place], phase_);
 }

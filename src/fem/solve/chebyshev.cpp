@@ -21,10 +21,10 @@ constexpr std::array<std::array<double, 4>, 4> weights{{
 } // namespace
 
 Chebyshev::Chebyshev(const Linear &matrix, int degree)
-    : matrix_(matrix), degree_(degree), inverse_(inverse_diagonal(matrix)),
-      largest_(safety * spectrum(matrix, inverse_, lanczos_steps, phase_smoother).upper),
-      residual_(matrix.rows), direction_(matrix.rows), product_(matrix.rows) {
-  for (double &value : inverse_) value /= largest_;
+    : matrix_(matrix), degree_(degree), inverse_(inverse_diagonal(matrix)), residual_(matrix.rows),
+      direction_(matrix.rows), product_(matrix.rows) {
+  const double largest = safety * spectrum(matrix, inverse_, lanczos_steps, phase_smoother).upper;
+  for (double &value : inverse_) value /= largest;
 }
 
 void Chebyshev::smooth(const double *b, double *x, bool zero_guess) {

@@ -13,13 +13,11 @@ public:
   Chebyshev(const Linear &matrix, int degree);
   // Improves x. If that is known to be zero, one application less is needed.
   void smooth(const double *b, double *x, bool zero_guess);
-  double largest_eigenvalue() const { return largest_; }
 
 private:
   Linear matrix_;
   int degree_;
   std::vector<double> inverse_; // of the diagonal, over the largest eigenvalue
-  double largest_;
   std::vector<double> residual_, direction_, product_;
 };
 

@@ -39,10 +39,6 @@ public:
   Outcome solve(PC multigrid, std::span<const double> force, std::span<double> velocity,
                 std::span<double> pressure, const SolveSettings &settings);
   std::size_t rows() const { return grids_.finest().nodes.owned(); } // of a component, and the pressure
-  double alpha_stabilisation() const { return stabilisation_.alpha(phase_energy); }
-  double alpha_derivative(int direction) const {
-    return derivatives_.at(static_cast<std::size_t>(direction)).alpha();
-  }
 
 private:
   void divergence(const double *velocity, double *pressure);

@@ -11,7 +11,6 @@
 
 #include <cmath>
 #include <ctime>
-#include <limits>
 #include <new>
 #include <string>
 
@@ -188,30 +187,6 @@ using haloscope::overlap::Phase;
 
 thread_local std::string error_text; // NOLINT: a line a thread
 
-// False if `value` is NaN.
-bool within(double value, double low, double high) { return value >= low && value <= high; }
-
-// Empty if the settings make sense.
-std::string wrong(const haloscope_overlap_settings &settings) {
-  constexpr double least = std::numeric_limits<double>::min();
-  const auto says = [](const char *what, double value, const char *range) {
-    return std::string{"overlap: "} + what + " is " + std::to_string(value) + ": it must be " + range;
-  };
-  if (settings.policy < HALOSCOPE_OVERLAP_FIXED || settings.policy > HALOSCOPE_OVERLAP_REGIMES)
-    return "overlap: there is no policy " + std::to_string(static_cast<int>(settings.policy));
-  if (!within(settings.alpha, 0, 1)) return says("alpha", settings.alpha, "in [0, 1]");
-  if (!within(settings.theta, 0, 1)) return says("theta", settings.theta, "in [0, 1]");
-  if (!within(settings.epsilon, least, std::numeric_limits<double>::max()))
-    return says("epsilon", settings.epsilon, "a time greater than 0, in seconds");
-  if (!(settings.largest_step > 1)) return says("largest_step", settings.largest_step, "greater than 1");
-  if (!within(settings.budget, least, 1)) return says("budget", settings.budget, "in (0, 1]");
-  if (settings.phases < 1) return says("phases", settings.phases, "1 or more");
-  if (settings.policy != HALOSCOPE_OVERLAP_REGIMES) return {};
-  if (settings.regimes == nullptr) return "overlap: the policy REGIMES needs a regime model";
-  const std::string text = haloscope::overlap::wrong_with(*settings.regimes);
-  return text.empty() ? text : "overlap: " + text;
-}
-
 haloscope_overlap *make(const haloscope_overlap_settings &settings, std::size_t items) {
   auto *overlap = new haloscope_overlap{settings, items, {}};
   overlap->phases.reserve(static_cast<std::size_t>(settings.phases));
@@ -240,7 +215,7 @@ int haloscope_overlap_create(const haloscope_overlap_settings *settings, size_t 
                              haloscope_overlap **made) {
   *made = nullptr;
   try {
-    error_text = wrong(*settings);
+    error_text = haloscope::overlap::wrong(*settings);
     int mine = error_text.empty() ? 1 : 0, all = 0;
     const int result = MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
     if (result != MPI_SUCCESS) return result;

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace haloscope::overlap {
@@ -178,5 +179,8 @@ namespace haloscope::overlap {
 
 int run(haloscope_overlap &overlap, Phase &phase, const haloscope_overlap_pattern &pattern,
         haloscope_overlap_times &times);
+
+// Empty if the settings make sense.
+std::string wrong(const haloscope_overlap_settings &settings);
 
 } // namespace haloscope::overlap
