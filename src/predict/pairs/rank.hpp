@@ -1,6 +1,8 @@
 // A rank of a measuring program: where it runs, and how it waits without being in the way of others.
 #pragma once
 
+#include "predict/measure/quoted.hpp"
+
 #include <mpi.h>
 #include <unistd.h>
 
@@ -17,6 +19,8 @@
 #endif
 
 namespace pairs {
+
+using measure::quote;
 
 constexpr int tag = 32002;
 
@@ -72,15 +76,6 @@ inline std::string bind_to([[maybe_unused]] long long cpu) {
     return "processor " + std::to_string(cpu) + ": cannot bind to it (" + std::strerror(errno) + ")";
 #endif
   return "";
-}
-
-inline std::string quote(const std::string &text) {
-  std::string all = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') all += '\\';
-    all += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  }
-  return all + "\"";
 }
 
 // Rank 0's description of each rank, one line each.
