@@ -162,14 +162,10 @@ def _predict_time(machine: Machine, model: FittedAlgorithm, plan: CollectivePlan
 
 _LOSSES = {
     "collective": pl.String,
-    "ranks": pl.Int64,
-    "bytes": pl.Int64,
-    "options": pl.Int64,
+    **dict.fromkeys(("ranks", "bytes", "options"), pl.Int64),
     "chosen": pl.String,
     "best": pl.String,
-    "time": pl.Float64,
-    "best_time": pl.Float64,
-    "loss": pl.Float64,
+    **dict.fromkeys(("time", "best_time", "loss"), pl.Float64),
     "significant": pl.Boolean,
 }
 

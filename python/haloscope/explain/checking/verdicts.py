@@ -19,10 +19,7 @@ Status = Literal["passed", "failed", "suspect"]
 _TABLES = ("regions", "calls", "sizes", "memory", "collectives", "communicators")
 
 CHECKED = {
-    "region": pl.String,
-    "rule": pl.String,
-    "status": pl.String,
-    "expected": pl.String,
+    **dict.fromkeys(("region", "rule", "status", "expected"), pl.String),
     "found": pl.Float64,
     "sentence": pl.String,
 }

@@ -38,12 +38,7 @@ _FOUND = re.compile(r"phase \d+(/iteration)?")
 FACTS = {"region": pl.String, "table": pl.String, "quantity": pl.String, "count": pl.Int64}
 OWN_TIMES = {
     "region": pl.String,
-    "time": pl.Float64,
-    "compute": pl.Float64,
-    "mpi": pl.Float64,
-    "waiting": pl.Float64,
-    "caused": pl.Float64,
-    "inclusive": pl.Float64,
+    **dict.fromkeys(("time", "compute", "mpi", "waiting", "caused", "inclusive"), pl.Float64),
 }
 PAIRS = {"region": pl.String, "rank": pl.Int64, "partner": pl.Int64}
 

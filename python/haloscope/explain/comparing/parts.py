@@ -16,11 +16,7 @@ from haloscope.profile.store import region_text
 PARTS = {
     "region": pl.String,
     "part": pl.String,
-    "first_time": pl.Float64,
-    "second_time": pl.Float64,
-    "change": pl.Float64,
-    "change_low": pl.Float64,
-    "change_high": pl.Float64,
+    **dict.fromkeys(("first_time", "second_time", "change", "change_low", "change_high"), pl.Float64),
 }
 _NAMED = 0.05  # share of the whole difference: smaller parts are not named
 _NOTHING = 1e-3  # share of the whole difference: a smaller rest is not mentioned

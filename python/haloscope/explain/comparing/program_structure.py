@@ -12,9 +12,7 @@ from haloscope.explain.comparing.sides import ComparedRun, Side
 from haloscope.profile.store import region_text
 
 STRUCTURE = {
-    "region": pl.String,
-    "table": pl.String,
-    "quantity": pl.String,
+    **dict.fromkeys(("region", "table", "quantity"), pl.String),
     "first_count": pl.Int64,
     "second_count": pl.Int64,
     "varies": pl.Boolean,

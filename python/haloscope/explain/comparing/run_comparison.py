@@ -22,19 +22,11 @@ File = str | PathLike[str]
 _SERIES = ("comparison of instances", "comparisons of instances")
 # # The columns of `Comparison.frame`.
 COMPARED = {
-    "kind": pl.String,
-    "region": pl.String,
-    "what": pl.String,
+    **dict.fromkeys(("kind", "region", "what"), pl.String),
     "first_count": pl.Int64,
     "second_count": pl.Int64,
-    "first_time": pl.Float64,
-    "second_time": pl.Float64,
-    "change": pl.Float64,
-    "change_low": pl.Float64,
-    "change_high": pl.Float64,
-    "faster": pl.Float64,
-    "faster_low": pl.Float64,
-    "faster_high": pl.Float64,
+    **dict.fromkeys(("first_time", "second_time", "change", "change_low", "change_high"), pl.Float64),
+    **dict.fromkeys(("faster", "faster_low", "faster_high"), pl.Float64),
     "sure": pl.Boolean,
     "sentence": pl.String,
 }

@@ -25,11 +25,7 @@ _MOST_SERIES = 4  # number of regions whose instances are decoded
 TIMES = {
     "region": pl.String,
     "what": pl.String,
-    "first_time": pl.Float64,
-    "second_time": pl.Float64,
-    "faster": pl.Float64,
-    "faster_low": pl.Float64,
-    "faster_high": pl.Float64,
+    **dict.fromkeys(("first_time", "second_time", "faster", "faster_low", "faster_high"), pl.Float64),
     "sure": pl.Boolean,
     "sentence": pl.String,
 }

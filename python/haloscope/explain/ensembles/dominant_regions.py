@@ -21,12 +21,7 @@ _COLUMNS: dict[str, Any] = {
     "times": pl.Int64,
     "run_ranks": pl.Int64,
     "path": pl.String,
-    "time": pl.Float64,
-    "share": pl.Float64,
-    "share_low": pl.Float64,
-    "share_high": pl.Float64,
-    "probability": pl.Float64,
-    "error": pl.Float64,
+    **dict.fromkeys(("time", "share", "share_low", "share_high", "probability", "error"), pl.Float64),
 }
 _MOST_BARS = 10
 _NOTHING = 1e-300  # seconds

@@ -30,13 +30,8 @@ _WINDOW = 30 * _DAY
 _LIKE = ["program", "command", "ranks", "hosts", "partition", "version_of_mpi"]
 _COLUMNS = {
     "host": pl.String,
-    "observations": pl.Int64,
-    "runs": pl.Int64,
-    "programs": pl.Int64,
-    "slowdown": pl.Float64,
-    "slowdown_low": pl.Float64,
-    "slowdown_high": pl.Float64,
-    "p_value": pl.Float64,
+    **dict.fromkeys(("observations", "runs", "programs"), pl.Int64),
+    **dict.fromkeys(("slowdown", "slowdown_low", "slowdown_high", "p_value"), pl.Float64),
     "suspect": pl.Boolean,
 }
 

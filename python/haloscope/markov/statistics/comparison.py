@@ -25,21 +25,14 @@ _MEANS_SCHEMA = {
     "name": pl.String,
     "regime": pl.Int64,
     "instances": pl.Int64,
-    "share": pl.Float64,
-    "effective": pl.Float64,
-    "mean": pl.Float64,
-    "mean_low": pl.Float64,
-    "mean_high": pl.Float64,
-    "faster": pl.Float64,
-    "faster_low": pl.Float64,
-    "faster_high": pl.Float64,
+    **dict.fromkeys(
+        ("share", "effective", "mean", "mean_low", "mean_high", "faster", "faster_low", "faster_high"),
+        pl.Float64,
+    ),
 }
 _TABLE_SCHEMA = {
     "regime": pl.Int64,
-    "mean": pl.Float64,
-    "std": pl.Float64,
-    "median": pl.Float64,
-    "share": pl.Float64,
+    **dict.fromkeys(("mean", "std", "median", "share"), pl.Float64),
     "instances": pl.Int64,
     "runs": pl.Int64,
     "run_length": pl.Float64,
@@ -225,10 +218,7 @@ _SCHEMA = {
     "statistic": pl.Float64,
     "points_first": pl.Int64,
     "points_second": pl.Int64,
-    "p_plain": pl.Float64,
-    "effective_first": pl.Float64,
-    "effective_second": pl.Float64,
-    "p_corrected": pl.Float64,
+    **dict.fromkeys(("p_plain", "effective_first", "effective_second", "p_corrected"), pl.Float64),
 }
 
 

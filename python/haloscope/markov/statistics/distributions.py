@@ -19,12 +19,7 @@ _BOX_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "name": pl.String,
     "regime": pl.Int64,
     "instances": pl.Int64,
-    "share": pl.Float64,
-    "low": pl.Float64,
-    "first_quartile": pl.Float64,
-    "median": pl.Float64,
-    "third_quartile": pl.Float64,
-    "high": pl.Float64,
+    **dict.fromkeys(("share", "low", "first_quartile", "median", "third_quartile", "high"), pl.Float64),
     "outliers": pl.Int64,
     "points": pl.List(pl.Float64),
 }

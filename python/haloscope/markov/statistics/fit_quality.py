@@ -20,11 +20,7 @@ _QUANTILES = 4096  # at which distributions are compared; smaller distances do n
 _FITS: dict[str, pl.DataType | type[pl.DataType]] = {
     "regime": pl.Int64,
     "instances": pl.Int64,
-    "distance": pl.Float64,
-    "allowed": pl.Float64,
-    "negative": pl.Float64,
-    "run_length": pl.Float64,
-    "drawn_run_length": pl.Float64,
+    **dict.fromkeys(("distance", "allowed", "negative", "run_length", "drawn_run_length"), pl.Float64),
 }
 
 

@@ -174,10 +174,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "who": pl.String,
     "first": pl.Int64,
     "last": pl.Int64,
-    "start": pl.Float64,
-    "duration": pl.Float64,
-    "share": pl.Float64,
-    "lost": pl.Float64,
+    **dict.fromkeys(("start", "duration", "share", "lost"), pl.Float64),
 }
 _CHANCE = 0.02  # that independent ranks score more; below 1 in 20, as rotation joins both ends of the time
 _FEWEST, _MOST, _POINTS = (49, 199, 1 << 27)  # rotations at least and at most; instances of all

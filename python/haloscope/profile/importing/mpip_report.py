@@ -137,12 +137,8 @@ def _sites(lines: Sequence[str]) -> dict[int, list[MpipFrame]]:
 
 _STATISTIC = {
     "call": pl.String,
-    "site": pl.Int64,
-    "rank": pl.Int64,
-    "count": pl.Int64,
-    "most": pl.Float64,
-    "mean": pl.Float64,
-    "least": pl.Float64,
+    **dict.fromkeys(("site", "rank", "count"), pl.Int64),
+    **dict.fromkeys(("most", "mean", "least"), pl.Float64),
 }
 
 
