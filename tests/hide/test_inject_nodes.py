@@ -50,8 +50,8 @@ def test_links_between_nodes_have_their_own_latencies(
     assert done.returncode == 0, done.stderr
     times = [(int(rank), float(time)) for rank, time in map(str.split, done.stdout.splitlines())]
     assert len(times) == 12
-    # The clocks of two nodes are compared by messages: the error is half of the quickest one's round trip,
-    # which is far less than a second, also where ranks wait for a core.
+    # The clocks of two nodes are compared by messages: the error is half of the quickest one's round trip.
+    # That is far less than a second, also where ranks wait for a core.
     assert all(time > 0.1 for rank, time in times if rank in {0, 2}), times
     latencies = polars.read_csv(record, schema_overrides={"latency": polars.Float64})
     assert sorted(latencies["rank"]) == [1, 1, 1, 3, 3, 3]  # the senders to the other node

@@ -22,8 +22,8 @@ from support.recorder import join, library
 from support.watched import PROGRAMS, Traffic, Watched, program, watch
 
 RANKS = 3
-# How rank 1 ends, whether the others wait for it, and what Open MPI's launcher then returns. What that of
-# MPICH returns depends on which ranks it finds ended first, and whether it was about to kill them.
+# How rank 1 ends, whether the others wait for it, and what Open MPI's launcher then returns. The status
+# of MPICH's depends on which ranks it finds ended first, and whether it was about to kill them.
 ENDS = {
     "kill": ("wait", 137),
     "segfault": ("wait", 139),

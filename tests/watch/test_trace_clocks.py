@@ -70,8 +70,8 @@ def test_clocks_that_are_off_and_drift_become_one(mpi: Mpi, compiler: Compiler, 
     assert clocks["machine"].to_list() == [0, 1, 2]
     for rank in (1, 2):
         rate, offset = (RATES[rank] - RATES[0]) * 1e-6, OFFSETS[rank] * 1e-9
-        # What the clocks have drifted apart is at most what they do while the program runs, twice that with
-        # the error of a round trip.
+        # The clocks drift apart for as long as the program runs at most. With the error of a round trip it
+        # may be twice that.
         drift = (clocks["offset_end"] - clocks["offset_begin"])[rank] / -rate
         assert 0 < drift < 2 * elapsed
         # So is the rest of the first offset, in addition to the planted one.

@@ -1,6 +1,6 @@
 // Each rank does the same work; then rank 1, or the only one, ends as the first argument says, and the
 // others do what the second says: `wait` for it, or `leave` by MPI_Finalize. With `late`, rank 1 ends as the
-// last one, with a status of its own: launchers kill what is left when a rank ends so.
+// last one, with a status of its own: launchers kill the other ranks when a rank ends so.
 #include "common.h"
 
 #include <poll.h>

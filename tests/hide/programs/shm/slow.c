@@ -1,6 +1,6 @@
-/* Preloaded behind the shm library, which measures by a clock that stands here, in the file SLOW_CLOCK that
- * the ranks share. It goes on by what sends take: SLOW_US for those of SLOW_FROM to SLOW_TO bytes, a
- * microsecond for others. Tokens are short, and what MPI carries is long. */
+/* Preloaded behind the shm library, which measures by the clock of this file, in the file SLOW_CLOCK that the
+ * ranks share. Each send moves it on: by SLOW_US for those of SLOW_FROM to SLOW_TO bytes, by a microsecond
+ * for others. Tokens are short, and what MPI carries is long. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
