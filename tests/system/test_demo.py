@@ -6,8 +6,9 @@ import json
 import subprocess
 from pathlib import Path
 
-from support.mpi import Mpi
+from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
+from support.printed import unprinted
 
 
 def test_the_demo_ends_with_a_finding_a_page_and_commands(
@@ -23,6 +24,10 @@ def test_the_demo_ends_with_a_finding_a_page_and_commands(
         return f"{done.stderr}\n{done.stdout}"
 
     printed = shell(f"{haloscope} demo")
+    for page in ("README.md", "docs/start/first-profile.md"):
+        shown = (CHECKOUT / page).read_text().partition("$ haloscope demo")[2].partition("```")[0]
+        lines = [line for line in shown.splitlines()[1:] if not line.startswith("finding: ")]
+        assert unprinted("text", "\n".join(lines), printed, tmp_path) == ""
     # Rank 0 has 64 blocks, rank 1 has 8. Which rule names that, if any, depends on the times.
     found = json.loads(shell(f"{haloscope} findings haloscope-demo.halo --json"))
     assert ("finding: " in printed) == bool(found)

@@ -1,14 +1,16 @@
-"""The guides, executed: the `sh` blocks of a page run in order, an `output` block is the output of one.
+"""The guides, executed: the `sh` blocks of a page run in order, and the printed blocks are their output.
 
-Times, shares and widths of tables are masked. A tutorial shows standard error, too. A page starts in an empty
-directory. If a how-to uses `./app`, the block of the first page of the how-to makes it. A block of source
-code begins with a comment that names its file.
+An `output` block is the whole output of the `sh` block above it. Each line of a `text` block is in this
+output, and each line that a `console` block shows is in that of the page (support/printed.py: times are
+masked). A block without a comparison has a reason above it. Standard error is shown, too.
+
+A page starts in an empty directory. If it uses `./app`, the block of the first page of the how-to makes it. A
+block of source code begins with a comment that names its file.
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -21,14 +23,16 @@ import pytest
 from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
+from support.printed import commands_output, unprinted
 
 DOCS = CHECKOUT / "docs"
-BLOCK = re.compile(r"^```(sh|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FOLDERS = ("start", "tutorial", "how-to")
+# <!-- not compared: REASON -->, and the block.
+NOT_COMPARED = re.compile(r"^<!-- not compared: .+ -->\n```.*?^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(sh|output|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#:]+)(?:#[^)]*)?\)")
 SOURCE = re.compile(r"^```(?:c|cpp|fortran)\n((?:/\*|//|!) (\S+).*?)^```$", re.MULTILINE | re.DOTALL)
 DIVIDER = "---- end of block ----\n"
-# A time or a share: a number with its unit. An interval: two numbers in brackets.
-AMOUNT = re.compile(r"[-+−]?\d+(?:\.\d+)?(?:e[-+]?\d+)? ?(?:ns|µs|ms|s|min|h|%)(?!\w)|\[[-+−\d., ]+\]")
 # How-tos that measure, run a program often, or show what other tests of `make test` cover.
 LONG = frozenset(
     {
@@ -58,13 +62,13 @@ class Guide:
 
     @property
     def blocks(self) -> list[tuple[str, str]]:
-        return BLOCK.findall(self.text)
+        return BLOCK.findall(NOT_COMPARED.sub("", self.text))
 
     @property
     def script(self) -> str:
         """All shell blocks as one script, as a block may use what an earlier one set."""
         shell = [text for kind, text in self.blocks if kind == "sh"]
-        head = "set -e\nexec 2>&1\n" if self.is_tutorial else f"set -e\n{self._app}"
+        head = f"set -e\n{self._app}exec 2>&1\n"
         return head + "".join(f"{text}printf -- '{DIVIDER[:-1]}\\n'\n" for text in shell)
 
     @property
@@ -73,14 +77,14 @@ class Guide:
 
     @property
     def _app(self) -> str:
-        if not self.name.startswith("how-to/") or self.name == "how-to/README" or "./app" not in self.text:
+        if self.is_tutorial or self.name == "how-to/README" or "./app" not in self.text:
             return ""
         return "".join(text for _, text in BLOCK.findall((DOCS / "how-to/README.md").read_text()))
 
 
 GUIDES = [
     Guide(page.relative_to(DOCS).with_suffix("").as_posix(), page.read_text())
-    for folder in ("start", "tutorial", "how-to")
+    for folder in FOLDERS
     for page in sorted((DOCS / folder).rglob("*.md"))
     if "\n```sh\n" in page.read_text()
 ]
@@ -104,6 +108,19 @@ NEEDS: Mapping[str, Callable[[Mpi], None]] = {
 
 def test_guides_are_found_by_their_names() -> None:
     assert {*LONG, *NEEDS} <= {guide.name for guide in GUIDES}
+
+
+def test_an_output_without_a_command_that_runs_has_a_reason() -> None:
+    demo = ("README.md", "first-profile.md")  # tests/system/test_demo.py
+    ran = {guide.name for guide in GUIDES}
+    pages = [CHECKOUT / "README.md", *(page for name in FOLDERS for page in (DOCS / name).rglob("*.md"))]
+    shown = [
+        (page.name, commands_output(text) if kind == "console" else text)
+        for page in pages
+        if page.relative_to(CHECKOUT).with_suffix("").as_posix().removeprefix("docs/") not in ran
+        for kind, text in Guide(page.name, page.read_text()).blocks
+    ]
+    assert {name for name, text in shown if text} == {*demo}
 
 
 @pytest.mark.parametrize(
@@ -147,15 +164,10 @@ def run(guide: Guide, folder: Path, environment: Mapping[str, str]) -> str | Non
     ran = -1
     for kind, text in guide.blocks:
         ran += kind == "sh"
-        if kind == "output" and masked(printed[ran], folder) != masked(text, folder):
-            return f"other output:\n{shell[ran]}\n{printed[ran]}"
+        output = "".join(printed) if kind == "console" else printed[ran]
+        if kind != "sh" and (absent := unprinted(kind, text, output, folder)):
+            return f"not printed:\n{absent}\nbut by\n{shell[ran]}\n{output}"
     return None
-
-
-def masked(text: str, folder: Path) -> str:
-    """Return a text without times, widths of columns, and names of this machine."""
-    here = text.replace(f"{folder}/", "").replace(platform.node(), "vm")
-    return " ".join(AMOUNT.sub("~", here.replace("─", " ")).split())
 
 
 def test_links_lead_somewhere() -> None:
