@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haloscope.watch.live import ANY, Call, Communicator, Process, Thread
+from haloscope.watch.ending import end_text
+from haloscope.watch.live import ANY, Call, Communicator, Process, Sums, Thread
 from haloscope.watch.roll_call import RollCall, roll_call
 from haloscope.watch.standing import Ranks, standings
 from haloscope.watch.wait_cycles import Waits
@@ -77,6 +78,7 @@ CASES = [
     ("never sent", {1}, [recv(1), None, None, None], {"finalized": {1: True}}),
     ("wrong tag", {1}, [recv(1), None, None, None], {"finalized": {1: True}, "partners": {1: {0: (1, 0)}}}),
     ("dead", {1}, [recv(1), None, coll("Barrier"), coll("Barrier")], {"state": {1: "dead"}}),
+    ("late", {1}, [coll("Bcast", root=0), None, coll("Bcast", root=0), coll("Barrier")], {}),
     ("late", {1}, [coll("Allreduce"), None, coll("Allreduce"), coll("Allreduce")], {}),
     ("deadlock", {0, 1}, [coll("Barrier"), recv(0), coll("Barrier"), coll("Barrier")], {}),
     ("none", set(), [None, None, None, None], {}),
@@ -110,6 +112,55 @@ def test_who_goes_on_is_no_hang() -> None:
     after = [before[0], replace(before[1], threads=(thread,))]
     verdict = roll_call(before, after).verdict
     assert (verdict.kind, verdict.is_hang) == ("none", False)
+
+
+RING = [recv(3), recv(0), recv(1), recv(2)]
+OTHERS = [coll("Bcast", root=0), coll("Bcast", root=0), coll("Barrier"), coll("Barrier")]
+
+
+def ended(calls: Sequence[Call | None], ages: Sequence[float], sums: Sums | None = None) -> list[Process]:
+    """Processes that are gone, each of which had been in its call, or outside MPI, for its age."""
+    found = []
+    for number, (call, age) in enumerate(zip(calls, ages, strict=True)):
+        thread = Thread(
+            region=("solve",), call=call and replace(call, since=age), idle=age, mark=7, sums=sums or Sums()
+        )
+        found.append(rank(number, len(calls), state="dead", threads=(thread,)))
+    return found
+
+
+@pytest.mark.parametrize("calls", [RING, OTHERS])
+def test_the_end_of_a_hang_is_named(calls: Sequence[Call]) -> None:
+    """Also of one that had worked for an hour, and if its launcher took ten seconds to end it."""
+    sums = Sums(p2p_time=1800.0 + 60, sends=10**6)
+    for passed in (0.1, 10.0):
+        text = end_text(ended(calls, [60.0 + passed] * 4, sums), passed)
+        assert text.startswith(called(*calls).verdict.text + ": rank")
+        assert "since" not in text
+
+
+@given(
+    ages=st.lists(st.floats(0, 50), min_size=4, max_size=4),
+    young=st.integers(0, 3),
+    passed=st.floats(0, 20),
+    calls=st.sampled_from([RING, OTHERS]),
+)
+@settings(max_examples=100)
+def test_an_interrupted_run_is_not_called_a_hang(
+    ages: list[float], young: int, passed: float, calls: Sequence[Call]
+) -> None:
+    """One rank that went on until the end is enough, whatever became of it while its launcher ended it."""
+    ages[young] = passed + min(ages[young], 2.9)
+    text = end_text(ended(calls, ages), passed)
+    assert text.startswith("rank")
+    assert f" {calls[0].function} " in text
+
+
+def test_calls_that_are_long_as_usual_are_no_hang() -> None:
+    """Messages of 20 s each; nor is there a verdict where nobody knows when the program ended."""
+    sums = Sums(p2p_time=100.0, sends=2, recvs=2)
+    assert end_text(ended(RING, [30.0] * 4, sums), 0.0).startswith("rank")
+    assert end_text(ended(RING, [60.0] * 4), None).startswith("rank")
 
 
 def test_ranks_without_a_record() -> None:

@@ -128,16 +128,16 @@ def join_and_clear(
     wanted: Path,
     replaceable: Callable[[Path], bool],
     keep: bool = False,
-    just_ended: bool = False,
+    ended: float | None = None,
 ) -> tuple[Path, list[str]]:
     """Make the profile, then remove the records, unless some of them are not in it.
 
-    `just_ended` means that the processes have just ended, except those that run: the others were in their
-    calls until now.
+    `ended` is when the processes ended, on the clock of `time.monotonic`, if they have just done so: those
+    that do not run any more were in their calls until then.
     """
-    target, remarks = join(world, wanted, replaceable, just_ended)
+    target, remarks = join(world, wanted, replaceable, ended)
     # Ranks on this node without a record have ended, or never began one: do not wait for them.
-    if world.missing and not (just_ended and world.on_one_node):
+    if world.missing and not (ended is not None and world.on_one_node):
         there = world.size - world.missing
         remarks.append(
             f"{there} of {world.size} ranks have records here; those of other nodes are in a "
@@ -211,12 +211,12 @@ def read_worlds(
 
 
 def join(
-    world: RecordedWorld, wanted: Path, replaceable: Callable[[Path], bool], just_ended: bool = False
+    world: RecordedWorld, wanted: Path, replaceable: Callable[[Path], bool], ended: float | None = None
 ) -> tuple[Path, list[str]]:
     """Make a profile of the records. Return its path, and what the joiner printed."""
     places = [str(directory) for directory in world.directories]
-    more = ["--just-ended"] if just_ended else []
-    more += ["--ended-in", describe_ending(world.directories, world.recorder, world.identity)]
+    more = [] if ended is None else ["--just-ended"]
+    more += ["--ended-in", describe_ending(world.directories, world.recorder, world.identity, ended)]
     try:
         with tempfile.TemporaryDirectory(prefix=".haloscope-", dir=wanted.parent) as scratch:
             whole = Path(scratch) / "joined.halo"

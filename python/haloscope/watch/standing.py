@@ -12,7 +12,11 @@ from typing import Literal
 
 from haloscope.watch.live import ANY, Call, Communicator, Process
 
+# The data come from the root: other ranks wait for it alone, and it may wait for none.
+_FROM_ROOT = ("MPI_Bcast", "MPI_Scatter", "MPI_Scatterv")
+
 Place = Literal["inside", "outside", "polling", "moving", "dead", "finished", "unseen"]
+GOING: tuple[Place, ...] = ("outside", "polling", "moving", "unseen")  # they may still do what others need
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,11 @@ class Ranks:
             return communicator.ranks
         return range(communicator.size) if communicator.size == len(self.standings) else None
 
+    def _may_go_on(self, communicator: Communicator) -> bool:
+        """Return whether a member is in no call, or has made progress."""
+        members = self.members(communicator)
+        return members is None or any(self[rank].place in GOING for rank in members)
+
     @cached_property
     def _sends(self) -> dict[int, list[int]]:
         """The ranks that are sending to each rank."""
@@ -158,7 +167,7 @@ class Ranks:
         """Return the need of a rank that is in a call."""
         call = self.inside[rank]
         if call.gathers:
-            return self._find_collective_need(call)
+            return self._find_collective_need(rank, call)
         halves = []
         if call.sends:
             halves.append(self._find_send_need(rank, call))
@@ -169,9 +178,16 @@ class Ranks:
         ranks = tuple(dict.fromkeys(other for half in halves for other in half.ranks))
         return Need(ranks, matched=not ranks and any(half.matched for half in halves))
 
-    def _find_collective_need(self, call: Call) -> Need:
+    def _find_collective_need(self, rank: int, call: Call) -> Need:
         if call.communicator is None:
             return Need()
+        root = call.partner
+        if operation(call) in _FROM_ROOT and root is not None:
+            if root == rank and self._may_go_on(call.communicator):
+                return Need()
+            if root != rank:
+                there = root in self.collectives[operation(call), call.communicator.key]
+                return Need(matched=True) if there else Need((root,))
         missing = self._missing[operation(call), call.communicator.key]
         return Need() if missing is None else Need(missing, matched=not missing)
 

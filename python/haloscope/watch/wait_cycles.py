@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from haloscope.watch.live import Communicator
-from haloscope.watch.standing import Need, Place, Ranks
-
-_GOING = ("outside", "polling", "moving", "unseen")  # they may still do what others need
+from haloscope.watch.standing import GOING, Need, Place, Ranks
 
 
 @dataclass
@@ -56,7 +54,7 @@ class Waits:
         return free
 
     def _open_needs(self) -> _Open:
-        state = _Open(deque(r for r, standing in self.ranks.standings.items() if standing.place in _GOING))
+        state = _Open(deque(r for r, standing in self.ranks.standings.items() if standing.place in GOING))
         first: dict[int, int] = {}  # by need: its first rank
         for rank, need in self.needs.items():
             if need.any_of is not None:
