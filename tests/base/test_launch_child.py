@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -19,8 +20,8 @@ for one in ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "WINCH"):
 _RUN = f"""\
 {_AS_AT_A_TERMINAL}
 import os, sys
-from haloscope.base.preloading import leave_like, run_child
-sys.exit(leave_like(run_child(sys.argv[1:], os.environ)))
+from haloscope.base.child import leave_like, run_child
+sys.exit(leave_like(run_child(sys.argv[1:], os.environ).status))
 """
 # Catches a signal once, and reports each SIGWINCH. It ends with its input.
 _CATCHES = """\
@@ -43,6 +44,7 @@ def start(*command: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
 
 
@@ -74,6 +76,22 @@ def test_signals_are_passed_on_once(name: str) -> None:
     child.send_signal(getattr(signal, f"SIG{name}"))
     assert child.wait() == -getattr(signal, f"SIG{name}")
     child.communicate()
+
+
+@pytest.mark.parametrize("name", ["INT", "TERM", "USR1"])
+def test_a_signal_to_the_group_arrives_once(name: str) -> None:
+    """As from `timeout`, a batch system, or `kill -- -GROUP`: the program gets it without our help."""
+    child = start(sys.executable, "-c", _CATCHES, name)
+    assert child.stdout
+    assert child.stdout.readline() == "ready\n"
+    for number in (name, "WINCH", "WINCH"):
+        os.killpg(child.pid, getattr(signal, f"SIG{number}"))
+        assert child.stdout.readline() == ("alive\n" if number == "WINCH" else "got\n")
+    # Had it arrived twice, the second one would have ended the program.
+    child.send_signal(signal.SIGWINCH)
+    assert child.stdout.readline() == "alive\n"
+    output, _ = child.communicate()
+    assert (output, child.returncode) == ("", 0)
 
 
 def test_streams_are_the_programs() -> None:

@@ -30,8 +30,8 @@ os.execvp(sys.argv[2], sys.argv[2:])
 """
 _RUN = """\
 import os, sys
-from haloscope.base.preloading import leave_like, run_child
-sys.exit(leave_like(run_child(sys.argv[1:], os.environ)))
+from haloscope.base.child import leave_like, run_child
+sys.exit(leave_like(run_child(sys.argv[1:], os.environ).status))
 """
 # Catches all signals, also those inherited as ignored, and prints their names until a line comes.
 _CATCHES = """\

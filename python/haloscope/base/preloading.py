@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import resource
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from haloscope.base.child import run_child
 from haloscope.base.environment import (
     Preloaded,
     earlier_preload,
@@ -23,7 +20,6 @@ from haloscope.base.launch import LaunchCommand, parse, resolve
 from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import Mpi, detect
 from haloscope.base.objects import Abi
-from haloscope.base.signals import is_ignored
 
 _NESTED = ("run", "inject", "shm", "place")
 
@@ -96,9 +92,9 @@ def run_preloaded(
     settings = outer_settings(os.environ) | dict(settings)
     variables = recorder_environment(target.mpi, library, settings, earlier, behind)
     if len(target.launch.command) < len(target.command):  # the inner verb passes on these variables
-        return run_child(target.command, {**os.environ, **variables})
+        return run_child(target.command, {**os.environ, **variables}).status
     changed, environment = prepare_launch(target.launch, target.mpi, variables, os.environ)
-    return run_child(changed.command, environment)
+    return run_child(changed.command, environment).status
 
 
 def _find_inner_command(command: Sequence[str]) -> Sequence[str]:
@@ -109,114 +105,3 @@ def _find_inner_command(command: Sequence[str]) -> Sequence[str]:
             raise UsageError(f"of our verbs only {', '.join(_NESTED)} can be run, with -- COMMAND")
         command = rest[rest.index("--") + 1 :]
     return command
-
-
-_FORWARDED = frozenset(
-    {
-        signal.SIGHUP,
-        signal.SIGINT,
-        signal.SIGQUIT,
-        signal.SIGTERM,
-        signal.SIGUSR1,
-        signal.SIGUSR2,
-        signal.SIGWINCH,
-        signal.SIGCONT,
-    }
-)
-_SENT_BY_KERNEL = 0x80  # si_code SI_KERNEL: a key at the terminal, which the child got, too
-
-
-@dataclass(frozen=True)
-class Meanwhile:
-    """An action that is repeated at an interval, in seconds, while a child runs; it should be short."""
-
-    act: Callable[[], None]
-    seconds: float
-
-
-def run_child(
-    command: Sequence[str],
-    environment: Mapping[str, str],
-    meanwhile: Meanwhile | None = None,
-    begun: Callable[[], None] | None = None,
-) -> int:
-    """Run a command to its end and return its `waitpid` status.
-
-    A signal that this process ignores, such as SIGHUP under `nohup`, stays ignored in the child and is
-    not passed on.
-
-    Args:
-        command: Words of the command.
-        environment: Its environment.
-        meanwhile: Action to repeat while it runs.
-        begun: Called when it has started.
-    """
-    watched = {number for number in _FORWARDED if not is_ignored(number)} | {signal.SIGCHLD}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    try:
-        with _keep_children():
-            child = _start(command, environment, before)
-            if begun is not None:
-                begun()
-            return _wait(child, watched, meanwhile)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _keep_children() -> Iterator[None]:
-    """Stop ignoring SIGCHLD: with SIGCHLD ignored, the system does not report how a child ended."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or not is_ignored(signal.SIGCHLD):
-        yield
-        return
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-
-
-def leave_like(status: int) -> int:
-    """Return the exit status by which our caller learns how the child ended.
-
-    If a signal killed the child, this process dies of the same signal, without a core.
-    """
-    if not os.WIFSIGNALED(status):
-        return os.waitstatus_to_exitcode(status)
-    number = os.WTERMSIG(status)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if number != signal.SIGKILL:
-        signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-    return 128 + number
-
-
-def _start(command: Sequence[str], environment: Mapping[str, str], mask: set[signal.Signals | int]) -> int:
-    try:
-        # Python ignores these two; programs expect the shell's defaults.
-        return os.posix_spawnp(
-            command[0],
-            list(command),
-            environment,
-            setsigmask=mask,
-            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
-        )
-    except OSError as error:
-        raise LaunchError(f"{command[0]}: {error.strerror}; nothing was started") from None
-
-
-def _wait(child: int, watched: set[signal.Signals], meanwhile: Meanwhile | None) -> int:
-    while True:
-        found, status = os.waitpid(child, os.WNOHANG)
-        if found:
-            return status
-        if meanwhile is None:
-            received = signal.sigwaitinfo(watched)
-        elif (received_in_time := signal.sigtimedwait(watched, meanwhile.seconds)) is not None:
-            received = received_in_time
-        else:
-            meanwhile.act()
-            continue
-        if received.si_signo in _FORWARDED and received.si_code != _SENT_BY_KERNEL:
-            os.kill(child, received.si_signo)

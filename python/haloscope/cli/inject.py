@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from haloscope.base.child import leave_like
 from haloscope.base.objects import Abi
-from haloscope.base.preloading import leave_like
 from haloscope.cli.console import say_remarks
 from haloscope.cli.options import mpi_option, output_option
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from haloscope.base.child import leave_like
 from haloscope.base.objects import Abi
-from haloscope.base.preloading import leave_like
 from haloscope.cli.console import say, say_remarks
 from haloscope.cli.measuring import Launching
 from haloscope.cli.options import FILE, format_option, mpi_option, output_option

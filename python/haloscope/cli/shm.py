@@ -7,8 +7,8 @@ from typing import Literal
 
 import click
 
+from haloscope.base.child import leave_like
 from haloscope.base.objects import Abi
-from haloscope.base.preloading import leave_like
 from haloscope.cli.console import say_remarks
 from haloscope.cli.options import mpi_option, setting_options
 from haloscope.hide import SHM_SETTINGS

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from haloscope.base.child import leave_like
 from haloscope.base.errors import HaloscopeError
 from haloscope.base.objects import Abi
-from haloscope.base.preloading import leave_like
 from haloscope.cli.completion import keep_symbols, write_as_caliper
 from haloscope.cli.console import say, say_lines, say_remarks
 from haloscope.cli.options import FILE, mpi_option, setting_options

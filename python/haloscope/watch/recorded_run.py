@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from haloscope.base.child import Meanwhile, run_child
 from haloscope.base.environment import (
     earlier_preload,
     forward_variables,
@@ -23,7 +24,7 @@ from haloscope.base.launch import LaunchCommand, name_of, parse, resolve
 from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import detect, is_statically_linked
 from haloscope.base.objects import Abi, is_elf
-from haloscope.base.preloading import Meanwhile, Outcome, run_child
+from haloscope.base.preloading import Outcome
 from haloscope.base.settings import Value, to_environment
 from haloscope.watch.always_on import remove_always_settings
 from haloscope.watch.annotations import describe_other_tools, tool_variables
@@ -80,7 +81,7 @@ def run(
     launch = parse(words)
     found = detect(launch, mpi, tuple(mpi_include))
     if found is None:
-        return Outcome(run_child(words, os.environ), remarks=[_explain_no_mpi(launch)])
+        return Outcome(run_child(words, os.environ).status, remarks=[_explain_no_mpi(launch)])
     recorder = build_recorder(found.headers, quiet)
     identity = secrets.token_hex(8)
     variables |= {"HALOSCOPE_COMMAND": shlex.join(words), "HALOSCOPE_RUN": identity}
@@ -95,8 +96,9 @@ def run(
 
         hanging = Hanging(places, recorder, hang_after, on_hang or print_hang)
         meanwhile = Meanwhile(hanging.look, hanging.every)
-    outcome = Outcome(run_child(watched.command, environment, meanwhile, _prepare))
-    _collect(outcome, output, recorder, places())
+    end = run_child(watched.command, environment, meanwhile, _prepare)
+    outcome = Outcome(end.status)
+    _collect(outcome, output, recorder, places(), end.moment)
     if not outcome.profiles and not outcome.remarks:
         outcome.remarks.append(_explain_no_profile(launch, outcome.status))
     elif (remark := describe_other_tools(complete, os.environ)) is not None:
@@ -179,7 +181,7 @@ def _prepare() -> None:
     from haloscope.watch import recovery  # noqa: F401
 
 
-def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list[Path]) -> None:
+def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list[Path], ended: float) -> None:
     """Find the profiles, and make those that no rank could write from the live records."""
     from haloscope.watch import recovery
 
@@ -187,9 +189,7 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
     worlds, unread = recovery.read_worlds([recorder], records)
     for world in worlds:
         try:
-            target, remarks = recovery.join_and_clear(
-                world, world.output, output.replaceable, just_ended=True
-            )
+            target, remarks = recovery.join_and_clear(world, world.output, output.replaceable, ended=ended)
         except HaloscopeError as error:
             outcome.remarks.append(str(error))
             continue
