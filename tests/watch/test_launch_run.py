@@ -94,8 +94,9 @@ def test_a_file_that_is_no_profile_is_refused(work: Path) -> None:
     ("script", "said"),
     [
         ("kill -TERM $$", "SIGTERM ended job.sh before MPI_Init"),
-        ("sh -c 'kill -SEGV $$'", "SIGSEGV ended job.sh before MPI_Init"),
-        ("exit 3", "job.sh ended before MPI_Init, or could not be started"),
+        ("exit 3", "job.sh ended before MPI_Init, or could not be started (exit status 3)"),
+        # Whether 132 is a signal's, only the program knows.
+        ("exit 132", "job.sh ended before MPI_Init, or could not be started (exit status 132)"),
     ],
 )
 def test_what_ended_a_program(any_mpi: Mpi, work: Path, script: str, said: str) -> None:
@@ -169,3 +170,12 @@ def test_unwritable_output_is_found_before_the_program_starts(work: Path, place:
 def test_unknown_command(work: Path) -> None:
     with pytest.raises(LaunchError, match="nothere: no such command"):
         run(["nothere"])
+
+
+def test_a_default_name_replaces_nothing(mpi: Mpi, hello: Path, work: Path) -> None:
+    """Runs of one second have one name."""
+    (work / "there").mkdir()
+    for _ in range(2):
+        made = [run([str(hello)], output=output) for output in (None, Path("there"))]
+        assert all(len(outcome.profiles) == 1 for outcome in made)
+    assert len(list(work.glob("*.halo"))) == len(list((work / "there").glob("*.halo"))) == 2

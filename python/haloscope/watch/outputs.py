@@ -17,13 +17,15 @@ from haloscope.base.schema import MAGIC
 from haloscope.watch.recorder_settings import DEFAULT_NAME, JOB_VARIABLES, MOMENTS, PLACEHOLDERS
 
 _PLACEHOLDER = re.compile(f"%([{''.join(PLACEHOLDERS)}])")
+_LONG_AGO = 1  # 0 is no limit
 
 
 @dataclass
 class Output:
     """The pattern of the profile's path, and the files that matched it before the run.
 
-    `since` is the begin of the run, in nanoseconds on the clock of the files' times.
+    A profile that has changed after `since` (nanoseconds on the clock of the files) is not replaced.
+    That is the begin of the run if the user chose the name; if not, nothing is replaced.
     """
 
     pattern: Path
@@ -37,6 +39,7 @@ class Output:
         A file that is not a profile is refused, unless `over_others`.
         """
         path = (given or Path(DEFAULT_NAME)).absolute()
+        is_chosen = given is not None and not path.is_dir()
         if path.is_dir():
             path /= DEFAULT_NAME
         if path.exists() and not path.is_file():
@@ -45,7 +48,8 @@ class Output:
             raise OutputError(
                 f"{path}: is not a profile and would be replaced; remove it, or name a different file with -o"
             )
-        output = cls(path, _check_writable(path.parent, path))
+        moment = _check_writable(path.parent, path)
+        output = cls(path, moment if is_chosen else _LONG_AGO)
         output.before = {found: _stamp(found) for found in output._matching()}
         return output
 
