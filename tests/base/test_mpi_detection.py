@@ -174,6 +174,26 @@ def test_mpi_inside_a_program_is_static(any_mpi: Mpi, compiler: Compiler, tmp_pa
     assert not is_statically_linked(compiler.text(any_mpi, "program.c", PROGRAM))
 
 
+def test_a_program_without_its_libraries_is_not_static(tmp_path: Path) -> None:
+    """Its MPI came with a library that is gone; or it opens MPI by name."""
+    sources = {
+        "lib.c": "int MPI_Init(){return 0;}",
+        "program.c": "int MPI_Init();int main(){return MPI_Init();}",
+        "opens.c": 'const char *name = "MPI_Init"; int main(){return name == 0;}',
+    }
+    for name, text in sources.items():
+        (tmp_path / name).write_text(text)
+    for words in (
+        ["cc", "-shared", "-fPIC", "lib.c", "-o", "libsolver.so", "-Wl,-soname,libsolver.so"],
+        ["cc", "program.c", "./libsolver.so", "-o", "program"],
+        ["cc", "opens.c", "-o", "opens"],
+    ):
+        subprocess.run(words, cwd=tmp_path, check=True)
+    (tmp_path / "libsolver.so").unlink()
+    for name in ("program", "opens"):
+        assert not is_statically_linked(tmp_path / name)
+
+
 def test_installation_of_a_launcher(mpi: Mpi) -> None:
     for tool in (mpi.mpiexec, mpi.mpicc):
         library = find_installed_library(tool)

@@ -22,6 +22,7 @@ from haloscope.base.objects import (
     interpreter,
     is_elf,
     pick,
+    read_defined_names,
 )
 from haloscope.base.tools import environment_tool, find_tool
 
@@ -117,7 +118,7 @@ def on_path() -> Mpi:
 
 def is_statically_linked(program: Path) -> bool:
     """Return whether the executable contains MPI itself, so that preloading cannot reach it."""
-    return is_elf(program) and find_linked_mpi(program) is None and contains(program, b"MPI_Init")
+    return find_linked_mpi(program) is None and bool(read_defined_names(program, rb"P?MPI_Init", hidden=True))
 
 
 def find_installed_library(tool: Path) -> MpiLibrary | None:

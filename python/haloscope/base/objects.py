@@ -25,6 +25,7 @@ _BINDINGS = re.compile(r"libmpi(ch)?(f90|f77|fort|cxx|\+\+|_cxx|_mpifh|_usempi|_
 _LOADER = re.compile(rb"\0(/[\w./+-]*/ld-linux[\w.+-]*)\0")  # glibc's, of an executable
 _ELF_64 = b"\x7fELF\x02\x01"  # little endian
 _DYNAMIC_SYMBOLS = 11
+_ALL_SYMBOLS = 2
 _SYMBOL = struct.Struct("<IBBHQQ")
 _LDD_LINE = re.compile(r"^\s*(\S+)(?: => (.+?))?(?: \(0x[0-9a-f]+\))?$")
 
@@ -50,22 +51,28 @@ def contains(path: Path, text: bytes) -> bool:
         return False
 
 
-def read_defined_names(path: Path, pattern: bytes) -> frozenset[str]:
-    """Return the names that a library defines and `pattern` matches; none if it cannot be read."""
+def read_defined_names(path: Path, pattern: bytes, hidden: bool = False) -> frozenset[str]:
+    """Return the names that a file defines and `pattern` matches; none if it cannot be read.
+
+    With `hidden` also those that other files cannot use, as far as the file has not been stripped.
+    """
+    kinds = (_DYNAMIC_SYMBOLS, _ALL_SYMBOLS) if hidden else (_DYNAMIC_SYMBOLS,)
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
-            return frozenset(_find_defined_names(whole, re.compile(pattern + rb"\0")))
+            return frozenset(_find_defined_names(whole, re.compile(pattern + rb"\0"), kinds))
     except (OSError, ValueError, struct.error, IndexError):
         return frozenset()
 
 
-def _find_defined_names(whole: mmap.mmap, pattern: re.Pattern[bytes]) -> Iterator[str]:
+def _find_defined_names(
+    whole: mmap.mmap, pattern: re.Pattern[bytes], kinds: tuple[int, ...]
+) -> Iterator[str]:
     if whole[:6] != _ELF_64:
         return
     (table,), (size, number) = struct.unpack_from("<Q", whole, 40), struct.unpack_from("<HH", whole, 58)
     sections = [struct.unpack_from("<IIQQQQI", whole, table + size * index) for index in range(number)]
     for _, kind, _, _, offset, length, link in sections:
-        if kind != _DYNAMIC_SYMBOLS:
+        if kind not in kinds:
             continue
         names = whole[sections[link][4] : sections[link][4] + sections[link][5]]
         for name, _, _, section, _, _ in _SYMBOL.iter_unpack(whole[offset : offset + length]):

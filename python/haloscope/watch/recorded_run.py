@@ -23,7 +23,7 @@ from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
 from haloscope.base.launch import LaunchCommand, name_of, parse, resolve
 from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import detect, is_statically_linked
-from haloscope.base.objects import Abi, is_elf
+from haloscope.base.objects import Abi
 from haloscope.base.preloading import Outcome
 from haloscope.base.settings import Value, to_environment
 from haloscope.watch.always_on import remove_always_settings
@@ -221,25 +221,20 @@ def _explain_no_profile(launch: LaunchCommand, status: int) -> str:
         static = _explain_static(program.path)
         if static:
             return static
-    killer = _signal(status)
-    if killer:
+    if os.WIFSIGNALED(status):
+        killer = signal.Signals(os.WTERMSIG(status)).name
         return f"no profile: {killer} ended {name} before MPI_Init"
     if status:
-        return f"no profile: {name} ended before MPI_Init, or could not be started"
+        number = os.WEXITSTATUS(status)
+        return f"no profile: {name} ended before MPI_Init, or could not be started (exit status {number})"
     return (
         f"no profile: {name} never called MPI_Init, or called it where the recorder could not follow: "
         "it is linked statically, or to a different MPI than its launcher's (name that with --mpi)"
     )
 
 
-def _signal(status: int) -> str | None:
-    """Return the signal that ended a command, from its status or from that of a shell or launcher."""
-    number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status) - 128
-    return signal.Signals(number).name if number in set(signal.Signals) else None
-
-
 def _explain_static(program: Path) -> str | None:
-    if is_elf(program) and is_statically_linked(program):
+    if is_statically_linked(program):
         return (
             f"no profile: {program.name} has its MPI linked statically, out of the recorder's "
             "reach: link it with the shared libmpi"
