@@ -45,7 +45,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_what_is_written_comes_back(path: Path) -> None:
     model = RegimeModel.load(path)
-    path.write_text("an older one")
+    path.write_text(json.dumps({"format": "an older one"}))
     model.save(path)
     back = read_model(path)
     assert (back.family, back.memory, back.fit, back.source) == (

@@ -353,10 +353,10 @@ def test_the_page_is_replaced_only_when_whole(tmp_path: Path) -> None:
     bad = tmp_path / "bad.halo"
     bad.write_bytes(good.read_bytes()[:-1])
     page = tmp_path / "a page.html"
-    page.write_text("before")
+    page.write_text("<!DOCTYPE html>before")
     with pytest.raises(ProfileError, match=r"bad\.halo"):
         explain.report([bad], page)
-    assert page.read_text() == "before"
+    assert page.read_text() == "<!DOCTYPE html>before"
     explain.report([good], page)
     assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a page.html", "bad.halo", "run.halo"]

@@ -77,7 +77,7 @@ def test_nothing_but_a_record_is_replaced(
     words = ("-o", str(record), "--", "oneway.c", "20")
     done = injected(haloscope, mpi, compiler, tmp_path, *words)
     (line,) = done.stderr.splitlines()
-    assert "is not a record of haloscope inject" in line
+    assert "is no record of haloscope inject" in line
     assert record.read_text() == "a,b\n1,2\n"
     record.unlink()
     for _ in range(2):  # a record is

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,11 @@ from typing import BinaryIO
 from haloscope.base.errors import OutputError
 
 _PART = 1 << 20
+_HEAD = 4096  # bytes of a file that show its kind
+_BINARY = re.compile(rb"[\0-\x08\x0e-\x1f]")
+_PREAMBLE = re.compile(rb"^(\s*#\s.*\n?|\s*<\?xml.*\?>)", re.MULTILINE)
+_COLUMNS = re.compile(rb"\w+(,\w+)+$", re.MULTILINE)
+_FIRST_WORD = re.compile(rb"\s*([^\s\w]?)[^\w]*(\d|[\w.-]*)")
 
 
 def read_end(file: Path, most: int) -> str:
@@ -90,7 +96,11 @@ def _replace(output: Path, content: BinaryIO, what: str) -> None:
 
 @contextmanager
 def write_file(output: Path, what: str) -> Iterator[BinaryIO]:
-    """Yield a file that becomes `output` if the block raises nothing. Raises `OutputError`."""
+    """Yield a file that becomes `output` if the block raises nothing.
+
+    Raises:
+        OutputError: If it cannot be written, or `output` is a file of another kind.
+    """
     if output.exists() and not output.is_file():
         raise OutputError(f"{output}: is not a file; name a file to write the {what} to")
     aside = output.with_name(f".{output.name}.{os.getpid()}.part")
@@ -100,6 +110,8 @@ def write_file(output: Path, what: str) -> Iterator[BinaryIO]:
         made = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
         with os.fdopen(made, "wb") as file:
             yield file
+        with aside.open("rb") as file:
+            refuse_other_kind(output, file.read(_HEAD), what)
         aside.replace(output)
     except FileExistsError:
         raise OutputError(f"{aside}: is in the way of {output}; remove it") from None
@@ -108,6 +120,34 @@ def write_file(output: Path, what: str) -> Iterator[BinaryIO]:
     finally:
         if made is not None:
             aside.unlink(missing_ok=True)
+
+
+def refuse_other_kind(output: Path, begin: bytes, what: str) -> None:
+    """Raise `OutputError` if a file exists that is of another kind than one with this begin: a mistyped name.
+
+    An empty file, as from mktemp, is of any kind.
+    """
+    try:
+        with output.open("rb") as file:
+            head = file.read(_HEAD)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise OutputError(f"{output}: cannot be read: {error.strerror}; name another file") from None
+    if head and _kind(head) != _kind(begin):
+        raise OutputError(f"{output}: exists, and is no {what}; remove it, or name another file")
+
+
+def _kind(head: bytes) -> bytes:
+    """Return what files of one kind begin with: a magic, the columns of a table, or the first word."""
+    if _BINARY.search(head):
+        return head[:3]
+    text = _PREAMBLE.sub(b"", head)
+    columns = _COLUMNS.match(text)
+    if columns:
+        return columns[0]
+    first = _FIRST_WORD.match(text)
+    return first[1] + (b"0" if first[2].isdigit() else first[2].lower()) if first else b""
 
 
 def scratch_file(output: Path) -> BinaryIO:

@@ -132,7 +132,7 @@ def p2p(
     method = Method(
         tuple(sizes), iterations, warmup, window, check=check, time_limit=limit, for_model=output is not None
     ).check_sizes()
-    check_place(output)
+    check_place(output, b"name: ", "machine model")
     printer = _Printer(full, tails)
 
     def each(made: Measured, point: Point) -> None:

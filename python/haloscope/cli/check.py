@@ -15,7 +15,7 @@ import click
 
 from haloscope.base.errors import UsageError, printable
 from haloscope.base.files import write_whole
-from haloscope.cli.options import FILE, format_option
+from haloscope.cli.options import FILE, format_option, output_option
 
 if TYPE_CHECKING:
     from haloscope.explain.checking import Again, Checked
@@ -41,10 +41,8 @@ _LARGEST_DETECTABLE = 1.0  # slowdown (share); a larger estimate comes from time
     metavar="COMMAND",
     help="Launch command to run again if a time is slow. Without it, times never fail.",
 )
-@click.option("--junit", type=FILE, metavar="F.xml", help="Write JUnit XML for a CI server to this file.")
-@click.option(
-    "--markdown", type=FILE, metavar="F.md", help="Write a comment for a merge request to this file."
-)
+@output_option("F.xml", "Write JUnit XML for a CI server to this file.", ("--junit",))
+@output_option("F.md", "Write a comment for a merge request to this file.", ("--markdown",))
 @format_option()
 def check(
     files: tuple[Path, ...],

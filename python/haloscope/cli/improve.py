@@ -41,7 +41,7 @@ def improve(
 
     if not launcher:
         raise click.UsageError("the command to run is missing: -- mpiexec -n 8 ./app")
-    check_place(output)
+    check_place(output, b"<!DOCTYPE", "page")
     with interruptible(), progress(runs) as step:
         found = improved(launcher, plan=TrialPlan(runs), progress=step)
     if output is not None:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from haloscope.base.errors import OutputError, UsageError
+from haloscope.base.files import refuse_other_kind
 from haloscope.base.signals import handle_signal
 from haloscope.cli.options import numbers, sizes
 
@@ -123,10 +124,13 @@ def time_limit(default: float = 60.0) -> float:
     return seconds
 
 
-def check_place(file: Path | None) -> None:
-    """Raise `OutputError` before minutes are spent on what cannot be written."""
-    if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
+def check_place(file: Path | None, begin: bytes, what: str) -> None:
+    """Raise `OutputError` before minutes are spent on what cannot be written; `begin` is that of the file."""
+    if file is None:
+        return
+    if file.is_dir() or not file.absolute().parent.is_dir():
         raise OutputError(f"{file}: cannot be written; name a file in a directory that exists")
+    refuse_other_kind(file, begin, what)
 
 
 @contextmanager

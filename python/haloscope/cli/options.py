@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -16,6 +17,45 @@ _MOST_VALUES = 1 << 16
 _RANGE = re.compile(r"([0-9]{1,13})(?::([0-9]{1,13})(?::([0-9]{1,13}))?)?")
 _F = TypeVar("_F", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
+
+
+class _OutputPath(click.Path):
+    """A file or directory that a command writes."""
+
+
+def output_option(
+    metavar: str, text: str, names: tuple[str, ...] = ("-o", "--output"), **settings: Any
+) -> Callable[[_F], _F]:
+    """Add an option for a file or directory to write, which cannot be one that the command reads."""
+
+    def decorate(function: _F) -> _F:
+        @wraps(function)
+        def checked(*arguments: Any, **values: Any) -> Any:
+            _refuse_inputs(click.get_current_context())
+            return function(*arguments, **values)
+
+        kind = _OutputPath(path_type=Path)
+        option = click.option(*names, type=kind, metavar=metavar, help=text, **settings)
+        return cast("_F", option(checked))
+
+    return decorate
+
+
+def _refuse_inputs(context: click.Context) -> None:
+    written = {each.name for each in context.command.params if isinstance(each.type, _OutputPath)}
+    read = [value for name, value in context.params.items() if name not in written]
+    paths = [path for value in read for path in (value if isinstance(value, tuple) else (value,))]
+    for name in written:
+        output = context.params.get(name or "")
+        if isinstance(output, Path) and any(isinstance(p, Path | str) and _is_same(output, p) for p in paths):
+            raise click.UsageError(f"{output}: is read by this command; name another file to write")
+
+
+def _is_same(output: Path, path: Path | str) -> bool:
+    try:
+        return output.samefile(path)
+    except (OSError, ValueError):
+        return False
 
 
 def numbers(_context: click.Context, _option: click.Parameter, text: str | None) -> list[int] | None:
@@ -72,11 +112,6 @@ def format_option(
     form = click.option("--format", "form", type=kind, default=choices[0], help=text)
     as_json = click.option("--json", "form", flag_value="json", help="The same as --format json.")
     return lambda function: form(as_json(function))
-
-
-def output_option(metavar: str, text: str, **settings: Any) -> Callable[[_F], _F]:
-    """Add the option `output`, a file or directory to write."""
-    return click.option("-o", "--output", type=FILE, metavar=metavar, help=text, **settings)
 
 
 def setting_options(settings: Iterable[Setting]) -> Callable[[_F], _F]:

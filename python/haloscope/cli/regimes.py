@@ -69,7 +69,7 @@ def _states(_context: click.Context, _option: click.Parameter, text: str) -> int
 )
 @click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of the random numbers.")
 @output_option("PAGE.html", "The page to write. [default: NAME-regimes.html; none with csv and json]")
-@click.option("--model", type=FILE, metavar="OUT.json", help="Write the fitted model. For one file only.")
+@output_option("OUT.json", "Write the fitted model. For one file only.", ("--model",))
 @format_option()
 def regimes(
     files: tuple[Path, ...],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from haloscope.cli.console import say
-from haloscope.cli.options import FILE, format_option
+from haloscope.cli.options import FILE, format_option, output_option
 
 if TYPE_CHECKING:
     from haloscope.watch import Looking
@@ -47,11 +47,10 @@ from_option = click.option(
     help="Seconds between two tables, and for rates. 0: print once, as where the output is no terminal.",
 )
 @from_option
-@click.option(
-    "--prometheus",
-    metavar="FILE",
-    type=FILE,
-    help="Write metrics for the textfile collector of Prometheus' node exporter to this file, each interval.",
+@output_option(
+    "FILE",
+    "Write metrics for the textfile collector of Prometheus' node exporter to this file, each interval.",
+    ("--prometheus",),
 )
 @format_option("Print for people, or for programs and --from.", ("table", "json"))
 def top(run: str | None, interval: float, files: tuple[Path, ...], prometheus: Path | None, form: str) -> int:

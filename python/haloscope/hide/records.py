@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from haloscope.base.errors import LaunchError
+from haloscope.base.files import refuse_other_kind
 from haloscope.base.units import noun_text
 
 if TYPE_CHECKING:
     import polars
 
 _INJECTED = "rank,time,what,partner,tag,link,regime,machine_state,once,latency"
+_LATENCIES = "record of haloscope inject"
 _WHAT = ("message", "collective", "one-sided")
 # struct Row of src/hide/inject/journal.hpp.
 _ROW = [
@@ -30,13 +32,15 @@ _ROW = [
 ]
 
 
-def prepare_record(record: Path) -> Path:
-    """Return the absolute path of a new record, after removing an old one.
+def prepare_record(record: Path, header: str, what: str) -> Path:
+    """Return the absolute path of a new record with this header, after removing an old one.
 
     Raises:
         LaunchError: The path is not writable.
+        OutputError: It is a file of another kind.
     """
     path = record.absolute()
+    refuse_other_kind(path, header.encode(), what)
     try:
         for part in _list_parts(path):
             part.unlink()
@@ -72,18 +76,14 @@ def prepare_latency_record(record: Path) -> Path:
     """Return the absolute path of a new record of latencies, which may replace an older record.
 
     Raises:
-        LaunchError: The path is not writable, or has a different file.
+        LaunchError: The path is not writable.
+        OutputError: It is a file of another kind.
     """
     path = record.absolute()
-    if path.is_file():
-        with path.open("rb") as file:
-            if file.readline(200).strip() not in (b"", _INJECTED.encode()):
-                raise LaunchError(
-                    f"{path}: exists and is not a record of haloscope inject; choose a different file with -o"
-                )
+    refuse_other_kind(path, _INJECTED.encode(), _LATENCIES)
     for part in (part for parts in _find_worlds(path).values() for part in parts.values()):
         part.unlink()
-    return prepare_record(path)
+    return prepare_record(path, _INJECTED, _LATENCIES)
 
 
 def join_latency_record(record: Path) -> list[str]:

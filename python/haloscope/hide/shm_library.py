@@ -161,7 +161,9 @@ def shm(  # noqa: PLR0913 - one for each setting
     for setting in SHM_SETTINGS:
         _require(setting, settings.get(setting.variable))
     target = find_target(command, Choice(mpi, tuple(mpi_include)), "there are no messages to copy", quiet)
-    record = prepare_record(Path(settings[_RECORD])) if _RECORD in settings else None
+    record = None
+    if _RECORD in settings:
+        record = prepare_record(Path(settings[_RECORD]), _HEADER, "record of haloscope shm")
     library = build_shm_library(target.mpi.headers, quiet)
     behind = [build_heap(quiet)] if share_heap else []
     with tempfile.TemporaryDirectory(prefix="haloscope-") as aside:  # for a record that is not kept

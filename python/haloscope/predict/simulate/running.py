@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import IO
 
 from haloscope.base.errors import SimulationError, UsageError
-from haloscope.base.files import copy_whole
+from haloscope.base.files import copy_whole, refuse_other_kind
+from haloscope.base.schema import MAGIC
 from haloscope.base.signals import handle_signal
 from haloscope.base.units import duration_text, noun_text
 from haloscope.predict.simulate.description import Change, make_platform_xml, name_hosts
@@ -142,8 +143,10 @@ def run_simulation(
         traces: SimGrid's list of traces, instead of a program.
 
     Raises:
+        OutputError: `output` is a file of another kind.
         SimulationError: The simulation fails.
     """
+    refuse_other_kind(output, MAGIC, "profile")
     simulation = build_simulation()
     with make_scratch_directory() as name:
         directory = Path(name)

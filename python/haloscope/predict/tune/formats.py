@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from haloscope.base.errors import OutputError, RecorderError, UsageError
+from haloscope.base.files import refuse_other_kind
 from haloscope.predict.mpi_library import Library
 from haloscope.predict.tune.mpich_rules import read_embedded_tree, write_tree
 from haloscope.predict.tune.tuning_rules import TuningRule, write_json, write_text
@@ -68,7 +69,7 @@ def make_usage(form: Format, file: Path, collectives: Iterable[str]) -> list[str
     return ["mpiexec " + " ".join(words) + " …", *exports]
 
 
-def check_output(output: Path, form: Format) -> None:
+def check_output(output: Path, form: Format, library_file: Path | None) -> None:
     """Raise an error before the measurements if the file cannot be written or has a wrong suffix."""
     if output.exists() and not output.is_file():
         raise OutputError(f"{output}: is not a file; give a file for the rules")
@@ -78,3 +79,4 @@ def check_output(output: Path, form: Format) -> None:
     wants = ".conf" if form == "openmpi-text" else ".json"
     if output.suffix == (".json" if wants == ".conf" else ".conf"):
         raise UsageError(f"{output}: the library in use reads {form}; use the suffix {wants}")
+    refuse_other_kind(output, format_rules((), form, library_file).encode(), "rules")

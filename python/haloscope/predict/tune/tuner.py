@@ -123,7 +123,7 @@ def tune(
     choice, plan = choice or RuleChoice(), plan or ComparisonPlan()
     bench = Bench.here(find_launcher(launcher), mapping)
     target = Path(output or "rules" + (".conf" if bench.form == "openmpi-text" else ".json"))
-    check_output(target, bench.form)
+    check_output(target, bench.form, bench.file)
     _check_selectable(bench)
     if not verified and find_source_kind(source) == "profile":
         raise UsageError(
