@@ -102,6 +102,8 @@ def test_the_words() -> None:
     text = called(*calls).text
     assert "ranks 0, 2-3 in MPI_Allreduce on MPI_COMM_WORLD in region solve since 41.0 s" in text
     assert "rank 1 in MPI_Recv from 7, tag 3, on MPI_COMM_WORLD in region solve since 41.0 s" in text
+    late = called(coll("Barrier"), None, coll("Barrier"), coll("Barrier"), state={1: "running"}).verdict.text
+    assert late.endswith("MPI_Barrier for rank 1, computing, outside MPI in region solve for 41.0 s")
 
 
 def test_who_goes_on_is_no_hang() -> None:
