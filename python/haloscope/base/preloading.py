@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,12 +16,13 @@ from haloscope.base.environment import (
     prepare_launch,
     recorder_environment,
 )
-from haloscope.base.errors import LaunchError, UsageError
+from haloscope.base.errors import HaloscopeError, LaunchError, UsageError, printable, shorten_text
 from haloscope.base.launch import LaunchCommand, parse, resolve
 from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import Mpi, detect
 from haloscope.base.objects import Abi
 
+_LONGEST_REMARK = 500
 _NESTED = ("run", "inject", "shm", "place")
 
 
@@ -50,6 +52,19 @@ class Outcome:
         if os.WIFSIGNALED(self.status):
             return 128 + os.WTERMSIG(self.status)
         return os.waitstatus_to_exitcode(self.status)
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Turn a failure in this block into a remark: the program has ended, and its status is ours."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.remarks.append("interrupted: what follows the program is incomplete")
+        except HaloscopeError as error:
+            self.remarks.append(str(error))
+        except Exception as error:
+            text = printable(shorten_text(f"{type(error).__name__}: {error}", _LONGEST_REMARK))
+            self.remarks.append(f"what follows the program is incomplete: {text}")
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import io
 import signal
 import sys
 
 
 def main() -> None:
     """Entry point of the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # not closed, nor replaced
+            stream.reconfigure(errors="backslashreplace")  # what a terminal of ASCII cannot print
     try:
         from haloscope.cli.command import _run
 

@@ -11,6 +11,7 @@ import click
 from haloscope.base.child import leave_like
 from haloscope.base.errors import HaloscopeError
 from haloscope.base.objects import Abi
+from haloscope.base.preloading import Outcome
 from haloscope.cli.completion import keep_symbols, write_as_caliper
 from haloscope.cli.console import say, say_lines, say_remarks
 from haloscope.cli.options import FILE, mpi_option, setting_options
@@ -114,15 +115,18 @@ def run(
     if not command:
         raise click.UsageError("the command to profile is missing: -- mpiexec -n 4 ./app")
     outcome = watch(command, mpi=mpi, quiet=quiet, hang_after=hang_after, **settings)
-    asked = [line for profile in outcome.profiles for line in write_as_caliper(profile)]
-    if not quiet:
-        say_remarks(outcome.remarks)
-    if settings.get("callsites"):
-        keep_symbols(outcome.profiles, quiet)
-    if not quiet:
-        for profile in outcome.profiles[-3:]:
-            _summarise(profile)
-        say_remarks(asked)
+    said = Outcome(outcome.status)
+    with said.noting():
+        asked = [line for profile in outcome.profiles for line in write_as_caliper(profile)]
+        if not quiet:
+            say_remarks(outcome.remarks)
+        if settings.get("callsites"):
+            keep_symbols(outcome.profiles, quiet)
+        if not quiet:
+            for profile in outcome.profiles[-3:]:
+                _summarise(profile)
+            say_remarks(asked)
+    say_remarks(said.remarks)
     return leave_like(outcome.status)
 
 
@@ -163,7 +167,6 @@ def env(
 
 
 def _summarise(profile: Path) -> None:
-    """The summary; whatever goes wrong here must not touch the program's exit status."""
     from haloscope import explain
 
     try:

@@ -133,12 +133,14 @@ def _run_injected(
     injector = build_injector(target.mpi.headers, quiet)
     with tempfile.NamedTemporaryFile(prefix="haloscope-inject-") as summary:
         settings["HALOSCOPE_INJECT_SUMMARY"] = summary.name
-        status = run_preloaded(target, injector, settings)
-        line = summarise_latencies(Path(summary.name))
-    if record is None:
-        return Outcome(status, remarks=[line or _NO_RANK])
-    missing = join_latency_record(record)
-    return Outcome(status, remarks=[*missing, _describe_record(record)])
+        outcome = Outcome(run_preloaded(target, injector, settings))
+        with outcome.noting():
+            if record is None:
+                outcome.remarks.append(summarise_latencies(Path(summary.name)) or _NO_RANK)
+            else:
+                outcome.remarks += join_latency_record(record)
+                outcome.remarks.append(_describe_record(record))
+    return outcome
 
 
 def _describe_record(record: Path) -> str:

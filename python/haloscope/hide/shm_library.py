@@ -168,10 +168,12 @@ def shm(  # noqa: PLR0913 - one for each setting
     behind = [build_heap(quiet)] if share_heap else []
     with tempfile.TemporaryDirectory(prefix="haloscope-") as aside:  # for a record that is not kept
         where = record or Path(aside) / "shm.csv"
-        status = run_preloaded(target, library, settings | {_RECORD: str(where)}, behind)
-        join_parts(where, _HEADER)
-        line = describe_record(where, share_heap)
-    return Outcome(status, remarks=[f"{line}: {record}" if record else line])
+        outcome = Outcome(run_preloaded(target, library, settings | {_RECORD: str(where)}, behind))
+        with outcome.noting():
+            join_parts(where, _HEADER)
+            line = describe_record(where, share_heap)
+            outcome.remarks.append(f"{line}: {record}" if record else line)
+    return outcome
 
 
 def _require(setting: Setting, text: str | None) -> None:

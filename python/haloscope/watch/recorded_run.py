@@ -98,7 +98,8 @@ def run(
         meanwhile = Meanwhile(hanging.look, hanging.every)
     end = run_child(watched.command, environment, meanwhile, _prepare)
     outcome = Outcome(end.status)
-    _collect(outcome, output, recorder, places(), end.moment)
+    with outcome.noting():
+        _collect(outcome, output, recorder, places(), end.moment)
     if not outcome.profiles and not outcome.remarks:
         outcome.remarks.append(_explain_no_profile(launch, outcome.status))
     elif (remark := describe_other_tools(complete, os.environ)) is not None:
