@@ -110,6 +110,8 @@ def test_imb(tmp_path: Path) -> None:
         ("# OSU MPI Allreduce Latency Test v7.4\n", "no results of an OSU"),
         ("# OSU MPI Latency Test v7.4\n# Size  Latency (us)\n1  2\n", "neither a sweep"),
         (_OSU.replace("512.50", "oops"), "line 7: 'oops' is not a number"),
+        (_OSU.replace("Allreduce", "Non-blocking Allreduce"), "Non-blocking Allreduce is not one of"),
+        (_OSU.replace("Max Latency(us)", "Overall(us)    "), "line 4: the column 'overall"),
         ('{"record":"point"}\n', "no environment record"),
         ('{"record":"environment"}\n{"record":"point","status":"ok","samples_ns":3}\n', "damaged"),
         ('{"record":"environment"}\n{"rec\n{"record":"point"}\n', "line 2 is not JSON"),

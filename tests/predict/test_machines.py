@@ -64,7 +64,7 @@ def test_no_times(tmp_path: Path, text: str) -> None:
         (GOOD, "- 1", "machine model"),
         ("cores: 8", "cores: 8: 8", "box.yaml:5: not YAML"),
         (GOOD, "[" * 20_000, "not YAML"),
-        (GOOD, "when: 2026-99-99", "not YAML"),
+        (GOOD, "when: !!int x", "not YAML"),
         (GOOD, "!!python/object/apply:os.getcwd []", "not YAML"),
         (GOOD, "#" * (1 << 21), "larger"),
     ],

@@ -53,6 +53,15 @@ def test_a_value_is_one_word_and_never_a_shells(written: Written) -> None:
     assert {point.words[-1] for point in points} == {"a b; touch made", "$(id)"}
 
 
+def test_variables_are_as_they_are_written(written: Written) -> None:
+    values = "plain 16 1.10 3.0 010 0x1F 12:30 1_000 1e3 +7 on yes no true 2026-11-27".split()
+    names = {f"V{number}": value for number, value in enumerate(values)}
+    lines = "".join(f"\n      {name}: {value}" for name, value in names.items())
+    text = BASE + f"experiments:\n  all:\n    program: told\n    ranks: 8\n    environment:{lines}\n"
+    (point,) = Campaign.opened(written(text)).points
+    assert {name: point.environment[name] for name in names} == names
+
+
 def test_lists_are_zipped_and_vary_is_crossed(written: Written) -> None:
     text = BASE.replace("{ranks/8}", "{n}-{m}") + (
         "experiments:\n  all: {program: told, ranks: [2, 4], parameters: {n: [10, 20]}, vary: {m: [1, 2]}}\n"

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from haloscope.base.core_yaml import CoreLoader
 from haloscope.base.errors import MachineError
 
 MOST_BYTES = 1 << 20
@@ -58,7 +59,7 @@ def parse_yaml(text: bytes, name: str) -> Any:
         MachineError: The text is not YAML.
     """
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader=CoreLoader)
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise MachineError(f"{name}{line}: not YAML: {error.problem}") from None

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Literal
 
+from haloscope.base.core_yaml import CoreLoader
 from haloscope.base.errors import UsageError
 from haloscope.base.schema import MAGIC
 from haloscope.profile.importing import kind_of_foreign
@@ -72,7 +73,7 @@ def _find_yaml_kind(file_path: Path) -> Kind | None:
     if len(text) > MOST_BYTES or b"levels" not in text:
         return None
     try:
-        content = yaml.safe_load(text)
+        content = yaml.load(text, Loader=CoreLoader)
     except (yaml.YAMLError, ValueError, RecursionError):
         # A damaged machine model: reading it reports the position.
         return "machine" if text.lstrip().startswith((b"name", b"#", b"levels")) else None

@@ -147,7 +147,7 @@ def read_osu(path: Path | str, ranks: int | None = None) -> Sweep:
         elif ours:
             known.update(_read_words(ours[1]))
         elif line.startswith("#"):
-            columns = _read_columns(line) or columns
+            columns = _read_columns(line, f"{path}: line {number}") or columns
         elif line[:1].isspace() or line[:1].isdigit():
             values = line.split()
             if values and known and columns:
@@ -188,31 +188,40 @@ _IMB_COLUMNS = {
 }
 
 
-def _read_columns(line: str) -> list[str]:
+def _read_columns(line: str, source: str) -> list[str]:
     """Return Haloscope's names of the columns in `# Size       Avg Latency(us) …`; empty for other lines."""
     names = [name for name in re.split(r"\s{2,}|\t", line.lstrip("# ").strip()) if name]
     if not any("(us)" in name for name in names):
         return []
-    return [_name_column(name.lower()) for name in names]
+    return [_name_column(name.lower(), source) for name in names]
 
 
-def _name_column(name: str) -> str:
-    if name == "size":
-        return "bytes"
-    if name.startswith(("avg", "latency", "overall")):
-        return "time"
-    if name.startswith("min"):
-        return "time_min"
-    if name.startswith("max"):
-        return "time_max"
-    return {"iterations": "iterations", "p50 tail lat(us)": "median"}.get(name, "")
+# OSU's columns by their names in lower case, and ours; "" is not read. A file with another column is refused.
+_OSU_COLUMNS = {
+    "size": "bytes",
+    "avg latency(us)": "time",
+    "latency(us)": "time",
+    "min latency(us)": "time_min",
+    "max latency(us)": "time_max",
+    "iterations": "iterations",
+    "p50 tail lat(us)": "median",
+    "validation": "",
+}
+_TAIL = re.compile(r"p[0-9.]+ tail lat\(us\)")
+
+
+def _name_column(name: str, source: str) -> str:
+    if name not in _OSU_COLUMNS and not _TAIL.fullmatch(name):
+        raise MachineError(
+            f"{source}: the column {name!r} is not known; give output of a blocking collective"
+        )
+    return _OSU_COLUMNS.get(name, "")
 
 
 def _read_collective(title: str, path: Path | str) -> str:
     names = {title.lower(): name for name, title in TITLES.items()}
     plain = title.lower().replace("personalized exchange", "").replace("-to-", "to").strip()
     found = names.get(title.lower(), plain)
-    found = found.removeprefix("non-blocking ")
     if found not in COLLECTIVES:
         raise MachineError(f"{path}: the OSU benchmark {title} is not one of {', '.join(COLLECTIVES)}")
     return found

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from haloscope.base.core_yaml import CoreLoader
 from haloscope.base.errors import UsageError
 
 _MOST_BYTES = 1 << 20
@@ -84,17 +85,33 @@ def compose_yaml(file: Path) -> tuple[Any, Lines]:
     if len(text) > _MOST_BYTES:
         raise make_error(file, None, f"not a specification: larger than {_MOST_BYTES} bytes")
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=CoreLoader)):
             raise make_error(file, None, "aliases (*name) are not supported; write out the value")
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        loader = CoreLoader(text)
+        root = loader.get_single_node()
         if root is None:
             raise make_error(file, None, "empty; see docs/reference/campaign.md for the form")
-        return yaml.safe_load(text), Lines(root)
+        lines = Lines(root)
+        return loader.construct_document(_keep_environment(root)), lines
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         raise make_error(file, mark.line + 1 if mark else None, f"not YAML: {error.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError):
         raise make_error(file, None, "not YAML, or nested too deeply") from None
+
+
+def _keep_environment(node: yaml.Node) -> yaml.Node:
+    """Return the node in which the values of environment variables are text, as written."""
+    if isinstance(node, yaml.SequenceNode):
+        for inner in node.value:
+            _keep_environment(inner)
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        if key.value == "environment" and isinstance(value, yaml.MappingNode):
+            for _, text in value.value:
+                if isinstance(text, yaml.ScalarNode) and text.value:
+                    text.tag = "tag:yaml.org,2002:str"
+        _keep_environment(value)
+    return node
 
 
 def _describe_fault(
