@@ -1,10 +1,10 @@
 // Forward-backward of ranks whose transitions vary in time, the same for all ranks. Arrays are instances ×
 // ranks × states; docs/explanation/regimes.md, "The whole machine".
+#include "explain/public.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-
-#define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
 
 namespace haloscope::explain {
 

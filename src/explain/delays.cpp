@@ -1,12 +1,11 @@
 // Delay costs: the stretches of locations that caused waiting, after Boehme, Geimer, Wolf and Arnold (2010).
+#include "explain/public.hpp"
 #include "explain/timelines.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <new>
 #include <vector>
-
-#define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
 
 namespace haloscope::explain {
 namespace {

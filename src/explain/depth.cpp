@@ -1,6 +1,8 @@
 // Functional boxplots of many curves: depths by ranks, bands, and which curves leave them. Called by
 // python/haloscope/profile/kernels/__init__.py.
 
+#include "explain/public.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -16,8 +18,6 @@
 #include <stdexcept>
 #include <thread>
 #include <vector>
-
-#define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
 
 namespace haloscope::explain {
 

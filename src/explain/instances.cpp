@@ -1,10 +1,10 @@
 // Instances of regions, from the bytes in which docs/format.md packs them to seconds.
+#include "explain/public.hpp"
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-
-#define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
 
 #if defined(__x86_64__)
 #define HALOSCOPE_CLONES [[gnu::target_clones("avx512f", "avx2", "default")]]

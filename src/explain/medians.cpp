@@ -1,5 +1,6 @@
 // Medians of sequences, for Python.
 #include "explain/batch.hpp"
+#include "explain/public.hpp"
 #include "explain/threads.hpp"
 
 #include <algorithm>
@@ -8,8 +9,6 @@
 #include <new>
 #include <span>
 #include <vector>
-
-#define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
 
 namespace haloscope::explain {
 

@@ -1,11 +1,11 @@
 // Schedules of messages, executed on a machine whose ranks have one port in and one port out each.
+#include "explain/public.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
 #include <vector>
-
-#define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
 
 namespace haloscope::explain {
 namespace {

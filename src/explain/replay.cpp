@@ -1,13 +1,12 @@
 // Plays a tape for several parameters at once: how long the run takes, and how that grows with the parameter.
 #include "explain/batch.hpp"
+#include "explain/public.hpp"
 #include "explain/tape.hpp"
 
 #include <cstddef>
 #include <limits>
 #include <new>
 #include <vector>
-
-#define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
 
 namespace haloscope::explain {
 

@@ -1,6 +1,7 @@
 // Functions for Python: they choose the instruction set, distribute the sequences to threads, and add up.
 // Results do not depend on the number of threads. docs/design.md, "Kernels of explain".
 #include "explain/batch.hpp"
+#include "explain/public.hpp"
 #include "explain/threads.hpp"
 
 #include <algorithm>
@@ -16,8 +17,6 @@
 #ifdef __SSE2__
 #include <immintrin.h>
 #endif
-
-#define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
 
 #if defined(__x86_64__) && !defined(HALOSCOPE_BASELINE_ONLY)
 #define HALOSCOPE_WIDE_SETS

@@ -1,12 +1,11 @@
 // Puts the event graph of a run into an order in which it can be played.
 #include "explain/tape.hpp"
+#include "explain/public.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <new>
 #include <vector>
-
-#define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
 
 namespace haloscope::explain {
 namespace {

@@ -1,11 +1,10 @@
 // Cuts what each location did into stretches of time, and walks along the critical path in them.
 #include "explain/timelines.hpp"
+#include "explain/public.hpp"
 
 #include <algorithm>
 #include <new>
 #include <vector>
-
-#define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
 
 namespace haloscope::explain {
 namespace {

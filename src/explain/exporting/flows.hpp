@@ -106,9 +106,8 @@ private:
 
   void sent(int64_t row) {
     const Messages &sends = trace_.sends;
-    if (sends.partner[row] >= 0) {
+    if (sends.partner[row] >= 0)
       meet({sends.ends.rank[row], sends.partner[row], sends.communicator[row], sends.tag[row]}, row, true);
-    }
   }
 
   void posted(int64_t row) {
@@ -121,13 +120,12 @@ private:
 
   void meet(const Key &key, int64_t row, bool is_send) {
     Queue &queue = queues_[key];
-    if (queue.first < 0 || queue.is_of_sends == is_send) {
+    if (queue.first < 0 || queue.is_of_sends == is_send)
       append(queue, row, is_send);
-    } else if (const int64_t other = remove(queue); is_send) {
+    else if (const int64_t other = remove(queue); is_send)
       join(row, other);
-    } else {
+    else
       join(other, row);
-    }
     if (queues_.size() > most_queues_) sweep();
   }
 

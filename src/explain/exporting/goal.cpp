@@ -14,8 +14,7 @@
 #include "explain/exporting/goal_text.hpp"
 #include "explain/exporting/rounds.hpp"
 #include "explain/exporting/walk.hpp"
-
-#define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
+#include "explain/public.hpp"
 
 namespace haloscope::exporting {
 
@@ -125,10 +124,9 @@ private:
   }
 
   void number_places() {
-    for (int32_t c = 0; c < world_.communicators; ++c) {
+    for (int32_t c = 0; c < world_.communicators; ++c)
       for (int64_t i = world_.first_members[c]; i < world_.first_members[c + 1]; ++i)
         places_[key(c, world_.members[i])] = static_cast<int32_t>(i - world_.first_members[c]);
-    }
   }
 
   static uint64_t key(int32_t first, int32_t second) {

@@ -137,9 +137,7 @@ private:
   }
 
   bool join(uint64_t time, int64_t row) {
-    if (operation_of(row) < 0) {
-      return true;
-    }
+    if (operation_of(row) < 0) return true;
     return good(is_blocking(trace_.collectives.ends, row)
                     ? OTF2_EvtWriter_MpiCollectiveBegin(writer_, nullptr, time)
                     : OTF2_EvtWriter_NonBlockingCollectiveRequest(writer_, nullptr, time,
@@ -148,9 +146,7 @@ private:
 
   bool joined(uint64_t time, int64_t row) {
     const Collectives &all = trace_.collectives;
-    if (operation_of(row) < 0) {
-      return true;
-    }
+    if (operation_of(row) < 0) return true;
     const auto operation = static_cast<OTF2_CollectiveOp>(operation_of(row));
     const auto communicator = static_cast<uint32_t>(all.communicator[row]);
     const int32_t place = places_.of(all.communicator[row], all.root[row]);
@@ -200,9 +196,7 @@ OTF2_Archive *haloscope_otf2_open(const char *directory, const char *creator) {
   OTF2_Archive *archive =
       OTF2_Archive_Open(directory, "traces", OTF2_FILEMODE_WRITE, ours::chunk_of_events,
                         ours::chunk_of_definitions, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
-  if (archive == nullptr) {
-    return nullptr;
-  }
+  if (archive == nullptr) return nullptr;
   const bool well = OTF2_Archive_SetFlushCallbacks(archive, &flushing, nullptr) == OTF2_SUCCESS &&
                     OTF2_Archive_SetMemoryCallbacks(archive, &memory, nullptr) == OTF2_SUCCESS &&
                     OTF2_Archive_SetSerialCollectiveCallbacks(archive) == OTF2_SUCCESS &&

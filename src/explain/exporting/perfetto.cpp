@@ -12,8 +12,7 @@
 #include "explain/exporting/flows.hpp"
 #include "explain/exporting/walk.hpp"
 #include "explain/exporting/wire.hpp"
-
-#define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
+#include "explain/public.hpp"
 
 namespace haloscope::exporting {
 
@@ -100,9 +99,8 @@ public:
   bool enter_call(int64_t time, int64_t call, const Work &started) {
     begin(category::mpi, static_cast<uint64_t>(trace_.call_function(call)));
     tell(call, started);
-    for (const int64_t send : started.sends) {
+    for (const int64_t send : started.sends)
       if (flows_.is_received(send)) event_.fixed(event::flow, flow(send));
-    }
     return write(time);
   }
 

@@ -30,11 +30,8 @@ public:
         collectives_(trace.collectives.ends) {}
 
   bool run() {
-    for (int64_t l = 0; l < trace_.locations; ++l) {
-      if (!visitor_.begin_location(l) || !walk(l) || !visitor_.end_location()) {
-        return false;
-      }
-    }
+    for (int64_t l = 0; l < trace_.locations; ++l)
+      if (!visitor_.begin_location(l) || !walk(l) || !visitor_.end_location()) return false;
     return true;
   }
 
@@ -60,15 +57,10 @@ private:
     while (region < regions || call < calls) {
       const bool is_region = call == calls || (region < regions && precedes(region, call));
       const bool goes_on = is_region ? open_region(region++) : open_call(call++);
-      if (!goes_on) {
-        return false;
-      }
+      if (!goes_on) return false;
     }
-    while (!open_.empty()) {
-      if (!close()) {
-        return false;
-      }
-    }
+    while (!open_.empty())
+      if (!close()) return false;
     return true;
   }
 
@@ -80,26 +72,21 @@ private:
   }
 
   bool is_within(int32_t path, int32_t outer) const {
-    while (path >= 0 && path < trace_.paths && path != outer) {
+    while (path >= 0 && path < trace_.paths && path != outer)
       path = trace_.parents[path] < path ? trace_.parents[path] : -1;
-    }
     return path == outer;
   }
 
   bool open_region(int64_t row) {
     const int32_t path = trace_.region_path(row);
-    if (!close_before(trace_.region_begin(row), path, false)) {
-      return false;
-    }
+    if (!close_before(trace_.region_begin(row), path, false)) return false;
     push({trace_.region_end(row), row, path, false, kept_.size(), 0, 0, 0}, trace_.region_begin(row));
     return visitor_.enter_region(now_, path);
   }
 
   bool open_call(int64_t row) {
     const int32_t path = trace_.call_path(row);
-    if (!close_before(trace_.call_begin(row), path, true)) {
-      return false;
-    }
+    if (!close_before(trace_.call_begin(row), path, true)) return false;
     const Work started{sends_.started(row), receives_.started(row), collectives_.started(row)};
     const size_t kept = kept_.size();
     const int64_t sent = keep(sends_.completed(row)), received = keep(receives_.completed(row)),
@@ -115,9 +102,7 @@ private:
 
   void push(Open one, int64_t begin) {
     now_ = std::max(now_, begin);
-    if (!open_.empty()) {
-      one.end = std::min(one.end, open_.back().end);
-    }
+    if (!open_.empty()) one.end = std::min(one.end, open_.back().end);
     open_.push_back(one);
   }
 
@@ -128,12 +113,8 @@ private:
       Open &last = open_.back();
       if (last.is_call && !is_call) last.end = std::min(last.end, begin);
       const bool is_around = !last.is_call && is_within(path, last.path) && (is_call || path != last.path);
-      if (last.end > begin || (last.end == begin && is_around)) {
-        return true;
-      }
-      if (!close()) {
-        return false;
-      }
+      if (last.end > begin || (last.end == begin && is_around)) return true;
+      if (!close()) return false;
     }
     return true;
   }
