@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from pathlib import Path
 from haloscope.base.errors import RecorderError
 from haloscope.base.objects import Abi, MpiLibrary
 from haloscope.base.prebuilt import is_any_ready
-from haloscope.base.tools import find_tool
+from haloscope.base.tools import find_tool, read_answer
 
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "standard": "the MPI standard ABI"}
 _PRODUCTS = (
@@ -92,12 +91,10 @@ def read_headers(directory: Path, abi: Abi) -> Headers | None:
 
 def library_version(path: Path) -> tuple[tuple[int, int], str] | None:
     """Return the standard and product that a library reports; None if it cannot be loaded."""
+    answer = read_answer(sys.executable, "-c", _ASK, str(path))
     try:
-        answer = subprocess.run(
-            [sys.executable, "-c", _ASK, str(path)], capture_output=True, text=True, timeout=60, check=False
-        )
-        major, minor, text = answer.stdout.split(" ", 2)
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+        major, minor, text = (answer or "").split(" ", 2)
+    except ValueError:
         return None
     return (int(major), int(minor)), _short(text.strip())
 
@@ -105,11 +102,8 @@ def library_version(path: Path) -> tuple[tuple[int, int], str] | None:
 def wrapper_directories(wrapper: Path, option: str = "-I") -> tuple[Path, ...]:
     """Return the directories that an MPI compiler wrapper passes on with `-I` or `-L`."""
     try:
-        shown = subprocess.run(
-            [str(wrapper), "-show"], capture_output=True, text=True, timeout=60, check=False
-        ).stdout
-        words = shlex.split(shown)
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+        words = shlex.split(read_answer(str(wrapper), "-show") or "")
+    except ValueError:
         return ()
     return tuple(Path(word[2:]) for word in words if word.startswith(option) and len(word) > 2)
 

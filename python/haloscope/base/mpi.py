@@ -24,7 +24,7 @@ from haloscope.base.objects import (
     pick,
     read_defined_names,
 )
-from haloscope.base.tools import environment_tool, find_tool
+from haloscope.base.tools import environment_tool, find_tool, read_answer
 
 Origin = Literal["linked", "mpi4py", "launcher", "mpicc", "chosen"]
 
@@ -258,13 +258,7 @@ def _flavour(launcher: Path) -> Abi | None:
     """Return which of several MPIs in one prefix a launcher belongs to: by its name, else its version."""
     text = launcher.name
     if not re.search("orte|prte|opal|ompi|openmpi|hydra|mpich|gforker", text):
-        try:
-            answer = subprocess.run(
-                [str(launcher), "--version"], capture_output=True, text=True, timeout=30, check=False
-            )
-            text = answer.stdout
-        except (OSError, UnicodeDecodeError, subprocess.TimeoutExpired):
-            return None
+        text = read_answer(str(launcher), "--version") or ""
     if re.search("orte|prte|opal|ompi|openmpi|Open MPI", text):
         return "openmpi"
     return "mpich" if re.search("hydra|mpich|gforker|Intel", text, re.IGNORECASE) else None

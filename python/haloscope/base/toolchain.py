@@ -12,7 +12,7 @@ from pathlib import Path
 
 from haloscope.base.errors import ComponentError, RecorderError
 from haloscope.base.objects import find_linked_mpi
-from haloscope.base.tools import environment_tool, find_tool
+from haloscope.base.tools import environment_tool, find_tool, read_answer
 
 _LOG_LINES = 400
 
@@ -51,27 +51,14 @@ def compiler() -> str:
 
 def compiler_identity(compiler: str) -> str:
     """Return the compiler's version line; a different one causes a new build."""
-    try:
-        answer = subprocess.run(
-            [compiler, "--version"], capture_output=True, text=True, timeout=60, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return compiler
-    return f"{compiler} {answer.stdout.partition(chr(10))[0]}"
+    answer = read_answer(compiler, "--version")
+    return compiler if answer is None else f"{compiler} {answer.partition(chr(10))[0]}"
 
 
 def wrapper_identity(compiler: Path) -> str:
     """Return the command and the compiler version of a wrapper; a different one causes a new build."""
-    words = []
-    for option in ("-show", "--version"):
-        try:
-            answer = subprocess.run(
-                [str(compiler), option], capture_output=True, text=True, timeout=60, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        words.append(answer.stdout)
-    return "\n".join(words)
+    answers = (read_answer(str(compiler), option) for option in ("-show", "--version"))
+    return "\n".join(answer for answer in answers if answer is not None)
 
 
 def build_tool(name: str) -> str:
@@ -236,15 +223,5 @@ def _petscs() -> Iterator[Petsc]:
 
 
 def _from_pkg_config() -> Path | None:
-    try:
-        answer = subprocess.run(
-            ["pkg-config", "--variable=prefix", "PETSc"],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    prefix = answer.stdout.strip()
+    prefix = (read_answer("pkg-config", "--variable=prefix", "PETSc") or "").strip()
     return Path(prefix) if prefix else None

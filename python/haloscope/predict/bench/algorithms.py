@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from haloscope.base.toolchain import Toolchain
+from haloscope.base.tools import read_answer
 from haloscope.predict.mpi_library import (
     COLLECTIVES,
     DEFAULT,
@@ -116,18 +116,7 @@ def _ompi_info(tools: Toolchain) -> str:
     command = str(own) if own.is_file() else shutil.which("ompi_info")
     if command is None:
         return ""
-    try:
-        done = subprocess.run(
-            [command, "--param", "coll", "tuned", "--level", "9", "--parsable"],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout
+    return read_answer(command, "--param", "coll", "tuned", "--level", "9", "--parsable") or ""
 
 
 _CHOICE = re.compile(r"(\w+)\s+- (?:Force|Internal)")

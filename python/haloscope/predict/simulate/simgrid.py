@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from haloscope.base import paths
 from haloscope.base.building import applications, build_executable, build_preload
 from haloscope.base.errors import ComponentError, UsageError
 from haloscope.base.headers import Headers
+from haloscope.base.tools import read_answer
 from haloscope.watch import recorder_sources
 
 _MISSING = (
@@ -33,13 +33,7 @@ def find_smpicxx() -> Path:
 @cache
 def find_version() -> str:
     """Return SimGrid's version, such as `3.32`; empty if unknown."""
-    try:
-        output = subprocess.run(
-            [str(find_smpirun()), "-version"], capture_output=True, text=True, timeout=60, check=False
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    words = output.split()
+    words = (read_answer(str(find_smpirun()), "-version") or "").split()
     return next((word for word in words if word[0].isdigit()), "")
 
 
