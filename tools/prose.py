@@ -37,10 +37,11 @@ IDIOMS = re.compile(
     r"|node|message|step|event|partner|thread|run|region|second|iteration)s?)\b",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z`*\"'(])")
+_SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z@`*\"'(])")
 _WORD = re.compile(r"[A-Za-z][\w'-]*")
 _CODE_BLOCK = re.compile(r"(?<=\n\n)(?: {4}.*(?:\n|$))+")  # of a docstring
-_C_COMMENT = re.compile(r"^\s*(?://|\*|/\*) ?(.*?)(?:\*/)?$")
+_EXAMPLES = re.compile(r"\x08\n.*?(?:\n\n|$)", re.DOTALL)  # of a command's help
+_C_COMMENT = re.compile(r"^\s*(?://|\*|/\*) ?(?! {4})(.*?)(?:\*/)?$")
 _SUFFIXES = (".md", ".py", ".cpp", ".hpp", ".h", ".c")
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -54,7 +55,7 @@ def markdown_texts(source: str, _: bool) -> Iterator[Text]:
     line = 1
     for part in source.split("\n\n"):
         clean = re.sub(r"(?m)^ *-(?= )|\]\([^)]*\)|<!--.*?-->|[*_#\[\]]", " ", part)
-        if part.lstrip().startswith("|"):
+        if clean.lstrip().startswith("|"):
             for number, row in enumerate(clean.splitlines(), line):
                 yield from ((number, cell) for cell in row.split("|"))
         else:
@@ -73,7 +74,7 @@ def python_texts(source: str, with_strings: bool) -> Iterator[Text]:
     for node in nodes if with_strings else ():
         value = node.value if isinstance(node, ast.Constant) and id(node) not in documentation else None
         if isinstance(value, str) and is_prose(value):
-            yield getattr(node, "lineno", 1), value
+            yield getattr(node, "lineno", 1), _EXAMPLES.sub("", value)
 
 
 def c_texts(source: str, with_strings: bool) -> Iterator[Text]:
