@@ -1,4 +1,4 @@
-// Material's search runs in a worker. Browsers start none for a page that is read from a disk; there, a hidden frame runs it.
+// Material's search runs in a worker. Browsers start no worker for a page from a disk, so a hidden frame replaces it.
 if (location.protocol === "file:") {
   window.IFrameWorker = class extends EventTarget {
     constructor(url) {

@@ -288,7 +288,7 @@ def test_a_run_that_said_nothing_has_a_page(
     assert "No point-to-point messages" in page.locator("#matrix-plot").inner_text()
     assert "No messages" in page.locator("#sizes-plot").inner_text()
     told = page.locator("#time-plot").inner_text()
-    assert ("No rank left a record" in told) == (not ranks)
+    assert ("No rank recorded its time" in told) == (not ranks)
     assert not page.locator("#sites").is_visible()
     assert not page.locator("#history").is_visible()  # for which one slice is too few
     page.select_option("#region", label="idle")
@@ -305,7 +305,7 @@ def test_messages_of_no_bytes_and_ranges_have_their_place(show: Callable[[Draft]
     ticks = page.locator("#sizes-plot .xtick text").all_text_contents()
     assert ticks == ["0", "64"]
     page.click("#sizes-measure >> text=time")
-    assert "empty or untimed" in page.locator("#sizes-plot").inner_text()
+    assert "empty or have no times" in page.locator("#sizes-plot").inner_text()
 
 
 def test_a_long_slice_is_spread_over_its_time(show: Callable[[Draft], Page]) -> None:

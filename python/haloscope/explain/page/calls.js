@@ -18,7 +18,7 @@ function callColumns(rows) {
     column("calls", "All ranks (calls)", "calls", asCount),
     column("bytes", "In these calls (bytes)", "bytes", asBytes),
     column("time", "Sum over ranks and calls (time_total)", "time", asTime),
-    ["share", "Of the time in these calls", (row) => (total ? row.time / total : null), (row) => asShare(row.time, total)],
+    ["share", "Share of the time in these calls", (row) => (total ? row.time / total : null), (row) => asShare(row.time, total)],
     ["mean", "Time of a call", (row) => (row.calls ? row.time / row.calls : null), (row) => asTime(row.calls ? row.time / row.calls : null)],
     column("longest", "The longest call of any rank (time_max)", "longest", asTime),
   ];

@@ -1,4 +1,4 @@
-// The embedded numbers. Regions are numbered depth first: region p and all below it are p … end[p] − 1.
+// The embedded data. Regions are numbered depth first: region p and its nested regions are p … end[p] − 1.
 
 const RUN = JSON.parse(at("data").textContent);
 const ARRAYS = { u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f8: Float64Array };
@@ -12,7 +12,7 @@ function unpacked(packed) {
   return new ARRAYS[packed.type](bytes.buffer);
 }
 
-// Decoding waits until a table is looked at.
+// A table is decoded at its first use.
 function columnsOf(table) {
   if (!table.decoded) {
     table.decoded = {};
@@ -21,7 +21,7 @@ function columnsOf(table) {
   return table.decoded;
 }
 
-// The rows of region p, with those of nested regions or without.
+// The range of rows of region p, with or without those of nested regions.
 function rowsOf(run, table, p, inclusive) {
   return [table.offsets[p], table.offsets[inclusive ? run.end[p] : p + 1]];
 }
@@ -67,7 +67,7 @@ function sizesOf(run, p, inclusive) {
   return [...sums.values()].sort((a, b) => a.bytes - b.bytes || a.upper - b.upper);
 }
 
-// What of a region's time went where, mean over the ranks that entered it, in seconds.
+// The parts of a region's time in seconds, mean over the ranks that entered it.
 function partsOf(columns, p) {
   const [time, mpi, p2p, coll] = ["time_mean", "mpi_time_mean", "p2p_time_mean", "coll_time_mean"].map(
     (name) => columns[name][p] || 0);

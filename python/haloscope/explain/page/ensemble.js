@@ -1,4 +1,4 @@
-// A page about many runs: what is of all of them, then one region at a time; all is made in Python.
+// A page about many runs: sections about all regions, then those of one region. Python makes all sections.
 
 const PAGE = JSON.parse(at("data").textContent);
 

@@ -1,4 +1,4 @@
-// The figures. Each gets a place and what to draw, or says why there is nothing to draw.
+// The figures. Each function draws into its element, or shows why there is nothing to draw.
 
 function stacked(labels, sums, more, looks = LOOKS) {
   return Object.entries(looks).map(([part, { name, colour }]) => ({
@@ -10,12 +10,12 @@ const MOST_BARS = 40;
 const MOST_BARS_OF_RANKS = 256;
 
 const heightOf = (bars) => Math.max(320, 110 + 24 * bars);
-// One bar alone is no wall.
+// Few bars are made thinner.
 const gapOf = (bars, usual) => (bars > 3 ? usual : 0.6);
 
 function drawTimeByRegion(place, run, values, chosen) {
   const entered = run.full.map((_, p) => p).filter((p) => values.time_mean[p] !== null);
-  if (!entered.length) return drawNothing(place, "No rank left a record of its time.");
+  if (!entered.length) return drawNothing(place, "No rank recorded its time.");
   const most = [...entered].sort((a, b) => values.time_mean[b] - values.time_mean[a]).slice(0, MOST_BARS);
   const shown = entered.filter((p) => most.includes(p));
   const rows = shown.map((_, index) => index);
@@ -37,7 +37,7 @@ function drawTimeByRegion(place, run, values, chosen) {
 function drawTimeByRank(place, run, p, inclusive) {
   const sums = timeByRank(run, p, inclusive);
   if (!sums) return drawNothing(place, "No rank entered this region.");
-  // As high as the figure beside it, within reason.
+  // The height of the figure next to it, up to a limit.
   drawByRank(place, run.split, sums, LOOKS, "time, s", Math.min(640, heightOf(Math.min(MOST_BARS, run.full.length))));
 }
 
@@ -52,7 +52,7 @@ function drawByRank(place, { bins, bin }, sums, looks, title, height) {
   });
 }
 
-// Thousands of bars take long to draw; four areas look the same.
+// Areas replace thousands of bars, which are slow to draw. They look the same.
 function asSteps({ marker: { color }, ...bar }) {
   return { ...bar, type: "scatter", mode: "lines", stackgroup: "all", fillcolor: color, line: { shape: "hvh", width: 0, color } };
 }
@@ -62,7 +62,7 @@ function rankTicks(bins, bin, reversed) {
   return { range: reversed ? edge.reverse() : edge, showgrid: false, tickformat: "d", ...(bins * bin <= 16 ? { dtick: 1 } : {}) };
 }
 
-// What has a value for each rank and partner.
+// Quantities per rank and partner.
 const MEASURES = {
   bytes: { title: "bytes sent", unit: "B", text: asBytes },
   messages: { title: "messages sent", unit: "", text: asCount },
@@ -91,7 +91,7 @@ function drawMatrix(place, run, of, p, inclusive, measure, log) {
   }, { responsive: false });
 }
 
-// Not by scaleanchor, which gives up, and complains, when a window gets narrow.
+// Plotly's scaleanchor fails with a warning in narrow windows.
 function squareIn(place) {
   const [across, along] = [64 + 120, 40 + 56];
   const side = Math.max(100, Math.min(600, place.clientWidth - across));

@@ -1,12 +1,12 @@
-// What is wrong in the run, what it would bring to put that right, and the figures that show it.
+// Performance problems of the run: cause, gain, remedy, and links to the figures that show them.
 
 const SHOWN_IN = {
   regions: ["regions-table", "Regions"], pop: ["regions-table", "Regions"], ranks: ["ranks-plot", "Time by rank"],
-  partners: ["matrix-plot", "Who sends to whom"], sizes: ["sizes-plot", "Message sizes"], calls: ["calls", "MPI calls"],
+  partners: ["matrix-plot", "Communication matrix"], sizes: ["sizes-plot", "Message sizes"], calls: ["calls", "MPI calls"],
   collectives: ["calls", "MPI calls"], communicators: ["calls", "MPI calls"], slices: ["history", "Time in MPI over the run"],
-  sites: ["sites", "Call sites"], waits: ["waits", "Waiting, by kind"], wait_pairs: ["pairs-plot", "Who waits for whom"],
-  delays: ["causes-plot", "Who causes waiting"], critical_path: ["critical-plot", "The critical path"],
-  tolerance: ["latency-plot", "What latency the run tolerates"], series: ["regimes", "Regimes"], binding: ["about", "About this run"],
+  sites: ["sites", "Call sites"], waits: ["waits", "Waiting, by kind"], wait_pairs: ["pairs-plot", "Waiting by rank and partner"],
+  delays: ["causes-plot", "Causes of waiting"], critical_path: ["critical-plot", "The critical path"],
+  tolerance: ["latency-plot", "Latency tolerance"], series: ["regimes", "Regimes"], binding: ["about", "About this run"],
 };
 
 function findingsInto(place, findings, showIn) {
@@ -26,7 +26,7 @@ const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (text.
 const isShown = (where) => where && !at(where[0]).closest("[hidden]");
 
 function linksOf(finding, showIn) {
-  const links = element("p", "Seen in: ", "links");
+  const links = element("p", "Shown in: ", "links");
   const names = new Map(finding.evidence.filter((one) => isShown(SHOWN_IN[one.table])).map((one) => [SHOWN_IN[one.table][0], SHOWN_IN[one.table][1]]));
   for (const [id, title] of names) {
     const link = element("a", title);

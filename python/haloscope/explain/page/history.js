@@ -1,4 +1,4 @@
-// The history of the run: what ranks did in each cell of time, and which of them waited when.
+// The history of the run: the kinds of time in MPI per cell of time, and the waiting per rank and cell.
 
 const HISTORY = ["p2p", "coll", "rma", "io"];
 

@@ -1,4 +1,4 @@
-// What is chosen, and everything that follows from it.
+// The choices of the reader, and the update of everything that depends on them.
 
 const state = {
   region: 0, nesting: "inclusive", columns: "totals", "matrix-measure": "bytes", "sizes-measure": "messages",
@@ -35,14 +35,14 @@ function showRegions() {
   tableInto(at("regions-table"), columns, RUN.full.map((_, p) => p), order, chooseRegion);
   at("regions-source").textContent = {
     totals: "Time: mean over the ranks that entered; sends, bytes and collectives: sums over ranks. Source: regions, ",
-    instances: "Least–most over instances and ranks of what one rank did in one instance; – where none was finished. Source: regions, ",
-    efficiency: "POP's efficiencies, over the ranks that entered; those of the whole run from the trace, if there is one. Source: pop, ",
+    instances: "Minimum–maximum per instance, over all instances and ranks; – means that no instance ended. Source: regions, ",
+    efficiency: "POP's efficiencies, over the ranks that entered; for the whole run from the trace, if there is one. Source: pop, ",
   }[state.columns] + state.nesting + ". Click a column to sort, a row to choose the region.";
 }
 
 function showTimes() {
   drawTimeByRegion(at("time-plot"), RUN, values(), state.region);
-  const many = RUN.full.length > MOST_BARS ? " The " + MOST_BARS + " regions that took longest." : "";
+  const many = RUN.full.length > MOST_BARS ? " Only the " + MOST_BARS + " regions with the longest times are shown." : "";
   at("time-source").textContent = "Mean over the ranks that entered each region. Source: regions, " + state.nesting + "." + many;
   drawTimeByRank(at("ranks-plot"), RUN, state.region, inclusive());
   const bin = RUN.split.bin;
@@ -55,10 +55,10 @@ function showTraffic() {
   drawMatrix(at("matrix-plot"), RUN, MESSAGES, state.region, inclusive(), measure, at("matrix-log").checked);
   const bin = RUN.matrix.bin;
   at("matrix-source").textContent = (bin > 1 ? "Binned: each cell is the sum over " + bin + " × " + bin + " ranks. " : "")
-    + (measure === "time" ? "Time that the row's rank spent in calls for messages to and from the column's rank. "
-      : "Point-to-point, row sends to column. ") + "Source: partners, " + state.nesting + ".";
+    + (measure === "time" ? "Time of the row's rank in calls for messages to and from the column's rank. "
+      : "Point-to-point messages from the row's rank to the column's rank. ") + "Source: partners, " + state.nesting + ".";
   drawSizes(at("sizes-plot"), RUN, state.region, inclusive(), state["sizes-measure"]);
-  at("sizes-source").textContent = "A stem stands at the exact size of a message; a horizontal bar marks a range of sizes."
+  at("sizes-source").textContent = "A stem is at the exact size of a message; a horizontal bar is a range of sizes."
     + " Both axes are logarithmic. Source: sizes, " + state.nesting + ".";
 }
 
@@ -73,7 +73,7 @@ function showHistory() {
   if (history.ranks < 2) return;
   drawWaiting(at("waiting-plot"), history);
   at("waiting-source").textContent = (history.bin > 1 ? "Each row is the mean of " + history.bin + " neighbouring ranks. " : "")
-    + "Share of " + each + " that was spent waiting in MPI. Source: slices.";
+    + "Waiting in MPI as a share of " + each + ". Source: slices.";
 }
 
 function showSites() {
@@ -81,11 +81,11 @@ function showSites() {
   at("sites").hidden = !sites;
   if (!sites) return;
   drawFlames(at("flames-plot"), RUN, state.region, inclusive());
-  at("flames-source").textContent = "The wider, the longer; each box stands on the one that called it. Grey: regions; dark blue: the sites;"
-    + " light blue: what led to them, and libraries; yellow: MPI. Click a box to see what is above it. Source: sites.";
+  at("flames-source").textContent = "The width of a box is its time; a box is above its caller. Grey: regions; dark blue: sites;"
+    + " light blue: callers of the sites, and libraries; yellow: MPI. Click a box to enlarge it and all boxes above it. Source: sites.";
   const rows = sitesOf(RUN, state.region, inclusive());
   tableInto(at("sites-table"), siteColumns(sites.time), rows.slice(0, MOST_SITES), siteOrder, null);
-  at("sites-source").textContent = (rows.length > MOST_SITES ? "The costliest " + MOST_SITES + " of " + asCount(rows.length) + ". " : "")
+  at("sites-source").textContent = (rows.length > MOST_SITES ? "The " + MOST_SITES + " sites with the longest times, of " + asCount(rows.length) + ". " : "")
     + "Sums over ranks. Source: sites, " + state.nesting + "."
     + sites.remarks.map((remark) => " " + remark + ".").join("");
 }
@@ -99,8 +99,8 @@ function showFindings() {
     }
     at(id).closest("section, div").scrollIntoView({ behavior: "smooth" });
   });
-  at("findings-source").textContent = findings.length ? "What would bring most comes first. The rules are in docs/reference/findings.md. Source: haloscope findings."
-    : "None: no rule explains 2 % of the run's time" + (crowded ? " (more ranks than CPUs: they take turns, which is no finding)." : ".");
+  at("findings-source").textContent = findings.length ? "Sorted by gain. docs/reference/findings.md describes the rules. Source: haloscope findings."
+    : "None: no rule explains 2 % of the run's time" + (crowded ? " (there are more ranks than CPUs; waiting for a CPU is not a finding)." : ".");
 }
 
 function showCalls() {
@@ -144,7 +144,7 @@ function switches() {
     group.addEventListener("click", (event) => {
       if (!event.target.dataset.value) return;
       press(group, event.target.dataset.value);
-      // Another set of columns has another meaning of the sorted one.
+      // The sorted column does not exist in other sets of columns.
       if (group.id === "columns") order.column = null;
       showRegion();
     });

@@ -1,11 +1,11 @@
-// Where calls come from: the lines of source, and the stacks that lead to them as a flame graph.
+// Call sites: lines of source, and their stacks as a flame graph.
 
 const MOST_SITES = 100;
 const FLAMES = { region: PALETTE.pale, place: "#dcebf5", site: "#8fbfde", call: "#f0c36a" };
 
 const isChosen = (run, region, p, inclusive) => p <= region && region < (inclusive ? run.end[p] : p + 1);
 
-// Rows of one line of source and one function; what several are put together of has no spread over ranks.
+// Rows per line of source and function. A sum of several rows has no spread over ranks.
 function sitesOf(run, p, inclusive) {
   const sums = new Map();
   for (const [region, site, file, call, calls, bytes, time, cv] of run.sites.rows) {
@@ -21,7 +21,7 @@ function sitesOf(run, p, inclusive) {
 function siteColumns(total) {
   const column = (title, explanation, name, text) => [title, explanation, (row) => row[name], (row) => text(row[name])];
   return [
-    ["site", "The first place outside the libraries", (row) => row.site, (row) => {
+    ["site", "The first line of source outside of libraries", (row) => row.site, (row) => {
       const cell = element("span", row.site);
       cell.title = row.file;
       return cell;
@@ -30,22 +30,22 @@ function siteColumns(total) {
     column("calls", "All ranks (calls)", "calls", asCount),
     column("bytes", "In these calls (bytes)", "bytes", asBytes),
     column("time", "Sum over ranks and calls (time_total)", "time", asTime),
-    ["share", "Of the time of all sites of the run (share)", (row) => row.time, (row) => asShare(row.time, total)],
-    column("over ranks ±", "Standard deviation of the time, of its mean over ranks (time_cv)", "cv",
+    ["share", "Share of the time of all sites of the run (share)", (row) => row.time, (row) => asShare(row.time, total)],
+    column("over ranks ±", "Standard deviation of the time over ranks, relative to its mean (time_cv)", "cv",
       known((cv) => asShare(cv, 1))),
   ];
 }
 
 function drawFlames(place, run, p, inclusive) {
   const { region, parent, name, where, time, calls, bytes, site } = run.sites.flames;
-  // Numbered so that a box comes after the one below it.
+  // A caller's box has a lower number than the boxes above it.
   const shown = name.map((_, box) => box).filter((box) => isChosen(run, region[box], p, inclusive));
   const roots = shown.filter((box) => parent[box] < 0);
   const total = roots.reduce((sum, box) => sum + time[box], 0);
   if (!total) return drawNothing(place, "No call of this region took any time.");
   const many = roots.length > 1;
   const hover = (box) => [plain(name[box]), ...(where[box] ? [plain(where[box])] : []),
-    asTime(time[box] / 1e9) + ", " + asShare(time[box], total) + " of what is shown",
+    asTime(time[box] / 1e9) + ", " + asShare(time[box], total) + " of the shown time",
     asCount(calls[box]) + " calls, " + asBytes(bytes[box])].join("<br>");
   const colour = (box) => (parent[box] < 0 ? FLAMES.region : site[box] ? FLAMES.site : name[box].startsWith("MPI_") ? FLAMES.call : FLAMES.place);
   const below = (box) => (parent[box] >= 0 ? String(parent[box]) : many ? "all" : "");

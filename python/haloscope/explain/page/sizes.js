@@ -1,4 +1,4 @@
-// Message sizes: a stem at each exact size. A size of 0 has no place on a log axis and stands left of 1.
+// Message sizes: a stem at each exact size. A logarithmic axis has no 0, so size 0 is drawn left of 1.
 
 const KINDS = {
   p2p: { ...PALETTE.kinds.p2p, symbol: "circle" },
@@ -19,7 +19,7 @@ function drawSizes(place, run, p, inclusive, measure) {
   const { title, of } = SIZE_MEASURES[measure];
   const all = sizesOf(run, p, inclusive);
   const rows = all.filter((row) => of(row) > 0);
-  if (!rows.length) return drawNothing(place, all.length ? "Nothing but empty or untimed messages." : "No messages in this region.");
+  if (!rows.length) return drawNothing(place, all.length ? "All messages are empty or have no times." : "No messages in this region.");
   const [low, high] = bounds(rows.map(of));
   const present = new Set(rows.map((row) => row.kind));
   const kinds = [...new Set([...Object.keys(KINDS), ...present])].filter((kind) => present.has(kind));
@@ -46,7 +46,7 @@ function stems(kind, rows, of, low) {
     error_y: stem(y.map(() => 0), y.map((v) => v - 10 ** low), look.colour),
     error_x: stem(rows.map((row) => Math.max(0, row.upper - placeOf(row.bytes))), rows.map(() => 0), look.colour),
     customdata: rows.map((row) => [sizeText(row), asCount(row.messages), asBytes(row.messages * row.bytes), asTime(row.time)]),
-    hovertemplate: "%{customdata[0]}<br>%{customdata[1]} messages<br>%{customdata[2]}<br>%{customdata[3]} of all ranks",
+    hovertemplate: "%{customdata[0]}<br>%{customdata[1]} messages<br>%{customdata[2]}<br>%{customdata[3]}, all ranks",
   };
 }
 
@@ -64,7 +64,7 @@ function powers(withZero, high) {
   return withZero ? { tickvals: [ZERO_AT, ...at], ticktext: ["0", ...text] } : { tickvals: at, ticktext: text };
 }
 
-// Few sizes are named exactly where they stand; many get powers of ten.
+// Few sizes get ticks with their exact values; many sizes get powers of ten.
 function sizeTicks(rows) {
   const sizes = [...new Set(rows.map((row) => row.bytes))];
   const ends = [Math.log10(placeOf(sizes[0])) - 0.3, Math.log10(Math.max(...rows.map((row) => placeOf(row.upper)))) + 0.3];

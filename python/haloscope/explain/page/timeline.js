@@ -1,5 +1,5 @@
-// The timeline of a trace: what each thread did when. How much is drawn does not grow with the trace: where
-// calls are shorter than a pixel, neighbours are one box, and become calls again as one comes closer.
+// The timeline of a trace: the calls of each thread over time. The number of boxes does not grow with the trace:
+// calls shorter than a pixel are joined to one box with their neighbours, and are separate at a higher zoom.
 
 const MOST_DRAWN = 4000;
 const MOST_THREADS = 1000;
@@ -8,7 +8,7 @@ const PIXELS = 1200;
 const { compute: OUTSIDE, ...BOXES } = PALETTE.kinds;
 const VISITS = { name: "in the region", colour: "#cfe3f1" };
 
-// Where the rows of each thread begin; they stand together, sorted by time.
+// The first row of each thread. Rows are sorted by thread and time.
 function threadsOf(columns, from, to, threads) {
   const starts = new Array(threads + 1).fill(to);
   for (let i = to - 1; i >= from; i--) starts[columns.location[i]] = i;
@@ -16,7 +16,7 @@ function threadsOf(columns, from, to, threads) {
   return starts;
 }
 
-// The first of the rows from…to − 1 that ends after a time; rows of a thread do not overlap.
+// The first row in from … to − 1 that ends after a time. Rows of a thread do not overlap.
 function firstAfter(ends, from, to, time) {
   while (from < to) {
     const middle = (from + to) >> 1;
@@ -26,10 +26,10 @@ function firstAfter(ends, from, to, time) {
   return from;
 }
 
-// Of more threads than this each k-th is drawn.
+// If there are more threads than MOST_THREADS, every k-th one is drawn.
 const strideOf = (view) => Math.ceil((view.bottom - view.top + 1) / MOST_THREADS);
 
-// Rows in view; short neighbours, less than `shortest` apart, are one box. Null if these are more than `most`.
+// Boxes in view. Rows shorter than `shortest`, with shorter gaps, are one box. Null if there are more than `most` boxes.
 function boxesIn(columns, starts, view, shortest, most) {
   const { begin, end, calls, time, waited } = columns;
   const boxes = [];
@@ -86,7 +86,7 @@ function boxHover(run, columns, box) {
     "in " + plain(shortPath(run.full[columns.region[box.longest]], 60))].join("<br>");
 }
 
-// A call's waiting is at its begin. A box of several is the paler, the less of its time is in MPI.
+// Waiting is drawn at a call's begin. The opacity of a box of several calls is the share of its time in MPI.
 function callBars(run, columns, boxes, stride) {
   const parts = Object.fromEntries(Object.keys(BOXES).map((family) => [family, []]));
   for (const box of boxes) {
@@ -112,7 +112,7 @@ function visitBars(run, p, view) {
 
 function arrowLines(run, arrows) {
   const { unit, locations } = run.timeline;
-  const hover = (one) => "rank " + locations[one.from] + " → rank " + locations[one.to] + ", " + asBytes(one.bytes) + "<br>" + asTime((one.end - one.begin) * unit) + " from the send's begin to the receive's end";
+  const hover = (one) => "rank " + locations[one.from] + " → rank " + locations[one.to] + ", " + asBytes(one.bytes) + "<br>" + asTime((one.end - one.begin) * unit) + " from begin of send to end of receive";
   return {
     type: "scatter", mode: "lines+markers", name: "messages", line: { color: PALETTE.ink, width: 0.8 },
     x: arrows.flatMap((one) => [one.begin * unit, one.end * unit, null]), y: arrows.flatMap((one) => [one.from, one.to, null]),
@@ -123,7 +123,7 @@ function arrowLines(run, arrows) {
 
 const wholeRun = ({ timeline }) => ({ from: 0, to: timeline.length / timeline.unit, top: 0, bottom: timeline.locations.length - 1 });
 
-// Return in words what is drawn of how much.
+// Returns a text about the number of drawn calls and messages.
 function drawTimeline(place, run, p, view, withMessages) {
   const { timeline } = run;
   const { unit, locations } = timeline;
@@ -142,15 +142,15 @@ function drawTimeline(place, run, p, view, withMessages) {
   });
   const calls = boxes.reduce((sum, box) => sum + box.calls, 0);
   const shortestOf = Math.max(shortest * unit, timeline.shortest);
-  return asCount(calls) + " of " + asCount(timeline.calls) + " calls are in view, as " + asCount(boxes.length) + " boxes: calls shorter than "
-    + asTime(shortestOf) + " that follow each other are one. "
-    + (strideOf(view) > 1 ? "Of each " + strideOf(view) + " ranks one is drawn. " : "")
-    + (timeline.shortest ? "Closer than " + asTime(timeline.shortest) + " this page does not look. " : "")
-    + (withMessages ? (count > arrows.length ? "Arrows: the " + arrows.length + " messages that were longest under way, of " + asCount(count) + " in view. " : asCount(count) + " messages as arrows. ") : "")
-    + (withMessages && timeline.messages.left_out ? asCount(timeline.messages.left_out) + " shorter ones are not on this page. " : "");
+  return asCount(calls) + " of " + asCount(timeline.calls) + " calls are in view, as " + asCount(boxes.length) + " boxes. Consecutive calls shorter than "
+    + asTime(shortestOf) + " are one box. "
+    + (strideOf(view) > 1 ? "One of " + strideOf(view) + " ranks is drawn. " : "")
+    + (timeline.shortest ? "The page has no details shorter than " + asTime(timeline.shortest) + ". " : "")
+    + (withMessages ? (count > arrows.length ? "Arrows: the " + arrows.length + " slowest of " + asCount(count) + " messages in view. " : asCount(count) + " messages as arrows. ") : "")
+    + (withMessages && timeline.messages.left_out ? "The page does not contain " + asCount(timeline.messages.left_out) + " faster messages. " : "");
 }
 
-// What a press of a key or a button makes of the view.
+// The view after a key or button was pressed.
 function moved(view, how, whole) {
   const [middle, half] = [(view.from + view.to) / 2, (view.to - view.from) / 2];
   const around = (at, reach) => {
@@ -166,11 +166,11 @@ function showTimeline() {
   at("timeline").hidden = !timeline;
   if (!timeline) return;
   timeline.view = timeline.view || wholeRun(RUN);
-  const told = drawTimeline(at("timeline-plot"), RUN, state.region, timeline.view, at("timeline-messages").checked);
+  const summary = drawTimeline(at("timeline-plot"), RUN, state.region, timeline.view, at("timeline-messages").checked);
   const place = at("timeline-plot");
   place.removeAllListeners?.("plotly_relayout");
   place.on?.("plotly_relayout", timelineSeen);
-  at("timeline-source").textContent = told + "Blank: outside of MPI. Drag to zoom, double-click to see all. The chosen region is shaded. Source: the trace.";
+  at("timeline-source").textContent = summary + "Blank: outside of MPI. Drag to zoom, double-click to see all. The chosen region is shaded. Source: the trace.";
 }
 
 function moveTimeline(view) {
@@ -178,7 +178,7 @@ function moveTimeline(view) {
   showTimeline();
 }
 
-// Plotly says in its own words what part of a figure is seen.
+// Sets the view from Plotly's event after a zoom or a drag.
 function timelineSeen(event) {
   const whole = wholeRun(RUN);
   const { unit } = RUN.timeline;

@@ -1,4 +1,4 @@
-// What collectives take: one figure each.
+// Times of collectives, one figure per collective.
 
 const { machine, about, figures, errors } = JSON.parse(at("data").textContent);
 
@@ -23,9 +23,9 @@ if (errors.length) {
   at("error-section").hidden = false;
 }
 
-const noteOf = (figure) => figure.note || (figure.sizes ? "Points are measured, lines modelled."
-  : (figure.title ? "Points are measured, lines modelled. " : "")
-    + "Red lines: where one more process needs the next level of the topology.");
+const noteOf = (figure) => figure.note || (figure.sizes ? "Points: measured. Lines: model."
+  : (figure.title ? "Points: measured. Lines: model. " : "")
+    + "Red lines: from here, processes use one more level of the topology.");
 
 const places = figures.map((figure) => {
   const section = element("section");
@@ -76,7 +76,7 @@ function drawIn(scale) {
       ...rest, height: 460, hovermode: "closest", margin: { l: 64, r: 16, t: 84, b: 48 },
       xaxis: axis("", { ...rest.xaxis, type: scale, ...(log ? (bySize ? sizes : doublings)(data) : {}) }),
       yaxis: axis("", { ...rest.yaxis, type: scale, ...(log ? decades(data) : { rangemode: "tozero" }) }),
-      // A label's place on a logarithmic axis is the logarithm; a line's is not.
+      // On a logarithmic axis, labels are placed by the logarithm, lines by the value.
       annotations: labels.map(({ x, text }) => ({
         x: log ? Math.log10(x) : x, y: 1, yref: "paper", yanchor: "bottom", xanchor: "left", text,
         textangle: -30, showarrow: false, font: { size: 11, color: PALETTE.red },

@@ -1,4 +1,4 @@
-// Messages between two cores: one section a figure.
+// Messages between two cores, one section per figure.
 
 const { machine, about, figures, yaml } = JSON.parse(at("data").textContent);
 
@@ -16,7 +16,7 @@ function bytesText(bytes) {
   return bytes / 2 ** (10 * power) + ["", " Ki", " Mi", " Gi"][power];
 }
 
-// Sizes are powers of two, times decades.
+// Ticks are powers of four for sizes, and decades for times.
 function ticks(kind, data, which) {
   const values = data.flatMap((trace) => trace[which]).filter((value) => value > 0);
   const [low, high] = [Math.min(...values), Math.max(...values)];

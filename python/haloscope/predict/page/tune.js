@@ -1,4 +1,4 @@
-// What rules gain: for each collective a map of sizes and processes, and the times behind it.
+// Gains by rules: per collective a map of sizes and processes, and the measured times.
 
 const { library, summary, about, figures } = JSON.parse(at("data").textContent);
 

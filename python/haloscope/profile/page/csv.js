@@ -1,4 +1,4 @@
-// What a figure or a table shows, as CSV.
+// The data of a figure or a table as CSV.
 
 const csvButtons = new WeakMap();
 
@@ -6,7 +6,7 @@ function offerCsv(place, text) {
   if (csvButtons.has(place)) return;
   const button = element("button", "CSV", "csv");
   button.type = "button";
-  button.title = "These data as CSV";
+  button.title = "Save these data as CSV";
   button.addEventListener("click", () => {
     const head = place.closest("figure")?.querySelector("h3") || place.closest("section")?.querySelector("h2");
     const name = (head?.firstChild?.textContent || "data").trim().toLowerCase().replace(/[^a-z0-9]+/g, "-") || "data";
@@ -33,14 +33,14 @@ function csvLines(rows) {
   return rows.map((row) => row.map(field).join(",") + "\r\n").join("");
 }
 
-// Numbers as they are; where a cell shows more than a number, or a name, its text.
+// Numbers in full precision. Names, and cells with more than a number, as text.
 function csvOfTable(columns, rows) {
   const value = ([, , sortedBy, shown, exact], row, index) => {
     if (exact) return exact(row);
-    const told = sortedBy(row);
-    if (told === null || told === undefined) return null;
+    const key = sortedBy(row);
+    if (key === null || key === undefined) return null;
     const text = shown(row, true);
-    return index > 0 && typeof told === "number" ? told : text instanceof Node ? text.textContent : text;
+    return index > 0 && typeof key === "number" ? key : text instanceof Node ? text.textContent : text;
   };
   return csvLines([columns.map(([title]) => title), ...rows.map((row) => columns.map((column, index) => value(column, row, index)))]);
 }

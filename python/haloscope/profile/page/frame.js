@@ -1,6 +1,6 @@
-// What every page begins with: its data and Plotly are deflated inside, and it is light or dark.
+// The start of every page: unpacks the data and Plotly, and sets light or dark colours.
 
-// Each five characters are four bytes in base 85; "}" stands for "<", which is no text in a script.
+// Base 85: five characters are four bytes. "}" replaces "<", which a script element must not contain.
 const DIGITS = Uint8Array.from({ length: 128 }, (_, code) => (code === 125 ? 60 : code) - 40);
 
 function bytesIn(holder) {
@@ -22,7 +22,7 @@ function unpack(name) {
   return new Response(packed.pipeThrough(new DecompressionStream("deflate"))).text();
 }
 
-// As the system has it, until the reader chooses.
+// The theme of the system, until the reader chooses one.
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 const redrawing = [];
 let theme = null;

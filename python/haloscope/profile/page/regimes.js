@@ -1,9 +1,9 @@
-// A page about regimes, or about two sides of runs: its sections are made in Python, and stand as they are.
+// A page about regimes, or about two sides of runs. Python makes its sections.
 
 const PAGE = JSON.parse(at("data").textContent);
 
 at("verb").textContent = PAGE.verb;
 headInto(PAGE);
 sectionsInto(at("sections"), PAGE.sections);
-// The answer comes before what is to be said about it.
+// The answer precedes its warnings.
 at("answer")?.after(at("warnings"));

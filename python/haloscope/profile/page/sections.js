@@ -1,4 +1,4 @@
-// Pages whose head and sections come with all that is in them: text, tables, and figures for Plotly.
+// Pages whose head and sections are complete in the data: text, tables, and figures for Plotly.
 
 function headInto(page) {
   at("program").textContent = page.title;
@@ -24,7 +24,7 @@ function sectionsInto(place, sections) {
   drawNext(place, waiting);
 }
 
-// One after the other, so that the page can be read meanwhile.
+// Figures are drawn one after the other, so that the page can be read meanwhile.
 function drawNext(place, waiting) {
   place.dataset.waiting = String(waiting.length);
   if (!waiting.length) return;

@@ -40,7 +40,7 @@ function byMouseAndKeys(cell, action) {
   });
 }
 
-// What is typed stays when the table is made anew.
+// The filter's text is preserved when the table is made again.
 function offerFilter(table, rows, state) {
   const scroll = table.closest(".scroll");
   const there = scroll.previousElementSibling?.matches(".filter") ? scroll.previousElementSibling : null;
@@ -59,11 +59,11 @@ function offerFilter(table, rows, state) {
 function filteredRows(columns, rows, state) {
   const wanted = (state.filter || "").trim().toLowerCase();
   if (!wanted) return rows;
-  const textOf = (told) => (told instanceof Node ? told.textContent : String(told));
+  const textOf = (content) => (content instanceof Node ? content.textContent : String(content));
   return rows.filter((row) => columns.some(([, , , shown]) => textOf(shown(row, true)).toLowerCase().includes(wanted)));
 }
 
-// First click: the largest first (names: the first first); second: the other way; third: as it was.
+// First click: descending (names: ascending); second click: the reverse; third click: unsorted.
 function nextOrder(state, index) {
   const first = index > 0;
   if (state.column !== index) Object.assign(state, { column: index, down: first });
@@ -86,10 +86,10 @@ function rowOf(columns, row, state, onChoose) {
   const line = element("tr");
   if (row === state.chosen) line.className = "chosen";
   for (const [, , , shown] of columns) {
-    const told = shown(row, state.column !== null);
+    const content = shown(row, state.column !== null);
     const cell = element("td");
-    if (told instanceof Node) cell.append(told);
-    else cell.textContent = told;
+    if (content instanceof Node) cell.append(content);
+    else cell.textContent = content;
     line.append(cell);
   }
   if (!onChoose) return line;
@@ -130,22 +130,22 @@ function regionColumns(run, values, shown) {
   const extremes = (title, explanation, name, text) =>
     range(title, explanation, name + "_instance_min", name + "_instance_max", text);
   const name = ["region", "Name of the region", (p) => run.full[p], (p, sorted) => regionCell(run, p, sorted)];
-  const passes = column("passes", "Instances, the largest number of any rank (instances)", "instances", asCount);
+  const instances = column("passes", "Largest number of instances of a rank (instances)", "instances", asCount);
   if (shown === "efficiency") {
     const share = (title, explanation, name) => column(title, explanation, name, known((part) => asShare(part, 1)));
     return [name,
-      share("parallel", "Share of the time that ranks compute: load balance × communication (parallel)", "parallel"),
+      share("parallel", "Computing as a share of the time: load balance × communication (parallel)", "parallel"),
       share("load balance", "Mean over largest computing time of a rank (load_balance)", "load_balance"),
       share("communication", "Largest computing time over the longest time (communication)", "communication"),
-      share("serialisation", "Lost to each other's order; of a trace (serialisation)", "serialisation"),
-      share("transfer", "Lost to the network; of a trace. Communication = serialisation × transfer (transfer)", "transfer"),
+      share("serialisation", "Loss by dependencies between ranks; needs a trace (serialisation)", "serialisation"),
+      share("transfer", "Loss by the network; needs a trace. Communication = serialisation × transfer (transfer)", "transfer"),
       column("longest", "Longest time of a rank (run_time)", "run_time", asTime),
       column("computing, mean", "Outside of MPI, mean over ranks (computing_mean)", "computing_mean", asTime),
       column("computing, largest", "Outside of MPI, the largest of a rank (computing_max)", "computing_max", asTime)];
   }
   if (shown === "instances") {
-    return [name, passes,
-      extremes("sends", "Messages sent in one instance: least and most of any rank", "sends", asRange),
+    return [name, instances,
+      extremes("sends", "Messages sent in one instance: minimum and maximum over ranks", "sends", asRange),
       extremes("recvs", "Messages received in one instance", "recvs", asRange),
       extremes("dest ranks", "Distinct ranks sent to in one instance", "dest_ranks", asRange),
       extremes("src ranks", "Distinct ranks received from in one instance", "src_ranks", asRange),
@@ -154,7 +154,7 @@ function regionColumns(run, values, shown) {
       extremes("collectives", "Collective calls in one instance", "colls", asRange)];
   }
   return [name,
-    column("ranks", "Ranks that entered the region (ranks)", "ranks", asCount), passes,
+    column("ranks", "Ranks that entered the region (ranks)", "ranks", asCount), instances,
     column("time", "Mean over ranks (time_mean)", "time_mean", asTime),
     ["in MPI", "Share of the time: point-to-point, collective, other", (p) => shareOf(values, p),
       (p) => shareCell(partsOf(values, p), values.time_mean[p])],
@@ -163,8 +163,8 @@ function regionColumns(run, values, shown) {
     column("sent", "Bytes, all ranks (bytes_sent_total)", "bytes_sent_total", asBytes),
     column("mean message", "Bytes (mean_message)", "mean_message", asBytes),
     column("largest", "Largest message (largest_message)", "largest_message", asBytes),
-    range("dest ranks", "Distinct ranks sent to: least and most of any rank", "dest_ranks_min", "dest_ranks_max", asRange),
-    ["off node", "Share of the bytes that went to another host", (p) => offNode(values, p),
+    range("dest ranks", "Distinct ranks sent to: minimum and maximum over ranks", "dest_ranks_min", "dest_ranks_max", asRange),
+    ["off node", "Share of the bytes sent to other hosts", (p) => offNode(values, p),
       (p) => asShare(values.bytes_offnode_total[p], values.bytes_sent_total[p])],
     column("collectives", "Calls, all ranks (colls_total)", "colls_total", asCount)];
 }

@@ -1,4 +1,4 @@
-// Numbers as people read them, and text as text.
+// Formats of numbers, and escaped texts.
 
 const UNKNOWN = "–";
 const SIZES = [[1e18, "EB"], [1e15, "PB"], [1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];
@@ -28,7 +28,7 @@ function asByteRange(low, high) {
   return low === high ? asBytes(low) : asBytes(low) + "–" + asBytes(high);
 }
 
-// Plotly takes some tags in its texts for markup; names are never markup.
+// Plotly interprets some tags in its texts as markup. Names are never markup.
 function plain(text) {
   return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
@@ -37,7 +37,7 @@ function shortened(text, most) {
   return text.length > most ? "…" + text.slice(text.length - most + 1) : text;
 }
 
-// The end of a path says more than its beginning; whole names as far as they fit.
+// Shortens a path at its beginning, to whole names if possible.
 function shortPath(path, most) {
   const names = path.match(/(?:[^/\\]|\\.)+/g) || [path]; // a name may have a slash, after a backslash
   while (names.length > 1 && names.join("/").length + 2 > most) names.shift();
@@ -54,13 +54,13 @@ function element(tag, text, name) {
 
 const at = (id) => document.getElementById(id);
 
-// Numbers that come first, each with its title and a remark.
+// The main figures of the page, each with its title and a note.
 function figuresInto(place, figures) {
   place.replaceChildren(...figures.map(([title, figure, note]) => {
     const box = element("div");
-    const told = element("dd", figure);
-    told.append(element("small", note));
-    box.append(element("dt", title), told);
+    const value = element("dd", figure);
+    value.append(element("small", note));
+    box.append(element("dt", title), value);
     return box;
   }));
 }
