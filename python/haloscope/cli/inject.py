@@ -25,9 +25,9 @@ Examples:
     "--latency",
     metavar="[LINK=][FACTOR*]MODEL",
     multiple=True,
-    help="Latency of messages: constant:1ms, normal:1ms,0.2ms, lognormal:1ms,0.5, gamma:2,0.5ms, "
+    help="Latency of messages. MODEL is constant:1ms, normal:1ms,0.2ms, lognormal:1ms,0.5, gamma:2,0.5ms, "
     "empirical:FILE (one value in seconds per line), model:FILE.json (of haloscope regimes) or none. "
-    "intra= is for messages within a node, inter= for those between nodes. FACTOR multiplies the latency. "
+    "LINK is intra for messages within a node, inter for those between nodes. FACTOR multiplies the latency. "
     "Can be repeated. [default: none]",
 )
 @click.option(

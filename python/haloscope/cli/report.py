@@ -60,8 +60,8 @@ def report(
 ) -> None:
     """Write one interactive page: findings, timeline, flame graph, communication matrix, scaling.
 
-    FILE is a profile, or several profiles. Or FILE is a sweep of bench collective or output of OSU or
-    IMB-MPI1 (one or several), a machine model of bench p2p, the gains of tune, or a bundle of a campaign. The
+    FILE is one profile or several. Or it is one sweep of bench collective, or one output of OSU or IMB-MPI1,
+    or several. Or it is a machine model of bench p2p, the gains of tune, or a bundle of a campaign. The
     content of a file determines its kind.
     """
     page = output or unused_path(Path(f"{files[0].stem}.html" if len(files) == 1 else "report.html"))

@@ -143,10 +143,10 @@ def simulate(
 ) -> None:
     """Simulate a program or a profile on a described network of up to thousands of ranks.
 
-    Simulate a bundled application or a program that was compiled with smpicc, with its arguments; a profile
-    (its trace, else its pattern); or a trace in SimGrid's text: a directory with one file per rank, or the
-    list of the files. The result is a profile. With profiles of one program at five or more
-    numbers of ranks, the time of each region with N ranks is predicted and printed.
+    WHAT is a bundled application, or a program that was compiled with smpicc, with its arguments. Or it is a
+    profile: its trace is replayed, else its pattern. Or it is a trace in SimGrid's text: a directory with one
+    file per rank, or the list of the files. The result is a profile. With profiles of one program at five or
+    more numbers of ranks, the time of each region with N ranks is predicted and printed.
     """
     from haloscope import explain
     from haloscope.predict.simulate import PREDICTION_TABLE, SENSITIVITY_TABLE, Simulation

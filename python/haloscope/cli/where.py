@@ -30,10 +30,10 @@ Examples:
 def where(what: str) -> None:
     """Print one path, for scripts and builds.
 
-    WHAT is include (headers with the markers), caliper-include (headers of Caliper's and Adiak's
-    interfaces), lib (recorder for the MPI on PATH, and libraries for these interfaces), shm (the shm
-    library), heap (its shareable heap), overlap, halo or fem (libraries to link), or a bundled application:
-    cg, sweep, amr, amg, hydro, poisson. Missing files are built first.
+    WHAT is a folder of headers: include (with the markers), caliper-include (Caliper's and Adiak's
+    interfaces). Or it is a library: lib (recorder for the MPI on PATH, and libraries for these interfaces),
+    shm (the shm library), heap (its shareable heap), overlap, halo, fem (to link). Or it is a bundled
+    application: cg, sweep, amr, amg, hydro, poisson. Missing files are built first.
     """
 
     known = _places()
