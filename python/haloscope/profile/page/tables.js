@@ -130,7 +130,7 @@ function regionColumns(run, values, shown) {
   const extremes = (title, explanation, name, text) =>
     range(title, explanation, name + "_instance_min", name + "_instance_max", text);
   const name = ["region", "Name of the region", (p) => run.full[p], (p, sorted) => regionCell(run, p, sorted)];
-  const instances = column("passes", "Largest number of instances of a rank (instances)", "instances", asCount);
+  const instances = column("instances", "Largest number of instances of a rank (instances)", "instances", asCount);
   if (shown === "efficiency") {
     const share = (title, explanation, name) => column(title, explanation, name, known((part) => asShare(part, 1)));
     return [name,

@@ -13,9 +13,7 @@ REGION_TABLES = (
         "regions",
         columns("region path", "last name, full name", region=text()),
         columns("ranks", "number of ranks that entered the region", ranks=count()),
-        columns(
-            "instances", "finished instances, the largest number of all ranks", instances=count("passes")
-        ),
+        columns("instances", "finished instances, the largest number of all ranks", instances=count()),
         columns(
             "sends_min sends_max sends_total", "point-to-point messages started", sends_total=count("sends")
         ),
@@ -89,7 +87,7 @@ REGION_TABLES = (
             rank=exact(),
             host=text(),
         ),
-        columns("instances", "passes finished"),
+        columns("instances", "finished instances"),
         columns("sends recvs", "messages", sends=count()),
         columns(
             "dest_ranks src_ranks", "distinct ranks sent to, received from", dest_ranks=count("partners")
