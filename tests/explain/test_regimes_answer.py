@@ -62,7 +62,7 @@ def test_a_program_alone_has_a_machine_that_adds_nothing(tmp_path: Path) -> None
     assert found is not None
     assert found.slow == 0
     assert found.share == pytest.approx(0, abs=1e-12)
-    assert results.describe()[1].startswith("The machine adds nothing that stands out")
+    assert results.describe()[1].startswith("The machine adds no detectable time")
 
 
 def test_intervals_hold_where_instances_depend_on_each_other() -> None:

@@ -126,7 +126,7 @@ def _with(value: Any, *keys: Any) -> Callable[[dict[str, Any]], object]:
         (_with([-0.5, 1.5], "start"), "no 2 probabilities in start"),
         (_with([0.5, 0.6], "start"), "do not add up to 1"),
         (_with([[1, 0], [1]], "transition"), "no 2 × 2 probabilities in transition"),
-        (_with(1, "memory"), "neither true nor false"),
+        (_with(1, "memory"), "needs true or false"),
         (_with([1], "machine"), "no object in machine"),
         (_without("regimes"), "no list of 1 to 32 regimes"),
         (_with(None, "machine", "transitions"), "no 2 × 2 × 2 probabilities"),

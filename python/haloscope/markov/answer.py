@@ -28,21 +28,21 @@ def answer(analysis: RegimeAnalysis) -> list[str]:
     if found is None:
         return ["The program's own time is unknown: all instances are in slow regimes."]
     program = (
-        f"The program itself takes {time_text(found.program)} an instance"
+        f"The program itself takes {time_text(found.program)} per instance"
         f" [{time_text(found.program_low)}, {time_text(found.program_high)}], the mean of the"
-        f" {percent_text(1 - found.slow, 1)} of instances that nothing slowed down."
+        f" {percent_text(1 - found.slow, 1)} of instances outside of slow regimes."
     )
     return [program, _machine(found, analysis), *_doubts(analysis)]
 
 
 def _machine(found: Added, analysis: RegimeAnalysis) -> str:
     if not found.slow:
-        return "The machine adds nothing that stands out: no regime is 1.25 times as slow as the fastest one."
-    surely = "" if found.sure else " (not significant)"
+        return "The machine adds no detectable time: no regime is 1.25 times as slow as the fastest one."
+    significance = "" if found.sure else " (not significant)"
     interval = f"[{100 * found.share_low:.1f}, {100 * found.share_high:.1f}]"
     return printable(
         f"The machine adds {time_text(found.added)} on average, {percent_text(found.share, 1)} of all time"
-        f" {interval}{surely}: {_describe_parts(found)}{_describe_episode(analysis)}."
+        f" {interval}{significance}: {_describe_parts(found)}{_describe_episode(analysis)}."
     )
 
 

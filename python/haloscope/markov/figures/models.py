@@ -60,8 +60,8 @@ def _curves(found: Fit, curves: pl.DataFrame, criterion: str, title: str) -> Fig
     }
     chooser = "the elbow" if criterion == "elbow" else criterion.upper()
     caption = (
-        f"Less is better: {chooser} chooses {found.regimes.model.n_regimes} regimes. A"
-        " curve that falls up to its end says that the family does not fit. Paper: section 2.2."
+        f"Lower is better: {chooser} chooses {found.regimes.model.n_regimes} regimes. If a curve"
+        " falls to its end, the family does not fit. Paper: section 2.2."
     )
     return Figure(caption, traces, layout, title)
 
@@ -118,8 +118,8 @@ def _quantiles(table: pl.DataFrame, name: str, unit: TimeUnit) -> Figure:
         "yaxis": axis(f"quantile of the times, {unit.name}", type="log"),
     }
     caption = (
-        "QQ plot of each regime, coloured as above, from 0.5 to 99.5 %: dots off the line: times"
-        " that the model does not draw. Drawn times below 0 are not shown."
+        "QQ plot of each regime, coloured as above, from 0.5 to 99.5 %. Dots off the line: the model"
+        " does not fit these times. Model times below 0 are not shown."
     )
     return Figure(caption, traces, layout, _title(name, "times"))
 
@@ -144,8 +144,8 @@ def _residuals(table: pl.DataFrame, name: str) -> Figure:
         "yaxis": axis("quantile of the pseudo-residuals"),
     }
     caption = (
-        "QQ plot of the pseudo-residuals: how unlikely each time is after those before it; on the"
-        " line if the model is right."
+        "QQ plot of the pseudo-residuals: the probability of each time, given the preceding times, as a"
+        " normal quantile. If the model is right, the dots are on the line."
     )
     return Figure(caption, traces, layout, _title(name, "residuals"))
 
@@ -179,7 +179,7 @@ def _correlation(table: pl.DataFrame, name: str) -> Figure:
         "yaxis": axis("autocorrelation"),
     }
     caption = (
-        "Autocorrelation of the pseudo-residuals: beyond the dashed lines it is not chance, and the"
+        "Autocorrelation of the pseudo-residuals. Beyond the dashed lines it is significant: the"
         " regimes do not explain all of the dependence between instances."
     )
     return Figure(caption, traces, layout, _title(name, "residuals"))
@@ -204,8 +204,8 @@ def _figure(machine: WholeMachine, title: str) -> Figure:
     layout["yaxis2"] = axis("probability", range=[-0.02, 1.02]) | {"domain": [0.72, 1]}
     note = f" Each cell is {small.description}." if small.description else ""
     caption = (
-        "Top: how probable it is that the machine is in a slow state, which all ranks share. Below:"
-        f" the regimes of the fitted ranks in the light of it.{note} Paper: Figure 1, bottom."
+        "Top: the probability that the machine is in a slow state, which all ranks share. Below:"
+        f" the regimes of the fitted ranks, given this state.{note} Paper: Figure 1, bottom."
     )
     traces = [regime_map(small, regimes), *_slow_states(machine, small)]
     return Figure(caption, traces, layout | {"height": 400, "showlegend": True}, title)

@@ -54,13 +54,13 @@ def heat_maps(
         title = f"{view.name}: " if len(views) > 1 else ""
         figures += [
             Figure(
-                f"Time, {means}: where it is warm, the run was slow.{note} Paper: Figure 1, top.",
+                f"Time, {means}. Warm colours: slow.{note} Paper: Figure 1, top.",
                 [_times(small)],
                 axes,
                 f"{title}times",
             ),
             Figure(
-                f"Regime, {commonest}: columns come from the machine, rows from a rank.{note}"
+                f"Regime, {commonest}. Columns are caused by the machine, rows by a rank.{note}"
                 " Paper: Figure 1, bottom.",
                 [regime_map(small, view.regimes)],
                 axes,
@@ -191,7 +191,7 @@ def _draw_scatter(
         margin=margin(64),
     )
     thinned = f", one of {step} shown" if step > 1 else ""
-    kinds = f"coloured by which of {regimes} regimes it is in"
+    kinds = f"coloured by its regime, of {regimes}"
     return Figure(f"{caption}{thinned}, {kinds}. {paper}", traces, layout)
 
 

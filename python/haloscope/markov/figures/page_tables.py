@@ -77,10 +77,10 @@ def fit_table(rows: Sequence[Mapping[str, Any]], several: bool) -> Table:
         ("series", "What was fitted", "series", _text),
         ("regimes", "Number of regimes", "regimes", count_text),
         ("family", "Distribution of the times in a regime", "family", _text),
-        ("ranks fitted", "Equidistant in the order of their medians (Algorithm 1)", "ranks", _text),
+        ("ranks fitted", "Ranks at equal distances in the order of medians (Algorithm 1)", "ranks", _text),
         ("instances", "Of each rank", "instances", count_text),
         ("starts", "The best one was kept", "starts", count_text),
-        ("iterations", "Of the start that was kept", "iterations", count_text),
+        ("iterations", "Of the best start", "iterations", count_text),
         ("converged", "Whether the likelihood stopped rising", "ended", _text),
         ("log-likelihood", "Natural, of the fitted times", "log_likelihood", _number(".6g")),
         *((name.upper(), "Less is better", name, _number(".6g")) for name in ("aic", "bic", "icl")),
@@ -97,7 +97,12 @@ def test_table(frame: pl.DataFrame) -> Table:
         ("second", "The other one", "second", _text),
         ("instances", "Which times were compared", "times", _text),
         ("distance", "The largest distance between the distributions", "statistic", _number(".3g")),
-        ("plain p", "If all times were independent, which they are not", "p_plain", _number(".3g")),
+        (
+            "plain p",
+            "For independent times, as a comparison: the times are dependent",
+            "p_plain",
+            _number(".3g"),
+        ),
         ("corrected p", "With the effective numbers of independent times", "p_corrected", _number(".3g")),
         ("worth, first", f"{independent} first", "effective_first", _number(".0f")),
         ("worth, second", f"{independent} second", "effective_second", _number(".0f")),
@@ -120,7 +125,7 @@ def episode_table(frame: pl.DataFrame, several: bool, most: int) -> Table:
         ("from", "Seconds after MPI_Init", "start", time_text),
         ("for", "How long it lasted", "duration", time_text),
         ("slow", "Share of these ranks' instances that were slow", "share", _share),
-        ("lost", "Time that the average of these ranks lost", "lost", time_text),
+        ("lost", "Lost time, mean over these ranks", "lost", time_text),
     ]
     rows = [
         row | {"name": "machine" if row["who"] is None else f"{row['kind']} {row['who']}"}
@@ -128,8 +133,8 @@ def episode_table(frame: pl.DataFrame, several: bool, most: int) -> Table:
     ]
     more = f" The first {most} of {len(frame)}." if len(frame) > most else ""
     caption = (
-        "Stretches of unusually many slow times: of regimes whose mean is 1.25 times the fastest"
-        f" one's, or else of the slowest one.{more}"
+        "Stretches with unusually many slow times. Slow are regimes whose mean is at least 1.25 times that of"
+        f" the fastest one, else the slowest regime.{more}"
     )
     return fill_table(caption, columns, rows)
 

@@ -142,7 +142,7 @@ def _tables(analyses: Sequence[RegimeAnalysis], results: Results) -> Section:
     what = "the series" if results.slowest is None else "all ranks"
     tables = [regime_tables(results.frame, several, f"Times of {what} by regime. Paper: Table 1.")]
     if results.slowest is not None:
-        caption = "Times of the slowest rank of each instance, T^max, by regimes of its own."
+        caption = "Times of the slowest rank of each instance, T^max, by its own regimes."
         tables.append(regime_tables(results.slowest, several, caption))
     return Section("tables", "Regimes", tables=tables)
 

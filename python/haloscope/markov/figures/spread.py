@@ -51,8 +51,8 @@ def functional_boxes(views: Sequence[RunTimings], unit: TimeUnit) -> list[Sectio
         return []
     whole, notes = _boxplots(several, None, unit)
     drawn = (
-        "Each rank's cumulative distribution of times: black: the most central rank, band: the"
-        " central half, lines: the envelope, dashed: outliers."
+        "Cumulative distribution of times per rank. Black: the most central rank. Band: the"
+        " central half. Lines: the envelope. Dashed: outliers."
     )
     sections = [
         Section(
@@ -251,8 +251,8 @@ def boxes(views: Sequence[RunTimings], unit: TimeUnit) -> Section:
     }
     what = "the series" if all(view.is_reduced for view in views) else "T^max"
     caption = (
-        f"Times of {what} by regime: box from quartile to quartile, whiskers to the last time"
-        " within 1.5 boxes, dots beyond. Paper: Figure 11, right."
+        f"Times of {what} by regime. Box: quartiles. Whiskers: to the last time within 1.5 box"
+        " lengths. Dots: times beyond. Paper: Figure 11, right."
     )
     return Section("boxes", "Times in each regime", [Figure(caption, traces, layout)])
 

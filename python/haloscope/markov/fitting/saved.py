@@ -138,7 +138,7 @@ def _read_record(record: dict[str, Any]) -> Saved:
         raise _Wrong("has regimes with different shifts")
     memory = record.get("memory", True)
     if not isinstance(memory, bool):
-        raise _Wrong("says neither true nor false for memory")
+        raise _Wrong("needs true or false for memory")
     return Saved(
         family,
         memory,

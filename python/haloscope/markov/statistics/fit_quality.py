@@ -205,7 +205,7 @@ def _judge_runs(row: dict[str, Any]) -> str | None:
         return None
     return (
         f"regime {row['regime']} lasts {seen:.1f} instances in a row, "
-        f"{drawn:.1f} in what the model draws: it isn't a Markov chain"
+        f"{drawn:.1f} in series of the model: it isn't a Markov chain"
     )
 
 
