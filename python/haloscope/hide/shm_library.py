@@ -1,5 +1,5 @@
-"""The work of `haloscope shm`: run a command with the shm library, which copies large messages within a"
-" node."""
+"""The work of `haloscope shm`: run a command with the shm library, which copies large messages within a
+node."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ class Width:
 
     @classmethod
     def of(cls, errors: Floats, own: Floats, distances: Floats, held: float) -> Width:
-        """Return the width that covers the share `held` of the errors, given each algorithm's own"
-        " estimates."""
+        """Return the width that covers the share `held` of the errors, given each algorithm's own
+        estimates."""
         pooled = max(float(np.median(errors / distances)), 1e-3)
         return cls(pooled, float(np.quantile(errors / np.hypot(own, pooled * distances), held)))
 
@@ -142,8 +142,8 @@ class Law:
         return _interpolate(sizes.astype(np.float64), middles, widths, float(size))
 
     def _design(self, ranks: int) -> Floats:
-        """Return the seconds of each pair of patterns on `ranks` ranks: pairs × (1, latencies, time per"
-        " byte)."""
+        """Return the seconds of each pair of patterns on `ranks` ranks: pairs × (1, latencies, time per
+        byte)."""
         latencies, byte_times = self._growths.latencies(ranks), self._growths.bytes(ranks)
         return np.array([(1.0, latencies[level], byte_times[other]) for level, other in PAIRS])
 
@@ -190,8 +190,8 @@ class _Size:
         self._found, self._models = self._fit(len(ranks))
 
     def _fit(self, count: int) -> tuple[Floats, Floats]:
-        """Return each pair's factors, fitted to the first `count` ranks, and logarithms, shape (pairs,"
-        " ranks)."""
+        """Return each pair's factors, fitted to the first `count` ranks, and logarithms, shape (pairs,
+        ranks)."""
         if count < 1:
             return np.zeros((len(PAIRS), 3)), np.full((len(PAIRS), len(self.ranks)), np.nan)
         weights = _FADING ** (self._octaves[count - 1] - self._octaves[:count])
@@ -224,8 +224,8 @@ class _Size:
         return np.asarray(np.sqrt((total + 0.5 * weight * within) / (1.5 * weight)))
 
     def penalise_implausible(self) -> Floats:
-        """Return a penalty for pairs that fit only with a large multiple of the cost of the machine's"
-        " messages."""
+        """Return a penalty for pairs that fit only with a large multiple of the cost of the machine's
+        messages."""
         over = np.maximum(0.0, np.log(np.maximum(self._found[:, 1:], 1e-9) / _PLAUSIBLE))
         return np.asarray(_IMPLAUSIBLE * over.sum(axis=1))
 
@@ -279,8 +279,8 @@ def _solve_non_negative(left: Floats, right: Floats, expected: Floats) -> Floats
 
 
 def _interpolate(sizes: Floats, middles: Floats, widths: Floats, size: float) -> tuple[float, float, float]:
-    """Return the linear interpolation between two sizes, its width, and the distance of lines from either"
-    " side."""
+    """Return the linear interpolation between two sizes, its width, and the distance of lines from either
+    side."""
     if len(sizes) == 1:
         return float(middles[0]), float(widths[0]), float("inf")
     index = int(np.clip(np.searchsorted(sizes, size) - 1, 0, len(sizes) - 2))

@@ -147,8 +147,8 @@ def _assign_core(rank: int, unit: int, within: int) -> int:
 
 
 def _count_node_cores(levels: Sequence[Level]) -> int:
-    """Return the cores per node: those of the level named so, else of the last level that is not a"
-    " network."""
+    """Return the cores per node: those of the level named so, else of the last level that is not a
+    network."""
     named = [level.cores for level in levels if level.name.lower() == "node"]
     inside = [level.cores for level in levels if level.name.lower() not in _BEYOND_A_NODE]
     return (named or inside or [level.cores for level in levels])[-1]

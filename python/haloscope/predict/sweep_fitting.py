@@ -139,8 +139,8 @@ def _find_ranges(paths: list[Path], times: Floats, machine: Machine) -> Integers
 
 
 def _make_prior(machine: Machine, firsts: Integers) -> Floats:
-    """Return the values for parameters that the points do not determine: the machine's latency and"
-    " bandwidth."""
+    """Return the values for parameters that the points do not determine: the machine's latency and
+    bandwidth."""
     gamma = np.nan if machine.arithmetic is None else 1 / float(machine.arithmetic)
     known = all(level.bandwidth is not None for level in machine.levels)
     number = len(firsts)

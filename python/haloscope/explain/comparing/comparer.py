@@ -1,5 +1,5 @@
-"""The work of `haloscope compare`: reads two sides of runs, and reports changes as tables, sentences and a"
-" page."""
+"""The work of `haloscope compare`: reads two sides of runs, and reports changes as tables, sentences and a
+page."""
 
 from __future__ import annotations
 

@@ -176,8 +176,8 @@ def _compare_pairs(region: str, first: Side, second: Side) -> str:
 
 
 def compare_settings(first: Side, second: Side) -> list[str]:
-    """Return differences in the settings of the sides: command, MPI, binding, variables of the MPI"
-    " library."""
+    """Return differences in the settings of the sides: command, MPI, binding, variables of the MPI
+    library."""
     first_settings, second_settings = _read_settings(first.first), _read_settings(second.first)
     names = [
         name

@@ -89,8 +89,8 @@ class Comparison:
         return [*lines, *(f"note: {line}" for line in self.remarks)]
 
     def where(self) -> list[str]:
-        """Return the parts of the difference, if the program's time differs significantly or each side has"
-        " one run."""
+        """Return the parts of the difference, if the program's time differs significantly or each side has
+        one run."""
         several = min(len(side.runs) for side in (self.first, self.second)) > 1
         if several and not self.claims[0].sure:
             return []

@@ -127,8 +127,8 @@ def fit_laws(points: Sequence[float] | Floats, values: Floats, *, bounded: bool 
 
 
 def _fit_lines(basis: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return c₀ and c₁ per row and term, and the prediction of each point from the line through the"
-    " others."""
+    """Return c₀ and c₁ per row and term, and the prediction of each point from the line through the
+    others."""
     count = len(basis[0])
     centred = basis - basis.mean(axis=1, keepdims=True)
     spread = (centred**2).sum(axis=1)

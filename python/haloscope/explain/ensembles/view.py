@@ -137,8 +137,8 @@ def make_layout(xaxis: dict[str, Any], title: str, height: int = 360, **more: An
 
 
 def make_line(rows: pl.DataFrame, label: str, number: int, value: str, hover: str, **more: Any) -> Trace:
-    """Return the `number`-th line of a figure through `x` and `value`, with bars from `least` to"
-    " `largest`."""
+    """Return the `number`-th line of a figure through `x` and `value`, with bars from `least` to
+    `largest`."""
     colour = COLOURS[number % len(COLOURS)]
     turn = number // len(COLOURS) % len(_MARKS)
     trace: Trace = {

@@ -48,8 +48,8 @@ def _write_run(profile: Profile, output: Path) -> None:
 
 
 def make_run_name(profile: Profile) -> str:
-    """Return the name of a run: that of its file, and digits that distinguish equal names in several"
-    " directories."""
+    """Return the name of a run: that of its file, and digits that distinguish equal names in several
+    directories."""
     path = profile.path
     stem = re.sub(r"[^A-Za-z0-9_.-]", "_", path.name.removesuffix(".halo"))[:_LONGEST_STEM]
     return f"{stem}-{hashlib.sha256(str(path.absolute()).encode('utf-8', 'replace')).hexdigest()[:8]}"

@@ -1,5 +1,5 @@
-"""Trials of remedies in real runs: candidates that seem faster in one run are then tested in separate"
-" runs."""
+"""Trials of remedies in real runs: candidates that seem faster in one run are then tested in separate
+runs."""
 
 from __future__ import annotations
 

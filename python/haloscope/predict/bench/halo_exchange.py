@@ -269,7 +269,7 @@ def _derive_figures(names: Sequence[str], medians: Floats) -> dict[str, Floats]:
     return {**found, "overlap": np.clip(100 * hidden, 0, 100)}
 
 
-# What is not in microseconds has another unit in its name.
+# Values are in microseconds, unless a name has a different unit.
 _COLUMNS = {
     "total": "Total (us)",
     "inter": "Inter-only (us)",

@@ -28,7 +28,7 @@ def measure(
     journal: SweepJournal,
     step: Callable[[str], None] = lambda what: None,
 ) -> None:
-    """Measure the points that the journal lacks. Failures become points, and the others are measured.
+    """Measure the points that are not in the journal. Failures become points, and the others are measured.
 
     Units that can share a launch are measured together, at the place of the first one.
     """
@@ -44,7 +44,7 @@ def measure(
 
 
 class Launches:
-    """Measurements of one unit after the other. A launch stays open until a unit needs another one."""
+    """Measurements of one unit after the other. A launch stays open until a unit needs a different one."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Launches:
         self._close(kind is None)
 
     def measure(self, unit: LaunchPoints) -> None:
-        """Measure the points of a unit that the journal lacks.
+        """Measure the points of a unit that are not in the journal.
 
         A point that fails in a shared launch is measured again alone, as another point may be the cause.
         """
@@ -100,7 +100,7 @@ class Launches:
                 done += self._store(unit, record, running.start)
         except Stopped:
             self._close(False)
-            # Without any answer, the launcher does not forward input, or the library lacks these variables.
+            # Without any answer, the launcher does not forward input, or the library has no such variables.
             self._shares = running is not None and running.answers
         return done
 

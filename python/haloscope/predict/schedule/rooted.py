@@ -226,7 +226,7 @@ def pairwise(schedule: Schedule, plan: CollectivePlan) -> None:
 
 
 def recursive_halving(schedule: Schedule, plan: CollectivePlan) -> None:
-    """Pairs at shrinking distances exchange halves of what they hold, and add."""
+    """Pairs at shrinking distances exchange halves of their data, and add."""
     ranks = fold_whole(schedule, plan.ranks, plan.bytes)
     left, blocks = len(ranks), blocks_of(plan.bytes, plan.ranks)
     own = _owned(blocks, left)

@@ -50,8 +50,8 @@ def pipeline(ranks: int) -> Tree:
 
 
 def chain(ranks: int, chains: int) -> Tree:
-    """Return a tree in which the root sends to the head of each run, and each rank of a run to the next"
-    " one."""
+    """Return a tree in which the root sends to the head of each run, and each rank of a run to the next
+    one."""
     children = np.arange(1, ranks)
     heads = np.array([run.start for run in runs(ranks, chains)], np.int64)
     parents = np.where(np.isin(children, heads), 0, children - 1)

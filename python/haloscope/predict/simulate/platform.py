@@ -61,8 +61,7 @@ def fit_tree(hosts: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, .
 
 
 def fit_dragonfly(hosts: int) -> tuple[int, int, int, int]:
-    """Return a dragonfly of powers of two, with at most as many groups as routers per chassis, as SimGrid"
-    " needs."""
+    """Return a dragonfly of powers of two. SimGrid needs at least as many routers per chassis as groups."""
     nodes = 2 if hosts <= 1024 else 4
     powers = [1 << power for power in range(10)]
     shapes = [

@@ -192,8 +192,8 @@ class _Reading:
                     nodes[path].add_message(first + rank, first + partner, number, large)
 
     def _fill_offsets(self, nodes: Sequence[Node], grid: RankGrid, grow: float) -> None:
-        """Set the mean messages and bytes per neighbour in each region, over the ranks with that"
-        " neighbour."""
+        """Set the mean messages and bytes per neighbour in each region, over the ranks with that
+        neighbour."""
         offsets = grid.offsets(self.partners["rank"].to_numpy(), self.partners["partner"].to_numpy())
         frame = self.partners.with_columns(
             **{name: pl.Series(offsets[:, axis]) for axis, name in enumerate("xyz")}

@@ -116,8 +116,8 @@ def _pair_messages(trace: Trace) -> pl.DataFrame:
 
 
 def _make_message_actions(pairs: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per action of a message: `rank`, `call_row` (null: after all calls), `order` and"
-    " `text`."""
+    """Return one row per action of a message: `rank`, `call_row` (null: after all calls), `order` and
+    `text`."""
     sent = _format_actions(pairs, "isend", "source", "target", "started", "completed")
     received = _format_actions(pairs, "irecv", "target", "source", "started_there", "completed_there")
     waited = _find_completing_calls(pairs, calls)

@@ -207,8 +207,8 @@ def find_slower(trials: Mapping[CollectivePoint, Trial], level: float = 0.05) ->
 
 
 def group_runs(chosen: Mapping[CollectivePoint, Candidate]) -> list[list[CollectivePoint]]:
-    """Return the points of each rule: neighbours in size with the same choice, except the library's"
-    " default."""
+    """Return the points of each rule: neighbours in size with the same choice, except the library's
+    default."""
     runs: list[list[CollectivePoint]] = []
     before: CollectivePoint | None = None
     for point in sorted(chosen):

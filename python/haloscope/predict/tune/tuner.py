@@ -41,8 +41,8 @@ Measure = Callable[
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """Parameters of the comparison of default and tuned: method, rounds of launches of both, significance"
-    " level."""
+    """Parameters of the comparison of default and tuned: method, rounds of launches of both, significance
+    level."""
 
     method: CollectiveMethod = field(default_factory=CollectiveMethod)
     rounds: int = 5

@@ -1,4 +1,4 @@
-"""The table of `haloscope tune`: a row per point, what was chosen there and what it gains."""
+"""The table of `haloscope tune`: a row per point, with the chosen algorithm and its gain."""
 
 from __future__ import annotations
 

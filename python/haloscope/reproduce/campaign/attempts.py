@@ -186,7 +186,7 @@ def _read_figures(output: Path, program: CampaignProgram) -> tuple[dict[str, flo
 
 
 def _find_missing(profile: Path, regions: list[str]) -> str | None:
-    """Return a text that describes what the profile lacks, or None."""
+    """Return a text that describes missing data of the profile, or None."""
     if not profile.is_file():
         return "no profile was written"
     if not regions:

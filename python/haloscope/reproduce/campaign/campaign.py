@@ -99,8 +99,8 @@ class Campaign:
         return found
 
     def core_hours(self, point: Point, seconds: float) -> float:
-        """Return the core-hours of a run of this duration (s): whole nodes of a batch system, else its"
-        " cores."""
+        """Return the core-hours of a run of this duration (s): whole nodes of a batch system, else its
+        cores."""
         system = self.specification.systems[point.system]
         cores = (
             min(point.ranks * point.cores, system.cores)

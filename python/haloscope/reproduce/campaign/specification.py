@@ -179,7 +179,7 @@ class CampaignProgram(_Strict):
 
 
 class Variant(_Strict):
-    """A variant of runs: what is recorded and changed."""
+    """A variant of runs: its recorded data and its changes."""
 
     watch: bool | dict[str, Any] = _field(
         True, "Record a profile; settings of `run`, such as `{callsites: true}`."

@@ -19,7 +19,7 @@ from haloscope.reproduce.study.study_folder import Part, Study
 
 _OUTCOMES = "outcomes.json"
 # Exit statuses of scripts: all as published, or a value differs that should be exactly that of the paper.
-# # script.py defines another one.
+# script.py defines a third one, for missing components.
 _DONE, _DIFFERS = 0, 3
 State = Literal["done", "differs", "failed", "not run"]
 
