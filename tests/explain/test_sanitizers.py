@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from support.missing import missing
+from support.processes import run_program
 from support.sanitizers import build_kernels, report_options, reports
 
 PROGRAMS = [Path(__file__).with_name("programs") / name for name in ("odd_shapes.py", "odd_traces.py")]
@@ -26,12 +26,10 @@ def test_nothing_is_reported(tmp_path: Path, effort: str) -> None:
     except LookupError as error:
         missing(str(error))
     for program in PROGRAMS:
-        done = subprocess.run(
+        done = run_program(
             [sys.executable, program, library, effort],
             env={**os.environ, **report_options(tmp_path, ()), "LD_PRELOAD": str(runtime)},
-            capture_output=True,
-            text=True,
-            check=False,
+            status=None,
         )
         assert reports(tmp_path) == []
         assert (done.returncode, done.stderr) == (0, "")

@@ -20,6 +20,7 @@ from haloscope.base.errors import OutputError
 from haloscope.explain import Profile
 from haloscope.explain.reporting import make_flame_boxes
 from support.missing import missing
+from support.processes import run_program
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows
 
 SOURCE = Path(__file__).with_name("programs") / "nested.cpp"
@@ -264,7 +265,7 @@ def compiled(folder: Path) -> Path:
 def main_of(program: Path) -> int:
     if shutil.which("nm") is None:
         missing("no nm: apt-get install binutils")
-    listed = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    listed = run_program(["nm", program]).stdout
     return next(int(line.split()[0], 16) for line in listed.splitlines() if line.endswith(" T main"))
 
 

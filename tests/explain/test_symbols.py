@@ -16,6 +16,7 @@ import pytest
 
 from haloscope import explain
 from support.missing import missing
+from support.processes import run_program
 from support.profiles import columns_of, draft, path_rows
 
 pytestmark = pytest.mark.slow  # compiles programs, and asks binutils about them
@@ -66,12 +67,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 def calls_in(program: Path) -> list[int]:
     """The return addresses of all calls in a program."""
-    listing = subprocess.run(
-        ["objdump", "-d", "-j", ".text", "--no-show-raw-insn", program],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
+    listing = run_program(["objdump", "-d", "-j", ".text", "--no-show-raw-insn", program]).stdout.splitlines()
     return [
         int(after.split(":")[0], 16)
         for before, after in pairwise(listing)
@@ -124,14 +120,14 @@ def remark_on(module: Module, remarks: Sequence[str]) -> str:
 
 def build_of(program: Path) -> str:
     """The build-id of a program."""
-    notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True).stdout
+    notes = run_program(["readelf", "-n", program]).stdout
     (build,) = re.findall(r"Build ID: ([0-9a-f]+)", notes)
     return str(build)
 
 
 def told_by_binutils(program: Path, addresses: Sequence[int]) -> Functions:
     command = ["addr2line", "-a", "-i", "-f", "-C", "-e", str(program), *(hex(a - 1) for a in addresses)]
-    lines = iter(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
+    lines = iter(run_program(command).stdout.splitlines())
     told: Functions = {}
     for line in lines:
         if re.fullmatch(r"0x[0-9a-f]+", line):

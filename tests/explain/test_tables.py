@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ import haloscope
 from haloscope import explain
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain import Profile
+from support.processes import run_program
 from support.profiles import INFO, Draft, columns_of, draft, path_rows, process_rows
 from support.sample import halo_profile
 
@@ -380,7 +380,7 @@ def test_balances_of_a_larger_run(tmp_path: Path) -> None:
 
 def test_importing_haloscope_does_not_import_polars() -> None:
     code = "import sys, haloscope, haloscope.explain; print({'polars', 'plotly'} & set(sys.modules))"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    told = run_program([sys.executable, "-c", code])
     assert told.stdout == "set()\n"
 
 

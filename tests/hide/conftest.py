@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -16,6 +15,7 @@ from haloscope.hide import build_fem
 from support.injected import PROGRAMS, Inject, Injected
 from support.missing import missing
 from support.mpi import REMEDY, Mpi, find
+from support.processes import run_program
 from support.programs import Compiler
 from support.shm import Shm, build_shm
 
@@ -54,16 +54,11 @@ def inject(haloscope: Path, compiler: Compiler, tmp_path: Path) -> Inject:
         if keywords is not None:
             given = {"output": str(record), **keywords}
             verb = [sys.executable, "-c", f"import sys, haloscope; haloscope.inject(sys.argv[1:], **{given})"]
-        done = subprocess.run(
+        done = run_program(
             [*map(str, [*verb, *around, *mpi.launch(ranks)]), str(executable), *arguments],
             env=mpi.environment(env),
             cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
         return Injected(done, record)
 
     return run

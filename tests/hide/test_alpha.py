@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import subprocess
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from support.mpi import CHECKOUT, Mpi
+from support.processes import run_program
 from support.programs import Compiler
 
 OVERLAP = CHECKOUT / "src" / "hide" / "overlap"
@@ -175,7 +175,7 @@ def simulate(any_mpi: Mpi, compiler: Compiler, shared: Path) -> Simulate:
         source = CHECKOUT / "tests" / "hide" / "programs" / f"{name}.cpp"
         program = compiler(any_mpi, source, ["-std=c++20", "-g0", "-w", INCLUDE, str(shared)])
         words = " ".join(f"{number:.17g}" for number in numbers)
-        done = subprocess.run([str(program)], input=words, capture_output=True, text=True, check=True)
+        done = run_program([str(program)], text=words)
         return np.array([line.split() for line in done.stdout.splitlines()], dtype=np.float64)
 
     return run

@@ -16,6 +16,7 @@ import pytest
 
 from support.applications import Application
 from support.mpi import CHECKOUT, Mpi
+from support.processes import run_program
 from support.programs import Compiler
 
 FOLDER = CHECKOUT / "apps" / "amr"
@@ -286,8 +287,7 @@ def test_the_protocol_layer_changes_nothing(
     shm = [str(haloscope), "shm", "-o", str(record), "--"]
     command = [*amr.mpi.launch(6), str(amr.program), *MOVING, *division, *buffers]
     env = amr.mpi.environment({"HALOSCOPE_SHM_THRESHOLD": "1024"})
-    done = subprocess.run([*shm, *command], env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = run_program([*shm, *command], env=env)
     lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
     assert lines["fingerprint"] == alone["fingerprint"][0]
     rows = pl.read_csv(record)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 from haloscope.hide import build_fem
 from support.mpi import Mpi
+from support.processes import run_program
 
 Fem = Callable[[str], Path]
 
@@ -20,7 +20,7 @@ Fem = Callable[[str], Path]
 def predictions(program: Path, machines: list[list[float]]) -> list[tuple[list[float], list[float]]]:
     """Of the pipelined method and of four steps: an iteration of plain CG, of theirs, and the crossover."""
     text = "\n".join(" ".join(f"{value:.12g}" for value in machine) for machine in machines)
-    done = subprocess.run([program], input=text, capture_output=True, text=True, check=True)
+    done = run_program([program], text=text)
     rows = [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
     return list(zip(rows[::2], rows[1::2], strict=True))
 
@@ -69,14 +69,7 @@ def test_each_method_waits_for_its_allreduces(mpi: Mpi, fem: Fem, haloscope: Pat
     program += ["--iterations", str(iterations), "--solver"]
 
     def seconds(*solver: str) -> float:
-        done = subprocess.run(
-            [*inject, *program, *solver],
-            env=mpi.environment(),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        done = run_program([*inject, *program, *solver], env=mpi.environment(), cwd=tmp_path)
         said = {words[0]: words[1] for line in done.stdout.splitlines() if (words := line.split())}
         if solver != ("cg",):
             assert float(said["allreduce"]) > late

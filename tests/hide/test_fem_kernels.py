@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.polynomial import legendre
+
+from support.processes import run_program
 
 
 def rule(degree: int) -> str:
@@ -28,9 +29,7 @@ def test_plans_equal_dense_elements(fem: Callable[[str], Path], degree: int) -> 
     Random coefficients, vertices, masks, mirrors, ranges of items; octrees whose faces and edges
     hang; all parts; adding and writing first; symmetry, the diagonal, the layout's numbers.
     """
-    done = subprocess.run(
-        [str(fem("kernels.cpp")), "7"], input=rule(degree), capture_output=True, text=True, check=True
-    )
+    done = run_program([str(fem("kernels.cpp")), "7"], text=rule(degree))
     lines = [line.split() for line in done.stdout.splitlines()]
     assert len(lines) > 20
     wrong = [line for line in lines if not float(line[1]) < 1e-13]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from support.missing import missing
 from support.mpi import REMEDY, find
+from support.processes import run_program
 
 RANKS = [1, 3]  # three ranks on a forest of one element, too
 ROUNDING = 1e-13
@@ -19,15 +19,7 @@ Rows = dict[tuple[str, int], dict[str, str]]
 
 def lines(executable: Path, ranks: int, *arguments: str) -> list[list[str]]:
     mpi = find("openmpi-system") or missing(REMEDY["openmpi-system"])
-    done = subprocess.run(
-        [*mpi.launch(ranks), str(executable), *arguments],
-        env=mpi.environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = run_program([*mpi.launch(ranks), str(executable), *arguments], env=mpi.environment())
     return [line.split() for line in done.stdout.splitlines()]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from haloscope.base import toolchain
 from haloscope.base.errors import ComponentError
 from haloscope.hide import build_fem
 from support.mpi import Mpi
+from support.processes import run_program
 
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 Fem = Callable[[str], Path]
@@ -25,7 +25,6 @@ Lines = list[list[str]]
 def lines(mpi: Mpi, ranks: int, *command: str | Path) -> Lines:
     """The words of each line that a program printed."""
     done = mpi.run(ranks, command)
-    assert done.returncode == 0, done.stderr
     return [line.split() for line in done.stdout.splitlines()]
 
 
@@ -70,7 +69,6 @@ def test_solutions_converge_at_full_order(mpi: Mpi, fem: Fem) -> None:
 @ONE
 def test_bad_input_is_refused_on_all_ranks(mpi: Mpi, fem: Fem) -> None:
     done = mpi.run(3, [fem("operator.cpp"), "bad"])
-    assert done.returncode == 0, done.stderr
     words = {
         "negative": "is -1",
         "not-a-number": "nan",
@@ -110,10 +108,7 @@ def test_poisson_is_a_series_of_products(mpi: Mpi, poisson: Path, haloscope: Pat
     ]
     watch = [haloscope, "run", "--quiet", "--series", "matvec", "-o", profile, "--"]
     command = [*watch, *mpi.launch(2), poisson, *arguments, "--runs", "2", "--csv", table]
-    done = subprocess.run(
-        list(map(str, command)), env=mpi.environment(), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program(list(map(str, command)), env=mpi.environment())
     said = {words[0]: words[1:] for line in done.stdout.splitlines() if (words := line.split())}
     assert float(said["residual"][0]) < 1e-8
     assert float(said["error"][0]) < 0.02
@@ -134,7 +129,6 @@ def test_poisson_is_a_series_of_products(mpi: Mpi, poisson: Path, haloscope: Pat
 def test_no_problem_is_solved_by_one_direction(mpi: Mpi, poisson: Path, problem: list[str]) -> None:
     """As it would be if the right-hand side were an eigenvector: then times to solution said nothing."""
     done = mpi.run(1, [poisson, "--level", "4", "--solver", "cg", "--jacobi", *problem])
-    assert done.returncode == 0, done.stderr
     said = dict(line.split()[:2] for line in done.stdout.splitlines())
     assert int(said["iterations"]) > 12
     assert 0 < float(said["error"]) < 0.1
@@ -143,15 +137,7 @@ def test_no_problem_is_solved_by_one_direction(mpi: Mpi, poisson: Path, problem:
 @ONE
 def test_poisson_refuses_in_one_line(mpi: Mpi, poisson: Path, tmp_path: Path) -> None:
     def complaint(*arguments: str) -> str:
-        done = subprocess.run(
-            [str(poisson), *arguments],
-            env=mpi.environment(),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 2, done.stdout
+        done = run_program([str(poisson), *arguments], env=mpi.environment(), cwd=tmp_path, status=2)
         (line,) = done.stderr.splitlines()
         return line
 
@@ -166,7 +152,7 @@ def test_poisson_refuses_in_one_line(mpi: Mpi, poisson: Path, tmp_path: Path) ->
 def test_where_and_doctor_know_them(poisson: Path, haloscope: Path) -> None:
     def said(*words: str) -> str:
         command = [str(haloscope), *words]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return run_program(command).stdout
 
     assert Path(said("where", "poisson").strip()) == poisson
     assert Path(said("where", "fem").strip()).name == "libhaloscope-fem.a"

@@ -17,7 +17,6 @@ Lines = dict[str, list[float]]
 def run(fem: Fem, ranks: int, cases: str) -> list[str]:
     mpi = find("openmpi-system") or missing(REMEDY["openmpi-system"])
     done = mpi.run(ranks, [fem("solve.cpp"), cases])
-    assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 
 

@@ -13,6 +13,7 @@ import pytest
 from haloscope.hide import build_heap
 from support.missing import missing
 from support.mpi import CHECKOUT
+from support.processes import run_program
 
 HIDE = CHECKOUT / "src" / "hide"
 PROGRAM = CHECKOUT / "tests" / "hide" / "programs" / "shm" / "heap.cpp"
@@ -36,10 +37,7 @@ def environment(**others: str) -> dict[str, str]:
 
 def run(*command: str | Path, **others: str) -> list[str]:
     """The lines that the program prints with the heap preloaded."""
-    done = subprocess.run(
-        [*map(str, command)], env=environment(**others), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = run_program([*map(str, command)], env=environment(**others))
     return done.stdout.splitlines()
 
 
@@ -67,10 +65,7 @@ def test_another_process_reads_and_writes(program: Path) -> None:
         assert server.stdout is not None
         name = server.stdout.readline().split()
         wrong = [*name[:3], str(int(name[3]) ^ 1), *name[4:]]
-        read, refused = (
-            subprocess.run([program, "read", *words], capture_output=True, text=True, check=False)
-            for words in (name, wrong)
-        )
+        read, refused = (run_program([program, "read", *words], status=None) for words in (name, wrong))
         answer = server.communicate("\n")[0]
     assert read.stdout == "served\nright\n"
     assert "not so: it can be opened" in refused.stderr

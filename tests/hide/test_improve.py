@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from support.injected import PROGRAMS
 from support.mpi import Mpi
 from support.pages import Look
 from support.placed import messages_between
+from support.processes import run_program
 from support.programs import Compiler
 
 
@@ -216,14 +216,7 @@ def test_a_planted_setting_is_tried(mpi: Mpi, compiler: Compiler, haloscope: Pat
     planted = {"OMPI_MCA_coll_planted_delay": "1", "OMPI_MCA_pml_planted_need": "1"}
     page = tmp_path / "evidence.html"
     words = [haloscope, "improve", "--runs", "12", "-o", page, "--format", "json", "--"]
-    done = subprocess.run(
-        [*map(str, words), *mpi.launch(2), str(program)],
-        env=mpi.environment(planted),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program([*map(str, words), *mpi.launch(2), str(program)], env=mpi.environment(planted))
     told = json.loads(done.stdout)
     # Which gains are proved depends on what else the machine does.
     planted_delay = "without OMPI_MCA_coll_planted_delay=1"
@@ -244,9 +237,6 @@ def test_a_planted_setting_is_tried(mpi: Mpi, compiler: Compiler, haloscope: Pat
 def test_a_program_that_fails_is_one_line(mpi: Mpi, compiler: Compiler, haloscope: Path) -> None:
     program = compiler(mpi, PROGRAMS / "planted.c", ["-Wall", "-Wextra"])
     words = [haloscope, "improve", "--", *mpi.launch(1), program]
-    done = subprocess.run(
-        [*map(str, words)], env=mpi.environment(), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
+    done = run_program([*map(str, words)], env=mpi.environment(), status=1)
     assert "status" in done.stderr
     assert len(done.stderr.splitlines()) == 1

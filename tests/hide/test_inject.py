@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import haloscope as library
 from support.applications import Application
 from support.injected import Inject
 from support.mpi import Mpi
+from support.processes import run_program
 from support.programs import Compiler
 
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
@@ -107,7 +107,7 @@ def test_what_makes_no_sense_is_one_line(
     haloscope: Path, any_mpi: Mpi, options: list[str], complaint: str
 ) -> None:
     command = [str(haloscope), "inject", *options, "--", *any_mpi.launch(1), "true"]
-    done = subprocess.run(command, env=any_mpi.environment(), capture_output=True, text=True, check=False)
+    done = run_program(command, env=any_mpi.environment(), status=None)
     assert done.returncode in (1, 2)
     (line,) = done.stderr.splitlines()
     assert complaint in line
@@ -185,15 +185,11 @@ def test_results_are_unchanged(mpi: Mpi, compiler: Compiler, haloscope: Path, tm
     arguments = ["--nx", "16", "--ny", "16", "--nz", "16", "--iterations", "4"]
     plain = cg.output(4, *arguments)
     options = ["--latency", "lognormal:300us,1", "-o", str(tmp_path / "injected.csv")]
-    done = subprocess.run(
+    done = run_program(
         [str(haloscope), "inject", *options, "--", *mpi.launch(4), str(cg.program), *arguments],
         env=mpi.environment(),
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     for name in ("residual", "error"):
         assert plain[name]

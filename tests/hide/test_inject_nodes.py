@@ -47,7 +47,6 @@ def test_links_between_nodes_have_their_own_latencies(
     done = two_nodes.run(
         mpi, [haloscope, "inject", *options, "-o", record, "--", *mpi.launch(4), program], cwd=tmp_path
     )
-    assert done.returncode == 0, done.stderr
     times = [(int(rank), float(time)) for rank, time in map(str.split, done.stdout.splitlines())]
     assert len(times) == 12
     # The clocks of two nodes are compared by messages: the error is half of the quickest one's round trip.

@@ -10,6 +10,7 @@ import pytest
 
 from support.injected import PROGRAMS, Inject
 from support.mpi import Mpi
+from support.processes import run_program
 from support.programs import Compiler
 
 OPTIONS = ["--latency", "constant:40ms", "--once", "0:3:110ms", "--once", "0:5:110ms"]
@@ -35,7 +36,7 @@ def injected(
     """own.c or another program with 1 µs a message, in an empty directory; options, --, program."""
     at = words.index("--")
     program = compiler(mpi, PROGRAMS / words[at + 1], ["-Wall"])
-    return subprocess.run(
+    return run_program(
         [
             str(haloscope),
             "inject",
@@ -49,10 +50,7 @@ def injected(
         ],
         env=mpi.environment(),
         cwd=directory,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
+        status=None,
     )
 
 

@@ -15,6 +15,7 @@ from haloscope.hide import Event
 from haloscope.hide import inject as run_injected
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
+from support.processes import run_program
 
 SOURCES = CHECKOUT / "src" / "hide" / "inject"
 Planned = Callable[..., str]
@@ -52,10 +53,8 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read(reader: Path, lines: list[str]) -> list[str]:
-    done = subprocess.run(
-        [reader], input="\n".join([*lines, ""]), capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    done = run_program([reader], text="\n".join([*lines, ""]))
+    assert done.stderr == ""
     answers = done.stdout.splitlines()
     assert len(answers) == len(lines)
     return answers

@@ -50,7 +50,9 @@ def test_a_program_does_not_notice(
     """Ranks, groups, attributes, error handlers, files, topologies and the end are as ever, elsewhere."""
     program = compiler(mpi, PROGRAMS / "world.c", ["-Wall", "-Wextra"])
     profile = _profile(tmp_path, two_nodes)
-    done = two_nodes.run(mpi, [haloscope, "place", profile, "--", *mpi.launch(RANKS), program], cwd=tmp_path)
+    done = two_nodes.run(
+        mpi, [haloscope, "place", profile, "--", *mpi.launch(RANKS), program], cwd=tmp_path, status=None
+    )
     _lines(done, two_nodes)
 
 
@@ -71,7 +73,9 @@ def test_programs_in_fortran(
         missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
     program = compiler(mpi, PROGRAMS / "world.f90", [*FORTRAN, interface])
     profile = _profile(tmp_path, two_nodes)
-    done = two_nodes.run(mpi, [haloscope, "place", profile, "--", *mpi.launch(RANKS), program], cwd=tmp_path)
+    done = two_nodes.run(
+        mpi, [haloscope, "place", profile, "--", *mpi.launch(RANKS), program], cwd=tmp_path, status=None
+    )
     _lines(done, two_nodes)
 
 
@@ -84,11 +88,12 @@ def test_the_recorder_sees_the_launchers_ranks(
     program = compiler(mpi, PROGRAMS / "world.c", ["-Wall", "-Wextra"])
     launch: list[str | Path] = [*mpi.launch(RANKS), program]
     first: list[str | Path] = [haloscope, "run", "-o", tmp_path / "first.halo", "--", *launch]
-    bare = two_nodes.run(mpi, first, cwd=tmp_path)
-    assert bare.returncode == 0, bare.stderr
+    two_nodes.run(mpi, first, cwd=tmp_path)
     proposal = propose(tmp_path / "first.halo")
     second: list[str | Path] = [haloscope, "run", "-o", tmp_path / "second.halo", "--", *launch]
-    done = two_nodes.run(mpi, [haloscope, "place", tmp_path / "first.halo", "--", *second], cwd=tmp_path)
+    done = two_nodes.run(
+        mpi, [haloscope, "place", tmp_path / "first.halo", "--", *second], cwd=tmp_path, status=None
+    )
     _lines(done, two_nodes)
     assert proposal.is_worth_it
     with open_profile(tmp_path / "second.halo") as profile:
@@ -125,7 +130,6 @@ def test_a_mapping_for_other_nodes(
     profile = messages_between(messages, hosts).write(tmp_path / "other.halo")
     assert propose(profile).is_worth_it
     done = two_nodes.run(mpi, [haloscope, "place", profile, "--", *mpi.launch(RANKS), program], cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
     assert "wrong" not in done.stdout
     said = [line for line in without_builds(done.stderr).splitlines() if "ranks are not moved" in line]
     assert len(said) == 1, done.stderr

@@ -48,7 +48,6 @@ def test_each_rank_lands_where_the_mapping_says(
     assert found.bytes_before == RANKS * TIMES * MUCH + 2 * TIMES * LITTLE
     assert found.bytes_after == RANKS * TIMES * LITTLE
     done = two_nodes.run(mpi, [*mpi.launch(RANKS), *_options(mpi, tmp_path), program], cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
     rows = [line.split() for line in done.stdout.splitlines()]
     groups = zip(found.nodes.names, found.groups, strict=True)
     promised = {rank: host for host, ranks in groups for rank in ranks}
@@ -65,6 +64,8 @@ def test_a_file_for_hosts_that_are_not_there(
     """The launcher refuses it, and nothing runs elsewhere."""
     program = compiler(mpi, PROGRAMS / "apart.c", ["-Wall", "-Wextra"])
     _proposed([host for host in (two_nodes.hosts[0], "halo-nowhere") for _ in range(2)], tmp_path)
-    done = two_nodes.run(mpi, [*mpi.launch(RANKS), *_options(mpi, tmp_path), program], cwd=tmp_path)
+    done = two_nodes.run(
+        mpi, [*mpi.launch(RANKS), *_options(mpi, tmp_path), program], cwd=tmp_path, status=None
+    )
     assert done.returncode != 0
     assert not done.stdout.strip()

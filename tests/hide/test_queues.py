@@ -13,6 +13,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from support.mpi import CHECKOUT
+from support.processes import run_program
 
 PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "shm"
 HIDE = CHECKOUT / "src" / "hide"
@@ -37,14 +38,9 @@ def run(
         around = ["setarch", platform.machine(), "-R"]  # it knows few ranges of addresses
         if subprocess.run([*around, "true"], capture_output=True, check=False).returncode:
             around = []
-    done = subprocess.run(
-        [*around, str(made), *arguments],
-        env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_program(
+        [*around, str(made), *arguments], env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"}
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 

@@ -37,7 +37,6 @@ def bare(compiler: Compiler) -> Bare:
     def lines(mpi: Mpi, ranks: int, mode: str, kinds: tuple[str, ...]) -> Lines:
         program = compiler(mpi, CONFORM, conform_flags())
         done = mpi.run(ranks, [program, mode, *kinds], env=NO_CMA if mode == "errors" else None)
-        assert done.returncode == 0, done.stderr
         found = done.stdout.splitlines()
         assert found[-1] == "finished"
         assert not re.search("[A-Z]{4}", done.stdout)  # what a case shouts is wrong anywhere
@@ -87,7 +86,6 @@ def test_messages_are_as_without_the_shm_library(
     wanted = bare(mpi, ranks, "plain", kinds)
     record = tmp_path / "record"
     done = shm.run(ranks, conform, "plain", *kinds, settings={"output": str(record), **settings})
-    assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines == wanted, differences(lines, wanted)
     assert protocols <= set(carried(record))
@@ -103,7 +101,6 @@ def test_errors_and_threads_are_as_without_the_shm_library(
     wanted = bare(mpi, ranks, mode, kinds)
     env = NO_CMA if mode == "errors" else None
     done = shm.run(ranks, conform, mode, *kinds, env=env, settings={"protocol": protocol})
-    assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines == wanted, differences(lines, wanted)
 
@@ -115,7 +112,6 @@ def test_other_mpis_are_as_without_the_shm_library(
     wanted = bare(mpi, 2, "plain", ("mixed",))
     record = tmp_path / "record"
     done = shm.run(2, conform, "plain", "mixed", settings={"output": str(record), "measure": "off"})
-    assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines == wanted, differences(lines, wanted)
     assert offered(record) > 50
@@ -127,8 +123,7 @@ def test_what_is_carried_is_of_shared_memory(shm: Shm, conform: Path, tmp_path: 
     for kind in ("shared", "heap"):
         record = tmp_path / kind
         settings = {"output": str(record), "measure": "off", "patience": "0"}
-        done = shm.run(2, conform, "plain", kind, settings=settings)
-        assert done.returncode == 0, done.stderr
+        shm.run(2, conform, "plain", kind, settings=settings)
     shared, heap = carried(tmp_path / "shared"), carried(tmp_path / "heap")
     assert offered(tmp_path / "shared") > 50
     assert not {"GET", "COOP", "STEAL", "ESCAPE", "MPI (late)"} & set(heap)
@@ -166,8 +161,7 @@ def test_random_programs_get_every_byte(
     record = tmp_path / "record"
     words = (str(seed), str(messages))
     done = shm.run(ranks, program, *words, settings={"output": str(record), **settings})
-    assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[0]) >= messages
     assert offered(record) > messages / 100
     if ranks == 2:
-        assert done.stdout == mpi.run(ranks, [program, *words]).stdout
+        assert done.stdout == mpi.run(ranks, [program, *words], status=None).stdout

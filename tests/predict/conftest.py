@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from support.command import Command, run_command
+from support.command import Command, capture_command
 from support.limits import HANG
 from support.mpi import Mpi
 from support.mpis import tools
@@ -26,13 +26,11 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HALOSCOPE_TIME_LIMIT", f"{HANG:g}")
 
-    def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
-        capsys.readouterr()
-        status = run_command(*words)
-        printed = capsys.readouterr()
-        lines = printed.err.splitlines(keepends=True)
-        told = "".join(line for line in lines if not line.startswith(_REMARKS))
-        return subprocess.CompletedProcess(list(map(str, words)), status, printed.out, told)
+    def run(*words: str | Path, status: int | None = 0) -> subprocess.CompletedProcess[str]:
+        done = capture_command(capsys, *words, status=status)
+        lines = done.stderr.splitlines(keepends=True)
+        done.stderr = "".join(line for line in lines if not line.startswith(_REMARKS))
+        return done
 
     return run
 

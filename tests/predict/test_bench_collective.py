@@ -48,7 +48,6 @@ def test_all_algorithms_and_the_default(command: Command, used: Mpi, tmp_path: P
     name = {"openmpi": "gather", "mpich": "allgather"}[used.abi]
     words = ("-n", "2", "-m", "4:8", "-c", "-o", "s.jsonl", *_QUICK)
     printed = command("bench", "collective", name, *words)
-    assert printed.returncode == 0, printed.stderr
     points = _points(tmp_path / "s.jsonl")
     names = {point["algorithm"] for point in points}
     assert "default" in names
@@ -134,13 +133,13 @@ def test_a_sweep_goes_on_where_it_ended(command: Command, tmp_path: Path) -> Non
         "-o",
         "s.jsonl",
     )
-    assert command(*words, *_QUICK).returncode == 0
+    command(*words, *_QUICK)
     sweep = tmp_path / "s.jsonl"
     whole = sweep.read_bytes()
     lines = whole.splitlines(keepends=True)
     assert len(lines) == 5
     sweep.write_bytes(b"".join(lines[:3]) + lines[3][:40])  # as an interruption leaves it
-    printed = command(*words, *_QUICK)
+    printed = command(*words, *_QUICK, status=None)
     assert len(_lines(printed.stdout)) == 4
     again = sweep.read_bytes().splitlines(keepends=True)
     assert again[:3] == lines[:3]
@@ -149,8 +148,7 @@ def test_a_sweep_goes_on_where_it_ended(command: Command, tmp_path: Path) -> Non
     assert read.points["status"].to_list() == ["ok"] * 4
     assert read.samples(0).shape == (2, 6)
     # Measured otherwise, it is another sweep.
-    refused = command(*words, "-i", "7", "-x", "1")
-    assert refused.returncode == 1
+    refused = command(*words, "-i", "7", "-x", "1", status=1)
     assert refused.stderr.count("\n") == 1
     assert "iterations 6, now it is 7" in refused.stderr
     assert sweep.read_bytes().splitlines(keepends=True) == again
@@ -171,7 +169,7 @@ def test_formats(command: Command, tmp_path: Path) -> None:
     points = json.loads(command("show", "s.jsonl", "--format", "json").stdout)
     assert (len(points), points[0]["iterations"]) == (4, 6)
     assert points[0]["ci_low"] <= points[0]["median"] <= points[0]["ci_high"]
-    assert command("report", "s.jsonl", "-o", "p.html").returncode == 0
+    command("report", "s.jsonl", "-o", "p.html")
     told = json.dumps(page_data(tmp_path / "p.html"))
     assert "reduce on 2 processes" in told
     assert "https://" not in told

@@ -62,7 +62,6 @@ def test_what_a_program_used(command: Command, any_used: Mpi, tmp_path: Path, co
     used_most = max(longest.calls, key=lambda point: longest.seconds[point]).collective
     asked = ("bench", "collective", str(profile), "-i", "60", "-x", "6", "--algorithm", "default")
     done = command(*asked, used_most, "-o", "s.jsonl")
-    assert done.returncode == 0, done.stderr
     assert "measured alone" in done.stderr.splitlines()[-1]
     found = {
         Point(row["collective"], row["ranks"], row["bytes"]): (row["status"], row["iterations"])
@@ -75,8 +74,7 @@ def test_what_a_program_used(command: Command, any_used: Mpi, tmp_path: Path, co
         ((*asked[2:], "-m", "8"), "leave out -n and -m"),
         (("-n", "2"), "COLLECTIVE"),
     ):
-        refused = command("bench", "collective", *words)
-        assert refused.returncode == 2
+        refused = command("bench", "collective", *words, status=2)
         assert said in refused.stderr
 
 

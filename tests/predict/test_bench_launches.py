@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from haloscope.predict.bench import BenchGrid, CollectiveMethod, Library, collective, library
 from support.limits import HANG
 from support.mpi import Mpi
+from support.processes import run_program
 from support.programs import Compiler
 
 _FEW = CollectiveMethod(iterations=6, warmup=2, time_limit=HANG)
@@ -131,13 +131,7 @@ def test_numbers_are_those_of_the_names(mpi: Mpi, asked: Library, compiler: Comp
                 continue
             said = dict(word.split("=") for word in how.words[1].split(","))
             for variable, value in one.settings:
-                done = subprocess.run(
-                    [program, variable],
-                    env={**mpi.environment(), variable: value},
-                    capture_output=True,
-                    text=True,
-                    check=True,
-                )
+                done = run_program([program, variable], env={**mpi.environment(), variable: value})
                 assert said[variable] == done.stdout, (variable, value)
                 numbered += 1
     assert numbered > 40

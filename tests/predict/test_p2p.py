@@ -51,7 +51,7 @@ def rows(text: str) -> list[list[str]]:
 
 @pytest.mark.usefixtures("used")
 def test_every_test(command: Command) -> None:
-    done = command("bench", "p2p", "all", "-m", "4:16", *FEW, "-c", "-f", "-z", "50,99")
+    done = command("bench", "p2p", "all", "-m", "4:16", *FEW, "-c", "-f", "-z", "50,99", status=None)
     hints = [] if shutil.which("lstopo") or shutil.which("lstopo-no-graphics") else ["hwloc is not installed"]
     said = done.stderr.splitlines()
     assert (done.returncode, len(said)) == (0, len(hints)), done.stderr
@@ -92,7 +92,6 @@ def test_samples_for_programs(command: Command) -> None:
 def test_the_whole_model(command: Command, tmp_path: Path) -> None:
     """All parts of a measured model are there. test_p2p_model checks values, from known times."""
     done = command("bench", "p2p", "-m", "1:1024", *FEW, "-o", "own.yaml", "--pair", "all")
-    assert done.returncode == 0, done.stderr
     found = predict.load_machine(tmp_path / "own.yaml")
     assert found.cores == len(os.sched_getaffinity(0)) >= 2
     level = found.level(0, 1)
@@ -104,7 +103,7 @@ def test_the_whole_model(command: Command, tmp_path: Path) -> None:
     assert low <= level.latency <= high
     assert {int(row[0]) for row in rows(done.stdout)} >= set(sizes)
     assert [one.bytes for one in level.measured if one.gap] == sizes
-    assert command("report", "own.yaml", "-o", "own.html").returncode == 0
+    command("report", "own.yaml", "-o", "own.html")
     assert (tmp_path / "own.html").read_text().count("Plotly") > 1
     assert "Made by: haloscope bench p2p" in (tmp_path / "own.yaml").read_text()
 
@@ -135,8 +134,8 @@ def test_mistakes(
 ) -> None:
     for name, value in emulated_mpi(tmp_path / "mpi").items():
         monkeypatch.setenv(name, value)
-    told = command("bench", "p2p", *FEW, *words)
-    assert (told.returncode, told.stdout) == (status, "")
+    told = command("bench", "p2p", *FEW, *words, status=status)
+    assert told.stdout == ""
     # Without hwloc there is a hint in one more line.
     (line,) = [line for line in told.stderr.splitlines() if "hwloc is not installed" not in line]
     assert said in line
@@ -167,8 +166,7 @@ def test_processors_that_are_not_there(
     words = [tool, "-i", "pack:2 l3:2 core:64 pu:1", "--of", "xml", "-f", str(node)]
     subprocess.run(words, check=True, capture_output=True)
     monkeypatch.setenv("HWLOC_XMLFILE", str(node))
-    done = command("bench", "p2p", "-m", "1:1", "--pair", "0,255")
-    assert done.returncode == 1
+    done = command("bench", "p2p", "-m", "1:1", "--pair", "0,255", status=1)
     assert "processor 255: cannot bind to it" in done.stderr
 
 
@@ -190,8 +188,7 @@ def test_a_pair_that_hangs_is_given_up(
 ) -> None:
     """Nothing comes from 64 bytes on: smaller ones are kept."""
     monkeypatch.setenv("HALOSCOPE_TIME_LIMIT", "2")
-    done = command("bench", "p2p", "-m", "1:256", "--pair", "0,1", *FEW)
-    assert done.returncode == 1
+    done = command("bench", "p2p", "-m", "1:256", "--pair", "0,1", *FEW, status=1)
     assert [int(row[0]) for row in rows(done.stdout)] == [1, 2, 4, 8, 16, 32]
     assert "haloscope: latency, core 0 to core 1: no result within 2 s\n" in done.stderr
     wait_for_end(processes_of(sleeper))
@@ -222,12 +219,11 @@ def test_between_nodes(two_nodes: Cluster, any_mpi: Mpi, haloscope: Path, tmp_pa
     launcher: list[str | Path] = [any_mpi.mpiexec, "--host", hosts, "--bind-to", "none"]
     words = ["latency", "--nodes", "2", "--pair", "all", "-m", "1:8", *FEW]
     output = tmp_path / "cluster.yaml"
-    done = two_nodes.run(
+    two_nodes.run(
         any_mpi,
         [haloscope, "bench", "p2p", *words, "-o", output, "--", *launcher],
         env=tools(any_mpi) if any_mpi.name.endswith("system") else None,
     )
-    assert done.returncode == 0, done.stderr
     found = predict.load_machine(output)
     inside = len(os.sched_getaffinity(0))
     assert [level.cores for level in found.levels][-2:] == [inside, 2 * inside]

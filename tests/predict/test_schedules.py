@@ -20,6 +20,7 @@ from haloscope.predict import schedule as schedules
 from haloscope.predict.schedule import CollectivePlan, Durations, Schedule
 from support.missing import missing
 from support.mpi import REMEDY, Mpi, find
+from support.processes import run_program
 
 # Those of Open MPI; the forms with v and MPICH's other names share their schedules.
 EVERY = [
@@ -257,12 +258,8 @@ def scheduled(collective: str, name: str, plan: CollectivePlan) -> Counts:
 
 
 def test_open_mpi_sends_these_messages(once: tuple[Mpi, Path], tmp_path: Path) -> None:
-    asked = subprocess.run(
-        ["ompi_info", "--param", "coll", "tuned", "--level", "9", "--parsable"],
-        env=once[0].environment(),
-        capture_output=True,
-        text=True,
-        check=True,
+    asked = run_program(
+        ["ompi_info", "--param", "coll", "tuned", "--level", "9", "--parsable"], env=once[0].environment()
     ).stdout
     listed = re.findall(r"coll_tuned_(\w+?)_algorithm:enumerator:value:([1-9]\d*):(\S+)", asked)
     known = [

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,10 @@ from haloscope.base.errors import SimulationError
 from haloscope.predict.bench import BenchGrid, CollectiveMethod, collective
 from haloscope.predict.simulate import Simulation, SmpiLibrary, load_platform
 from support.applications import Application
-from support.command import run_command
+from support.command import capture_command, run_command
 from support.limits import HANG
 from support.mpi import Mpi
-from support.processes import wait_for_end
+from support.processes import run_program, wait_for_end
 from support.profiles import draft, path_rows, process_rows
 from support.programs import Compiler
 from support.watched import watch
@@ -146,14 +147,7 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capt
     """`simulate(words…)` runs the verb in a directory of its own; what programs print is captured, too."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HALOSCOPE_TIME_LIMIT", f"{HANG:g}")
-
-    def run(*words: object) -> subprocess.CompletedProcess[str]:
-        capfd.readouterr()
-        status = run_command("simulate", *map(str, words))
-        printed = capfd.readouterr()
-        return subprocess.CompletedProcess(list(map(str, words)), status, printed.out, printed.err)
-
-    return run
+    return partial(capture_command, capfd, "simulate")
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +210,6 @@ def test_names_and_arguments_with_spaces(
     monkeypatch.setenv("TMPDIR", str(spaced))
     monkeypatch.setattr("tempfile.tempdir", None)  # it is looked up again
     done = simulate(*words)
-    assert done.returncode == 0, done.stderr
     assert [line for line in done.stdout.splitlines() if line[:1] == "["] == ["[x  y]", "[$HOME]", "[]"]
 
 
@@ -238,8 +231,10 @@ def test_messages_take_the_same_time_without_the_recorder(
     bare = SmpiLibrary(load_platform("orfeo"))
     with bare.directory:
         words = bare.launch([str(program), "latencies"], 129, {})
-        alone = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
-    recorded = simulate("--platform", "orfeo", "-n", 129, "--compute-factor", "0", "--", program, "latencies")
+        alone = run_program(words, cwd=tmp_path)
+    recorded = simulate(
+        "--platform", "orfeo", "-n", 129, "--compute-factor", "0", "--", program, "latencies", status=None
+    )
     times = [[line for line in done.stdout.splitlines() if line[:1].isdigit()] for done in (alone, recorded)]
     assert len(times[0]) == 8
     assert times[0] == times[1]
@@ -255,8 +250,7 @@ def test_counts_are_those_of_a_real_run(any_mpi: Mpi, compiler: Compiler, cg_8: 
 
 
 def test_a_pattern_is_what_was_recorded(simulate: Simulate, cg_8: Path, tmp_path: Path) -> None:
-    done = simulate(cg_8, "--platform", "dragonfly", "-o", "replayed.halo")
-    assert done.returncode == 0, done.stderr
+    simulate(cg_8, "--platform", "dragonfly", "-o", "replayed.halo")
     columns = ("instances", "sends_total", "bytes_sent_total", "dest_ranks_max", "colls_total")
     replayed = tmp_path / "replayed.halo"
     assert regions(replayed, columns) == regions(cg_8, columns)
@@ -308,7 +302,7 @@ def test_instances_share_all_that_there_is(tmp_path: Path) -> None:
 def test_a_scaled_pattern(simulate: Simulate, cg_8: Path, tmp_path: Path, scale: str) -> None:
     """From 2×2×2 to 4×4×4: up to 26 neighbours; strongly, an eighth of the volume a rank."""
     words = ("--platform", "torus", "-n", 64, "--scale", scale, "-o", "64.halo")
-    assert simulate(*words, cg_8).returncode == 0
+    simulate(*words, cg_8)
     columns = ("instances", "sends_total", "largest_message", "dest_ranks_min", "dest_ranks_max")
     found = regions(tmp_path / "64.halo", columns)["main/cg/mg_level_0/halo_exchange"]
     pairs = (3 * 4 - 2) ** 3 - 4**3
@@ -319,21 +313,21 @@ def test_a_scaled_pattern(simulate: Simulate, cg_8: Path, tmp_path: Path, scale:
 def test_more_ranks_than_files_are_open(haloscope: Path, cg_8: Path, tmp_path: Path) -> None:
     """Each rank has a trace of its own, which is open as long as it runs; 1024 are what users have."""
     command = f"ulimit -Sn 64 && exec {haloscope} simulate --platform torus -n 125 -o 125.halo {cg_8}"
-    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_program(["bash", "-c", command], cwd=tmp_path)
     assert explain.open(tmp_path / "125.halo").info["ranks"] == 125
 
 
 def test_what_if(simulate: Simulate, cg_8: Path) -> None:
     words = ("--platform", "torus", "--latency-factor", "0,1,2", "--format", "json", "--compute-factor", "0")
     done = simulate(*words, cg_8)
-    assert done.returncode == 0, done.stderr
     rows = {row["path"]: row for row in json.loads(done.stdout)}
     whole = rows["<program>"]
     assert whole["time_x0"] < whole["time_x1"] < whole["time_x2"]
     assert whole["slope"] == pytest.approx((whole["time_x2"] - whole["time_x0"]) / 2, rel=1e-6)
     assert whole["slope"] > rows["main/cg/dot_product"]["slope"] > 0
-    people = simulate("--platform", "torus", "--latency-factor", "0,2", "--compute-factor", "0", cg_8)
+    people = simulate(
+        "--platform", "torus", "--latency-factor", "0,2", "--compute-factor", "0", cg_8, status=None
+    )
     assert people.stdout.splitlines()[0].split("  ")[0] == "region", people.stderr
     assert "latency × 2" in people.stdout
 
@@ -341,14 +335,14 @@ def test_what_if(simulate: Simulate, cg_8: Path) -> None:
 def test_computing_is_not_communicating(simulate: Simulate, tmp_path: Path) -> None:
     """On a network that takes no time ranks still compute."""
     words = ("--platform", "torus", "-n", 2, *IDEAL, "-o", "cg.halo")
-    assert simulate(*words, "cg", "--nx", 16, "--ny", 16, "--nz", 16, "--iterations", 2).returncode == 0
+    simulate(*words, "cg", "--nx", 16, "--ny", 16, "--nz", 16, "--iterations", 2)
     whole = explain.open(tmp_path / "cg.halo").table("regions").row(0, named=True)
     assert 0 < whole["compute_time_mean"] <= whole["time_mean"]
 
 
 def test_ideal_network_takes_no_time(simulate: Simulate, cg_8: Path, tmp_path: Path) -> None:
     words = ("--platform", "fat-tree", *IDEAL, "--compute-factor", "0", "-o", "ideal.halo")
-    assert simulate(*words, cg_8).returncode == 0
+    simulate(*words, cg_8)
     assert explain.open(tmp_path / "ideal.halo").info["duration"] < 1e-6
 
 
@@ -368,8 +362,7 @@ def test_a_trace(simulate: Simulate, tmp_path: Path) -> None:
         ]
         text = "".join(f"{rank} {line}\n" for line in lines)
         (traces / f"rank{rank}.txt").write_text(text, encoding="ascii")
-    done = simulate("--platform", "torus", "-o", "t.halo", traces)
-    assert done.returncode == 0, done.stderr
+    simulate("--platform", "torus", "-o", "t.halo", traces)
     frame = explain.open(tmp_path / "t.halo").table("regions")
     assert frame["region"].to_list() == ["<program>", "a/b"]
     assert frame["bytes_sent_total"].to_list() == [1200, 1200]
@@ -378,9 +371,11 @@ def test_a_trace(simulate: Simulate, tmp_path: Path) -> None:
 
 def test_collective_algorithms_can_be_chosen(simulate: Simulate, cg_8: Path) -> None:
     words = ("--platform", "torus", "-o", "x.halo", cg_8)
-    assert simulate("--collectives", "mpich,allreduce=lr", *words).returncode == 0
-    fails(simulate("--collectives", "allreduce=none", *words), 1, "allreduce", "has no algorithm")
-    fails(simulate("--collectives", "lam", *words), 2, "lam", "openmpi")
+    simulate("--collectives", "mpich,allreduce=lr", *words)
+    fails(
+        simulate("--collectives", "allreduce=none", *words, status=None), 1, "allreduce", "has no algorithm"
+    )
+    fails(simulate("--collectives", "lam", *words, status=None), 2, "lam", "openmpi")
 
 
 @pytest.mark.parametrize(
@@ -403,7 +398,7 @@ def test_programs_that_fail(
 ) -> None:
     if what == "forever":
         monkeypatch.setenv("HALOSCOPE_TIME_LIMIT", "2")
-    done = simulate("--platform", "torus", "-n", 2, "-o", "no.halo", program, what)
+    done = simulate("--platform", "torus", "-n", 2, "-o", "no.halo", program, what, status=None)
     fails(done, 1, *words)
     assert not (tmp_path / "no.halo").exists()
 
@@ -411,7 +406,7 @@ def test_programs_that_fail(
 def test_buffered_sends(simulate: Simulate, program: Path, tmp_path: Path) -> None:
     """Both send before they receive: it needs buffers, which other people's programs get."""
     words = ("--platform", "torus", "-n", 2, "-o", "b.halo")
-    assert simulate(*words, program, "buffers").returncode == 0
+    simulate(*words, program, "buffers")
     with pytest.raises(SimulationError, match="deadlock"):
         Simulation([program, "buffers"], "torus", 2, eager=0).run(tmp_path / "none.halo")
 
@@ -446,20 +441,20 @@ def _simulations(program: Path) -> list[int]:
 
 def test_usage(simulate: Simulate, cg_8: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy("/bin/true", tmp_path / "plain")
-    fails(simulate("--platform", "torus", "-n", 2, "./plain"), 2, "./plain", "smpicc")
-    fails(simulate("--platform", "torus", "-n", 2, "./none"), 2, "./none", "no such program")
-    fails(simulate("--platform", "torus", "cg"), 2, "-n")
-    fails(simulate("--platform", "orfeo", "-n", 257, "cg"), 2, "256", "257")
-    fails(simulate("--platform", "moon", "-n", 2, "cg"), 1, "moon", "fat-tree")
-    fails(simulate("--platform", "torus", "-n", 7, cg_8.with_name("no.halo")), 1, "no.halo")
+    fails(simulate("--platform", "torus", "-n", 2, "./plain", status=None), 2, "./plain", "smpicc")
+    fails(simulate("--platform", "torus", "-n", 2, "./none", status=None), 2, "./none", "no such program")
+    fails(simulate("--platform", "torus", "cg", status=None), 2, "-n")
+    fails(simulate("--platform", "orfeo", "-n", 257, "cg", status=None), 2, "256", "257")
+    fails(simulate("--platform", "moon", "-n", 2, "cg", status=None), 1, "moon", "fat-tree")
+    fails(simulate("--platform", "torus", "-n", 7, cg_8.with_name("no.halo"), status=None), 1, "no.halo")
     monkeypatch.setenv("PATH", str(tmp_path))
-    fails(simulate("--platform", "torus", "-n", 2, "cg"), 69, "apt-get install")
+    fails(simulate("--platform", "torus", "-n", 2, "cg", status=None), 69, "apt-get install")
 
 
 def test_a_pattern_without_grid_is_not_scaled(simulate: Simulate, program: Path, tmp_path: Path) -> None:
     """In a ring of 4 and its halves, ranks that are 2 apart talk: no grid has that."""
     Simulation(program, "torus", 7, eager=0).run(tmp_path / "7.halo")
-    fails(simulate("--platform", "torus", "-n", 14, "7.halo"), 2, "no grid of 7 ranks")
+    fails(simulate("--platform", "torus", "-n", 14, "7.halo", status=None), 2, "no grid of 7 ranks")
 
 
 def test_measuring_on_a_simulated_machine() -> None:
@@ -508,16 +503,7 @@ def test_nearly_every_call_is_counted_as_in_a_real_run(haloscope: Path, any_mpi:
         ["simulate", "--platform", "torus", "-n", "2", "-o", "simulated.halo", "--", "./simulated"],
         ["run", "--quiet", "-o", "real.halo", "--", *any_mpi.launch(2), "./real"],
     ):
-        done = subprocess.run(
-            [haloscope, *command],
-            cwd=tmp_path,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+        run_program([haloscope, *command], env=environment, cwd=tmp_path)
     simulated, real = (explain.open(tmp_path / f"{name}.halo") for name in ("simulated", "real"))
     info = dict(simulated.table("info").select("key", "value").iter_rows())
     assert json.loads(info["unaccounted"]) == {}

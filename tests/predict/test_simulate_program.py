@@ -14,6 +14,7 @@ import haloscope
 from haloscope.base.errors import UsageError
 from haloscope.explain.ensembles import extrapolate_laws
 from haloscope.predict.simulate import Simulation
+from support.processes import run_program
 from support.profiles import Draft, draft, path_rows, process_rows
 
 pytestmark = pytest.mark.usefixtures("simgrid")
@@ -90,10 +91,7 @@ def test_on_another_network_nobody_knows_of_waiting(profiles: list[Path], tmp_pa
 
 def test_the_command_prints_it(haloscope: Path, profiles: list[Path], tmp_path: Path) -> None:
     words = ["simulate", *map(str, profiles), "-n", "32", "--platform", "torus", "-o", "32.halo"]
-    done = subprocess.run(
-        [haloscope, *words, "--format", "json"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program([haloscope, *words, "--format", "json"], cwd=tmp_path)
     rows = json.loads(done.stdout)
     assert [row["path"] for row in rows] == ["<program>", "work", "exchange", "wave", "sum"]
     assert rows[0]["time"] > rows[1]["time"] > 0

@@ -15,6 +15,7 @@ import pytest
 
 from support.invariants import check
 from support.mpi import CHECKOUT, Mpi
+from support.processes import run_program
 from support.programs import Compiler
 from support.watched import PROGRAMS, Watched, program, watch
 
@@ -47,15 +48,7 @@ def simulated(haloscope: Path, directory: Path, name: str, ranks: int, *options:
     subprocess.run([*words, "-o", str(executable)], check=True, capture_output=True)
     profile = directory / f"{name}.halo"
     words = [str(haloscope), "simulate", "--platform", "torus", "-n", str(ranks), "-o", str(profile)]
-    done = subprocess.run(
-        [*words, *options, "--", str(executable)],
-        cwd=directory,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program([*words, *options, "--", str(executable)], cwd=directory)
     check(profile)
     return Watched(done, profile)
 

@@ -30,6 +30,7 @@ from support.command import Command
 from support.emulated_mpi import emulated_mpi
 from support.emulated_tuning import emulated_bench, read_text
 from support.mpi import Mpi
+from support.processes import run_program
 from support.programs import Compiler
 from support.watched import program, watch
 
@@ -183,7 +184,6 @@ def test_from_a_profile(used: Mpi, command: Command, tmp_path: Path, compiler: C
     file = tmp_path / "rules"
     words = (str(watched.path), "-o", str(file), "--format", "json", *QUICK)
     done = command("tune", *words)
-    assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     # A collective that took less than a hundredth of the time is left out; on a busy machine one may.
     found = [(row["collective"], row["ranks"], row["bytes"]) for row in rows]
@@ -193,7 +193,7 @@ def test_from_a_profile(used: Mpi, command: Command, tmp_path: Path, compiler: C
     ruled = [row for row in rows if row["algorithm"] != "default"]
     assert file.exists() == bool(ruled)
     assert all(row["verified"] for row in ruled)
-    assert command("report", "rules.gains.json", "-o", "gains.html").returncode == 0
+    command("report", "rules.gains.json", "-o", "gains.html")
     assert "Haloscope tune" in (tmp_path / "gains.html").read_text()
 
 
@@ -218,21 +218,21 @@ def test_what_cannot_be_tuned_is_said_in_a_line(
         sweep.write_text("".join(json.dumps(one) + "\n" for one in (head, point)))
 
     lines("Open MPI 1.0", 2)
-    refused(command("tune", str(sweep)), "measured with Open MPI 1.0")
-    told = subprocess.run([used.mpiexec, "--version"], capture_output=True, text=True, check=True)
+    refused(command("tune", str(sweep), status=None), "measured with Open MPI 1.0")
+    told = run_program([used.mpiexec, "--version"])
     version = re.findall(r"\d+\.\d+\.\d+", told.stdout)[0]
     lines(f"Open MPI {version}", 1)
-    refused(command("tune", str(sweep)), "no point with 2 ranks or more")
-    bare = command("tune", str(sweep), "-o", "no/such/rules.conf")
+    refused(command("tune", str(sweep), status=None), "no point with 2 ranks or more")
+    bare = command("tune", str(sweep), "-o", "no/such/rules.conf", status=None)
     refused(bare, "cannot be written")
-    refused(command("tune", str(sweep), "-o", "r.json"), "use the suffix .conf", 2)
-    refused(command("tune", str(tmp_path / "none")), "none")
-    refused(command("tune"), "SWEEP", 2)
-    refused(command("tune", "orfeo"), "bench fit", 2)
+    refused(command("tune", str(sweep), "-o", "r.json", status=None), "use the suffix .conf", 2)
+    refused(command("tune", str(tmp_path / "none"), status=None), "none")
+    refused(command("tune", status=None), "SWEEP", 2)
+    refused(command("tune", "orfeo", status=None), "bench fit", 2)
     # One process has no collectives that an algorithm could do.
     watched = watch(used, 1, [program(compiler, used, "collectives.c")], tmp_path, status=None)
-    refused(command("tune", str(watched.path)), "no measurable collective of at least 2 ranks")
+    refused(command("tune", str(watched.path), status=None), "no measurable collective of at least 2 ranks")
     # An installation without ompi_info does not say what could be selected.
     for name, value in emulated_mpi(tmp_path / "mpi", f"Open MPI v{version}", file=used.library).items():
         monkeypatch.setenv(name, value)
-    refused(command("tune", str(sweep)), "has no selectable algorithms")
+    refused(command("tune", str(sweep), status=None), "has no selectable algorithms")

@@ -6,7 +6,6 @@ benchmarks/reproduce/run.py has it in milliseconds.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 
 from haloscope.reproduce.campaign import Campaign
 from support.campaigns import BASE, Written
+from support.processes import run_program
 
 FEW = BASE + "experiments:\n  few: {program: told, ranks: [8, 16]}\nrepetitions: 3\n"
 # Prepended to a script: prints which programs the script started, and which modules it loaded.
@@ -45,8 +45,7 @@ def told(options: list[str], program: str, *words: str | Path) -> dict[str, Any]
     Return the programs that it started and the modules that it loaded.
     """
     command = [sys.executable, *options, "-c", _TOLD + program, *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = run_program(command)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 

@@ -20,6 +20,7 @@ from support.command import run_command
 from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
+from support.processes import run_program
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.programs import Compiler
 
@@ -59,10 +60,7 @@ def engine(any_mpi: Mpi, haloscope: Path, compiler: Compiler, tmp_path: Path) ->
         if not (ENGINES / name).is_file():
             missing(f"{name} is not here: make setup-long")
         command = [str(ENGINES / name), *words]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        done = run_program(command, env=environment, cwd=tmp_path)
         return done.stdout
 
     return run

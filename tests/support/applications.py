@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from uuid import uuid4
 from haloscope.explain import Profile
 from support.invariants import check
 from support.mpi import CHECKOUT, Mpi
+from support.processes import run_program
 from support.programs import Compiler
 
 _COUNTER = CHECKOUT / "tests" / "watch" / "oracle" / "counter.c"
@@ -37,7 +37,6 @@ class Application:
     def output(self, ranks: int, *arguments: str) -> dict[str, list[list[str]]]:
         """Its result: the words of each line, by the line's first word."""
         done = self.mpi.run(ranks, [self.program, *arguments])
-        assert done.returncode == 0, done.stderr
         lines: dict[str, list[list[str]]] = {}
         for line in done.stdout.splitlines():
             first, *rest = line.split()
@@ -48,13 +47,13 @@ class Application:
         """Its answer to a wrong command line, which must be one line and exit status 2."""
         if ranks == 1:  # without a launcher, which takes its time and adds lines of its own
             command, environment = [str(self.program), *arguments], self.mpi.environment()
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            done = run_program(command, env=environment, status=None)
             lines = done.stderr.splitlines()
             assert len(lines) == 1
         else:  # to a file: a launcher ends such a job, maybe before it has read all output
             with NamedTemporaryFile("r") as said:
                 apart = ["sh", "-c", f'exec "$0" "$@" 2>>{said.name}']
-                done = self.mpi.run(ranks, [*apart, self.program, *arguments])
+                done = self.mpi.run(ranks, [*apart, self.program, *arguments], status=None)
                 lines = said.read().splitlines()
         assert done.returncode == 2
         names = ("amg: ", "amr: ", "cg: ", "hydro: ", "sweep: ")
@@ -64,14 +63,9 @@ class Application:
     def watched(self, haloscope: Path, profile: Path, ranks: int, *arguments: str) -> Profile:
         """What the recorder keeps of a run."""
         watch = [str(haloscope), "run", "--quiet", "-o", str(profile), "--"]
-        done = subprocess.run(
-            [*watch, *self.mpi.launch(ranks), str(self.program), *arguments],
-            env=self.mpi.environment(),
-            capture_output=True,
-            text=True,
-            check=False,
+        run_program(
+            [*watch, *self.mpi.launch(ranks), str(self.program), *arguments], env=self.mpi.environment()
         )
-        assert done.returncode == 0, done.stderr
         check(profile)
         return Profile(profile)
 
@@ -108,8 +102,7 @@ def counted(
     library = compiler(mpi, _COUNTER, ["-shared", "-fPIC"])
     counts = directory / f"counts-{uuid4().hex}.json"
     variables = [f"LD_PRELOAD={library}", f"COUNTER_FILE={counts}"]
-    done = mpi.run(ranks, ["env", *variables, *command], cwd=directory)
-    assert done.returncode == 0, done.stderr
+    mpi.run(ranks, ["env", *variables, *command], cwd=directory)
     rows = [Counts.parse(line) for line in counts.read_text().splitlines()]
     assert sorted(row.rank for row in rows) == list(range(ranks))
     return sorted(rows, key=lambda row: row.rank)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from support.mpi import CHECKOUT, Mpi
+from support.processes import run_program
 
 _SCRIPT = CHECKOUT / "tools" / "cluster.sh"
 # A unique name, so that test sessions on one machine do not use each other's cluster, and a network per
@@ -45,9 +46,7 @@ class Cluster:
 
     def processes(self, node: int) -> list[int]:
         """Return the numbers of the processes that run on a node."""
-        done = subprocess.run(
-            ["ip", "netns", "pids", self.hosts[node]], capture_output=True, text=True, check=False
-        )
+        done = run_program(["ip", "netns", "pids", self.hosts[node]], status=None)
         return [int(word) for word in done.stdout.split()]
 
     def run(
@@ -57,17 +56,10 @@ class Cluster:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        status: int | None = 0,
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a command on node 0, for example `[*mpi.launch(4), program]`."""
-        return subprocess.run(
-            self.words(command),
-            env=self.environment(mpi, env),
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        """Run a command on node 0, for example `[*mpi.launch(4), program]`. Assert its status."""
+        return run_program(self.words(command), env=self.environment(mpi, env), cwd=cwd, status=status)
 
 
 def obstacle() -> str | None:
@@ -91,6 +83,4 @@ def cluster(nodes: int, slots: int) -> Iterator[Cluster]:
 
 
 def _control(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [_SCRIPT, *arguments], env={**os.environ, **_SETTINGS}, capture_output=True, text=True, check=False
-    )
+    return run_program([_SCRIPT, *arguments], env={**os.environ, **_SETTINGS}, status=None)

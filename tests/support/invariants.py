@@ -110,16 +110,7 @@ def _check_roll_up(profile: Profile, ranks: pl.DataFrame) -> None:
     there = processes.filter(pl.col("watched") == 1)
     mpi_time = sum(ranks[f"{kind}_time"].sum() for kind in _TIMES)
     expected: dict[str, Any] = {"rank_time": there["duration"].sum(), "mpi_time": mpi_time}
-    for name in (
-        "p2p_time",
-        "coll_time",
-        "wait_time",
-        "sends",
-        "bytes_sent",
-        "colls",
-        "coll_bytes",
-        "io_bytes",
-    ):
+    for name in "p2p_time coll_time wait_time sends bytes_sent colls coll_bytes io_bytes".split():
         expected[name] = ranks[name].sum() if len(ranks) else 0
     for name, value in expected.items():
         assert abs(rollup.get(name, 0) - value) <= 1e-9 + 1e-7 * abs(value), name

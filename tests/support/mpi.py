@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from support.processes import run_program
 from support.sleeping import sleeping
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -98,17 +99,11 @@ class Mpi:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        status: int | None = 0,
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a program on `ranks` ranks, bare; the caller looks at `returncode`."""
-        return subprocess.run(
-            [*self.launch(ranks), *map(str, command)],
-            env=self.environment(env),
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        """Run a program on `ranks` ranks, without Haloscope. Assert its status, unless that is None."""
+        command = [*self.launch(ranks), *command]
+        return run_program(command, env=self.environment(env), cwd=cwd, status=status)
 
 
 def find(name: str) -> Mpi | None:
@@ -138,10 +133,7 @@ def find(name: str) -> Mpi | None:
 
 @cache
 def _declarations(mpicc: Path) -> str:
-    done = subprocess.run(
-        [mpicc, "-E", "-x", "c", "-"], input="#include <mpi.h>\n", capture_output=True, text=True, check=True
-    )
-    return done.stdout
+    return run_program([mpicc, "-E", "-x", "c", "-"], text="#include <mpi.h>\n").stdout
 
 
 def _wheel(product: str) -> Path:
@@ -150,7 +142,7 @@ def _wheel(product: str) -> Path:
 
 def _library(mpicc: Path, sonames: Sequence[str]) -> Path | None:
     """The library that the wrapper links: in one of its -L directories, or the system's."""
-    shown = subprocess.run([mpicc, "-show"], capture_output=True, text=True, check=True).stdout
+    shown = run_program([mpicc, "-show"]).stdout
     directories = [Path(word[2:]) for word in shown.split() if word.startswith("-L")]
     directories += sorted(Path("/usr/lib").glob("*-linux-gnu"))
     candidates = (directory / soname for directory in directories for soname in sonames)

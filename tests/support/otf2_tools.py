@@ -15,6 +15,7 @@ from haloscope.base.errors import ComponentError
 from haloscope.explain.export import EXPORTS, TracedProfile
 from support import read_otf2
 from support.missing import missing
+from support.processes import run_program
 from support.traces import Script
 
 # Debian's, which has the reader.
@@ -60,8 +61,7 @@ def read_archive(directory: Path) -> dict[str, Any]:
     printed = subprocess.run(["otf2-print", anchor], capture_output=True, check=False)
     assert (printed.returncode, printed.stderr) == (0, b"")
     words = [_PYTHON, str(read_otf2.__file__), anchor]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(run_program(words).stdout)
     assert [location["events"] for location in found["locations"]] == [
         len(events) for events in found["events"]
     ]

@@ -1,15 +1,34 @@
-"""Processes of others: which there are, and their end."""
+"""Runs a program, lists the processes of one, and waits for their end."""
 
 from __future__ import annotations
 
 import os
 import select
 import signal
-from collections.abc import Iterable
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from support.limits import HANG
+
+
+def run_program(
+    command: Sequence[str | Path],
+    *,
+    text: str | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    status: int | None = 0,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program with `text` as its input. Assert its status, unless that is None."""
+    no_input = subprocess.DEVNULL if text is None else None
+    done = subprocess.run(
+        command, input=text, stdin=no_input, env=env, cwd=cwd, capture_output=True, text=True, check=False
+    )
+    message = f"status {done.returncode}: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
+    assert status in (None, done.returncode), message
+    return done
 
 
 def processes_of(program: Path) -> list[int]:

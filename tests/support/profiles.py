@@ -18,24 +18,11 @@ MAGIC = b"\x89HALO\r\n\x1a"
 END = b"HALOEND\n"
 
 INSTANCE = ("sends", "recvs", "dest_ranks", "src_ranks", "bytes_sent", "bytes_recv", "colls")
-RANK_COUNTS = [
-    "instances",
-    "sends",
-    "recvs",
-    "bytes_sent",
-    "bytes_recv",
-    "colls",
-    "coll_bytes",
-    "rma_ops",
-    "rma_bytes",
-    "io_ops",
-    "io_bytes",
-    "largest_message",
-    "dest_ranks",
-    "src_ranks",
-    "dest_ranks_exclusive",
-    "src_ranks_exclusive",
-] + [
+RANK_COUNTS = """
+    instances sends recvs bytes_sent bytes_recv colls coll_bytes rma_ops rma_bytes io_ops io_bytes
+    largest_message dest_ranks src_ranks dest_ranks_exclusive src_ranks_exclusive
+""".split()
+RANK_COUNTS += [
     f"{x}_instance_{end}{suffix}" for x in INSTANCE for end in ("min", "max") for suffix in ("", "_exclusive")
 ]
 RANK_TIMES = ["time", "p2p_time", "coll_time", "rma_time", "io_time", "other_time", "wait_time", "skew_time"]
@@ -63,19 +50,9 @@ COLUMNS: dict[str, tuple[list[str], list[str], list[str]]] = {
         [],
     ),
     "slices": (
-        [
-            "rank",
-            "slice",
-            "sends",
-            "bytes_sent",
-            "recvs",
-            "bytes_recv",
-            "colls",
-            "coll_bytes",
-            "rma_ops",
-            "rma_bytes",
-            "io_bytes",
-        ],
+        """
+            rank slice sends bytes_sent recvs bytes_recv colls coll_bytes rma_ops rma_bytes io_bytes
+        """.split(),
         ["start", "duration", "p2p_time", "coll_time", "rma_time", "io_time", "wait_time"],
         [],
     ),

@@ -6,13 +6,13 @@ import fcntl
 import hashlib
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
+from support.processes import run_program
 
 _WRAPPERS = {".c": "mpicc", ".cpp": "mpicxx", ".cc": "mpicxx", ".f90": "mpifort"}
 
@@ -53,7 +53,7 @@ class Compiler:
                 scratch = directory / "scratch"
                 shutil.rmtree(scratch, ignore_errors=True)
                 scratch.mkdir()
-                _compile(command, scratch, mpi)
+                run_program(command, env=mpi.environment(), cwd=scratch)
                 scratch.rename(made)
         return made / name
 
@@ -91,18 +91,8 @@ def _contents(path: Path) -> str:
 @cache
 def _compiler(wrapper: Path, mpi: Mpi) -> str:
     """Return what changes when an MPI or its compiler is replaced."""
-    shown = subprocess.run(
-        [wrapper, "-v"], env=mpi.environment(), capture_output=True, text=True, check=False
-    )
+    shown = run_program([wrapper, "-v"], env=mpi.environment(), status=None)
     return f"{wrapper}\0{_contents(mpi.library)}\0{shown.stderr.splitlines()[-1:]}"
-
-
-def _compile(command: Sequence[str | Path], directory: Path, mpi: Mpi) -> None:
-    done = subprocess.run(
-        command, cwd=directory, env=mpi.environment(), capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(map(str, command))}\n{done.stderr}")
 
 
 def without_builds(stderr: str) -> str:

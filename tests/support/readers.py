@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from support.missing import missing
 from support.mpi import CHECKOUT
+from support.processes import run_program
 
 SCRIPTS = CHECKOUT / "tests" / "explain" / "readers"
 
@@ -19,12 +19,8 @@ def read_by(script: str, *arguments: Path | str) -> Any:
     directory = CHECKOUT / ".venv-others"
     if not (directory / ".ready").is_file():
         missing("no programs of others: make setup-long")
-    done = subprocess.run(
+    done = run_program(
         [directory / "bin" / "python", SCRIPTS / f"{script}.py", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
-    assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])

@@ -9,17 +9,15 @@ from functools import cache
 from pathlib import Path
 
 from support.mpi import Mpi
+from support.processes import run_program
 
 
 @cache
 def library(mpi: Mpi) -> Path:
     """Return the library to preload, which is built if need be."""
-    done = subprocess.run(
+    done = run_program(
         [Path(sys.executable).with_name("haloscope"), "env", "--", *mpi.launch(1), "/bin/true"],
         env=mpi.environment(),
-        capture_output=True,
-        text=True,
-        check=True,
     )
     words = [word for word in shlex.split(done.stdout) if word.startswith("LD_PRELOAD=")]
     return Path(words[0].partition("=")[2].split(":")[0])
@@ -27,6 +25,4 @@ def library(mpi: Mpi) -> Path:
 
 def join(recorder: Path, records: Path, profile: Path) -> subprocess.CompletedProcess[str]:
     """Make a profile of live records with the joiner that belongs to a recorder."""
-    return subprocess.run(
-        [recorder.with_name("haloscope-join"), records, profile], capture_output=True, text=True, check=True
-    )
+    return run_program([recorder.with_name("haloscope-join"), records, profile])

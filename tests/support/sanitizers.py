@@ -18,6 +18,7 @@ from haloscope.base.headers import find_headers
 from haloscope.base.objects import MpiLibrary
 from haloscope.watch import Recorder
 from support.mpi import CHECKOUT, Mpi
+from support.processes import run_program
 
 _BIN = Path(sys.executable).parent
 # Optimised as for users they take minutes to compile with sanitizers, which see no less without. Programs
@@ -65,18 +66,16 @@ class Sanitized:
             "HALOSCOPE_RUN": "run",
         }
         words = [f"{name}={value}" for name, value in variables.items()]
-        return self.mpi.run(ranks, [*_wrapper(self.runtime), "env", *words, *command], env=env)
+        return self.mpi.run(ranks, [*_wrapper(self.runtime), "env", *words, *command], env=env, status=None)
 
     def join(self, directory: Path, options: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
         """Joins the live records that `run` left in `directory` to its `run.halo`."""
         records = directory / "live" / "haloscope-run"
         options = ["detect_leaks=1", *options]
-        return subprocess.run(
+        return run_program(
             [str(self.recorder.join), str(records), str(directory / "run.halo")],
             env={**os.environ, **report_options(directory, options)},
-            capture_output=True,
-            text=True,
-            check=False,
+            status=None,
         )
 
 
@@ -145,8 +144,8 @@ def _built(room: str, name: str, sanitizers: str, options: Mapping[str, object])
         }
         words = [f"-D{key}={value}" for key, value in options.items()]
         source = CHECKOUT / "src" / room
-        _call([_BIN / "cmake", "-G", "Ninja", "-S", source, "-B", directory, *words])
-        _call([_BIN / "cmake", "--build", directory])
+        run_program([_BIN / "cmake", "-G", "Ninja", "-S", source, "-B", directory, *words])
+        run_program([_BIN / "cmake", "--build", directory])
     return directory
 
 
@@ -169,11 +168,4 @@ def _wrapper(runtime: Path) -> list[str]:
 
 
 def _gcc(option: str) -> str:
-    done = subprocess.run(["g++", option], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
-def _call(command: Sequence[str | Path]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return run_program(["g++", option]).stdout.strip()

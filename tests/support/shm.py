@@ -13,6 +13,7 @@ from haloscope.hide import build_shm_library
 from support.missing import missing
 from support.mpi import Mpi
 from support.mpis import tools
+from support.processes import run_program
 
 _PROGRAMS = Path(__file__).resolve().parents[1] / "hide" / "programs" / "shm"
 CONFORM = _PROGRAMS / "conform" / "conform.c"
@@ -45,9 +46,11 @@ class Shm:
         *arguments: str,
         env: Mapping[str, str] | None = None,
         settings: Mapping[str, str] | None = None,
+        status: int | None = 0,
     ) -> subprocess.CompletedProcess[str]:
-        """Runs it with the shm library."""
-        return self.mpi.run(ranks, self.command(program, *arguments, **(settings or {})), env=env)
+        """Run it with the shm library. Assert its status, unless that is None."""
+        words = self.command(program, *arguments, **(settings or {}))
+        return self.mpi.run(ranks, words, env=env, status=status)
 
 
 def carried(record: Path) -> Counter[str]:
@@ -77,9 +80,7 @@ def build_shm(haloscope: Path, mpi: Mpi) -> Shm:
     if mpi.name == "standard-wheel":
         headers = read_headers(mpi.mpicc.parents[1] / "include", "standard")
         return Shm(mpi, build_shm_library(headers or missing("mpi_abi.h"), quiet=True).library)
-    done = subprocess.run(
-        [haloscope, "where", "shm"], env=tools(mpi), capture_output=True, text=True, check=False
-    )
+    done = run_program([haloscope, "where", "shm"], env=tools(mpi), status=None)
     if done.returncode:
         missing(f"the shm library of {mpi.name}: {done.stderr}")
     return Shm(mpi, Path(done.stdout.strip()))

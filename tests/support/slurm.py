@@ -14,6 +14,7 @@ from pathlib import Path
 
 from support.cluster import Cluster, cluster, obstacle
 from support.limits import HANG
+from support.processes import run_program
 
 _PACKAGES = "apt-get install slurm-wlm munge"
 # A node that does not answer for so long is down. A machine may have no core for a node for a while.
@@ -75,16 +76,7 @@ class Slurm:
 
     def run(self, *command: str | Path) -> str:
         """Return what a command prints; it must succeed."""
-        done = subprocess.run(
-            self.words(command),
-            env=self.cluster.environment(env=self.environment),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, (command, done.stdout, done.stderr)
-        return done.stdout
+        return run_program(self.words(command), env=self.cluster.environment(env=self.environment)).stdout
 
     def start(self) -> None:
         """Bring everything up, and wait until all nodes are idle."""
@@ -177,12 +169,10 @@ class Slurm:
             )
 
     def _states(self) -> list[str]:
-        done = subprocess.run(
+        done = run_program(
             self.words(["sinfo", "-h", "-N", "-o", "%T"]),
             env=self.cluster.environment(env=self.environment),
-            capture_output=True,
-            text=True,
-            check=False,
+            status=None,
         )
         return done.stdout.split()
 

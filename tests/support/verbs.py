@@ -7,24 +7,19 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from support.processes import run_program
+
 Verb = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def verb(haloscope: Path, name: str, directory: Path, env: Mapping[str, str] | None = None) -> Verb:
-    """Return what runs `haloscope NAME` with arguments in a directory, with text for output and no input.
+    """Return a function that runs `haloscope NAME` with arguments in a directory, and asserts its status.
 
-    `env` is added to the environment of the moment.
+    `env` is added to the environment at the call.
     """
 
-    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [haloscope, name, *arguments],
-            cwd=directory,
-            env={**os.environ, **(env or {})},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def run(*arguments: str | Path, status: int | None = 0) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, **(env or {})}
+        return run_program([haloscope, name, *arguments], env=environment, cwd=directory, status=status)
 
     return run

@@ -14,6 +14,7 @@ from uuid import uuid4
 import haloscope
 from support.invariants import check
 from support.mpi import Mpi
+from support.processes import run_program
 from support.programs import Compiler
 
 PROGRAMS = Path(__file__).resolve().parents[1] / "watch" / "programs"
@@ -113,14 +114,8 @@ def watch(
     """
     path = directory / f"{uuid4().hex}.halo"
     words = [_HALOSCOPE, "run", "--quiet", "-o", path, *options, "--", *mpi.launch(ranks)]
-    done = subprocess.run(
-        [*map(str, words), *map(str, command)],
-        env=mpi.environment(env),
-        cwd=directory,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_program(
+        [*map(str, words), *map(str, command)], env=mpi.environment(env), cwd=directory, status=None
     )
     if status is not None:
         assert done.returncode == status, done.stdout + done.stderr

@@ -13,6 +13,7 @@ import pytest
 import haloscope
 from support.missing import missing
 from support.mpi import Mpi
+from support.processes import run_program
 from support.programs import Compiler
 from support.watched import PROGRAMS, Watched, watch
 
@@ -127,12 +128,9 @@ def test_a_program_that_is_gone_is_named(any_mpi: Mpi, compiler: Compiler, tmp_p
     made = compiler.text(any_mpi, "gone.c", f"{head}int main(int c, char **v) {{ {text} }}\n")
     program = Path(shutil.copy(made, tmp_path / "gone"))
     command = Path(sys.executable).with_name("haloscope")
-    done = subprocess.run(
+    done = run_program(
         [command, "run", "-o", tmp_path / "gone.halo", *DEPTH, "--", *any_mpi.launch(2), program],
         env=any_mpi.environment(),
-        capture_output=True,
-        text=True,
-        check=True,
     )
     assert f"haloscope: {program}: does not exist any more\n" in done.stderr
     with haloscope.open(tmp_path / "gone.halo") as profile:

@@ -18,6 +18,7 @@ import haloscope as package
 from support.applications import Application
 from support.mpi import Mpi
 from support.mpis import tools
+from support.processes import run_program
 from support.programs import Compiler
 from support.watched import watch
 
@@ -101,13 +102,11 @@ def test_the_fixture_for_pytest(any_mpi: Mpi, runs: Runs, haloscope: Path, tmp_p
     test.write_text(f"def test_it(haloscope_check):\n    haloscope_check({words!r}, 'r.toml')\n")
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        return run_program(
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words, str(test)],
-            cwd=tmp_path,
             env=tools(any_mpi) | {"PATH": f"{haloscope.parent}{os.pathsep}{tools(any_mpi)['PATH']}"},
-            capture_output=True,
-            text=True,
-            check=False,
+            cwd=tmp_path,
+            status=None,
         )
 
     written = run("--haloscope-write-rules=1")
@@ -131,13 +130,10 @@ def test_a_slow_time_is_measured_again(any_mpi: Mpi, runs: Runs, haloscope: Path
     again = shlex.join([*any_mpi.launch(2), str(runs.program), *runs.usual])
     for limit, status in (("1e-9", 3), ("1e6", 0)):
         rules.write_text(text.replace("LIMIT", limit))
-        done = subprocess.run(
+        done = run_program(
             [haloscope, "check", runs.alike[0], rules, "--again", again, "--format", "json"],
             env=tools(any_mpi),
-            capture_output=True,
-            text=True,
-            check=False,
+            status=status,
         )
-        assert done.returncode == status, done.stderr
         assert bool(re.search(r"; median \S+ \S+ of 2 repeated runs", done.stdout)) == (status == 3)
         assert done.stdout.startswith("[")  # the program's own output went to standard error

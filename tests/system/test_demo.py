@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
 from support.printed import unprinted
+from support.processes import run_program
 
 
 def test_the_demo_ends_with_a_finding_a_page_and_commands(
@@ -17,10 +17,7 @@ def test_the_demo_ends_with_a_finding_a_page_and_commands(
     environment = tools(any_mpi)
 
     def shell(command: str) -> str:
-        done = subprocess.run(
-            ["sh", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
+        done = run_program(["sh", "-c", command], env=environment, cwd=tmp_path)
         return f"{done.stderr}\n{done.stdout}"
 
     printed = shell(f"{haloscope} demo")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from click.testing import CliRunner
 import haloscope.watch
 from haloscope.cli import haloscope as command
 from haloscope.watch import DoctorCheck
+from support.processes import run_program
 
 VERBS = command.list_commands(click.Context(command))
 
@@ -48,12 +48,9 @@ def test_what_is_examined_names_verbs_that_there_are() -> None:
 
 
 def test_a_machine_without_tools(haloscope: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
+    done = run_program(
         [haloscope, "doctor"],
         env=os.environ | {"PATH": str(tmp_path), "CXX": "", "HALOSCOPE_CACHE": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
     )
     last = [line for line in done.stdout.splitlines() if line.startswith(("work here: ", "do not work: "))]
     assert sorted(named(last)) == sorted(VERBS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from support.goal import finish_times, read_goal
 from support.mpi import Mpi
 from support.otf2_tools import check_order, matrix, need_otf2, read_archive
 from support.perfetto import read_perfetto
+from support.processes import run_program
 from support.programs import Compiler
 from support.watched import watch
 
@@ -55,7 +55,7 @@ def recorded(any_mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPath
 
 def export(haloscope: Path, path: Path, to: str, output: Path) -> None:
     words: list[str | Path] = [haloscope, "export", path, "--to", to, "-o", output]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = run_program(words, status=None)
     said = [line for line in done.stderr.splitlines() if not line.startswith("haloscope: building ")]
     assert (done.returncode, said) == (0, [f"haloscope: {output} is written"])
 

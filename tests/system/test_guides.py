@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
 from support.printed import commands_output, unprinted
+from support.processes import run_program
 
 DOCS = CHECKOUT / "docs"
 FOLDERS = ("start", "tutorial", "how-to")
@@ -146,15 +146,7 @@ def run(guide: Guide, folder: Path, environment: Mapping[str, str]) -> str | Non
     """Return a failure of a guide, None without one."""
     for text, name in SOURCE.findall(guide.text):
         (folder / name).write_text(text)
-    done = subprocess.run(
-        ["bash", "-c", guide.script],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program(["bash", "-c", guide.script], env=environment, cwd=folder, status=None)
     printed = done.stdout.split(DIVIDER)
     shell = [text for kind, text in guide.blocks if kind == "sh"]
     if done.returncode:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from manual import commands, main
 from reference import options_of
+from support.processes import run_program
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +40,7 @@ def test_bash_completes_with_the_file(share: Path, haloscope: Path) -> None:
       echo "${{COMPREPLY[@]}}"
     """
     path = f"{haloscope.parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", script], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True
-    )
+    done = run_program(["bash", "-c", script], env={**os.environ, "PATH": path})
     assert (done.stdout, done.stderr) == ("regimes\n", "")
     assert (share / "zsh/site-functions/_haloscope").read_text().startswith("#compdef haloscope\n")
     assert "complete " in (share / "fish/vendor_completions.d/haloscope.fish").read_text()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import shutil
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +18,7 @@ from haloscope.base.extras import extras, remedy
 from haloscope.base.version import own_version
 from support.missing import missing
 from support.mpi import CHECKOUT
+from support.processes import run_program
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -44,7 +44,7 @@ def test_every_public_name_exists() -> None:
 
 def test_importing_loads_no_table_library() -> None:
     script = "import haloscope, sys; print({'numpy', 'polars', 'plotly'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = run_program([sys.executable, "-c", script])
     assert done.stdout.strip() == "set()"
 
 
@@ -118,16 +118,13 @@ def test_the_module_file_puts_the_command_on_the_path(shell: str, tmp_path: Path
         missing("no Environment Modules: apt-get install environment-modules")
     include = tmp_path / "lib/python3.11/site-packages/haloscope/_share/include"
     include.mkdir(parents=True)
-    done = subprocess.run(
+    done = run_program(
         [command, shell, "load", "haloscope"],
         env={
             "MODULEPATH": str(CHECKOUT / "packaging/modulefiles"),
             "HALOSCOPE_PREFIX": str(tmp_path),
             "PATH": "/usr/bin:/bin",
         },
-        capture_output=True,
-        text=True,
-        check=True,
     )
     assert f"{tmp_path}/commands:/usr/bin" in done.stdout, done.stderr
     assert str(include) in done.stdout

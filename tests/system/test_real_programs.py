@@ -117,7 +117,7 @@ def runs(mpi: Mpi, compiler: Compiler, ranks: int, command: Sequence[str | Path]
     places = [directory / name for name in ("bare", "watched", "counted")]
     for place in places:
         place.mkdir()
-    bare = mpi.run(ranks, command, cwd=places[0])
+    bare = mpi.run(ranks, command, cwd=places[0], status=None)
     watched = watch(mpi, ranks, command, places[1])
     counts = counted(compiler, mpi, ranks, command, places[2])
     return Runs(directory, bare, watched, counts)
@@ -181,7 +181,7 @@ def test_lammps_computes_the_same(melt: Runs) -> None:
 @pytest.mark.parametrize(("line", "status"), [("quit 7", 7), ("no such command", 1)])
 def test_lammps_ends_as_it_would(mpi: Mpi, tmp_path: Path, line: str, status: int) -> None:
     command = lammps(f"{MELT}\n{line}\nrun 10\n", tmp_path)
-    bare = mpi.run(2, command, cwd=tmp_path)
+    bare = mpi.run(2, command, cwd=tmp_path, status=None)
     run = watch(mpi, 2, command, tmp_path, status=None)
     assert (bare.returncode, run.done.returncode) == (status, status)
     assert begin_alike(*(without_times(output) for output in (bare.stdout, run.done.stdout)))
@@ -233,7 +233,7 @@ def test_mpi4py_ends_as_it_would(any_mpi: Mpi, tmp_path: Path, option: tuple[str
     command = python(any_mpi, *option, EXCHANGES, "3")
     for name in ("bare", "watched"):
         (tmp_path / name).mkdir()
-    bare = any_mpi.run(2, [*command, tmp_path / "bare"])
+    bare = any_mpi.run(2, [*command, tmp_path / "bare"], status=None)
     run = watch(any_mpi, 2, [*command, tmp_path / "watched"], tmp_path, status=None)
     assert (bare.returncode, run.done.returncode) == (3, 3)
     assert begin_alike(bare.stdout.splitlines(), run.done.stdout.splitlines())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from html import unescape
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from support.limits import HANG
 from support.mpi import CHECKOUT
+from support.processes import run_program
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -29,8 +29,7 @@ LOADED = re.compile(r'<(?:script|img|link|iframe)[^>]*\b(?:src|href)="((?:https?
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("site")
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(directory)]
-    done = subprocess.run(words, cwd=CHECKOUT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = run_program(words, cwd=CHECKOUT)
     assert "WARNING -" not in done.stderr
     return directory
 

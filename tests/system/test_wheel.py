@@ -24,6 +24,7 @@ from haloscope.hide import build_injector, build_placer
 from haloscope.watch import build_recorder
 from support.missing import missing
 from support.mpi import CHECKOUT, REMEDY, Mpi, find
+from support.processes import run_program
 from support.programs import Compiler
 from support.small_mpi import FUNCTIONS, small_header, small_open_mpi
 from support.watched import Watched, program, watch
@@ -184,9 +185,7 @@ def test_an_installed_wheel_needs_no_checkout(
         return done.stdout
 
     where = "import haloscope; print(haloscope.__file__)"
-    done = subprocess.run(
-        [installed.with_name("python"), "-c", where], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = run_program([installed.with_name("python"), "-c", where], cwd=tmp_path)
     assert done.stdout.startswith(str(installed.parents[1]))
     twin = program(compiler, any_mpi, "twin.c")
     command("run", "--quiet", "-o", "twin.halo", "--", *any_mpi.launch(2), twin)
@@ -230,15 +229,7 @@ def test_watching_needs_no_compiler(
     environment = mpi.environment() | {"PATH": plain_path, "HALOSCOPE_CACHE": str(tmp_path / "cache")}
 
     def command(*words: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [installed, *words],
-            cwd=tmp_path,
-            env=environment,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
+        return run_program([installed, *words], env=environment, cwd=tmp_path, status=None)
 
     twin = program(compiler, mpi, "twin.c")
     done = command("run", "-o", "twin.halo", "--", "mpiexec", *mpi.launch(2)[1:], twin)
@@ -265,9 +256,7 @@ def test_watching_needs_no_compiler(
 
 
 def _tracked(tree: str) -> list[str]:
-    listed = subprocess.run(
-        ["git", "ls-files", tree], cwd=CHECKOUT, capture_output=True, text=True, check=True
-    )
+    listed = run_program(["git", "ls-files", tree], cwd=CHECKOUT)
     return listed.stdout.splitlines()
 
 
@@ -329,14 +318,7 @@ def built_for_arm(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         "HALOSCOPE_CACHE": str(place / "cache"),
         "PYTHONPATH": str(CHECKOUT / "tools"),
     }
-    done = subprocess.run(
-        [sys.executable, "-c", ARM_BUILD, str(debian_mpi())],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program([sys.executable, "-c", ARM_BUILD, str(debian_mpi())], env=environment)
     return [Path(line) for line in done.stdout.splitlines()]
 
 
@@ -353,6 +335,6 @@ def test_an_arm_program_has_the_recorder_before_its_mpi(built_for_arm: list[Path
     for library in built_for_arm:
         assert prebuild.needed_glibc(library) <= (2, 28)
         words = [QEMU, "-L", ROOT, "-E", f"LD_PRELOAD={library}", "./program", "MPI_Send", "mpi_send_"]
-        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr) == (0, "")
+        done = run_program(words, cwd=tmp_path)
+        assert done.stderr == ""
         assert done.stdout.split() == ["3.1", str(library), str(library)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.mpi import CHECKOUT
+from support.processes import run_program
 
 KEPT = sorted(path.parent.name for path in CHECKOUT.glob("benchmarks/*/rows.csv"))
 
@@ -56,14 +56,7 @@ def test_no_table_of_the_pages_is_empty() -> None:
     ],
 )
 def test_a_study_asks_where_to_write(study: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(CHECKOUT / "studies" / study)],
-        cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program([sys.executable, str(CHECKOUT / "studies" / study)], cwd=tmp_path, status=None)
     assert done.returncode in (1, 2)
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -19,6 +19,7 @@ from haloscope.watch import always
 from support.missing import missing
 from support.mpi import CHECKOUT, REMEDY, Mpi, find
 from support.mpis import tools
+from support.processes import run_program
 from support.programs import Compiler
 from support.watched import program
 
@@ -51,13 +52,11 @@ def script(any_mpi: Mpi, top: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def shell(script: Path, mpi: Mpi, text: str, **env: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in mpi.environment(env).items() if name != "HALOSCOPE_OUTPUT"}
-    return subprocess.run(
+    return run_program(
         ["sh", "-euc", f". {shlex.quote(str(script))}\n{text}"],
         env=environment,
         cwd=script.parent,
-        capture_output=True,
-        text=True,
-        check=False,
+        status=None,
     )
 
 
@@ -93,7 +92,7 @@ def test_programs_of_another_mpi_are_left_alone(
         executables.append(compiler(other, Path(__file__).parent / "programs" / "sends.f90"))
     for executable in executables:
         words = [*other.launch(2), str(executable), "late", "leave"]
-        bare = other.run(2, words[3:])
+        bare = other.run(2, words[3:], status=None)
         done = shell(script, other, f"exec {shlex.join(words)}")
         assert (done.returncode, sorted(done.stdout)) == (bare.returncode, sorted(bare.stdout))
         assert "haloscope" not in done.stderr
@@ -133,13 +132,8 @@ def test_csh_has_the_same(any_mpi: Mpi, compiler: Compiler, script: Path, top: P
         clean = {
             name: value for name, value in any_mpi.environment(env).items() if name not in {*names} - {*env}
         }
-        return subprocess.run(
-            [tcsh, "-fc", f"source {shlex.quote(str(path))}; {text}"],
-            env=clean,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
+        return run_program(
+            [tcsh, "-fc", f"source {shlex.quote(str(path))}; {text}"], env=clean, cwd=tmp_path, status=None
         )
 
     for env in ({}, {"LD_PRELOAD": "libm.so.6"}, {"HALOSCOPE_SIZE_LIMIT": "3"}):
@@ -226,7 +220,7 @@ def test_a_task_prolog_prints_what_slurm_is_to_set(
     prolog = of_the_guide("task_prolog.sh", tmp_path, script=script)
     environment = any_mpi.environment({"LD_PRELOAD": ""})
     words = [str(prolog)]
-    printed = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    printed = run_program(words, env=environment)
     assert printed.stderr == ""
     lines = [line.removeprefix("export ").partition("=") for line in printed.stdout.splitlines()]
     assert all(line.startswith("export ") for line in printed.stdout.splitlines())
@@ -253,7 +247,7 @@ def test_what_was_killed_is_recovered_by_an_epilogue(
         "SLURM_JOB_USER": pwd.getpwuid(os.geteuid()).pw_name,
     }
     epilog = of_the_guide("epilog.sh", tmp_path, cache=cache())
-    done = subprocess.run([epilog], env=environment, capture_output=True, text=True, check=True)
+    done = run_program([epilog], env=environment)
     assert (done.stdout, done.stderr) == ("", "")
     (profile,) = top.rglob("*.halo")
     assert profile.name.startswith("ends-2-0-")

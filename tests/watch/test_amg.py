@@ -83,7 +83,7 @@ def test_runs_under_the_mpi_of_its_hypre(mpi: Mpi) -> None:
 def test_converges_and_says_so_in_the_words_of_amg2023(
     amg: Application, problem: int, tolerance: float, most: int
 ) -> None:
-    done = amg.mpi.run(8, [amg.program, *words((2, 2, 2), (10, 10, 10), "-problem", problem)])
+    done = amg.mpi.run(8, [amg.program, *words((2, 2, 2), (10, 10, 10), "-problem", problem)], status=None)
     number = r"(\d\.\d+e[+-]\d+)"
     (iterations,) = re.findall(r"^Iterations = (\d+)$", done.stdout, re.MULTILINE)
     (residual,) = re.findall(f"^Final Relative Residual Norm = {number}$", done.stdout, re.MULTILINE)
@@ -115,7 +115,7 @@ def test_matrix_and_solution_are_those_of_the_definition(
 ) -> None:
     procs, points = (2, 1, 3), (3, 4, 2)
     command: list[str | Path] = [amg.program, *words(procs, points, "-problem", problem, "-print")]
-    assert amg.mpi.run(6, command, cwd=tmp_path).returncode == 0
+    amg.mpi.run(6, command, cwd=tmp_path)
     where = places(procs, points)
     apart = np.abs(where[:, None] - where[None])
     matrix = np.where(apart.max(axis=2) <= 1, np.array(entries)[np.minimum(apart.sum(axis=2), 3)], 0)
@@ -134,8 +134,7 @@ def counted_inside(
     flags = ["-shared", "-fPIC", *hypre_options(amg.mpi.mpicxx)]
     library = compiler(amg.mpi, ORACLE, flags)
     variables = [f"LD_PRELOAD={library}", f"EXCHANGES_FILE={to}"]
-    done = amg.mpi.run(ranks, ["env", *variables, amg.program, *arguments])
-    assert done.returncode == 0, done.stderr
+    amg.mpi.run(ranks, ["env", *variables, amg.program, *arguments])
     return pl.DataFrame([json.loads(line) for line in to.read_text().splitlines()])
 
 
@@ -240,10 +239,8 @@ def test_wrong_usage_is_said_once_for_all_ranks(amg: Application) -> None:
 
 def test_help_and_what_is_so_anyway(amg: Application) -> None:
     done = amg.mpi.run(1, [amg.program, "-help"])
-    assert done.returncode == 0
     assert "-n X Y Z" in done.stdout
     done = amg.mpi.run(1, [amg.program, "-keepT", "-memory_host", "-exec_host", "-printallstats"])
-    assert done.returncode == 0
     assert "Num levels" in done.stdout or "BoomerAMG SETUP" in done.stdout
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 from typing import cast
 
@@ -13,6 +12,7 @@ from haloscope.base.errors import UsageError
 from haloscope.base.objects import Abi
 from haloscope.watch import Recording, env, run
 from support.mpi import Mpi
+from support.processes import run_program
 from support.programs import Compiler
 
 TOOLS = {"kokkos": "KOKKOS_TOOLS_LIBS", "nvtx": "NVTX_INJECTION64_PATH", "itt": "INTEL_LIBITTNOTIFY64"}
@@ -42,7 +42,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def made(mpi: Mpi, chosen: str | None = None) -> dict[str, str]:
     """What `env` returns for this MPI."""
     command = [str(mpi.mpicc), "-show"]
-    shown = subprocess.run(command, env=os.environ | mpi.env, capture_output=True, text=True, check=True)
+    shown = run_program(command, env=os.environ | mpi.env)
     include = [Path(word[2:]) for word in shown.stdout.split() if word.startswith("-I")]
     settings: Recording = {} if chosen is None else {"annotations": chosen}
     return env(mpi=cast("Abi", mpi.abi), mpi_include=include, **settings)

@@ -14,18 +14,12 @@ import pytest
 from support.missing import missing
 from support.mounting import Mount
 from support.mpi import Mpi
+from support.processes import run_program
 from support.programs import Compiler
 from support.recorder import join, library
 from support.watched import Traffic, Watched, program, watch
 
 RING = Traffic(20, 240, 20, 240, 1, 1)
-
-
-@pytest.fixture
-def live(tmp_path: Path) -> Path:
-    directory = tmp_path / "live"
-    directory.mkdir()
-    return directory
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +53,7 @@ def run(
     """Runs a program on two ranks under the command, where no profile is expected."""
     variables = {"HALOSCOPE_LIVE": str(live)} if live else {}
     words = [haloscope, "run", "-o", profile, "--", *mpi.launch(2), *command]
-    return subprocess.run(
-        list(map(str, words)),
-        env=mpi.environment(variables),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_program(list(map(str, words)), env=mpi.environment(variables), status=None)
 
 
 def check_whole(watched: Watched) -> None:
@@ -175,15 +162,10 @@ def test_one_rank_without_memory(any_mpi: Mpi, during: Path, haloscope: Path, tm
     options = ["-o", str(tmp_path / "run.halo"), "--"]
     limited = ["bash", "-c", f"ulimit -v 8000000; exec {during}"]
     command = [*any_mpi.launch(1), str(during), ":", "-n", "1", *limited]
-    done = subprocess.run(
-        [str(haloscope), "run", *options, *command],
-        env=any_mpi.environment({"HALOSCOPE_MEMORY": "60000"}),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_program(
+        [str(haloscope), "run", *options, *command], env=any_mpi.environment({"HALOSCOPE_MEMORY": "60000"})
     )
-    assert (done.returncode, done.stdout) == (0, "end\n")
+    assert done.stdout == "end\n"
     (line,) = [line for line in said(done) if "no memory" in line]
     assert "rank 1" in line
     watched = Watched(done, tmp_path / "run.halo")
@@ -217,7 +199,7 @@ def hand_run(
     words = [f"{name}={value}" for name, value in settings.items()]
     look = f"stat -c %s {directory}/haloscope-*/0-*.live > {directory}/size"
     command = ["env", f"LD_PRELOAD={library(mpi)}", *words, str(during), look]
-    return mpi.run(2, command, cwd=directory)
+    return mpi.run(2, command, cwd=directory, status=None)
 
 
 def test_settings_that_make_no_sense(any_mpi: Mpi, during: Path, live: Path) -> None:
@@ -313,14 +295,8 @@ def test_closed_standard_streams(
 ) -> None:
     profile = tmp_path / "run.halo"
     command = [str(haloscope), "run", "-o", str(profile), "--", str(during)]
-    done = subprocess.run(
-        ["sh", "-c", f'"$@" {closed}>&-', "sh", *command],
-        env=any_mpi.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, said(done)) == (0, [])
+    done = run_program(["sh", "-c", f'"$@" {closed}>&-', "sh", *command], env=any_mpi.environment())
+    assert said(done) == []
     assert done.stdout == ("end\n" if closed == 2 else "")
     assert Watched(done, profile).traffic("after") == Traffic(10, 120, 10, 120, 1, 1)
 
@@ -338,15 +314,8 @@ def test_two_programs_of_one_run(any_mpi: Mpi, during: Path, haloscope: Path, tm
     profile = tmp_path / "run.halo"
     words = [haloscope, "run", "-o", profile, "--", "sh", "-c", f"{launch}; {launch}", "sh", during]
     for _ in range(2):
-        done = subprocess.run(
-            list(map(str, words)),
-            env=any_mpi.environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (done.returncode, done.stdout) == (0, "end\nend\n")
+        done = run_program(list(map(str, words)), env=any_mpi.environment())
+        assert done.stdout == "end\nend\n"
         second = tmp_path / "run-2.halo"
         assert sorted(tmp_path.iterdir()) == [second, profile]
         (line,) = said(done)
@@ -364,7 +333,7 @@ def test_shared_memory_that_can_only_be_read(
     """Live records go to /tmp then."""
     mount("needed", "size=64k")  # who may mount here may do so in a name space of its own, mostly
     words = ["unshare", "--mount", "true"]
-    own = subprocess.run(words, capture_output=True, text=True, check=False)
+    own = run_program(words, status=None)
     if own.returncode:  # not where / is no mount point, as in a chroot
         missing(f"mounts of its own: {own.stderr.strip()}")
     seen = tmp_path / "seen"
@@ -385,10 +354,8 @@ def test_shared_memory_that_can_only_be_read(
         f"ls /tmp/haloscope-*/0-$PPID.live > {seen}",
     ]
     environment = any_mpi.environment({"OMPI_MCA_btl": "self"})
-    done = subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, said(done)) == (0, "end\n", [])
+    done = run_program(command, env=environment)
+    assert (done.stdout, said(done)) == ("end\n", [])
     assert Watched(done, tmp_path / "run.halo").info["partial"] == "false"
     (record,) = seen.read_text().split()
     assert not Path(record).exists()

@@ -440,7 +440,6 @@ def test_too_many_ranks_are_said_once(hydro: Application) -> None:
 
 def test_help_shows_options_with_defaults(hydro: Application) -> None:
     done = hydro.mpi.run(1, [hydro.program, "--help"])
-    assert done.returncode == 0
     assert "-rs N" in done.stdout
     assert "[0.6]" in done.stdout
 

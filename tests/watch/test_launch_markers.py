@@ -10,6 +10,7 @@ import pytest
 
 import haloscope as api
 from support.mpi import Mpi
+from support.processes import run_program
 
 PROGRAM = """
 import sys
@@ -79,5 +80,5 @@ def test_names_are_checked() -> None:
 
 def test_importing_markers_is_light() -> None:
     script = "import sys, haloscope; haloscope.region('a'); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = run_program([sys.executable, "-c", script])
     assert not {"polars", "numpy", "click", "rich", "plotly"} & set(done.stdout.split())

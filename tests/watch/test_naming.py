@@ -12,6 +12,7 @@ import pytest
 from haloscope.base.launch import name_of, parse
 from support.generated import write_headers
 from support.mpi import CHECKOUT
+from support.processes import run_program
 
 MAGIC = b"\x89HALO\r\n\x1a"
 Write = Callable[..., subprocess.Popen[str]]
@@ -100,7 +101,7 @@ def test_links_are_not_followed(names: Path, tmp_path: Path) -> None:
     # A shell replaces itself by the program: the number of the process is known before.
     script = f'ln -s {victim} run.halo.part-$$; ln -s {victim} run.halo; exec "$@"'
     words = ["sh", "-c", script, "sh", str(names), "names", "run.halo", str(1 << 62), "new"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = run_program(words, cwd=tmp_path)
     assert done.stdout == "run-2.halo\n"
     assert victim.read_text() == "precious"
     assert (tmp_path / "run-2.halo").read_bytes() == MAGIC + b"new"
@@ -143,9 +144,7 @@ def test_pages_do_not_follow_links_either(tmp_path: Path) -> None:
 )
 def test_what_a_program_is_called(names: Path, command: str, name: str) -> None:
     """Of a Python program, its script."""
-    done = subprocess.run(
-        [names, "program", *f"/usr/bin/{command}".split()], capture_output=True, text=True, check=True
-    )
+    done = run_program([names, "program", *f"/usr/bin/{command}".split()])
     assert done.stdout == f"{name}\n"
 
 

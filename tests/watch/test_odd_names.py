@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from support.mpi import Mpi
 from support.pages import page_data
+from support.processes import run_program
 from support.programs import Compiler
 from support.watched import Watched, program, watch
 
@@ -64,7 +64,7 @@ def test_a_path_names_one_region(odd: Watched, haloscope: Path, region: str, exp
         "--format",
         "json",
     ]
-    done = subprocess.run([*words, "--region", region], capture_output=True, text=True, check=True)
+    done = run_program([*words, "--region", region])
     assert [row["bytes_sent_total"] for row in json.loads(done.stdout)] == expected
 
 
@@ -75,10 +75,10 @@ def test_people_see_a_short_name_and_programs_the_whole_one(
     show = [str(haloscope), "show", str(odd.path)]
     report = [str(haloscope), "report", str(odd.path), "-o", str(page)]
     for words in (show, report, [*show, "--region", "y"]):
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = run_program(words, status=None)
         assert len(done.stdout + done.stderr) < 20_000
     assert "x" * 1000 not in json.dumps(page_data(page))
-    csv = subprocess.run([*show, "--format", "csv"], capture_output=True, text=True, check=True)
+    csv = run_program([*show, "--format", "csv"])
     assert LONG in csv.stdout
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
+from support.processes import run_program
 from support.programs import Compiler
 from support.repeating import BUNDLED, LAMMPS, LAMMPS_IN_A_ROW, UNMARKED, lammps_deck
 from support.watched import Watched, watch
@@ -126,7 +127,7 @@ def find(tmp_path_factory: pytest.TempPathFactory) -> Find:
     def found(calls: Calls) -> tuple[int, int]:
         lines = ((*call, 0)[:3] for call in calls)
         text = "".join(f"{function} {size} 10 {code}\n" for function, size, code in lines)
-        done = subprocess.run([made], input=text, capture_output=True, text=True, check=True)
+        done = run_program([made], text=text)
         iterations, length = done.stdout.split()
         return int(iterations), int(length)
 

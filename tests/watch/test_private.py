@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 from support.mpi import Mpi
+from support.processes import run_program
 from support.programs import Compiler
 from support.watched import program
 
@@ -17,14 +17,10 @@ def test_records_are_the_users_alone(mpi: Mpi, compiler: Compiler, haloscope: Pa
         directory.mkdir()
     look = f"find '{live}' '{spool}' -mindepth 1 -printf '%y %m\\n' > '{listing}'"
     watch: list[Path | str] = [haloscope, "run", "--quiet", "--trace", "-o", tmp_path / "a.halo", "--"]
-    done = subprocess.run(
+    run_program(
         ["sh", "-c", 'umask 0; exec "$@"', "sh", *watch, *mpi.launch(2), during, look],
         env=mpi.environment({"HALOSCOPE_LIVE": str(live), "HALOSCOPE_TRACE_SPOOL": str(spool)}),
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    assert done.returncode == 0, done.stderr
     found = listing.read_text().splitlines()
     # Two records and two spools; what leads from one to the other is a link, whose own mode says nothing.
     assert found.count("f 600") == 4

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.mpi import CHECKOUT, Mpi
+from support.processes import run_program
 from support.programs import Compiler
 from support.watched import Traffic, Watched, program, watch
 
@@ -195,7 +196,5 @@ def test_enough_memory_keeps_ten_thousand_names(any_mpi: Mpi, compiler: Compiler
 
 def test_markers_need_no_library(any_mpi: Mpi, compiler: Compiler) -> None:
     executable = program(compiler, any_mpi, "regions.c")
-    listed = subprocess.run(
-        ["nm", "-D", "--undefined-only", executable], capture_output=True, text=True, check=True
-    ).stdout
+    listed = run_program(["nm", "-D", "--undefined-only", executable]).stdout
     assert "haloscope" not in listed.lower()

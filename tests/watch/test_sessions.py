@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 from support.missing import impossible
 from support.mpi import Mpi
+from support.processes import run_program
 from support.programs import Compiler
 from support.watched import Traffic, Watched, program, watch
 
@@ -102,15 +102,8 @@ def test_two_launches_in_a_script(mpi: Mpi, sessions: Path, tmp_path: Path, halo
     options = ["--quiet", "-o", str(path), "--mpi", mpi.abi]
     include = mpi.mpicc.parents[1] / "include"
     headers = {"HALOSCOPE_MPI_INCLUDE": str(include)} if (include / "mpi.h").exists() else {}
-    done = subprocess.run(
-        [str(haloscope), "run", *options, "--", str(script)],
-        env=mpi.environment(headers),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "end\nend\n", "")
+    done = run_program([str(haloscope), "run", *options, "--", str(script)], env=mpi.environment(headers))
+    assert (done.stdout, done.stderr) == ("end\nend\n", "")
     (other,) = tmp_path.glob("run-*.halo")
     for profile in (path, other):
         check_times(Watched(done, profile), 1)

@@ -14,6 +14,7 @@ from haloscope.base.settings import Setting
 from haloscope.watch import PASSED_ON, SETTINGS, Recording
 from support.generated import write_headers
 from support.mpi import CHECKOUT
+from support.processes import run_program
 
 # These are no texts in the recorder.
 READ_AS = {
@@ -56,7 +57,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
     others = {name: text for name, text in os.environ.items() if "HALOSCOPE" not in name}
 
     def values(**given: str) -> tuple[dict[str, str], str]:
-        done = subprocess.run([made], env=others | given, capture_output=True, text=True, check=True)
+        done = run_program([made], env=others | given)
         return dict(line.split("\t") for line in done.stdout.splitlines()), done.stderr
 
     return values

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 
 from support.missing import missing
+from support.processes import run_program
 
 # After the prctl only privileged processes may read this process.
 CLOSED = """
@@ -22,9 +22,7 @@ OPEN = CLOSED.replace("ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)", "")
 
 
 def findings(program: str, *around: str) -> dict[str, tuple[bool, str, str]]:
-    done = subprocess.run(
-        [*around, sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    done = run_program([*around, sys.executable, "-c", program])
     lines = [line.split("|") for line in done.stdout.splitlines()]
     return {what: (works == "1", detail, remedy) for works, what, detail, remedy in lines}
 

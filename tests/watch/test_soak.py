@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
+from support.processes import run_program
 from support.programs import Compiler
 
 SOAK = CHECKOUT / "benchmarks" / "watch" / "survival.py"
@@ -26,13 +26,7 @@ def test_no_end_is_changed_and_nothing_is_left(
 ) -> None:
     runs, launched, under = (str(count) for count in counts)
     words = [sys.executable, str(SOAK), "--runs", runs, "--launched", launched, "--under-run", under]
-    done = subprocess.run(
-        [*words, "--references", "2"],
-        env=tools(mpi) | {"TMPDIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program([*words, "--references", "2"], env=tools(mpi) | {"TMPDIR": str(tmp_path)}, status=None)
     parts = [json.loads(line) for line in done.stdout.splitlines()]
     assert [part["differing"] + part["processes_left"] for part in parts] == [[]] * len(parts)
     assert done.returncode == 0, done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from haloscope.base.headers import Headers, find_headers
 from haloscope.base.objects import MpiLibrary
 from haloscope.watch import build_recorder
 from support.mpi import Mpi
+from support.processes import run_program
 
 ALLOWED = re.compile(
     r"lib(c|m|dl|pthread|gcc_s)\.so\.\d+|ld-linux-[\w-]+\.so\.\d+|linux-vdso\.so\.\d+|librt\.so\.\d+"
@@ -38,7 +38,7 @@ def recorder(mpi: Mpi) -> Path:
 
 def symbols(library: Path, *options: str) -> set[str]:
     command = ["nm", "-D", *options, str(library)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = run_program(command)
     return {line.split()[-1].partition("@")[0] for line in done.stdout.splitlines()}
 
 
@@ -47,7 +47,7 @@ def declared(mpi: Mpi, tmp_path: Path) -> set[str]:
     source = tmp_path / "probe.c"
     source.write_text("#include <mpi.h>\n")
     include = [f"-I{directory}" for directory in headers(mpi).directories]
-    done = subprocess.run(["cc", "-E", *include, str(source)], capture_output=True, text=True, check=True)
+    done = run_program(["cc", "-E", *include, str(source)])
     text = re.sub(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)", " ", done.stdout)
     return set(re.findall(r"\bP(MPIX?_\w+)\s*\(", text))
 
@@ -93,7 +93,7 @@ def test_no_mpi_library_is_needed_to_load_it(recorder: Path) -> None:
 
 
 def test_links_only_the_c_library(recorder: Path) -> None:
-    done = subprocess.run(["readelf", "-d", str(recorder)], capture_output=True, text=True, check=True)
+    done = run_program(["readelf", "-d", str(recorder)])
     needed = re.findall(r"\(NEEDED\).*\[(.+)\]", done.stdout)
     assert needed
     assert [name for name in needed if not ALLOWED.fullmatch(name)] == []
@@ -101,10 +101,5 @@ def test_links_only_the_c_library(recorder: Path) -> None:
 
 
 def test_loads_into_programs_without_mpi(recorder: Path) -> None:
-    done = subprocess.run(
-        ["env", f"LD_PRELOAD={recorder}", "LD_BIND_NOW=1", "sh", "-c", "echo fine"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_program(["env", f"LD_PRELOAD={recorder}", "LD_BIND_NOW=1", "sh", "-c", "echo fine"])
     assert (done.stdout, done.stderr) == ("fine\n", "")

@@ -16,6 +16,7 @@ import pytest
 from support.cluster import Cluster
 from support.limits import HANG
 from support.mpi import Mpi
+from support.processes import run_program
 from support.programs import Compiler
 from support.watched import program
 
@@ -57,7 +58,7 @@ def running(
 def asked(haloscope: Path, top: Path, *arguments: str | Path) -> dict[str, Any]:
     """What `hang` says of the files of some nodes."""
     words = [haloscope, "hang", "--format", "json", *arguments]
-    done = subprocess.run(words, cwd=top, capture_output=True, text=True, check=True)
+    done = run_program(words, cwd=top)
     (report,) = json.loads(done.stdout)
     assert isinstance(report, dict)
     return report
@@ -85,12 +86,9 @@ def check_hang(two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path
         together: dict[str, Any] = {}
         while together.get("kind") != "deadlock of receives" and time.monotonic() < end:
             for node, host in enumerate(two_nodes.hosts):
-                printed = subprocess.run(
+                printed = run_program(
                     two_nodes.words([haloscope, "top", "--format", "json"], node),
                     env=two_nodes.environment(mpi, {"HALOSCOPE_LIVE": str(tmp_path / host)}),
-                    capture_output=True,
-                    text=True,
-                    check=True,
                 )
                 (of_node,) = json.loads(printed.stdout)["programs"]
                 assert {(rank["host"], rank["rank"] // 2) for rank in of_node["after"]} == {(host, node)}

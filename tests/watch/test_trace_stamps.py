@@ -12,6 +12,7 @@ from haloscope.base.headers import find_headers
 from haloscope.base.objects import Abi, MpiLibrary
 from haloscope.base.toolchain import build_tool
 from support.mpi import CHECKOUT, Mpi
+from support.processes import run_program
 
 SOURCES = ("trace/encoder.cpp", "trace/packing.cpp", "records/arena.cpp", "records/compress.cpp")
 
@@ -49,5 +50,5 @@ def kept(any_mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_clock_that_goes_back_stands_still(kept: Path, ticks: list[int], ends: list[int]) -> None:
-    done = subprocess.run([kept], input=" ".join(map(str, ticks)), capture_output=True, text=True, check=True)
+    done = run_program([kept], text=" ".join(map(str, ticks)))
     assert [int(line) for line in done.stdout.split()] == ends
