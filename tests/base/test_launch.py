@@ -12,28 +12,10 @@ from haloscope.base.launch import parse
 @pytest.fixture
 def bin_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory of empty executables that is all of PATH; some are called as words are."""
-    for name in (
-        "mpiexec",
-        "mpirun",
-        "mpiexec.hydra",
-        "mpirun_rsh",
-        "orterun",
-        "prterun",
-        "srun",
-        "flux",
-        "jsrun",
-        "aprun",
-        "env",
-        "timeout",
-        "nice",
-        "app",
-        "other",
-        "ls",
-        "PATH",
-        "hosts",
-        "run",
-        "4",
-    ):
+    for name in """
+        mpiexec mpirun mpiexec.hydra mpirun_rsh orterun prterun srun flux jsrun aprun env timeout nice app
+        other ls PATH hosts run 4
+    """.split():
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -1,4 +1,4 @@
-"""What Caliper's readers make of a profile: the files that programs ask Caliper for."""
+"""Caliper's files that a program asked for, written from a profile and read by Caliper's readers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def in_regions(**entries: tuple[float, int, int]) -> list[dict[str, Any]]:
 def marked_draft(asked: str = "") -> Draft:
     """A loop with halo regions inside its iterations and next to them, on two ranks.
 
-    `asked` is what the program asked Caliper for.
+    `asked` is the program's configuration of Caliper.
     """
     loop = "main/loop"
     inside = f"{loop}/iteration#loop"
@@ -79,7 +79,7 @@ def marked(read: Read) -> Profile:
 
 
 def records(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """The records by path, columns by their aliases, and what is said of the run."""
+    """Return records by path, columns by alias, and the metadata of the run."""
     reader = caliperreader.CaliperReader()
     reader.read(str(path))
     found = {}
@@ -129,12 +129,12 @@ def test_functions_take_their_time_from_their_region(marked: Profile, tmp_path: 
     found, _ = records(tmp_path / "f.cali")
     assert found["main/loop/MPI_Send"]["Calls (total)"] == 6
     assert found["main/loop/halo/MPI_Send"]["Total time"] == 0.5
-    # Two ranks, a quarter of a second of MPI in the iterations and as much in the loop itself.
+    # Two ranks, with 0.25 s of MPI in the iterations and 0.25 s in the loop itself.
     assert found["main/loop"]["Total time (exc)"] == 9 - 4 * 0.25
     assert not {name for row in found.values() for name in row if "Sends" in name}
 
 
-def test_what_is_said_of_the_run_keeps_its_text_or_number(marked: Profile, tmp_path: Path) -> None:
+def test_metadata_keep_their_type(marked: Profile, tmp_path: Path) -> None:
     explain.write_cali(marked, tmp_path / "f.cali")
     _, run = records(tmp_path / "f.cali")
     assert run["mesh"] == METADATA["mesh"]
@@ -188,7 +188,7 @@ def test_an_output_that_cannot_be_written_is_one_line(marked: Profile, tmp_path:
 def test_configurations_are_read(
     read: Read, text: str, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`expected`: the files that are written, and which options they follow."""
+    """`expected` has the written files, and the options of each."""
     profile = read(marked_draft(text))
     folder = tmp_path / "written"
     folder.mkdir()
@@ -203,7 +203,7 @@ def test_configurations_are_read(
 
 
 @pytest.mark.parametrize("asked", ["spot(output=stdout)", "spot(output=stderr)", "spot(output.format=json)"])
-def test_what_is_no_file_of_caliper_is_not_written(
+def test_other_services_of_caliper_write_no_file(
     read: Read, asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profile = read(marked_draft(asked))
@@ -228,7 +228,7 @@ def test_where_files_of_caliper_are_written(
     assert all(place.is_file() for place in places)
 
 
-def test_what_was_asked_for_is_written(read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requested_files_are_written(read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     asked = "spot(output=F.cali),runtime-report,spot(output=no/F.cali)"
     profile = read(

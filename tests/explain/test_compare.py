@@ -1,4 +1,4 @@
-"""Two sides of runs: changes of counts are exact, times are told from noise, and parts add up."""
+"""Two sides of runs: changes of counts are exact, changes of times are significant, and parts add up."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TIMES = st.lists(st.floats(0.1, 10), min_size=2, max_size=12)
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
-    """`runs("a", 5, slower=1.1)` writes so many repetitions, whose names begin so."""
+    """`runs("a", 5, slower=1.1)` writes 5 repetitions, whose names begin with "a"."""
 
     def write(name: str, number: int, seed: int = 0, **how: Any) -> list[Path]:
         random = np.random.default_rng([seed, sum(map(ord, name))])
@@ -53,14 +53,14 @@ def test_runs_that_are_alike(runs: Runs) -> None:
     told = lines(compared, "time: ")[0]
     assert "not significantly" in told
     (claim,) = compared.times.filter(region="<program>", what="time").to_dicts()
-    # As the page has it: what takes longer is positive.
+    # Longer times are positive, as on the page.
     longer = [-claim[key] for key in ("faster", "faster_high", "faster_low")]
     assert told.endswith("takes {:+.1f} % [{:+.1f} %, {:+.1f} %]".format(*longer))
     assert lines(compared, "where: ") == []
 
 
 def test_intervals_of_few_runs_are_no_long_numbers(runs: Runs) -> None:
-    """Times of two runs that differ much may be anything."""
+    """Intervals of two runs that differ much are wide."""
     compared = haloscope.compare(runs("a", 2, spread=0.8), runs("b", 2, spread=0.8))
     told = lines(compared, "time: ")[0]
     assert re.search(r": takes [+-]\d+\.\d % \[-\d+\.\d %, over \+1000 %\]$", told), told
@@ -97,7 +97,7 @@ def test_buffers_that_have_moved_to_a_gpu_are_a_change(runs: Runs) -> None:
         ("memory", "p2p of 4608 B of device memory", 0, 300),
     ]
     assert "MPI_Isend of device memory 0 → 300" in lines(compared, "counts: ")[0]
-    # Files of before recorders knew memory do not tell; two of them have nothing to tell.
+    # Older files do not record the kind of memory, so no change is reported.
     older = haloscope.compare(runs("c", 2), runs("d", 2, on_device=300))
     assert lines(older, "counts: ") == ["counts: all equal"]
     assert any("does not have it: memory" in line for line in older.describe())
@@ -111,7 +111,7 @@ def test_other_partners_of_equal_sums(runs: Runs) -> None:
     assert compared.has_changed
 
 
-def test_what_varies_from_run_to_run_says_nothing(runs: Runs) -> None:
+def test_counts_that_vary_between_runs_are_no_change(runs: Runs) -> None:
     first = [*runs("a", 2), *runs("more", 1, messages=401)]
     compared = haloscope.compare(first, runs("b", 3))
     assert compared.structure["varies"].all()
@@ -138,14 +138,14 @@ def found(path: Path, before: int, chance: float) -> Path:
     ).write(path)
 
 
-def test_where_a_phase_was_found_is_chance(tmp_path: Path) -> None:
+def test_the_iteration_at_which_a_phase_is_found_does_not_matter(tmp_path: Path) -> None:
     sides = [
         [found(tmp_path / f"{side}{i}.halo", 10 * side + i, 1 + i / 100) for i in (1, 2)] for side in (1, 2)
     ]
     compared = haloscope.compare(*sides)
     assert lines(compared, "counts: ") == ["counts: all equal"]
     assert compared.parts["region"].unique().to_list() == ["<program>"]
-    assert compared.parts["first_time"].sum() == pytest.approx(3 * 1.015 / 2)  # rank 1 was in no region
+    assert compared.parts["first_time"].sum() == pytest.approx(3 * 1.015 / 2)  # rank 1 entered no region
 
 
 def test_a_region_that_one_side_has(tmp_path: Path, runs: Runs) -> None:
@@ -161,7 +161,7 @@ def test_a_region_that_one_side_has(tmp_path: Path, runs: Runs) -> None:
     assert told[0] == "counts: only A has solve/halo, output"
 
 
-def test_a_tenth_slower_is_said_with_its_place(runs: Runs) -> None:
+def test_a_slowdown_of_ten_percent_is_reported_with_its_region(runs: Runs) -> None:
     compared = haloscope.compare(runs("a", 8), runs("b", 8, slower=1.1))
     whole = compared.claims[0]
     assert whole.sure
@@ -188,7 +188,7 @@ def test_parts_add_up_to_the_program(runs: Runs) -> None:
     assert (known["change"] <= known["change_high"] + 1e-12).all()
 
 
-def test_one_run_a_side_says_what_cannot_be_said(runs: Runs) -> None:
+def test_one_run_per_side_states_what_it_cannot_show(runs: Runs) -> None:
     compared = haloscope.compare(runs("a", 1), runs("b", 1, slower=1.5))
     assert not any(claim.sure for claim in compared.claims)
     assert "significance is unknown" in compared.claims[0].text
@@ -220,7 +220,7 @@ def test_intervals_of_runs_hold_their_level() -> None:
             own, peer = np.exp(random.normal(0, 0.05, (2, number)))
             row = faster_by_runs(own, peer)
             missed += not row["faster_low"] <= 0 <= row["faster_high"]
-        assert missed <= 11, number  # 5 expected, and three standard deviations
+        assert missed <= 11, number  # 5 are expected, plus three standard deviations
 
 
 def broken(path: Path) -> Path:
@@ -261,13 +261,13 @@ def test_what_cannot_be_compared(tmp_path: Path, runs: Runs) -> None:
         haloscope.compare(first, runs("d", 2), output=tmp_path / "no" / "page.html")
 
 
-def test_other_programs_and_libraries_are_said(runs: Runs) -> None:
+def test_other_programs_and_libraries_are_reported(runs: Runs) -> None:
     compared = haloscope.compare(runs("a", 2), runs("b", 2, program="new", mpi_library="MPICH 4.0.2"))
     assert any("A is app, B is new" in line for line in compared.remarks)
     assert "mpi_library: Open MPI v4.1.4 → MPICH 4.0.2" in compared.settings
 
 
-def test_sides_that_did_not_take_turns_are_said(runs: Runs) -> None:
+def test_sides_that_did_not_alternate_are_reported(runs: Runs) -> None:
     late = runs("b", 6)[3:]
     compared = haloscope.compare(runs("a", 3), late)
     assert any("the sides alternately" in line for line in compared.remarks)

@@ -36,12 +36,8 @@ def test_the_page(look: Look, page_file: Path, width: int, scheme: Literal["ligh
     page = look(page_file, width, scheme)
     page.wait_for_selector("#sections[data-waiting='0']")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.locator("section").evaluate_all("all => all.map(one => one.id)") == [
-        "answer",
-        "counts",
-        "times",
-        "where",
-    ]
+    sections = page.locator("section").evaluate_all("all => all.map(one => one.id)")
+    assert sections == ["answer", "counts", "times", "where"]
     assert "messages sent 400 → 500" in page.locator("#answer").inner_text()
     assert page.locator("img").count() == 0
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")

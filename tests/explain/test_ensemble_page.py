@@ -42,7 +42,7 @@ def drawn(page: Page) -> None:
 
 @pytest.fixture(scope="module")
 def page_file(runs: list[Path]) -> Path:
-    """The page of all runs, beside a machine."""
+    """The page of all runs, with a machine model."""
     file = runs[0].with_name("page.html")
     haloscope.report(runs, file, machine=Speeds(EVIL, lambda size: 1e-6 + size * 1e-9))
     return file
@@ -74,7 +74,7 @@ def test_the_page(
     assert (max(map(int, ground[4:-1].split(","))) < 100) == (scheme == "dark")
 
 
-def test_against_what_the_program_said(runs: list[Path], tmp_path: Path) -> None:
+def test_figures_against_metadata_of_the_program(runs: list[Path], tmp_path: Path) -> None:
     haloscope.report(runs, tmp_path / "page.html", against="nx", by=EVIL)
     data = page_data(tmp_path / "page.html")
     figures = {figure["title"]: figure for figure in data["regions"][0]["sections"][0]["figures"]}
@@ -84,7 +84,7 @@ def test_against_what_the_program_said(runs: list[Path], tmp_path: Path) -> None
         haloscope.report(runs, tmp_path / "page.html", against="ny")
 
 
-def test_the_page_goes_on_without_what_cannot_be_read(runs: list[Path], tmp_path: Path) -> None:
+def test_the_page_leaves_out_unreadable_runs(runs: list[Path], tmp_path: Path) -> None:
     bad, silent, lacking = (tmp_path / name for name in ("bad.halo", "silent.halo", "lacking.halo"))
     bad.write_bytes(runs[0].read_bytes()[:-1])
     hosts = process_rows("a", "a")
@@ -113,8 +113,8 @@ def test_sound_runs_have_no_remarks(runs: list[Path], tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_many_curves_leave_their_figures_the_room_that_they_need(look: Look, tmp_path: Path) -> None:
-    """Eight programs, as of a campaign: no legend lies on a figure, and no title is longer than its axis."""
+def test_many_curves_do_not_cover_figures(look: Look, tmp_path: Path) -> None:
+    """Eight programs, as in a campaign: no legend covers a figure, and no title is longer than its axis."""
     names = [f"program-{number}/system/variant" for number in range(8)]
     for name in names:
         for place, grid in enumerate(GRIDS[:2]):

@@ -1,4 +1,4 @@
-"""Many profiles read together, and the views of papers on scaling that are made of them."""
+"""Many profiles read together, and the views of papers on scaling."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def alone(runs: Sequence[Path], name: str, exclusive: bool, region: str | None) -> pl.DataFrame:
-    """The profiles' own tables, one below the other."""
+    """Return the profiles' own tables, concatenated."""
     tables = []
     for path in runs:
         with Profile(path) as profile:
@@ -59,7 +59,7 @@ def damaged(path: Path, output: Path) -> Path:
     return output
 
 
-def test_what_cannot_be_read_is_left_out_by_name(runs: list[Path], tmp_path: Path) -> None:
+def test_unreadable_runs_are_left_out_and_named(runs: list[Path], tmp_path: Path) -> None:
     bad = damaged(runs[1], tmp_path / "bad.halo")
     no_profile = tmp_path / "text.halo"
     no_profile.write_text("no profile")
@@ -74,8 +74,8 @@ def test_what_cannot_be_read_is_left_out_by_name(runs: list[Path], tmp_path: Pat
         haloscope.open_all([bad]).table("regions")
 
 
-def test_damage_that_is_found_later_leaves_a_run_out_of_all(runs: list[Path], tmp_path: Path) -> None:
-    """The sizes of one run are damaged, its regions are not."""
+def test_damage_that_is_found_later_removes_a_run_from_all_tables(runs: list[Path], tmp_path: Path) -> None:
+    """In one run the table of sizes is damaged, but not the regions."""
     written = halo_profile((2, 1, 1))
     written.tables["sizes"] = {**written.tables["sizes"], "path": [99] * len(written.tables["sizes"]["path"])}
     bad = written.write(tmp_path / "bad.halo")
@@ -86,7 +86,7 @@ def test_damage_that_is_found_later_leaves_a_run_out_of_all(runs: list[Path], tm
     assert "names a region that does not exist" in ensemble.skipped[0]
 
 
-def test_what_runs_say_are_columns(tmp_path: Path) -> None:
+def test_metadata_are_columns(tmp_path: Path) -> None:
     for number, said in enumerate(({"nx": "8"}, {"nx": "16", "cluster": "orfeo"})):
         draft({"metadata": said}, paths=path_rows()).write(tmp_path / f"{number}.halo")
     told = haloscope.open_all(f"{tmp_path}/*.halo").runs
@@ -126,7 +126,7 @@ def scaling(tmp_path: Path, **more: Any) -> Ensemble:
     return haloscope.open_all(f"{tmp_path}/*.halo")
 
 
-def test_quantities_against_ranks_and_against_what_runs_say(tmp_path: Path) -> None:
+def test_quantities_against_ranks_and_against_metadata(tmp_path: Path) -> None:
     ensemble = scaling(tmp_path)
     frame = ensembles.over(ensemble, "time", ["<program>"]).frame
     assert frame["run_ranks"].to_list() == [1, 2, 4, 8]
@@ -209,7 +209,7 @@ def test_size_classes_have_all_messages_once(runs: list[Path]) -> None:
         ensembles.size_classes(ensemble, edges=(100, 10))
 
 
-def test_speeds_are_beside_those_of_the_machine(tmp_path: Path) -> None:
+def test_speeds_are_shown_with_those_of_the_machine(tmp_path: Path) -> None:
     machine = Speeds("a machine", lambda size: 1e-3 + size * 1e-6)
     frame = ensembles.size_classes(scaling(tmp_path), "halo", machine=machine).frame
     assert frame["size"].to_list() == ["100 B to 1000 B"] * 4
@@ -244,7 +244,7 @@ def test_families_are_regions_that_differ_by_a_number(runs: list[Path]) -> None:
 
 
 def test_a_program_has_its_colour_and_name_also_alone(tmp_path: Path) -> None:
-    """One of two programs sends nothing, so that a figure of messages has but the other's line."""
+    """One of two programs sends nothing, so a figure of messages has only one line."""
     for program, sends in (("a", 0), ("b", 3)):
         for ranks in (1, 2):
             rows = [
@@ -276,7 +276,7 @@ def test_programs_and_systems_are_lines_of_their_own(tmp_path: Path) -> None:
         assert [line.name for line in figure.data] == names
 
 
-def test_runs_that_lack_ranks_are_in_no_view(tmp_path: Path) -> None:
+def test_runs_with_missing_ranks_are_in_no_view(tmp_path: Path) -> None:
     ensemble = scaling(tmp_path)
     frame = ensembles.over(ensemble, "time", ["<program>"]).frame
     lacking = draft(
@@ -291,7 +291,7 @@ def test_runs_that_lack_ranks_are_in_no_view(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["x", "runs", "time", "series", "path", "^.*$", "a/b\n"])
-def test_what_a_program_says_may_be_called_anything(tmp_path: Path, key: str) -> None:
+def test_metadata_may_have_any_name(tmp_path: Path, key: str) -> None:
     for number in (1, 2):
         info = {"metadata": {key: str(number)}}
         rows = [{"path": 0, "rank": 0, "instances": 1, "time": float(number), "sends": 1, "bytes_sent": 8}]
@@ -336,7 +336,7 @@ def notes_of(folder: Path, by: str = "program") -> list[str]:
     return notes
 
 
-def test_nothing_to_draw_is_said(tmp_path: Path) -> None:
+def test_a_page_without_figures_states_why(tmp_path: Path) -> None:
     silent: Draft = draft({"ranks": 1}, paths=path_rows(), processes=process_rows("a"))
     silent.write(tmp_path / "a.halo")
     ensemble = haloscope.open_all(tmp_path / "a.halo")

@@ -1,4 +1,4 @@
-"""`export`: formats, where they are written, and that nothing of a name is left when it is anonymous."""
+"""`export`: formats, places of files, and no names in anonymous exports."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def secret_profile(path: Path) -> Path:
     ).write(path)
 
 
-def test_what_does_not_exist_is_one_line(tmp_path: Path) -> None:
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown format; choose from"):
         haloscope.export(tmp_path / "a.halo", "punch-cards")
     with pytest.raises(UsageError, match="takes one run"):
@@ -93,7 +93,7 @@ def secret_trace() -> TracedProfile:
 
 
 def texts_of(place: Path) -> str:
-    """All that is written below a place, names of files too."""
+    """Return all texts below a path, including the names of files."""
     found = []
     for path in [place, *place.rglob("*")]:
         found.append(path.name)
@@ -159,7 +159,7 @@ def test_a_directory_is_written_whole(tmp_path: Path, what: str) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_directory_of_others_is_never_replaced(tmp_path: Path) -> None:
+def test_a_foreign_directory_is_never_replaced(tmp_path: Path) -> None:
     target = tmp_path / "out"
     target.mkdir()
     (target / "thesis.tex").touch()
@@ -170,7 +170,7 @@ def test_a_directory_of_others_is_never_replaced(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "thesis.tex"]
 
 
-def test_a_directory_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_failed_export_leaves_the_old_directory(tmp_path: Path) -> None:
     target = tmp_path / "out"
     target.mkdir()
     (target / "sign").write_text("old")

@@ -48,7 +48,7 @@ def test_messages_and_computation_are_the_traces(trace: Trace, tmp_path: Path) -
     assert max(finish_times(ranks, 0)) < slow < slower
 
 
-def test_times_follow_from_what_waits_for_what(tmp_path: Path) -> None:
+def test_times_follow_from_dependencies(tmp_path: Path) -> None:
     """Rank 0 computes 100 and sends; rank 1 posts at 10, computes until 60, waits, computes 40 more."""
     script = Script(2)
     script.send(script.call(0, "MPI_Send", 100, 110), 1, 8)
@@ -126,7 +126,7 @@ def test_tags_of_communicators_do_not_mix(tmp_path: Path) -> None:
     assert len({tag for tag, _ in sent}) == 2
 
 
-def test_what_would_wait_for_ever_is_left_out_and_told(tmp_path: Path) -> None:
+def test_operations_that_would_never_end_are_left_out_and_reported(tmp_path: Path) -> None:
     script = Script(3)
     script.send(script.call(0, "MPI_Send", 10, 20), 1, 8)
     script.receive(script.call(1, "MPI_Recv", 10, 20), 2, 8)

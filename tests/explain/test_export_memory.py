@@ -1,4 +1,4 @@
-"""What exports of a trace take in memory, beside the trace: the same for one that is eight times as long."""
+"""The memory of an export, without the trace itself, does not grow if the trace is eight times longer."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from support.processes import run_program
 
 pytestmark = pytest.mark.slow  # each export is a process
 EVENTS = 1_000_000
-# As OTF2 counts them; of an iteration of a rank of `halo_trace`.
+# Events of OTF2 per iteration and rank of `halo_trace`.
 EVENTS_A_TURN, RANKS = 26, 2
 LONGER = 8
-# Of the longer one: about five bytes an event. Buffers of fixed size are full in it, and may not be in
-# the shorter one.
+# Bytes that the longer trace may take more: about five per event. Buffers of fixed size may be full only
+# in the longer one.
 MORE = 5 << 20
-# Memory that the making of a trace leaves to the process would hide what an export takes. So another one
-# makes it.
+# Another process writes the trace: memory that remains after writing would hide the memory of an export.
 MAKE = """
 import sys
 from pathlib import Path
@@ -49,13 +48,13 @@ def memory(which):
 def taken(turns):
     names = [field.name for field in fields(Trace)]
     trace = Trace(**{name: pl.read_ipc(place / f"{turns}.{name}") for name in names})
-    Path("/proc/self/clear_refs").write_text("5")  # the highest is what is in use now
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak to the current use
     before = memory("VmRSS:")
     write(TracedProfile(trace), place / f"{turns}.{sys.argv[1]}")
     return memory("VmHWM:") - before
 
 write, place = EXPORTS[sys.argv[1]].load(), Path(sys.argv[2])
-taken(sys.argv[3])  # what is made once is there then
+taken(sys.argv[3])  # the first export creates what later ones reuse
 print(json.dumps([taken(turns) for turns in sys.argv[3:]]))
 """
 
@@ -67,7 +66,7 @@ def told(script: str, *words: object) -> Any:
 
 @pytest.fixture(scope="module")
 def turns(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, int]:
-    """Where a short and a long trace are, and of how many iterations they are."""
+    """Return the paths of a short and a long trace, and their numbers of iterations."""
     place, long = tmp_path_factory.mktemp("traces"), EVENTS // (EVENTS_A_TURN * RANKS)
     told(MAKE, place, RANKS, long // LONGER, long)
     return place, long // LONGER, long

@@ -1,4 +1,4 @@
-"""`export --to otf2`: what OTF2's own readers find in the archive is what the trace says."""
+"""`export --to otf2`: OTF2's own readers find the events of the trace in the archive."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def written(trace: Trace, place: Path, **info: Any) -> dict[str, Any]:
 
 
 def expected_counts(trace: Trace) -> Counter[str]:
-    """How many events of each kind a trace has whose messages and operations all are known to OTF2."""
+    """Return the number of events of each kind, for a trace that OTF2 can represent completely."""
     kinds = Counter(Enter=len(trace.calls) + len(trace.regions), Leave=len(trace.calls) + len(trace.regions))
     for row in trace.sends.iter_rows(named=True):
         blocks = row["started"] == row["completed"]
@@ -58,7 +58,7 @@ def frame_matrix(frame: pl.DataFrame, sending: bool) -> Counter[tuple[int, int, 
 
 
 @pytest.mark.parametrize("trace", [halo_trace(4, 3), cg_trace(5, 2)], ids=["halo", "cg"])
-def test_what_the_reader_finds_is_the_trace(trace: Trace, tmp_path: Path) -> None:
+def test_the_reader_finds_the_trace(trace: Trace, tmp_path: Path) -> None:
     found = written(trace, tmp_path / "run", start=1.7e9)
     kinds = Counter(event["type"] for events in found["events"] for event in events)
     assert kinds == expected_counts(trace)
@@ -125,7 +125,7 @@ def test_threads_are_locations_of_their_process(tmp_path: Path) -> None:
     assert kinds == [[], ["Enter", "MpiIsend", "Leave"], ["Enter", "MpiIsendComplete", "Leave"]]
 
 
-def test_names_are_other_peoples_text(tmp_path: Path) -> None:
+def test_names_may_be_any_text(tmp_path: Path) -> None:
     names = ["a,b", 'quo"te', "new\nline", "<b>", "\x1b[31m", "nul\0byte", "größe", "MPI_Send"]
     script = Script(1, hosts=['host\n"1"'])
     for at, name in enumerate(names):
@@ -137,7 +137,7 @@ def test_names_are_other_peoples_text(tmp_path: Path) -> None:
     assert found["locations"][0]["host"] == 'host\n"1"'
 
 
-def test_what_has_no_place_is_left_out_and_told(tmp_path: Path) -> None:
+def test_events_that_otf2_cannot_store_are_left_out_and_reported(tmp_path: Path) -> None:
     script = Script(2)
     script.send(script.call(0, "MPI_Send", 10, 20), -1, 8)
     script.send(script.call(0, "MPI_Isend", 30, 40), 1, 8, completed=-1)
@@ -158,7 +158,7 @@ def test_what_has_no_place_is_left_out_and_told(tmp_path: Path) -> None:
     assert found["properties"] == [[1, "HALOSCOPE::DROPPED_EVENTS", 17]]
 
 
-def test_what_was_moved_for_clocks_is_counted(tmp_path: Path) -> None:
+def test_events_moved_by_clock_alignment_are_counted(tmp_path: Path) -> None:
     trace = cg_trace(2, 2)
     clocks = pl.DataFrame({"rank": [0, 1], "moved": [0, 5], "moved_max": [0.0, 2e-6]})
     found = written(replace(trace, clocks=clocks), tmp_path / "run")
@@ -230,7 +230,7 @@ def test_collectives_have_the_operations_of_otf2(tmp_path: Path) -> None:
     events = written(script.trace(), tmp_path / "run")["events"][0]
     ended = [event["collective_op"] for event in events if event["type"] == "MpiCollectiveEnd"]
     assert [operation.removeprefix("CollectiveOp.") for operation in ended] == [*operations.values()]
-    # Its readers would take a neighbourhood collective for one of all ranks.
+    # OTF2's readers would read a neighbourhood collective as one of all ranks.
     neighbours = Script(1)
     call = neighbours.call(0, "MPI_Ineighbor_alltoall", 0, 5)
     neighbours.collective(call, "MPI_Ineighbor_alltoall", 0)

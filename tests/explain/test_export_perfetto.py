@@ -1,4 +1,4 @@
-"""`export --to perfetto`: packets as their format says."""
+"""`export --to perfetto`: packets of the documented format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def written(trace: Trace, place: Path) -> list[Track]:
 
 
 def arrows(tracks: list[Track]) -> list[tuple[int, int]]:
-    """Where each arrow begins and ends, as indices of tracks."""
+    """Return the tracks at which each arrow begins and ends, as indices."""
     begins = {flow: at for at, track in enumerate(tracks) for one in track.slices for flow in one.out}
     ends = [(flow, at) for at, track in enumerate(tracks) for one in track.slices for flow in one.into]
     assert len(ends) == len({flow for flow, _ in ends}) == len(begins)
@@ -60,7 +60,7 @@ def test_slices_and_arrows_are_the_trace(trace: Trace, tmp_path: Path) -> None:
     assert Counter(arrows(tracks)) == Counter(trace.sends.select("rank", "partner").iter_rows())
 
 
-def test_calls_say_what_they_move(tmp_path: Path) -> None:
+def test_calls_have_their_bytes_and_partners(tmp_path: Path) -> None:
     script = Script(2)
     send, receive = script.call(0, "MPI_Isend", 10, 20), script.call(1, "MPI_Recv", 10, 30)
     script.send(send, 1, 100, tag=7, completed=script.call(0, "MPI_Wait", 40, 50, size=9))
@@ -97,7 +97,7 @@ def test_messages_do_not_overtake(count: int, tmp_path: Path) -> None:
     waits = [script.call(1, "MPI_Wait", begin, begin + 5) for begin in later]
     for send in sends:
         script.send(send, 1, 8, completed=-1)
-    for post, wait in zip(posts, reversed(waits), strict=True):  # completed the other way round
+    for post, wait in zip(posts, reversed(waits), strict=True):  # completed in reverse order
         script.receive(post, 0, 8, completed=wait)
     first, second = written(script.trace(), tmp_path / "trace")
     assert [one.out for one in first.slices] == [one.into for one in reversed(second.slices[count:])]

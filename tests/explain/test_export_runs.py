@@ -59,7 +59,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def in_thicket(runs: Sequence[Path], tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What Thicket says of all runs, of the ranks of two, and of those of one."""
+    """What Thicket reads: all runs, the ranks of two runs, and the ranks of one run."""
     folder = tmp_path_factory.mktemp("cali")
     whole = [haloscope.export(run, "cali", folder / f"{run.stem}.cali") for run in runs]
     ranks = [haloscope.export(run, "cali-ranks", folder / f"{run.stem}-ranks.cali") for run in runs[:2]]
@@ -109,8 +109,8 @@ def test_thicket_has_the_ranks_of_many_runs(runs: Sequence[Path], in_thicket: li
 
 def test_a_data_set_has_the_tables_of_all_runs(runs: Sequence[Path], tmp_path: Path) -> None:
     folder = haloscope.export(runs[:2], "parquet", tmp_path / "campaign")
-    haloscope.export(runs[2], "parquet", folder)  # one more run, by another job
-    haloscope.export(runs[0], "parquet", folder)  # and one again
+    haloscope.export(runs[2], "parquet", folder)  # another run, exported by another job
+    haloscope.export(runs[0], "parquet", folder)  # one run again
     ours = explain.open_all(runs)
     for name in ("regions", "ranks", "calls"):
         table = ours.table(name)
@@ -121,10 +121,10 @@ def test_a_data_set_has_the_tables_of_all_runs(runs: Sequence[Path], tmp_path: P
 
 
 @pytest.mark.long
-def test_duckdb_and_dask_see_what_we_see(runs: Sequence[Path], tmp_path: Path) -> None:
+def test_duckdb_and_dask_read_the_same_rows(runs: Sequence[Path], tmp_path: Path) -> None:
     folder = haloscope.export(runs[:2], "parquet", tmp_path / "campaign")
-    haloscope.export(runs[2], "parquet", folder)  # a run more, by another job
-    haloscope.export(runs[0], "parquet", folder)  # and one again
+    haloscope.export(runs[2], "parquet", folder)  # another run, exported by another job
+    haloscope.export(runs[0], "parquet", folder)  # one run again
     found = read_by("read_parquet", folder, "ranks", "run_ranks", "time")
     ours = explain.open_all(runs).table("ranks")
     keys = ["profile", "region", "rank"]
@@ -138,7 +138,7 @@ def test_duckdb_and_dask_see_what_we_see(runs: Sequence[Path], tmp_path: Path) -
     assert found["dask"]["workers"] == 2
 
 
-def test_a_data_set_stands_in_no_other_directory(runs: Sequence[Path], tmp_path: Path) -> None:
+def test_a_data_set_is_not_written_into_a_foreign_directory(runs: Sequence[Path], tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("not ours")
     with pytest.raises(OutputError, match="not a data set of profiles"):
         haloscope.export(runs[0], "parquet", tmp_path)
@@ -162,7 +162,7 @@ def test_csv_has_the_tables(runs: Sequence[Path], tmp_path: Path) -> None:
 
 
 def extrap(text: str) -> tuple[list[str], list[list[float]], dict[tuple[str, str], list[list[float]]]]:
-    """Parameters, points and values by region and metric, as Extra-P's reader takes a line apart."""
+    """Return parameters, points and values by region and metric, parsed like Extra-P's reader does."""
     parameters: list[str] = []
     points: list[list[float]] = []
     values: dict[tuple[str, str], list[list[float]]] = {}
@@ -186,7 +186,7 @@ def extrap(text: str) -> tuple[list[str], list[list[float]], dict[tuple[str, str
 def test_extrap_has_regions_by_ranks(runs: Sequence[Path], tmp_path: Path) -> None:
     text = haloscope.export([*runs, runs[0]], "extrap", tmp_path / "scaling.txt").read_text("utf-8")
     parameters, points, values = extrap(text)
-    # `nx` grows with the ranks, so it says nothing of its own.
+    # `nx` grows with the ranks, so it is no parameter of its own.
     assert (parameters, points) == (["p"], [[2], [4], [8]])
     assert {len(data) for data in values.values()} == {3}
     tables = [explain.open(run).table("regions", region="halo").row(0, named=True) for run in runs]
@@ -197,8 +197,8 @@ def test_extrap_has_regions_by_ranks(runs: Sequence[Path], tmp_path: Path) -> No
 
 
 @pytest.mark.long
-def test_extra_p_reads_what_we_wrote(runs: Sequence[Path], tmp_path: Path) -> None:
-    """Its reader finds each number where ours does; of repetitions it has the mean."""
+def test_extra_p_reads_the_text(runs: Sequence[Path], tmp_path: Path) -> None:
+    """Its reader finds the same numbers as ours, and the mean of repetitions."""
     path = haloscope.export([*runs, runs[0]], "extrap", tmp_path / "scaling.txt")
     parameters, points, values = extrap(path.read_text("utf-8"))
     found = read_by("read_extrap_text", path)
@@ -213,7 +213,7 @@ def test_extra_p_reads_what_we_wrote(runs: Sequence[Path], tmp_path: Path) -> No
     assert len(theirs) > 10 * len(points)
 
 
-def test_what_runs_say_is_a_parameter_if_ranks_do_not_decide_it(tmp_path: Path) -> None:
+def test_metadata_independent_of_ranks_are_parameters(tmp_path: Path) -> None:
     for ranks in (2, 4):
         for size in (10, 20):
             said = {"size": str(size), "name": "x", "seed": "1", "tolerance": "0.5"}

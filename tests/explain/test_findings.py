@@ -33,12 +33,12 @@ def run(
     hosts: tuple[str, ...] = (),
     **tables: list[dict[str, Any]],
 ) -> Draft:
-    """A run of 10 s: each rank's computing by region, and what it waits in an Allreduce in `reduce`."""
+    """A run of 10 s: each rank's computation by region, and its waiting in an Allreduce in `reduce`."""
     names = list(dict.fromkeys(name for regions in computing for name in [*regions, "reduce"]))
     rows = []
     for rank, regions in enumerate(computing):
         wait = waiting[rank] if waiting else 0.0
-        # What is neither computing nor waiting is in calls that don't wait.
+        # The rest of the time is in calls that do not wait.
         rest = 10.0 - sum(regions.values()) - wait
         rows.append({"path": 0, "rank": rank, "instances": 1, "time": 10.0, "other_time": rest})
         rows += [
@@ -66,7 +66,7 @@ def test_equal_work_is_no_finding(read: Read) -> None:
 
 
 def test_unequal_work_is_found_where_it_is(read: Read) -> None:
-    """Rank 2 assembles for 6 s, the others for 2 s, so that they wait for 4: the mean is 3 s."""
+    """Rank 2 assembles for 6 s, the others for 2 s and wait for 4 s. The mean is 3 s."""
     uneven = run(
         [{"assemble": 6.0 if rank == 2 else 2.0, "solve": 3.0} for rank in range(4)], [4.0, 4.0, 0.0, 4.0]
     )
@@ -74,7 +74,7 @@ def test_unequal_work_is_found_where_it_is(read: Read) -> None:
     assert (finding.rule, finding.region, finding.ranks) == ("imbalance", "assemble", (2,))
     assert finding.gain == pytest.approx(3.0)
     assert finding.gain_low < 3.0
-    assert finding.gain_high == pytest.approx(4.0)  # as short as that of the others
+    assert finding.gain_high == pytest.approx(4.0)  # as short as on the other ranks
     assert finding.share == pytest.approx(0.3)
     assert finding.evidence[0].values["compute_time"] == pytest.approx(6.0)
 
@@ -90,13 +90,13 @@ def test_evidence_is_in_the_tables(read: Read) -> None:
             assert rows["compute_time"][0] == pytest.approx(evidence.values["compute_time"])
 
 
-def test_what_nobody_waits_for_is_no_finding(read: Read) -> None:
-    """Rank 0 computes longer, but the other one is not seen to wait: it does something else in MPI."""
+def test_imbalance_without_waiting_is_no_finding(read: Read) -> None:
+    """Rank 0 computes longer, but rank 1 does not wait: it spends the time in MPI calls that do not wait."""
     assert haloscope.findings(read(run([{"a": 6.0}, {"a": 2.0}]))) == []
 
 
 def test_turns_count_if_ranks_wait_between(read: Read) -> None:
-    """In sum both compute equally long; each waits for 2 s for the other."""
+    """Both compute for the same time in total; each waits for 2 s for the other."""
     computing = [{"first": 4.0, "second": 2.0}, {"first": 2.0, "second": 4.0}]
     found = haloscope.findings(read(run(computing, [2.0, 2.0])))
     assert rules_of(found) == ["imbalance", "imbalance"]
@@ -111,26 +111,24 @@ def test_a_slow_host_is_no_imbalance(read: Read) -> None:
     assert (finding.rule, finding.ranks) == ("slow_place", (2, 3))
     assert "host beta" in finding.sentence
     assert "2.00 times" in finding.sentence
-    assert finding.gain == pytest.approx(3.0)  # as fast as the others, it computes for 3 s less
-    # The same work shared out, less what ranks of equal work differ by: 15 % of their mean, for one of two.
+    assert finding.gain == pytest.approx(3.0)  # at the speed of the others it computes for 3 s less
+    # Evenly distributed work, less the usual difference of equal work: 15 % of the mean, for one of two.
     assert finding.gain_low == pytest.approx(1.5 - 0.15 * 4.5 / 2**0.5, abs=0.01)
 
 
 @pytest.mark.parametrize(("more", "others", "is_told"), [(0.1, 1, False), (0.25, 1, False), (0.6, 1, True)])
-def test_a_little_more_is_what_equal_work_differs_by(
-    read: Read, more: float, others: int, is_told: bool
-) -> None:
-    """Of two ranks: 5, 11 and 23 % over the mean."""
+def test_small_differences_are_no_finding(read: Read, more: float, others: int, is_told: bool) -> None:
+    """One of two ranks is 5, 11 and 23 % above the mean."""
     computing = [{"assemble": 5.0 * (1 + more)}] + [{"assemble": 5.0}] * others
     found = haloscope.findings(read(run(computing, [0.0] + [5.0 * more] * others)))
     assert rules_of(found) == ["imbalance"] * is_told
 
 
 @pytest.mark.parametrize(("more", "spread", "is_told"), [(0.15, 0.0, True), (0.15, 0.06, False)])
-def test_many_ranks_say_themselves_by_how_much_they_differ(
+def test_the_usual_difference_is_estimated_from_many_ranks(
     read: Read, more: float, spread: float, is_told: bool
 ) -> None:
-    """One of sixteen computes 15 % longer; the others are alike, or differ by 6 % themselves."""
+    """One of 16 ranks computes 15 % longer; the others are equal, or differ by 6 %."""
     times = [5.0 * (1 + spread * (-1) ** rank) for rank in range(15)] + [5.0 * (1 + more)]
     waits = [max(times) - time for time in times]
     found = haloscope.findings(read(run([{"assemble": time} for time in times], waits)))
@@ -139,7 +137,7 @@ def test_many_ranks_say_themselves_by_how_much_they_differ(
 
 @pytest.mark.parametrize("is_steady", [True, False])
 def test_a_rank_that_is_slow_for_a_while_only(read: Read, is_steady: bool) -> None:
-    """It computes for 3 s more: 0.3 s in each of ten slices, or all of it in one."""
+    """A rank computes for 3 s more: 0.3 s in each of ten slices, or 3 s in one slice."""
     more = [0.3] * 10 if is_steady else [0.0] * 4 + [3.0] + [0.0] * 5
     slices = []
     for rank in (0, 1):
@@ -160,7 +158,7 @@ def test_a_rank_that_is_slow_for_a_while_only(read: Read, is_steady: bool) -> No
 
 
 def _repeats(tmp_path: Path, extras: Sequence[float]) -> list[Path]:
-    """Runs in which rank 1 of two computes so much longer than the other, as a share of 5 s."""
+    """Write a run per number of `extras`: rank 1 of two computes longer than 5 s by this share."""
     written = []
     for number, extra in enumerate(extras):
         times = [5.0, 5.0 * (1 + extra)]
@@ -176,16 +174,16 @@ def _repeats(tmp_path: Path, extras: Sequence[float]) -> list[Path]:
         ([0.2], False),
         ([0.2, 0.2], False),
         ([0.2, 0.19, 0.2, 0.21, 0.2], True),
-        # A process is slow for its life, now one and now the other.
+        # A different process is slow in each run.
         ([0.2, -0.1, 0.15, -0.2, 0.1], False),
         ([0.6, -0.1, 0.15, -0.2, 0.1], False),
         ([0.6], True),
     ],
 )
-def test_repetitions_tell_more_work_from_a_slow_process(
+def test_repetitions_distinguish_more_work_from_a_slow_process(
     tmp_path: Path, extras: list[float], is_told: bool
 ) -> None:
-    """Of the first run: two ranks, of which one has a fifth more work, or seems to."""
+    """One of two ranks seems to have 20 % more work in the first run."""
     first, *again = _repeats(tmp_path, extras)
     found = haloscope.findings(first, repeats=again)
     assert rules_of(found) == ["imbalance"] * is_told
@@ -196,7 +194,7 @@ def test_repetitions_tell_more_work_from_a_slow_process(
 
 @pytest.mark.parametrize("again", [2, 3, 4, 5, 8, 9])
 def test_the_least_gain_is_the_low_end_of_students_interval(tmp_path: Path, again: int) -> None:
-    """Rank 1 of two computes for about 3 s more than the other: for 1.5 s more than the mean."""
+    """Rank 1 of two computes for about 3 s more than rank 0, so for 1.5 s more than the mean."""
     quantile = float(t.ppf(0.975, again - 1))
     noise = np.random.default_rng(again).normal(size=again)
     noise *= 0.2 * again**0.5 / quantile / noise.std(ddof=1)
@@ -207,7 +205,7 @@ def test_the_least_gain_is_the_low_end_of_students_interval(tmp_path: Path, agai
 
 
 def test_repetitions_of_a_slow_host(tmp_path: Path) -> None:
-    """A tenth slower in all regions: one run does not tell, four others do."""
+    """A host is 10 % slower in all regions: a single run cannot show that, but four repetitions do."""
     paths = []
     for number in range(5):
         slow = 1.1 + 0.002 * (-1) ** number
@@ -246,7 +244,7 @@ def test_a_sweep_knows_a_faster_algorithm(read: Read) -> None:
     (finding,) = haloscope.findings(read(slow), MachineMeasurements(collectives=times))
     assert finding.rule == "slow_algorithm"
     assert finding.gain == pytest.approx(1.5)
-    # The run may have rules that make it as fast already.
+    # The run may use rules that already make it as fast.
     quick = run([{"a": 8.0}] * 2, [0.5] * 2, collectives=[{**calls, "time_total": 1.0}])
     assert haloscope.findings(read(quick), MachineMeasurements(collectives=times)) == []
 
@@ -259,7 +257,7 @@ def test_a_sweep_knows_a_faster_algorithm(read: Read) -> None:
     )
 )
 def test_gains_add_up_to_less_than_the_run(times: list[tuple[float, ...]], tmp_path_factory: Any) -> None:
-    """Whatever ranks do: no time is in two findings, and low, expected and high come in this order."""
+    """No time is in two findings, and low, expected and high gain are in this order."""
     computing = [{"a": a, "b": b} for a, b, _, _ in times]
     written = run(computing, [wait for _, _, wait, _ in times])
     path = written.write(tmp_path_factory.mktemp("any") / "run.halo")
@@ -271,7 +269,7 @@ def test_gains_add_up_to_less_than_the_run(times: list[tuple[float, ...]], tmp_p
 
 
 def test_estimates_of_frequent_calls_gain_no_more_than_there_was(read: Read) -> None:
-    """Ranks compute for 2 and 6 s of 10; calls, of which some were timed, seem to take 14 and 10 s."""
+    """Ranks compute for 2 and 6 s of 10. Their calls, of which some were timed, seem to take 14 and 10 s."""
     rows = [
         row
         for rank, (computing, seeming) in enumerate([(2.0, 14.0), (6.0, 10.0)])
@@ -292,13 +290,13 @@ def test_estimates_of_frequent_calls_gain_no_more_than_there_was(read: Read) -> 
     )
     found = haloscope.findings(read(written))
     assert sorted(rules_of(found)) == ["imbalance", "small_messages"]
-    assert 5.5 < sum(finding.gain for finding in found) <= 6.0  # a mean rank is 6 s in MPI
+    assert 5.5 < sum(finding.gain for finding in found) <= 6.0  # a rank is in MPI for 6 s on average
 
 
 @pytest.mark.parametrize(
     "written", [draft(paths=path_rows()), run([{"a": 10.0}])], ids=["nothing", "one rank"]
 )
-def test_what_has_nothing_to_say(read: Read, written: Draft) -> None:
+def test_a_run_without_findings(read: Read, written: Draft) -> None:
     assert haloscope.findings(read(written)) == []
 
 
@@ -334,7 +332,7 @@ def test_a_file_of_another_kind_is_refused(command: Command, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("cpus", "is_told"), [("0-2", False), ("0-1", True)])
-def test_ranks_that_take_turns_are_told_of(
+def test_ranks_that_share_a_cpu_are_reported(
     command: Command, tmp_path: Path, cpus: str, is_told: bool
 ) -> None:
     rows = [{"path": 0, "rank": rank, "instances": 1, "time": 10.0} for rank in range(3)]
@@ -347,8 +345,8 @@ def test_ranks_that_take_turns_are_told_of(
     assert ("more ranks than CPUs" in done.stdout) is is_told
 
 
-def test_what_was_measured_on_the_machine(command: Command, tmp_path: Path) -> None:
-    """A sweep in which a chain broadcasts in half of the time, and a model of a machine."""
+def test_findings_use_a_sweep_and_a_machine_model(command: Command, tmp_path: Path) -> None:
+    """A sweep in which the chain algorithm halves the time of MPI_Bcast, and a machine model."""
     calls = {"path": 2, "operation": "Bcast", "comm_size": 2, "bytes": 5000, "calls": 2000, "time_total": 4.0}
     path = run([{"a": 8.0}] * 2, [2.0] * 2, collectives=[calls]).write(tmp_path / "run.halo")
     point = {"record": "point", "collective": "bcast", "segment": 0, "fanout": 0, "ranks": 2, "nodes": 1}
@@ -364,7 +362,7 @@ def test_what_was_measured_on_the_machine(command: Command, tmp_path: Path) -> N
     )
     (finding,) = json.loads(done.stdout)
     assert finding["rule"] == "slow_algorithm"
-    assert finding["gain"] == pytest.approx(1.0, rel=1e-3)  # 1000 calls of a rank, 1 ms less each
+    assert finding["gain"] == pytest.approx(1.0, rel=1e-3)  # 1000 calls per rank, each 1 ms faster
     assert "with the algorithm chain" in finding["sentence"]
 
 

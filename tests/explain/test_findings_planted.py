@@ -1,4 +1,4 @@
-"""Findings in profiles that have one planted problem each, and in the same without it.
+"""Findings in profiles with one planted problem each, and in the same profiles without it.
 
 Times are written, not measured. benchmarks/explain/findings.py plants the same problems in programs.
 """
@@ -24,7 +24,7 @@ RUN = 10.0  # seconds
 
 
 def run(region: str, own: dict[str, float], ranks: int = 2, **tables: Rows) -> Draft:
-    """A run of equal ranks, which are in a region all the time; `own` has the rest of its row."""
+    """A run of equal ranks, which are in one region all the time; `own` are other columns of its row."""
     rows = []
     for rank in range(ranks):
         rows.append({"path": 0, "rank": rank, "instances": 1, "time": RUN})
@@ -34,7 +34,7 @@ def run(region: str, own: dict[str, float], ranks: int = 2, **tables: Rows) -> D
 
 
 def found_in(profile: Profile) -> list[Finding]:
-    """Return the findings, which together are never more than the run."""
+    """Return the findings, whose gains never add up to more than the run."""
     found = haloscope.findings(profile)
     assert sum(finding.gain for finding in found) <= RUN
     for finding in found:
@@ -43,7 +43,7 @@ def found_in(profile: Profile) -> list[Finding]:
 
 
 def splits(number: int) -> Draft:
-    """Each rank makes so many communicators and frees them, which takes 2 s."""
+    """Each rank creates and frees this number of communicators in 2 s."""
     calls = [
         {"path": 1, "call": "MPI_Comm_split", "calls": 2 * number, "time_total": 3.5},
         {"path": 1, "call": "MPI_Comm_free", "calls": 2 * number, "time_total": 0.5},
@@ -63,7 +63,7 @@ def test_communicators_that_are_made_again_and_again(read: Read, number: int, is
 
 
 def messages(together: int, size: int) -> Draft:
-    """In each of ten exchanges a rank sends so many messages to the other one, for 2 s in all."""
+    """In each of ten exchanges a rank sends `together` messages to the other rank, in 2 s in total."""
     sent = {"sends": 10 * together, "recvs": 10 * together, "dest_ranks_exclusive": 1, "p2p_time": 2.0}
     return run(
         "halo",
@@ -89,7 +89,7 @@ def test_many_small_messages(read: Read, together: int, size: int, is_found: boo
 
 
 def late(call: str, waiting: float, *, size: int = 1 << 20, longest: float = 0.3, **info: str) -> Draft:
-    """Each of four ranks waits in 30 calls for messages of rank 2, for so many seconds in all."""
+    """Each of four ranks waits in 30 calls for messages of rank 2, for `waiting` seconds in total."""
     sent = {"sends": 30, "recvs": 30, "dest_ranks_exclusive": 1, "instances": 30}
     made = run(
         "sweep",
@@ -112,7 +112,7 @@ def late(call: str, waiting: float, *, size: int = 1 << 20, longest: float = 0.3
 
 
 def test_ranks_that_compute_one_after_the_other(read: Read) -> None:
-    """Of four ranks one computes at a time: 2.5 s each of ten."""
+    """One of four ranks computes at a time: each for 2.5 s of ten."""
     (found,) = found_in(read(late("MPI_Recv", 7.5)))
     assert (found.rule, found.region, found.ranks) == ("serial_chain", "sweep", ())
     assert found.gain == pytest.approx(120 * (30 - 0.3) / 119 / 4, rel=0.02)
@@ -123,7 +123,7 @@ def test_ranks_that_compute_one_after_the_other(read: Read) -> None:
     ("call", "rule"), [("MPI_Recv", "late_sender"), ("MPI_Send", "late_receiver"), ("MPI_Waitall", None)]
 )
 def test_a_rank_that_is_late(read: Read, call: str, rule: str | None) -> None:
-    """Where two ranks compute at a time, nothing is a chain; who waits for all says nothing of one."""
+    """Two ranks that compute at the same time are no chain; waiting for all ranks has no late rank."""
     found = found_in(read(late(call, 5.0)))
     assert [one.rule for one in found] == ([] if rule is None else [rule])
     for one in found:
@@ -154,8 +154,8 @@ def test_messages_just_over_the_librarys_limit(read: Read, library: str, size: i
 
 
 @pytest.mark.parametrize(("polls", "is_found"), [(20_000_000, True), (100, False), (2_000_000_000, False)])
-def test_looking_for_messages_too_often(read: Read, polls: int, is_found: bool) -> None:
-    """Not a rank that looks a few times, nor one that does nothing else: it waits."""
+def test_frequent_polling(read: Read, polls: int, is_found: bool) -> None:
+    """A few calls are no finding, nor is a rank that only polls: it waits."""
     made = run("steps", {})
     made.version = (1, 1)
     made.tables["ranks"] = {**made.tables["ranks"], "polls": [0, polls, 0, polls]}
@@ -179,14 +179,14 @@ def test_ranks_that_share_a_cpu(read: Read, cpus: list[str], ranks: Sequence[int
     for one in found:
         assert one.ranks == ranks
         share = len(set(cpus[0].split("-"))) / len(ranks)
-        waited = 4.0 if len(ranks) == len(cpus) else 0.0  # for a turn, where all share
+        waited = 4.0 if len(ranks) == len(cpus) else 0.0  # where all ranks share a CPU, for their turn
         assert one.gain == pytest.approx((6.0 + waited) * (1 - share))
         assert f"bound to CPU{'s' * (len(cpus[0]) > 1)} {cpus[0]}" in one.sentence
 
 
 @pytest.mark.parametrize(("late_one", "rule"), [("sender", "late_sender"), ("receiver", "late_receiver")])
-def test_a_trace_says_who_is_late(read: Read, late_one: str, rule: str) -> None:
-    """In each of ten seconds one rank waits for half a second for the other one."""
+def test_a_trace_names_the_late_rank(read: Read, late_one: str, rule: str) -> None:
+    """In each of ten seconds one rank waits for 0.5 s for the other rank."""
     begins = 1_000_000_000 * np.arange(10)
     waits = np.column_stack([begins + 100_000_000, begins + 600_000_000])
     comes = np.column_stack([begins + 590_000_000, begins + 600_000_000])

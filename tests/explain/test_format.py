@@ -1,4 +1,4 @@
-"""Reading a profile: what is written comes back, and no damage goes unnoticed."""
+"""Reading a profile: written values come back, and all damage is detected."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def sample() -> Draft:
 
 
 def refusal(path: Path) -> str:
-    """The one line with which `path` is refused, by opening it or by reading all of it."""
+    """Return the error line of opening `path`, or of reading all of it."""
     with pytest.raises(ProfileError) as caught:
         explain.open(path).verify()
     message = str(caught.value)
@@ -48,7 +48,7 @@ def refusal(path: Path) -> str:
 
 
 def rewritten(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    """Changes the directory of a right profile and gives it right checksums again."""
+    """Change the directory of a correct profile, and correct its checksums."""
     content = path.read_bytes()
     start, length = struct.unpack("<QQ", content[-32:-16])
     directory = json.loads(content[start : start + length])
@@ -68,7 +68,7 @@ def test_values_come_back_as_written(
 ) -> None:
     written = sample()
     written.encoding, written.chunk_rows = encoding, chunk_rows
-    # Lone surrogates are no text: JSON in UTF-8 cannot hold them.
+    # JSON in UTF-8 cannot contain lone surrogates.
     names = [name.encode("utf-8", "replace").decode() for _, _, name in rows]
     written.tables["values"] = {
         "path": [0] * len(rows),
@@ -175,7 +175,7 @@ def test_a_newer_minor_version_with_more_in_it_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["missing", "directory", "pipe", "forbidden name"])
-def test_what_is_not_a_file_is_refused(tmp_path: Path, kind: str) -> None:
+def test_a_directory_or_pipe_is_refused(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "run.halo"
     if kind == "directory":
         path.mkdir()
@@ -235,8 +235,8 @@ def test_a_directory_that_is_no_json_object_is_refused(tmp_path: Path, directory
         pytest.param(zlib.compress(bytes(8)) + b"more", id="bytes behind the stream"),
     ],
 )
-def test_what_unpacks_to_more_than_it_says_is_refused(tmp_path: Path, packed: bytes) -> None:
-    """One value is announced."""
+def test_a_column_that_unpacks_to_more_than_stated_is_refused(tmp_path: Path, packed: bytes) -> None:
+    """The directory states one value."""
     path = sample().write(tmp_path / "run.halo")
     content = path.read_bytes()
     start = struct.unpack("<Q", content[-32:-24])[0]
@@ -253,7 +253,7 @@ def test_what_unpacks_to_more_than_it_says_is_refused(tmp_path: Path, packed: by
 
 
 def test_a_string_outside_the_pool_is_refused(tmp_path: Path) -> None:
-    """One below, which is the last one to Python, and one above."""
+    """Index -1, which is the last element in Python, and an index after the end."""
     with explain.open(sample().write(tmp_path / "run.halo")) as profile:
         strings = len(profile.file.strings)
     for index in (-1, strings):
@@ -354,7 +354,7 @@ def test_a_file_cut_while_it_is_open_is_an_error_message(tmp_path: Path) -> None
 @settings(relaxed, max_examples=12)
 @given(data=st.data())
 def test_any_numbers_are_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
-    """Right checksums around nonsense: every table, the summary and the page survive it."""
+    """Nonsense with correct checksums: every table, the summary and the page can be read or are refused."""
     written = sample()
     numbers = st.sampled_from([-(2**63), -5, -1, 0, 1, 2, 3000, 2**62, 2**63 - 1])
     reals = st.sampled_from([float("nan"), float("inf"), -1.0, 0.0, 1e-320, 1e308])
@@ -402,6 +402,6 @@ def set_lengths(directory: dict[str, Any], *lengths: int) -> None:
 def test_a_directory_that_only_looks_right_is_refused(
     tmp_path: Path, change: Callable[[dict[str, Any]], object], words: str
 ) -> None:
-    explain.open(sample().write(tmp_path / "right.halo"))  # what is known of its tables already
+    explain.open(sample().write(tmp_path / "right.halo"))  # fills the cache of its tables
     path = rewritten(sample().write(tmp_path / "run.halo"), change)
     assert words in refusal(path)

@@ -21,8 +21,8 @@ FEW, MANY = 300, int(os.environ.get("HALOSCOPE_FUZZ", "20000"))
 
 
 def run(arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
-    """Run Python in a process of its own, whose memory can be limited."""
-    # Threads reserve memory that they do not use.
+    """Run Python in a separate process, whose memory can be limited."""
+    # Threads would reserve memory that they do not use.
     quiet = {"POLARS_MAX_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
     return subprocess.run(
         [sys.executable, *arguments],

@@ -1,4 +1,4 @@
-"""Laws of growth: known ones are found, they are those of Extra-P, and their intervals hold what is true."""
+"""Scaling models: known ones are found, they equal those of Extra-P, and intervals cover the truth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.readers import read_by
 from support.sample import halo_profile
 
 RANKS = np.array([2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
-# pᵃ · log₂(p)ᵇ, as text and as numbers: all that Extra-P tries, and as many that fall.
+# pᵃ · log₂(p)ᵇ, as text and as numbers: all terms of Extra-P, and the same terms with negative exponents.
 PLAIN = "1/4 1/3 1/2 2/3 3/4 4/5 1 5/4 4/3 3/2 5/3 7/4 2 9/4 7/3 5/2 8/3 11/4 3".split()
 ONCE = "0 1/4 1/3 1/2 2/3 3/4 1 5/4 4/3 3/2 2 5/2 3".split()
 TWICE = "0 1/4 1/3 1/2 2/3 3/4 1 3/2 2 5/2".split()
@@ -34,7 +34,7 @@ def of(term: tuple[Fraction, int], points: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def measured(folder: Path, points: NDArray[np.float64], times: NDArray[np.float64]) -> Ensemble:
-    """Write runs whose regions took `times`, (runs, regions, points); the program says which point it is."""
+    """Write runs whose regions took `times`, (runs, regions, points). Their metadata have the point."""
     names = [f"region-{number:03}" for number in range(times.shape[1])]
     for turn, run in enumerate(times):
         for point, own in zip(points.tolist(), run.T.tolist(), strict=True):
@@ -49,7 +49,7 @@ def measured(folder: Path, points: NDArray[np.float64], times: NDArray[np.float6
 
 
 def laws_of(folder: Path, points: NDArray[np.float64], times: NDArray[np.float64]) -> pl.DataFrame:
-    """Return a law for each of the regions, in their order."""
+    """Return the scaling model of each region, in their order."""
     ensemble = measured(folder, points, times)
     regions = [f"region-{number:03}" for number in range(times.shape[1])]
     return ensembles.laws(ensemble, "time", regions, against="n").frame.sort("path")
@@ -93,7 +93,7 @@ def test_laws_in_words(tmp_path: Path) -> None:
 
 
 def cases(noise: float, number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return points, and rising laws at these, (laws, points), with so much noise."""
+    """Return points, and values of rising models there, (models, points), with relative `noise`."""
     random = np.random.default_rng(7)
     points = RANKS[:5] if noise else RANKS
     values = []
@@ -106,7 +106,7 @@ def cases(noise: float, number: int) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 @pytest.mark.long
 def test_laws_are_those_of_extra_p(tmp_path: Path) -> None:
-    """It has a factor below 0, too, where a noisy end asks for it."""
+    """Extra-P also has negative factors, for noisy values at the last points."""
     asked: list[tuple[list[float], list[float], float]] = []
     ours = []
     for noise in (0.0, 0.02, 0.2):
@@ -127,8 +127,8 @@ def test_laws_are_those_of_extra_p(tmp_path: Path) -> None:
     assert differ <= len(asked) // 20
 
 
-def test_intervals_hold_what_is_true(tmp_path: Path) -> None:
-    """Three runs each on six numbers of ranks, 5 % of noise: of 95 % intervals nearly all hold the truth."""
+def test_intervals_cover_the_truth(tmp_path: Path) -> None:
+    """Three runs on each of six numbers of ranks, 5 % of noise: nearly all 95 % intervals cover the truth."""
     random = np.random.default_rng(3)
     truth = 1 + 0.25 * RANKS**0.5
     found = laws_of(tmp_path, RANKS, truth * (1 + 0.05 * random.standard_normal((3, 60, 6))))
@@ -136,12 +136,12 @@ def test_intervals_hold_what_is_true(tmp_path: Path) -> None:
     held = found.filter(pl.col("low_10") <= beyond, pl.col("high_10") >= beyond)
     assert 51 <= len(held) <= 60
     assert (found["agreement"] <= 1).all()
-    # No interval is so wide that it says nothing.
+    # Intervals are not so wide that they are useless.
     assert (found["high_10"] - found["low_10"]).median() < beyond
 
 
 def grown(folder: Path, times: dict[str, Callable[[int], float]], turns: int = 2, most: int = 5) -> Ensemble:
-    """Runs on 2, 4, … ranks whose regions take so long, 1 % more or less in each run."""
+    """Write runs on 2, 4, … ranks whose regions take `times`, with 1 % of noise."""
     paths = path_rows(*times)
     random = np.random.default_rng(0)
     for power in range(1, most + 1):
@@ -167,7 +167,7 @@ TIMES: dict[str, Callable[[int], float]] = {
 }
 
 
-def test_who_dominates_beyond_what_was_measured(tmp_path: Path) -> None:
+def test_dominating_regions_are_extrapolated(tmp_path: Path) -> None:
     frame = ensembles.dominance(grown(tmp_path, TIMES)).frame
     assert frame["run_ranks"].unique(maintain_order=True).to_list() == [32, 320, 3200]
     sums = frame.group_by("times", maintain_order=True).agg(pl.col("share", "probability").sum())
@@ -185,8 +185,8 @@ def test_who_dominates_beyond_what_was_measured(tmp_path: Path) -> None:
         assert row["probability"] > 0.9
 
 
-def test_bars_of_who_dominates_are_all_of_the_time(tmp_path: Path) -> None:
-    """Of more regions than have a colour, the rest is one bar."""
+def test_bars_of_dominating_regions_cover_all_time(tmp_path: Path) -> None:
+    """If there are more regions than colours, the rest is one bar."""
     runs = [
         halo_profile(grid, regions=9, seed=number).write(tmp_path / f"{number}.halo")
         for number, grid in enumerate([(2, 1, 1), (2, 2, 1), (2, 2, 2), (4, 2, 2), (4, 4, 2)])
@@ -220,7 +220,7 @@ def test_regions_that_take_no_time_have_no_shares(tmp_path: Path) -> None:
     assert ensembles.laws(ensemble).frame["at_100"].to_list() == [0.0, 0.0]
 
 
-def test_single_runs_say_nothing_of_how_sure_laws_are(tmp_path: Path) -> None:
+def test_single_runs_give_no_intervals(tmp_path: Path) -> None:
     ensemble = grown(tmp_path, TIMES, turns=1)
     frame = ensembles.dominance(ensemble).frame
     assert frame["probability"].null_count() == frame["share_low"].null_count() == len(frame) == 12

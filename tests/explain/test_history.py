@@ -1,4 +1,4 @@
-"""Many profiles as one frame: what is read of each, what they cost, and hosts that are slow."""
+"""Many profiles as one frame: columns per profile, their costs, and slow hosts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def year(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_row_a_profile(year: Path) -> None:
+def test_each_profile_is_a_row(year: Path) -> None:
     frame = haloscope.history(year)
     assert frame["profile"].to_list() == [str(year / name) for name in ("b/2.halo", "a/1.halo", "3.halo")]
     assert frame["program"].to_list() == ["lmp", "cg", "cg"]
@@ -73,7 +73,7 @@ def test_costs_add_up(year: Path) -> None:
         assert costs["share"].sum() == pytest.approx(1.0)
 
 
-def test_what_is_no_profile_is_named(year: Path, command: Command) -> None:
+def test_files_that_are_no_profiles_are_named(year: Path, command: Command) -> None:
     (year / "empty.halo").touch()
     (year / "text.halo").write_text("no profile")
     (year / "short.halo").write_bytes((year / "3.halo").read_bytes()[:-9])
@@ -176,14 +176,14 @@ def test_a_slow_host_is_found() -> None:
 
 
 def test_false_alarms_are_rare() -> None:
-    # 5 % of 20: more than 3 would come with a probability of 2 %.
+    # 5 % of 20 are false alarms; more than 3 have a probability of 2 %.
     tables = [explain.find_suspect_hosts(runs(seed, count=200)) for seed in range(20)]
     assert sum(bool((table["p_value"] <= 0.05).any()) for table in tables) <= 3
     assert all(len(table) == 12 for table in tables)
 
 
 def two_hosts(seed: int, slow: float = 0.0) -> pl.DataFrame:
-    """Three programs on each of two hosts on each of twelve days, which differ; n1 takes longer."""
+    """Three programs on each of two hosts on each of twelve days. Days differ, and n1 is slower."""
     random = np.random.default_rng(seed)
     days = 0.03 * random.standard_normal((12, 2))
     rows = [
@@ -209,10 +209,10 @@ def two_hosts(seed: int, slow: float = 0.0) -> pl.DataFrame:
 
 
 def test_two_hosts_are_enough() -> None:
-    """Where the other host's runs scatter as much as one's own, intervals and p are what they say."""
+    """Intervals and p-values keep their level if the runs of both hosts scatter equally."""
     tables = [explain.find_suspect_hosts(two_hosts(seed, slow=0.1)) for seed in range(20)]
     rows = [table.row(by_predicate=pl.col("host") == "n1", named=True) for table in tables]
-    # 95 % of 20: less than 17 would come with a probability of 2 %.
+    # 95 % of 20 intervals cover the truth; less than 17 have a probability of 2 %.
     assert sum(row["slowdown_low"] <= 0.1 <= row["slowdown_high"] for row in rows) >= 17
     assert sum(row["suspect"] for row in rows) >= 17
     assert not any(table.filter(pl.col("host") == "n0")["suspect"][0] for table in tables)

@@ -1,4 +1,4 @@
-"""Caliper's .cali as profiles: over ranks and by rank, Caliper's own form and ours."""
+"""Caliper's .cali files as profiles: over ranks and by rank, written by Caliper and by our export."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.profiles import Draft, draft, path_rows, process_rows
 
 Read = Callable[[Draft], Profile]
 
-# As Caliper writes it: numbers of its own, attributes where they are first needed, a root without a region.
+# As Caliper writes it: its own numbers, attributes before their first use, a root without a region.
 SPOT = r"""__rec=node,id=12,attr=10,data=64,parent=3
 __rec=node,id=13,attr=8,data=attribute.alias,parent=12
 __rec=node,id=84,attr=13,data=Min time/rank,parent=5
@@ -68,7 +68,7 @@ def test_a_file_of_caliper_over_ranks(spot: Path) -> None:
     assert [row["region"] for row in rows] == ["<program>", "main", ODD]
     assert [row["ranks"] for row in rows] == [4, 4, 4]
     assert [row["time_min"] for row in rows] == [None, 9, 1]
-    # What is in no region adds to the whole; functions of MPI are a region's own.
+    # Time outside of regions adds to the whole; MPI functions belong to their region.
     assert [row["time_mean"] for row in rows] == [41.5 / 4, 10, 2]
     assert [row["mpi_time_mean"] for row in rows] == [5 / 4, 5 / 4, 2 / 4]
     assert [row["coll_time_mean"] for row in rows] == [2 / 4, 2 / 4, 2 / 4]
@@ -81,7 +81,7 @@ def test_a_file_of_caliper_over_ranks(spot: Path) -> None:
     assert profile.regions.communication.tolist() == [False, False, True]
 
 
-def test_its_functions_and_its_run(spot: Path) -> None:
+def test_functions_and_metadata_of_a_file(spot: Path) -> None:
     profile = explain.open(spot)
     calls = profile.table("calls", exclusive=True).select("region", "call", "calls", "time_total").rows()
     assert calls == [("main", "MPI_Wait", 20, 3.0), (ODD, "MPI_Allreduce", 8, 2.0)]
@@ -127,25 +127,21 @@ def ours(read: Read) -> Profile:
     )
 
 
-def test_what_we_wrote_over_ranks_comes_back(ours: Profile, tmp_path: Path) -> None:
+def test_an_export_over_ranks_comes_back(ours: Profile, tmp_path: Path) -> None:
     read = explain.open(haloscope.export(ours.path, "cali", tmp_path / "run.cali"))
     before, after = ours.table("regions"), read.table("regions")
     assert after["path"].to_list() == before["path"].to_list()
     for name in ("ranks", "time_mean", "time_min", "time_max", "instances"):
         assert after[name].to_list() == pytest.approx(before[name].to_list()), name
     mine, theirs = (table.filter(pl.col("region") == "deep").row(0, named=True) for table in (before, after))
-    for name in (
-        "sends_total",
-        "bytes_recv_total",
-        "sends_instance_max",
-        "colls_instance_max",
-        "mean_message",
-    ):
+    for name in """
+        sends_total bytes_recv_total sends_instance_max colls_instance_max mean_message
+    """.split():
         assert theirs[name] == mine[name], name
     assert dict(read.table("info").rows())["mesh"] == '"a=b, c"'
 
 
-def test_what_we_wrote_by_rank_comes_back(ours: Profile, tmp_path: Path) -> None:
+def test_an_export_by_rank_comes_back(ours: Profile, tmp_path: Path) -> None:
     read = explain.open(haloscope.export(ours.path, "cali-ranks", tmp_path / "run.cali"))
     keys = ["region", "rank"]
     names = ["time", "instances", "sends", "bytes_sent", "recvs", "sends_instance_min", "sends_instance_max"]
@@ -180,7 +176,7 @@ def test_a_file_without_records_is_an_error(tmp_path: Path) -> None:
         explain.open(place)
 
 
-def test_verbs_read_a_file_or_say_why_not(tmp_path: Path) -> None:
+def test_verbs_read_a_file_or_state_why_not(tmp_path: Path) -> None:
     place = tmp_path / "run.cali"
     place.write_text(SPOT)
     check_verbs(place, tmp_path)

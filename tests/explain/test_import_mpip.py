@@ -1,4 +1,4 @@
-"""Reports of mpiP as profiles: what they say, and what is left open."""
+"""Reports of mpiP as profiles: their values, and nulls for unknown data."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_calls_and_sites_agree(report: Path) -> None:
     assert dict(sums) == pytest.approx({call: row["time_total"] for call, row in calls.items()})
 
 
-def test_what_is_said_of_the_run(report: Path) -> None:
+def test_metadata_of_the_run(report: Path) -> None:
     info = dict(explain.open(report).table("info").rows())
     assert info["program"] == "heat"
     assert (info["ranks"], info["duration"], info["source"]) == ("2", "12.0", "an mpiP 3.5.0 report")
@@ -130,7 +130,7 @@ def test_what_is_said_of_the_run(report: Path) -> None:
     assert info["partial"] is None
 
 
-def test_verbs_say_what_is_not_known(report: Path, tmp_path: Path) -> None:
+def test_unknown_data_are_stated(report: Path, tmp_path: Path) -> None:
     run = CliRunner().invoke
     shown = run(command, ["show", str(report), "--table", "partners"])
     assert (shown.exit_code, "nothing is known of partners from an mpiP 3.5.0 report" in shown.stderr) == (
@@ -173,7 +173,7 @@ def test_without_all_sites_time_in_mpi_is_known_as_a_whole(text: str, tmp_path: 
     assert explain.summary(profile)
 
 
-def test_a_report_cut_short_says_so(tmp_path: Path) -> None:
+def test_a_truncated_report_is_reported(tmp_path: Path) -> None:
     place = tmp_path / "cut.mpiP"
     place.write_text(REPORT.partition("Allreduce         1003    0     10")[0])
     profile = explain.open(place)
@@ -198,7 +198,7 @@ def test_a_report_without_ranks_is_an_error(tmp_path: Path) -> None:
         explain.open(place)
 
 
-def test_verbs_read_a_report_or_say_why_not(tmp_path: Path) -> None:
+def test_verbs_read_a_report_or_state_why_not(tmp_path: Path) -> None:
     place = tmp_path / "run.mpiP"
     place.write_text(REPORT)
     check_verbs(place, tmp_path)

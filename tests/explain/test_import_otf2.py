@@ -1,4 +1,4 @@
-"""OTF2 archives as profiles: what our own writer, and EZTrace's, wrote, whole and damaged."""
+"""OTF2 archives as profiles: written by our export and by EZTrace, whole and damaged."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def opened(trace: Trace, place: Path) -> Profile:
 
 
 def messages(frame: pl.DataFrame) -> pl.DataFrame:
-    """Messages and bytes by rank and partner, of those that were completed within the world."""
+    """Return completed messages within the world, and their bytes, by rank and partner."""
     return (
         frame.filter(pl.col("partner") >= 0)
         .group_by(pl.col("rank").cast(pl.Int64), pl.col("partner").cast(pl.Int64))
@@ -46,7 +46,7 @@ def messages(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("trace", [halo_trace(4, 3), cg_trace(6, 2)], ids=["halo", "cg"])
-def test_tables_are_what_the_trace_says(trace: Trace, tmp_path: Path) -> None:
+def test_tables_are_those_of_the_trace(trace: Trace, tmp_path: Path) -> None:
     profile = opened(trace, tmp_path / "run-otf2")
     partners = profile.table("partners", region="<program>")
     for frame, count, size in ((trace.sends, "sends", "bytes_sent"), (trace.receives, "recvs", "bytes_recv")):
@@ -111,7 +111,7 @@ def test_tables_agree_with_each_other(tmp_path: Path) -> None:
     assert profile.table("collectives", region="<program>")["calls"].sum() == whole["colls"].sum()
 
 
-def test_regions_within_and_around_what_is_looked_at(tmp_path: Path) -> None:
+def test_regions_inside_and_outside_of_the_recorded_part(tmp_path: Path) -> None:
     script = Script(1)
     main, odd = script.path("main"), script.path('a, "b"\n/c\\', 1)
     inner = script.path("inner", odd)
@@ -176,7 +176,7 @@ def test_damaged_archives_are_read_or_refused(tmp_path: Path) -> None:
             else:
                 half = len(content) // 2
                 (place / name).write_bytes(content[:half] + (b"\xff" * 40 if kind == "noise" else b""))
-            with suppress(HaloscopeError):  # one line, by its class
+            with suppress(HaloscopeError):  # errors of this class are printed as one line
                 profile = explain.open(place)
                 assert [profile.table(table) for table in explain.TABLES]
                 if name.suffix == ".evt":
@@ -192,7 +192,7 @@ def test_an_archive_of_a_rank_that_was_lost_says_so(tmp_path: Path) -> None:
 
 
 def write_without(kind: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write an archive that lacks the definitions of one kind."""
+    """Write an archive without the definitions of one kind."""
     say = _Definitions._define
 
     def without(self: _Definitions, what: str, *rest: object) -> None:
@@ -209,7 +209,7 @@ def test_an_archive_without_locations_is_refused(tmp_path: Path, monkeypatch: py
         explain.open(tmp_path / "run")
 
 
-# What is left out of the definitions, and what is said of it.
+# The definitions that are left out, and the message about that.
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
@@ -249,7 +249,7 @@ def test_no_archive_is_an_error(tmp_path: Path) -> None:
         explain.open(tmp_path / "empty")
 
 
-def test_what_eztrace_wrote(compiler: Compiler, tmp_path: Path) -> None:
+def test_an_archive_of_eztrace(compiler: Compiler, tmp_path: Path) -> None:
     """Its 2.0 knows neither the receives that `MPI_Waitall` completes nor the messages of `MPI_Sendrecv`."""
     mpi = find("openmpi-system")
     if mpi is None or shutil.which("eztrace") is None:

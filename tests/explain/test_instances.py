@@ -1,4 +1,4 @@
-"""Instances one by one, from profiles written by another packer: all of them, and as matrices."""
+"""Single instances, from profiles with a second packing: as a table, and as matrices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.profiles import Draft, draft, path_rows, process_rows
 
 Read = Callable[[Draft], Profile]
 
-# Lengths that eight bytes hold exactly, in ticks of 2⁻²⁰ s.
+# Durations that a double represents exactly, in ticks of 2⁻²⁰ s.
 exact = st.integers(0, 1 << 19).map(lambda ticks: ticks * 2.0**-20)
 PATHS = path_rows("halo", "solve", "solve/halo")
 
@@ -42,7 +42,7 @@ def rows_of(path: int, rank: int, times: list[tuple[float, float]]) -> list[dict
 
 
 def halo(*counts: int) -> list[dict[str, Any]]:
-    """Ranks with so many instances of `halo`, each 1 s long after a gap of 1/4 s."""
+    """Ranks with `counts` instances of `halo`, each 1 s long after a gap of 1/4 s."""
     return [row for rank, n in enumerate(counts) for row in rows_of(1, rank, [(0.25, 1.0)] * n)]
 
 
@@ -85,7 +85,7 @@ def test_a_region_is_matrices_of_rank_and_instance(read: Read) -> None:
     assert repr(instances) == "<instances of 'halo', 2 ranks × 3>"
 
 
-def test_threads_of_a_rank_start_anew_and_are_one_row(read: Read) -> None:
+def test_threads_of_a_rank_start_at_zero_and_are_one_row(read: Read) -> None:
     second = [{**row, "thread": 1, "instance": row["instance"] + 2} for row in halo(2)]
     profile = read(draft(paths=PATHS, processes=process_rows("a"), series=[*halo(2), *second]))
     instances = profile.instances("halo")

@@ -1,4 +1,4 @@
-"""A profile of a released version opens in every later one, and its tables say what they said then."""
+"""Profiles of released versions open in every later version, and their tables do not change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_it_is_whole(path: Path) -> None:
 
 
 def kept(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """The tables of then, whose first row has the names of the columns."""
+    """Return the stored tables, whose first row has the names of the columns."""
     tables = json.loads(path.with_suffix(".json").read_text("utf-8"))
     return {
         name: [dict(zip(names, row, strict=True)) for row in rows] for name, (names, *rows) in tables.items()
@@ -36,12 +36,12 @@ def kept(path: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def keyed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The table `info` as one row."""
+    """Return the table `info` as one row."""
     return [{str(row["key"]): row["value"] for row in rows}]
 
 
 def as_then(then: Any, now: Any) -> bool:
-    """Whether a value is the same; times that are computed may differ in their last digits."""
+    """Return whether a value is the same; computed times may differ in their last digits."""
     if isinstance(then, float) and isinstance(now, float):
         return math.isclose(then, now, rel_tol=1e-9, abs_tol=1e-15)
     return bool(then == now)
@@ -49,8 +49,8 @@ def as_then(then: Any, now: Any) -> bool:
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
 @pytest.mark.parametrize("table", [*KEPT_TABLES, "trace"])
-def test_its_tables_say_what_they_said(path: Path, table: str) -> None:
-    """All columns of then, and all rows; others may have come since."""
+def test_its_tables_do_not_change(path: Path, table: str) -> None:
+    """All stored columns and rows are the same; there may be new ones."""
     then = kept(path).get(table, [])
     now = said(path)[table]
     if table == "info":
@@ -63,7 +63,7 @@ def test_its_tables_say_what_they_said(path: Path, table: str) -> None:
         }
 
 
-def test_no_table_and_no_column_of_then_is_gone() -> None:
+def test_no_table_and_no_column_is_gone() -> None:
     for path in KEPT:
         then = kept(path)
         assert then.keys() <= {*KEPT_TABLES, "trace"}

@@ -17,7 +17,7 @@ NAMES = st.lists(st.text() | st.text("a/\\<>") | st.just("<program>"), max_size=
 
 
 def draft_of(chains: list[list[str]]) -> Draft:
-    """A profile with these regions, each given by the names of those around it and its own."""
+    """A profile with these regions. A region is given by the names of its outer regions and its own name."""
     paths: dict[tuple[str, ...], int] = {(): 0}
     rows = path_rows()
     for chain in chains:
@@ -31,7 +31,7 @@ def draft_of(chains: list[list[str]]) -> Draft:
 
 
 def names_of(path: str) -> list[str]:
-    """The names that a path joins, as docs/reference/tables.md describes paths."""
+    """Split a path into its names, as docs/reference/tables.md describes paths."""
     if path == "<program>":
         return []
     found = re.findall(r"(?:^|/)((?:[^/\\]|\\.)*)", path, re.DOTALL)
@@ -46,7 +46,7 @@ def test_no_two_regions_share_a_path(tmp_path: Path, chains: list[list[str]]) ->
         expected = {tuple(chain[:length]) for chain in chains for length in range(len(chain) + 1)} | {()}
         assert len(paths) == len(expected)
         assert {tuple(names_of(path)) for path in paths} == expected
-        # Tables without the column `path` have as many different names.
+        # Tables without the column `path` have the same number of different names.
         assert profile.table("ranks")["region"].n_unique() == len(paths)
         for path in paths[:6]:
             assert path in profile.table("regions", region=path)["path"].to_list()
@@ -57,7 +57,7 @@ def test_ordinary_names_are_left_alone(tmp_path: Path) -> None:
     assert profile.table("regions")["path"].to_list() == ["<program>", "main", "main/MPI <int>: x"]
 
 
-def test_a_region_may_be_called_as_the_program_is(tmp_path: Path) -> None:
+def test_a_region_may_have_the_name_of_the_program(tmp_path: Path) -> None:
     profile = explain.open(draft_of([["<program>"]]).write(tmp_path / "run.halo"))
     assert profile.table("regions")["path"].to_list() == ["<program>", r"\<program>"]
     assert profile.table("ranks", region=r"\<program>", exclusive=True)["sends"].to_list() == [1]

@@ -1,4 +1,4 @@
-"""Values of regions with those inside them: what each rank has in a region and in all below it."""
+"""Inclusive values: those of each rank in a region and in all regions inside it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Values = tuple[Any, ...]
 
 
 def drawn(random: np.random.Generator, paths: int, ranks: int, whole: bool) -> tuple[list[int], Rows]:
-    """The parents in a tree of any shape, and a row per region and rank.
+    """Draw the parents in a tree of any shape, and a row per region and rank.
 
     If `whole`, a rank is in a region only if it is in the one around it.
     """
@@ -49,9 +49,9 @@ def draft_of(parents: list[int], rows: Rows, ranks: int) -> Draft:
 
 
 def added_up(parents: list[int], rows: Rows) -> dict[tuple[str, int], Values]:
-    """Sends, time, largest message and skew with those of all regions inside, by region and rank.
+    """Return inclusive sends, time, largest message and skew, by region and rank.
 
-    A rank is in a region that it has a row of.
+    A rank is in a region if it has a row for it.
     """
     inside: dict[tuple[int, int], Rows] = defaultdict(list)
     for row in rows:
@@ -74,7 +74,7 @@ def added_up(parents: list[int], rows: Rows) -> dict[tuple[str, int], Values]:
 
 @pytest.mark.parametrize("in_order", [True, False], ids=["in order", "in any order"])
 @pytest.mark.parametrize("whole", [True, False], ids=["within the outer regions", "anywhere"])
-def test_a_rank_has_what_all_regions_inside_have(tmp_path: Path, whole: bool, in_order: bool) -> None:
+def test_inclusive_values_add_up_all_regions_inside(tmp_path: Path, whole: bool, in_order: bool) -> None:
     rows_seen = 0
     for seed in range(15):
         random = np.random.default_rng(seed)
@@ -88,13 +88,13 @@ def test_a_rank_has_what_all_regions_inside_have(tmp_path: Path, whole: bool, in
         found = {(region, rank): tuple(values) for region, rank, *values in table.select(names).iter_rows()}
         assert len(found) == len(table)
         assert found == added_up(parents, rows), seed
-        # What no file of this version has is unknown in sums, too.
+        # Columns that files of this version do not have are null in sums, too.
         assert table["polls"].null_count() == len(table)
         rows_seen += len(table)
     assert rows_seen > 80
 
 
-def test_a_rank_may_be_the_first_of_an_inner_region_only(tmp_path: Path) -> None:
+def test_a_rank_may_come_first_in_an_inner_region_only(tmp_path: Path) -> None:
     """Rank 1 alone is in the inner region, and there its row comes first."""
     rows = [
         {"path": 0, "rank": 0, "sends": 1},

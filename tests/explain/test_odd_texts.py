@@ -1,4 +1,4 @@
-"""Names and metadata with separators, quotes, lines, and bytes that are no UTF-8, in all that is exported."""
+"""Names and metadata with separators, quotes, line ends, and bytes that are no UTF-8, in every export."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.programs import Compiler
 from support.watched import watch
 
 PROGRAM = Path(__file__).parent / "programs" / "odd_texts.c"
-# A byte that is no character is shown as one that says so.
+# A byte that is no character is shown as U+FFFD.
 NAMES = ["a,b", "quo\"te's", "new\nline", "tab\tand;", "gr\ufffd\ufffde", "\ufffd"]
 METADATA = {'a,b="c"': '1,5 "mm"\nand more', "gr\ufffd\ufffde": "\ufffd\ufffd"}
 RANKS = 2
@@ -34,7 +34,7 @@ def profile(any_mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathF
 
 
 def said(info: pl.DataFrame) -> dict[str, str]:
-    """What the program said of its run, in the table `info`, where values are JSON."""
+    """Return the program's metadata in the table `info`, where values are JSON."""
     rows = info.filter(pl.col("key").is_in(list(METADATA))).select("key", "value").iter_rows()
     return {key: json.loads(value) for key, value in rows}
 

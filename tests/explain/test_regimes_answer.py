@@ -1,4 +1,4 @@
-"""What the machine adds: parts that are the whole, a planted share, intervals that hold, two sentences."""
+"""Time added by the machine: parts add up, a planted share is found, intervals cover it, two sentences."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from haloscope.markov.statistics import episodes, measure_added_time
 
 RANKS, INSTANCES, USUAL = 16, 600, 1e-3
 HOSTS = tuple(f"node{rank // 4}" for rank in range(RANKS))
-# The episodes of a run in which nothing happened.
+# The episodes of a run without slowdowns.
 NONE = episodes(np.ones((1, 8)), np.zeros((1, 8), dtype=np.uint8), 1, ranks=np.arange(1), hosts=(None,))
 
 
 def planted(random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return times and the truth: one in 100 is slow; the machine for 60, node2 for 90, rank 5 for 120."""
+    """Return times and the truth: 1 % is slow; the machine for 60 instances, node2 for 90, rank 5 for 120."""
     extra: NDArray[np.float64] = 1e-3 * (random.random((RANKS, INSTANCES)) < 0.01).astype(np.float64)
     extra[:, 100:160] += 1e-3
     extra[8:12, 300:390] += 2e-3
@@ -29,7 +29,7 @@ def planted(random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[n
     return times, extra
 
 
-def test_what_was_planted_is_found_by_place(tmp_path: Path) -> None:
+def test_planted_slowdowns_are_found_by_place(tmp_path: Path) -> None:
     times, extra = planted(np.random.default_rng(1))
     np.savez(tmp_path / "run.npz", duration=times, rank=np.arange(RANKS), host=np.array(HOSTS))
     results = regimes([tmp_path / "run.npz"], RegimeOptions(starts=4))
@@ -65,8 +65,8 @@ def test_a_program_alone_has_a_machine_that_adds_nothing(tmp_path: Path) -> None
     assert results.describe()[1].startswith("The machine adds no detectable time")
 
 
-def test_intervals_hold_where_instances_depend_on_each_other() -> None:
-    """Slow stretches of 20 instances of all ranks: of 200 runs at least 88 % have the truth inside."""
+def test_intervals_cover_the_truth_if_instances_are_correlated() -> None:
+    """All ranks are slow for 20 instances at a time. In 88 % of 200 runs the interval covers the truth."""
     random = np.random.default_rng(3)
     begins, ends = 0.01, 0.05
     truth = 1e-3 * begins / (begins + ends)

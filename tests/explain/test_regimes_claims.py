@@ -1,4 +1,4 @@
-"""What is said of two methods: nothing that another run would take back, and nothing in doubt."""
+"""Sentences about two methods state only differences that another run would confirm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPETITIONS = 40
 
 
 def run(times: Floats, slow: float = 0.3, verdicts: tuple[str, ...] = ()) -> Any:
-    """A run of one series, as claims see it; the longest times are its slow regime."""
+    """A run of one series for the comparison; the longest times are its slow regime."""
     sample = Sample("run", times, (times > np.quantile(times, 1 - slow)).astype(np.uint8))
     part = SimpleNamespace(sample=sample)
     view = SimpleNamespace(whole=part, slowest=part)
@@ -29,7 +29,7 @@ def run(times: Floats, slow: float = 0.3, verdicts: tuple[str, ...] = ()) -> Any
 
 
 def drawn(random: np.random.Generator, effect: float = 0.0, factor: float = 1.0) -> Floats:
-    """A run that as a whole differs from others by `effect`."""
+    """Draw a run that differs as a whole from others by `effect`."""
     times: Floats = factor * np.exp(effect * random.normal() + 0.1 * random.normal(size=(2, 300)))
     return times
 
@@ -40,7 +40,7 @@ def said(first: list[Any], second: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize("effect", [0, 0.03])
 def test_alike_methods_are_not_called_different(effect: float) -> None:
-    """Each has three runs; at most 7 % of the comparisons say anything, and 1 in 20 too many."""
+    """Each has three runs. At most 7 % of the comparisons report a difference; the level is 5 %."""
     random, false = np.random.default_rng(0), 0
     for _ in range(REPETITIONS):
         runs = [run(drawn(random, effect)) for _ in range(6)]
@@ -57,8 +57,8 @@ def test_alike_runs_are_not_called_different() -> None:
     assert false <= 0.07 * REPETITIONS + 3
 
 
-def test_a_series_that_hardly_moves_tells_too_little() -> None:
-    """300 instances of a series with a memory of 100 are worth some three."""
+def test_a_strongly_correlated_series_is_too_small_a_sample() -> None:
+    """300 instances with a correlation time of 100 have an effective sample size of about 3."""
     random, false = np.random.default_rng(8), 0
     for _ in range(REPETITIONS):
         noise = random.normal(size=(2, 1, 1300))
@@ -79,7 +79,7 @@ def test_methods_that_differ_by_more_than_their_runs_are_called_different() -> N
     assert found >= 18
 
 
-def test_one_run_speaks_of_itself_alone() -> None:
+def test_one_run_per_method_is_no_statement_about_methods() -> None:
     random = np.random.default_rng(3)
     fast, _ = said([run(drawn(random))], [run(drawn(random, 0, 0.8))])
     assert fast.sure
@@ -87,8 +87,8 @@ def test_one_run_speaks_of_itself_alone() -> None:
     assert fast.text.endswith(" faster than A in the fast regime")
 
 
-def test_in_doubt_nothing_is_faster() -> None:
-    """Shares, the test of all times and the fit each keep it from being said."""
+def test_disagreeing_checks_report_no_difference() -> None:
+    """The shares, the test of all times and the fit can each prevent the sentence."""
     random = np.random.default_rng(4)
     base, other = drawn(random), drawn(random, 0, 0.8)
     share, _ = said([run(base, 0.2)], [run(other, 0.8)])
@@ -96,7 +96,7 @@ def test_in_doubt_nothing_is_faster() -> None:
     bad = "gaussian is a bad model of regime 1: 30 % of the times do not fit it"
     fit, _ = said([run(base)], [run(other, verdicts=(bad,))])
     assert fit.text.endswith(f"as B: {bad}")
-    # The same times, cut elsewhere: a shorter fast regime, and the test knows that nothing differs.
+    # The same times with another boundary: the fast regime is shorter, but the test finds no difference.
     test, _ = said([run(base, 0.3)], [run(base, 0.5)])
     assert "the KS test of all times has p 1" in test.text
     for claim in (share, fit, test):
@@ -104,7 +104,7 @@ def test_in_doubt_nothing_is_faster() -> None:
         assert "not significantly faster or slower" in claim.text
 
 
-def test_runs_that_differ_as_much_as_methods_leave_it_in_doubt() -> None:
+def test_runs_that_differ_as_much_as_methods_report_no_difference() -> None:
     random = np.random.default_rng(5)
     first = [run(drawn(random, 0, factor)) for factor in (0.5, 1.0, 1.5)]
     fast, _ = said(first, first)
@@ -136,7 +136,7 @@ OLD, NEW = ["old-0.npy", "old-1.npy"], ["new-0.npy", "new-1.npy"]
 QUICK = ["--states", "1", "--format"]
 
 
-def test_methods_are_parted_by_dashes(files: Path) -> None:
+def test_methods_are_separated_by_dashes(files: Path) -> None:
     printed = CliRunner().invoke(haloscope, ["regimes", *OLD, "--", *NEW, *QUICK, "table"])
     assert printed.exit_code == 0, printed.output
     assert (files / "regimes.html").is_file()
@@ -145,10 +145,10 @@ def test_methods_are_parted_by_dashes(files: Path) -> None:
     assert "KS test" not in printed.output
     rows = CliRunner().invoke(haloscope, ["regimes", *OLD, "--", *NEW, *QUICK, "csv"]).output.splitlines()
     assert rows[0].endswith("faster,faster_low,faster_high")
-    assert all(row.endswith(",,,") for row in rows[1:])  # runs are not compared one by one
+    assert all(row.endswith(",,,") for row in rows[1:])  # single runs are not compared
 
 
-def test_single_runs_say_that_they_are(files: Path) -> None:
+def test_single_runs_are_marked(files: Path) -> None:
     printed = CliRunner().invoke(haloscope, ["regimes", OLD[0], NEW[0], *QUICK, "table"])
     assert "in these two runs new-0 was" in printed.output
     assert "note: this is about these runs" in printed.output
@@ -163,7 +163,7 @@ def test_single_runs_say_that_they_are(files: Path) -> None:
         ([*OLD, "--", OLD[0], NEW[0]], "named twice"),
     ],
 )
-def test_methods_that_are_none_are_one_line(files: Path, arguments: list[str], message: str) -> None:
+def test_invalid_methods_are_one_line(files: Path, arguments: list[str], message: str) -> None:
     done = CliRunner().invoke(haloscope, ["regimes", *arguments])
     assert done.exit_code
     assert message in str(done.exception)

@@ -1,4 +1,4 @@
-"""Tests between runs and methods, and means with intervals: do they hold what they promise?"""
+"""Tests between runs and methods, and means with intervals: their error rates and coverage."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Floats = NDArray[np.float64]
 
 
 def autoregressive(random: np.random.Generator, memory: float, shape: tuple[int, int]) -> Floats:
-    """Standard normal series, each value `memory` times the one before and something new."""
+    """Draw standard normal series, where each value has correlation `memory` with the previous one."""
     new = random.normal(size=(shape[0], shape[1] + 300)) * np.sqrt(1 - memory**2)
     series: Floats = lfilter([1], [1, -memory], new, axis=1)[:, 300:]
     return series
 
 
 def ranks_in_step(random: np.random.Generator, memory: float, instances: int) -> Floats:
-    """Four ranks' times that depend on those before and on one another's."""
+    """Draw four ranks' times that are correlated in time and between ranks."""
     shared = autoregressive(random, memory, (1, instances))
     own = autoregressive(random, memory, (4, instances))
     return np.exp(0.2 * (0.8 * shared + 0.6 * own))
@@ -67,7 +67,7 @@ def test_the_plain_test_is_scipys(seed: int, tied: bool) -> None:
     assert row["p_plain"] == pytest.approx(peer.pvalue, rel=0.1, abs=0.02)
 
 
-def test_long_samples_lose_nothing_that_matters() -> None:
+def test_long_samples_may_be_compressed() -> None:
     random = np.random.default_rng(2)
     first, second = random.normal(size=(2, 100, 2000))
     second += 0.05
@@ -76,8 +76,8 @@ def test_long_samples_lose_nothing_that_matters() -> None:
     assert exact - 1.6e-5 <= found <= exact
 
 
-def test_times_in_ticks_lose_as_little() -> None:
-    """Many times are equal where a clock is coarse: a distribution holds all up to its ticks."""
+def test_samples_of_a_coarse_clock_may_be_compressed() -> None:
+    """A coarse clock gives many equal times: a distribution has at most a value per tick."""
     random = np.random.default_rng(8)
     geometric = random.geometric(0.2, size=(2, 100_000)).astype(np.float64)
     for first, second in (geometric, (np.arange(2e5), np.full(200_000, 99_999.0))):
@@ -87,7 +87,7 @@ def test_times_in_ticks_lose_as_little() -> None:
         assert exact - 1.6e-5 <= found <= exact + 1e-12
 
 
-def test_independent_times_are_worth_their_number_and_copies_nothing() -> None:
+def test_the_effective_size_of_independent_times_and_of_copies() -> None:
     random = np.random.default_rng(3)
     times = random.lognormal(size=(8, 4000))
     copies = np.repeat(times[:1], 8, axis=0)
@@ -96,7 +96,7 @@ def test_independent_times_are_worth_their_number_and_copies_nothing() -> None:
     assert table["effective_second"][0] == pytest.approx(4000, rel=0.15)
 
 
-def test_what_cannot_be_compared_is_null() -> None:
+def test_samples_that_cannot_be_compared_give_null() -> None:
     none = Sample("none", np.full((2, 30), np.nan), np.full((2, 30), 255, dtype=np.uint8))
     short = Sample("short", np.ones((5, 3)) + np.arange(3), np.zeros((5, 3), dtype=np.uint8))
     same = Sample("same", np.ones((5, 30)), np.zeros((5, 30), dtype=np.uint8))
@@ -119,13 +119,13 @@ def test_what_cannot_be_compared_is_null() -> None:
 @pytest.mark.parametrize(
     ("memory", "trials"), [(0.8, 80), *(pytest.param(one, 300, marks=pytest.mark.long) for one in (0.0, 0.8))]
 )
-def test_the_intervals_cover_what_they_say(memory: float, trials: int) -> None:
+def test_intervals_have_their_coverage(memory: float, trials: int) -> None:
     random = np.random.default_rng(4)
-    mean = float(np.exp(0.02))  # of exp(0.2 × a standard normal)
+    mean = float(np.exp(0.02))  # the mean of exp(0.2 × a standard normal)
     covered = np.zeros(2)
     for _ in range(trials):
         series = [ranks_in_step(random, memory, 1500), 0.958 * ranks_in_step(random, memory, 1500)]
-        # Stretches of a slow regime take times away.
+        # Times of a slow regime are missing.
         states = [autoregressive(random, memory, (4, 1500)) > 0.5 for _ in series]
         found = regime_means(
             [
@@ -135,7 +135,7 @@ def test_the_intervals_cover_what_they_say(memory: float, trials: int) -> None:
         )
         low, high = found["mean_low"][0], found["mean_high"][0]
         covered += [low < mean < high, found["faster_low"][1] < 4.2 < found["faster_high"][1]]
-    # Of 95 %: 2.5 standard deviations of so many trials, and what the estimate of their memory lacks.
+    # 95 %, less 2.5 standard deviations of this number of trials, and the bias of the correlation time.
     scatter = 2.5 * (0.05 * 0.95 / trials) ** 0.5
     assert (covered / trials > 0.94 - scatter).all()
     assert (covered / trials < 0.955 + scatter).all()
@@ -157,34 +157,34 @@ def test_the_sentence() -> None:
 
 
 def worth(series: Floats) -> float | None:
-    """Return the number of independent instances that a series is worth."""
+    """Return the effective sample size of a series."""
     effective = regime_means([Sample("a", series[np.newaxis])], regime=None)["effective"][0]
     return None if effective is None else float(effective)
 
 
 @pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
-def test_the_worth_of_an_autoregressive_series_is_known(memory: float) -> None:
+def test_the_effective_size_of_an_autoregressive_series(memory: float) -> None:
     series = autoregressive(np.random.default_rng(6), memory, (30, 8192))
     mean = np.mean([8192 / (worth(row) or np.nan) for row in series])
     assert mean == pytest.approx((1 + memory) / (1 - memory), rel=0.12)
 
 
-def test_the_worth_of_a_few_instances_is_unknown() -> None:
+def test_the_effective_size_of_a_few_instances_is_unknown() -> None:
     assert worth(np.arange(7.0)) is None
     assert worth(np.arange(8.0)) is not None
     assert worth(np.ones(100)) == 100
 
 
 def test_few_instances_have_students_interval() -> None:
-    """Swinging ones, which are never worth more than as many independent ones."""
+    """An alternating series has at most the effective sample size of an independent one."""
     times = np.tile([1.0, 2.0], 4)
     row = regime_means([Sample("a", times[np.newaxis])], regime=None).row(0, named=True)
     low, high = student.interval(0.95, times.size - 1, times.mean(), sem(times))
     assert (row["effective"], row["mean_low"], row["mean_high"]) == pytest.approx((8, low, high))
 
 
-def test_times_of_two_ticks_are_worth_their_changes() -> None:
-    """Most are of one tick, the least, and each comes ten times in a row."""
+def test_the_effective_size_of_times_of_two_ticks() -> None:
+    """Most values are one tick, the minimum, and each occurs ten times in a row."""
     random = np.random.default_rng(4)
     times = np.repeat(1.0 + (random.random(400) < 0.04), 10)[np.newaxis]
     row = compare_distributions([Sample("a", times), Sample("b", times)]).row(0, named=True)

@@ -1,4 +1,4 @@
-"""Functional boxplots: band depths against their definitions, and what is called an outlier."""
+"""Functional boxplots: band depths against their definitions, and outliers."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from haloscope.markov.statistics import (
 
 Floats = NDArray[np.float64]
 
-# Few different values: most curves tie somewhere.
+# There are few different values, so most curves have ties.
 SHAPES = st.tuples(st.integers(2, 9), st.integers(1, 6))
 TIED = SHAPES.flatmap(lambda shape: arrays(np.float64, shape, elements=st.integers(0, 4)))
 
 
 def between(curves: Floats) -> NDArray[np.bool_]:
-    """Pairs × curves × points: is the curve between the two, or on one of them?"""
+    """Return, for pairs × curves × points, whether the curve is between the pair or on one of the two."""
     pairs = [curves[list(pair)] for pair in combinations(range(len(curves)), 2)]
     low, high = (np.array([end(pair, axis=0) for pair in pairs]) for end in (np.min, np.max))
     return (low[:, None] <= curves) & (curves <= high[:, None])
@@ -49,7 +49,7 @@ def test_without_ties_the_modified_depth_is_that_of_statsmodels() -> None:
 
 
 def test_values_far_apart_and_nearly_alike() -> None:
-    """What a sort must be fallen back on for, since buckets of equal width tell nothing apart."""
+    """Buckets of equal width do not separate these values, so they are sorted."""
     random = np.random.default_rng(3)
     curves = random.normal(size=(40, 12)) * 10.0 ** random.integers(-300, 300, 12)
     curves[:, :4] = 1 + random.integers(0, 9, (40, 4)) * 2.0**-52
@@ -84,7 +84,7 @@ def test_the_boxplot_names_the_curves_that_leave_the_fences() -> None:
     curves = np.sin(np.linspace(0, 3, 50)) + np.linspace(-0.1, 0.1, 101)[random.permutation(101), None]
     curves[7] += 3
     outer = int(np.argsort(curves[:, 0])[3])
-    curves[outer, 25] -= 2  # one point is enough, of a curve that is not central
+    curves[outer, 25] -= 2  # one point of an outer curve is enough
     box = functional_boxplot(curves)
     assert box is not None
     assert box.outliers.tolist() == sorted([7, outer])
@@ -125,7 +125,7 @@ def test_the_cdf_of_each_rank_counts_its_times() -> None:
         assert found.curves[:, 0].sum() == pytest.approx(1 / chosen.sum(), rel=2)
 
 
-def test_common_times_are_those_of_all_samples_and_of_equal_ones_there_is_one() -> None:
+def test_common_times_cover_all_samples() -> None:
     samples = [Sample("a", np.arange(1.0, 101.0)), Sample("b", np.arange(1001.0, 1011.0))]
     times = common_times(samples, points=50)
     assert times[0] == 1
@@ -135,7 +135,7 @@ def test_common_times_are_those_of_all_samples_and_of_equal_ones_there_is_one() 
     assert common_times([Sample("d", np.full((3, 5), np.nan))]).size == 0
 
 
-def test_a_regime_that_nobody_is_in_has_no_curves() -> None:
+def test_an_empty_regime_has_no_curves() -> None:
     sample = Sample("run", np.ones((4, 6)), np.zeros((4, 6), dtype=np.uint8))
     found = rank_cdfs(sample, 2)
     assert found.curves.shape == (0, 0)

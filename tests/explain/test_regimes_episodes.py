@@ -1,4 +1,4 @@
-"""Episodes: what was planted is found, and where nothing happened nothing is."""
+"""Episodes: planted slowdowns are found, and runs without slowdowns have none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PERIOD = 1e-2
 
 
 def calm(persistence: float, seed: int = 0) -> NDArray[np.uint8]:
-    """States of ranks that are slow now and then, each on its own; a tenth of the time."""
+    """Draw states of ranks that are slow independently, 10 % of the time."""
     random = np.random.default_rng(seed)
     states = np.zeros((RANKS, INSTANCES), dtype=np.uint8)
     now = np.zeros(RANKS, dtype=np.uint8)
@@ -35,19 +35,19 @@ def found(states: NDArray[np.uint8], hosts: tuple[str | None, ...] = HOSTS) -> p
 
 
 @pytest.mark.parametrize("persistence", [0, 0.9])
-def test_where_nothing_happened_nothing_is_found(persistence: float) -> None:
+def test_calm_runs_have_no_episodes(persistence: float) -> None:
     assert sum(len(found(calm(persistence, seed))) for seed in range(3)) == 0
 
 
 @pytest.mark.parametrize("persistence", [0, 0.9])
-def test_what_was_planted_is_found(persistence: float) -> None:
+def test_planted_episodes_are_found(persistence: float) -> None:
     states = calm(persistence)
     random = np.random.default_rng(1)
     states[:, 1000:1200] = np.where(random.random((RANKS, 200)) < 0.8, 2, 0)
     states[:, 77] = 2
     states[16:32, 2000:2400] = 2
     states[5, 300:900] = 2
-    states[40] = 2  # slow by nature
+    states[40] = 2  # slow all the time
     states[7, 1500:] = 255  # died
     table = found(states)
     assert table["kind"].to_list() == ["machine", "machine", "host", "rank"]
@@ -84,8 +84,8 @@ def test_a_host_that_is_bad_all_the_time_is_named() -> None:
     assert (row["kind"], row["who"], row["first"], row["last"]) == ("host", "node2", 0, 2999)
 
 
-def test_of_a_reduced_series_the_stretches_are_the_machines() -> None:
-    """Figure 12: one long slowdown, and slow instances here and there."""
+def test_episodes_of_a_reduced_series_are_machine_wide() -> None:
+    """Figure 12: one long slowdown, and single slow instances."""
     states = np.zeros((1, 8192), dtype=np.uint8)
     states[0, 3000:4500] = 2
     states[0, ::97] = 2
@@ -94,7 +94,7 @@ def test_of_a_reduced_series_the_stretches_are_the_machines() -> None:
     assert table["lost"][0] == pytest.approx(1500 * 4e-3)
 
 
-def test_a_few_slowdowns_are_all_found_and_of_many_alike_none() -> None:
+def test_few_slowdowns_are_found_and_many_equal_ones_are_normal() -> None:
     few, many = np.zeros((2, 1, 8192), dtype=np.uint8)
     for first in (100, 2000, 4000, 6000):
         few[0, first : first + 300] = 2
@@ -132,7 +132,7 @@ def without_hosts(durations: NDArray[np.float64], states: NDArray[np.uint8], reg
     ],
 )
 def test_independent_ranks_that_stay_have_no_machine_wide_episode(ranks: int, trials: int, most: int) -> None:
-    """At most 1 run in 20, of short runs; of 40, chance makes 5 of that at most."""
+    """At most 5 % of short runs may have one; at most 5 of 40 do."""
     random, runs = np.random.default_rng(ranks), 0
     for _ in range(trials):
         anew = random.random((ranks, 400)) > 0.95
@@ -145,14 +145,14 @@ def test_independent_ranks_that_stay_have_no_machine_wide_episode(ranks: int, tr
 
 
 def test_ranks_that_are_slow_together_are_the_machine() -> None:
-    """However few ranks there are, if it is often enough or long enough."""
+    """A few ranks are enough, if they are slow often or long enough."""
     states = calm(0.9)[:8, :1000]
     states[:, 400:460] = 2
     machine = found(states).filter(pl.col("kind") == "machine")
     assert machine["first"].to_list() == [pytest.approx(400, abs=16)]
 
 
-def test_of_few_stretches_nobody_knows_what_is_usual() -> None:
+def test_few_slow_stretches_are_no_episodes() -> None:
     states = np.zeros((2, 400), dtype=np.uint8)
     states[0, 100:200] = 2
     assert found(states).is_empty()

@@ -62,7 +62,7 @@ def test_the_weighted_likelihood_does_not_fall(
     truth: Gamma | Student, begin: Gamma | Student, seed: int
 ) -> None:
     values, states = drawn(truth, seed)
-    # Weights as of an E-step: mostly the right state, never a whole point.
+    # Weights as in an E-step: mostly the right state, but never exactly 1.
     weights = 0.8 * one_hot(states) + 0.2 * np.random.default_rng(seed).dirichlet([1, 1], 4000)
     family, last = begin, -np.inf
     for _ in range(30):
@@ -73,7 +73,7 @@ def test_the_weighted_likelihood_does_not_fall(
     assert likelihood > (weights * truth.log_density(values)).sum()
 
 
-def test_parameters_come_back_from_their_own_draws() -> None:
+def test_parameters_are_recovered_from_their_own_draws() -> None:
     values, states = drawn(GAMMA, 5, 20_000)
     gamma = Gamma(np.ones(2), np.full(2, 1e-3), 0.0)
     for _ in range(30):

@@ -1,4 +1,4 @@
-"""Fits of every family: robust, covering the truth, as scikit-learn's mixtures, and saved."""
+"""Fits of every family: robust, with intervals that cover the truth, equal to scikit-learn's mixtures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FAMILIES: dict[str, Emission] = {
     "student": Student(np.array([1.8e-3, 2.2e-3]), np.array([5e-5, 2e-4]), np.array([5.0, 20.0])),
 }
 SERIES = 20
-STAYS = np.array([[0.9, 0.1], [0.2, 0.8]])  # two thirds of the time in the first
+STAYS = np.array([[0.9, 0.1], [0.2, 0.8]])  # two thirds of the time in the first state
 
 
 def regimes(transition: Floats, shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.intp]:
@@ -69,9 +69,9 @@ def is_covered(family: str, memory: bool, seed: int, level: float) -> list[bool]
         for memory in (True, False)
     ],
 )
-def test_intervals_cover_the_truth_as_often_as_they_say(family: str, memory: bool) -> None:
+def test_intervals_have_their_coverage(family: str, memory: bool) -> None:
     covered = np.array([is_covered(family, memory, seed, 0.9) for seed in range(SERIES)])
-    # Fewer than 13 of 20 at a chance of 0.9 each: 4 in 10,000.
+    # Fewer than 13 of 20 have a probability of 0.0004 if the coverage is 0.9.
     assert covered.sum(axis=0).min() >= 13
     assert 0.82 <= covered.mean() <= 0.97
 
@@ -83,7 +83,7 @@ def test_intervals_of_slower_families_are_neither_too_narrow_nor_too_wide(family
 
 
 def test_a_skewed_regime_has_its_deviation() -> None:
-    """Its shortest durations are nearer to the shift than those of the others."""
+    """Its shortest durations are nearer to the shift than those of other regimes."""
     truth = Gamma(np.array([1.5, 4.0]), np.array([2e-4, 3e-4]), 1e-3)
     chain = np.array([[0.95, 0.05], [0.1, 0.9]])
     found = []
@@ -103,7 +103,7 @@ def test_intervals_narrow_with_the_square_root_of_the_instances() -> None:
 
 
 def with_outliers(seed: int) -> tuple[Floats, NDArray[np.intp]]:
-    """Three Gaussian regimes, 1 in 100 instances ten to a hundred times as long."""
+    """Draw three Gaussian regimes, where 1 % of the instances take 10 to 100 times as long."""
     rng = np.random.default_rng(seed)
     chain = np.array([[0.95, 0.03, 0.02], [0.04, 0.93, 0.03], [0.03, 0.05, 0.92]])
     states = regimes(chain, (20, 500), rng)
@@ -115,7 +115,7 @@ def with_outliers(seed: int) -> tuple[Floats, NDArray[np.intp]]:
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_which_families_survive_one_percent_of_gross_outliers(seed: int) -> None:
-    """Student-t all regimes, log-normal all but the slow one's mean, Gaussian with one more."""
+    """Student-t recovers all regimes, log-normal all but the slow mean, Gaussian needs one more regime."""
     x, states = with_outliers(seed)
     student = RegimeModel(3, "student", n_init=3).fit(x)
     np.testing.assert_allclose(student.means_, [1.8e-3, 2.2e-3, 3e-3], rtol=0.005)
@@ -131,7 +131,7 @@ def test_which_families_survive_one_percent_of_gross_outliers(seed: int) -> None
 def test_a_mixture_is_scikit_learns() -> None:
     x = drawn("gaussian", 2, (1, 3000))
     ours = RegimeModel(2, memory=False, tol=0, max_iter=3000).fit(x)
-    scale = 1e3  # in seconds, its regularisation would be larger than the variances
+    scale = 1e3  # scikit-learn's regularisation would exceed variances in s²
     theirs = GaussianMixture(
         2, tol=1e-12, max_iter=3000, reg_covar=0, means_init=scale * ours.means_[:, None]
     ).fit(scale * x.T)
@@ -160,7 +160,7 @@ def test_sticky_regimes_change_less_often() -> None:
     assert ((stays - 100 / (posterior + 100)) > 0).all()
 
 
-def test_the_number_of_regimes_is_found_and_its_curves_given() -> None:
+def test_the_number_of_regimes_is_found_with_its_curves() -> None:
     x = drawn("gaussian", 6, (4, 500))
     found = select(x, 4, n_init=3)
     assert found.model.n_regimes == 2
@@ -179,7 +179,7 @@ def test_the_number_of_regimes_is_found_and_its_curves_given() -> None:
             complete += np.log(model.start_)[paths[:, 0]].sum()
             complete += np.log(model.transition_)[paths[:, :-1], paths[:, 1:]].sum()
         assert row["icl"] == pytest.approx(-2 * complete + row["parameters"] * np.log(2000), rel=1e-9)
-    # The shift of gamma regimes counts once; without a chain there are weights only.
+    # The shift of gamma regimes counts once. Without a chain there are only weights.
     assert RegimeModel(3, "gamma").n_parameters_ == 8 + 6 + 1
     assert RegimeModel(3, "student", memory=False).n_parameters_ == 2 + 9
     assert select(x[:1, :3], 6).table.height <= 3

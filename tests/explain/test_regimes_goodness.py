@@ -1,4 +1,4 @@
-"""Goodness of fit: a right model passes, and what is wrong with a wrong one is said."""
+"""Goodness of fit: a right model passes, and the defect of a wrong one is named."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def drawn(random: np.random.Generator, transition: Floats, shape: tuple[int, int
 
 
 def judged(durations: Floats, emission: Gaussian, draws: int = 19, transition: Floats = ALIKE) -> Goodness:
-    """Without memory, the likeliest path is each point's likeliest state."""
+    """Return the goodness of fit for independent states, where each point has its likeliest state."""
 
     def decode(series: Floats) -> NDArray[np.uint8]:
         there = ~np.isnan(series)
@@ -81,7 +81,7 @@ def test_a_right_model_passes() -> None:
 
 
 def test_a_gaussian_that_draws_negative_times_is_named() -> None:
-    """Table 1's third regime: its deviation is twice its mean."""
+    """The third regime of Table 1, whose deviation is twice its mean."""
     random = np.random.default_rng(1)
     states = random.choice(3, (12, 1600), p=START)
     variance = np.log1p((WIDE.stds / MEANS) ** 2)
@@ -99,7 +99,7 @@ def test_a_gaussian_that_draws_negative_times_is_named() -> None:
     assert minimum["high"] < 0 < minimum["observed"]
 
 
-def test_what_the_model_does_not_foresee_is_named() -> None:
+def test_the_defect_of_a_model_is_named() -> None:
     random = np.random.default_rng(2)
     found = judged(drawn(random, STICKY), NARROW)
     assert any("depend on each other" in line for line in found.verdicts)
@@ -116,8 +116,8 @@ def test_the_residuals_of_the_true_model_are_normal_and_independent() -> None:
     assert outside.sum() <= 8
 
 
-def test_the_correlation_is_what_its_definition_says() -> None:
-    """The residuals of standard normal times are these times."""
+def test_the_correlation_follows_its_definition() -> None:
+    """The residuals of standard normal times are the times themselves."""
 
     @dataclass(frozen=True)
     class Standard:
@@ -145,7 +145,7 @@ def test_drawn_series_have_the_chains_statistics() -> None:
     durations = drawn(np.random.default_rng(4), STICKY)
     found = judged(durations, NARROW, 3, STICKY)
     slow = found.regimes.row(2, named=True)
-    # 25 instances in a row, but for those that are decoded as another regime.
+    # 25 instances in a row, apart from those decoded as another regime.
     assert slow["drawn_run_length"] == pytest.approx(slow["run_length"], rel=0.1)
     assert slow["drawn_run_length"] == pytest.approx(25, rel=0.15)
     row = found.checks.filter(statistic="share of regime 3").row(0, named=True)
@@ -153,14 +153,14 @@ def test_drawn_series_have_the_chains_statistics() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (3, 6)])
-def test_next_to_nothing_gives_no_verdict(shape: tuple[int, int]) -> None:
+def test_a_few_times_give_no_verdict(shape: tuple[int, int]) -> None:
     found = judged(np.full(shape, 1.8e-3), NARROW)
     assert found.verdicts == ()
     assert found.correlation.is_empty()
     assert found.regimes["instances"].to_list() == [shape[0] * shape[1], 0, 0]
 
 
-def test_long_series_are_looked_at_in_windows() -> None:
+def test_long_series_are_tested_in_windows() -> None:
     random = np.random.default_rng(5)
     series = NARROW.sample(random.choice(3, (1, 270_000), p=START), random)
     found = judged(series, NARROW, draws=1)

@@ -1,4 +1,4 @@
-"""The native kernels against hmmlearn, brute force, and themselves."""
+"""The native kernels against hmmlearn, brute force, and their other instruction sets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def chain_of(truth: Truth) -> Chain:
 
 
 def places_of(lengths: NDArray[np.int64]) -> SequenceBounds:
-    """Return the places of sequences of these lengths, one after the other."""
+    """Return the slices of consecutive sequences of these lengths."""
     return SequenceBounds(np.cumsum(lengths) - lengths, lengths)
 
 
@@ -86,20 +86,20 @@ def short_problems(draw: st.DrawFn) -> tuple[Floats, Chain]:
     rng = np.random.default_rng(draw(st.integers(0, 1 << 32)))
     density = rng.normal(0, draw(st.sampled_from([1.0, 30.0, 2000.0])), (length, states))
     start, transition = rng.dirichlet(np.ones(states)), rng.dirichlet(np.ones(states), states)
-    for _ in range(draw(st.integers(0, 3))):  # what can never be
+    for _ in range(draw(st.integers(0, 3))):  # impossible transitions
         transition[rng.integers(states), rng.integers(states)] = 0
     transition += np.eye(states) * (transition.sum(1, keepdims=True) == 0)
     return density, Chain(start, transition / transition.sum(1, keepdims=True))
 
 
-# From no state can the first one be reached again, though it was the best to begin with.
+# The likeliest initial state cannot be reached again from any state.
 LEFT_BEHIND = (
     np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -0.5, 0.0], [0.0, 0.0, -0.5]]),
     Chain(np.array([0.8, 0.1, 0.1]), np.array([[0.0, 0.2, 0.8], [0.0, 0.1, 0.9], [0.0, 0.8, 0.2]])),
 )
 
 
-# The state that fits by far worst at first is the only one that stays possible.
+# The state with the worst fit at first is the only one that stays possible.
 LATE = (
     np.array([[-2800.0, 200.0], [-2200.0, -2450.0], [2900.0, 1600.0], [-1950.0, -3800.0]]),
     Chain(np.array([0.9, 0.1]), np.eye(2)),
@@ -110,7 +110,7 @@ LATE = (
 @example(LATE)
 @settings(max_examples=150)
 @given(short_problems())
-def test_equals_all_paths_tried(problem: tuple[Floats, Chain]) -> None:
+def test_results_equal_those_of_all_paths(problem: tuple[Floats, Chain]) -> None:
     density, chain = problem
     length, states = density.shape
     paths = np.array(list(itertools.product(range(states), repeat=length)))
@@ -130,14 +130,14 @@ def test_equals_all_paths_tried(problem: tuple[Floats, Chain]) -> None:
 
 @pytest.mark.usefixtures("instructions")
 def test_a_million_instances_do_not_underflow() -> None:
-    """Also where regimes are far apart, and over the blocks that histories are cut into."""
+    """This includes distant regimes, and the limits of the blocks of a history."""
     truth, rng = Truth.of(3), np.random.default_rng(0)
     part, states = truth.draw(rng, 10_000)
     values = np.tile(part, 100)
     arguments = (values, places_of(np.array([len(values)])), chain_of(truth), truth.means, truth.stds)
     counts = kernels.gaussian_expectation(*arguments)
     short = kernels.gaussian_log_likelihood(part, places_of(np.array([len(part)])), *arguments[2:])
-    # Each of the parts is followed by another one, which costs one transition.
+    # Each part is followed by the next one, which costs one transition.
     assert counts.log_likelihood[0] == pytest.approx(100 * short[0], rel=1e-3)
     assert counts.weight.sum() == pytest.approx(len(values), rel=1e-9)
     assert counts.transition.sum() == pytest.approx(len(values) - 1, rel=1e-9)
@@ -146,8 +146,8 @@ def test_a_million_instances_do_not_underflow() -> None:
 
 
 @pytest.mark.usefixtures("instructions")
-def test_what_no_state_explains() -> None:
-    """Impossible instants and transitions: logarithms, not underflow, say how unlikely they are."""
+def test_times_that_no_state_explains() -> None:
+    """Impossible instants and transitions: logarithms give their likelihood, without underflow."""
     chain = Chain(np.array([1.0, 0.0]), np.array([[1.0, 0.0], [0.0, 1.0]]))
     values = np.array([0.0, 0.1, 2000.0, 0.0])
     arguments = (values, places_of(np.array([4])), chain, np.array([0.0, 2000.0]), np.ones(2))
@@ -181,7 +181,7 @@ def test_neither_threads_nor_instruction_set_matter() -> None:
             np.testing.assert_array_equal(found.transition, other.transition)
 
 
-def test_what_is_no_batch_is_refused() -> None:
+def test_invalid_batches_are_refused() -> None:
     truth, values, sizes = ragged(2, [10])
     rest = (chain_of(truth), truth.means, truth.stds)
     with pytest.raises(ValueError, match="not within the points"):
@@ -194,7 +194,7 @@ def test_what_is_no_batch_is_refused() -> None:
 
 @pytest.mark.usefixtures("instructions")
 def test_a_sequence_that_ends_waits_for_longer_ones() -> None:
-    """Side by side they have the paths that they have alone, though states change all the time."""
+    """Sequences have the same paths in a batch as alone, though states change all the time."""
     lengths = [3, 40, 17, 8, 1, 24, 9, 33]
     density = np.random.default_rng(5).normal(size=(sum(lengths), 2))
     chain = Chain(np.array([0.5, 0.5]), np.array([[0.05, 0.95], [0.95, 0.05]]))
@@ -207,7 +207,7 @@ def test_a_sequence_that_ends_waits_for_longer_ones() -> None:
 
 
 def test_medians_are_exact() -> None:
-    """Also of two equal halves where a sample, of every other value, shows the higher one alone."""
+    """This includes two equal halves, of which a sample of every second value has only the higher one."""
     halves, many = np.tile([3.0, 1.0], 1024), np.random.default_rng(0).normal(size=4001)
     values, sizes = np.concatenate([halves, many, many[:6]]), np.array([2048, 4001, 6])
     found = kernels.medians(values, places_of(sizes), 1)

@@ -1,4 +1,4 @@
-"""The whole-machine model: its passes by brute force, its bound, and the truth it finds."""
+"""The whole-machine model: its passes against brute force, its bound, and recovered parameters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Known:
-    """A model with known parameters, and times, (ranks, instances), that it may have drawn."""
+    """A model with known parameters, and times, (ranks, instances)."""
 
     model: MachineModel
     x: Floats
@@ -34,12 +34,12 @@ class Known:
         return np.asarray(norm.logpdf(self.x[..., None], self.model.means_, self.model.stds_))
 
     def alphas(self, machine: Sequence[int]) -> Floats:
-        """Return the log-probabilities, (ranks, regimes), of all times with a path of the machine."""
+        """Return the log-probabilities, (ranks, regimes), of all times given a path of the machine."""
         transitions = np.log(self.model.transitions_)
         score = np.log(self.model.start_) + self.density[:, 0]
         for k in range(1, self.x.shape[1]):
             score = logsumexp(score[:, :, None] + transitions[machine[k]], axis=1)
-            # A rank that has ended says nothing any more.
+            # A rank that has ended has no more observations.
             score = score + np.nan_to_num(self.density[:, k])
         return np.asarray(score)
 
@@ -59,7 +59,7 @@ class Known:
         return total, posterior
 
     def likeliest(self, rank: int, machine: Sequence[int]) -> tuple[int, ...]:
-        """Return the likeliest regimes of a rank, of all that there are, with a path of the machine."""
+        """Return the likeliest regimes of a rank given a path of the machine, from all paths of regimes."""
         density = self.density[rank, ~np.isnan(self.x[rank])]
         transitions = np.log(self.model.transitions_)
 
@@ -71,7 +71,7 @@ class Known:
 
 
 def known(path: Path, seed: int, machine: int = 2, ranks: int = 30) -> Known:
-    """Draw parameters, and six instances of ranks, some of which end after four."""
+    """Draw parameters, and six instances of each rank. Some ranks end after four."""
     rng = np.random.default_rng(seed)
     transitions = rng.dirichlet(np.ones(3), (machine, 3))
     record = {
@@ -103,7 +103,7 @@ def test_decoding_agrees_with_all_paths(tmp_path: Path, seed: int) -> None:
     one = known(tmp_path / "model.json", seed)
     found = one.model.decode(one.x)
     posterior = one.of_machine()[1]
-    sure = posterior[1:].max(axis=1) > 0.95  # the first instance has no transition to tell from
+    sure = posterior[1:].max(axis=1) > 0.95  # the first instance has no transition
     assert sure.any()
     np.testing.assert_array_equal(found.machine[1:][sure], posterior[1:].argmax(axis=1)[sure])
     np.testing.assert_array_equal(found.posterior[1:].argmax(1)[sure], posterior[1:].argmax(axis=1)[sure])
@@ -140,10 +140,10 @@ def test_with_one_state_the_bound_is_the_likelihood(tmp_path: Path) -> None:
 
 
 def slowed(seed: int, ranks: int, instances: int) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
-    """Durations, regimes and machine states: slowdowns of all ranks, and of some on their own."""
+    """Draw durations, regimes and machine states: slowdowns of all ranks, and of single ranks."""
     rng = np.random.default_rng(seed)
     machine, states = np.zeros(instances, np.int64), np.zeros((instances, ranks), np.int64)
-    slow = np.array([[[0.99], [0.4]], [[0.05], [0.05]]])  # to stay fast, or become it
+    slow = np.array([[[0.99], [0.4]], [[0.05], [0.05]]])  # probabilities to stay fast, or to become fast
     for k in range(1, len(states)):
         machine[k] = rng.random() > (0.96, 0.4)[machine[k - 1]]
         states[k] = (rng.random((ranks, 1)) > slow[machine[k]][states[k - 1]]).sum(axis=1)
@@ -151,7 +151,7 @@ def slowed(seed: int, ranks: int, instances: int) -> tuple[Floats, NDArray[np.in
     return x.T.copy(), states.T, machine
 
 
-def test_machine_wide_and_isolated_slowdowns_are_told_apart() -> None:
+def test_machine_wide_and_isolated_slowdowns_are_distinguished() -> None:
     x, states, machine = slowed(1, 40, 700)
     alone = np.asarray(RegimeModel(2).fit(x).predict(x))
     together = MachineModel(2).fit(x)
@@ -187,7 +187,7 @@ def test_a_machine_model_comes_back_from_its_file(tmp_path: Path) -> None:
     back = MachineModel.load(tmp_path / "model.json")
     np.testing.assert_array_equal(back.decode(x).machine, model.decode(x).machine)
     np.testing.assert_array_equal(back.decode(x).ranks, model.decode(x).ranks)
-    # Who knows of no machines reads independent ranks.
+    # RegimeModel reads the file as a model of independent ranks.
     single = RegimeModel.load(tmp_path / "model.json")
     np.testing.assert_allclose(single.transition_.sum(axis=1), 1.0)
     np.testing.assert_allclose(single.means_, model.means_)

@@ -1,4 +1,4 @@
-"""RegimeModel: against hmmlearn, on data whose regimes are known, and on data that have none."""
+"""RegimeModel: against hmmlearn, on data with known regimes, and on data without regimes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def as_hmmlearn(model: RegimeModel) -> Any:
 
 
 def test_fitted_model_is_hmmlearns() -> None:
-    """The same scores, paths and posteriors, and nothing left to gain in its eyes."""
+    """Scores, paths and posteriors are the same, and hmmlearn cannot improve the fit."""
     x = drawn(0)
     column, lengths = x.reshape(-1, 1), [x.shape[1]] * len(x)
     model = RegimeModel(3, tol=1e-12, max_iter=500).fit(x)
@@ -59,7 +59,7 @@ def test_parameters_are_recovered() -> None:
         np.testing.assert_allclose(model.stds_, truth.stds, rtol=0.06)
         np.testing.assert_allclose(model.transition_, truth.transition, atol=0.02)
         errors.append(model.means_ / truth.means - 1)
-    assert np.abs(np.mean(errors, axis=0)).max() < 0.008  # no bias beside the scatter
+    assert np.abs(np.mean(errors, axis=0)).max() < 0.008  # no bias compared with the scatter
 
 
 @pytest.mark.parametrize("emission", ["gaussian", "lognormal"])
@@ -114,7 +114,7 @@ def test_a_sample_has_the_regimes_of_the_model() -> None:
     assert (model.predict(values) == states).mean() > 0.97  # type: ignore[union-attr]
 
 
-def test_without_memory_regimes_are_drawn_anew() -> None:
+def test_without_memory_regimes_are_independent() -> None:
     model = RegimeModel(3, memory=False).fit(drawn(5))
     np.testing.assert_array_equal(model.transition_, np.tile(model.start_, (3, 1)))
     assert model.n_parameters_ == 8
@@ -171,7 +171,7 @@ def test_bad_options_are_one_line() -> None:
 
 
 def test_outliers_leave_the_regimes() -> None:
-    """One in a hundred a thousand times as long: the other regimes stay as they were."""
+    """1 % of the times are 1000 times as long: the other regimes do not change."""
     truth, x = Truth.of(2), drawn(6, states=2)
     x[np.random.default_rng(0).random(x.shape) < 0.01] *= 1000
     model = RegimeModel(3, n_init=5).fit(x)
@@ -197,7 +197,7 @@ def test_algorithm_1() -> None:
         find_regimes(timings, RegimeModel(3), instances=slice(900, None))
 
 
-def test_algorithm_1_on_what_ended_early_and_on_a_reduced_series() -> None:
+def test_algorithm_1_on_short_ranks_and_on_a_reduced_series() -> None:
     x = drawn(8, 12)
     x[3, 200:] = np.nan
     timings = Timings.from_matrix(x)

@@ -31,7 +31,7 @@ RANKS, INSTANCES = 24, 400
 
 
 def run(*arguments: str | Path) -> str:
-    """Run the command; what goes wrong is raised."""
+    """Run the command; errors are raised."""
     done = CliRunner().invoke(haloscope, ["regimes", *map(str, arguments)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.output
@@ -47,7 +47,7 @@ def methods(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture
 def show(look: Look) -> Callable[[Path], Page]:
-    """`show(page)` opens it and waits until all is drawn."""
+    """`show(page)` opens a page and waits until all figures are drawn."""
 
     def opened(path: Path, place: str = "sections") -> Page:
         page = look(path)
@@ -58,19 +58,19 @@ def show(look: Look) -> Callable[[Path], Page]:
 
 
 def marks(page: Page, section: str) -> list[int]:
-    """How many things each figure of a section has drawn."""
+    """Return the number of drawn marks per figure of a section."""
     drawn = ".points path, .js-line, .heatmaplayer image, .boxes path, .js-fill, .bars path"
     return [plot.locator(drawn).count() for plot in page.locator(f"#{section} .plot").all()]
 
 
 def is_drawn(page: Page, section: str) -> bool:
-    """Return whether a section has figures, and each of them shows something."""
+    """Return whether a section has figures, and each of them has marks."""
     counts = marks(page, section)
     return bool(counts) and all(count > 0 for count in counts)
 
 
 def data(page: Page, section: str, plot: int, what: str) -> Any:
-    """Something of a figure's traces, as it was drawn."""
+    """Return the value of a JavaScript expression for each trace `t` of a figure."""
     plots = f"document.querySelectorAll('#{section} .plot')"
     return page.evaluate(f"Array.from({plots})[{plot}]._fullData.map(t => {what})")
 
@@ -134,7 +134,7 @@ def test_figures_show_the_numbers(methods: list[Path], tmp_path: Path, show: Cal
     longest = [float(np.load(path)["duration"].max(axis=0).sum()) for path in methods]
     assert [sums[0], sums[1], sums[3]] == pytest.approx(longest, rel=1e-5)
     assert sums[2] == pytest.approx(100 * (longest[1] / longest[0] - 1), abs=0.01)
-    # The heat map of times has them all, cell by cell.
+    # The heat map has all times, a cell each.
     times = data(page, "heat", 0, "Array.from(t.customdata, row => Array.from(row))")[0]
     np.testing.assert_allclose(np.array(times), np.load(methods[0])["duration"], rtol=1e-5)
     assert "Paper: Figure 1" in page.locator("#heat figcaption").first.inner_text()
@@ -180,7 +180,7 @@ def numbers(packed: dict[str, str]) -> NDArray[np.float64]:
     return raw.reshape(shape).astype(np.float64)
 
 
-def test_what_is_large_is_brought_to_cells() -> None:
+def test_large_series_are_binned_to_cells() -> None:
     random = np.random.default_rng(0)
     durations = random.lognormal(size=(100, 1000))
     durations[:30, 600:] = np.nan
@@ -215,21 +215,10 @@ def test_csv_is_the_table(methods: list[Path]) -> None:
     told = run(methods[0], "--format", "csv", "--seed", "3")
     assert told == run(methods[0], "--format", "csv", "--seed", "3")
     frame = pl.read_csv(told.encode())
-    assert frame.columns == [
-        "file",
-        "region",
-        "regime",
-        "mean",
-        "std",
-        "median",
-        "share",
-        "instances",
-        "runs",
-        "run_length",
-        "effective",
-        "mean_low",
-        "mean_high",
-    ]
+    columns = (
+        "file region regime mean std median share instances runs run_length effective mean_low mean_high"
+    )
+    assert frame.columns == columns.split()
     assert frame["regime"].to_list() == [1, 2, 3]
 
 
@@ -243,7 +232,7 @@ def test_a_model_is_saved(methods: list[Path], tmp_path: Path) -> None:
 
 
 def test_the_whole_machine(tmp_path: Path, show: Callable[[Path], Page]) -> None:
-    """All ranks are slow for 10 of each 50 instances, and each alone at other times."""
+    """All ranks are slow for 10 of each 50 instances, and single ranks at other times."""
     rng = np.random.default_rng(0)
     x = rng.normal(1e-3, 2e-5, (12, 500))
     slow = np.arange(500) % 50 >= 40
@@ -336,7 +325,7 @@ def test_methods_need_runs(methods: list[Path]) -> None:
         run(methods[0], methods[1], "--", methods[2])
 
 
-def test_values_that_are_not_there(methods: list[Path], tmp_path: Path) -> None:
+def test_missing_values(methods: list[Path], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no values t_middle; there are: t_in, t_out"):
         find(methods[0], output=tmp_path / "page.html", values=("t_in", "t_middle"))
     with pytest.raises(UsageError, match="is named twice"):

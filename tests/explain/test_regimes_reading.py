@@ -21,7 +21,7 @@ MATRIX = np.array([[0.5, 0.25, 0.125], [1.0, 2.0, 0.75]])
 
 
 def profile(directory: Path, *counts: int, ranks: int | None = None, **more: Any) -> Path:
-    """Ranks with so many instances of `halo`, of 1, 2, 3 … s, on hosts a, b, c …"""
+    """Write a profile of ranks with `counts` instances of `halo`, of 1, 2, 3 … s, on hosts a, b, c …"""
     rows = [
         {"path": 1, "rank": rank, "instance": k, "start": 10.0 * k, "duration": k + 1.0, "wait": 0.5}
         for rank, n in enumerate(counts)
@@ -53,7 +53,7 @@ def test_a_profile_with_one_series_needs_no_region(tmp_path: Path) -> None:
     np.testing.assert_array_equal(timings.others["t_in"], [[NAN] * 3, [NAN, NAN, 0.25]])
 
 
-def test_ranks_that_died_or_recorded_nothing_are_told(tmp_path: Path) -> None:
+def test_ranks_that_died_or_recorded_nothing_are_reported(tmp_path: Path) -> None:
     timings = read_timings(profile(tmp_path, 3, 1, ranks=4))
     assert timings.counts.tolist() == [3, 1]
     assert [row.tolist() for row in timings.rows] == [[1, 2, 3], [1]]
@@ -70,7 +70,7 @@ def test_ranks_that_died_or_recorded_nothing_are_told(tmp_path: Path) -> None:
     assert reduced.notes[-1] == "only the first 2 of 4 instances are there on all ranks"
 
 
-def test_the_table_series_is_read_as_it_is_printed(tmp_path: Path) -> None:
+def test_the_printed_table_series_is_read(tmp_path: Path) -> None:
     path = profile(tmp_path, 3, 2)
     printed = io.StringIO()
     explain.render(explain.open(path).table("series"), "csv", SHOWN["series"], printed)
@@ -85,7 +85,7 @@ def test_the_table_series_is_read_as_it_is_printed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize("header", ["", "a{0}b{0}c\n"])
-def test_a_matrix_of_text_has_a_row_a_rank(tmp_path: Path, separator: str, header: str) -> None:
+def test_a_matrix_of_text_has_a_row_per_rank(tmp_path: Path, separator: str, header: str) -> None:
     rows = "\n".join(separator.join(map(str, row)) for row in MATRIX.tolist())
     (tmp_path / "m.csv").write_text(header.format(separator) + rows)
     timings = read_timings(tmp_path / "m.csv", "anything")
@@ -177,7 +177,7 @@ BAD: dict[str, tuple[bytes | np.ndarray[Any, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_holds_no_times_is_told_in_a_line(tmp_path: Path, name: str) -> None:
+def test_files_without_times_are_one_line(tmp_path: Path, name: str) -> None:
     content, words = BAD[name]
     path = tmp_path / name
     if isinstance(content, bytes):
@@ -190,7 +190,7 @@ def test_what_holds_no_times_is_told_in_a_line(tmp_path: Path, name: str) -> Non
     assert name.split(".", maxsplit=1)[0] in str(told.value)
 
 
-def test_what_is_no_file_is_told(tmp_path: Path) -> None:
+def test_missing_files_are_reported(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing.halo"):
         with pytest.raises(ProfileError, match="name a file of timings"):
             read_timings(path)
@@ -209,7 +209,7 @@ def test_profiles_without_or_with_several_series(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [-1e-3, np.inf, np.nan])
-def test_one_bad_duration_costs_an_instance_and_no_rank(tmp_path: Path, value: float) -> None:
+def test_one_bad_duration_removes_an_instance_and_no_rank(tmp_path: Path, value: float) -> None:
     durations = 1e-3 * (1 + np.arange(4 * 100, dtype=np.float64).reshape(4, 100))
     wrong, start = durations.copy(), 2 * durations
     wrong[2, 17] = value

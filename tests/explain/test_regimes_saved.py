@@ -1,4 +1,4 @@
-"""The JSON file of a model: what is written comes back, and nothing else is taken for one."""
+"""The JSON file of a model: written models come back, and other files are refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def path(tmp_path: Path) -> Path:
     return written
 
 
-def test_what_is_written_comes_back(path: Path) -> None:
+def test_a_written_model_comes_back(path: Path) -> None:
     model = RegimeModel.load(path)
     path.write_text(json.dumps({"format": "an older one"}))
     model.save(path)
@@ -62,7 +62,7 @@ def test_what_is_written_comes_back(path: Path) -> None:
     regimes = json.loads(path.read_text())["regimes"]
     assert [one["mean"] for one in regimes] == pytest.approx([1e-3 + 4e-5, 2e-3])
     assert [one["std"] for one in regimes] == pytest.approx([2e-5, 3e-3 / 3**0.5])
-    assert [one["share"] for one in regimes] == pytest.approx([10 / 13, 3 / 13])  # of 0.1 and 1/3
+    assert [one["share"] for one in regimes] == pytest.approx([10 / 13, 3 / 13])  # stationary
 
 
 def test_a_machine_comes_back(path: Path) -> None:
@@ -70,10 +70,10 @@ def test_a_machine_comes_back(path: Path) -> None:
     model.save(path)
     back = read_model(path)
     assert {name: values.tolist() for name, values in back.machine.items()} == RECORD["machine"]
-    assert back.fit == {"iterations": 41, "converged": True}  # its bound is unknown
+    assert back.fit == {"iterations": 41, "converged": True}  # the bound is not stored
 
 
-def test_a_model_of_which_nobody_knows_how_it_was_fitted_is_saved_again(path: Path) -> None:
+def test_a_model_without_details_of_its_fit_is_saved_again(path: Path) -> None:
     path.write_text(json.dumps({name: value for name, value in RECORD.items() if name != "fit"}))
     model = RegimeModel.load(path)
     assert np.isnan(model.log_likelihood_)
@@ -82,7 +82,7 @@ def test_a_model_of_which_nobody_knows_how_it_was_fitted_is_saved_again(path: Pa
     assert RegimeModel.load(path).parameters_["shape"].tolist() == [4.0, 1 / 3]
 
 
-def test_what_cannot_be_written_leaves_nothing(tmp_path: Path, path: Path) -> None:
+def test_a_failed_write_leaves_no_file(tmp_path: Path, path: Path) -> None:
     model = RegimeModel.load(path)
     path.unlink()
     with pytest.raises(OutputError, match="is not a file; name a file to write the model to"):
@@ -133,9 +133,7 @@ def _with(value: Any, *keys: Any) -> Callable[[dict[str, Any]], object]:
         (_with([], "machine", "start"), "no list of 1 to 32 probabilities"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(
-    path: Path, change: Callable[[dict[str, Any]], object], says: str
-) -> None:
+def test_errors_are_one_line(path: Path, change: Callable[[dict[str, Any]], object], says: str) -> None:
     record = deepcopy(RECORD)
     change(record)
     path.write_text(json.dumps(record))

@@ -1,4 +1,4 @@
-"""Where fits begin: regimes that overlap are found, and starts that disagree are told of."""
+"""Starts of fits: overlapping regimes are found, and starts that disagree are reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 def drawn(seed: int, means: list[float], stds: list[float], staying: float, slow: float) -> Floats:
-    """Normal milliseconds, 10 × 1024; a share of `slow` in the last regime."""
+    """Draw 10 × 1024 normal times in ms, with a share of `slow` in the last regime."""
     random = np.random.default_rng(seed)
     shares = np.full(len(means), (1 - slow) / (len(means) - 1))
     shares[-1] = slow
@@ -44,12 +44,12 @@ def test_overlapping_regimes_are_found(
     np.testing.assert_allclose(1e3 * model.means_, means, rtol=0.05)
 
 
-# Without regimes: the likelihood has many tops.
+# Data without regimes, whose likelihood has many maxima.
 SHAPELESS = np.random.default_rng(0).random((1, 200))
 
 
-def test_the_seed_draws_what_is_not_determined() -> None:
-    """The first three starts are the same for each seed, the others are not."""
+def test_the_seed_draws_the_later_starts() -> None:
+    """The first three starts do not depend on the seed, the others do."""
 
     def reached(starts: int, seed: int) -> float:
         return RegimeModel(6, n_init=starts, random_state=seed).fit(SHAPELESS).log_likelihood_
@@ -59,7 +59,7 @@ def test_the_seed_draws_what_is_not_determined() -> None:
     assert reached(10, 0) != pytest.approx(reached(10, 1), abs=1)
 
 
-def test_starts_that_disagree_are_told_of() -> None:
+def test_starts_that_disagree_are_reported() -> None:
     (line,) = [line for line in RegimeModel(6).fit(SHAPELESS).warnings_ if "disagree" in line]
     assert line.startswith("starts disagree: of the best 3 of 10 only one ended here, the next end is ")
     assert line.endswith(" less likely (logarithm): try more starts, or doubt these regimes")
@@ -73,7 +73,7 @@ def test_starts_that_agree_are_silent() -> None:
 
 
 def chosen(likelihoods: list[float], criterion: str) -> Selection:
-    """A selection whose models are not looked at, of 1000 instances."""
+    """Return the selection for 1000 instances from these likelihoods."""
     parameters = [2, 7, 14, 23, 34, 47][: len(likelihoods)]
     bic = [p * np.log(1000) - 2 * value for p, value in zip(parameters, likelihoods, strict=True)]
     table = pl.DataFrame(
@@ -96,7 +96,7 @@ def chosen(likelihoods: list[float], criterion: str) -> Selection:
     ("likelihoods", "regimes", "ceiling"),
     [
         ([0, 1000, 1700, 1710, 1715, 1720], 3, False),
-        ([0, 1000, 1700, 1800, 1900, 2000], 3, True),  # each one gains: no model is right
+        ([0, 1000, 1700, 1800, 1900, 2000], 3, True),  # each regime improves the fit: no model is right
         ([0, 5, 9, 12, 15, 17], 1, False),
         ([0, 1000, 1005], 2, False),
         ([0, 1000], 2, True),
@@ -110,7 +110,7 @@ def test_the_elbow_and_the_ceiling(likelihoods: list[float], regimes: int, ceili
     assert chosen(likelihoods, "bic").at_ceiling == ceiling
 
 
-def test_regimes_that_drift_are_three_and_the_ceiling_is_said() -> None:
+def test_drifting_regimes_are_three_and_the_ceiling_is_reported() -> None:
     x = drawn(2, [1.8, 2.1, 2.9], [0.05, 0.06, 0.25], 0.925, 1 / 3)[:4]
     found = select(x * (1 + 0.05 * np.linspace(-1, 1, x.shape[1])), 5)
     assert found.model.n_regimes == 3

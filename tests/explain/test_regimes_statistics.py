@@ -1,4 +1,4 @@
-"""Regime tables, cumulative sums, box plots and densities, of ordinary and of odd series."""
+"""Regime tables, cumulative sums, box plots and densities, of ordinary and of extreme series."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_regime_table() -> None:
     assert table["run_length"].to_list() == [4 / 3, None, 2.0]
 
 
-def test_the_regime_table_of_next_to_nothing() -> None:
+def test_the_regime_table_of_a_few_times() -> None:
     one = regime_table(np.array([2.0]), np.zeros(1, dtype=np.uint8), 2)
     assert one.row(0) == (1, 2.0, None, 2.0, 1.0, 1, 1, 1.0)
     assert one.row(1) == (2, None, None, None, 0.0, 0, 0, None)
@@ -61,7 +61,7 @@ def test_cumulative_sums_and_their_differences() -> None:
     assert nobody.sums.size == nobody.difference.size == 0
 
 
-def test_samples_say_what_does_not_fit() -> None:
+def test_samples_report_shapes_that_do_not_fit() -> None:
     durations, states = ragged()
     with pytest.raises(ValueError, match="run: states and durations differ"):
         Sample("run", durations, states[:1])
@@ -83,7 +83,7 @@ def test_boxes_are_tukeys() -> None:
     assert (box["share"], nobody["share"], nobody["median"]) == (1, 0, None)
 
 
-def test_of_many_outliers_some_are_drawn() -> None:
+def test_only_some_of_many_outliers_are_drawn() -> None:
     values = np.concatenate((np.zeros(100_000), np.arange(1.0, 20_001.0)))
     box = box_table([Sample("run", values, np.zeros(values.size, dtype=np.uint8))], 1)
     points = box["points"][0]
@@ -96,7 +96,7 @@ def test_medians_of_ranks() -> None:
     np.testing.assert_array_equal(rank_medians(durations), [3, 3, np.nan])
 
 
-def test_the_density_keeps_modes_apart() -> None:
+def test_the_density_separates_modes() -> None:
     random = np.random.default_rng(0)
     modes = [(1.8e-3, 1e-5, 3000), (1.9e-3, 1e-5, 3000), (2.9e-3, 2e-5, 1168)]
     medians = np.concatenate([random.normal(*mode) for mode in modes])
@@ -132,8 +132,8 @@ def test_a_few_values_have_a_density(count: int) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_whatever_the_shape_there_is_an_answer() -> None:
-    """Ragged, short and constant series, and regimes that nobody is in, give nulls and no traceback."""
+def test_any_shape_gives_a_result() -> None:
+    """Ragged, short and constant series, and empty regimes, give nulls and no traceback."""
     for seed in range(30):
         random = np.random.default_rng(seed)
         ranks, instances = random.integers(1, 5), random.integers(1, 40)

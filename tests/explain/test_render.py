@@ -1,4 +1,4 @@
-"""Tables as people and programs get them."""
+"""Tables as text, JSON and CSV, and the summary."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_text_that_looks_like_a_number_stays_text(read: Read) -> None:
 
 
 def test_long_tables_are_written_whole() -> None:
-    """They are written in parts of some 10 000 rows."""
+    """They are written in parts of about 10 000 rows."""
     rows = 120_000
     frame = pl.DataFrame(
         {
@@ -96,7 +96,7 @@ def test_long_tables_are_written_whole() -> None:
     assert json.loads(stream.getvalue()) == frame.to_dicts()
 
 
-def test_the_regions_table_fits_100_columns_and_says_what_it_hides(tmp_path: Path) -> None:
+def test_the_regions_table_fits_100_columns_and_names_hidden_columns(tmp_path: Path) -> None:
     path = halo_profile((4, 4, 4)).write(tmp_path / "run.halo")
     lines = text(explain.open(path), "table", "regions").splitlines()
     assert max(len(line) for line in lines) <= 100
@@ -119,7 +119,7 @@ def test_long_names_fold_and_do_not_hide_numbers(read: Read) -> None:
     assert max(len(line) for line in told.splitlines()) <= 100
 
 
-def test_hostile_names_are_shown_and_not_obeyed(read: Read) -> None:
+def test_control_characters_in_names_have_no_effect(read: Read) -> None:
     profile = read(draft(paths=path_rows(), communicators=[{"name": HOSTILE, "size": 1}]))
     shown = text(profile, "table", "communicators")
     assert "<script>alert(1)</script>[bold]\\x1b[31m:smile:,\"\\n'é漢\\u202e" in shown
@@ -129,7 +129,7 @@ def test_hostile_names_are_shown_and_not_obeyed(read: Read) -> None:
     assert next(rows)["name"] == HOSTILE
 
 
-def test_a_table_for_people_stops_at_a_thousand_rows_and_says_so(tmp_path: Path) -> None:
+def test_a_printed_table_stops_at_a_thousand_rows_and_says_so(tmp_path: Path) -> None:
     path = halo_profile((4, 4, 4)).write(tmp_path / "run.halo")
     profile = explain.open(path)
     lines = text(profile, "table", "partners").splitlines()
@@ -202,7 +202,7 @@ def test_units(shown: str, expected: str) -> None:
     assert shown == expected
 
 
-def test_the_summary_says_what_a_person_wants_first(read: Read, nested: Draft) -> None:
+def test_the_summary_starts_with_the_share_of_communication(read: Read, nested: Draft) -> None:
     lines = explain.summary(read(nested))
     assert lines[0] == "cg: 2 ranks on 2 hosts, 10.0 s"
     # 5.25 of the 22 seconds of both ranks.
@@ -231,8 +231,8 @@ def test_the_summary_of_an_unmarked_program_names_calls(read: Read) -> None:
     assert "MPI_1" not in "".join(lines)
 
 
-def test_the_summary_says_what_it_does_not_name(read: Read) -> None:
-    """Ten seconds in MPI: functions have 9, the first three of them 6."""
+def test_the_summary_states_the_share_of_other_functions(read: Read) -> None:
+    """Functions have 9 of 10 s in MPI, the first three of them 6 s."""
     written = draft(
         {"program": "lmp"},
         paths=path_rows(),
@@ -247,13 +247,13 @@ def test_the_summary_says_what_it_does_not_name(read: Read) -> None:
     assert lines[4].strip() == "10.0 % of it in MPI_2; 30.0 % in 4 other functions, 10.0 % unattributed"
 
 
-def test_the_summary_names_functions_beside_regions(read: Read, nested: Draft) -> None:
+def test_the_summary_names_functions_and_regions(read: Read, nested: Draft) -> None:
     line = explain.summary(read(nested))[1]
     assert "; in MPI_Recv 57.1 %, MPI_Send 47.6 %" in line
 
 
 def phase_rows(*ranks: list[tuple[int, int]]) -> list[dict[str, Any]]:
-    """Rows of `phases`: of each rank the iterations of its phases, and their calls out of 1000."""
+    """Rows of `phases`: per rank the iterations of its phases, and their calls out of 1000."""
     return [
         {"rank": rank, "phase": number, "iterations": times, "calls": calls, "all_calls": 1000, "length": 20}
         for rank, phases in enumerate(ranks)
@@ -283,7 +283,7 @@ def test_the_summary_says_that_a_rank_differs(read: Read, other: list[tuple[int,
 
 
 def test_the_summary_names_the_phase_with_the_most_calls(read: Read) -> None:
-    """Not the one that the most ranks have, which may be their start."""
+    """The phase of the most ranks may be their initialisation."""
     start, steps = (9, 100), (63, 800)
     line = line_about_phases(read, 4, phase_rows([start, steps], [start, steps], [start], [start, (60, 800)]))
     assert line.startswith("phase 2: 63 iterations of 20 calls, 80.0 % of the calls")
@@ -319,7 +319,7 @@ def test_the_summary_of_nothing_has_no_division_by_zero(read: Read) -> None:
 
 
 def test_notebooks_show_a_profile_and_its_tables(read: Read) -> None:
-    """Regions as `show` prints them; no name of the program becomes markup."""
+    """Regions are the same as `show` prints; no name of the program becomes markup."""
     paths = [*path_rows("halo"), {"path": 2, "parent": 0, "name": HOSTILE, "communication": 1}]
     ranks = [{"path": path, "rank": 0, "instances": 1, "time": 1.0} for path in range(3)]
     profile = read(draft({"program": HOSTILE}, paths=paths, processes=process_rows("alpha"), ranks=ranks))

@@ -1,4 +1,4 @@
-"""The page, in a real browser: it draws, stays offline, and takes no name for code."""
+"""The page in a real browser: it draws, stays offline, and no name becomes code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def plotted(page: Page, figure: str, what: str) -> Any:
 
 
 def slices(ranks: int, count: int = 20) -> list[dict[str, Any]]:
-    """Ranks that wait the more the higher they are, and from half of the time on."""
+    """Slices of ranks that wait longer the higher their number is, from half of the time on."""
     return [
         {
             "rank": rank,
@@ -52,7 +52,7 @@ def with_slices(written: Draft, rows: list[dict[str, Any]]) -> Draft:
 
 
 def with_sites(written: Draft, name: str = "solve()") -> Draft:
-    """Two regions' calls from three lines of source, one of them through a library."""
+    """Add calls of two regions from three lines of source, one of them through a library."""
     places = [
         (0x10, "main", "/src/main.cpp", 5),
         (0x20, name, "/src/solve.cpp", 40),
@@ -104,14 +104,14 @@ def show(look: Look, tmp_path: Path) -> Callable[[Draft], Page]:
 
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A profile with all that a page shows of a run without a trace."""
+    """A profile with all data that a page shows for a run without a trace."""
     written = with_slices(with_sites(halo_profile((3, 2, 2), ranks_a_host=4)), slices(RANKS))
     return written.write(tmp_path_factory.mktemp("report") / "run.halo")
 
 
 @pytest.fixture(scope="module")
 def opened(profile: Path, browser: Browser) -> Iterator[Page]:
-    """Its page, which takes seconds to open: once for all tests."""
+    """Its page, opened once for all tests, as that takes seconds."""
     explain.report(profile, profile.with_suffix(".html"))
     look = Look(browser)
     yield look(profile.with_suffix(".html"))
@@ -120,7 +120,7 @@ def opened(profile: Path, browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def page(opened: Page) -> Page:
-    """The page, as it is when it opens."""
+    """The page in its initial state."""
     opened.select_option("#region", index=0)
     opened.click("#nesting >> text=inclusive")
     return opened
@@ -143,7 +143,7 @@ def test_the_share_of_mpi_is_that_of_the_table(page: Page, profile: Path) -> Non
 
 
 def test_the_embedded_numbers_are_those_of_the_tables(page: Page, profile: Path) -> None:
-    """What the page adds up over nested regions is what the inclusive tables have."""
+    """Sums of the page over nested regions are those of the inclusive tables."""
     page.select_option("#region", label="solve")
     shown = page.evaluate("document.getElementById('matrix-plot').data[0].customdata")
     tables = explain.open(profile)
@@ -268,11 +268,11 @@ def test_hostile_names_are_text(show: Callable[[Draft], Page]) -> None:
     wait_until(page, "document.querySelectorAll('#flames-plot .slice').length > 11")
     assert any(HOSTILE[:12] in text for text in page.locator("#flames-plot .slicetext").all_text_contents())
     assert HOSTILE in page.locator("#sites-table").inner_text()
-    # What lies above the bar to catch the mouse is Plotly's own.
+    # Plotly's element above the bar receives the mouse.
     page.locator("#time-plot .bars path").nth(4).hover(force=True)
     hover = page.locator("#time-plot .hoverlayer text")
     hover.first.wait_for()
-    # A path's slashes stand between names: one in a name is escaped.
+    # Slashes separate the names of a path, so a slash in a name is escaped.
     assert HOSTILE.replace("/", r"\/") in "".join(hover.all_text_contents())
     assert page.locator("body img, body b").count() == 0
 
@@ -280,9 +280,7 @@ def test_hostile_names_are_text(show: Callable[[Draft], Page]) -> None:
 @pytest.mark.parametrize(
     "ranks", [[], [{"path": 0, "rank": 0, "instances": 1, "time": 1.0}]], ids=["none", "one"]
 )
-def test_a_run_that_said_nothing_has_a_page(
-    show: Callable[[Draft], Page], ranks: list[dict[str, Any]]
-) -> None:
+def test_an_empty_run_has_a_page(show: Callable[[Draft], Page], ranks: list[dict[str, Any]]) -> None:
     written = draft({"ranks": 1}, paths=path_rows("idle"), processes=process_rows("a"), ranks=ranks)
     page = show(with_slices(written, slices(1, count=1)))
     assert "No point-to-point messages" in page.locator("#matrix-plot").inner_text()
@@ -290,12 +288,12 @@ def test_a_run_that_said_nothing_has_a_page(
     told = page.locator("#time-plot").inner_text()
     assert ("No rank recorded its time" in told) == (not ranks)
     assert not page.locator("#sites").is_visible()
-    assert not page.locator("#history").is_visible()  # for which one slice is too few
+    assert not page.locator("#history").is_visible()  # one slice is too few for a history
     page.select_option("#region", label="idle")
     assert "No rank entered" in page.locator("#ranks-plot").inner_text()
 
 
-def test_messages_of_no_bytes_and_ranges_have_their_place(show: Callable[[Draft], Page]) -> None:
+def test_empty_messages_and_ranges_are_drawn(show: Callable[[Draft], Page]) -> None:
     sizes = [
         {"path": 0, "kind": "p2p", "bytes": 0, "bytes_upper": 0, "messages": 5},
         {"path": 0, "kind": "p2p", "bytes": 64, "bytes_upper": 127, "messages": 7},
@@ -312,7 +310,7 @@ def test_a_long_slice_is_spread_over_its_time(show: Callable[[Draft], Page]) -> 
     rows = [
         {"rank": 0, "slice": 0, "start": 0.0, "duration": 4.0, "io_time": 4.0},
         {"rank": 0, "slice": 4, "start": 4.0, "duration": 1.0, "io_time": 0.5},
-        # What cannot be is not shown.
+        # Impossible times are not shown.
         {"rank": 0, "slice": 5, "start": float("nan"), "duration": 1.0, "io_time": 1.0},
         {"rank": 0, "slice": 6, "start": 5.0, "duration": float("inf"), "io_time": 1.0},
         {"rank": -1, "slice": 1, "start": -1.0, "duration": 1.0, "io_time": 1.0},
@@ -321,11 +319,11 @@ def test_a_long_slice_is_spread_over_its_time(show: Callable[[Draft], Page]) -> 
     files, waiting = plotted(page, "history-plot", "y")
     assert files == pytest.approx([1, 1, 1, 1, 0.5])
     assert waiting == [0] * 5
-    assert not page.locator("#waiting-plot").is_visible()  # a single rank waits for no other
+    assert not page.locator("#waiting-plot").is_visible()  # a single rank has no waiting
 
 
 def test_many_ranks_are_binned_and_the_page_says_so(show: Callable[[Draft], Page], tmp_path: Path) -> None:
-    """1100 ranks are more than 1024, so that at most 512 bins of three are drawn."""
+    """1100 ranks are more than 1024, so at most 512 bins of three ranks are drawn."""
     page = show(with_slices(halo_profile((11, 10, 10), regions=1), slices(1100, 4)))
     assert "sum over 3 × 3 ranks" in page.locator("#matrix-source").inner_text()
     for source in ("#ranks-source", "#waiting-source"):
@@ -339,7 +337,7 @@ def test_many_ranks_are_binned_and_the_page_says_so(show: Callable[[Draft], Page
 
 
 def test_too_many_pairs_are_binned_further(tmp_path: Path) -> None:
-    """More than 400 000 rows of 1024 ranks."""
+    """1024 ranks have more than 400 000 pairs here."""
     path = halo_profile((16, 8, 8), regions=20).write(tmp_path / "run.halo")
     explain.report(path, tmp_path / "report.html")
     matrix = page_data(tmp_path / "report.html")["matrix"]
@@ -362,7 +360,7 @@ def test_the_page_is_replaced_only_when_whole(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a page.html", "bad.halo", "run.halo"]
 
 
-def test_a_page_that_cannot_be_written_names_the_place(tmp_path: Path) -> None:
+def test_a_page_that_cannot_be_written_names_its_path(tmp_path: Path) -> None:
     good = halo_profile((2, 1, 1)).write(tmp_path / "run.halo")
     with pytest.raises(OutputError, match=r"nowhere/report.html: cannot be written: .*; "):
         explain.report([good], tmp_path / "nowhere" / "report.html")

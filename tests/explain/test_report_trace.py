@@ -41,7 +41,7 @@ def page_file(late_ring: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def opened(page_file: Path, browser: Browser) -> Iterator[Page]:
-    """The page, which takes seconds to open: once for all tests."""
+    """The page, opened once for all tests, as that takes seconds."""
     look = Look(browser)
     yield look(page_file)
     look.check()
@@ -49,7 +49,7 @@ def opened(page_file: Path, browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def page(opened: Page) -> Page:
-    """The page, as it is when it opens."""
+    """The page in its initial state."""
     opened.select_option("#region", index=0)
     return opened
 
@@ -60,7 +60,7 @@ def run_of(page: Path) -> dict[str, Any]:
 
 
 def check_boxes(timeline: dict[str, Any], profile: Profile) -> pl.DataFrame:
-    """Assert that the boxes of a timeline have all calls and all their time; return them."""
+    """Assert that the boxes of a timeline contain all calls and their time. Return the boxes."""
     calls = profile.trace().calls
     waited = profile.waiting.waits.filter(pl.col("partner").is_not_null())["time"].sum()
     whole = profile.table("waits", region="<program>")["time_total"].sum()
@@ -86,7 +86,7 @@ def test_a_short_run_has_a_box_per_call_and_an_arrow_per_message(late_ring: Path
 
 
 def exchanges(rounds: int) -> Draft:
-    """Two ranks that post a receive from the other one, send to it, compute for a time and wait."""
+    """Two ranks that post a receive from each other, send to each other, compute and wait."""
     random = np.random.default_rng(0)
     message = {"communicator": WORLD, "partner": 1, "tag": 5, "size": 8}
     symbols = [
@@ -107,10 +107,8 @@ def exchanges(rounds: int) -> Draft:
     return traced_draft(symbols, [of_rank.reshape(-1, 2) for of_rank in times])
 
 
-def test_a_long_run_has_as_many_boxes_messages_and_corners_as_a_page_holds(
-    read: Callable[[Draft], Profile], tmp_path: Path
-) -> None:
-    """At most 150 000 boxes, 30 000 messages and 1000 corners of the run's length by latency."""
+def test_a_long_run_has_a_bounded_page(read: Callable[[Draft], Profile], tmp_path: Path) -> None:
+    """A page has at most 150 000 boxes, 30 000 messages, and 1000 points of run time by latency."""
     rounds = 26_000
     profile = read(exchanges(rounds))
     explain.report(profile.path, tmp_path / "page.html")
@@ -173,7 +171,7 @@ def test_every_figure_has_the_numbers_of_its_table(late_ring: Path, page: Page) 
     assert cells == [f"{100 * share:.1f} %" for share in profile.table("pop")["parallel"].to_list()]
 
 
-def test_one_zooms_into_the_timeline(page_file: Path, page: Page) -> None:
+def test_the_timeline_zooms(page_file: Path, page: Page) -> None:
     run = run_of(page_file)
     plot = "document.getElementById('timeline-plot')"
 
@@ -186,7 +184,7 @@ def test_one_zooms_into_the_timeline(page_file: Path, page: Page) -> None:
     legend = [trace["name"] for trace in page.evaluate(f"{plot}.data.map(t => ({{ name: t.name }}))")]
     assert legend[-1] == "messages"
     assert {"waiting in MPI", "point-to-point"} <= set(legend)
-    # A rank sleeps for at least 0.3 ms in each of 20 steps, so that its calls take more than 5 ms.
+    # A rank sleeps for at least 0.3 ms in each of 20 steps, so its calls take more than 5 ms.
     page.click("#timeline-moves >> text=+")
     page.focus("#timeline-plot")
     shown = f"{plot}.layout.xaxis.range[1] - {plot}.layout.xaxis.range[0]"
@@ -210,7 +208,7 @@ def test_one_zooms_into_the_timeline(page_file: Path, page: Page) -> None:
     assert shaded == "halo"
     page.uncheck("#timeline-messages")
     assert "arrows" not in page.locator("#timeline-source").inner_text()
-    # What lies above a bar to catch the mouse is Plotly's own.
+    # Plotly's element above the bar receives the mouse.
     page.locator("#timeline-plot .bars path").nth(3).hover(force=True)
     page.locator("#timeline-plot .hoverlayer text").first.wait_for()
 
@@ -260,10 +258,8 @@ def test_the_page_is_light_or_dark_and_prints_light(page_file: Path, look: Look,
     assert page.locator("#theme").inner_text() == "dark"
 
 
-def test_findings_lead_to_what_shows_them(
-    read: Callable[[Draft], Profile], look: Look, tmp_path: Path
-) -> None:
-    """Rank 2 computes in `step <b>` for 6 s, the others for 2 s, so that they wait for 4 s."""
+def test_findings_link_to_their_figures(read: Callable[[Draft], Profile], look: Look, tmp_path: Path) -> None:
+    """Rank 2 computes in `step <b>` for 6 s, the others for 2 s and wait for 4 s."""
     rows = []
     for rank in range(4):
         computing = 6.0 if rank == 2 else 2.0
@@ -292,7 +288,7 @@ def test_findings_lead_to_what_shows_them(
 
 
 def test_a_timeline_of_many_threads_is_bounded(look: Look, tmp_path: Path) -> None:
-    """3000 ranks that call once in a microsecond, for half of it."""
+    """3000 ranks make a call of 0.5 us every microsecond."""
     ranks, calls = 3000, 40
     begin = 1000 * np.arange(calls)
     made = traced_draft([symbol(0, CALL, call="MPI_Wtime")], [np.column_stack([begin, begin + 500])] * ranks)

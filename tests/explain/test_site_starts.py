@@ -1,4 +1,4 @@
-"""Stacks of call sites begin where the program does: what starts a program or a thread is left out."""
+"""Stacks of call sites begin with the program's code: start-up code of programs and threads is left out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODULES = [
     {"module": key, "file": path, "build": "", "is_program": int(key == PROGRAM)}
     for key, path in PATHS.items()
 ]
-# Names of addresses: those of a C library that was stripped are what it exports.
+# Names of addresses; a stripped C library has only exported names.
 EXPORTED = {(LIBC, 0x80): "__libc_start_main", (LIBC, 0x90): "qsort"}
 COMPLETE = EXPORTED | {
     (LIBC, 0x70): "__libc_start_call_main",
@@ -56,12 +56,12 @@ Names = dict[Address, str]
 
 
 def stack_of(read: Callable[[Draft], Profile], frames: list[Address], names: Names) -> list[str]:
-    """Read a stack, given with the innermost frame first, with the outermost first."""
+    """Return the stack as read, outermost frame first; `frames` has the innermost first."""
     row: dict[str, Any] = {"path": 0, "call": "MPI_Send", "ranks": 1, "calls": 1, "bytes": 8}
     row |= {"time_total": 1.0, "time_squares": 1.0, "time_max": 1.0}
     row |= {"stack": "\n".join(f"{module}+{offset:x}" for module, offset in frames)}
     made = draft(paths=path_rows("solve"), processes=process_rows("a"), modules=MODULES, sites=[row])
-    # A name that no frame has: the module's file is not read then.
+    # A name that no frame uses prevents reading the module's file.
     known = dict.fromkeys(((module, 0xFFFF) for module in PATHS), "f") | names
     symbols = [
         {"module": module, "offset": offset, "depth": 0, "function": function, "file": "", "line": 0}
@@ -74,7 +74,7 @@ def stack_of(read: Callable[[Draft], Profile], frames: list[Address], names: Nam
 
 
 def texts(frames: list[Address], names: Names) -> list[str]:
-    """Return the frames as they are printed, with the outermost first."""
+    """Return the printed frames, outermost first."""
     printed = []
     for module, offset in reversed(frames):
         code = f"{PATHS[module].rpartition('/')[2]}+0x{offset:x}"
@@ -89,10 +89,10 @@ def texts(frames: list[Address], names: Names) -> list[str]:
     "start",
     [GLIBC, GLIBC[:2], GLIBC[:1], OLD_GLIBC, ONLY_MUSL, THREAD, OLD_THREAD, MUSL_THREAD, MUSL_THREAD[:1]],
 )
-def test_what_starts_a_program_is_left_out(
+def test_start_up_code_is_left_out(
     read: Callable[[Draft], Profile], start: list[Address], library: str, program: str
 ) -> None:
-    """With and without symbols of the C library and of the executable, and where the stack was cut."""
+    """With and without symbols of the C library and of the executable, and for truncated stacks."""
     names = LIBRARIES[library] | PROGRAMS[program]
     frames = [WORK, FORTRAN_MAIN, MAIN] if program == "fortran" else [WORK, MAIN]
     assert stack_of(read, frames + start, names) == texts(frames, names)
@@ -101,17 +101,17 @@ def test_what_starts_a_program_is_left_out(
 @pytest.mark.parametrize(
     ("frames", "names"),
     [
-        ([WORK, (LIBC, 0x90)], COMPLETE | NAMED),  # cut: qsort calls the program
-        ([WORK, (LIBC, 0x90), MAIN], EXPORTED),  # and is called by a program without symbols
+        ([WORK, (LIBC, 0x90)], COMPLETE | NAMED),  # truncated: qsort calls the program
+        ([WORK, (LIBC, 0x90), MAIN], EXPORTED),  # qsort is called by a program without symbols
         ([(STEPS, 0x10), (STEPS, 0x20)], {}),
         ([(STEPS, 0x10), (PROGRAM, 0x10)], {}),
         ([WORK, (PROGRAM, 0x38)], NAMED),  # the program's own function `start`
-        ([("00000009", 0x10), ("00000009", 0x20)], {}),  # code of no file
+        ([("00000009", 0x10), ("00000009", 0x20)], {}),  # code outside of files
         ([(LIBC, 0x70)], {}),
         ([(PROGRAM, 0x30)], NAMED),
     ],
 )
-def test_what_is_the_programs_stays(
+def test_frames_of_the_program_stay(
     read: Callable[[Draft], Profile], frames: list[Address], names: Names
 ) -> None:
     printed = [text.replace("?+0x", "?+") for text in texts_or_unknown(frames, names)]
@@ -125,7 +125,7 @@ def texts_or_unknown(frames: list[Address], names: Names) -> list[str]:
 
 
 def test_a_call_in_an_exit_handler_has_its_caller(read: Callable[[Draft], Profile]) -> None:
-    """`exit` calls what the program registered; below it `main` was called."""
+    """`exit` calls a handler of the program; the outer frame is `main`."""
     names = EXPORTED | NAMED | {(LIBC, 0xC8): "exit"}
     frames = [WORK, (LIBC, 0xC0), (LIBC, 0xC8)]
     assert stack_of(read, frames + GLIBC, names) == texts(frames, names)

@@ -1,4 +1,4 @@
-"""Call sites: which place of a stack is the program's, sums that add up, symbols that stay in a profile."""
+"""Call sites: the program's frame of a stack, sums that add up, symbols stored in a profile."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ SYMBOLS = [
     {"module": PROGRAM, "offset": 0x10, "depth": 1, "function": "step()", "file": "/src/step.cpp", "line": 7},
     {"module": PROGRAM, "offset": 0x20, "depth": 0, "function": "main", "file": "/src/main.cpp", "line": 12},
     {"module": PETSC, "offset": 0x30, "depth": 0, "function": "VecNorm", "file": "", "line": 0},
-    # Something is known of each, so that its file is not asked.
+    # A symbol of each module prevents reading its file.
     *({"module": key, "offset": 0xFFFF, "function": "f"} for key in PATHS),
 ]
 
 
 def site(stack: str, path: int = 0, call: str = "MPI_Send", **more: Any) -> dict[str, Any]:
-    """A row of one rank that took a second in one call of 100 bytes, if nothing else is said."""
+    """A row of one rank: by default one call of 100 bytes and one second."""
     row = {"path": path, "stack": stack, "call": call, "ranks": 1, "calls": 1, "bytes": 100}
     return row | {"time_total": 1.0, "time_squares": 1.0, "time_max": 1.0} | more
 
@@ -128,14 +128,14 @@ INTERPRETERS = "python3 python3.11 python pypy3".split()
 
 
 def sites_by_file(read: Callable[[Draft], Profile], names: list[str], is_program: bool) -> dict[str, str]:
-    """The sites of calls that come from each file, which the program's main function or a script called."""
+    """Return the sites of calls from each file, called by the program's main function or by a script."""
     modules = [
         {"module": f"{number + 16:08x}", "file": f"/lib/{name}", "build": "", "is_program": int(is_program)}
         for number, name in enumerate(names)
     ]
     outer = "python\trun.py\t3\tf" if is_program else f"{PROGRAM}+20"
     rows = [site(f"{module['module']}+1\n{outer}", bytes=number) for number, module in enumerate(modules)]
-    # Something is known of each file, so that it is not read.
+    # A symbol of each file prevents reading it.
     known = [{"module": module["module"], "offset": 0xFFFF, "function": "f"} for module in modules]
     made = written(*rows, symbols=[*SYMBOLS, *known])
     made.tables |= {"modules": columns_of("modules", [*MODULES, *modules])}
@@ -179,7 +179,7 @@ ROWS = st.lists(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(ROWS)
 def test_sites_add_up_to_calls(tmp_path: Path, rows: list[tuple[int, str, str, list[float]]]) -> None:
-    """For each region and function, with nested regions and without; so do shares, and boxes of flames."""
+    """Sites add up per region and function, inclusive and exclusive; so do shares and flame graphs."""
     made = written(
         *(
             site(
@@ -236,8 +236,8 @@ def test_variation_over_ranks(tmp_path: Path, times: list[float]) -> None:
     assert told == pytest.approx(float(np.std(times) / np.mean(times)), rel=1e-5, abs=1e-6)
 
 
-def test_what_was_put_together_has_no_variation(read: Callable[[Draft], Profile]) -> None:
-    """Neither a region with those inside, nor two addresses on one line; all else has."""
+def test_merged_rows_have_no_variation(read: Callable[[Draft], Profile]) -> None:
+    """Inclusive regions, and two addresses on one line, have no variation; all other rows have."""
     same = {
         "module": PROGRAM,
         "offset": 0x18,
@@ -308,7 +308,7 @@ def test_a_program_that_is_gone_is_named(tmp_path: Path) -> None:
     with explain.open(path) as profile:
         assert profile.table("sites")["site"].to_list() == ["libpetsc_real.so.3.18+0x30", "solver+0x10"]
     content = path.read_bytes()
-    # Only the program's file is named: lines of libraries are not needed.
+    # Only the program's file is named, as lines of libraries are not needed.
     assert explain.keep_symbols(path) == [f"{PATHS[PROGRAM]}: does not exist any more"]
     assert path.read_bytes() == content
 
@@ -319,7 +319,7 @@ def test_a_profile_that_was_replaced_meanwhile_stays(tmp_path: Path, monkeypatch
     run = subprocess.run
 
     def replace_first(*words: Any, **options: Any) -> Any:
-        """Another profile comes to the same place while a process reads the debug information."""
+        """Replace the profile while a process reads the debug information."""
         (tmp_path / "new").write_bytes(b"another one")
         (tmp_path / "new").replace(path)
         return run(*words, **options)

@@ -1,4 +1,4 @@
-"""Lines of source at addresses: as addr2line has them, wherever debug information is, and none made up."""
+"""Lines of source at addresses equal those of addr2line, for every place of debug information."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Functions = dict[int, list[Function]]
 
 @dataclass(frozen=True)
 class Module:
-    """A file that calls of MPI came from, its build-id, and their return addresses."""
+    """A file with calls of MPI, its build-id, and the return addresses of the calls."""
 
     path: Path | str
     addresses: Sequence[int] = (1,)
@@ -39,7 +39,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a profile keeps of a module: the functions at addresses, the innermost first, and a remark."""
+    """A profile's data of a module: the functions at addresses, innermost first, and a remark."""
 
     functions: Functions
     remark: str
@@ -47,7 +47,7 @@ class Answer:
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """`compiled("cpp", "-no-pie")` is a program with debug information, as optimised as programs are."""
+    """`compiled("cpp", "-no-pie")` is an optimised program with debug information."""
     made: dict[tuple[str, ...], Path] = {}
 
     def compile_once(language: str, *options: str) -> Path:
@@ -80,9 +80,9 @@ LookUp = Callable[..., list[Answer]]
 
 @pytest.fixture
 def look_up(tmp_path: Path) -> LookUp:
-    """`look_up(modules)` records calls from addresses in modules, and returns what a profile keeps of them.
+    """`look_up(modules)` records calls from addresses in modules, and returns a profile's data of them.
 
-    `ended` is when the run ended, in seconds since 1970; later than now, if nothing else is said.
+    `ended` is the end of the run, in seconds since 1970; by default in the future.
     """
 
     def keep(*modules: Module, ended: float = 4e9) -> list[Answer]:
@@ -177,7 +177,7 @@ def test_lines_are_those_of_addr2line(
     assert {at: answer.functions[at][0][0] for at in named} == {at: told[at][0][0] for at in named}
 
 
-def test_functions_that_were_put_into_others(compiled: Callable[..., Path], look_up: LookUp) -> None:
+def test_inlined_functions(compiled: Callable[..., Path], look_up: LookUp) -> None:
     program = compiled("cpp")
     (answer,) = look_up(Module(program, calls_in(program)))
     known = answer.functions.values()
@@ -213,13 +213,13 @@ def test_without_debug_information_there_are_exported_functions(
         assert name == full[at][-1][0]
     names = {found[0][0] for found in answer.functions.values()}
     assert {"in_c", "main"} <= names
-    # Nobody exports it, so it is unknown, and not taken for a neighbour.
+    # It is not exported, so it is unknown. The name of a neighbour would be wrong.
     assert not any(found[-1][0].startswith("hidden") for found in answer.functions.values())
     assert any(at not in answer.functions for at, found in full.items() if found[-1][0].startswith("hidden"))
 
 
 @pytest.mark.parametrize("folder", [".", ".debug"])
-def test_debug_information_in_a_file_beside(
+def test_debug_information_in_a_separate_file(
     compiled: Callable[..., Path], look_up: LookUp, tmp_path: Path, folder: str
 ) -> None:
     program = compiled("cpp")
@@ -228,7 +228,7 @@ def test_debug_information_in_a_file_beside(
     whole, answer = look_up(Module(program, addresses), Module(split, addresses))
     assert answer == whole
     assert answer.functions
-    # One of another build is not taken.
+    # A file of another build is ignored.
     debug = tmp_path / folder / "program.debug"
     debug.write_bytes(debug.read_bytes() + b" ")
     (other,) = look_up(Module(split, addresses))
@@ -237,7 +237,7 @@ def test_debug_information_in_a_file_beside(
 
 
 def separate(program: Path, place: Path, folder: str) -> Path:
-    """A program whose debug information is in a folder beside it."""
+    """A program whose debug information is in a subfolder of its folder."""
     (place / folder).mkdir(exist_ok=True)
     debug, split = place / folder / "program.debug", place / "program"
     subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
@@ -260,7 +260,7 @@ def test_debug_information_by_build_identity(
     assert answer.functions
 
 
-def test_what_is_not_there_is_said(compiled: Callable[..., Path], look_up: LookUp, tmp_path: Path) -> None:
+def test_missing_files_are_reported(compiled: Callable[..., Path], look_up: LookUp, tmp_path: Path) -> None:
     program = compiled("cpp", "-Wl,--build-id")
     text = tmp_path / "text"
     text.write_text("no program")
@@ -281,8 +281,8 @@ def test_what_is_not_there_is_said(compiled: Callable[..., Path], look_up: LookU
     assert all(not answer.functions for answer in (*answers, changed))
 
 
-def test_files_that_were_made_to_harm(compiled: Callable[..., Path], look_up: LookUp, tmp_path: Path) -> None:
-    """Whatever a file says, all others are answered."""
+def test_malicious_files(compiled: Callable[..., Path], look_up: LookUp, tmp_path: Path) -> None:
+    """A malicious file does not prevent answers for other files."""
     program = compiled("cpp")
     content, addresses = program.read_bytes(), calls_in(program)
     chance = random.Random(1)
@@ -314,7 +314,7 @@ sys.addaudithook(or_die)
 """
 
 
-def test_a_reader_that_dies_takes_one_file_with_it(
+def test_a_reader_that_dies_loses_one_file(
     compiled: Callable[..., Path], look_up: LookUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = compiled("cpp")

@@ -1,4 +1,4 @@
-"""The tables, against sums that can be done in the head."""
+"""The tables, against sums that are easy to check by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INSTANCE = [
     for x in ("sends", "recvs", "dest_ranks", "src_ranks", "bytes_sent", "bytes_recv", "colls")
     for end in ("min", "max")
 ]
-# The contract: other people's scripts read these names.
+# These names are a contract: users' scripts read them.
 REGIONS = [
     *"region path ranks instances".split(" "),
     *"sends_min sends_max sends_total recvs_min recvs_max recvs_total".split(" "),
@@ -119,7 +119,7 @@ def test_the_reference_names_every_column() -> None:
 
 
 def test_regions_come_depth_first_with_their_paths(read: Read) -> None:
-    # The recorder's order: as the ranks met them.
+    # The recorder's order is that in which ranks entered them.
     names = ("a", "b", "a/x", "b/y", "a/x/deep", "a/y")
     rows = [{"path": path, "rank": 0} for path in (6, 5, 4, 3, 2, 1, 0)]
     frame = read(draft(paths=path_rows(*names), ranks=rows)).table("regions")
@@ -128,7 +128,7 @@ def test_regions_come_depth_first_with_their_paths(read: Read) -> None:
     assert frame["region"].to_list() == [path.split("/")[-1] for path in paths]
 
 
-def test_inclusive_values_have_what_is_inside(read: Read, nested: Draft) -> None:
+def test_inclusive_values_include_inner_regions(read: Read, nested: Draft) -> None:
     regions = by(read(nested).table("regions"), "path")
     program, solve = regions["<program>"], regions["solve"]
     assert (solve["sends_total"], solve["bytes_sent_total"]) == (5, 4100)
@@ -144,7 +144,7 @@ def test_inclusive_values_have_what_is_inside(read: Read, nested: Draft) -> None
     assert solve["compute_time_mean"] == pytest.approx(7.0 - 4.75 / 2)
 
 
-def test_exclusive_values_leave_out_what_is_inside(read: Read, nested: Draft) -> None:
+def test_exclusive_values_exclude_inner_regions(read: Read, nested: Draft) -> None:
     regions = by(read(nested).table("regions", exclusive=True), "path")
     solve = regions["solve"]
     assert (solve["sends_total"], solve["bytes_sent_total"]) == (1, 100)
@@ -184,7 +184,7 @@ def test_reductions_are_over_the_ranks_that_entered(read: Read, nested: Draft) -
     assert (halo["sends_min"], halo["dest_ranks_mean"], halo["time_mean"]) == (1, 1.0, 1.0)
 
 
-def test_what_nobody_measured_is_null(read: Read, nested: Draft) -> None:
+def test_unknown_values_are_null(read: Read, nested: Draft) -> None:
     regions = by(read(nested).table("regions"), "path")
     assert regions["halo"]["skew_time_mean"] is None
     assert regions["solve"]["skew_time_mean"] == pytest.approx(0.125)
@@ -192,7 +192,7 @@ def test_what_nobody_measured_is_null(read: Read, nested: Draft) -> None:
     assert by(read(nested).table("ranks"), "region", "rank")["solve", 1]["mean_message"] is None
 
 
-def test_traffic_between_hosts_is_told_apart(read: Read, nested: Draft) -> None:
+def test_traffic_between_hosts_is_separate(read: Read, nested: Draft) -> None:
     profile = read(nested)
     regions = by(profile.table("regions"), "path")
     assert (regions["solve"]["sends_offnode_total"], regions["solve"]["bytes_offnode_total"]) == (4, 4000)
@@ -278,7 +278,7 @@ def test_a_question_without_answer_is_a_usage_error(
         read(nested).table(**question)
 
 
-def test_a_range_of_sizes_says_so(read: Read, nested: Draft) -> None:
+def test_a_range_of_sizes_is_marked(read: Read, nested: Draft) -> None:
     nested.tables["sizes"]["bytes_upper"][-1] = 4095
     sizes = read(nested).table("sizes")
     assert sizes.columns == [*COLUMNS["sizes"], "bytes_upper"]
@@ -360,7 +360,7 @@ def test_an_ensemble_stacks_runs_with_their_metadata(tmp_path: Path, nested: Dra
 
 
 def test_balances_of_a_larger_run(tmp_path: Path) -> None:
-    """What is sent is received, and the three ways to the same total agree."""
+    """All sent messages are received, and three ways to compute a total agree."""
     path = halo_profile((3, 2, 2), regions=2, ranks_a_host=4).write(tmp_path / "run.halo")
     with haloscope.open(path) as profile:
         regions, ranks = profile.table("regions"), profile.table("ranks")
@@ -380,8 +380,7 @@ def test_balances_of_a_larger_run(tmp_path: Path) -> None:
 
 def test_importing_haloscope_does_not_import_polars() -> None:
     code = "import sys, haloscope, haloscope.explain; print({'polars', 'plotly'} & set(sys.modules))"
-    told = run_program([sys.executable, "-c", code])
-    assert told.stdout == "set()\n"
+    assert run_program([sys.executable, "-c", code]).stdout == "set()\n"
 
 
 def test_every_exported_name_exists() -> None:

@@ -1,4 +1,4 @@
-"""How the run's length depends on latency, against all paths through small graphs."""
+"""The run time as a function of latency, against all paths through small graphs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Lines = frozenset[tuple[int, int]]
 
 
 class Paths:
-    """Time and units of each path, found by going back from an event. Only paths that are equal are one."""
+    """Time and units of each path, found backwards from an event. Equal paths are merged."""
 
     def __init__(self, timeline: Timeline, edges: Edges, roles: list[int]) -> None:
         self.timeline, self.edges, self.roles = timeline, edges, roles
@@ -39,7 +39,7 @@ class Paths:
         self.first = set(timeline.first_call[:-1])
 
     def to_the_end(self) -> Lines:
-        """Return those to the end of the run."""
+        """Return the paths to the end of the run."""
         ends: Lines = frozenset()
         for location, tail in enumerate(self.edges.tail):
             low, high = self.timeline.first_call[location : location + 2]
@@ -87,7 +87,7 @@ def test_all_pieces_are_those_of_the_longest_paths(
     timeline, edges = analysis.timeline, analysis.graph(unit)
     generator = np.random.default_rng(seed)
     if weighed == "at random":
-        # The graph of a run, with times that no run had.
+        # The graph of a run, with random times.
         count = len(edges.gets)
         gets = edges.gets.with_columns(
             pl.Series("weight", generator.integers(0, 500, count)),
@@ -107,7 +107,7 @@ def test_all_pieces_are_those_of_the_longest_paths(
     assert made.circles == 0
     for x in [0.0, end, *generator.uniform(0, end, 10), *found.begin]:
         assert found.evaluate(float(x)) == pytest.approx(longest(float(x)), rel=1e-10)
-    # No piece is there twice, and each is the line of a path.
+    # Pieces are distinct, and each is the line of a path.
     assert (np.diff(found.slope) > 0).all()
     for begin, time, slope in zip(found.begin, found.time, found.slope, strict=True):
         intercept = round(time - slope * begin)
@@ -116,7 +116,7 @@ def test_all_pieces_are_those_of_the_longest_paths(
 
 @given(steps(20), strategies.integers(2, 5), UNITS)
 @settings(max_examples=30)
-def test_what_is_tolerated_makes_the_run_so_much_longer(program: list[Step], ranks: int, unit: Unit) -> None:
+def test_the_tolerated_latency_has_the_stated_effect(program: list[Step], ranks: int, unit: Unit) -> None:
     analysis = WaitAnalysis(run_of(program, ranks))
     timeline = analysis.timeline
     made = tape(timeline, analysis.graph(unit))
@@ -136,13 +136,13 @@ def test_what_is_tolerated_makes_the_run_so_much_longer(program: list[Step], ran
                 goal = made.length * (1 + share)
                 assert made.play([Question(x, roles)])[0, 0] == pytest.approx(goal, rel=1e-9)
                 assert slope == 0 or x <= made.length * share / slope * (1 + 1e-9)
-    # What all regions tolerate is no more than what any of them does.
+    # All regions together tolerate at most the minimum of all regions.
     assert (most[-1] <= most[:-1].min(axis=0) * (1 + 1e-9)).all()
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8])
 def test_a_chain_of_messages_takes_a_latency_each(ranks: int) -> None:
-    """Rank after rank passes a message on: the run is longer by that many latencies."""
+    """Each rank forwards a message to the next one: the run time grows by a latency per message."""
     script = Script(ranks)
     path = script.path("chain")
     for rank in range(ranks):
@@ -163,7 +163,7 @@ def test_a_chain_of_messages_takes_a_latency_each(ranks: int) -> None:
 
 
 def test_large_messages_count_to_the_byte() -> None:
-    """More bytes than 32 bits can say: a transfer of seconds at a usual bandwidth."""
+    """More bytes than 32 bits can count: seconds of transfer at a usual bandwidth."""
     script, size = Script(2), 5 * 2**32 + 1
     script.send(script.call(0, "MPI_Send", 20, 30), 1, size)
     script.receive(script.call(1, "MPI_Recv", 0, 100), 0, size)
@@ -174,7 +174,7 @@ def test_large_messages_count_to_the_byte() -> None:
 
 
 def test_an_injected_latency_counts_from_the_send() -> None:
-    """A message that took 60 ns is no later for a latency of 50, and 40 ns later for one of 100."""
+    """A message that took 60 ns is not delayed by a latency of 50 ns, and 40 ns later with 100 ns."""
     script = Script(2)
     script.send(script.call(0, "MPI_Send", 20, 30), 1, 8)
     script.receive(script.call(1, "MPI_Recv", 0, 80), 0, 8)
@@ -185,7 +185,7 @@ def test_an_injected_latency_counts_from_the_send() -> None:
 
 @pytest.mark.parametrize("operation", ["MPI_Allreduce", "MPI_Bcast"])
 def test_an_injected_latency_comes_on_top_of_a_collective(operation: str) -> None:
-    """Rank 1 comes last, so that it waits for nobody, and still goes on a latency after the library's end."""
+    """Rank 1 comes last and does not wait, but continues a latency after the end of the library's call."""
     script = Script(2)
     root = 0 if operation == "MPI_Bcast" else -1
     for rank, begin, end in ((0, 0, 55), (1, 30, 60)):

@@ -1,4 +1,4 @@
-"""Clocks that are off by anything: what a trace says of its messages is possible afterwards."""
+"""Alignment of clocks: afterwards, no message arrives before it was sent."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from support.traced import matched
 from support.traced_drafts import CALL, WORLD, symbol, traced_draft
 
 Times = NDArray[np.int64]
-# Every clock begins so much before the run, so that none is before its begin.
+# Ticks before the run, so that no clock with an error begins below 0.
 BEFORE = 10_000_000
 
 
 def ring(ranks: int, rounds: int, seed: int) -> list[Times]:
-    """Begin and end of each rank's calls by one clock.
+    """Draw begin and end of each rank's calls by one clock.
 
     Each rank sends to the next one and waits for the one before.
     """
     random = np.random.default_rng(seed)
-    times = np.zeros((ranks, rounds, 2, 2), dtype=np.int64)  # of a send and of a receive
+    times = np.zeros((ranks, rounds, 2, 2), dtype=np.int64)  # a send and a receive
     at = np.full(ranks, BEFORE, dtype=np.int64)
     for turn in range(rounds):
         begin = at + random.integers(1, 200_000, ranks)
@@ -40,9 +40,9 @@ def ring(ranks: int, rounds: int, seed: int) -> list[Times]:
 
 
 def off(times: list[Times], errors: list[list[int]]) -> list[Times]:
-    """The same by clocks that are N nanoseconds off at even places of the run, a list for each rank.
+    """Return the times by wrong clocks. Per rank, `errors` are nanoseconds at equidistant times of the run.
 
-    No clock goes back.
+    Clocks are monotonic.
     """
     length = float(max(of_rank.max() for of_rank in times))
     moved = []
@@ -56,9 +56,9 @@ def off(times: list[Times], errors: list[list[int]]) -> list[Times]:
 def aligned(
     times: list[Times], folder: Path, *, machines: list[int] | None = None, lost: bool = False
 ) -> tuple[Trace, pl.DataFrame]:
-    """The trace of a ring with these times, and its table of clocks: of a machine for each rank.
+    """The trace of a ring with these times, and its table of clocks. By default each rank has a machine.
 
-    With `lost`, rank 0 has no record of its first receive, and says so.
+    With `lost`, the record of rank 0's first receive is missing, and counted as dropped.
     """
     ranks, size = len(times), {"communicator": WORLD, "tag": 0, "size": 8}
     symbols = [
@@ -82,7 +82,7 @@ def aligned(
 
 
 def transits(trace: Trace) -> Times:
-    """How long after it was sent each message had arrived."""
+    """Return the time from the send to the arrival of each message."""
     known = matched(trace).drop_nulls(["started", "completed_received"])
     assert len(known)
     arrived = trace.calls["end"].gather(known["completed_received"])
@@ -108,9 +108,9 @@ def test_no_message_arrives_before_it_was_sent(tmp_path: Path, several: list[lis
     moves = False
     for rank, of_rank in enumerate(read):
         after = times_of(trace, rank)
-        assert np.diff(after.ravel()).min() >= 0  # in the order in which it did it
+        assert np.diff(after.ravel()).min() >= 0  # in the order of its calls
         moves |= len(np.unique(after - of_rank)) > 1
-    # Nothing is moved for messages that are possible.
+    # Events of possible messages are not moved.
     pairs = zip(read, [*read[1:], read[0]], strict=True)
     if all((to[1::2, 1] >= source[::2, 0]).all() for source, to in pairs):
         assert not moves
@@ -129,11 +129,11 @@ def test_one_machine_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [-5_000_000, 5_000_000])
-def test_what_is_off_all_the_time_is_shifted_and_little_is_moved(tmp_path: Path, error: int) -> None:
+def test_a_constant_error_is_shifted_and_few_events_are_moved(tmp_path: Path, error: int) -> None:
     times = ring(2, 400, 1)
     trace, clocks = aligned(off(times, [[0, 0], [error, error]]), tmp_path)
     assert transits(trace).min() >= 0
-    # To within what a message and waiting for it take; the clock of the first machine stays.
+    # Exact up to the time of a message and of waiting for it. The clock of the first machine stays.
     within = 0.05 * abs(error)
     assert clocks["shift"][0] == 0
     assert abs(1e9 * clocks["shift"][1] + error) < within
@@ -142,14 +142,14 @@ def test_what_is_off_all_the_time_is_shifted_and_little_is_moved(tmp_path: Path,
         assert np.abs(times_of(trace, rank) - times[rank]).max() < within
 
 
-def test_ranks_that_lost_events_say_nothing_where_counts_differ(tmp_path: Path) -> None:
+def test_ranks_with_lost_events_are_ignored_where_counts_differ(tmp_path: Path) -> None:
     times = ring(2, 20, 2)
     wrong = off(times, [[0, 0], [-900_000, -900_000]])
     trace, clocks = aligned(wrong, tmp_path, lost=True)
     assert trace.dropped.rows() == [(0, 1)]
-    # Of the messages to rank 0 one is missing, so that nobody knows which are which.
+    # A message to rank 0 is missing, so receives of rank 0 cannot be matched.
     assert len(trace.receives.filter(pl.col("rank") == 0)) == 19
-    assert clocks["shift"][1] > 0  # by the messages of the other direction
+    assert clocks["shift"][1] > 0  # from messages in the other direction
     known = matched(trace).filter(pl.col("dest") == 1)
     begin = trace.calls["begin"].gather(known["started"])
     assert (trace.calls["end"].gather(known["completed_received"]) >= begin).all()

@@ -1,4 +1,4 @@
-"""Traces as docs/format.md has them, written by hand: what the reader makes of them, and of damaged ones."""
+"""Traces in the format of docs/format.md, written by hand, correct and damaged."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ TIMES = np.column_stack([ENDS - DURATIONS, ENDS])
 def message_to_the_next(
     offsets: tuple[float, float] = (0.0, 0.0), machines: tuple[int, int] = (1, 1), talking: bool = True
 ) -> Draft:
-    """Two ranks, each of which twice posts a receive from the other, sends to it, and waits.
+    """Two ranks. Each twice posts a receive from the other, sends to it, and waits.
 
-    `offsets` of rank 1's clock; unless `talking`, the calls have no messages.
+    `offsets` are those of rank 1's clock. Unless `talking`, the calls have no messages.
     """
     what = {"communicator": WORLD, "partner": 1, "tag": 5, "size": 8}
     symbols = [
@@ -72,27 +72,27 @@ def test_events_messages_and_partners(tmp_path: Path) -> None:
 
 
 def test_ranks_of_one_machine_have_one_clock(tmp_path: Path) -> None:
-    """Of rank 1, which began 4000 ticks later by that clock, whatever it took for its nanoseconds."""
+    """Rank 1 began 4000 ticks later by this clock, whatever its own offset to nanoseconds is."""
     trace = opened(message_to_the_next(), tmp_path).trace()
     begins = trace.calls.group_by("rank", maintain_order=True).first()["begin"].to_list()
     assert begins == [10, 4010]
 
 
 def begins(written: Draft, directory: Path) -> list[list[int]]:
-    """When the calls of each rank begin, in nanoseconds."""
+    """Return the begins of each rank's calls, in nanoseconds."""
     calls = opened(written, directory).trace().calls
     return [calls.filter(calls["rank"] == rank)["begin"].to_list() for rank in (0, 1)]
 
 
 def test_clocks_of_two_machines_are_aligned(tmp_path: Path) -> None:
-    """The second one is 6.99 ms ahead: its events are 10 us later than they seem by the first one's clock."""
+    """The second clock is 6.99 ms ahead, so its events are 10 us later by the first clock."""
     first, second = begins(message_to_the_next((-0.00699, -0.00699), (1, 2), talking=False), tmp_path)
     assert first == TIMES[:, 0].tolist()
     assert second == [10_000 + begin for begin in first]
 
 
-def test_what_offsets_leave_messages_mend(tmp_path: Path) -> None:
-    """The second rank is 10 us late by them, and its messages are there when they have not been sent."""
+def test_messages_correct_the_rest_of_clock_errors(tmp_path: Path) -> None:
+    """By its offsets the second rank is 10 us late, so its messages arrive before they are sent."""
     profile = opened(message_to_the_next((-0.00699, -0.00699), machines=(1, 2)), tmp_path)
     trace = profile.trace()
     both = matched(trace)
@@ -101,15 +101,15 @@ def test_what_offsets_leave_messages_mend(tmp_path: Path) -> None:
     table = profile.table("clocks")
     assert table["machine"].to_list() == [0, 1]
     assert table["offset_end"].to_list() == [0, -0.00699]
-    # Only what lies in time between what was sent and what was taken is known: no more is added.
+    # Sends and receives give bounds for the shift, and it is not larger than needed.
     assert table["shift"][0] == 0
     assert -1e-5 <= table["shift"][1] <= -0.9e-5
     spans = (trace.calls["end"] - trace.calls["begin"]).to_list()
     assert min(spans) >= 0
 
 
-def test_drift_is_taken_out_on_the_way(tmp_path: Path) -> None:
-    """A second in ten: a tenth of each length."""
+def test_drift_is_removed(tmp_path: Path) -> None:
+    """A drift of 1 s in 10 s changes each duration by 10 %."""
     written = message_to_the_next((-0.00699, -0.00699 - 1.0), (1, 2), talking=False)
     first, second = begins(written, tmp_path)
     assert second == [10_000 + round(0.9 * begin) for begin in first]
@@ -126,8 +126,8 @@ def test_lengths_of_a_compact_trace(tmp_path: Path) -> None:
     assert gaps == [127, 128, 129, 255, 256, (128 + 44) * 2]
 
 
-def test_an_order_of_its_own(tmp_path: Path) -> None:
-    """Where a structure has no rules, threads say in which order its symbols came."""
+def test_a_stored_order_of_symbols(tmp_path: Path) -> None:
+    """If a structure has no rules, threads store the order of its symbols."""
     written = message_to_the_next()
     orders = [bytes([0, 1, 2, 3, 0, 1, 2, 3]), bytes([1, 0, 2, 3, 0, 1, 2, 3])]
     raw = [b"\0" + len(order).to_bytes(4, "little") + order for order in orders]

@@ -1,4 +1,4 @@
-"""Wait states of traces that were written by hand, with answers that were worked out by hand (ns)."""
+"""Wait states of traces that were written by hand, with results calculated by hand (ns)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CASES: dict[str, tuple[int, Callable[[Script], None], set[Found]]] = {}
 
 
 def case(ranks: int, *expected: Found) -> Callable[[Callable[[Script], None]], Callable[[Script], None]]:
-    """Keep a function that writes a trace, with all waiting in it: kind, rank, partner, ns."""
+    """Register a function that writes a trace, with the waiting in it: kind, rank, partner, ns."""
 
     def keep(write: Callable[[Script], None]) -> Callable[[Script], None]:
         _CASES[write.__name__] = (ranks, write, set(expected))
@@ -33,7 +33,7 @@ def together(
     number: int = 0,
     group: int = 0,
 ) -> None:
-    """Let all ranks take part in a collective."""
+    """Write a collective of all ranks."""
     for rank, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         call = script.call(rank, name, begin, end)
         script.collective(call, name, number, 8, 8, root, group)
@@ -53,14 +53,14 @@ def early_sender(script: Script) -> None:
 
 @case(2, ("late_sender", 1, 0, 30))
 def late_sender_of_a_posted_receive(script: Script) -> None:
-    """The post is early, but only the wait waits."""
+    """The receive is posted early, so only MPI_Wait waits."""
     script.send(script.call(0, "MPI_Isend", 80, 82), 1, 8, completed=script.call(0, "MPI_Wait", 90, 91))
     script.receive(script.call(1, "MPI_Irecv", 10, 12), 0, 8, completed=script.call(1, "MPI_Wait", 50, 95))
 
 
 @case(3, ("late_sender", 2, 1, 60))
 def late_senders_of_a_waitall(script: Script) -> None:
-    """It waits for the last of its messages."""
+    """MPI_Waitall waits for the last of its messages."""
     for rank, begin in ((0, 40), (1, 70)):
         script.send(script.call(rank, "MPI_Send", begin, begin + 4), 2, 8)
     posts = [script.call(2, "MPI_Irecv", 2 * i, 2 * i + 1) for i in range(2)]
@@ -71,7 +71,7 @@ def late_senders_of_a_waitall(script: Script) -> None:
 
 @case(3, ("wrong_order", 2, 1, 60))
 def messages_in_wrong_order(script: Script) -> None:
-    """Rank 2 waits for rank 1's message while rank 0's older one lies there, and is received later."""
+    """Rank 2 waits for rank 1's message, though rank 0's older message has arrived and is received later."""
     script.send(script.call(0, "MPI_Send", 5, 9), 2, 8)
     script.send(script.call(1, "MPI_Send", 70, 74), 2, 8)
     script.receive(script.call(2, "MPI_Recv", 10, 80), 1, 8)
@@ -88,7 +88,7 @@ def messages_in_right_order(script: Script) -> None:
 
 @case(2, ("wrong_order", 1, 0, 30))
 def tags_in_wrong_order(script: Script) -> None:
-    """The same sender, whose second message is received first."""
+    """The second message of a sender is received first."""
     script.send(script.call(0, "MPI_Send", 5, 9), 1, 8, tag=1)
     script.send(script.call(0, "MPI_Send", 40, 44), 1, 8, tag=2)
     script.receive(script.call(1, "MPI_Recv", 10, 50), 0, 8, tag=2)
@@ -112,7 +112,7 @@ def late_receiver_of_a_posted_send(script: Script) -> None:
 
 @case(2)
 def short_messages_wait_for_no_receiver(script: Script) -> None:
-    """The first send was over before its receive was posted, so one as short only seems to wait."""
+    """The first send ended before its receive was posted, so a send of the same size does not wait."""
     script.send(script.call(0, "MPI_Send", 0, 10), 1, 64)
     script.send(script.call(0, "MPI_Send", 20, 60), 1, 64)
     script.receive(script.call(1, "MPI_Recv", 30, 40), 0, 64)
@@ -149,7 +149,7 @@ def all_to_all(script: Script) -> None:
 
 @case(3, ("early_reduce", 1, 0, 30))
 def early_reduce(script: Script) -> None:
-    """The root waits for the first of the others: from then on it can get data."""
+    """The root waits for the first of the others, which sends data from then on."""
     together(script, "MPI_Reduce", [40, 10, 90], [45, 99, 95], root=1)
 
 
@@ -165,7 +165,7 @@ def late_broadcast(script: Script) -> None:
 
 @case(4, ("early_scan", 1, 0, 40), ("early_scan", 3, 2, 20))
 def early_scan(script: Script) -> None:
-    """Rank 2 is later than those before it; rank 3 waits for it."""
+    """Rank 2 is later than lower ranks; rank 3 waits for it."""
     together(script, "MPI_Scan", [50, 10, 80, 60], [55, 60, 90, 95])
 
 
@@ -180,7 +180,7 @@ def a_posted_collective(script: Script) -> None:
 
 @case(4, ("wait_at_barrier", 0, 2, 30), ("wait_at_barrier", 3, 1, 20))
 def parts_of_the_world(script: Script) -> None:
-    """Communicators are told apart, and world ranks named."""
+    """Communicators are distinguished, and partners are world ranks."""
     groups = [script.communicator([2, 0]), script.communicator([1, 3])]
     for rank, begin in enumerate((10, 30, 40, 10)):
         call = script.call(rank, "MPI_Barrier", begin, 50)
@@ -202,7 +202,7 @@ def an_exchange(script: Script) -> None:
 
 @case(2, ("late_sender", 1, 0, 40))
 def the_first_message_is_matched_first(script: Script) -> None:
-    """Two of one tag: MPI keeps their order, whatever completes first."""
+    """MPI keeps the order of two messages with one tag, whichever completes first."""
     script.send(script.call(0, "MPI_Send", 50, 52), 1, 8)
     script.send(script.call(0, "MPI_Send", 60, 62), 1, 16)
     posts = [script.call(1, "MPI_Irecv", 2 * i, 2 * i + 1) for i in range(2)]
@@ -213,7 +213,7 @@ def the_first_message_is_matched_first(script: Script) -> None:
 
 
 @pytest.mark.parametrize("name", _CASES)
-def test_waiting_is_what_was_worked_out(name: str) -> None:
+def test_waiting_equals_the_calculated_one(name: str) -> None:
     ranks, write, expected = _CASES[name]
     script = Script(ranks)
     write(script)
@@ -235,7 +235,7 @@ def test_what_cannot_be_matched_is_counted() -> None:
     script.send(script.call(0, "MPI_Send", 100, 110), -1, 8)
     script.receive(script.call(1, "MPI_Recv", 100, 105), 2, 8)
     script.send(script.call(2, "MPI_Send", 200, 201), 1, 8)
-    for rank in range(2):  # rank 2's part was lost
+    for rank in range(2):  # rank 2's events were lost
         script.collective(script.call(rank, "MPI_Barrier", 120 + rank, 130), "MPI_Barrier", 0)
     script.drop(2, 7)
     analysis = WaitAnalysis(script.trace())

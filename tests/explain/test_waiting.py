@@ -1,18 +1,28 @@
-"""Invariants of what is said of waiting: sums, bounds, and replays that take as long as the run did."""
+"""Waiting: sums, bounds, replays that take the same time as the run, and the tables of a recorded program."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings, strategies
 
+import haloscope as library
+from haloscope.cli import haloscope as command
+from haloscope.explain import Profile
+from haloscope.profile.shown import SHOWN
 from haloscope.profile.trace import Trace
-from support.analysed import check_sums
+from support.analysed import check_sums, check_tables
+from support.profiles import Draft, draft, path_rows
 from support.random_runs import Step, run_of, steps
 from support.traces import cg_trace, halo_trace
+
+TRACE_TABLES = ("waits", "wait_pairs", "delays", "critical_path", "tolerance")
 
 
 @given(steps(), strategies.integers(1, 6))
@@ -29,10 +39,10 @@ def test_parts_of_real_patterns_sum_to_the_whole(trace: Trace) -> None:
 
 @given(steps(), strategies.integers(2, 5), strategies.randoms(use_true_random=False))
 @settings(max_examples=30)
-def test_a_damaged_trace_is_analysed_as_far_as_it_goes(
+def test_a_damaged_trace_is_analysed_as_far_as_possible(
     program: list[Step], ranks: int, random: strategies.DrawFn
 ) -> None:
-    """Messages are lost, clocks jump back and differ: something is said, and nothing is negative."""
+    """Messages are lost, clocks jump back and differ: there are results, and none is negative."""
     trace = run_of(program, ranks)
     generator = np.random.default_rng(random.getrandbits(32))  # type: ignore[attr-defined]
 
@@ -59,3 +69,30 @@ def test_an_empty_trace_has_nothing() -> None:
     nothing = replace(trace, regions=trace.regions.clear())
     analysis = check_sums(nothing)
     assert (analysis.run_time, analysis.efficiency) == (0, None)
+
+
+def test_tables_agree_with_each_other(late_ring: Path) -> None:
+    with library.open(late_ring) as profile:
+        check_tables(profile)
+        for name in TRACE_TABLES:
+            assert profile.table(name).columns == SHOWN[name].columns
+            assert len(profile.table(name))
+        assert profile.remarks("waits") == []
+
+
+@pytest.mark.parametrize("name", TRACE_TABLES)
+def test_the_command_shows_them(late_ring: Path, name: str) -> None:
+    done = CliRunner().invoke(command, ["show", str(late_ring), "--table", name])
+    assert done.exit_code == 0
+    assert done.stdout.strip()
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("name", TRACE_TABLES)
+def test_without_a_trace_tables_are_empty_with_a_reason(read: Callable[[Draft], Profile], name: str) -> None:
+    profile = read(draft(paths=path_rows()))
+    assert profile.table(name).is_empty()
+    done = CliRunner().invoke(command, ["show", str(profile.path), "--table", name])
+    assert done.exit_code == 0
+    assert done.stderr.count("\n") == 1
+    assert "haloscope run --trace" in done.stderr

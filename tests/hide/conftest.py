@@ -1,4 +1,4 @@
-"""What the tests of the injector and of the shm library share."""
+"""Fixtures of the tests of the injector, the shm library and finite elements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from support.shm import Shm, build_shm
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`make test` builds the shm library for Open MPI alone: that takes 20 seconds an MPI."""
+    """`make test` builds the shm library for Open MPI alone: that takes 20 seconds per MPI."""
     for item in items:
         if "shm" not in getattr(item, "fixturenames", ()) or not hasattr(item, "callspec"):
             continue
@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def inject(haloscope: Path, compiler: Compiler, tmp_path: Path) -> Inject:
     """`inject(mpi, ranks, program, *arguments, options=[…])` runs one of tests/hide/programs.
 
-    With `keywords` by the function, not by the command.
+    With `keywords` it calls `haloscope.inject` instead of the command.
     """
 
     def run(
@@ -66,7 +66,7 @@ def inject(haloscope: Path, compiler: Compiler, tmp_path: Path) -> Inject:
 
 @pytest.fixture(scope="session")
 def fem(compiler: Compiler) -> Callable[[str], Path]:
-    """`fem("name.cpp")` is the executable of one of tests/hide/programs/fem."""
+    """`fem("name.cpp")` is the executable of a program of tests/hide/programs/fem."""
     mpi = find("openmpi-system") or missing(REMEDY["openmpi-system"])
     try:
         made = build_fem(quiet=True)
@@ -82,14 +82,14 @@ def fem(compiler: Compiler) -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def scotch() -> None:
-    """Scotch's mapper, by which placements are proposed."""
+    """Scotch's mapper, which proposes placements."""
     if shutil.which("scotch_gmap") is None and shutil.which("gmap") is None:
         missing("Scotch's gmap is not installed: apt-get install scotch")
 
 
 @pytest.fixture(scope="session")
 def shm_of(haloscope: Path) -> Callable[[Mpi], Shm]:
-    """`shm_of(mpi)` is the shm library for it."""
+    """`shm_of(mpi)` is the shm library for an MPI."""
     return cache(lambda mpi: build_shm(haloscope, mpi))
 
 

@@ -1,4 +1,4 @@
-"""What the overlap library decides, through its C interface, beside another implementation."""
+"""Decisions of the overlap library through its C interface, against a second implementation."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def library(shared: Path) -> ctypes.CDLL:
 def algorithm_3(
     items: int, alpha: float, waits: tuple[float, float], theta: float, epsilon: float, step: float
 ) -> float:
-    """The paper's, exactly, with the second case derived from its text, and kept in bounds."""
+    """Return the next α by the paper's Algorithm 3, with its second case from the text, within bounds."""
     before, late_in, late_out = Fraction(alpha), Fraction(waits[0]), Fraction(waits[1])
     zero = Fraction(epsilon)
     if not ((late_in > zero and late_out < zero) or (late_in < zero and late_out > zero)):
@@ -118,8 +118,8 @@ def test_next_alpha(
 
 @settings(max_examples=100)
 @given(st.integers(2, 10**6), st.floats(1e-3, 1), SHARE)
-def test_alpha_recovers_from_the_brink(library: ctypes.CDLL, items: int, theta: float, alpha: float) -> None:
-    """Whatever was, a late input alone moves α up to its bound, a late output down to its."""
+def test_alpha_recovers_from_its_bounds(library: ctypes.CDLL, items: int, theta: float, alpha: float) -> None:
+    """From any α, a late input alone raises it to its upper bound, a late output alone lowers it."""
     chosen = library.haloscope_overlap_defaults()
     chosen.theta = theta
     for waits, bound in (((1.0, 0.0), 1 - 1 / items), ((0.0, 1.0), 1 / items)):
@@ -152,7 +152,7 @@ def test_chunks_keep_polls_within_their_budget(
     assert 1 <= chunk <= items
     within = poll <= budget * chunk * item * (1 + 1e-9)
     assert within or chunk == items
-    # And no longer than that takes, so that what comes is soon seen.
+    # The chunk is not longer than the budget needs, so that arrivals are detected soon.
     assert chunk == 1 or poll > budget * (chunk - 1) * item * (1 - 1e-9)
 
 
@@ -169,7 +169,7 @@ Simulate = Callable[[str, Sequence[float]], Floats]
 
 @pytest.fixture(scope="module")
 def simulate(any_mpi: Mpi, compiler: Compiler, shared: Path) -> Simulate:
-    """What a program makes of numbers, with the library; none starts MPI."""
+    """`simulate(program, numbers)` is the output of a program for numbers, without MPI."""
 
     def run(name: str, numbers: Sequence[float]) -> Floats:
         source = CHECKOUT / "tests" / "hide" / "programs" / f"{name}.cpp"
@@ -184,10 +184,10 @@ def simulate(any_mpi: Mpi, compiler: Compiler, shared: Path) -> Simulate:
 @settings(max_examples=40)
 @given(st.floats(2e-8, 5e-7), st.floats(0, 0.5), st.floats(3, 2000), st.integers(0, 2**32 - 1))
 @example(usual=2.328e-07, share=0.5, longer=149, seed=3)  # the first four polls are interrupted
-def test_the_price_of_a_poll_is_what_it_mostly_takes(
+def test_the_cost_of_a_poll_is_its_usual_time(
     simulate: Simulate, usual: float, share: float, longer: float, seed: int
 ) -> None:
-    """However long interrupted polls take: chunks are as short as the others allow."""
+    """Interrupted polls may take any time: the other polls determine the chunk."""
     random = np.random.default_rng(seed)
     interrupted = random.random(400) < share
     polls = usual * random.uniform(1, 1.2, 400) * np.where(interrupted, longer, 1)
@@ -202,8 +202,7 @@ def test_the_price_of_a_poll_is_what_it_mostly_takes(
 @pytest.mark.parametrize("family", range(len(FAMILIES)))
 @pytest.mark.parametrize("given", [(1, 0, 0), (0, 1, 1)])
 def test_posterior_of_the_regimes(simulate: Simulate, family: int, given: tuple[int, int, int]) -> None:
-    """Of blocks the density, of exchanges that were not waited for the probability of at most so
-    long a block."""
+    """Blocks have a density, exchanges without waiting the probability of at most this block."""
     _, parameters, distribution = FAMILIES[family]
     start, transition = np.array([0.7, 0.3]), np.array([[0.95, 0.05], [0.2, 0.8]])
     random = np.random.default_rng(1)
@@ -229,12 +228,12 @@ def test_posterior_of_the_regimes(simulate: Simulate, family: int, given: tuple[
     np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-10)
 
 
-# By chance every seventh run, which costs once before it is seen; nearly always, which is foreseen.
+# Regimes change in every seventh run, which costs one run, or predictably in nearly all runs.
 @pytest.mark.parametrize(("stay", "share", "left"), [(0.85, 0.85, 0.8), (0.05, 0.93, 0.3)])
 def test_regimes_hide_more_than_the_typical_alpha(
     simulate: Simulate, stay: float, share: float, left: float
 ) -> None:
-    """Input and output are late in turn, so that no α is good for both."""
+    """Input and output are late alternately, so no α is good for both."""
     random = np.random.default_rng(3)
     late_input = np.cumsum(random.random(3000) > stay) % 2 == 0
     late = np.stack([late_input, ~late_input], axis=1)
@@ -250,12 +249,10 @@ def test_regimes_hide_more_than_the_typical_alpha(
 
 
 @pytest.mark.parametrize("late", [0.6, 0.75, 0.9])
-def test_a_rank_that_waits_for_nothing_is_told_that_its_output_is_late(
-    simulate: Simulate, late: float
-) -> None:
-    """Work takes one second, the output of a rank that is sent its input at once is late by a share of it."""
+def test_a_rank_that_does_not_wait_learns_that_its_output_is_late(simulate: Simulate, late: float) -> None:
+    """A rank gets its input at once. Its work takes one second; its output is late by `late` seconds."""
     random = np.random.default_rng(5)
-    spikes = np.where(random.random(200) < 0.05, 0.8, 0)  # of its input
+    spikes = np.where(random.random(200) < 0.05, 0.8, 0)  # lateness of its input
     for told in (0, 1):
         alphas, waits = simulate("partners", [told, 0.02, late, len(spikes), *spikes]).T
         if told:

@@ -1,4 +1,4 @@
-"""apps/amr computes what it says, the same on any number of ranks, and talks as miniAMR does."""
+"""apps/amr: results by their definition on any number of ranks, and messages like those of miniAMR."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.processes import run_program
 from support.programs import Compiler
 
 FOLDER = CHECKOUT / "apps" / "amr"
-# A sphere's surface that flies through, and a box that grows.
+# The surface of a sphere that moves through the domain, and a box that grows.
 SPHERE = "--object 2 0 0.1 0.2 0.2 0.08 0.06 0.05 0.2 0.25 0.2 0 0 0".split()
 BOX = "--object 1 1 0.8 0.8 0.1 0 0.1 0.1 0.05 0.1 0.2 0.01 0 0".split()
 CELLS = (4, 2, 6)
@@ -58,7 +58,7 @@ def scatter(bits: Bits) -> Bits:
 
 
 def initial(cells: npt.NDArray[np.int64], variable: int) -> npt.NDArray[np.float64]:
-    """Of cells of unrefined blocks: a number of [0, 1) for each row of coordinates."""
+    """Return the initial value in [0, 1) of cells of unrefined blocks, given rows of coordinates."""
     bits = scatter(np.zeros(len(cells), np.uint64)) + np.uint64(variable)
     for axis in range(3):
         bits = scatter(bits) + cells[:, axis].astype(np.uint64)
@@ -68,7 +68,7 @@ def initial(cells: npt.NDArray[np.int64], variable: int) -> npt.NDArray[np.float
 
 @dataclass(frozen=True)
 class Mesh:
-    """All blocks of a domain, painted on a grid of the finest level's blocks."""
+    """All blocks of a domain, on a grid of blocks of the finest level."""
 
     blocks: list[Block]
     roots: Triple
@@ -79,7 +79,7 @@ class Mesh:
         return max(block.level for block in self.blocks)
 
     def painted(self, cells: Triple) -> np.ndarray:
-        """The number of the cell that lies there, if blocks had that many; each place has one."""
+        """Return the number of the cell at each place of the grid, with `cells` per block."""
         finest = self.finest
         shape = [n * c << finest for n, c in zip(self.roots, cells, strict=True)]
         grid, times = np.full(shape, -1), np.zeros(shape, int)
@@ -97,14 +97,15 @@ class Mesh:
         return grid
 
     def touching(self, cells: Triple, axis: int) -> np.ndarray:
-        """Pairs of numbers of what touches along an axis, each once, the lower first."""
+        """Return pairs of cells that touch along an axis, each pair once, the lower number first."""
         grid = np.moveaxis(self.painted(cells), axis, 0)
         pairs = np.stack([grid[:-1].ravel(), grid[1:].ravel()], axis=1)
         return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
 
     def integrals(self, variable: int, steps: int) -> tuple[float, float]:
-        """Of the field and of its square. A step: between cells that touch flows a seventh of
-        their difference, in units of the smaller one's volume.
+        """Return the integrals of the field and of its square after some steps.
+
+        In a step, a seventh of the difference flows between touching cells, times the smaller volume.
         """
         count = int(np.prod(self.cells))
         levels = np.repeat([block.level for block in self.blocks], count)
@@ -120,13 +121,13 @@ class Mesh:
         return float(volume @ field), float(volume @ field**2)
 
     def _root_cells(self) -> np.ndarray:
-        """Which cell of an unrefined block each cell is part of."""
+        """Return the cell of an unrefined block that contains each cell."""
         local = np.stack(np.unravel_index(np.arange(np.prod(self.cells)), self.cells), axis=1)
         rows = [(local + np.multiply(b.at, self.cells)) >> b.level for b in self.blocks]
         return np.concatenate(rows)
 
     def messages(self, variables: int) -> Counter[int]:
-        """Sizes of the messages of one exchange: one for each axis and pair of ranks."""
+        """Return the sizes of the messages of one exchange: one per axis and pair of ranks."""
         sizes: Counter[int] = Counter()
         for axis in range(3):
             face = int(np.prod(self.cells)) // self.cells[axis]
@@ -141,14 +142,14 @@ class Mesh:
         return sizes
 
     def steepest(self) -> int:
-        """The largest difference of levels between blocks that touch."""
+        """Return the largest difference of levels between touching blocks."""
         levels = np.array([block.level for block in self.blocks])
         found = [np.abs(np.diff(levels[self.touching((1, 1, 1), axis)])) for axis in range(3)]
         return max(int(differences.max(initial=0)) for differences in found)
 
 
 def build(compiler: Compiler, mpi: Mpi) -> Application:
-    """All of it as one unit: the sooner compiled."""
+    """Build it as one compilation unit, which is faster."""
     others = [p for p in sorted(FOLDER.glob("*.cpp")) if p.name != "main.cpp"]
     flags = ["-std=c++20", "-g0", "-Wall", "-Wextra", "-Werror"]
     included = [word for path in others for word in ("-include", str(path))]
@@ -197,7 +198,7 @@ def test_results_do_not_depend_on_the_division(
 
 
 def test_nothing_is_lost_when_blocks_refine_and_coarsen(alone: dict[str, list[list[str]]]) -> None:
-    assert int(alone["blocks"][0][4]) == 5  # at the start, and after every second step
+    assert int(alone["blocks"][0][4]) == 5  # at the start, and after each second step
     assert float(alone["drift"][0][0]) < 1e-13
     assert len(alone["checksum"]) == 3
     low, _, high = alone["range"][0]
@@ -219,7 +220,7 @@ def test_uniform_field_stays_uniform(amr: Application) -> None:
 STATIC = [*SIZE, *SPHERE, *BOX, *"--num_refine 2 --refine_freq 0 --num_tsteps 1".split()]
 
 
-def test_field_is_that_of_the_definition(amr: Application) -> None:
+def test_the_field_follows_its_definition(amr: Application) -> None:
     division = "--npx 2 --init_y 2 --init_z 2".split()
     found = amr.output(2, *STATIC, *division, "--stages_per_ts", "7", "--verbose")
     mesh = Mesh(blocks(found), (2, 2, 2), CELLS)
@@ -235,7 +236,7 @@ def test_field_is_that_of_the_definition(amr: Application) -> None:
     ("objects", "expected"),
     [
         ("--object 3 0 0.5 0.5 0.5 0 0 0 1 1 1 0 0 0", 8**3),  # covers the cube
-        ("--object 2 0 0.5 0.5 0.5 0 0 0 1 1 1 0 0 0", 1),  # its surface lies outside
+        ("--object 2 0 0.5 0.5 0.5 0 0 0 1 1 1 0 0 0", 1),  # its surface is outside
         ("--object 0 0 0 0 0 0 0 0 0.05 0.05 0.05 0 0 0", 1 + 3 * 7),  # only one corner
         ("--object 3 0 0 0 0 0.6 0 0 0.4 0.4 0.4 0 0 0", 1),  # leaves
         ("--object 3 1 0.5 0.5 0.5 0.75 0 0 0.9 0.9 0.9 0 0 0", 8**3),  # comes back
@@ -247,13 +248,13 @@ def test_field_is_that_of_the_definition(amr: Application) -> None:
 def test_blocks_are_where_objects_are(amr: Application, objects: str, expected: int) -> None:
     steps = "--num_refine 3 --num_tsteps 4 --refine_freq 1 --stages_per_ts 0 --max_blocks 600"
     command = [str(amr.program), *SIZE, *objects.split(), *steps.split()]
-    # without a launcher, which takes longer
+    # without a launcher, which is faster
     done = subprocess.run(command, env=amr.mpi.environment(), stdout=subprocess.PIPE, check=True)
     assert f"\nblocks       {expected} in the end" in done.stdout.decode()
 
 
 def test_profile_has_the_predicted_sizes(amr: Application, haloscope: Path, tmp_path: Path) -> None:
-    """One message for each axis and pair of ranks, its size that of the faces between them."""
+    """There is one message per axis and pair of ranks, with the size of the faces between them."""
     arguments = [*STATIC, *"--npx 3 --init_x 1 --init_y 2 --init_z 2 --stages_per_ts 4".split()]
     mesh = Mesh(blocks(amr.output(3, *arguments, "--verbose")), (3, 2, 2), CELLS)
     profile = amr.watched(haloscope, tmp_path / "amr.halo", 3, *arguments)
@@ -279,7 +280,7 @@ def test_messages_grow_with_variables_and_grid(
 
 
 @pytest.mark.parametrize("buffers", [["--null-buffers"], []], ids=["lent", "own"])
-def test_the_protocol_layer_changes_nothing(
+def test_the_shm_library_changes_nothing(
     amr: Application, alone: dict[str, list[list[str]]], haloscope: Path, tmp_path: Path, buffers: list[str]
 ) -> None:
     division = "--npx 2 --npy 3 --init_x 2 --init_z 2".split()
@@ -314,7 +315,7 @@ def test_wrong_usage_is_one_line(amr: Application, arguments: str, reason: str) 
     assert reason in amr.complaint(*arguments.split())
 
 
-def test_wrong_grid_is_said_once_for_all_ranks(amr: Application) -> None:
+def test_a_wrong_grid_is_one_line_for_all_ranks(amr: Application) -> None:
     assert "1,2,1, which are not the 3 ranks" in amr.complaint("--npy", "2", ranks=3)
 
 

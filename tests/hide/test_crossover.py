@@ -1,4 +1,4 @@
-"""From which latency on pipelined and s-step conjugate gradients pay: the model, and injected latencies."""
+"""The latency above which pipelined and s-step conjugate gradients are faster: model and injection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ Fem = Callable[[str], Path]
 
 
 def predictions(program: Path, machines: list[list[float]]) -> list[tuple[list[float], list[float]]]:
-    """Of the pipelined method and of four steps: an iteration of plain CG, of theirs, and the crossover."""
+    """Return, for the pipelined and the 4-step method, the times of an iteration of CG and of theirs, and the
+    crossover.
+    """
     text = "\n".join(" ".join(f"{value:.12g}" for value in machine) for machine in machines)
     done = run_program([program], text=text)
     rows = [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
@@ -26,7 +28,7 @@ def predictions(program: Path, machines: list[list[float]]) -> list[tuple[list[f
 
 
 def test_both_methods_take_equally_long_at_the_crossover(fem: Fem) -> None:
-    """On whatever machine: below it plain CG is faster, above it the other one."""
+    """On any machine, plain CG is faster below the crossover, the other method above it."""
     chance, program = random.Random(3), fem("crossover.cpp")
     machines = []
     for _ in range(200):
@@ -61,8 +63,8 @@ def test_where_a_line_crosses_zero(script: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 def test_each_method_waits_for_its_allreduces(mpi: Mpi, fem: Fem, haloscope: Path, tmp_path: Path) -> None:
-    """An iteration waits for three Allreduces, for one behind its work, or for a quarter of one."""
-    fem("crossover.cpp")  # skips where something is missing
+    """An iteration waits for three Allreduces, for one that overlaps its work, or for a quarter of one."""
+    fem("crossover.cpp")  # skips if a component is missing
     late, iterations = 4e-3, 10
     inject = [str(haloscope), "inject", "--quiet", "--latency", f"constant:{1e3 * late}ms", "--"]
     program = [*mpi.launch(2), str(build_fem(quiet=True).poisson), "--jacobi", "--tolerance", "0"]

@@ -1,4 +1,4 @@
-"""The kernels' plans beside dense reference elements, whose rules come from NumPy."""
+"""The kernels' plans against dense reference elements, whose quadrature rules come from NumPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.processes import run_program
 
 
 def rule(degree: int) -> str:
-    """The degree, Gauss-Lobatto nodes, Gauss points and weights on [0, 1]."""
+    """Return the degree, Gauss-Lobatto nodes, Gauss points and weights on [0, 1] as text."""
     inner = np.sort(legendre.legroots(legendre.legder([0] * degree + [1])))
     nodes = (1 + np.array([-1, *inner, 1])) / 2
     points, weights = legendre.leggauss(degree + 1)
@@ -25,10 +25,7 @@ def rule(degree: int) -> str:
     "degree", [*range(1, 6), *(pytest.param(k, marks=pytest.mark.long) for k in range(6, 9))]
 )
 def test_plans_equal_dense_elements(fem: Callable[[str], Path], degree: int) -> None:
-    """
-    Random coefficients, vertices, masks, mirrors, ranges of items; octrees whose faces and edges
-    hang; all parts; adding and writing first; symmetry, the diagonal, the layout's numbers.
-    """
+    """Random coefficients, vertices, masks, mirrors and ranges of items, and hanging faces and edges."""
     done = run_program([str(fem("kernels.cpp")), "7"], text=rule(degree))
     lines = [line.split() for line in done.stdout.splitlines()]
     assert len(lines) > 20

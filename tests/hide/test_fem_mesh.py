@@ -1,4 +1,4 @@
-"""Forests, nodes, hierarchies and transfers: programs of tests/hide/programs/fem on some ranks."""
+"""Forests, nodes, hierarchies and transfers: programs of tests/hide/programs/fem on 1 and 3 ranks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.missing import missing
 from support.mpi import REMEDY, find
 from support.processes import run_program
 
-RANKS = [1, 3]  # three ranks on a forest of one element, too
+RANKS = [1, 3]  # with three ranks on a forest of one element, too
 ROUNDING = 1e-13
 Fem = Callable[[str], Path]
 Rows = dict[tuple[str, int], dict[str, str]]
@@ -24,7 +24,7 @@ def lines(executable: Path, ranks: int, *arguments: str) -> list[list[str]]:
 
 
 def table(rows: list[list[str]]) -> Rows:
-    """`name degree key value key value …`."""
+    """Parse lines `name degree key value key value …`."""
     return {(row[0], int(row[1])): dict(zip(row[2::2], row[3::2], strict=True)) for row in rows}
 
 
@@ -46,12 +46,12 @@ def each(results: dict[int, Rows], *keys: str) -> list[tuple[str, ...]]:
     return found
 
 
-def test_as_many_nodes_as_places(meshes: dict[int, Rows]) -> None:
-    """Counted by hand from vertices, edges, faces and interiors that no larger element contains."""
+def test_the_number_of_nodes(meshes: dict[int, Rows]) -> None:
+    """The count adds vertices, edges, faces and interiors that no larger element contains."""
     assert all(nodes == counted for nodes, counted in each(meshes, "nodes", "counted"))
 
 
-def test_same_mesh_on_all_ranks(meshes: dict[int, Rows]) -> None:
+def test_the_mesh_does_not_depend_on_the_number_of_ranks(meshes: dict[int, Rows]) -> None:
     keys = ("elements", "hanging", "nodes", "boundary")
     one, *others = (
         {case: [row[key] for key in keys] for case, row in rows.items()} for rows in meshes.values()
@@ -63,18 +63,18 @@ def test_same_mesh_on_all_ranks(meshes: dict[int, Rows]) -> None:
 
 
 def test_polynomials_are_continuous(meshes: dict[int, Rows]) -> None:
-    """Of full degree across hanging faces and edges; also of degree 8, and on bent elements."""
+    """Polynomials of full degree are continuous across hanging faces and edges, up to degree 8."""
     assert ("corner", 8) in meshes[1]
     assert max(float(gap) for (gap,) in each(meshes, "discontinuity")) < ROUNDING
 
 
-def test_neighbours_mean_the_same_nodes(meshes: dict[int, Rows]) -> None:
+def test_neighbours_agree_on_shared_nodes(meshes: dict[int, Rows]) -> None:
     assert max(float(gap) for (gap,) in each(meshes, "mismatch")) < ROUNDING
     assert set(each(meshes, "wrong_sums", "wrong_mirrors", "wrong_boundary")) == {("0", "0", "0")}
 
 
 def test_transfer_of_polynomials(hierarchies: dict[int, Rows]) -> None:
-    """What is polynomial on the coarse level is the same on the fine one."""
+    """A polynomial on the coarse level is the same on the fine level."""
     assert max(float(error) for (error,) in each(hierarchies, "interpolation")) < ROUNDING
 
 
@@ -84,13 +84,13 @@ def test_restriction_is_the_transpose(hierarchies: dict[int, Rows]) -> None:
 
 
 def test_aligned_levels_are_those_of_one_rank(hierarchies: dict[int, Rows]) -> None:
-    """As far as the cuts are aligned; and that costs no more balance than was allowed."""
+    """Aligned levels equal those of one rank, and the imbalance stays within its limit."""
     alone = hierarchies[1]
     deep = 0
     for ranks, rows in hierarchies.items():
         for case, row in rows.items():
             count = 1 + int(row["aligned"])
-            # A mesh with several degrees is one.
+            # A mesh with several degrees counts once.
             sizes, expected = (
                 list(dict.fromkeys(one[case]["elements"].split(",")[:-1])) for one in (rows, alone)
             )

@@ -24,8 +24,7 @@ Lines = list[list[str]]
 
 def lines(mpi: Mpi, ranks: int, *command: str | Path) -> Lines:
     """The words of each line that a program printed."""
-    done = mpi.run(ranks, command)
-    return [line.split() for line in done.stdout.splitlines()]
+    return [line.split() for line in mpi.run(ranks, command).stdout.splitlines()]
 
 
 def numbers(found: Lines, first: str) -> dict[str, list[float]]:
@@ -43,7 +42,7 @@ def test_random_operators_equal_their_matrices_on_any_number_of_ranks(mpi: Mpi, 
         for difference, diagonal, asymmetry, _ in matrices.values():
             assert max(difference, diagonal, asymmetry) < 1e-13
         assert sum(hanging > 0.2 for *_, hanging in matrices.values()) >= 5
-        # Whatever the policy, alpha, timing, and whether vectors are consistent: not a bit differs.
+        # Results are bit-identical for all policies, alphas, timings, and with consistent vectors.
         policies = numbers(run, "policies")
         assert len(policies) == 4
         assert all(differing == [0] for differing in policies.values())
@@ -87,34 +86,22 @@ def test_bad_input_is_refused_on_all_ranks(mpi: Mpi, fem: Fem) -> None:
 
 
 @pytest.fixture(scope="module")
-def poisson(fem: Fem) -> Path:  # which skips where something is missing
+def poisson(fem: Fem) -> Path:  # skips if a component is missing
     return build_fem(quiet=True).poisson
 
 
 @ONE
 def test_poisson_is_a_series_of_products(mpi: Mpi, poisson: Path, haloscope: Path, tmp_path: Path) -> None:
     table, profile = tmp_path / "times.csv", tmp_path / "poisson.halo"
-    arguments = [
-        "--level",
-        "3",
-        "--refine",
-        "ball",
-        "--jump",
-        "10",
-        "--policy",
-        "dynamic",
-        "--epsilon",
-        "1e-6",
-    ]
-    watch = [haloscope, "run", "--quiet", "--series", "matvec", "-o", profile, "--"]
-    command = [*watch, *mpi.launch(2), poisson, *arguments, "--runs", "2", "--csv", table]
-    done = run_program(list(map(str, command)), env=mpi.environment())
+    arguments = "--level 3 --refine ball --jump 10 --policy dynamic --epsilon 1e-6 --runs 2 --csv".split()
+    watch: list[str | Path] = [haloscope, "run", "--quiet", "--series", "matvec", "-o", profile, "--"]
+    done = run_program([*watch, *mpi.launch(2), poisson, *arguments, table], env=mpi.environment())
     said = {words[0]: words[1:] for line in done.stdout.splitlines() if (words := line.split())}
     assert float(said["residual"][0]) < 1e-8
     assert float(said["error"][0]) < 0.02
     rows = list(csv.DictReader(table.read_text().splitlines()))
     with library.open(profile) as opened:
-        # In the order of time: what PETSc does around a product is a region, too, so there are several paths.
+        # Sorted by time: PETSc's functions around a product are regions, too, so there are several paths.
         series = opened.table("series", region="matvec").sort("rank", "start")
     assert len(rows) == len(series) == 2 * int(said["products"][0])
     assert [int(row["rank"]) for row in rows] == series["rank"].to_list()
@@ -126,8 +113,8 @@ def test_poisson_is_a_series_of_products(mpi: Mpi, poisson: Path, haloscope: Pat
 
 @ONE
 @pytest.mark.parametrize("problem", [["--jump", "1000"], ["--pointwise"]])
-def test_no_problem_is_solved_by_one_direction(mpi: Mpi, poisson: Path, problem: list[str]) -> None:
-    """As it would be if the right-hand side were an eigenvector: then times to solution said nothing."""
+def test_no_right_hand_side_is_an_eigenvector(mpi: Mpi, poisson: Path, problem: list[str]) -> None:
+    """An eigenvector as right-hand side would be solved in one iteration, with useless times to solution."""
     done = mpi.run(1, [poisson, "--level", "4", "--solver", "cg", "--jacobi", *problem])
     said = dict(line.split()[:2] for line in done.stdout.splitlines())
     assert int(said["iterations"]) > 12

@@ -1,4 +1,4 @@
-"""Solvers on matrix-free operators: tests/hide/programs/fem/solve.cpp."""
+"""Solvers of matrix-free operators: tests/hide/programs/fem/solve.cpp."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ Lines = dict[str, list[float]]
 
 def run(fem: Fem, ranks: int, cases: str) -> list[str]:
     mpi = find("openmpi-system") or missing(REMEDY["openmpi-system"])
-    done = mpi.run(ranks, [fem("solve.cpp"), cases])
-    return done.stdout.splitlines()
+    return mpi.run(ranks, [fem("solve.cpp"), cases]).stdout.splitlines()
 
 
 def table(lines: list[str]) -> Lines:
@@ -26,7 +25,7 @@ def table(lines: list[str]) -> Lines:
 
 @pytest.fixture(scope="module")
 def iterations(fem: Fem) -> dict[int, Lines]:
-    """By number of ranks and case: levels, then iterations and residual of GMG-CG."""
+    """Return, by ranks and case, the number of levels, then iterations and residual of GMG-CG."""
     return {ranks: table(run(fem, ranks, "iterations")) for ranks in (1, 3)}
 
 
@@ -46,7 +45,7 @@ def test_multigrid_iterations_are_few_whatever_the_mesh(iterations: dict[int, Li
 
 @pytest.mark.parametrize("degrees", ["degrees", pytest.param("high-degrees", marks=pytest.mark.long)])
 def test_multigrid_iterations_are_few_whatever_the_degree_and_the_method(fem: Fem, degrees: str) -> None:
-    """CG and GMRES, both also pipelined: cubes, a jump of 10^6, hanging nodes and deformed elements."""
+    """CG and GMRES, also pipelined, on cubes, a jump of 10^6, hanging nodes and deformed elements."""
     lines = table(run(fem, 2, degrees))
     assert {len(values) for values in lines.values()} == {1 + 2 * 4}
     assert len(lines) == 4 * 4
@@ -75,16 +74,16 @@ def test_all_methods_agree_with_a_direct_solver(fem: Fem, ranks: int) -> None:
 
 
 def check_allreduces(lines: Lines, ranks: int) -> None:
-    """One in s iterations, and three: the right-hand side, the end, and its proof."""
+    """Assert one Allreduce in s iterations, and three more: right-hand side, end, and final check."""
     plain = lines["cg"]
-    assert plain[2] >= 3 * plain[1] or ranks == 1  # PETSc makes none alone
+    assert plain[2] >= 3 * plain[1] or ranks == 1  # PETSc calls no Allreduce on one rank
     for steps in (1, 2, 4, 8):
         _, count, counted, blocks, matvecs, allreduces, _ = lines[f"s-step-{steps}"]
         assert counted == allreduces == blocks + 3
-        assert count == steps * blocks  # nothing was cut short
+        assert count == steps * blocks  # no block was cut short
         assert count <= plain[1] + 2 * steps
         assert steps * (blocks + 1) < matvecs <= steps * (blocks + 1) + 8  # true residuals
-    assert lines["pipelined"][2] < 10  # all of its are not blocking
+    assert lines["pipelined"][2] < 10  # its Allreduces are nonblocking
 
 
 def test_iterations_of_the_block_system_are_bounded(fem: Fem) -> None:
@@ -94,7 +93,7 @@ def test_iterations_of_the_block_system_are_bounded(fem: Fem) -> None:
     assert max(counts.values()) <= 120, counts
 
 
-def test_all_ranks_say_what_is_wrong(fem: Fem) -> None:
+def test_all_ranks_report_errors(fem: Fem) -> None:
     said: dict[str, list[str]] = {}
     for line in run(fem, 2, "errors"):
         name, _, message = line.partition(": ")

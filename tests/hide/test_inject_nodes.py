@@ -1,4 +1,4 @@
-"""`haloscope inject` on two emulated nodes: a link between them has latencies of its own."""
+"""`haloscope inject` on two emulated nodes: the link between them has its own latencies."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
 def test_links_between_nodes_have_their_own_latencies(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
 ) -> None:
-    """Two ranks a node in a ring: ranks 1 and 3 receive from their own node."""
+    """A ring with two ranks per node: ranks 1 and 3 receive from their own node."""
     program = compiler.text(mpi, "ring.c", PROGRAM)
     options = ["--latency", "inter=constant:1s", "--no-collectives"]
     record = tmp_path / "injected.csv"
@@ -49,8 +49,8 @@ def test_links_between_nodes_have_their_own_latencies(
     )
     times = [(int(rank), float(time)) for rank, time in map(str.split, done.stdout.splitlines())]
     assert len(times) == 12
-    # The clocks of two nodes are compared by messages: the error is half of the quickest one's round trip.
-    # That is far less than a second, also where ranks wait for a core.
+    # The clocks of two nodes are compared by messages: the error is half of the fastest round trip.
+    # That is far less than a second, even if ranks wait for a core.
     assert all(time > 0.1 for rank, time in times if rank in {0, 2}), times
     latencies = polars.read_csv(record, schema_overrides={"latency": polars.Float64})
     assert sorted(latencies["rank"]) == [1, 1, 1, 3, 3, 3]  # the senders to the other node

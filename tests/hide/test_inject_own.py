@@ -1,4 +1,4 @@
-"""`haloscope inject` leaves a program what is its own, and each message its own latency."""
+"""`haloscope inject` does not disturb a program's own callbacks, files and messages."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ OPTIONS = ["--latency", "constant:40ms", "--once", "0:3:110ms", "--once", "0:5:1
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system", "mpich-wheel"], indirect=True)
-def test_what_is_the_programs_own(mpi: Mpi, inject: Inject) -> None:
-    """Its callbacks, its error handlers, and latencies after receives that were freed or short."""
+def test_callbacks_and_handlers_of_the_program(mpi: Mpi, inject: Inject) -> None:
+    """Callbacks and error handlers work, as do latencies after receives that were freed or too short."""
     done = inject(mpi, 2, "own.c", options=OPTIONS, flags=["-Wall", "-Wextra", "-Werror"])
     assert "past the injector" not in done.done.stderr  # no stamp was missed
     times = [(words[0], float(words[1])) for words in done.lines if words[0] != "callbacks"]
@@ -33,25 +33,12 @@ def test_what_is_the_programs_own(mpi: Mpi, inject: Inject) -> None:
 def injected(
     haloscope: Path, mpi: Mpi, compiler: Compiler, directory: Path, *words: str
 ) -> subprocess.CompletedProcess[str]:
-    """own.c or another program with 1 µs a message, in an empty directory; options, --, program."""
+    """Run a program with 1 µs per message in `directory`; `words` are options, --, program."""
     at = words.index("--")
     program = compiler(mpi, PROGRAMS / words[at + 1], ["-Wall"])
-    return run_program(
-        [
-            str(haloscope),
-            "inject",
-            "--latency",
-            "constant:1us",
-            *words[:at],
-            "--",
-            *mpi.launch(2),
-            str(program),
-            *words[at + 2 :],
-        ],
-        env=mpi.environment(),
-        cwd=directory,
-        status=None,
-    )
+    inject = [haloscope, "inject", "--latency", "constant:1us", *words[:at], "--"]
+    command = [*inject, *mpi.launch(2), program, *words[at + 2 :]]
+    return run_program(list(map(str, command)), env=mpi.environment(), cwd=directory, status=None)
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
@@ -78,7 +65,7 @@ def test_nothing_but_a_record_is_replaced(
     assert "is no record of haloscope inject" in line
     assert record.read_text() == "a,b\n1,2\n"
     record.unlink()
-    for _ in range(2):  # a record is
+    for _ in range(2):  # a record is replaced
         assert injected(haloscope, mpi, compiler, tmp_path, *words).returncode == 0
         assert len(polars.read_csv(record)) == 20
 
@@ -88,7 +75,7 @@ def test_nothing_but_a_record_is_replaced(
 def test_a_record_outlives_its_ranks(
     mpi: Mpi, haloscope: Path, compiler: Compiler, tmp_path: Path, way: str
 ) -> None:
-    """Whole blocks of 256 rows of who is killed; all rows of who calls MPI_Abort."""
+    """A killed rank leaves whole blocks of 256 rows; a rank that calls MPI_Abort leaves all rows."""
     record = tmp_path / "r.csv"
     words = ("-o", str(record), "--", "own.c", way, "after")
     done = injected(haloscope, mpi, compiler, tmp_path, *words)

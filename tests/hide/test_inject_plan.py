@@ -1,4 +1,4 @@
-"""How the injector reads its plan: whatever the words, a plan or a line that says what is wrong."""
+"""The injector's reader of plans: any text gives a plan or one line with the error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Planned = Callable[..., str]
 
 @pytest.fixture
 def planned(any_mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Planned:
-    """`planned("constant:1ms", once=[…])` is the plan that the injector is given."""
+    """`planned("constant:1ms", once=[…])` is the plan that the injector gets."""
     monkeypatch.setenv("PATH", tools(any_mpi)["PATH"])
     abi: Abi = "openmpi" if any_mpi.abi == "openmpi" else "mpich"
 
@@ -60,7 +60,7 @@ def read(reader: Path, lines: list[str]) -> list[str]:
     return answers
 
 
-def test_whatever_the_words(reader: Path, planned: Planned) -> None:
+def test_random_plans(reader: Path, planned: Planned) -> None:
     chance = random.Random(7)
     models = ("constant:1ms", "normal:1ms,0.1ms", "lognormal:1ms,0.5", "gamma:2,1us")
     plans = [planned(model, "inter=gamma:2,1us", once=[Event(0, 3, 0.1, 2)]) for model in models]
@@ -92,12 +92,12 @@ def test_whatever_the_words(reader: Path, planned: Planned) -> None:
         ("intra 1 0 1 empirical 99999999", "too many: 99999999"),
     ],
 )
-def test_what_is_wrong_is_said(reader: Path, plan: str, complaint: str) -> None:
+def test_errors_are_named(reader: Path, plan: str, complaint: str) -> None:
     assert read(reader, [plan]) == [f"wrong {complaint}"]
 
 
 def test_links_and_factors(planned: Planned) -> None:
-    """A later word replaces an earlier one, for its link alone if it names one."""
+    """A later word replaces an earlier one, only for its link if it names one."""
     both = planned("constant:1ms")
     assert planned("gamma:2,1us", "constant:1ms") == both
     assert planned("inter=constant:1ms", "intra=constant:1ms") == both

@@ -23,13 +23,13 @@ INCLUDE = f"-I{CHECKOUT / 'src'}"
 TOY = CHECKOUT / "benchmarks" / "overlap" / "toy.c"
 C_ONLY = ("-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
 Run = Callable[..., "Output"]
-EPSILON = 1e-4  # seconds: what is shorter is no wait
+EPSILON = 1e-4  # seconds: the shortest wait
 CELLS = 400
-LEAST = 1 / (CELLS - 2) + 1e-6  # α that gives one item, as it is printed
+LEAST = 1 / (CELLS - 2) + 1e-6  # the printed α of one item
 
 
 class Output:
-    """The program's lines, by rank."""
+    """The program's output, by rank."""
 
     def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
         self.done = done
@@ -45,7 +45,7 @@ class Output:
         return [row[1] for row in self.steps[rank]]
 
     def check_alphas(self, rank: int, phases: int = 1) -> None:
-        """Each α follows from the one before it and from what was waited for then."""
+        """Assert that each α follows from the previous α and the waits with it."""
         for phase in range(phases):
             rows = self.steps[rank][phase::phases]
             assert rows[0][1] == 0.5
@@ -69,7 +69,7 @@ def build(mpi: Mpi, compiler: Compiler) -> Path:
 
 @pytest.fixture
 def toy(compiler: Compiler, tmp_path: Path) -> Run:
-    """`toy(mpi, ranks, "policy=1", …, before=[…])`: as one does it who uses the library."""
+    """`toy(mpi, ranks, "policy=1", …, before=[…])` runs the program, linked like a user's."""
 
     def run(
         mpi: Mpi, ranks: int, *arguments: str, before: Sequence[str | Path] = (), status: int = 0
@@ -102,7 +102,7 @@ POLICIES = [
 
 @ONE
 def test_results_are_bit_equal_under_all_policies(mpi: Mpi, toy: Run) -> None:
-    """Policies that poll do so at least once an exchange, and at most once more than there are chunks."""
+    """Policies that poll do so at least once per exchange, and at most once more than there are chunks."""
     arguments = ["cells=40", "steps=15"]
     expected = toy(mpi, 2, "policy=0", *arguments).results
     assert len(set(expected.values())) == 2
@@ -120,7 +120,7 @@ def test_results_are_bit_equal_under_all_policies(mpi: Mpi, toy: Run) -> None:
 
 @pytest.mark.parametrize(("ranks", "cells"), [(5, 17), (3, 2)])
 def test_results_of_more_ranks_are_bit_equal(mpi: Mpi, toy: Run, ranks: int, cells: int) -> None:
-    """With two cells a rank there are no independent items at all."""
+    """With two cells per rank there are no independent items."""
     arguments = [f"cells={cells}", "steps=15"]
     expected = toy(mpi, ranks, "policy=0", *arguments).results
     assert len(set(expected.values())) == ranks
@@ -129,13 +129,12 @@ def test_results_of_more_ranks_are_bit_equal(mpi: Mpi, toy: Run, ranks: int, cel
 
 
 def test_object_to_link(haloscope: Path, tmp_path: Path) -> None:
-    """By the MPI that `mpicc` on the search path belongs to."""
+    """The object is built with the MPI of the `mpicc` on the search path."""
     command = [str(haloscope), "where", "overlap"]
     done = run_program(command, status=None)
     if "no MPI compiler" in done.stderr:
         missing(done.stderr)
-    named = run_program(["nm", done.stdout.strip()])
-    assert " T haloscope_overlap_run\n" in named.stdout
+    assert " T haloscope_overlap_run\n" in run_program(["nm", done.stdout.strip()]).stdout
 
 
 SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -170,8 +169,8 @@ def test_interface_of_cpp(mpi: Mpi, compiler: Compiler, sanitizers: Sequence[str
 
 
 @PARTS
-def test_what_mpi_makes_of_partitioned_messages(mpi: Mpi, compiler: Compiler) -> None:
-    """What is waited for is there; where a send is over before its part is ready, the page says so."""
+def test_partitioned_messages_of_mpi(mpi: Mpi, compiler: Compiler) -> None:
+    """Data are there after a wait. If a send ends before its part is ready, the documentation states that."""
     done = mpi.run(2, [compiler(mpi, CHECKOUT / "tests/hide/programs/parts.c")])
     early, wrong = map(int, done.stdout.split())
     assert wrong == 0
@@ -183,7 +182,7 @@ def test_what_mpi_makes_of_partitioned_messages(mpi: Mpi, compiler: Compiler) ->
 @pytest.mark.parametrize("mpi", ["mpich-wheel"], indirect=True)
 def test_partitioned_sends(mpi: Mpi, toy: Run) -> None:
     expected = toy(mpi, 3, "policy=0", "cells=20").results
-    for policy in ("policy=0", "policy=1"):  # its MPI_Testall refuses partitioned receives
+    for policy in ("policy=0", "policy=1"):  # MPICH's MPI_Testall refuses partitioned receives
         assert toy(mpi, 3, policy, "cells=20", "partitioned=1").results == expected
 
 
@@ -200,21 +199,19 @@ def test_partitioned_sends(mpi: Mpi, toy: Run) -> None:
         ("bad=1", "the settings of a different rank are wrong"),
     ],
 )
-def test_what_makes_no_sense_is_an_error_on_all_ranks(
-    mpi: Mpi, toy: Run, argument: str, complaint: str
-) -> None:
+def test_wrong_settings_are_an_error_on_all_ranks(mpi: Mpi, toy: Run, argument: str, complaint: str) -> None:
     done = toy(mpi, 2, argument, status=2).done
     lines = [line for line in done.stderr.splitlines() if ": overlap: " in line]
     assert len(lines) == 2
     assert any(complaint in line for line in lines)
 
 
-# The input comes on a communicator that is left alone.
+# The input comes on a communicator without injected latencies.
 STEPS = ["quick_input=1", f"cells={CELLS}", "steps=16"]
 
 
 def injecting(haloscope: Path, tmp_path: Path, *latency: str) -> list[str]:
-    """What stands before a launch command whose contributions come late."""
+    """Return the words before a launch command that delay contributions."""
     options = [*latency, "--no-collectives", "--quiet", "-o", str(tmp_path / "injected.csv")]
     return [str(haloscope), "inject", *options, "--"]
 
@@ -225,7 +222,7 @@ def test_alpha_follows_a_late_output(mpi: Mpi, toy: Run, haloscope: Path, tmp_pa
     done = toy(mpi, 2, "policy=1", "phases=2", *STEPS, before=before)
     for rank in range(2):
         assert len(done.steps[rank]) == 16
-        # Contributions are sent when both ranks have begun the step.
+        # Contributions are sent after both ranks have begun the step.
         assert all(row[0] > 0.0199 for row in done.steps[rank])
         done.check_alphas(rank, phases=2)
     fixed = toy(mpi, 2, "policy=0", *STEPS)
@@ -238,7 +235,7 @@ def test_alpha_follows_a_late_output(mpi: Mpi, toy: Run, haloscope: Path, tmp_pa
 def test_a_late_sender_learns_from_its_partners(
     mpi: Mpi, toy: Run, haloscope: Path, tmp_path: Path, ranks: int, late: int
 ) -> None:
-    """Only what one rank sends is late. Each rank is told how long its partners waited in the step before."""
+    """One rank's messages are late. Each rank learns how long its partners waited in the previous step."""
     before = injecting(haloscope, tmp_path, "--once", f"{late}:0:20ms:1000000")
     done = toy(mpi, ranks, "policy=1", "partners=1", *STEPS, before=before)
     waits = {rank: [row[3] for row in rows] for rank, rows in done.steps.items()}

@@ -12,19 +12,18 @@ from haloscope import open as open_profile
 from haloscope.predict.placement import propose
 from support.cluster import Cluster
 from support.injected import PROGRAMS
-from support.missing import missing
 from support.mpi import Mpi
 from support.placed import messages_between
 from support.programs import Compiler, without_builds
 
 FORTRAN = ["-cpp", "-ffree-line-length-none", "-fallow-argument-mismatch", "-w"]
 RANKS = 4
-# The placer takes ten seconds to build: `make test` does so for Open MPI alone.
+# The placer takes ten seconds to build, so `make test` builds only that for Open MPI.
 MPICH = pytest.param("mpich-system", marks=pytest.mark.long)
 
 
 def _profile(tmp_path: Path, nodes: Cluster, ranks_a_node: int = 2) -> Path:
-    """Of a run in block order in which ranks that are half of all apart talk."""
+    """Write a profile of a run in block order, in which rank r sends to rank r + half of all ranks."""
     hosts = [host for host in nodes.hosts for _ in range(ranks_a_node)]
     half = len(hosts) // 2
     messages = [(rank, (rank + half) % len(hosts), 65536) for rank in range(len(hosts))]
@@ -32,7 +31,7 @@ def _profile(tmp_path: Path, nodes: Cluster, ranks_a_node: int = 2) -> Path:
 
 
 def _lines(done: CompletedProcess[str], nodes: Cluster) -> None:
-    """Partners, half of all ranks apart, are on one node; nothing was wrong."""
+    """Assert that ranks r and r + half are on one node, and that there are no errors."""
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [line.split() for line in done.stdout.splitlines()]
     assert len(rows) == RANKS, done.stdout + done.stderr
@@ -69,8 +68,6 @@ def test_a_program_does_not_notice(
 def test_programs_in_fortran(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path, interface: str
 ) -> None:
-    if mpi.mpifort is None:
-        missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
     program = compiler(mpi, PROGRAMS / "world.f90", [*FORTRAN, interface])
     profile = _profile(tmp_path, two_nodes)
     done = two_nodes.run(
@@ -84,7 +81,6 @@ def test_programs_in_fortran(
 def test_the_recorder_sees_the_launchers_ranks(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
 ) -> None:
-    """From a profile to the mapping to a profile: as much between nodes as was foretold."""
     program = compiler(mpi, PROGRAMS / "world.c", ["-Wall", "-Wextra"])
     launch: list[str | Path] = [*mpi.launch(RANKS), program]
     first: list[str | Path] = [haloscope, "run", "-o", tmp_path / "first.halo", "--", *launch]
@@ -123,7 +119,7 @@ def test_a_mapping_for_other_nodes(
     hosts: Sequence[str],
     words: Sequence[str],
 ) -> None:
-    """One line, and the program runs as its launcher places it."""
+    """One line is printed, and the program runs with the placement of its launcher."""
     program = compiler(mpi, PROGRAMS / "world.c", ["-Wall", "-Wextra"])
     last = len(hosts) - 1
     messages = [(0, last, 1000), (last, 0, 1000)]

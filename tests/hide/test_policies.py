@@ -1,6 +1,6 @@
-"""All policies of the overlap library under all laws of the injector, in virtual time.
+"""All policies of the overlap library with all distributions of the injector, in virtual time.
 
-The library itself runs on the clock of benchmarks/overlap/virtual.cpp; what is expected is computed here.
+The library runs on the clock of benchmarks/overlap/virtual.cpp. Expected values are computed here.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 
 Floats = NDArray[np.float64]
-CHEAP, DEAR = 2e-4, 1e-2  # a poll, where the work takes 1
-# The longest chunk between two polls, and an item: a 64th; as long as polls take 0.005 of the time.
+CHEAP, EXPENSIVE = 2e-4, 1e-2  # time of a poll; the work takes 1
+# The longest chunk between two polls, plus an item. `test`: 1/64; `adaptive`: polls take 0.005 of the time.
 CHUNKS = {"test": 16e-3, "adaptive": CHEAP / 0.005 + 2e-3}
 LAWS = ("none", "constant", "normal", "lognormal", "gamma", "empirical", "model")
 EVERYWHERE = pytest.mark.parametrize("late", ["both", "output"])
@@ -36,13 +36,13 @@ def simulate(virtual: Any, any_mpi: Mpi, compiler: Compiler) -> Callable[..., An
 
 
 def fixed(alpha: float | Floats, latencies: Floats) -> Floats:
-    """What a step takes whose first part is α of the work."""
+    """Return the times of steps whose first part is α of the work."""
     first, second = latencies.T
     found: Floats = np.maximum(alpha, first) + np.maximum(1 - alpha, second)
     return found
 
 
-def test_the_laws_are_those_of_the_injector(virtual: Any) -> None:
+def test_the_distributions_are_those_of_the_injector(virtual: Any) -> None:
     assert tuple(virtual.LAWS) == LAWS
     described = (CHECKOUT / "docs/reference/inject.md").read_text()
     assert all(f"| `{law}" in described for law in LAWS)
@@ -50,9 +50,12 @@ def test_the_laws_are_those_of_the_injector(virtual: Any) -> None:
 
 @EVERYWHERE
 @pytest.mark.parametrize("law", LAWS)
-def test_all_policies_under_a_law(virtual: Any, simulate: Callable[..., Any], law: str, late: str) -> None:
-    """Whatever the law: fixed ½ and each run of the others that split take what two maxima say, polls a chunk
-    and their own price more than a perfect schedule, and all meet the same latencies."""
+def test_all_policies_with_a_distribution(
+    virtual: Any, simulate: Callable[..., Any], law: str, late: str
+) -> None:
+    """Policies that split take the sum of two maxima. Policies that poll take at most a chunk and the cost of
+    polls longer than a perfect schedule. All get the same latencies.
+    """
     steps = {name: simulate(law, late, name, CHEAP) for name in virtual.POLICIES}
     latencies = steps["fixed"].latencies
     assert (latencies >= 0).all()
@@ -69,32 +72,34 @@ def test_all_policies_under_a_law(virtual: Any, simulate: Callable[..., Any], la
 
 
 @EVERYWHERE
-def test_what_the_page_says_of_policies(virtual: Any, simulate: Callable[..., Any], late: str) -> None:
-    """By how much steps are longer than they must be."""
+def test_documented_excess_of_policies(virtual: Any, simulate: Callable[..., Any], late: str) -> None:
+    """The excess over a perfect schedule is as documented."""
     for law in LAWS:
         excess = {name: simulate(law, late, name, CHEAP).excess for name in virtual.POLICIES}
-        # Polls that are cheap are never far from perfect.
+        # Cheap polls are always nearly perfect.
         assert max(excess["test"], excess["adaptive"]) < 0.03, (law, excess)
-        # Contributions alone are late, by more than half of the work: dynamic α finds that.
+        # Only contributions are late, by more than half of the work: dynamic α adapts to that.
         if late == "output":
             assert excess["dynamic"] < 0.01, (law, excess)
             assert excess["fixed"] > 0.05 or law == "none", (law, excess)
-        # Where both are late half and half is right, and following each step's noise costs a little.
+        # If both are late, ½ is right, and dynamic α loses a little by following the noise.
         elif law != "model":
             assert excess["dynamic"] < excess["fixed"] + 0.03, (law, excess)
 
 
 @EVERYWHERE
-def test_dear_polls(simulate: Callable[..., Any], late: str) -> None:
-    """Where a poll takes a hundredth of the work `test` pays for all. `adaptive` makes one an exchange: right
-    where the input is there at once, and wrong where it is late, too, as all work stands before it."""
-    split = simulate("gamma", late, "dynamic", DEAR).excess
-    assert simulate("gamma", late, "test", DEAR).excess > split + 0.1
-    found = simulate("gamma", late, "adaptive", DEAR)
+def test_expensive_polls(simulate: Callable[..., Any], late: str) -> None:
+    """A poll takes 1 % of the work: too much for `test`, which polls often. `adaptive` polls once per
+    exchange. That is right if the input comes at once, but wrong if it is late, as all work precedes it.
+    """
+    split = simulate("gamma", late, "dynamic", EXPENSIVE).excess
+    assert simulate("gamma", late, "test", EXPENSIVE).excess > split + 0.1
+    found = simulate("gamma", late, "adaptive", EXPENSIVE)
     assert found.polls.max() <= 2
     assert (found.excess > split + 0.1) == (late == "both")
 
 
-def test_regimes_are_worth_an_alpha_each(simulate: Callable[..., Any]) -> None:
-    excess = {name: simulate("model", "both", name, DEAR).excess for name in ("fixed", "dynamic", "regimes")}
+def test_an_alpha_per_regime_is_better(simulate: Callable[..., Any]) -> None:
+    names = ("fixed", "dynamic", "regimes")
+    excess = {name: simulate("model", "both", name, EXPENSIVE).excess for name in names}
     assert excess["regimes"] < 0.85 * min(excess["fixed"], excess["dynamic"]), excess

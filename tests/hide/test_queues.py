@@ -1,4 +1,4 @@
-"""The queues and their kin of src/hide: between threads, and in a model of weak memory."""
+"""The queues and similar algorithms of src/hide: between threads, and in a model of weak memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(
     flags: tuple[str, ...] = ("-O2",),
     parts: tuple[str, ...] = (),
 ) -> str:
-    """What it prints; `parts` of src/hide are compiled with it, once a directory."""
+    """Return the output of a program. It is compiled with `parts` of src/hide, once per directory."""
     made = directory / program
     if not made.exists():
         sources = [str(PROGRAMS / f"{program}.cpp"), *(str(HIDE / f"{part}.cpp") for part in parts)]
@@ -35,7 +35,7 @@ def run(
         subprocess.run([*words, f"-I{CHECKOUT / 'src'}", *sources, "-o", str(made)], check=True)
     around = []
     if "-fsanitize=thread" in flags and shutil.which("setarch"):
-        around = ["setarch", platform.machine(), "-R"]  # it knows few ranges of addresses
+        around = ["setarch", platform.machine(), "-R"]  # ThreadSanitizer supports few address ranges
         if subprocess.run([*around, "true"], capture_output=True, check=False).returncode:
             around = []
     done = run_program(
@@ -59,7 +59,7 @@ def test_all_interleavings_on_weak_memory(tmp_path: Path) -> None:
 
 
 def stress(directory: Path, operations: int, *flags: str) -> int:
-    """Operations on each kind of queue; how many tasks consumers saw."""
+    """Run operations on each kind of queue. Return the number of tasks that consumers saw."""
     printed = run(directory, "stress", str(operations), flags=flags)
     seen, overwritten = map(int, re.findall(r"(\d+) (?:seen|overwritten)", printed))
     assert seen + overwritten == 2 * operations
@@ -72,7 +72,7 @@ def long(operations: int) -> ParameterSet:
 
 @pytest.mark.parametrize("operations", [200_000, long(100_000_000)])
 def test_queues_between_threads(tmp_path: Path, operations: int) -> None:
-    """Nothing is lost, torn or out of order. Each consumer sees at least the last tasks."""
+    """No task is lost, torn or out of order. Each consumer sees at least the last tasks."""
     assert stress(tmp_path, operations, "-O2") >= 2
 
 
@@ -82,14 +82,14 @@ def test_no_data_races(tmp_path: Path, operations: int) -> None:
 
 
 def test_arena(tmp_path: Path) -> None:
-    """Random blocks in threads, looked at byte by byte; another process opens it; fork."""
+    """Random blocks in threads, checked byte by byte; another process opens the arena; fork."""
     parts = ARENA
     flags = ("-O1", "-g1", "-fsanitize=thread")
     assert run(tmp_path, "arena", "1000", flags=flags, parts=parts) == "right\n"
 
 
-def test_a_large_node_takes_what_it_uses(tmp_path: Path) -> None:
-    """A queue a pair of ranks is N² of them; those that nobody uses are not there. 4096 ranks."""
+def test_unused_queues_take_no_memory(tmp_path: Path) -> None:
+    """Each pair of ranks has a queue, N² in total, but unused queues take no memory."""
     parts = (*ARENA, "halo/channels")
     few, many = (
         [int(word) for word in run(tmp_path, "room", str(ranks), parts=parts).split()] for ranks in (64, 256)

@@ -1,6 +1,6 @@
-"""The shm library: a program sees the same of its messages as without the shm library.
+"""Messages of a program with the shm library are the same as without it.
 
-tests/hide/programs/shm/conform has a case for each of MPI's rules; random.c has the rest.
+tests/hide/programs/shm/conform has a case for each of MPI's rules, and random.c has combinations.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def conform(mpi: Mpi, compiler: Compiler) -> Path:
 
 @pytest.fixture(scope="module")
 def bare(compiler: Compiler) -> Bare:
-    """What the cases note without the shm library."""
+    """Return the notes of the cases without the shm library."""
 
     @cache
     def lines(mpi: Mpi, ranks: int, mode: str, kinds: tuple[str, ...]) -> Lines:
@@ -39,14 +39,14 @@ def bare(compiler: Compiler) -> Bare:
         done = mpi.run(ranks, [program, mode, *kinds], env=NO_CMA if mode == "errors" else None)
         found = done.stdout.splitlines()
         assert found[-1] == "finished"
-        assert not re.search("[A-Z]{4}", done.stdout)  # what a case shouts is wrong anywhere
+        assert not re.search("[A-Z]{4}", done.stdout)  # cases print errors in capitals
         return found
 
     return lines
 
 
 def differences(with_shm: Lines, without: Lines) -> str:
-    """The first line that differs, and the first place where it does."""
+    """Return the first line that differs, and the position of the difference."""
     for got, wanted in zip(with_shm, without, strict=False):
         if got != wanted:
             pairs = zip(got.split(), wanted.split(), strict=False)
@@ -118,8 +118,8 @@ def test_other_mpis_are_as_without_the_shm_library(
 
 
 @ONE
-def test_what_is_carried_is_of_shared_memory(shm: Shm, conform: Path, tmp_path: Path) -> None:
-    """Nothing of the heap, by default, but what has holes: that is packed into memory that is."""
+def test_messages_from_shared_memory_are_handled(shm: Shm, conform: Path, tmp_path: Path) -> None:
+    """By default, only messages from shared memory, and types with holes, which are packed into it."""
     for kind in ("shared", "heap"):
         record = tmp_path / kind
         settings = {"output": str(record), "measure": "off", "patience": "0"}
@@ -127,9 +127,9 @@ def test_what_is_carried_is_of_shared_memory(shm: Shm, conform: Path, tmp_path: 
     shared, heap = carried(tmp_path / "shared"), carried(tmp_path / "heap")
     assert offered(tmp_path / "shared") > 50
     assert not {"GET", "COOP", "STEAL", "ESCAPE", "MPI (late)"} & set(heap)
-    # Why not, is said.
+    # The record has the reason.
     assert heap["MPI (memory)"] > shared["MPI (memory)"] + 50
-    assert min(shared["MPI (datatype)"], heap["MPI (datatype)"]) > 0  # by absolute addresses
+    assert min(shared["MPI (datatype)"], heap["MPI (datatype)"]) > 0  # messages with absolute addresses
     assert min(shared["PACK"], heap["PACK"]) > 0
 
 
@@ -156,7 +156,7 @@ def test_random_programs_get_every_byte(
     seed: int,
     settings: dict[str, str],
 ) -> None:
-    """The checksum is of the plan, which the seed and the ranks determine."""
+    """The checksum depends only on the plan, which the seed and the number of ranks determine."""
     program = compiler(mpi, RANDOM, ["-Wall", "-Wextra"])
     record = tmp_path / "record"
     words = (str(seed), str(messages))
@@ -164,4 +164,4 @@ def test_random_programs_get_every_byte(
     assert int(done.stdout.split()[0]) >= messages
     assert offered(record) > messages / 100
     if ranks == 2:
-        assert done.stdout == mpi.run(ranks, [program, *words], status=None).stdout
+        assert done.stdout == mpi.run(ranks, [program, *words]).stdout

@@ -1,4 +1,4 @@
-"""The shm library where ranks die, and where nothing can be shared."""
+"""The shm library if ranks die, and if memory cannot be shared."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENDLESS = CONFORM.parents[1] / "endless.c"
 def running(
     request: pytest.FixtureRequest, mpi: Mpi, shm: Shm, compiler: Compiler
 ) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
-    """A launcher and its three ranks, which exchange large messages for ever."""
+    """A launcher and its three ranks, which exchange large messages until they are killed."""
     program = compiler(mpi, ENDLESS, ["-Wall", "-Wextra", "-Wno-stringop-overflow"])
     command = [*mpi.launch(3), *shm.command(program, protocol=request.param)]
     launcher = subprocess.Popen(
@@ -62,7 +62,7 @@ def test_a_killed_rank_ends_the_others(running: tuple[subprocess.Popen[str], lis
 
 
 def test_nothing_is_left_of_a_killed_job(running: tuple[subprocess.Popen[str], list[int]]) -> None:
-    """Also the launcher is killed, so that nobody cleans up. Its memory was its user's only."""
+    """The launcher is killed, too, so it cannot clean up. Only its user could open its memory."""
     launcher, ranks = running
     for rank in ranks:
         files = [path for path in Path(f"/proc/{rank}/fd").iterdir() if _is_ours(path)]
@@ -75,13 +75,13 @@ def test_nothing_is_left_of_a_killed_job(running: tuple[subprocess.Popen[str], l
     _expect_nothing_left(ranks, named)
 
 
-def test_where_memory_cannot_be_shared_mpi_carries_all(mpi: Mpi, shm: Shm, compiler: Compiler) -> None:
-    """Files of 16 MiB at most, for one rank of three: the others leave it to MPI, too."""
+def test_without_shared_memory_mpi_handles_all(mpi: Mpi, shm: Shm, compiler: Compiler) -> None:
+    """One rank of three may only have files of 16 MiB. The other ranks leave its messages to MPI, too."""
     program = compiler(mpi, CONFORM, conform_flags())
     words = shm.command(program, "plain", "only=crossing", "shared")
     limit = '[ "$OMPI_COMM_WORLD_RANK" != 1 ] || ulimit -f 32768; exec "$@"'
     done = mpi.run(3, ["sh", "-c", limit, "sh", *words])
-    assert done.stdout == mpi.run(3, [program, "plain", "only=crossing", "shared"], status=None).stdout
+    assert done.stdout == mpi.run(3, [program, "plain", "only=crossing", "shared"]).stdout
     said = [line for line in done.stderr.splitlines() if "haloscope" in line]
     assert said
     assert all("cannot share memory, so all messages go by MPI" in line for line in said)

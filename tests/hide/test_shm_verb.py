@@ -1,4 +1,4 @@
-"""`haloscope shm` and the verbs around it: what the ranks are given, and what is said of it."""
+"""`haloscope shm` and the verbs around it: the environment of ranks, and the printed lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WATCH, SHM, INJECT = (f"/cache/libhaloscope-{room}.so" for room in ROOMS)
 
 
 class Built:
-    """A library that stands before an MPI."""
+    """A library that is preloaded before an MPI."""
 
     def __init__(self, library: Path | str) -> None:
         self.library = Path(library)
@@ -46,7 +46,7 @@ def test_order_does_not_depend_on_the_verbs(own: str, earlier: str, expected: li
     assert given.split(":") == [*expected[: len(expected) - len(behind)], "/heap.so", *behind]
 
 
-# What a rank is given, and rows as the shm library leaves them.
+# Prints a rank's environment, and writes a record like the shm library.
 RANK = """
 echo "$LD_PRELOAD $HALOSCOPE_SHM_THRESHOLD <$HALOSCOPE_SHM_CMA> $HALOSCOPE_INJECT_OUTPUT"
 for rank in 1 0; do
@@ -58,7 +58,7 @@ done
 
 @pytest.fixture
 def abi(any_mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Abi:
-    """That of the MPI which commands find first; the working directory is `tmp_path`."""
+    """The interface of the first MPI that commands find; the working directory is `tmp_path`."""
     for name, value in tools(any_mpi).items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
@@ -128,9 +128,7 @@ int main(int argc, char **argv) {
 """
 
 
-def test_recorder_and_record_tell_the_same(
-    any_mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
-) -> None:
+def test_recorder_and_record_agree(any_mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path) -> None:
     program = compiler.text(any_mpi, "ring.c", RING)
     command = [
         haloscope,
@@ -170,7 +168,7 @@ def test_recorder_and_record_tell_the_same(
     assert sorted(seen.select("call", *columns).rows()) == sorted(
         (name, *row[1:]) for name, row in zip(names, said.rows(), strict=True)
     )
-    assert (sent["calls"], sent["bytes"]) == (24, 24 << 20)  # the program's own, not the tokens
+    assert (sent["calls"], sent["bytes"]) == (24, 24 << 20)  # without the tokens
     taken = seen.filter(seen["call"] != "ESCAPE (shm)")
     assert (taken["calls"].sum(), taken["bytes"].sum()) == (24, 24 << 20)
 
@@ -186,9 +184,7 @@ def test_recorder_and_record_tell_the_same(
         ([], "links no MPI: there are no messages to copy"),
     ],
 )
-def test_what_makes_no_sense_is_one_line(
-    haloscope: Path, any_mpi: Mpi, options: list[str], complaint: str
-) -> None:
+def test_errors_are_one_line(haloscope: Path, any_mpi: Mpi, options: list[str], complaint: str) -> None:
     launch = any_mpi.launch(1) if options else []
     variables = dict(option.split("=") for option in options if option.startswith("HALOSCOPE_"))
     words = [option for option in options if not option.startswith("HALOSCOPE_")]
@@ -203,17 +199,16 @@ def test_what_makes_no_sense_is_one_line(
 def test_verbs_that_start_nothing_cannot_be_run(haloscope: Path) -> None:
     for words in (["show", "x.halo"], ["run", "true"], ["inject", "--"]):
         command = [str(haloscope), "shm", "--", str(haloscope), *words]
-        done = run_program(command, status=2)
-        assert "only run, inject, shm, place can be run" in done.stderr
+        assert "only run, inject, shm, place can be run" in run_program(command, status=2).stderr
 
 
-def test_what_nobody_asked_for_is_not_left(
+def test_no_file_is_written_by_default(
     any_mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
 ) -> None:
-    """No file in the working directory; and why the shm library carried nothing."""
+    """The working directory stays empty, and the reason why the shm library handled no message is printed."""
     program = compiler.text(any_mpi, "ring.c", RING)
-    command = [haloscope, "shm", "--", *any_mpi.launch(2), program]
-    done = run_program([*map(str, command)], env=any_mpi.environment(), cwd=tmp_path)
+    words = any_mpi.launch(2)
+    done = run_program([haloscope, "shm", "--", *words, program], env=any_mpi.environment(), cwd=tmp_path)
     assert (
         "haloscope: by MPI: 24 (24 MiB) from memory that is not shared (--share-heap, or "
         "MPIX_Register_buf)\n" in done.stderr
@@ -250,7 +245,7 @@ def test_reasons_are_ordered_by_their_bytes(abi: Abi, tmp_path: Path) -> None:
 
 
 def test_one_threshold_for_messages_and_blocks() -> None:
-    """What the option says is what both libraries take without it."""
+    """The documented default of the option is that of both libraries."""
     header = (CHECKOUT / "src" / "hide" / "shm" / "heap" / "shared_arena.hpp").read_text()
     (threshold,) = (setting for setting in SHM_SETTINGS if setting.name == "threshold")
     assert f"default_threshold = {threshold.default};" in header

@@ -1,4 +1,4 @@
-"""The shm library where a rank waits for something else than the receive that it has posted.
+"""The shm library when a rank waits for another operation than the receive that it has posted.
 
 The patience is so long that a rank that neglects its receives stalls its sender for good.
 """
@@ -16,7 +16,7 @@ from support.shm import Shm, carried
 PATTERNS = CHECKOUT / "benchmarks" / "halo" / "patterns.c"
 STALLED = {"patience": "1000", "measure": "off"}
 ROUNDS, BYTES = 8, 96 << 10
-# Messages of a round and rank that the shm library carries.
+# Messages per round and rank that the shm library handles.
 POLLED = {
     "irecv-send-wait": 1,
     "irecv-ssend-wait": 1,
@@ -47,7 +47,7 @@ def patterns(mpi: Mpi, compiler: Compiler) -> Path:
 
 
 @EVERY
-def test_nobody_waits_for_the_patience(mpi: Mpi, shm: Shm, patterns: Path, tmp_path: Path) -> None:
+def test_no_rank_waits_for_the_patience(mpi: Mpi, shm: Shm, patterns: Path, tmp_path: Path) -> None:
     record = tmp_path / "record"
     done = shm.run(2, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"output": str(record), **STALLED})
     assert [line.split()[0] for line in done.stdout.splitlines()] == list(POLLED)
@@ -60,8 +60,8 @@ def test_nobody_waits_for_the_patience(mpi: Mpi, shm: Shm, patterns: Path, tmp_p
 
 
 @EVERY
-def test_nobody_waits_for_a_rank_in_a_collective(shm: Shm, patterns: Path, tmp_path: Path) -> None:
-    """Its sender leaves a copy; a synchronous one ends when MPI has matched its token."""
+def test_no_rank_waits_for_a_rank_in_a_collective(shm: Shm, patterns: Path, tmp_path: Path) -> None:
+    """Its sender leaves a copy. A synchronous send ends when MPI has matched its token."""
     record = tmp_path / "record"
     done = shm.run(
         2, patterns, str(ROUNDS), str(BYTES), *IN_COLLECTIVES, settings={"output": str(record), **STALLED}
@@ -93,6 +93,6 @@ def test_receivers_that_come_late_are_left_to_mpi(shm: Shm, patterns: Path, tmp_
     counts = carried(record)
     late = counts["MPI (late)"]
     assert counts["GET"] + counts["COOP"] + counts["STEAL"] + late == 40
-    # How many are late depends on both ranks' speed. After five of eight, the next 64 are left to MPI.
+    # The number of late messages depends on both ranks' speed. After five of eight, 64 are left to MPI.
     assert late == 0 or counts["ESCAPE"] >= 5
     assert late <= 40 - 5

@@ -1,4 +1,4 @@
-"""The study of hiding: its virtual time, its driver, and its figures."""
+"""The study of hiding communication: its virtual time, its driver, and its figures."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ def module(script: Callable[..., Any]) -> Callable[[str], Any]:
     return lambda name: script(name, STUDY, "benchmarks", "benchmarks/hide")
 
 
+TWO_RANKS = {"px": 2, "ex": 11, "ey": 10, "ez": 1, "element": 1e-5, "input": 2e-4}
+
+
 def simulate(cells: Any, directory: Path, latency: float, **words: float) -> Any:
-    """What `ranks` makes of one latency for all contributions."""
+    """Run the simulation `ranks` with one latency for all contributions."""
     (directory / "latencies").write_text(CONSTANT.format(log=np.log(latency)), "ascii")
     launch = [cells.build("ranks"), directory / "latencies", directory / "out"]
     launch += [f"{name}={value:.12g}" for name, value in words.items()]
@@ -32,30 +35,17 @@ def simulate(cells: Any, directory: Path, latency: float, **words: float) -> Any
     return cells.read(directory / "out")
 
 
-def test_two_ranks_take_what_a_schedule_by_hand_takes(module: Any, tmp_path: Path) -> None:
+def test_times_of_two_ranks_equal_a_schedule_by_hand(module: Any, tmp_path: Path) -> None:
     # 100 independent items of 10 µs and 10 mirrors each. Input comes after 0.2 ms, in time. Rank 1
-    # sends at 0.6 ms, and what it sends is 2 ms under way; nothing comes to it.
-    found = simulate(
-        module("cells"),
-        tmp_path,
-        2e-3,
-        px=2,
-        ex=11,
-        ey=10,
-        ez=1,
-        element=1e-5,
-        input=2e-4,
-        matvecs=2,
-        policy=1,
-        theta=0.5,
-        epsilon=1e-4,
-    )
+    # sends at 0.6 ms; its message takes 2 ms. No message is sent to rank 1.
+    words = {"matvecs": 2, "policy": 1, "theta": 0.5, "epsilon": 1e-4}
+    found = simulate(module("cells"), tmp_path, 2e-3, **TWO_RANKS, **words)
     assert found["rank_items"].tolist() == [100, 100]
     assert found["rank_mirrors"].tolist() == [10, 10]
     assert found["t_in"][:, 0] == pytest.approx([0.5e-3, 0.5e-3])
     assert found["t_out"][:, 0] == pytest.approx([2.0e-3, 0.5e-3])
     assert found["output_wait"][:, 0] == pytest.approx([1.5e-3, 0])
-    # Rank 0 waited for output: r = 1 · ¼, as no step is larger, α = (0.2 + 0.5) / 2.
+    # Rank 0 waited for output: r = 1 · ¼, the largest step, so α = (0.2 + 0.5) / 2.
     assert found["alpha"][:, 1] == pytest.approx([0.35, 0.5])
     assert found["t_in"][:, 1] == pytest.approx([0.35e-3, 0.5e-3])
     assert found["t_out"][:, 1] == pytest.approx([2.6e-3 - 0.45e-3, 0.5e-3])
@@ -63,21 +53,8 @@ def test_two_ranks_take_what_a_schedule_by_hand_takes(module: Any, tmp_path: Pat
 
 
 def test_polls_find_input_between_chunks(module: Any, tmp_path: Path) -> None:
-    # Chunks of one item (100 / 64), polls of 1 µs: input is due at 0.2 ms, in the nineteenth chunk.
-    found = simulate(
-        module("cells"),
-        tmp_path,
-        1e-4,
-        px=2,
-        ex=11,
-        ey=10,
-        ez=1,
-        element=1e-5,
-        input=2e-4,
-        matvecs=1,
-        policy=2,
-        poll=1e-6,
-    )
+    # Chunks of one item (100 / 64), polls of 1 µs: input arrives at 0.2 ms, in the nineteenth chunk.
+    found = simulate(module("cells"), tmp_path, 1e-4, **TWO_RANKS, matvecs=1, policy=2, poll=1e-6)
     assert found["alpha"][:, 0] == pytest.approx([0, 0.19])
     assert found["t_in"][:, 0] == pytest.approx([1e-6, 20e-6 + 0.19e-3])
 
@@ -95,19 +72,19 @@ def test_virtual_time_is_simgrid_s(module: Any, tmp_path: Path) -> None:
         virtual = cells.load(cell, tmp_path)
         along = {"layers": 30, "layer": 24 * 26, "item": item, "epsilon": 1e-4}  # a chain along z
         simulated = checks.simulated(virtual["latency"].astype(float), words | along)
-        assert virtual["output_wait"].max() > 1e-3  # something was late
+        assert virtual["output_wait"].max() > 1e-3  # some output was late
         for name in checks.COLUMNS:
             np.testing.assert_allclose(simulated[name], virtual[name], rtol=1e-6, atol=2e-6)
 
 
-def test_the_driver_goes_on_where_it_stopped(module: Any, tmp_path: Path) -> None:
+def test_the_driver_resumes(module: Any, tmp_path: Path) -> None:
     cells, run = module("cells"), module("run")
     todo = list(cells.study(["table1"], ["cg"], 1, 8, 20))[:3]
     assert run.run_all(todo, tmp_path) == 3
     paths = [tmp_path / f"{cell.name}.npz" for cell in todo]
     kept = paths[0].stat().st_mtime_ns
     aside = paths[1].with_name(f".{paths[1].name}.1.part")
-    paths[1].rename(aside)  # as if it had been killed
+    paths[1].rename(aside)  # like after a kill
     np.savez(paths[2], fingerprint="of other settings")
     assert run.run_all(todo, tmp_path) == 2
     assert run.run_all(todo, tmp_path) == 0
@@ -116,12 +93,12 @@ def test_the_driver_goes_on_where_it_stopped(module: Any, tmp_path: Path) -> Non
         assert all(np.array_equal(again[name], before[name]) for name in before.files)
 
 
-def test_figures_show_the_numbers_that_were_put_in(module: Any, tmp_path: Path) -> None:
+def test_figures_show_the_numbers(module: Any, tmp_path: Path) -> None:
     cells, tables, figures = module("cells"), module("tables"), module("figures")
     todo = [c for c in cells.study(["table1"], ["cg"], 1, 8, 60) if c.method in {"fixed", "dynamic"}]
     random = np.random.default_rng(0)
     level = np.repeat([1e-3, 1.2e-3, 2e-3], 20) * random.normal(1, 0.01, (8, 60))
-    for cell, factor in zip(todo, (1.0, 0.9), strict=True):  # dynamic takes a tenth less
+    for cell, factor in zip(todo, (1.0, 0.9), strict=True):  # dynamic takes 10 % less
         half = (factor * level / 2).astype("<f4")
         parts: dict[str, Any] = {name: np.full((8, 60), 3e-5, "<f4") for name in cells.VALUES}
         parts |= {"t_in": half, "t_out": half, "regime": np.repeat([0, 1, 2], 20) + 0 * half}

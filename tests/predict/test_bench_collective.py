@@ -120,19 +120,7 @@ def test_precision_stops_early(measured: Measured) -> None:
 
 @pytest.mark.usefixtures("any_used")
 def test_a_sweep_goes_on_where_it_ended(command: Command, tmp_path: Path) -> None:
-    words = (
-        "bench",
-        "collective",
-        "bcast",
-        "-n",
-        "2",
-        "-m",
-        "4:32",
-        "--algorithm",
-        "default",
-        "-o",
-        "s.jsonl",
-    )
+    words = "bench collective bcast -n 2 -m 4:32 --algorithm default -o s.jsonl".split()
     command(*words, *_QUICK)
     sweep = tmp_path / "s.jsonl"
     whole = sweep.read_bytes()

@@ -91,8 +91,7 @@ def test_on_another_network_nobody_knows_of_waiting(profiles: list[Path], tmp_pa
 
 def test_the_command_prints_it(haloscope: Path, profiles: list[Path], tmp_path: Path) -> None:
     words = ["simulate", *map(str, profiles), "-n", "32", "--platform", "torus", "-o", "32.halo"]
-    done = run_program([haloscope, *words, "--format", "json"], cwd=tmp_path)
-    rows = json.loads(done.stdout)
+    rows = json.loads(run_program([haloscope, *words, "--format", "json"], cwd=tmp_path).stdout)
     assert [row["path"] for row in rows] == ["<program>", "work", "exchange", "wave", "sum"]
     assert rows[0]["time"] > rows[1]["time"] > 0
     assert (tmp_path / "32.halo").exists()

@@ -219,8 +219,7 @@ def test_what_cannot_be_tuned_is_said_in_a_line(
 
     lines("Open MPI 1.0", 2)
     refused(command("tune", str(sweep), status=None), "measured with Open MPI 1.0")
-    told = run_program([used.mpiexec, "--version"])
-    version = re.findall(r"\d+\.\d+\.\d+", told.stdout)[0]
+    version = re.findall(r"\d+\.\d+\.\d+", run_program([used.mpiexec, "--version"]).stdout)[0]
     lines(f"Open MPI {version}", 1)
     refused(command("tune", str(sweep), status=None), "no point with 2 ranks or more")
     bare = command("tune", str(sweep), "-o", "no/such/rules.conf", status=None)

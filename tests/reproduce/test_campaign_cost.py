@@ -45,8 +45,7 @@ def told(options: list[str], program: str, *words: str | Path) -> dict[str, Any]
     Return the programs that it started and the modules that it loaded.
     """
     command = [sys.executable, *options, "-c", _TOLD + program, *map(str, words)]
-    done = run_program(command)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(run_program(command).stdout.splitlines()[-1])
     return found
 
 

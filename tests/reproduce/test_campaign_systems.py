@@ -126,14 +126,9 @@ def test_one_line_moves_a_campaign_to_another_mpi(campaign: Command, tmp_path: P
         rows += json.loads(campaign("status", file, "--format", "json"))
     assert [(row["system"], row["state"], row["attempts"]) for row in rows] == [(n, "done", 1) for n in mpis]
     halos = [halo_of(row) for row in rows]
-    for column in (
-        "ranks",
-        "sends_total",
-        "bytes_sent_total",
-        "recvs_total",
-        "bytes_recv_total",
-        "largest_message",
-    ):
+    for column in """
+        ranks sends_total bytes_sent_total recvs_total bytes_recv_total largest_message
+    """.split():
         assert halos[0][column] == halos[1][column]
     assert halos[0]["bytes_sent_total"] == 8 * rows[0]["problem"] == 8 * rows[0]["moved"]
     # Together they are done: nothing runs again.

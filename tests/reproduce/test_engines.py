@@ -60,8 +60,7 @@ def engine(any_mpi: Mpi, haloscope: Path, compiler: Compiler, tmp_path: Path) ->
         if not (ENGINES / name).is_file():
             missing(f"{name} is not here: make setup-long")
         command = [str(ENGINES / name), *words]
-        done = run_program(command, env=environment, cwd=tmp_path)
-        return done.stdout
+        return run_program(command, env=environment, cwd=tmp_path).stdout
 
     return run
 

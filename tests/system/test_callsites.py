@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import haloscope
-from support.missing import missing
 from support.mpi import Mpi
 from support.processes import run_program
 from support.programs import Compiler
@@ -196,8 +195,6 @@ def test_code_without_unwinding_information(any_mpi: Mpi, compiler: Compiler, tm
 
 @pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 def test_lines_of_fortran(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
-    if mpi.mpifort is None:
-        missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
     source = PROGRAMS / "callsites.f90"
     watched = watch(mpi, 2, [compiler(mpi, source, ["-O2"])], tmp_path, options=DEPTH)
     at = {name: line_of(name, source) for name in ("exchange", "barrier")}

@@ -177,8 +177,7 @@ def test_ctrl_c_at_the_very_end_is_ignored() -> None:
         "main()\n"
     )
     words = [sys.executable, "-c", script, "where", "include"]
-    done = run_program(words)
-    assert done.stderr == ""
+    assert run_program(words).stderr == ""
 
 
 @pytest.mark.parametrize("status", [0, 3, 200])

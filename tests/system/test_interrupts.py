@@ -51,15 +51,7 @@ programs: {{app: {{command: "{app} {program}"}}}}
 experiments: {{both: {{program: app, ranks: 2}}}}
 repetitions: 3
 """
-AT_ONCE = {
-    "env",
-    "where",
-    "show",
-    "doctor",
-    "hang",
-    "top",
-    "recover",
-}  # they write nothing, or nothing to speak of
+AT_ONCE = set("env where show doctor hang top recover".split())  # they write nothing, or nothing to speak of
 # A study that is killed goes on (tests/reproduce/test_study.py); demo is `run` and `report`.
 ELSEWHERE = {"study", "demo"}
 

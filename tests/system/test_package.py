@@ -44,8 +44,7 @@ def test_every_public_name_exists() -> None:
 
 def test_importing_loads_no_table_library() -> None:
     script = "import haloscope, sys; print({'numpy', 'polars', 'plotly'} & set(sys.modules))"
-    done = run_program([sys.executable, "-c", script])
-    assert done.stdout.strip() == "set()"
+    assert run_program([sys.executable, "-c", script]).stdout.strip() == "set()"
 
 
 def test_unknown_name_is_an_attribute_error() -> None:

@@ -29,8 +29,7 @@ LOADED = re.compile(r'<(?:script|img|link|iframe)[^>]*\b(?:src|href)="((?:https?
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("site")
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(directory)]
-    done = run_program(words, cwd=CHECKOUT)
-    assert "WARNING -" not in done.stderr
+    assert "WARNING -" not in run_program(words, cwd=CHECKOUT).stderr
     return directory
 
 

@@ -256,8 +256,7 @@ def test_watching_needs_no_compiler(
 
 
 def _tracked(tree: str) -> list[str]:
-    listed = run_program(["git", "ls-files", tree], cwd=CHECKOUT)
-    return listed.stdout.splitlines()
+    return run_program(["git", "ls-files", tree], cwd=CHECKOUT).stdout.splitlines()
 
 
 COMPILER, QEMU, ROOT = "aarch64-linux-gnu-g++", "qemu-aarch64-static", "/usr/aarch64-linux-gnu"

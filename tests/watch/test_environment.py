@@ -53,7 +53,7 @@ def run(
     """Runs a program on two ranks under the command, where no profile is expected."""
     variables = {"HALOSCOPE_LIVE": str(live)} if live else {}
     words = [haloscope, "run", "-o", profile, "--", *mpi.launch(2), *command]
-    return run_program(list(map(str, words)), env=mpi.environment(variables), status=None)
+    return run_program(words, env=mpi.environment(variables), status=None)
 
 
 def check_whole(watched: Watched) -> None:
@@ -312,9 +312,10 @@ def test_two_programs_of_one_run(any_mpi: Mpi, during: Path, haloscope: Path, tm
     """Neither profile takes the other's place; the one of an earlier run makes way."""
     launch = shlex.join([*any_mpi.launch(2), str(during)])
     profile = tmp_path / "run.halo"
-    words = [haloscope, "run", "-o", profile, "--", "sh", "-c", f"{launch}; {launch}", "sh", during]
+    words: list[str | Path] = [haloscope, "run", "-o", profile, "--", "sh", "-c", f"{launch}; {launch}", "sh"]
+    words.append(during)
     for _ in range(2):
-        done = run_program(list(map(str, words)), env=any_mpi.environment())
+        done = run_program(words, env=any_mpi.environment())
         assert done.stdout == "end\nend\n"
         second = tmp_path / "run-2.halo"
         assert sorted(tmp_path.iterdir()) == [second, profile]

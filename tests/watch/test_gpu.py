@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import haloscope
-from support.missing import missing
 from support.mpi import Mpi
 from support.profiles import draft, path_rows, process_rows
 from support.programs import Compiler
@@ -217,8 +216,6 @@ def test_staged_data_are_a_finding(tmp_path: Path, staged: int) -> None:
 
 @pytest.mark.parametrize("interface", ["-DMPIF_H", "-DUSE_MPI", "-DF08"])
 def test_buffers_of_fortran(mpi: Mpi, compiler: Compiler, tmp_path: Path, interface: str) -> None:
-    if mpi.mpifort is None:
-        missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
     flags = ["-cpp", "-ffree-line-length-none", "-fallow-argument-mismatch", "-w", interface]
     runtime = runtime_of(compiler, mpi, LIBRARIES["cuda"])
     found = watch(mpi, 2, [compiler(mpi, PROGRAMS / "device_buffers.f90", [*flags, runtime])], tmp_path)

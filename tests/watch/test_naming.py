@@ -101,8 +101,7 @@ def test_links_are_not_followed(names: Path, tmp_path: Path) -> None:
     # A shell replaces itself by the program: the number of the process is known before.
     script = f'ln -s {victim} run.halo.part-$$; ln -s {victim} run.halo; exec "$@"'
     words = ["sh", "-c", script, "sh", str(names), "names", "run.halo", str(1 << 62), "new"]
-    done = run_program(words, cwd=tmp_path)
-    assert done.stdout == "run-2.halo\n"
+    assert run_program(words, cwd=tmp_path).stdout == "run-2.halo\n"
     assert victim.read_text() == "precious"
     assert (tmp_path / "run-2.halo").read_bytes() == MAGIC + b"new"
 
@@ -144,8 +143,7 @@ def test_pages_do_not_follow_links_either(tmp_path: Path) -> None:
 )
 def test_what_a_program_is_called(names: Path, command: str, name: str) -> None:
     """Of a Python program, its script."""
-    done = run_program([names, "program", *f"/usr/bin/{command}".split()])
-    assert done.stdout == f"{name}\n"
+    assert run_program([names, "program", *f"/usr/bin/{command}".split()]).stdout == f"{name}\n"
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,7 @@ def test_people_see_a_short_name_and_programs_the_whole_one(
         done = run_program(words, status=None)
         assert len(done.stdout + done.stderr) < 20_000
     assert "x" * 1000 not in json.dumps(page_data(page))
-    csv = run_program([*show, "--format", "csv"])
-    assert LONG in csv.stdout
+    assert LONG in run_program([*show, "--format", "csv"]).stdout
 
 
 @pytest.mark.parametrize(

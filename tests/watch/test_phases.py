@@ -127,8 +127,7 @@ def find(tmp_path_factory: pytest.TempPathFactory) -> Find:
     def found(calls: Calls) -> tuple[int, int]:
         lines = ((*call, 0)[:3] for call in calls)
         text = "".join(f"{function} {size} 10 {code}\n" for function, size, code in lines)
-        done = run_program([made], text=text)
-        iterations, length = done.stdout.split()
+        iterations, length = run_program([made], text=text).stdout.split()
         return int(iterations), int(length)
 
     return found

@@ -53,8 +53,7 @@ def test_joined_records_know_who_did_not_record(any_mpi: Mpi, compiler: Compiler
     # The directory is read-only, so the records stay.
     words = [f"LD_PRELOAD={recorder}", f"HALOSCOPE_LIVE={tmp_path}", "HALOSCOPE_RUN=run"]
     words += ["HALOSCOPE_RANKS=0,2", f"HALOSCOPE_OUTPUT={tmp_path}/missing/run.halo"]
-    done = any_mpi.run(3, ["env", *words, during])
-    assert done.stdout == "end\n"
+    assert any_mpi.run(3, ["env", *words, during]).stdout == "end\n"
     profile = tmp_path / "joined.halo"
     check(Watched(join(recorder, tmp_path / "haloscope-run", profile), profile))
 

@@ -12,17 +12,7 @@ from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import Watched, program, watch
 
-COUNTS = (
-    "sends",
-    "bytes_sent",
-    "recvs",
-    "bytes_recv",
-    "colls",
-    "coll_bytes",
-    "rma_ops",
-    "rma_bytes",
-    "io_bytes",
-)
+COUNTS = tuple("sends bytes_sent recvs bytes_recv colls coll_bytes rma_ops rma_bytes io_bytes".split())
 TIMES = ("p2p_time", "coll_time", "rma_time", "io_time", "wait_time")
 MOST = 256
 

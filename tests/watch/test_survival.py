@@ -42,14 +42,6 @@ exit $status
 """
 
 
-@pytest.fixture
-def live(tmp_path: Path) -> Path:
-    """A place for live records, which is to be empty afterwards."""
-    directory = tmp_path / "live"
-    directory.mkdir()
-    return directory
-
-
 def both(
     mpi: Mpi, ranks: int, command: Sequence[str | Path], live: Path, *, strict: bool = False
 ) -> tuple[subprocess.CompletedProcess[str], Watched]:

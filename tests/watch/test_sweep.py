@@ -291,5 +291,4 @@ def test_wrong_usage_is_one_line(sweep: Application, arguments: str, reason: str
 
 
 def test_help_shows_options_with_defaults(sweep: Application) -> None:
-    done = sweep.mpi.run(1, [sweep.program, "--help"])
-    assert "[32,64,64]" in done.stdout
+    assert "[32,64,64]" in sweep.mpi.run(1, [sweep.program, "--help"]).stdout

@@ -58,8 +58,7 @@ def running(
 def asked(haloscope: Path, top: Path, *arguments: str | Path) -> dict[str, Any]:
     """What `hang` says of the files of some nodes."""
     words = [haloscope, "hang", "--format", "json", *arguments]
-    done = run_program(words, cwd=top)
-    (report,) = json.loads(done.stdout)
+    (report,) = json.loads(run_program(words, cwd=top).stdout)
     assert isinstance(report, dict)
     return report
 

@@ -1,7 +1,7 @@
 """Damages profiles at random and reads them: damage_profiles.py COUNT SEED DIRECTORY.
 
-Whatever the damage, reading ends soon, in little memory, with a profile or a `ProfileError`. Anything else
-is printed, the damaged file stays in the directory, and the exit status is 1.
+Whatever the damage, reading ends soon, in little memory, with a profile or a `ProfileError`. Any other
+result is printed, the damaged file stays in the directory, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from support.profiles import Draft, draft, path_rows, process_rows, seal
 
 MEMORY = 256 << 20  # bytes beyond what reading the sound profile takes
 SECONDS = 10  # of the processor, per file: a busy machine does not matter
-VERBS = 0.004  # of all files are given to a verb
+VERBS = 0.004  # share of the files that a verb reads
 _HEADER, _TRAILER = 16, 32
 _NUMBERS = [0, 1, 2, 7, 8, 255, 2**15, 2**31 - 1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, 2**63]
 _NUMBERS += [2**64 - 1, 2**64, 10**400, -1, -8, -(2**63)]
@@ -97,7 +97,7 @@ def sound() -> Draft:
 
 
 class Sound:
-    """A sound profile, taken apart."""
+    """An undamaged profile, split into its parts."""
 
     def __init__(self, encoding: int) -> None:
         written = sound()
@@ -119,7 +119,7 @@ def _flip(file: Sound, rng: Random) -> Damage:
 
 
 def _flip_column(file: Sound, rng: Random) -> Damage:
-    """A bit of a column, whose table is read then."""
+    """Flip a bit of a column, whose table is read afterwards."""
     column, _, part = _pick_column(file.parsed(), rng)
     content = bytearray(file.content)
     content[part[0] + rng.randrange(part[1])] ^= 1 << rng.randrange(8)
@@ -136,7 +136,7 @@ def _extend(file: Sound, rng: Random) -> Damage:
 
 
 def _splice(file: Sound, rng: Random) -> Damage:
-    """A piece from elsewhere, over what is there or between it."""
+    """Copy a piece of the file to another offset, replacing or moving the bytes there."""
     content = file.content
     first, place = rng.randrange(len(content)), rng.randrange(len(content))
     piece = content[first : first + rng.choice((1, 8, 32, 500))]
@@ -145,7 +145,7 @@ def _splice(file: Sound, rng: Random) -> Damage:
 
 
 def _trailer(file: Sound, rng: Random) -> Damage:
-    """Places and lengths that are wrong, under a right checksum."""
+    """Write wrong offsets and lengths with a correct checksum."""
     fields = list(struct.unpack("<QQI", file.content[-_TRAILER:-12]))
     which = rng.randrange(3)
     fields[which] = rng.choice(_NUMBERS) % 2 ** (32 if which == 2 else 64)
@@ -157,7 +157,7 @@ def _trailer(file: Sound, rng: Random) -> Damage:
 
 
 def _text(file: Sound, rng: Random) -> Damage:
-    """Bytes of the directory."""
+    """Change bytes of the directory."""
     directory = bytearray(file.directory)
     for _ in range(rng.choice((1, 1, 2, 5))):
         place = rng.randrange(len(directory))
@@ -170,7 +170,7 @@ def _text(file: Sound, rng: Random) -> Damage:
 
 
 def _shape(file: Sound, rng: Random) -> Damage:
-    """Values of the directory, at any depth."""
+    """Change values of the directory, at any depth."""
     directory = file.parsed()
     for _ in range(rng.choice((1, 1, 3))):
         holder: Any = directory
@@ -195,12 +195,12 @@ def _shape(file: Sound, rng: Random) -> Damage:
 
 
 def _lengths(file: Sound, rng: Random) -> Damage:
-    """One number of a chunk, or its number of rows."""
+    """Change one number of a chunk, or its number of rows."""
     directory = file.parsed()
     column, chunk, part = _pick_column(directory, rng)
     if rng.random() < 0.4:
         chunk["rows"] = rng.choice(_NUMBERS)
-        if rng.random() < 0.5:  # as much as that many rows may be packed into
+        if rng.random() < 0.5:  # the largest size that this number of rows may have
             part[1] = rng.choice(_NUMBERS)
     else:
         part[rng.randrange(4)] = rng.choice(_NUMBERS)
@@ -208,7 +208,7 @@ def _lengths(file: Sound, rng: Random) -> Damage:
 
 
 def _column(file: Sound, rng: Random) -> Damage:
-    """The bytes of a column under a right checksum: values, or the packed stream."""
+    """Change values of a column, or its packed stream, with a correct checksum."""
     directory = file.parsed()
     column, chunk, part = _pick_column(directory, rng)
     offset, size, _, encoding = part
@@ -228,7 +228,7 @@ def _column(file: Sound, rng: Random) -> Damage:
 
 
 def _series(file: Sound, rng: Random) -> Damage:
-    """Rows of `series` that share out the instances otherwise: more, fewer, or to others."""
+    """Assign the instances of `series` to other rows, or change their number."""
     directory = file.parsed()
     (table,) = [table for table in directory["tables"] if table["name"] == "series"]
     place = rng.randrange(len(table["columns"]))
@@ -242,7 +242,7 @@ def _series(file: Sound, rng: Random) -> Damage:
 
 
 def _replaced(file: Sound, directory: dict[str, Any], part: list[int], packed: bytes) -> bytes:
-    """Puts other bytes into a chunk and moves what stands behind it."""
+    """Replace the bytes of a chunk, and move all later bytes."""
     offset, size = part[:2]
     part[1:3] = [len(packed), zlib.crc32(packed)]
     for table in directory["tables"]:
@@ -255,14 +255,14 @@ def _replaced(file: Sound, directory: dict[str, Any], part: list[int], packed: b
 
 
 def _pick_column(directory: dict[str, Any], rng: Random) -> tuple[Column, dict[str, Any], list[int]]:
-    """A column, a chunk of its table, and what that says of the column."""
+    """Choose a column, a chunk of its table, and the chunk's entry for the column."""
     table = rng.choice([table for table in directory["tables"] if table["chunks"]])
     chunk = rng.choice(table["chunks"])
     place = rng.randrange(len(chunk["columns"]))
     return (table["name"], table["columns"][place][0]), chunk, chunk["columns"][place]
 
 
-# How often each: what a checksum catches soonest is the least of interest.
+# How often each damage is drawn. Damage that a checksum detects at once is rare.
 DAMAGES: dict[Callable[[Sound, Random], Damage], int] = {
     _flip: 4,
     _flip_column: 2,
@@ -279,7 +279,7 @@ DAMAGES: dict[Callable[[Sound, Random], Damage], int] = {
 
 
 def read(path: Path, damaged: Column | None, rng: Random) -> None:
-    """Opens a profile and reads the damaged column; now and then also what is made of all."""
+    """Open a profile and read the damaged column; sometimes also the summary and all tables."""
     with explain.open(path) as profile:
         if damaged:
             profile.file.column(*damaged)
@@ -296,7 +296,7 @@ def read(path: Path, damaged: Column | None, rng: Random) -> None:
 
 
 def _verb(path: Path, rng: Random) -> None:
-    """A verb that reads: it ends well, or with one line."""
+    """Run a verb that reads profiles: it succeeds, or prints one line."""
     words = rng.choice(
         (
             ["show", path, "--table", rng.choice(("info", "partners", "series", "slices"))],
@@ -307,14 +307,14 @@ def _verb(path: Path, rng: Random) -> None:
     )
     said = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-        # SimGrid comes after the profile is read, and is not what is tried here.
+        # SimGrid starts after the profile is read, and is not tested here.
         status = _pattern(path) if words[0] == "simulate" else run_command(*map(str, words))
     assert status in {0, 1, 2}, status
     assert status == 0 or said.getvalue().count("\n") == 1, said.getvalue()
 
 
 def _pattern(path: Path) -> int:
-    """What `simulate` makes of a profile before it starts SimGrid."""
+    """Run the part of `simulate` before it starts SimGrid."""
     ProfileWork(path, None, "weak")
     return 0
 
@@ -343,7 +343,7 @@ def _limit_memory() -> None:
 
 
 def _warm_up(files: list[Sound], path: Path) -> None:
-    """What imports, threads and the largest table take is not the damage's fault."""
+    """Import modules, start threads and read the largest table: their memory does not count."""
     for file in files:
         path.write_bytes(file.content)
         with explain.open(path) as profile:
@@ -355,7 +355,7 @@ def _warm_up(files: list[Sound], path: Path) -> None:
 
 
 def fuzz(count: int, seed: int, directory: Path) -> Counter[str]:
-    """Reads `count` damaged files; how many were read and refused. Any other end is raised."""
+    """Read `count` damaged files. Return how many were read and refused; raise any other error."""
     files, path = [Sound(0), Sound(1)], directory / "damaged.halo"
     _warm_up(files, path)
     _limit_memory()

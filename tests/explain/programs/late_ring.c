@@ -1,4 +1,4 @@
-// A ring of ranks, of which the last computes longest, with markers around what they do.
+// A ring of ranks, of which the last computes longest, with markers around each step.
 #include <haloscope/region.h>
 #include <mpi.h>
 #include <stdlib.h>

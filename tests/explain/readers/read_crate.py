@@ -1,4 +1,4 @@
-"""What rocrate-py reads in a bundle of a campaign: the files, and each run with its ends."""
+"""Print what rocrate-py reads from a campaign's bundle: the files, and each run with its begin and end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The laws that Extra-P finds for the cases of a file, each [points, values, a point beyond], as JSON."""
+"""Print the scaling models of Extra-P for the cases of a file: [points, values, a larger point], as JSON."""
 
 import json
 import sys

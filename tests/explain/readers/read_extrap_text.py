@@ -1,4 +1,4 @@
-"""What Extra-P's own reader finds in a text: parameters, and of each region and metric the points' means."""
+"""Print what Extra-P reads from a text: parameters, and the means at each point per region and metric."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ import warnings
 from types import ModuleType
 
 warnings.simplefilter("ignore")
-# Its readers are imported all together; that of Cube's files needs a library that we have no use for.
+# Extra-P imports all of its readers. The one for Cube's files needs a library that is not installed.
 sys.modules["extrap.fileio.file_reader.cube_file_reader2"] = ModuleType("left out")
 
 from extrap.fileio.file_reader.text_file_reader import TextFileReader  # noqa: E402

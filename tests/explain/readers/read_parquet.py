@@ -1,4 +1,4 @@
-"""What DuckDB and Dask, on two workers, make of a table of a data set: its rows, and a sum by program."""
+"""Print the rows of a data set's table, and a sum per program, by DuckDB and by Dask with two workers."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What Thicket makes of .cali files, a list of them for each argument: its tree, rows and metadata."""
+"""Print the tree, rows and metadata that Thicket reads from .cali files. Each argument is a list of files."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ def described(files: list[str]) -> dict[str, Any]:
         "rows": json.loads(named.to_json(orient="records")),
         "metadata": json.loads(opened.metadata.astype(str).to_json(orient="records")),
     }
-    # Thicket cannot query what has an index of ranks.
+    # Thicket cannot query tables with an index of ranks.
     return found if "rank" in found["index"] else found | {"halo": halo(opened)}
 
 

@@ -1,5 +1,5 @@
-// Ranks that are half of all apart exchange much, neighbours a little. Prints each rank, its node, and the
-// bytes that it sent to other nodes.
+// Ranks r and r + half of all exchange large messages, neighbours small ones. Prints each rank, its node, and
+// the bytes that it sent to other nodes.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

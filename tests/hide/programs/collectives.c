@@ -1,5 +1,4 @@
-/* Collectives, blocking and not, in several communicators: how long each takes each rank, and their results.
- */
+/* Collectives, blocking and not, in several communicators: their times per rank, and their results. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@ static void expect(int condition, const char *what) {
 }
 
 static double begin(void) {
-  PMPI_Barrier(MPI_COMM_WORLD); /* nothing is injected there */
+  PMPI_Barrier(MPI_COMM_WORLD); /* without injected latencies */
   return MPI_Wtime();
 }
 static void end(const char *name, double since, int polls) {
@@ -61,7 +60,7 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   in(MPI_COMM_WORLD, "world");
   in(MPI_COMM_SELF, "self");
-  for (int i = 0; i < 50; i++) { /* what is kept for a communicator goes with it */
+  for (int i = 0; i < 50; i++) { /* data of a communicator are freed with it */
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     MPI_Comm_free(&copy);
   }

@@ -1,7 +1,7 @@
 // The filter of regimes on runs from standard input: "family K start… transition…", three times "1
 // parameters…" or "0", for blocks, input and output, then "n epsilon" and n times "input_block input_wait
-// output_block output_wait". Prints, for each, the probabilities of the regimes after it was seen, and those
-// for the next.
+// output_block output_wait". Prints for each run the probabilities of the regimes after it, and those for
+// the next run.
 #include "hide/overlap/regimes.hpp"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-/* One message after the other, received in every way that MPI has. Rank 1 prints for each form how long the
- * message was under way. */
+/* Sequential messages, received by every function of MPI. Rank 1 prints the time from send to receive for
+ * each. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ static MPI_Comm comm;
 static double payload[2];
 enum { tag = 7 };
 
-/* MPI_Wtime may count from each rank's own beginning. */
+/* MPI_Wtime may have a different zero on each rank. */
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -142,7 +142,7 @@ int main(int argc, char **argv) {
   MPI_Send_init(sent, 2, MPI_DOUBLE, 1, tag, comm, &start);
   for (int form = 0; form < (int)(sizeof forms / sizeof *forms); form++)
     for (int pass = 0; pass < 2; pass++) {
-      /* The receiver is there first. Nothing is injected into the messages by which both meet. */
+      /* The receiver starts first. The messages that synchronise both ranks have no injected latency. */
       if (rank == 0) {
         PMPI_Recv(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         sent[0] = now();

@@ -1,5 +1,5 @@
-! Messages from rank 0, received by rank 1 in the ways of Fortran: how long each was under way, and how many
-! polls found nothing. One text for the three interfaces: -DF08, -DUSE_MPI, or neither for mpif.h.
+! Messages from rank 0, received by rank 1 with Fortran's functions: the time of each, and the number of polls
+! without result. One text for the three interfaces: -DF08, -DUSE_MPI, or neither for mpif.h.
 #ifdef F08
 #define COMMUNICATOR type(MPI_Comm)
 #define REQUEST type(MPI_Request)
@@ -81,7 +81,7 @@ contains
     call MPI_Abort(MPI_COMM_WORLD, 1, error)
   end subroutine
 
-  ! Rank 1's time begins before rank 0 goes on. Nothing is injected there.
+  ! Rank 1's time begins before rank 0 continues. This synchronisation has no injected latency.
   subroutine meet()
     call PMPI_Barrier(MPI_COMM_WORLD, error)
     call system_clock(begin, rate)

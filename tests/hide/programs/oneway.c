@@ -1,16 +1,16 @@
-/* Rank 0 sends so many messages to rank 1, each when both are there; rank 1 prints how long each took. */
+/* Rank 0 sends N messages to rank 1, each after a barrier. Rank 1 prints the time of each. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-static double now(void) { /* MPI_Wtime may count from each rank's own beginning */
+static double now(void) { /* MPI_Wtime may have a different zero on each rank */
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Nothing is injected there, and who waits sleeps. */
+/* A barrier without injected latencies; a rank that waits sleeps. */
 static void meet(void) {
   const struct timespec pause = {0, 100000};
   MPI_Request request;

@@ -1,5 +1,5 @@
-// The C++ interface on two ranks: what is sent around comes back, under the policy of each of its phases;
-// what makes no sense is an exception on both. Prints what was seen on rank 0.
+// The C++ interface on two ranks: sent data arrive, under the policy of each phase, and wrong settings throw
+// an exception on both ranks. Rank 0 prints the results.
 #include <haloscope/overlap.hpp>
 
 #include <array>
@@ -14,7 +14,7 @@ using haloscope::Regimes;
 
 int rank = 0; // NOLINT
 
-// Input is the other one's number, output twice the sum of both.
+// Input is the other rank's number, output twice the sum of both.
 struct Work {
   std::array<double, 4> buffers{}; // input: got, sent; output: got, sent
   double sum = 0;
@@ -83,7 +83,7 @@ int main(int argc, char **argv) { // NOLINT(bugprone-exception-escape): then the
   const Regimes regimes = Regimes::read(text);
   const auto model = regimes.view();
   Overlap::Settings settings = Overlap::defaults();
-  settings.epsilon = 1; // nothing is that late: α stays
+  settings.epsilon = 1; // no wait is that long, so α does not change
   settings.phases = 2;
   settings.regimes = &model;
   for (const int policy : {0, 1, 2, 3, 4}) {

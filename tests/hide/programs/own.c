@@ -1,5 +1,5 @@
-/* What belongs to the program alone, or to one message alone: its attributes, its communicators' callbacks,
- * the latency of each message after others were freed, truncated, or exchanged. */
+/* Attributes and callbacks of a program's communicators, and the latency of each message after others were
+ * freed, truncated, or exchanged. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void failed(MPI_Comm *comm, int *code, ...) {
   errors++;
 }
 
-/* Rank 1's time begins before rank 0 goes on; nothing is injected there. */
+/* Rank 1's time begins before rank 0 continues. This synchronisation has no injected latency. */
 static void meet(void) {
   PMPI_Barrier(MPI_COMM_WORLD);
   begin = MPI_Wtime();
@@ -45,7 +45,8 @@ static void message(MPI_Comm comm, int to, int from, const char *name) {
   say(name);
 }
 
-/* Copied by MPI_Comm_dup once, deleted once for each communicator that has it; errors are the program's. */
+/* An attribute is copied once per MPI_Comm_dup, and deleted once per communicator. Errors go to the program.
+ */
 static void attributes(void) {
   MPI_Comm comm, again, half, across;
   MPI_Errhandler handler;
@@ -70,7 +71,7 @@ static void attributes(void) {
   printf("callbacks %d %d %d %d\n", rank, copies, deletes, errors);
 }
 
-/* Message 2 of rank 0 is of a receive that is freed, message 4 of one that has too little room; 3 and 5 are
+/* The receive of rank 0's message 2 is freed, that of message 4 has a too small buffer. Messages 3 and 5 are
  * late. */
 static void left_behind(void) {
   MPI_Request request;

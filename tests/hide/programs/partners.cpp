@@ -1,8 +1,8 @@
-// A rank that is sent its input and sends contributions, and the partner that waits for these, without MPI:
-// "told epsilon late n", then n times the seconds after which the input is there. All independent work takes
-// one second on either; contributions come `late` after dependent items. Prints the rank's α and the
-// partner's seconds of waiting, of each run; the partner's α is its own concern, as it works one second in
-// any case.
+// A rank that receives its input and sends contributions, and the partner that waits for these, without MPI.
+// Reads "informed epsilon late n", then n times the seconds until the input arrives. All independent work
+// takes one second on either rank; contributions arrive `late` after dependent items. Prints the rank's α and
+// the partner's seconds of waiting, of each run. The partner's α does not matter, as it always works one
+// second.
 #include "hide/overlap/overlap.hpp"
 
 #include <algorithm>

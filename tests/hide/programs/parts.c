@@ -1,6 +1,6 @@
-/* Partitioned messages between two ranks, started again and again: prints how often a completing call said
- * that a send was over before its parts were ready (MPI_Test, MPI_Request_get_status), and how often what was
- * waited for was not there. */
+/* Partitioned messages between two ranks, started repeatedly. Prints how often MPI_Test or
+ * MPI_Request_get_status reported a send complete before its parts were ready, and how often data were
+ * missing after a wait. */
 #include <mpi.h>
 #include <stdio.h>
 

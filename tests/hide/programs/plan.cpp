@@ -1,4 +1,4 @@
-// Reads plans, one a line, and draws from what they hold; says of each whether it made sense.
+// Reads plans, one per line, and draws from their models. Prints for each plan whether it is valid.
 #include "hide/inject/plan.hpp"
 
 #include <exception>

@@ -1,5 +1,5 @@
-// Sleeps for more than a second longer while a setting is there, and ends at once without another one. Two
-// ranks or more.
+// With the setting `coll_planted_delay` it sleeps for a second longer. Without `pml_planted_need` it fails at
+// once. Two ranks or more.
 #include <mpi.h>
 #include <stdlib.h>
 #include <unistd.h>

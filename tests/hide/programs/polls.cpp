@@ -1,5 +1,5 @@
-// What a rank takes for the price of a poll, without MPI: "items budget item n", the seconds of an item, then
-// those of n polls that found nothing. Prints the items of a chunk after each.
+// A rank's estimate of the cost of a poll, without MPI. Reads "items budget item n", where item is in
+// seconds, then the seconds of n polls without result. Prints the items of a chunk after each poll.
 #include "hide/overlap/overlap.hpp"
 
 #include <cstdio>

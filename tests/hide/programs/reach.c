@@ -1,5 +1,5 @@
-/* Messages by the rarer ways of MPI: how long each was under way for rank 1, and how many polls found
- * nothing. The first message of rank 0 is late by much, see `order`. */
+/* Messages by rare features of MPI: the time of each for rank 1, and the number of polls without result. The
+ * first message of rank 0 is very late, see `order`. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static double now(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* The time of who measures begins before the other one goes on; nothing is injected there. */
+/* The measuring rank's time begins before the other rank continues. This has no injected latency. */
 static void meet(int measures) {
   PMPI_Barrier(world);
   begin = now();
@@ -45,8 +45,7 @@ static void message(MPI_Comm comm, const char *name) {
   say(1, name);
 }
 
-/* The first message is under way for seconds, the second is not: each receive gets the latency of its own
- * message. */
+/* The first message takes seconds, the second does not: each receive has the latency of its own message. */
 static void order(void) {
   MPI_Request requests[2];
   meet(1);
@@ -80,7 +79,7 @@ static void communicators(void) {
   MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
   say(1, "freed");
   MPI_Comm_free(&copies[1]);
-  if (rank == 1) { /* of a receive that is cancelled nothing remains */
+  if (rank == 1) { /* a cancelled receive leaves no latency */
     MPI_Irecv(got, 1, MPI_INT, 0, 4, world, &requests[0]);
     MPI_Cancel(&requests[0]);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
@@ -148,7 +147,7 @@ static void neighborhoods(void) {
   meet(1);
   MPI_Neighbor_allgather(sent, 1, MPI_INT, got, 1, MPI_INT, chain);
   say(1, "neighbours");
-  const int from = 0, to = 1; /* rank 0 to rank 1 alone */
+  const int from = 0, to = 1; /* only rank 0 to rank 1 */
   MPI_Dist_graph_create_adjacent(world, rank, &from, &to, 1 - rank, &to, &to, MPI_INFO_NULL, 0, &arrow);
   meet(1);
   MPI_Ineighbor_allgather(sent, 1, MPI_INT, got, 1, MPI_INT, arrow, &request);

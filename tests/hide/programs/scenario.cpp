@@ -1,7 +1,6 @@
-// Simulated runs under a policy, without MPI: "policy epsilon stay n", then n times the seconds after which
-// the input and the output are there, where all independent work takes one second. The regimes are known:
-// late input, late output, and the probability that one stays. Prints α and the seconds of waiting of each
-// run.
+// Simulated runs with a policy, without MPI. Reads "policy epsilon stay n", then n times the seconds until
+// input and output arrive. All independent work takes one second. The regimes are given: late input, late
+// output, and the probability to stay in one. Prints α and the seconds of waiting of each run.
 #include "hide/overlap/overlap.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-static double now(void) { /* MPI_Wtime may count from each rank's own beginning */
+static double now(void) { /* MPI_Wtime may have a different zero on each rank */
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;

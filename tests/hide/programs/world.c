@@ -1,5 +1,5 @@
-// What a program may ask of its MPI_COMM_WORLD, whatever stands below it. Prints a line for each answer that
-// is wrong, then its rank and its node. Ranks that are half of all apart talk.
+// Functions of MPI on MPI_COMM_WORLD, which the placer has reordered. Prints a line for each wrong result,
+// then rank and node. Ranks r and r + half of all exchange messages.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static int delete_ours(MPI_Comm comm, int keyval, void *value, void *extra) {
   deleted += value == (void *)&deleted;
   return MPI_SUCCESS;
 }
-// While MPI_COMM_SELF is taken apart the world is still there.
+// While MPI_COMM_SELF is destroyed the world still exists.
 static int delete_self(MPI_Comm comm, int keyval, void *value, void *extra) {
   (void)comm, (void)keyval, (void)value, (void)extra;
   MPI_Comm_rank(MPI_COMM_WORLD, &in_self);
@@ -109,7 +109,7 @@ static void keep_and_fail(void) {
   MPI_Errhandler_free(&found);
 }
 
-// Topologies, whose neighbours are half of all ranks apart.
+// Topologies whose neighbours are r and r + half of all ranks.
 static void make_topologies(void) {
   const int dims[] = {size, 1}, periods[] = {0, 0};
   MPI_Comm comm;

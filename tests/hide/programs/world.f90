@@ -1,4 +1,4 @@
-! What world.c asks, in short, by each of Fortran's interfaces.
+! A short version of world.c, for each of Fortran's interfaces.
 program world
 #if defined(MPIF_H)
   implicit none

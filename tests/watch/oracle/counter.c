@@ -1,5 +1,5 @@
-// An independent count of what each rank sends, to check the recorder against. Built by the MPI's own
-// compiler wrapper and preloaded:
+// Counts each rank's sends independently, to check the recorder. Built by the MPI's own compiler wrapper
+// and preloaded:
 //   mpicc -shared -fPIC -O2 counter.c -o counter.so
 //   mpiexec -n 4 env LD_PRELOAD=$PWD/counter.so COUNTER_FILE=counts.json ./program
 // At MPI_Finalize each rank appends one line of JSON to COUNTER_FILE:

@@ -1,6 +1,6 @@
-// What each rank sends in hypre's exchanges while it solves, level by level, by hypre's own records of whom
-// an exchange is with: preloaded before a program, it writes a line of JSON a rank, level and place. It looks
-// at no message and at no function of MPI.
+// Counts each rank's sends in hypre's exchanges while it solves, per level, from hypre's own lists of
+// partners. Preloaded before a program, it writes a line of JSON per rank, level and place. It reads no
+// message and wraps no function of MPI.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

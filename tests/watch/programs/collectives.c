@@ -1,5 +1,5 @@
-// Every collective, blocking, non-blocking and (where MPI has them) persistent, with the last rank as
-// the root. What is insignificant at other ranks is garbage there: nobody may look at it.
+// Every collective, blocking, non-blocking and (if MPI has them) persistent, with the last rank as the
+// root. Arguments that are insignificant at other ranks are garbage there: the recorder must not read them.
 #include "common.h"
 
 #define NO_TYPE MPI_DATATYPE_NULL

@@ -67,7 +67,7 @@ static void collectives(int *host, int *device, int *managed) {
   MPI_Allreduce(MPI_IN_PLACE, device, 5, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Allreduce(&small, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Bcast(managed, 6, MPI_INT, 0, MPI_COMM_WORLD);
-  // Not significant but at the root: there it is the device's, elsewhere what is received says.
+  // The send buffer counts only at the root, where it is on the device. Elsewhere the receive buffer counts.
   MPI_Scatter(device, 8, MPI_INT, host, 8, MPI_INT, 0, MPI_COMM_WORLD);
   MPI_Alltoall(device, 3, MPI_INT, managed, 3, MPI_INT, MPI_COMM_WORLD);
   MPI_Request request;

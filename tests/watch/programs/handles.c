@@ -1,5 +1,5 @@
-// Stands between the recorder and MPI and tells ThreadSanitizer what it can't see in a library that it did
-// not compile: a handle is given out again only after it was given back.
+// A library between the recorder and MPI. It informs ThreadSanitizer about the order in MPI, which is
+// compiled without it: a handle is reused only after its release.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

@@ -1,6 +1,5 @@
-// `memory PARTNERS SIZES`: each rank exchanges messages of so many sizes with so many others, in 20 regions.
-// Then the largest numbers of KiB that a rank has in memory are printed: of records and of all that is its
-// own.
+// `memory PARTNERS SIZES`: each rank exchanges messages of SIZES sizes with PARTNERS ranks, in 20 regions.
+// It prints the maximum over ranks of the KiB in memory: those of records, and all private memory.
 #include "common.h"
 
 static int kibibytes(const char *what, const char *where) {

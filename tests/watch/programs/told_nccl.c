@@ -1,5 +1,5 @@
-// Events that NCCL would tell its profiler, in the order of its own: a collective is enqueued by the thread
-// that calls NCCL, and a thread of NCCL's tells when channels of its kernel begin and end. No NCCL, and no
+// Events in NCCL's order, as NCCL would send them to its profiler: the thread that calls NCCL enqueues a
+// collective, and a thread of NCCL reports begin and end of its kernel's channels. It needs no NCCL and no
 // GPU.
 #include "common.h"
 

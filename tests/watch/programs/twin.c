@@ -1,5 +1,5 @@
 // The C half of a pair: twin.f90 makes the same calls in the same regions, so that their profiles must be
-// equal. What is compared may not depend on time: only MPI_Test* and MPI_Iprobe are called in loops.
+// equal. Compared values do not depend on time: only MPI_Test* and MPI_Iprobe are called in loops.
 #include "common.h"
 
 #define WORLD MPI_COMM_WORLD
@@ -209,7 +209,7 @@ static void datatypes(void) {
   }
 }
 
-// What is insignificant at other ranks than the root is garbage there.
+// Arguments that are insignificant at other ranks than the root are garbage there.
 #define AT_ROOT(here, elsewhere) (rank == root ? (here) : (elsewhere))
 
 static void collectives(void) {

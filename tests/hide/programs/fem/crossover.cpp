@@ -1,6 +1,6 @@
-// What the model of conjugate gradients says of machines that are made up: reads the seconds of a product, of
-// an entry that goes by (with few vectors, with many), of a multiplication, of an Allreduce, and the rows;
-// prints the times of an iteration and the crossover of the pipelined method and of one of 4 steps.
+// Predictions of the model of conjugate gradients for synthetic machines. Reads the seconds of a product, of
+// a streamed entry (with few and with many vectors), of a multiplication and of an Allreduce, and the rows.
+// Prints the times of an iteration and the crossover, for the pipelined and the 4-step method.
 #include "fem/solve/crossover.hpp"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What is wrong is thrown on all ranks, also where only one of them can see it: lines `case message`.
+// Errors are thrown on all ranks, also if only one rank can detect them: lines `case message`.
 #include "fem/mesh/communicator.hpp"
 #include "fem/mesh/hierarchy.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 Forest uniform(int level) { return {MPI_COMM_WORLD, {}, level}; }
 
-// Near one corner of the mesh: for one rank alone.
+// Near one corner of the mesh, so on one rank only.
 bool last(const Point &at) { return at[0] > 0.9 && at[1] > 0.9 && at[2] > 0.9; }
 
 void unbalanced() {

@@ -1,4 +1,4 @@
-// The forests that the tests of the mesh run on.
+// The forests of the tests of the mesh.
 #pragma once
 
 #include "fem/mesh/forest.hpp"

@@ -1,5 +1,5 @@
-// Plans against dense reference elements. Reads a degree and, from elsewhere, its Gauss-Lobatto nodes, Gauss
-// points and weights; prints "what difference" lines, each relative to the largest value.
+// Plans against dense reference elements. Reads a degree, its Gauss-Lobatto nodes, Gauss points and weights.
+// Prints lines "name difference", relative to the largest value.
 #include "fem/kernels/kernel_plan.hpp"
 
 #include "octree.hpp"
@@ -44,7 +44,7 @@ double lagrange(const Values &nodes, int i, double x, bool slope) {
   return sum;
 }
 
-// Everything by sums over all points and nodes.
+// Computes all results by sums over all points and nodes.
 class Reference {
 public:
   Reference(Cells cells, Values corners, const Rule &rule)
@@ -137,7 +137,7 @@ private:
     }
   }
 
-  // Node by node: what doubles about the corner is taken from the larger entity's polynomial.
+  // Per node: values of nodes on hanging faces and edges come from the larger entity's polynomial.
   Values constraint(unsigned code) const {
     const int count = n_ * n_ * n_;
     Values c(static_cast<std::size_t>(count) * count);
@@ -208,7 +208,7 @@ void check_numbers(const std::string &name, const std::vector<std::int32_t> &num
     if (sorted[i] != static_cast<std::int32_t>(i)) say(name + "-layout", 1);
 }
 
-// Some of the leaves, as a list of their own: neighbours in it need not be neighbours.
+// A list of some leaves, whose neighbours in the list need not be neighbours in the mesh.
 void leave_gaps(octree::Mesh &mesh) {
   octree::Mesh kept = mesh;
   kept.nodes.clear(), kept.faces.clear(), kept.leaves.clear(), kept.sizes.clear();
@@ -231,7 +231,7 @@ void check(Case &given, const Rule &rule, bool laid_out) {
     for (char &flag : mirror) flag = engine() % 20 == 0 ? 1 : 0;
   const auto numbers = layout(cells, mirror, nodes);
   check_numbers(given.name, numbers);
-  Cells constant = cells; // the numbers are asked for before there is a coefficient: the same bricks
+  Cells constant = cells; // sizes are requested before there is a coefficient, for the same bricks
   const Values one(count, 1);
   constant.coefficient = one;
   if (layout(constant, mirror, nodes) != numbers) say(given.name + "-layout", 1);

@@ -1,4 +1,4 @@
-// Forests and their nodes: one line a forest and degree, `name degree key value …`, the same on all ranks.
+// Forests and their nodes: one line per forest and degree, `name degree key value …`, the same on all ranks.
 #include "forests.hpp"
 #include "oracle.hpp"
 
@@ -31,14 +31,14 @@ template <class T> T all(T value, MPI_Op operation) {
   return value;
 }
 
-// Of full degree in each direction on cubes; linear in space on deformed elements, which hold just that.
+// Full degree in each direction on cubes; linear in space on deformed elements, which represent only that.
 double polynomial(const Point &at, int degree) {
   const auto term = [&](double x, double a, double b) { return std::pow(x - a, degree) + b * x; };
   return term(at[0], 0.3, 1) * term(at[1], 0.6, -2) * term(at[2], 0.1, 0.5);
 }
 double linear(const Point &at) { return 1 + 2 * at[0] - 3 * at[1] + 0.7 * at[2]; }
 
-// Interpolated over hanging faces, a polynomial is what it is.
+// Interpolation over hanging faces reproduces polynomials.
 double discontinuity(const Forest &forest, const Nodes &nodes) {
   const int degree = nodes.degree();
   const auto value = [&](const Point &at) { return forest.cubes() ? polynomial(at, degree) : linear(at); };
@@ -63,7 +63,7 @@ double discontinuity(const Forest &forest, const Nodes &nodes) {
   return all(worst, MPI_MAX);
 }
 
-// Both ranks of a pair mean the same nodes: numbers and places that owners send are those of the ghosts.
+// Both ranks of a pair agree on nodes: numbers and positions from owners are those of the ghosts.
 double mismatch(const Forest &forest, const Nodes &nodes) {
   Ghosts exchange(nodes.communicator(), nodes.links());
   const std::vector<Point> points = nodes.points(forest);
@@ -81,7 +81,7 @@ double mismatch(const Forest &forest, const Nodes &nodes) {
   return all(worst, MPI_MAX);
 }
 
-// How often each node is touched by elements, summed by owners, and by hand over all ranks.
+// The number of elements per node, summed by owners, and independently over all ranks.
 std::int64_t wrong_sums(const Nodes &nodes) {
   std::vector<double> touched(nodes.local()), total(static_cast<std::size_t>(nodes.all()));
   for (const std::int32_t node : nodes.element_nodes()) {
@@ -98,7 +98,7 @@ std::int64_t wrong_sums(const Nodes &nodes) {
   return all(wrong, MPI_SUM);
 }
 
-// Elements whose nodes other ranks' elements have, too, found with a table of all nodes.
+// Elements that share nodes with other ranks, found with a table of all nodes.
 std::int64_t wrong_mirrors(const Nodes &nodes) {
   std::vector<std::int64_t> ranks(static_cast<std::size_t>(nodes.all()));
   for (const std::int32_t node : nodes.element_nodes())
@@ -117,7 +117,7 @@ std::int64_t wrong_mirrors(const Nodes &nodes) {
   return all(wrong, MPI_SUM);
 }
 
-// Flags against places before the deformation; also how many boundary nodes there are.
+// Flags against positions before the deformation, and the number of boundary nodes.
 std::pair<std::int64_t, std::int64_t> boundary(const Forest &forest, const Nodes &nodes) {
   const std::vector<std::uint8_t> flags = nodes.boundary(forest);
   Point upper{};

@@ -1,5 +1,5 @@
-// A small balanced octree with nodes as p8est_lnodes numbers them, on one rank and by brute force: meshes
-// for what knows no p4est.
+// A small balanced octree with the node numbers of p8est_lnodes, on one rank and by brute force: meshes for
+// code without p4est.
 #pragma once
 
 #include "fem/kernels/cells.hpp"
@@ -26,7 +26,7 @@ public:
         for (std::int64_t x = 0; x < width; x += edge(level)) add(level, {x, y, z});
   }
 
-  // Leaves whose centre (in [0, 1]³) and size it holds for are split, then the mesh is balanced.
+  // Splits leaves for whose centre (in [0, 1]³) and size the predicate holds, then balances the mesh.
   void refine(const std::function<bool(std::array<double, 3>, double)> &wanted) {
     std::vector<std::pair<Triple, int>> chosen;
     for (const auto &[key, leaf] : leaves_) {
@@ -38,7 +38,7 @@ public:
     for (const auto &[at, level] : chosen) split(at, level);
   }
 
-  // Fills what `cells` shows.
+  // Fills the arrays behind `cells`.
   void finish() {
     std::vector<std::pair<std::uint64_t, std::pair<Triple, int>>> sorted;
     sorted.reserve(leaves_.size());
@@ -65,7 +65,7 @@ public:
   std::vector<std::uint16_t> faces;
   std::vector<Leaf> leaves;
   std::vector<double> sizes;
-  std::vector<std::uint8_t> boundary; // a node
+  std::vector<std::uint8_t> boundary; // per node
 
 private:
   static std::uint64_t morton(const Triple &at) {

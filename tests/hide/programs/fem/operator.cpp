@@ -1,5 +1,5 @@
 // The operator against its assembled matrix, under all policies, on random meshes; convergence; bad input.
-// Every line starts with what was looked at; numbers follow.
+// Every line starts with the name of the check; numbers follow.
 #include "fem/mesh/communicator.hpp"
 #include "fem/mesh/ghosts.hpp"
 #include "fem/operator/assembly.hpp"
@@ -38,7 +38,7 @@ double dot(const std::vector<double> &a, const std::vector<double> &b) {
   return sum(std::inner_product(a.begin(), a.end(), b.begin(), 0.0));
 }
 
-// The same for all ranks and any number of them: a wave in space tells what is refined.
+// A case does not depend on the number of ranks: a wave in space determines the refined elements.
 struct Case {
   Domain domain;
   int level, degree;
@@ -91,7 +91,7 @@ std::vector<double> random_vector(const Nodes &nodes, unsigned seed) {
   return x;
 }
 
-// Of a function, so that it is the same for any number of ranks.
+// Values of a function, which are the same for any number of ranks.
 std::vector<double> wave(const Forest &forest, const Nodes &nodes, double length) {
   std::vector<double> x(nodes.owned());
   const std::vector<Point> points = nodes.points(forest);
@@ -123,7 +123,7 @@ double difference(const std::vector<double> &all, const std::vector<double> &own
   return most / scale;
 }
 
-// matrix SEED difference, of the diagonal, asymmetry, share of hanging elements
+// matrix SEED difference, difference of the diagonal, asymmetry, share of hanging elements
 void compare_with_matrix(unsigned seed, const Case &c, const Forest &forest, const Nodes &nodes) {
   Operator matrix(forest, nodes, c.coefficient, c.settings);
   const std::vector<double> x = random_vector(nodes, seed), z = random_vector(nodes, seed + 1);
@@ -153,7 +153,7 @@ void compare_with_matrix(unsigned seed, const Case &c, const Forest &forest, con
                 hanging / static_cast<double>(forest.all_elements()));
 }
 
-// sameness SEED two numbers that no partition changes but by rounding
+// sameness SEED two numbers that depend on the partition only by rounding
 void print_invariants(unsigned seed, const Case &c, const Forest &forest, const Nodes &nodes) {
   Operator matrix(forest, nodes, c.coefficient, c.settings);
   const std::vector<double> x = wave(forest, nodes, 5), z = wave(forest, nodes, 2);
@@ -190,7 +190,7 @@ void compare_policies(unsigned seed, const Case &c, const Forest &forest, const 
           look();
         }
         if (consistent == 0) continue;
-        // The ghosts that it leaves are the owners': applied to what it made, it does what apply() does.
+        // Ghosts of the result are those of the owners: applied again, it equals apply().
         matrix.apply(x.data(), y.data());
         std::ranges::copy(x, with_ghosts.begin());
         Ghosts(nodes.communicator(), nodes.links()).forward(with_ghosts.data());
@@ -239,7 +239,7 @@ std::vector<double> solved(Operator &matrix, const std::vector<double> &b) {
   return u;
 }
 
-// converges NAME DEGREE an error a level
+// converges NAME DEGREE an error per level
 void converge(const char *name, const Problem &problem, const Domain &domain, int degree, bool hanging) {
   std::string line;
   for (int level = degree == 1 ? 3 : 2, end = level + 2; level < end; level++) {
@@ -263,7 +263,7 @@ void convergence() {
   converge("deformed", jump_problem(10), {{1, 1, 1}, deformation(0.04)}, 2, false);
 }
 
-// Every rank says what it was told.
+// Every rank prints its error.
 template <class Attempt> void refused(const char *name, Attempt &&attempt) {
   std::string said = "nothing";
   try {
@@ -277,7 +277,7 @@ template <class Attempt> void refused(const char *name, Attempt &&attempt) {
 void bad_input() {
   const Forest forest(MPI_COMM_WORLD, {}, 2);
   const Nodes nodes(forest, 1);
-  const bool odd = rank() % 2 == 1; // one rank's alone
+  const bool odd = rank() % 2 == 1; // on one rank only
   const auto make = [&](double kappa, double epsilon, double theta) {
     OperatorSettings settings;
     settings.overlap.epsilon = epsilon;
@@ -306,7 +306,7 @@ void bad_input() {
     std::vector<double> x(nodes.local()), y(x);
     plain.apply_consistent(x.data(), y.data());
   });
-  // One element, however many ranks.
+  // One element, for any number of ranks.
   const Forest single(MPI_COMM_WORLD, {}, 0);
   const Nodes eight(single, 1);
   Operator few(single, eight, {}, {.part = Part::mass, .dirichlet = false});

@@ -1,5 +1,5 @@
-// How many nodes a forest has, counted without p8est's numbering: vertices, edges, faces and interiors that
-// no larger leaf contains, each once, by integer coordinates. Slow.
+// The number of nodes of a forest, without p8est's numbering: vertices, edges, faces and interiors that no
+// larger leaf contains, each once, by integer coordinates. Slow.
 #pragma once
 
 #include "fem/mesh/forest.hpp"
@@ -15,7 +15,7 @@ namespace haloscope::fem::test {
 
 using Box = std::array<std::int64_t, 6>; // lower corner, upper corner
 
-// Of all ranks, known to all.
+// The leaves of all ranks, on each rank.
 inline std::vector<Box> all_boxes(const Forest &forest) {
   std::vector<Box> mine;
   for (const Leaf &leaf : forest.leaves()) {
@@ -56,7 +56,7 @@ inline Box part(const Box &box, const std::array<int, 3> &side) {
   return part;
 }
 
-// A part is not a node's place if a larger leaf contains it, other than as a vertex of its own.
+// A part has no node if a larger leaf contains it and it is not a vertex of that leaf.
 inline bool hangs(const Box &part, std::int64_t edge, const std::vector<Box> &leaves) {
   const bool vertex = part[0] == part[3] && part[1] == part[4] && part[2] == part[5];
   return std::ranges::any_of(leaves, [&](const Box &leaf) {

@@ -1,4 +1,4 @@
-// The solvers on real meshes: `solve CASES`, a line a case, the same whatever the number of ranks.
+// The solvers on real meshes: `solve CASES`, a line per case, the same for any number of ranks.
 #include "forests.hpp"
 
 #include "fem/operator/assembly.hpp"
@@ -45,7 +45,7 @@ Forest mesh(int level, bool ball, double bend = 0) {
   return forest;
 }
 
-// No eigenfunction, of which one iteration would be enough.
+// No eigenfunction, for which one iteration would be enough.
 double load(const Point &p) { return 1 + p[0] * p[1] - (p[2] > 0.5 ? 2 : 0); }
 
 struct Case {
@@ -96,8 +96,8 @@ void degrees(int first, int last) {
   }
 }
 
-// Beside PETSc's direct solver of the assembled matrix: `METHOD difference iterations matvecs allreduces`,
-// and for s-step what it counted itself.
+// Compared with PETSc's direct solver of the assembled matrix: `METHOD difference iterations matvecs
+// allreduces`, and for s-step its own counts.
 void agreement() {
   Case one(3, 1, true, 1e3);
   const Level &level = one.grids.finest();
@@ -169,7 +169,7 @@ void blocks() {
   stokes("stokes-ball-3", 3, 1, true);
 }
 
-// All ranks say the same, and all are there afterwards.
+// All ranks print the same error, and all continue afterwards.
 template <typename Work> void failing(const char *name, Work &&work) {
   std::string message = "nothing";
   try {

@@ -1,4 +1,4 @@
-// Hierarchies and what goes between their levels: one line a forest and degree, `name degree key value …`.
+// Hierarchies and transfers between levels: one line per forest and degree, `name degree key value …`.
 #include "forests.hpp"
 
 #include "fem/mesh/hierarchy.hpp"
@@ -64,7 +64,7 @@ double interpolation_error(const Level &fine, const Level &coarse) {
   return all(worst, MPI_MAX);
 }
 
-// ⟨P c, f⟩ = ⟨c, Pᵀ f⟩ to rounding, relative to what is summed; with or without the boundary.
+// ⟨P c, f⟩ = ⟨c, Pᵀ f⟩ up to rounding, relative to the norms; with or without the boundary.
 double asymmetry(const Level &fine, const Level &coarse, bool masked) {
   const std::vector<std::uint8_t> fine_mask = fine.nodes.boundary(fine.forest);
   const std::vector<std::uint8_t> coarse_mask = coarse.nodes.boundary(coarse.forest);
@@ -105,7 +105,7 @@ void check(const std::string &name, Hierarchy hierarchy, int degree) {
 
 } // namespace
 
-// Without alignment most families at the cuts stay as they are, and hanging sides lie between ranks.
+// Without alignment most families at the cuts are not coarsened, and hanging sides are between ranks.
 int main(int count, char **words) {
   MPI_Init(&count, &words);
   const HierarchySettings aligned{1, 1.1, 32}, cut{1, 1, 4};

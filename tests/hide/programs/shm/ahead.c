@@ -1,5 +1,5 @@
-// Messages between nodes into buffers of the library's own: ahead ROUNDS BYTES. Ranks of the two halves of
-// MPI_COMM_WORLD exchange; every way to receive gets its turn.
+// Messages between nodes into buffers of the library: ahead ROUNDS BYTES. Ranks of the two halves of
+// MPI_COMM_WORLD exchange messages, with every way to receive.
 #include <haloscope/shm.h>
 #include <stdio.h>
 #include <stdlib.h>

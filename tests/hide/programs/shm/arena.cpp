@@ -1,4 +1,4 @@
-// The arena: random blocks in several threads, each byte of which is looked at, and what others see of them.
+// The arena: random blocks in several threads, checked byte by byte, also from another process.
 #include "hide/shm/heap/shared_arena.hpp"
 
 #include <csignal>
@@ -29,7 +29,7 @@ struct Block {
   unsigned char filled;
 };
 
-// All of a page begins with the same byte, which is looked at before the block goes.
+// All bytes of a page are the same; they are checked before the block is given back.
 void fill(const Block &block) {
   for (std::size_t i = 0; i < block.bytes; i += 512) block.data[i] = std::byte{block.filled};
 }
@@ -82,7 +82,7 @@ void churn(Arena &arena, unsigned seed, int steps) {
   }
 }
 
-// What was a block's end once, and lies within it since it has grown, is no block: who gives it back is told.
+// The former end of a block that has grown is no block: giving it back aborts the program.
 void give_what_is_within(Arena &arena) {
   constexpr std::size_t page = 4096, before = 64 * page;
   std::byte *grown = arena.take(before, page), *const first = grown;
@@ -109,7 +109,7 @@ std::size_t memory(const Arena &arena) {
 
 int main(int, char **arguments) {
   const int steps = static_cast<int>(std::strtol(arguments[1], nullptr, 10));
-  // So small that it runs out now and then.
+  // So small that it is sometimes full.
   Arena *arena = Arena::make(std::size_t{96} << 20);
   require(arena != nullptr, "there is an arena");
   std::vector<std::thread> threads;

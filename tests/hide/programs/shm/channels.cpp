@@ -1,4 +1,5 @@
-// Control messages between all ranks of a node, tasks of each rank for all others, and who is free to help.
+// Control messages between all ranks of a node, tasks of each rank for all others, and the mask of free
+// ranks.
 #include "hide/halo/channels.hpp"
 #include "hide/halo/segment.hpp"
 
@@ -20,7 +21,7 @@ constexpr std::uint64_t messages = 2000;
   std::abort();
 }
 
-// Channels in a segment of their own.
+// Channels in a separate segment.
 struct Shared {
   Segment segment;
   Channels channels;
@@ -104,7 +105,7 @@ int main(int argc, char **argv) {
   channels.free().set(static_cast<std::size_t>(me));
   MPI_Barrier(MPI_COMM_WORLD);
   if (channels.free().count() != static_cast<std::size_t>(ranks)) fail("not all are free");
-  // With room for one queue only, there is no second one.
+  // A segment with space for one queue has no second one.
   const Shared small{me, ranks, 1};
   auto narrow = small.channels;
   if (!narrow.send(me, {})) fail("there is no first queue");

@@ -1,5 +1,4 @@
-/* Large messages around a ring of ranks, each looked at, until somebody ends it. Says when they are under
- * way. */
+/* Large messages around a ring of ranks, each checked, until it is killed. Prints a line after the start. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,7 @@
-// Exchanges halos on many topologies in all ways, and looks at each byte. By its first argument:
-//   all      every topology, method and sharing; the descriptions, and "right" at the end
-//   errors   wrong inputs: the line of each rank
-//   endless  goes on until it is killed
-// FORBID names what shall fail for the library: memfd, shm.
+// Exchanges halos on many topologies in all ways, and checks each byte. `all`: Every topology, method and
+// sharing; prints descriptions, and "right" at the end. `errors`: Wrong inputs; prints the line of each rank.
+// `endless`: Runs until it is killed.
+// FORBID names functions that fail for the library: memfd, shm.
 #include <haloscope/halo.hpp>
 
 #include <algorithm>
@@ -29,7 +28,7 @@ bool forbidden(const char *what, const char *name, const char *ours) {
 
 } // namespace
 
-// In place of the C library's, for the library that is linked in.
+// Replaces the C library's function for the halo library, which is linked in.
 extern "C" int memfd_create(const char *name, unsigned flags) noexcept {
   if (forbidden("memfd", name, "haloscope")) {
     errno = ENOSYS;
@@ -68,7 +67,7 @@ int world_size() {
   std::abort();
 }
 
-// A stencil with what each message is to be: who sent it, as which of its neighbours.
+// A stencil with the expected messages: the sender, and its index of the destination.
 struct Stencil {
   MPI_Comm comm = MPI_COMM_NULL;
   std::vector<std::size_t> sends, receives;
@@ -102,7 +101,7 @@ Stencil cartesian(int dimensions, bool periodic, std::size_t scale) {
   return sized(stencil, 2 * dimensions, scale);
 }
 
-// Edges from anywhere to anywhere, some twice, some to oneself; the same on all ranks.
+// Random edges, some twice, some from a rank to itself; the same on all ranks.
 Stencil random_graph(unsigned seed, std::size_t scale) {
   const int ranks = world_size(), me = world_rank();
   std::mt19937 random(seed);
@@ -175,7 +174,7 @@ void run(const Stencil &stencil, haloscope_halo_method method, int sharing, int 
   std::minstd_rand random(static_cast<unsigned>(world_rank() + 1));
   for (int exchange = 0; exchange < exchanges; exchange++) {
     fill(halo, stencil, exchange);
-    if (random() % 4 == 0) usleep(random() % 500); // ranks come at different times
+    if (random() % 4 == 0) usleep(random() % 500); // ranks start at different times
     halo.start();
     if (halo.send<char>(0).data() != nullptr && !stencil.sends.empty())
       abort_with("a buffer may be written during an exchange");
@@ -203,7 +202,7 @@ void all_kinds(std::size_t scale) {
   }
 }
 
-// What every rank is told.
+// Prints the error of every rank.
 void refused(const char *name, MPI_Comm comm, const std::vector<std::size_t> &sends,
              const std::vector<std::size_t> &receives, const haloscope_halo_settings &settings) {
   haloscope_halo *halo = nullptr;
@@ -231,7 +230,7 @@ void errors() {
   sizes = ring.sends;
   if (me == last) sizes[0] = 12345;
   refused("sizes differ", ring.comm, sizes, ring.receives, defaults);
-  // Rank 0 says that it sends to the last, which has never heard of it.
+  // Rank 0 has an edge to the last rank, which does not have it.
   MPI_Comm lopsided = MPI_COMM_NULL;
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, &last, MPI_UNWEIGHTED, me == 0 ? 1 : 0, &last,
                                  MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &lopsided);

@@ -1,5 +1,5 @@
-// What a program sees of the shareable heap, which is preloaded. The first argument says what is looked at.
-// FORBID=memfd: files of memory are not to be had.
+// The shareable heap, which is preloaded, from a program's side. The first argument names the check.
+// FORBID=memfd: memfd_create fails.
 #include "hide/shm/heap/shared_arena.hpp"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ bool shared(const void *p) {
   return there != nullptr && there->holds(p);
 }
 
-// The compiler knows what malloc does, and leaves out what nobody looks at.
+// Without this the compiler removes malloc calls whose result is not used.
 template <class T> T *seen(T *p) {
   asm volatile("" : "+r"(p) : : "memory");
   return p;
@@ -77,7 +77,7 @@ bool all_written(char *p, std::size_t bytes, char is) {
   return all(seen(p), bytes, is);
 }
 
-// Before main, and before whatever constructors the library has.
+// Allocated before main, and before all constructors of the library.
 std::vector<char> early(large, 'e'); // NOLINT(bugprone-throwing-static-initialization)
 
 struct Block {
@@ -265,7 +265,7 @@ void returned() {
   require(file_bytes() < 80'000'000, "memory is given back");
 }
 
-// Whatever the program does with descriptors that it does not know.
+// The program may close or replace descriptors that it did not open.
 void closed() {
   char *p = filled(large, 'c');
   require(shared(p), "it is shared");
@@ -345,8 +345,8 @@ void forks() {
   for (std::thread &thread : threads) thread.join();
 }
 
-// Handlers of fork() that somebody else registered before run while the arena is locked, and before the child
-// has its copy. Some library always has a large block in its constructor, so these are from before those.
+// Earlier handlers of fork() run while the arena is locked, and before the child has its copy. Some library
+// always allocates a large block in its constructor, so these handlers are registered before that.
 char *handled = nullptr;
 bool handling = false;
 
@@ -378,7 +378,7 @@ void handlers() {
   require(shared(filled(large, 'd')), "and all is as before");
 }
 
-// A block that the machine has no memory for, and that nobody fills.
+// A block larger than the machine's memory, which is not filled.
 void lazy() {
   const std::size_t pages = sysconf(_SC_PHYS_PAGES), available = sysconf(_SC_AVPHYS_PAGES);
   char *p = static_cast<char *>(seen(std::malloc((pages / 64 * 63) * 4096)));
@@ -386,7 +386,7 @@ void lazy() {
   if (p != nullptr) p[available] = 'l';
 }
 
-// Memory is there once it is touched, however often it is taken: as with the C library's heap.
+// Memory is used only after it is touched, however often it is allocated: as with the C library's heap.
 void untouched() {
   constexpr std::size_t gib = std::size_t{1} << 30, rounds = 10, most = 64;
   rusage before{}, after{};
@@ -443,7 +443,7 @@ void read_served(char **words) {
   std::strcpy(text, "written");
 }
 
-// How many of a hundred blocks are shared.
+// Prints how many of 100 blocks are shared.
 void count() {
   int of = 0;
   for (int i = 0; i < 100; ++i) {

@@ -1,4 +1,4 @@
-// Receives whose buffer is the library's: lent ROUNDS BYTES KEPT. So many buffers are never given back.
+// Receives into buffers of the library: lent ROUNDS BYTES KEPT. KEPT buffers are never given back.
 #include <haloscope/shm.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
       memset(data[k], rank + 3 * round + k, (size_t)bytes);
       MPI_Irecv(NULL, bytes, MPI_BYTE, left, 7, MPI_COMM_WORLD, &request[k]);
     }
-    // Two of the same source and tag, and the second one is shorter.
+    // Two messages of the same source and tag, of which the second is shorter.
     for (int k = 0; k < 2; ++k)
       MPI_Isend(data[k], bytes / (k + 1), MPI_BYTE, right, 7, MPI_COMM_WORLD, &request[2 + k]);
     MPI_Waitall(4, request, status);

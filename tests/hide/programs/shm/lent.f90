@@ -1,5 +1,5 @@
 #include "haloscope/shm.f90"
-! Receives whose buffer is the library's, in Fortran, and arrays with holes; -DF08 for mpi_f08.
+! Receives into buffers of the library in Fortran, and arrays with holes; -DF08 for mpi_f08.
 program lent
 #ifdef F08
   use mpi_f08

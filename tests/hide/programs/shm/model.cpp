@@ -1,5 +1,5 @@
-// All interleavings of the queues, and of their kin, on a weakly ordered machine; and with each release
-// and each acquire taken away in turn, of which every one must be missed. Prints a line a scenario.
+// All interleavings of the queues and similar algorithms, on a weakly ordered machine. Each release and each
+// acquire is also weakened alone, and each weakening must be detected. Prints a line per scenario.
 #include "model.hpp"
 
 #include "hide/halo/queues.hpp"

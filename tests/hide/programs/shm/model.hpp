@@ -1,9 +1,9 @@
-// A model checker for algorithms on shared memory: runs a small scenario in all its interleavings, and
-// every load with all values that C++'s memory model lets it see, as a weakly ordered machine may do.
+// A model checker for algorithms on shared memory. It runs a small scenario in all its interleavings. Each
+// load sees all values that C++'s memory model allows, as on a weakly ordered machine.
 //
-// Threads are fibres. A store of what has one writer needs no turn of its own: the others may still read
-// what was there before. Plain data must be ordered by releases and acquires, by vector clocks. Any one
-// place in the source can be weakened to relaxed: a checker that then finds nothing is no check.
+// Threads are fibres. A store to a variable with one writer needs no turn: other threads may still read the
+// old value. Plain data must be ordered by releases and acquires; vector clocks check that. Any one place in
+// the source can be weakened to relaxed, which a scenario must detect.
 #pragma once
 
 #include <array>
@@ -24,26 +24,26 @@ using Clock = std::array<unsigned, most_threads>;
 using Place = std::pair<std::string, unsigned>; // file and line
 using Body = std::function<void()>;
 
-// One scenario, fresh for each execution: what threads share lives in what they capture.
+// One scenario, created for each execution: its threads capture their shared data.
 using Scenario = std::function<std::vector<Body>()>;
 
 class Checker {
 public:
   explicit Checker(std::optional<Place> weakened = {}) : weakened_(std::move(weakened)) {}
 
-  // Empty, or what went wrong first.
+  // Returns the first error, or an empty string.
   std::string run(const Scenario &scenario);
   std::uint64_t executions() const { return executions_; }
-  // Where something stronger than relaxed was asked for.
+  // Places with an order stronger than relaxed.
   const std::map<Place, bool> &places() const { return places_; }
 
-  // For what runs inside.
+  // The checker of the running scenario.
   static Checker &now() { return *current_; }
   void fail(const std::string &what) {
     if (failure_.empty()) failure_ = what;
   }
   void turn();                          // lets any thread go on
-  std::size_t choose(std::size_t ways); // one of so many
+  std::size_t choose(std::size_t ways); // returns one of `ways`
   std::memory_order order(std::memory_order asked, const std::source_location &where);
   std::size_t self() const { return self_; }
   Clock &clock() { return clocks_[self_]; }
@@ -84,7 +84,7 @@ inline bool releases(std::memory_order order) {
   return order != std::memory_order_relaxed && order != std::memory_order_acquire;
 }
 
-// Data without any order of its own: who touches it must come after whoever touched it before.
+// Data without memory order: each access must happen after the previous one.
 template <class T> class Plain {
 public:
   Plain() = default;
@@ -155,7 +155,7 @@ private:
     T value;
     std::size_t thread;
     unsigned time;
-    Clock released; // what who acquires it comes after
+    Clock released; // the clock that an acquire joins
   };
   struct Read {
     std::size_t thread;
@@ -163,7 +163,7 @@ private:
     std::size_t index;
   };
 
-  // The oldest store that may still be seen: none before one that happened, or was seen, before now.
+  // The oldest visible store: not older than a store that happened or was read before.
   std::size_t visible() const {
     std::size_t oldest = stores_.size() - 1;
     while (!Checker::now().happened(stores_[oldest].thread, stores_[oldest].time)) oldest--;
@@ -178,7 +178,7 @@ private:
     if (releases(order)) join(after, checker.clock());
     stores_.push_back({value, checker.self(), time, after});
   }
-  // Sees the newest value, and goes on with the release that it stands in.
+  // Reads the newest value, and continues its release sequence.
   template <class Function> T change(std::memory_order asked, const Where &where, Function function) {
     Checker &checker = Checker::now();
     checker.turn();

@@ -1,5 +1,5 @@
-// `nearness where DIRECTORY PROCESSOR…`: the socket and the NUMA node of these, by the files in a directory.
-// `nearness order ME RANK:SOCKET:NUMA…`: in which order the ranks are visited, all of which are in the mask.
+// `nearness where DIRECTORY PROCESSOR…`: the socket and NUMA node of processors, from files in a directory.
+// `nearness order ME RANK:SOCKET:NUMA…`: the order in which ranks are visited, if all are in the mask.
 #include "hide/shm/nearness.hpp"
 
 #include <charconv>
@@ -12,7 +12,7 @@ using namespace haloscope;
 
 namespace {
 
-// Numbers with colons between them; none if something else is there.
+// Parses numbers separated by colons; returns none if there is other text.
 std::vector<int> numbers(std::string_view text) {
   std::vector<int> found;
   const char *at = text.data();
@@ -62,7 +62,7 @@ int order(int count, char **words) {
     return false;
   });
   std::puts("");
-  // The first that says true is the last.
+  // The visit ends at the first true.
   std::size_t visits = 0;
   const bool ended = nearness.visit(mask, [&](std::size_t) { return ++visits == 1; });
   return stopped || (count > 2 && (!ended || visits != 1)) ? 1 : 0;

@@ -1,9 +1,8 @@
 /* Random messages, legal and free of deadlock by construction: random SEED MESSAGES. All ranks derive the
- * same plan, a round at a time. A round's receives of one rank in one communicator are such that any order of
- * arrival fills them all: of a tag either all come from any source or none does, and so on. A receive gets
- * the next message of its source and tag, in the order of posting; which bytes those are, the plan says. With
- * an odd SEED many messages have the lengths of the shm library's tokens, after which it leaves other ones to
- * MPI, too. */
+ * same plan, a round at a time. Any order of arrival completes all receives of a rank in a round and
+ * communicator: for example, all receives of a tag are from any source, or none is. A receive gets the next
+ * message of its source and tag, in the order of posting; the plan has its bytes. With an odd SEED many
+ * messages have the lengths of the shm library's tokens, after which it leaves other messages to MPI, too. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -38,7 +37,7 @@ typedef struct {
 } Message;
 
 typedef struct {
-  int message; /* the one that it is posted for; it may get another one */
+  int message; /* the expected message; another may match */
   int source, tag, persistent;
   unsigned char *data;
   MPI_Status status;
@@ -78,7 +77,7 @@ static int some_size(void) {
   return (int)pick(most);
 }
 
-/* The rank of a process as another one sees it: of a reversed communicator, and of an intercommunicator. */
+/* The rank of a process in a communicator: the world, a reversed one, or an intercommunicator. */
 static int seen(int process, int comm) {
   return comm == 0 ? process : comm == 1 ? size - 1 - process : process / 2;
 }
@@ -112,7 +111,7 @@ static unsigned char *place(int way, int heap, size_t bytes) {
 
 static size_t spread(size_t bytes, int gaps) { return gaps ? (bytes + block - 1) / block * extent : bytes; }
 
-/* Calls for each piece of a message's memory: filling it or comparing it. */
+/* Calls a function for each piece of a message's memory, to fill or compare it. */
 static int walk(unsigned char *data, const Message *m, int gaps, int comparing) {
   uint64_t x = m->seed, hash = 0;
   for (int at = 0; at < m->bytes; at += 8) {
@@ -140,10 +139,10 @@ static void transmit(const Message *m, MPI_Request *request) {
   if (m->mode == 1 || m->mode == 2) MPI_Isend(data, count, type, to, m->tag, c, request);
   if (m->mode == 3) MPI_Issend(data, count, type, to, m->tag, c, request);
   if (m->mode == 4) MPI_Send_init(data, count, type, to, m->tag, c, request), MPI_Start(request);
-  if (m->mode == 0) memset(data, 0xee, m->bytes < 16 ? (size_t)m->bytes : 16); /* it is ours again */
+  if (m->mode == 0) memset(data, 0xee, m->bytes < 16 ? (size_t)m->bytes : 16); /* the buffer may be reused */
 }
 
-/* Room for the largest that may come. */
+/* The size of the largest message that may match. */
 static int capacity(int comm) {
   int bytes = 0;
   for (int i = 0; i < planned; ++i)
@@ -188,7 +187,7 @@ static void receive(Receive *r, MPI_Request *request) {
     MPI_Irecv(r->data, count, type, r->source, r->tag, c, request);
 }
 
-/* Completes all requests by one of the ways there are. */
+/* Completes all requests by a random function. */
 static void complete(int n, MPI_Request *requests, MPI_Status *statuses, int way) {
   int flag = 0, left = n, index, count, indices[2 * many], ready[2 * many] = {0};
   MPI_Status some[2 * many], one;
@@ -250,7 +249,7 @@ static void round_of_messages(unsigned own) {
     order[i - 1] = order[other], order[other] = kept_one;
   }
   for (int i = 0; i < mine; ++i) receives[i] = (Receive){.message = order[i]};
-  /* Requests of receives come first; those that probe are received when all has been sent. */
+  /* Requests of receives come first; probed messages are received after all sends. */
   for (int pass = 0; pass < 3; ++pass) {
     for (int i = 0; i < mine && pass != 1; ++i) {
       const int probes = style[rank][plan[receives[i].message].comm] == probed;
@@ -300,11 +299,11 @@ int main(int argc, char **argv) {
   lengths = atoi(argv[1]) % 2;
   int sent = 0;
   for (int round = 0; sent < wanted; ++round, sent += planned) {
-    parity = round % 2; /* nobody is two rounds ahead, and messages of the next one are in others */
+    parity = round % 2; /* no rank is two rounds ahead, and messages of the next round use other buffers */
     const unsigned own = (unsigned)state + (unsigned)rank * 77;
     const uint64_t common = state;
     round_of_messages(own);
-    state = common + (uint64_t)(round + 1) * 0x9e3779b97f4a7c15u; /* whatever each rank has drawn since */
+    state = common + (uint64_t)(round + 1) * 0x9e3779b97f4a7c15u; /* independent of each rank's own draws */
     if (parity) MPI_Barrier(MPI_COMM_WORLD);
   }
   unsigned all;

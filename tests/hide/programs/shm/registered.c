@@ -1,6 +1,6 @@
-// Memory of the program's own from which messages are carried: registered [off]. Prints how many of this
-// rank's rank's should have been; with `off`, where the shm library carries none, every registration succeeds
-// and does nothing.
+// Memory that the program registers, so that the shm library handles its messages: registered [off]. Prints
+// the number of these messages of this rank. With `off` the library handles none: every registration succeeds
+// without effect.
 #include <haloscope/shm.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum { bytes = 100003, before = 17 };
-// Three arrays side by side, which share pages with each other and with what is around them.
+// Three adjacent arrays, which share pages with each other and with surrounding data.
 static unsigned char all[before + 3 * bytes + 5000];
 static unsigned char received[bytes];
 static int rank, other, round_, off, carried;
@@ -51,7 +51,7 @@ static void complete(unsigned char *data, unsigned char *into, MPI_Request *requ
   look(data, rank, round_, "what was sent has changed");
 }
 
-// Memory that the shm library has for others now.
+// Memory that the shm library shares now.
 static void write_to_free_memory(void) {
   unsigned char *block[20];
   for (int i = 0; i < 20; ++i) {
@@ -101,7 +101,7 @@ static void odd_ones(void) {
   exchange(shared, 0);
   munmap(shared, bytes);
   expect(MPIX_Register_buf(shared, bytes), MPI_ERR_ARG, "what is not there is registered");
-  MPI_Alloc_mem(bytes, MPI_INFO_NULL, &shared); // is carried anyway
+  MPI_Alloc_mem(bytes, MPI_INFO_NULL, &shared); // is handled without registration
   expect(MPIX_Register_buf(shared, bytes), MPI_SUCCESS, "MPI's own is not registered");
   exchange(shared, 1);
   expect(MPIX_Deregister_buf(shared), MPI_SUCCESS, "MPI's own is not deregistered");
@@ -134,7 +134,7 @@ int main(int argc, char **argv) {
   exchange(c, 1);
   surroundings("registering has changed what is around");
 
-  // The pages move while messages from them are under way.
+  // The pages move while messages from them are sent.
   post(c, &request);
   expect(MPIX_Register_buf(b, bytes), MPI_SUCCESS, "what shares its pages is not registered");
   write_to_free_memory();

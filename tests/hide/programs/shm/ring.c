@@ -20,7 +20,7 @@ int main(int argc, char **argv) {
     haloscope_halo_finish(halo);
     for (int i = 0; i < 2; i++) sum += *(const int *)haloscope_halo_receive_buffer(halo, i);
   }
-  /* From below comes what was sent upwards, twice the neighbour's number. */
+  /* The lower neighbour's upward message has twice its number. */
   const int below = (rank + ranks - 1) % ranks + 1, above = (rank + 1) % ranks + 1;
   const int wrong = sum != 55 * (2 * below + above);
   haloscope_halo_free(halo);

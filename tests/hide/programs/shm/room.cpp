@@ -1,5 +1,5 @@
-// What the ranks of a large node take of shared memory before they have sent anything, and after each has
-// sent to its neighbours: room RANKS prints both in pages.
+// The shared memory of the ranks of a large node before any message, and after each has sent to its
+// neighbours: room RANKS prints both in pages.
 #include "hide/halo/channels.hpp"
 #include "hide/shm/heap/shared_arena.hpp"
 
@@ -26,7 +26,7 @@ std::size_t resident(const Arena &arena) {
   return static_cast<std::size_t>(found.st_blocks) * 512 / page;
 }
 
-// Its memory may have been the program's before.
+// The memory may have been used by the program before.
 std::byte *cleared(Arena &arena, std::size_t bytes) {
   std::byte *used = arena.take(bytes, page);
   if (used == nullptr) fail("there is no memory");

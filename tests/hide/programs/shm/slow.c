@@ -1,6 +1,7 @@
-/* Preloaded behind the shm library, which measures by the clock of this file, in the file SLOW_CLOCK that the
- * ranks share. Each send moves it on: by SLOW_US for those of SLOW_FROM to SLOW_TO bytes, by a microsecond
- * for others. Tokens are short, and what MPI carries is long. */
+/* Preloaded between the shm library and MPI. The library measures by a synthetic clock in the file
+ * SLOW_CLOCK, which the ranks share. Each send advances it: by SLOW_US for sends of SLOW_FROM to SLOW_TO
+ * bytes, else by a microsecond. The shm library's tokens are short, and messages that it leaves to MPI are
+ * long. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -23,13 +24,13 @@ __attribute__((constructor)) static void share(void) {
   close(file);
 }
 
-/* MPI's own clock goes on. */
+/* MPI has the real clock. */
 int clock_gettime(clockid_t clock, struct timespec *time) {
   Dl_info caller;
   if (nanoseconds == NULL || !dladdr(__builtin_return_address(0), &caller) ||
       strstr(caller.dli_fname, "libhaloscope-shm") == NULL)
     return (int)syscall(SYS_clock_gettime, clock, time);
-  const long now = 1000000000 + atomic_load(nanoseconds); /* 0 is no time there */
+  const long now = 1000000000 + atomic_load(nanoseconds); /* the library takes 0 for no time */
   *time = (struct timespec){now / 1000000000, now % 1000000000};
   return 0;
 }

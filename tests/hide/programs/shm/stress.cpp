@@ -1,4 +1,5 @@
-// The queues between threads, as many operations as the argument says; the hand-over and the mask, less.
+// The queues between threads, with the number of operations of the argument, and the hand-over and the mask
+// with fewer.
 // Exits with 1 and a line if anything was lost, torn or out of order.
 #include "hide/halo/queues.hpp"
 
@@ -23,8 +24,8 @@ void expect(bool holds, const char *what) {
   if (!failed.exchange(true)) std::printf("stress: %s\n", what);
 }
 
-// Whoever waits lets the other one's stores through, and gives way after a while: there may be fewer cores
-// than threads, but a system call each time would be most of the work.
+// A waiting thread pauses, and yields after some spins, as there may be fewer cores than threads. A system
+// call each time would be most of the work.
 class Patience {
 public:
   void wait() noexcept {
@@ -72,7 +73,7 @@ void task_queue(std::uint64_t operations) {
     std::uint64_t seen = 0;
     Patience patience;
     for (;;) {
-      const bool last = over; // before looking: nothing comes after it
+      const bool last = over; // read before the queue: no task follows
       const std::uint64_t expected = cursor.next;
       const auto found = queue->pop(cursor, task);
       if (found == Queue::Found::task) {
@@ -93,7 +94,7 @@ void task_queue(std::uint64_t operations) {
     Patience patience;
     for (std::uint64_t i = 0; i < operations && !failed; i++) {
       queue->push({i, ~i, i * 3, i ^ 7});
-      if (i % 8 == 0) patience.wait(); // as fast as it can, it is hardly ever seen
+      if (i % 8 == 0) patience.wait(); // at full speed, consumers would hardly see it
     }
     over = true;
   }
@@ -127,7 +128,7 @@ void handover(std::uint64_t operations) {
   }
 }
 
-// Each round: every helper does its part, and says so; who waits sees all parts.
+// In each round every helper does its part and marks it; the waiting thread sees all parts.
 void helper_mask(std::uint64_t rounds) {
   constexpr std::size_t helpers = 2, first = 70; // in the second word
   auto finished = std::make_unique<HelperMask<>>();

@@ -1,7 +1,6 @@
 /* Exchanges of random types of all kinds that have holes: typed SEED EXCHANGES. Two ranks draw the same plan;
- * sender and receiver have types of their own, of the same elements. Prints a checksum of all that was
- * received, with what lies in the holes, and in how many exchanges it is not what MPI_Pack makes of both
- * ends. */
+ * sender and receiver have different types of the same elements. Prints a checksum of all received bytes
+ * including holes, and the number of exchanges in which MPI_Pack gives different results at both ends. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +23,7 @@ static MPI_Aint upper(MPI_Datatype type) {
   return low + extent;
 }
 
-/* So that elements side by side do not overlap. */
+/* Resizes a type so that adjacent elements do not overlap. */
 static MPI_Datatype apart(MPI_Datatype type) {
   MPI_Datatype made;
   MPI_Aint low, extent;
@@ -107,7 +106,7 @@ static MPI_Datatype some_type(MPI_Datatype base) {
   return type;
 }
 
-/* Of so many bytes or more, or of any number. */
+/* A type and buffer of `size` bytes or more, or of any size. */
 static End end_of(MPI_Datatype base, int size) {
   End end = {.type = some_type(base), .shared = pick(2)};
   MPI_Aint low, extent, true_low, true_extent;
@@ -152,7 +151,7 @@ static unsigned char *packed(const End *end) {
   return made;
 }
 
-/* What was received is what the other rank, which has the same plan, has sent. */
+/* Whether the received data differ from those that the other rank sent by the same plan. */
 static int differs(const End *sent, const End *got) {
   int size;
   MPI_Type_size(sent->type, &size);
@@ -190,7 +189,7 @@ int main(int argc, char **argv) {
   int wrong = 0;
   for (int i = 0; i < atoi(argv[2]); ++i) {
     const MPI_Datatype base = bases[pick(4)];
-    /* What rank 0 sends and what rank 1 gets of it, and the other way round: the same plan on both. */
+    /* Rank 0's send, rank 1's receive, and the reverse: the same plan on both. */
     End ends[4];
     for (int way = 0; way < 2; ++way) {
       int one;

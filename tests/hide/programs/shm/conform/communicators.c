@@ -98,7 +98,7 @@ static void between_groups(void) {
   MPI_Comm_free(&mine);
 }
 
-/* A communicator that is freed while messages are under way goes only when they have arrived. */
+/* A communicator that is freed during communication exists until all messages have arrived. */
 static void freed_early(void) {
   for (int i = 0; i < 6; ++i) {
     MPI_Comm c;
@@ -106,7 +106,7 @@ static void freed_early(void) {
     Pending out = giving(least << i % 3, (rank + 1) % size, i, c);
     Pending in = taking(huge, i % 2 ? MPI_ANY_SOURCE : (rank + size - 1) % size, i, c);
     MPI_Comm_free(&c);
-    MPI_Comm_dup(comm, &c); /* may get the place of the other one */
+    MPI_Comm_dup(comm, &c); /* may get the address of the freed one */
     Pending second_out = giving(larger, (rank + 1) % size, i, c);
     Pending second_in = taking(huge, MPI_ANY_SOURCE, i, c);
     finish(&second_in);

@@ -13,8 +13,8 @@ typedef struct {
 
 static const MPI_Datatype byte = MPI_BYTE;
 
-/* Pairs of ranks; receives, sends, an own collective, a null request, and a persistent one that nobody
- * starts. */
+/* Pairs of ranks: receives, sends, a collective, a null request, and a persistent request that is not
+ * started. */
 static int mix(Mix *m, int round) {
   const int other = rank ^ 1;
   if (other >= size) return 0;
@@ -34,7 +34,7 @@ static int mix(Mix *m, int round) {
   MPI_Recv_init(m->data[2 * half], large, byte, other, 99, comm, &m->inactive);
   m->requests[2 * half] = m->inactive;
   m->requests[2 * half + 1] = MPI_REQUEST_NULL;
-  m->requests[2 * half + 2] = m->requests[half + 1]; /* somewhere in the middle stands a null one */
+  m->requests[2 * half + 2] = m->requests[half + 1]; /* a null request in the middle */
   m->requests[half + 1] = MPI_REQUEST_NULL;
   return 1;
 }
@@ -113,7 +113,7 @@ static void by_get_status(void) {
   for (int k = 0; k < 3 && mix(&m, k); ++k, end(&m, 0)) {
     for (int i = all; i--;) {
       for (int flag = 0; !flag;) MPI_Request_get_status(m.requests[i], &flag, &m.statuses[i]);
-      /* Asked again it answers the same; the request is still there. */
+      /* A second call gives the same result, as the request still exists. */
       int flag = 0;
       MPI_Status again;
       MPI_Request_get_status(m.requests[i], &flag, &again);
@@ -144,7 +144,7 @@ static void by_many(void) {
   note(" %08x", digest);
 }
 
-/* A freed request goes on to its end. That a receive has ended the memory itself must say. */
+/* A freed request still completes. Only the contents of its buffer show that a receive has completed. */
 static void freed(void) {
   for (int i = 0; i < 4; ++i) {
     const int bytes = i % 2 ? larger : small;
@@ -221,7 +221,7 @@ static void cancelled_receives(void) {
   MPI_Request_free(&request);
 }
 
-/* A send may be cancelled or not, but its receiver must see what its sender was told. */
+/* A send may be cancelled or not, but sender and receiver must agree. */
 static void cancelled_sends(void) {
   for (int i = 0; i < 3; ++i) {
     int flag;

@@ -1,5 +1,6 @@
 /* Runs the cases: conform plain|threads|errors [only=NAME] KIND…, where KIND is the memory that messages lie
- * in. Errors are apart since Open MPI 4 with CMA writes beyond the end of a receive that is too small. */
+ * in. Errors are a separate run, as Open MPI 4 with CMA writes beyond the end of a receive that is too small.
+ */
 #include "conform.h"
 #include <pthread.h>
 #include <stdarg.h>
@@ -56,7 +57,7 @@ static Kind kind_of_next(void) {
 
 static unsigned char *memory(size_t bytes, Kind kind) {
   void *data = NULL;
-  if (kind == fixed) { /* static memory, from which much is used again only in the next case */
+  if (kind == fixed) { /* static memory, most of which is reused only in the next case */
     data = region + region_used;
     region_used += (bytes + 63) & ~(size_t)63;
     if (region_used > sizeof region) MPI_Abort(MPI_COMM_WORLD, 8);
@@ -123,7 +124,7 @@ void *message(size_t bytes) {
 void give(int bytes, int to, int tag, MPI_Comm c) {
   void *data = message((size_t)bytes);
   MPI_Send(data, bytes, MPI_BYTE, to, tag, c);
-  fill(data, (size_t)bytes, 0); /* it is ours again */
+  fill(data, (size_t)bytes, 0); /* the buffer belongs to the program again */
   release(data);
 }
 
@@ -188,7 +189,7 @@ static void print_notes(const char *name) {
 static void run(const Case *cases, const char *only) {
   for (; cases->name; ++cases) {
     if (only && strcmp(only, cases->name) != 0) continue;
-    if (rank == 0) fprintf(stderr, "%s %s\n", pass, cases->name); /* the last one is where it hangs */
+    if (rank == 0) fprintf(stderr, "%s %s\n", pass, cases->name); /* the last line shows where it hangs */
     region_used = 0;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);

@@ -1,4 +1,4 @@
-/* Messages longer than their receives: an error of the receive, and nothing else is disturbed. */
+/* Messages longer than their receives: an error of the receive, without effect on other messages. */
 #include "conform.h"
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void truncated(void) {
     const int error = MPI_Recv(data, room[i], MPI_BYTE, 0, i, comm, &status);
     told_error(class_of(error), &status);
     int count;
-    MPI_Get_count(&status, MPI_BYTE, &count); /* where there is no room for a token, it is the token's */
+    MPI_Get_count(&status, MPI_BYTE, &count); /* if the buffer is shorter than a token, it is the token's */
     if (room[i] >= small) note(" %d sent", count);
     release(data);
     take(sent[i], 0, i, comm); /* the next is right */
@@ -71,7 +71,7 @@ static void truncated_among_all(void) {
     if (rank != 1) continue;
     post(in, requests, i);
     int classes[three] = {MPI_ERR_PENDING, MPI_ERR_PENDING, MPI_ERR_PENDING}, once = 0;
-    /* What is still pending when the error is told is waited for again. */
+    /* Requests that are pending after an error are waited for again. */
     while (requests[0] != MPI_REQUEST_NULL || requests[1] != MPI_REQUEST_NULL ||
            requests[2] != MPI_REQUEST_NULL) {
       int was[three];

@@ -3,7 +3,8 @@
  */
 #include "conform.h"
 
-/* Behind a large message whose token is as long: nobody has received it, so it is not sent. */
+/* A synchronous send has the length of the token of a message before it. It is not received, so not complete.
+ */
 static void synchronous_length(void) {
   const int bytes = 67 + 8 * 8;
   if (rank == 0) {
@@ -24,7 +25,7 @@ static void synchronous_length(void) {
 }
 
 #if MPI_VERSION >= 4
-/* Sent while something else is received; not every large message is in memory that the shm library shares. */
+/* Sent while another message is received. Some large messages are not in shared memory. */
 static void exchanged_length(void) {
   for (int i = 0; i < 6; ++i) {
     const int bytes = 67 + 8 * (8 + i);
@@ -51,7 +52,7 @@ static void exchanged_length(void) {
 }
 #endif
 
-/* One, before a large message whose token could be as long, and others behind. */
+/* One before a large message whose token could have that length, and others after it. */
 static void one_length(void) {
   const int shortest = 67, step = 8;
   for (int i = 8; i >= 0; --i) {
@@ -65,7 +66,7 @@ static void one_length(void) {
     } else if (rank == 1) {
       MPI_Status status;
       int count;
-      take(1, 0, 3, comm); /* the others are on their way */
+      take(1, 0, 3, comm); /* the other messages have been sent */
       MPI_Probe(0, 1, comm, &status);
       MPI_Get_count(&status, MPI_BYTE, &count);
       note(" %d bytes", count);
@@ -75,7 +76,7 @@ static void one_length(void) {
   }
 }
 
-/* Alone and behind large ones; received exactly and with room. */
+/* Alone and after large ones; received into buffers of the exact size and larger. */
 static void token_lengths(void) {
   for (int i = 0; i < 2 * 64; ++i) {
     const int bytes = 67 + 8 * (i % 64), more = i % 4 == 1 ? large + i : bytes + i % 3 - 1;
@@ -90,7 +91,7 @@ static void token_lengths(void) {
   }
 }
 
-/* Looked for between large ones under way. */
+/* Probed between large messages. */
 static void probed_lengths(void) {
   Pending out[128];
   for (int i = 0; i < 128 && rank == 0; ++i)

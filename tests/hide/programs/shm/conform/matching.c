@@ -1,4 +1,4 @@
-/* Which message goes to which receive: order, tags, wildcards, sizes, and nobody at the other end. */
+/* Matching of messages and receives: order, tags, wildcards, sizes, and MPI_PROC_NULL. */
 #include "conform.h"
 #include <stdlib.h>
 
@@ -64,7 +64,7 @@ static void ring(void) {
   }
 }
 
-/* Everyone sends to rank 0: the order between sources is free, that of each source is not. */
+/* All ranks send to rank 0: the order between sources is arbitrary, that of each source is fixed. */
 static void from_any(int tag) {
   unsigned digest[64] = {0};
   if (rank)
@@ -108,7 +108,7 @@ static void any_tag(void) {
   }
 }
 
-/* Posted receives are tried in their order, wildcards among them; tag 7 passes all but the third. */
+/* Posted receives match in their order, including wildcards; tag 7 matches only the third. */
 static void wildcards_posted(void) {
   const int from[] = {0, MPI_ANY_SOURCE, MPI_ANY_SOURCE, 0, 0}, tags[] = {MPI_ANY_TAG, 5, MPI_ANY_TAG, 5, 6};
   const int sent[] = {5, 5, 7, 6, 5}, bytes[] = {large, 10, least, larger, 67};

@@ -1,4 +1,4 @@
-/* Requests that are started again and again, and partners that know nothing of it. */
+/* Persistent requests, with partners that use other functions. */
 #include "conform.h"
 
 static const int sizes[] = {large, 75, larger};
@@ -36,7 +36,7 @@ static void rounds_of(Init send_init, int rounds) {
 static void started_standard(void) { rounds_of(MPI_Send_init, several); }
 static void started_synchronous(void) { rounds_of(MPI_Ssend_init, several); }
 static void started_ready(void) { rounds_of(MPI_Rsend_init, several); }
-/* Open MPI 4 sends something else when a large one is started again. */
+/* Open MPI 4 sends wrong data when a large one is started again. */
 static void started_buffered(void) {
   static char buffer[1 << 20];
   void *detached;
@@ -69,7 +69,7 @@ static void started_ring(void) {
   for (int i = 0; i < 4; ++i) MPI_Request_free(&requests[i]);
 }
 
-/* Each end once persistent and once plain, in one order of messages. */
+/* Each end is persistent or plain, in one order of messages. */
 static void with_plain(void) {
   MPI_Request request;
   MPI_Status status;

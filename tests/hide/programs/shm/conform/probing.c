@@ -1,4 +1,4 @@
-/* Looking before receiving: sizes and tags must be those of the program's own messages. */
+/* Probes: sizes and tags must be those of the program's own messages. */
 #include "conform.h"
 
 static const int sizes[] = {large, 67, least, 0, larger, 571, small, 139, huge};
@@ -20,7 +20,7 @@ static void probed(void) {
   for (int i = 0; i < many && rank == 1; ++i) {
     MPI_Status status;
     MPI_Probe(i % 2 ? 0 : MPI_ANY_SOURCE, i % 3 ? MPI_ANY_TAG : i, comm, &status);
-    MPI_Probe(0, i, comm, &status); /* probing takes nothing away */
+    MPI_Probe(0, i, comm, &status); /* a probe does not remove the message */
     take(counted(&status), status.MPI_SOURCE, status.MPI_TAG, comm);
   }
 }
@@ -70,7 +70,7 @@ static void matched(void) {
   }
 }
 
-/* Found in their order, received in the other, with later messages received in between. */
+/* Probed in order, received in reverse order, with later messages received in between. */
 static void matched_backwards(void) {
   Pending out[2 * many];
   for (int i = 0; i < 2 * many && rank == 0; ++i) out[i] = giving(sizes[i % many], 1, i % many, comm);
@@ -102,14 +102,14 @@ static void matched_nobody(void) {
   MPI_Imrecv(NULL, 0, MPI_BYTE, &found, &request);
   MPI_Wait(&request, &status);
   note(" %d", status.MPI_SOURCE == MPI_PROC_NULL);
-  /* Nobody sends this. */
+  /* There is no such message. */
   MPI_Iprobe(MPI_ANY_SOURCE, 77, comm, &flag, &status);
   note(" %d", flag);
   MPI_Improbe(0, 77, comm, &flag, &found, &status);
   note(" %d", flag);
 }
 
-/* A posted receive takes the message; only the next one is to be seen. */
+/* A posted receive matches the message; a probe finds only the next one. */
 static void probed_behind_receive(void) {
   Pending in;
   if (rank == 1) in = taking(huge, MPI_ANY_SOURCE, 1, comm), give(0, 0, 2, comm);
@@ -122,7 +122,7 @@ static void probed_behind_receive(void) {
   }
 }
 
-/* Everyone to rank 0, who receives what it saw. */
+/* All ranks send to rank 0, which receives each probed message. */
 static void probed_sources(void) {
   unsigned digest[64] = {0};
   if (rank) send_all(0);

@@ -1,4 +1,4 @@
-/* Every form of sending, what becomes of buffers afterwards, and who may have to wait for whom. */
+/* Every form of sending, reuse of buffers, and dependencies between ranks. */
 #include "conform.h"
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@ enum { many = sizeof sizes / sizeof *sizes };
 typedef int (*Send)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
 typedef int (*Isend)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 
-/* Receives are there before anything is sent, as ready mode requires. */
+/* Receives are posted before the sends, as ready mode requires. */
 static void in_mode(Send send, Isend isend) {
   Pending in[2 * many];
   for (int i = 0; i < 2 * many && rank == 1; ++i) in[i] = taking(huge, 0, 1, comm);
@@ -36,7 +36,7 @@ static void buffered(void) {
   int bytes;
   MPI_Buffer_attach(buffer, room);
   in_mode(MPI_Bsend, MPI_Ibsend);
-  /* Complete before anybody receives. */
+  /* Complete before a rank receives. */
   for (int i = 0; i < many && rank == 0; ++i) {
     void *data = message((size_t)sizes[i]);
     MPI_Bsend(data, sizes[i], MPI_BYTE, 1, 2, comm);
@@ -67,7 +67,7 @@ static void together(void) {
   }
 }
 
-/* MPI 4; where it is missing, the same by what it is made of. */
+/* MPI 4 has nonblocking functions. The same messages are sent without them. */
 static void together_nonblocking(void) {
   const int next = (rank + 1) % size, last = (rank + size - 1) % size;
   for (int i = 0; i < many; ++i) {
@@ -112,7 +112,7 @@ static void large_counts(void) {
   }
 }
 
-/* B waits for A's barrier before it waits for the message that A must complete before: the receive is
+/* B enters the barrier before it waits for A's message, and A sends before the barrier. The receive is
  * posted, so A's send must complete. */
 static void wait_before_barrier(void) {
   for (int i = 0; i < 4; ++i) {
@@ -141,7 +141,7 @@ static void wait_before_message(void) {
   }
 }
 
-/* A rank waits for a send to its left while its right waits for it: a chain, not a circle. */
+/* A rank waits for a send to its left while its right neighbour waits for it: a chain without a cycle. */
 static void chain(void) {
   for (int i = 0; i < 3; ++i) {
     if (rank) take(huge, rank - 1, 1, comm);
@@ -175,7 +175,7 @@ static void synchronous_waits(void) {
   }
 }
 
-/* Part of a larger allocation, its very end, the stack, one byte off every alignment. */
+/* Buffers inside and at the end of an allocation, on the stack, and unaligned. */
 static void places(void) {
   unsigned char stack[large], *data = message(larger), *in = obtain(larger);
   fill(stack, large, 5);
@@ -192,7 +192,7 @@ static void places(void) {
     told(&status, in + offsets[i]);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
-  /* The same buffer to several at once: reading is allowed. */
+  /* Concurrent sends may read the same buffer. */
   MPI_Request requests[8];
   for (int r = 0; r < size && size <= 8; ++r) MPI_Isend(data, larger, MPI_BYTE, r, 2, comm, &requests[r]);
   for (int r = 0; r < size; ++r) take(larger, r, 2, comm);

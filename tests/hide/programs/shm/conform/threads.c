@@ -1,4 +1,4 @@
-/* Two threads a rank. Each notes into its own line of the rank's notes after both have ended. */
+/* Two threads per rank. Each thread has its own line of the rank's notes. */
 #include "conform.h"
 #include <pthread.h>
 
@@ -41,7 +41,7 @@ static void *exchange(void *argument) {
   return NULL;
 }
 
-/* One blocks in a receive while the other one gets large messages. */
+/* One thread blocks in a receive while the other receives large messages. */
 static void *blocked(void *argument) {
   Worker *w = argument;
   const int other = rank ^ 1;
@@ -59,7 +59,8 @@ static void *blocked(void *argument) {
   return NULL;
 }
 
-/* One blocks in a receive of nothing, without a buffer, until the other one has exchanged and sends it. */
+/* One thread blocks in an empty receive without a buffer, until the other has exchanged messages and sends
+ * it. */
 static void *nothing(void *argument) {
   Worker *w = argument;
   const int next = (rank + 1) % size, last = (rank + size - 1) % size, behind = 99;
@@ -110,7 +111,7 @@ static void *probing_matched(void *argument) {
   return NULL;
 }
 
-/* MPI gives the handle of a request that one thread has completed to the other one at once. */
+/* MPI may reuse the handle of a request that one thread has completed for the other thread at once. */
 static void *reusing(void *argument) {
   Worker *w = argument;
   const int next = (rank + 1) % size, last = (rank + size - 1) % size;

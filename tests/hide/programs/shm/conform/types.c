@@ -1,4 +1,4 @@
-/* Derived types on one side or both. Whole buffers are summed: gaps must stay as they are. */
+/* Derived types on one side or both. Checksums include gaps, which must not change. */
 #include "conform.h"
 
 enum { count = 20000, room = 1 << 20 };
@@ -143,7 +143,7 @@ static void packed(void) {
   }
 }
 
-/* Less than the receive has room for, down to a part of its type; and too much. */
+/* Less than the size of the receive, down to a part of its type; and more. */
 static void partial(void) {
   const int doubles[] = {count / 2, 5003, 7, 0, count + 10, 1};
   for (int i = 0; i < 6; ++i)

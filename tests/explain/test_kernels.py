@@ -1,4 +1,4 @@
-"""The kernels of a checkout in which only `make demo` ran are built at their first use."""
+"""The native kernels: their build at first use, and runs under AddressSanitizer and UBSan."""
 
 from __future__ import annotations
 
@@ -10,10 +10,33 @@ from pathlib import Path
 
 import pytest
 
+from support.missing import missing
 from support.mpi import CHECKOUT
 from support.processes import run_program
+from support.sanitizers import build_kernels, report_options, reports
 
 USE = "from haloscope.explain import native_library; print(native_library()._name)"
+PROGRAMS = [Path(__file__).with_name("programs") / name for name in ("odd_shapes.py", "odd_traces.py")]
+
+
+@pytest.mark.parametrize(
+    "effort", ["some", pytest.param("all", marks=[pytest.mark.long, pytest.mark.timeout(3600)])]
+)
+def test_sanitizers_report_nothing(tmp_path: Path, effort: str) -> None:
+    try:
+        # The check for undefined behaviour doubles the time of the build.
+        sanitizers = "address" if effort == "some" else "address,undefined"
+        library, runtime = build_kernels(sanitizers, baseline_only=effort == "some")
+    except LookupError as error:
+        missing(str(error))
+    for program in PROGRAMS:
+        done = run_program(
+            [sys.executable, program, library, effort],
+            env={**os.environ, **report_options(tmp_path, ()), "LD_PRELOAD": str(runtime)},
+            status=None,
+        )
+        assert reports(tmp_path) == []
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""Receive buffers of the shm library's own: MPI_Irecv without a buffer, MPIX_Get_recv_buf."""
+"""Receive buffers of the shm library (MPI_Irecv without a buffer, MPIX_Get_recv_buf), registered memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from support.cluster import Cluster
-from support.missing import missing
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.shm import Shm, carried, offered
@@ -18,27 +17,26 @@ SYSTEM = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indi
 
 @SYSTEM
 def test_lent_buffers(mpi: Mpi, compiler: Compiler, shm: Shm, tmp_path: Path) -> None:
-    """Each belongs to its status; a second release is refused."""
+    """Each buffer belongs to its status; a second release is refused."""
     program = compiler(mpi, PROGRAMS / "lent.c", [str(shm.library)])
     record = tmp_path / "record"
     done = shm.run(2, program, "30", "100000", "0", settings={"output": str(record)})
     assert done.stdout.count("right") == 2
     assert done.stderr.count("release each buffer once") == 2
     assert "never given back" not in done.stderr
-    assert carried(record).total() >= 120  # two messages a rank and round, by whichever protocol
+    assert carried(record).total() >= 120  # two messages per rank and round, by any protocol
 
 
 @SYSTEM
 def test_ahead_of_the_receive(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, shm: Shm, tmp_path: Path
 ) -> None:
-    """Messages from another node, received, probed and cut in every way; some look like tokens."""
+    """Messages from another node are received, probed and truncated in every way; some look like tokens."""
     program = compiler(mpi, PROGRAMS / "ahead.c", [str(shm.library)])
     record = tmp_path / "record"
     command = shm.command(program, "60", "262144", output=str(record))
-    done = two_nodes.run(mpi, [*mpi.launch(4), *command], cwd=tmp_path)
-    assert done.stdout.count("right") == 4
-    # At most the 24 of a rank that are neither synchronous nor persistent.
+    assert two_nodes.run(mpi, [*mpi.launch(4), *command], cwd=tmp_path).stdout.count("right") == 4
+    # At most the 24 messages per rank that are neither synchronous nor persistent.
     assert 0 < carried(record)["AHEAD"] <= 4 * 24
 
 
@@ -47,7 +45,7 @@ def test_ahead_of_the_receive(
     "settings", [{"pool": "0"}, {"pool": "1"}, pytest.param({"protocol": "get"}, marks=pytest.mark.long)]
 )
 def test_a_bounded_pool(mpi: Mpi, compiler: Compiler, shm: Shm, settings: dict[str, str]) -> None:
-    """Where it has run out, messages come the usual way; what is kept is counted at the end."""
+    """With an empty pool, messages come the usual way. Buffers in use are counted at the end."""
     program = compiler(mpi, PROGRAMS / "lent.c", [str(shm.library)])
     done = shm.run(2, program, "20", "300000", "5", settings=settings)
     assert done.stdout.count("right") == 2
@@ -57,12 +55,29 @@ def test_a_bounded_pool(mpi: Mpi, compiler: Compiler, shm: Shm, settings: dict[s
 @SYSTEM
 @pytest.mark.parametrize("interface", [pytest.param("-DUSE_MPI", marks=pytest.mark.long), "-DF08"])
 def test_fortran(mpi: Mpi, compiler: Compiler, shm: Shm, interface: str, tmp_path: Path) -> None:
-    """Its messages are carried, its arrays with holes too, where its compiler passes these on."""
-    if mpi.mpifort is None:
-        missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
+    """The library handles Fortran's messages, and arrays with holes if the compiler passes them unchanged."""
     flags = ["-cpp", "-w", "-fallow-argument-mismatch", interface, str(shm.library)]
     program = compiler(mpi, PROGRAMS / "lent.f90", flags)
     record = tmp_path / "record"
-    done = shm.run(2, program, settings={"cma": "always", "output": str(record)})
-    assert done.stdout.count("right") == 2
+    assert shm.run(2, program, settings={"cma": "always", "output": str(record)}).stdout.count("right") == 2
     assert offered(record) >= 40
+
+
+@SYSTEM
+@pytest.mark.parametrize("source", ["registered.c", "registered.f90"])
+def test_registered_memory(mpi: Mpi, compiler: Compiler, shm: Shm, source: str, tmp_path: Path) -> None:
+    """The shm library handles exactly the messages from there, and the contents do not change."""
+    flags = ["-Wall", "-Wextra", str(shm.library)]
+    if source.endswith(".f90"):
+        flags += ["-cpp", "-w", "-fallow-argument-mismatch"]
+    record = tmp_path / "record"
+    program = compiler(mpi, PROGRAMS / source, flags)
+    first, second = shm.run(2, program, settings={"output": str(record)}).stdout.splitlines()
+    assert first == second
+    assert offered(record) == 2 * int(first.removeprefix("right "))
+
+
+@SYSTEM
+def test_without_the_shm_library_it_does_nothing(mpi: Mpi, compiler: Compiler, shm: Shm) -> None:
+    program = compiler(mpi, PROGRAMS / "registered.c", ["-Wall", "-Wextra", str(shm.library)])
+    assert shm.run(2, program, "off", settings={"protocol": "off"}).stdout == "right 0\n" * 2
