@@ -165,6 +165,13 @@ def simgrid() -> None:
 
 
 @pytest.fixture(scope="session")
+def scotch() -> None:
+    """Scotch's mapper, which proposes placements."""
+    if shutil.which("scotch_gmap") is None and shutil.which("gmap") is None:
+        missing("Scotch's gmap is not installed: apt-get install scotch")
+
+
+@pytest.fixture(scope="session")
 def haloscope() -> Path:
     """The command, in the folder of the Python that runs the tests."""
     return Path(sys.executable).with_name("haloscope")

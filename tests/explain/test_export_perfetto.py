@@ -41,22 +41,15 @@ def test_slices_and_arrows_are_the_trace(trace: Trace, tmp_path: Path) -> None:
         (1000 + rank, 1000 + rank) for rank in sorted(hosts)
     ]
     calls = trace.calls.select("rank", "begin", "end", pl.col("call").cast(pl.String)).iter_rows()
-    found = [
-        (at, one.begin, one.end, one.name)
-        for at, t in enumerate(tracks)
-        for one in t.slices
-        if one.category == "MPI"
-    ]
-    assert Counter(found) == Counter(calls)
+    found = [(at, one) for at, track in enumerate(tracks) for one in track.slices]
+    marked = {
+        kind: Counter((at, one.begin, one.end, one.name) for at, one in found if one.category == kind)
+        for kind in ("MPI", "region")
+    }
+    assert marked["MPI"] == Counter(calls)
     names = dict(trace.paths.select("path", "name").iter_rows())
     visits = ((rank, begin, end, names[path]) for rank, _, begin, end, path in trace.regions.iter_rows())
-    marked = [
-        (at, one.begin, one.end, one.name)
-        for at, t in enumerate(tracks)
-        for one in t.slices
-        if one.category == "region"
-    ]
-    assert Counter(marked) == Counter(visits)
+    assert marked["region"] == Counter(visits)
     assert Counter(arrows(tracks)) == Counter(trace.sends.select("rank", "partner").iter_rows())
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from haloscope import explain
 from haloscope.base.errors import OutputError, ProfileError, UsageError
-from support.pages import Look, page_data, wait_until
+from support.pages import Look, page_data, plotted, wait_until
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows
 from support.sample import halo_profile
 
@@ -23,10 +23,6 @@ RANKS = 12
 
 def marks(page: Page, figure: str, mark: str) -> int:
     return page.locator(f"#{figure} {mark}").count()
-
-
-def plotted(page: Page, figure: str, what: str) -> Any:
-    return page.evaluate(f"document.getElementById('{figure}').data.map(t => Array.from(t.{what}))")
 
 
 def slices(ranks: int, count: int = 20) -> list[dict[str, Any]]:

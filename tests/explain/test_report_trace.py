@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page
 import haloscope
 from haloscope import explain
 from haloscope.explain import Profile
-from support.pages import Look, page_data, wait_until
+from support.pages import Look, page_data, plotted, wait_until
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.traced_drafts import CALL, PART, WORLD, symbol, traced_draft
 
@@ -126,10 +126,6 @@ def test_a_long_run_has_a_bounded_page(read: Callable[[Draft], Profile], tmp_pat
     assert len(latency["corners"]) - 1 + latency["left_out"] == len(curve.begin)
     for x, y in latency["corners"]:
         assert y == pytest.approx(curve.evaluate(x))
-
-
-def plotted(page: Page, figure: str, what: str) -> Any:
-    return page.evaluate(f"document.getElementById('{figure}').data.map(t => Array.from(t.{what}))")
 
 
 def test_every_figure_has_the_numbers_of_its_table(late_ring: Path, page: Page) -> None:

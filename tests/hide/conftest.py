@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -78,13 +77,6 @@ def fem(compiler: Compiler) -> Callable[[str], Path]:
         return compiler(mpi, PROGRAMS / "fem" / name, flags)
 
     return program
-
-
-@pytest.fixture(scope="session")
-def scotch() -> None:
-    """Scotch's mapper, which proposes placements."""
-    if shutil.which("scotch_gmap") is None and shutil.which("gmap") is None:
-        missing("Scotch's gmap is not installed: apt-get install scotch")
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from itertools import chain
 from pathlib import Path
 
@@ -26,8 +25,9 @@ from haloscope.predict.placement import (
     write_placement,
 )
 from support.command import Command
-from support.missing import missing
 from support.placed import halo, messages_between
+
+pytestmark = pytest.mark.usefixtures("scotch")
 
 NODE = """\
 name: pair
@@ -43,12 +43,6 @@ levels:
   - {name: switch, cores: 8, latency: 3 us, bandwidth: 2 GB/s}
   - {name: network, cores: 16, latency: 5 us, bandwidth: 1 GB/s}
 """
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _scotch() -> None:
-    if shutil.which("scotch_gmap") is None and shutil.which("gmap") is None:
-        missing("Scotch's gmap is not installed: apt-get install scotch")
 
 
 def _halo(tmp_path: Path, dims: tuple[int, int, int], zones: tuple[int, int, int], nodes: int) -> Proposal:

@@ -36,6 +36,11 @@ def chromium() -> Iterator[Browser]:
         started.close()
 
 
+def plotted(page: Page, figure: str, what: str) -> Any:
+    """Return a property of each trace of a figure, such as `x`."""
+    return page.evaluate(f"document.getElementById('{figure}').data.map(t => Array.from(t.{what}))")
+
+
 class Look:
     """`look(page)` opens a page when its scripts have run; `check` says whether anything went wrong."""
 
