@@ -28,7 +28,7 @@ from support.processes import run_program
 DOCS = CHECKOUT / "docs"
 FOLDERS = ("start", "tutorial", "how-to")
 # <!-- not compared: REASON -->, and the block.
-NOT_COMPARED = re.compile(r"^<!-- not compared: .+ -->\n```.*?^```$", re.MULTILINE | re.DOTALL)
+NOT_COMPARED = re.compile(r"^<!-- not compared: [^\n]+ -->\n```.*?^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```(sh|output|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#:]+)(?:#[^)]*)?\)")
 SOURCE = re.compile(r"^```(?:c|cpp|fortran)\n((?:/\*|//|!) (\S+).*?)^```$", re.MULTILINE | re.DOTALL)
