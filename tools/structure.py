@@ -5,6 +5,7 @@ It fails on an import against the order of packages, and on a cycle of files or 
 It fails on an import from below the public API of another package.
 It fails on a file name or class name of two Python modules, and on a C++ namespace that is named after a
 folder elsewhere.
+It fails on C++ in programs that writes or reads decimals by the program's locale.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ SOURCE_ORDER = ("interpose", "watch", "explain", "predict", "hide", "fem")
 _WITHOUT_FRONT = "base"
 # Tests may import from below a front where they test a part that has no public name.
 _MOST_TESTS = 25
+# What a program loads writes and reads decimals by interpose/decimal.hpp.
+_IN_PROGRAMS = ("src/interpose", "src/watch", "src/hide", "include")
+_BY_LOCALE = re.compile(r'"[^"]*%[-+ #0-9.*]*[lL]?[aefgAEFG](?![a-z])[^"]*"|\b(strto(d|f|ld)|ato[fd]|sto(d|f|ld))\(')
 _OUTSIDE = ("tests", "benchmarks", "studies", "tools")
 _SUFFIXES = {".cpp", ".hpp", ".h", ".c", ".py", ".f90"}
 
@@ -291,6 +295,17 @@ def _namespace_faults() -> list[str]:
     ]
 
 
+def _locale_faults() -> list[str]:
+    files = [file for folder in _IN_PROGRAMS for file in sorted((CHECKOUT / folder).rglob("*.*"))]
+    return [
+        f"{file.relative_to(CHECKOUT)}:{number}: depends on the program's locale: use interpose/decimal.hpp"
+        for file in files
+        if file.suffix in _SUFFIXES - {".py", ".f90"}
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
+        if _BY_LOCALE.search(line.partition("//")[0])
+    ]
+
+
 def _name_faults() -> list[str]:
     repeated = classes()
     print(f"{len(repeated)} class names with several meanings: {' '.join(repeated)}")
@@ -305,6 +320,7 @@ def main() -> int:
     """Print all. Return 1 if something is forbidden."""
     _print_sizes()
     bad = [*_order_faults(), *_cycle_faults(), *_front_faults(), *_name_faults(), *_namespace_faults()]
+    bad += _locale_faults()
     statements = {(each.file, each.line): each.is_hidden for _, each in find_imports()}
     hidden = sum(statements.values())
     print(f"{hidden} of {len(statements)} imports are hidden: {100 * hidden / len(statements):.1f} %")

@@ -9,9 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <iomanip>
 #include <iostream>
 #include <list>
+#include <locale>
 #include <set>
+#include <sstream>
 #include <string>
 #include <sys/time.h>
 #include <tuple>
@@ -61,10 +64,16 @@ inline std::string text_of(const text &value) { return value.v; }
 inline std::string text_of(const date &value) { return std::to_string(value.v); }
 inline std::string text_of(bool value) { return value ? "1" : "0"; }
 inline std::string text_of(double value) {
-  char digits[32];
-  std::snprintf(digits, sizeof digits, "%.15g", value);
-  if (std::strtod(digits, nullptr) != value) std::snprintf(digits, sizeof digits, "%.17g", value);
-  return digits;
+  std::ostringstream digits;
+  digits.imbue(std::locale::classic()); // the program may have chosen another
+  digits << std::setprecision(15) << value;
+  std::istringstream back(digits.str());
+  back.imbue(std::locale::classic());
+  double same = 0;
+  if (back >> same && same == value) return digits.str();
+  digits.str("");
+  digits << std::setprecision(17) << value;
+  return digits.str();
 }
 inline std::string text_of(const timeval &value) {
   return text_of(static_cast<double>(value.tv_sec) + 1e-6 * static_cast<double>(value.tv_usec));

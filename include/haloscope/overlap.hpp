@@ -8,8 +8,10 @@
 #include <array>
 #include <cstddef>
 #include <istream>
+#include <locale>
 #include <memory>
 #include <span>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -69,14 +71,10 @@ private:
     return static_cast<haloscope_overlap_family>(found - names.begin());
   }
   static void append(std::vector<double> *to, const std::string &word) {
-    std::size_t read = 0;
+    std::istringstream digits(word);
+    digits.imbue(std::locale::classic()); // the program may have chosen another
     double number = 0;
-    try {
-      number = std::stod(word, &read);
-    } catch (const std::logic_error &) {
-      read = 0;
-    }
-    if (to == nullptr || read != word.size()) fail("neither a section nor a number", word);
+    if (to == nullptr || !(digits >> number) || !digits.eof()) fail("neither a section nor a number", word);
     to->push_back(number);
   }
 

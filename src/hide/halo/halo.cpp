@@ -1,6 +1,7 @@
 // One halo with its chosen exchange, and the C interface of <haloscope/halo.h>.
 #include "hide/halo/chosen_exchange.hpp"
 #include "hide/halo/measure.hpp"
+#include "interpose/decimal.hpp"
 
 #include <haloscope/halo.h>
 
@@ -94,9 +95,7 @@ bool share(Plan &plan) {
 }
 
 std::string microseconds(double seconds) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f us", seconds * 1e6);
-  return text.data();
+  return interpose::decimal_text(seconds * 1e6, 1, std::chars_format::fixed) + " us";
 }
 
 // Collective: the numbers of messages are those of all ranks.

@@ -1,4 +1,5 @@
 #include "hide/inject/injection.hpp"
+#include "interpose/decimal.hpp"
 #include "interpose/report.hpp"
 
 #include <algorithm>
@@ -68,8 +69,9 @@ void Journal::close() {
   const std::string summary = variable("HALOSCOPE_INJECT_SUMMARY");
   const int file = summary.empty() ? -1 : ::open(summary.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (file < 0) return; // on another node
-  dprintf(file, "%s %llu %.9g %.9g\n", (std::to_string(state.spawned) + ' ' + world()).c_str(),
-          static_cast<unsigned long long>(latencies_), sum_, longest_);
+  dprintf(file, "%s %llu %s %s\n", (std::to_string(state.spawned) + ' ' + world()).c_str(),
+          static_cast<unsigned long long>(latencies_), interpose::decimal_text(sum_, 9).c_str(),
+          interpose::decimal_text(longest_, 9).c_str());
   ::close(file);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <locale>
 #include <sstream>
 #include <stdexcept>
 
@@ -103,6 +104,7 @@ public:
     T value{};
     if (!next(word)) throw std::runtime_error("the text ends early");
     std::istringstream digits{word};
+    digits.imbue(std::locale::classic()); // the program may have chosen another
     if (!(digits >> value) || !digits.eof()) throw std::runtime_error("not a number: " + word);
     return value;
   }

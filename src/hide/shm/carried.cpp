@@ -1,4 +1,5 @@
 #include "hide/shm/carried.hpp"
+#include "interpose/decimal.hpp"
 #include "interpose/report.hpp"
 
 #include <array>
@@ -49,12 +50,14 @@ bool write_rows(std::FILE *file, int rank) {
   bool written = true;
   for (const auto &[key, sum] : sums) {
     const auto &[partner, bytes, protocol] = key;
-    written = std::fprintf(
-                  file, "%d,%d,%llu,%s,%llu,%llu,%llu,%.9f\n", rank, partner,
-                  static_cast<unsigned long long>(bytes), name(protocol),
-                  static_cast<unsigned long long>(sum.messages), static_cast<unsigned long long>(sum.chunks),
-                  static_cast<unsigned long long>(sum.helpers), static_cast<double>(sum.time) * 1e-9) > 0 &&
-              written;
+    written =
+        std::fprintf(
+            file, "%d,%d,%llu,%s,%llu,%llu,%llu,%s\n", rank, partner, static_cast<unsigned long long>(bytes),
+            name(protocol), static_cast<unsigned long long>(sum.messages),
+            static_cast<unsigned long long>(sum.chunks), static_cast<unsigned long long>(sum.helpers),
+            interpose::decimal_text(static_cast<double>(sum.time) * 1e-9, 9, std::chars_format::fixed)
+                .c_str()) > 0 &&
+        written;
   }
   // A row for all partners and sizes together.
   for (std::size_t i = 0; i < reasons; i++)

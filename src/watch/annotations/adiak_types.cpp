@@ -1,10 +1,9 @@
 #include "watch/annotations/adiak_types.hpp"
+#include "interpose/decimal.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <sys/time.h>
@@ -194,14 +193,7 @@ std::string elements_text(const adiak_value_t &value, const adiak_datatype_t &ty
 
 } // namespace
 
-std::string text_of(double number) {
-  std::array<char, 32> digits{};
-  for (const int precision : {15, 17}) { // the fewest digits that identify the value
-    std::snprintf(digits.data(), digits.size(), "%.*g", precision, number);
-    if (std::strtod(digits.data(), nullptr) == number) break;
-  }
-  return digits.data();
-}
+std::string text_of(double number) { return interpose::exact_text(number); }
 
 bool text_of(const char *type, std::va_list values, std::string &to) {
   Type described;

@@ -1,8 +1,7 @@
 // Values of Caliper's interface.
+#include "interpose/decimal.hpp"
 #include "watch/annotations/caliper.hpp"
 
-#include <array>
-#include <cstdio>
 #include <cstring>
 
 namespace {
@@ -126,18 +125,13 @@ bool cali_variant_to_bool(cali_variant_t variant, bool *okay) { return number_of
 namespace haloscope::watch::caliper {
 
 std::string text_of(const cali_variant_t &value) {
-  std::array<char, 32> digits{};
   switch (cali_variant_get_type(value)) {
   case CALI_TYPE_STRING:
     return {static_cast<const char *>(value.value.unmanaged_const_ptr), cali_variant_get_size(value)};
   case CALI_TYPE_BOOL:
     return value.value.v_bool ? "true" : "false";
-  case CALI_TYPE_DOUBLE: // the fewest digits that identify the value
-    for (const int precision : {15, 17}) {
-      std::snprintf(digits.data(), digits.size(), "%.*g", precision, value.value.v_double);
-      if (std::strtod(digits.data(), nullptr) == value.value.v_double) break;
-    }
-    return digits.data();
+  case CALI_TYPE_DOUBLE:
+    return interpose::exact_text(value.value.v_double);
   case CALI_TYPE_INT:
     return std::to_string(value.value.v_int);
   case CALI_TYPE_UINT:

@@ -1,4 +1,5 @@
 #include "watch/collecting/json_text.hpp"
+#include "interpose/decimal.hpp"
 
 #include <array>
 #include <cstdio>
@@ -32,11 +33,7 @@ std::size_t character_length(std::string_view rest) {
 struct JsonText {
   std::string operator()(const Value &value) const { return std::visit(*this, value.content); }
   std::string operator()(const std::string &text) const { return quote_json(text); }
-  std::string operator()(double number) const {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.17g", number);
-    return text.data();
-  }
+  std::string operator()(double number) const { return interpose::decimal_text(number, 17); }
   std::string operator()(std::int64_t number) const { return std::to_string(number); }
   std::string operator()(bool truth) const { return truth ? "true" : "false"; }
   std::string operator()(const Info &entries) const {

@@ -1,6 +1,7 @@
 // The recorder in SMPI, SimGrid's MPI: all ranks are contexts of one thread of one process, and have one
 // clock, which is simulated. They need no messages to agree or to bring their records together, so that
 // messages take the same simulated time with and without them.
+#include "interpose/decimal.hpp"
 #include "watch/collecting/collect.hpp"
 #include "watch/collecting/profile.hpp"
 #include "watch/collecting/summary.hpp"
@@ -53,7 +54,8 @@ void describe_simulation(Info &info) {
     const bool is_number = line[equals - 1] == ':';
     const std::string name = line.substr(0, equals - (is_number ? 1 : 0)), text = line.substr(equals + 1);
     std::erase_if(info, [&](const auto &entry) { return entry.key == name; });
-    info.push_back({name, is_number ? Value{std::strtod(text.c_str(), nullptr)} : Value{text}});
+    double number = 0;
+    info.push_back({name, is_number && interpose::read_decimal(text, number) ? Value{number} : Value{text}});
   }
 }
 

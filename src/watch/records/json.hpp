@@ -1,6 +1,8 @@
 // JSON on a stream, as it comes. Text may hold any bytes: those that are no UTF-8 are left to the reader.
 #pragma once
 
+#include "interpose/decimal.hpp"
+
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -35,9 +37,7 @@ public:
   Json &number(std::int64_t value) { return raw(std::to_string(value)); }
   Json &number(std::uint64_t value) { return raw(std::to_string(value)); }
   Json &number(double value) {
-    char digits[32];
-    std::snprintf(digits, sizeof digits, "%.15g", value);
-    return std::isfinite(value) ? raw(digits) : null();
+    return std::isfinite(value) ? raw(interpose::decimal_text(value, 15)) : null();
   }
   Json &truth(bool value) { return raw(value ? "true" : "false"); }
   Json &null() { return raw("null"); }
