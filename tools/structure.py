@@ -33,7 +33,7 @@ _WITHOUT_FRONT = "base"
 _MOST_TESTS = 25
 # What a program loads writes and reads decimals by interpose/decimal.hpp.
 _IN_PROGRAMS = ("src/interpose", "src/watch", "src/hide", "include")
-_BY_LOCALE = re.compile(r'"[^"]*%[-+ #0-9.*]*[lL]?[aefgAEFG](?![a-z])[^"]*"|\b(strto(d|f|ld)|ato[fd]|sto(d|f|ld))\(')
+_BY_LOCALE = re.compile(r'"[^"]*%[-+ #0-9.*]*[lL]?[aefgAEFG](?![a-z])[^"]*"|\b(strto|ato|sto)(d|f|ld)\(')
 _OUTSIDE = ("tests", "benchmarks", "studies", "tools")
 _SUFFIXES = {".cpp", ".hpp", ".h", ".c", ".py", ".f90"}
 
