@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from haloscope import explain
 from haloscope.base.errors import OutputError, ProfileError, UsageError
-from support.pages import Look, page_data, plotted, wait_until
+from support.pages import Look, hover_bar, page_data, plotted, wait_until
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows
 from support.sample import halo_profile
 
@@ -264,10 +264,7 @@ def test_hostile_names_are_text(show: Callable[[Draft], Page]) -> None:
     wait_until(page, "document.querySelectorAll('#flames-plot .slice').length > 11")
     assert any(HOSTILE[:12] in text for text in page.locator("#flames-plot .slicetext").all_text_contents())
     assert HOSTILE in page.locator("#sites-table").inner_text()
-    # Plotly's element above the bar receives the mouse.
-    page.locator("#time-plot .bars path").nth(4).hover(force=True)
-    hover = page.locator("#time-plot .hoverlayer text")
-    hover.first.wait_for()
+    hover = hover_bar(page, "#time-plot", 4)
     # Slashes separate the names of a path, so a slash in a name is escaped.
     assert HOSTILE.replace("/", r"\/") in "".join(hover.all_text_contents())
     assert page.locator("body img, body b").count() == 0

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page
 import haloscope
 from haloscope import explain
 from haloscope.explain import Profile
-from support.pages import Look, page_data, plotted, wait_until
+from support.pages import Look, hover_bar, page_data, plotted, wait_until
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.traced_drafts import CALL, PART, WORLD, symbol, traced_draft
 
@@ -204,9 +204,7 @@ def test_the_timeline_zooms(page_file: Path, page: Page) -> None:
     assert shaded == "halo"
     page.uncheck("#timeline-messages")
     assert "arrows" not in page.locator("#timeline-source").inner_text()
-    # Plotly's element above the bar receives the mouse.
-    page.locator("#timeline-plot .bars path").nth(3).hover(force=True)
-    page.locator("#timeline-plot .hoverlayer text").first.wait_for()
+    hover_bar(page, "#timeline-plot")
 
 
 def test_tables_are_filtered_sorted_by_keys_and_saved(late_ring: Path, page: Page, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from support.limits import HANG
 from support.missing import missing
@@ -78,6 +78,26 @@ def wait_until(page: Page, condition: str) -> None:
             return
         page.wait_for_timeout(50)
     pytest.fail(f"never came true: {condition}")
+
+
+def hover_bar(page: Page, plot: str, number: int | None = None) -> Locator:
+    """Move the mouse over a bar of a plot, by default the widest, until its text is shown. Return the text.
+
+    Plotly draws again after a change, and forgets a mouse that does not move afterwards.
+    """
+    bars, text = page.locator(f"{plot} .bars path"), page.locator(f"{plot} .hoverlayer text")
+    bars.first.wait_for(state="attached")
+    end = time.monotonic() + HANG
+    while not text.first.is_visible():
+        assert time.monotonic() < end, f"{plot}: no text of a bar is shown"
+        widths = bars.evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
+        bar = bars.nth(widths.index(max(widths)) if number is None else number)
+        # Plotly's element above the bar receives the mouse.
+        bar.hover(force=True)
+        page.mouse.move(0, 0)
+        bar.hover(force=True)
+        page.wait_for_timeout(50)
+    return text
 
 
 def page_data(path: Path) -> Any:
