@@ -13,7 +13,7 @@ namespace haloscope::interpose {
 inline std::string decimal_text(double value, int digits,
                                 std::chars_format form = std::chars_format::general) {
   std::array<char, 400> text{}; // the largest number has 309 digits before its point
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, form, digits).ptr;
+  auto *const end = std::to_chars(text.data(), text.data() + text.size(), value, form, digits).ptr;
   return {text.data(), end};
 }
 
