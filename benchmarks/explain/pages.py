@@ -41,7 +41,7 @@ def show(case: str, unit: str, samples: list[float], aim: float) -> None:
     )
 
 
-def timed(action: Callable[[], None]) -> float:
+def timed(action: Callable[[], object]) -> float:
     begin = time.perf_counter()
     action()
     return time.perf_counter() - begin

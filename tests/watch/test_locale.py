@@ -70,9 +70,9 @@ def comma(tmp_path: Path) -> dict[str, str]:
 @pytest.fixture
 def program(any_mpi: Mpi, compiler: Compiler, haloscope: Path) -> Path:
     def where(what: str) -> str:
-        words = [haloscope, "where", what]
+        words = [str(haloscope), "where", what]
         done = subprocess.run(words, env=any_mpi.environment(), capture_output=True, text=True, check=True)
-        return done.stdout.strip()
+        return str(done.stdout).strip()
 
     library = where("lib")
     flags = ["-I", where("caliper-include"), "-L", library, "-ladiak", f"-Wl,-rpath,{library}"]
@@ -95,7 +95,7 @@ def test_records_are_as_in_any_locale(
     any_mpi: Mpi, program: Path, comma: dict[str, str], haloscope: Path, tmp_path: Path
 ) -> None:
     def command(*words: str | Path) -> str:
-        line = [haloscope, *words, "--", *any_mpi.launch(2), program]
+        line = list(map(str, [haloscope, *words, "--", *any_mpi.launch(2), program]))
         environment = any_mpi.environment(comma)
         done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
