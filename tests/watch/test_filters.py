@@ -109,7 +109,10 @@ def test_some_time_only(any_mpi: Mpi, compiler: Compiler, filters: Path, tmp_pat
     assert abs(watched.region("all/message")["instances"] - count) <= 1
     # Regions that are open all the time are counted for that time, and until the next event.
     gaps = [after[0] - before[0] for before, after in pairwise(sent)]
-    assert 0 < watched.region("<program>")["time_mean"] < 1.02 * (end - begin) + max(gaps)
+    time = watched.region("<program>")["time_mean"]
+    assert 0 <= time < 1.02 * (end - begin) + max(gaps)
+    # A process that has no core may have no event in this time.
+    assert time > 0 or certain < 2
     slices = watched.select("slices", rank=0)
     assert sum(row["sends"] for row in slices) == count
     assert all(row["start"] + row["duration"] > 0.98 * begin for row in slices)
