@@ -57,9 +57,9 @@ def hang(run: str | None, files: tuple[Path, ...], form: str) -> None:
 
 def _name_frames(frames: Sequence[StackFrame]) -> list[str]:
     """Return the lines of a stack: functions, files and lines, as far as they can be found."""
-    from haloscope.profile.sites import name_places
+    from haloscope.profile.sites import name_stack
 
-    return [line for lines in name_places([(each.module, each.offset) for each in frames]) for line in lines]
+    return name_stack([(each.module, each.offset) for each in frames])
 
 
 def _print_lines(lines: Sequence[str]) -> None:

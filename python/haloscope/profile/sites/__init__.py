@@ -9,10 +9,10 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.profile.sites.book import SiteBook as SiteBook
     from haloscope.profile.sites.call_stacks import SourceLocation as SourceLocation
+    from haloscope.profile.sites.call_stacks import name_stack as name_stack
     from haloscope.profile.sites.call_stacks import site_of as site_of
     from haloscope.profile.sites.site_table import site_rows as site_rows
     from haloscope.profile.sites.site_table import sites as sites
-    from haloscope.profile.sites.symboliser import name_places as name_places
     from haloscope.profile.sites.symbols import Functions as Functions
 
 if not TYPE_CHECKING:

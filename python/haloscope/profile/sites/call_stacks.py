@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 
+from haloscope.profile.shown.readable import strip_arguments
+from haloscope.profile.sites.symboliser import Request, ask
 from haloscope.profile.sites.symbols import Address, Module, Symbols
 from haloscope.profile.sites.system_libraries import is_c_library, is_library, is_library_source
 
 # Frames with file, line and function: Python's, and those of tools without addresses.
 _NAMED = re.compile(r"(?:python|source)\t")
+_PROFILING = re.compile(r"^PMPI_")
 # Functions that start a program or a thread. musl's short names count in musl only.
 _START = re.compile(r"_start(_c)?|(__)?(libc|generic)_start_\w+|start_thread|(__)?clone\d?")
 _MUSL_THREAD = re.compile(r"start(_c11)?")
@@ -137,3 +140,32 @@ def _parse_named_frame(frame: str) -> SourceLocation:
     line, _, function = rest.partition("\t")
     number = int(line) if line.isdecimal() else 0
     return SourceLocation(function, file, number, f"{PurePath(file).name}:{number}", is_library_source(file))
+
+
+def name_stack(places: Sequence[tuple[str, int]]) -> list[str]:
+    """Return the lines of a stack of places: files of code and return addresses in them, the innermost first.
+
+    A place has several lines for inlined functions. For an unknown address the line has the file's name and
+    the address. Functions that start a program or a thread are left out, and so is the `P` of PMPI.
+    """
+    modules = sorted({module for module, _ in places if module})
+    requests = [
+        Request(module, "", None, sorted({address - 1 for other, address in places if other == module}))
+        for module in modules
+    ]
+    known = dict(zip(modules, ask(requests), strict=True)) if requests else {}
+    lines: list[str] = []
+    end = 0  # of the lines up to the outermost function that starts nothing
+    for module, address in places:
+        answer = known.get(module)
+        found = answer.functions.get(address - 1, ()) if answer else ()
+        lines += [_line(*function) for function in found] or [f"{PurePath(module).name or '?'}+{address:#x}"]
+        starts = all(_START.fullmatch(name) for name, _, _ in found) and (bool(found) or is_c_library(module))
+        if not starts:
+            end = len(lines)
+    return lines[: end or len(lines)]
+
+
+def _line(function: str, file: str | None, line: int) -> str:
+    where = f" ({PurePath(file).name}:{line})" if file else ""
+    return f"{_PROFILING.sub('MPI_', strip_arguments(function))}{where}"

@@ -12,10 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
-
-from haloscope.profile.shown.readable import strip_arguments
 
 # Function, file and line; a file that is unknown is None, and its line 0.
 Function = tuple[str, str | None, int]
@@ -136,28 +133,3 @@ def _functions(cache: Any, address: int) -> list[Function]:
     return [
         (readable(f.symbol, f.full_path), f.full_path or None, f.line if f.full_path else 0) for f in found
     ]
-
-
-def name_places(places: Sequence[tuple[str, int]]) -> list[list[str]]:
-    """Return lines for each place, a file of code and a return address in it, the innermost function first.
-
-    There are several lines for inlined functions. For an unknown address the line has the file's name and the
-    address.
-    """
-    modules = sorted({module for module, _ in places if module})
-    requests = [
-        Request(module, "", None, sorted({address - 1 for other, address in places if other == module}))
-        for module in modules
-    ]
-    known = dict(zip(modules, ask(requests), strict=True)) if requests else {}
-    lines = []
-    for module, address in places:
-        answer = known.get(module)
-        found = answer.functions.get(address - 1, ()) if answer else ()
-        lines.append([_line(*function) for function in found] or [f"{Path(module).name or '?'}+{address:#x}"])
-    return lines
-
-
-def _line(function: str, file: str | None, line: int) -> str:
-    where = f" ({Path(file).name}:{line})" if file else ""
-    return f"{strip_arguments(function)}{where}"
