@@ -158,7 +158,9 @@ def check_hang(mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, hang: 
         assert "sleeps outside MPI" in stacks[1]["silent"]
     for rank in ranks & set(stacks):
         if not stacks[rank]["silent"]:
-            assert any("(hangs.c:" in frame for frame in stacks[rank]["frames"]), stacks[rank]
+            frames = stacks[rank]["frames"]
+            assert frames[-1].startswith("main (hangs.c:"), frames
+            assert not any("PMPI_" in frame for frame in frames), frames
 
 
 def test_a_run_says_that_it_hangs(
