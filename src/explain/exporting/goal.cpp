@@ -31,9 +31,9 @@ struct World {
   const uint8_t *waits;
 };
 
-class Writer {
+class GoalWriter {
 public:
-  Writer(const Columns &trace, const World &world, int file, int aside)
+  GoalWriter(const Columns &trace, const World &world, int file, int aside)
       : trace_(trace), world_(world), flows_(trace, aside), text_(file, world.ranks) {
     number_tags();
     number_places();
@@ -265,7 +265,7 @@ HALOSCOPE_PUBLIC int haloscope_goal(const haloscope::exporting::Columns *trace,
                                     const haloscope::exporting::World *world, int file, int aside,
                                     int64_t *left_out) {
   try {
-    haloscope::exporting::Writer writer(*trace, *world, file, aside);
+    haloscope::exporting::GoalWriter writer(*trace, *world, file, aside);
     haloscope::exporting::Walk(*trace, writer).run();
     *left_out = writer.left_out();
     return writer.finish();

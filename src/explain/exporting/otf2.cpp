@@ -34,10 +34,10 @@ OTF2_ErrorCode keep(void *, const char *, uint64_t, const char *, OTF2_ErrorCode
   return code;
 }
 
-class Writer {
+class Otf2Writer {
 public:
-  Writer(const Columns &trace, OTF2_Archive *archive, const uint32_t *functions, const uint32_t *regions,
-         uint64_t *events)
+  Otf2Writer(const Columns &trace, OTF2_Archive *archive, const uint32_t *functions, const uint32_t *regions,
+             uint64_t *events)
       : trace_(trace), places_(trace.members), archive_(archive), functions_(functions), regions_(regions),
         events_(events) {}
 
@@ -207,7 +207,7 @@ OTF2_Archive *haloscope_otf2_open(const char *directory, const char *creator) {
 int haloscope_otf2_events(OTF2_Archive *archive, const haloscope::exporting::Columns *trace,
                           const uint32_t *functions, const uint32_t *regions, uint64_t *events) {
   namespace ours = haloscope::exporting;
-  ours::Writer writer(*trace, archive, functions, regions, events);
+  ours::Otf2Writer writer(*trace, archive, functions, regions, events);
   if (OTF2_Archive_OpenEvtFiles(archive) != OTF2_SUCCESS || !ours::Walk(*trace, writer).run() ||
       OTF2_Archive_CloseEvtFiles(archive) != OTF2_SUCCESS) {
     return 1;

@@ -64,9 +64,9 @@ constexpr uint64_t mpi = 1, region = 2;
 enum Said : uint64_t { to = 1, from, tag, communicator, bytes, root, number, count };
 constexpr const char *words[] = {"", "to", "from", "tag", "communicator", "bytes", "root", "number"};
 
-class Writer {
+class PerfettoWriter {
 public:
-  Writer(const Columns &trace, const Names &names, int file, int aside)
+  PerfettoWriter(const Columns &trace, const Names &names, int file, int aside)
       : trace_(trace), names_(names), flows_(trace, aside), output_(file),
         known_(static_cast<size_t>(names.function_count + trace.paths)) {}
 
@@ -268,7 +268,7 @@ private:
 HALOSCOPE_PUBLIC int haloscope_perfetto(const haloscope::exporting::Columns *trace,
                                         const haloscope::exporting::Names *names, int file, int aside) {
   try {
-    haloscope::exporting::Writer writer(*trace, *names, file, aside);
+    haloscope::exporting::PerfettoWriter writer(*trace, *names, file, aside);
     haloscope::exporting::Walk(*trace, writer).run();
     return writer.finish();
   } catch (const std::system_error &error) {
