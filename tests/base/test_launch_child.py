@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support.limits import HANG
+
 # The signals of a shell: whoever runs the tests may ignore some, as `nohup` and background jobs do.
 _AS_AT_A_TERMINAL = """\
 import resource, signal
@@ -92,6 +94,17 @@ def test_a_signal_to_the_group_arrives_once(name: str) -> None:
     assert child.stdout.readline() == "alive\n"
     output, _ = child.communicate()
     assert (output, child.returncode) == ("", 0)
+
+
+def test_a_group_that_was_stopped_ends() -> None:
+    """As after Ctrl-Z, if only this process is told to go on: that passes it on to the program."""
+    child = start(sys.executable, "-c", _CATCHES, "TERM")
+    assert child.stdout
+    assert child.stdout.readline() == "ready\n"
+    os.killpg(child.pid, signal.SIGSTOP)
+    child.send_signal(signal.SIGCONT)
+    child.communicate(timeout=HANG)
+    assert child.returncode == 0
 
 
 def test_streams_are_the_programs() -> None:

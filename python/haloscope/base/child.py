@@ -130,24 +130,29 @@ class _GroupWitness:
     """
 
     def __init__(self) -> None:
-        reading, self._input = os.pipe()
         self._process: int | None = None
         with suppress(OSError):
-            self._process = os.posix_spawnp(
-                "cat",
-                ["cat"],
-                os.environ,
-                file_actions=((os.POSIX_SPAWN_DUP2, reading, 0),),
-                setsigmask=signal.valid_signals(),
-            )
-        os.close(reading)
+            reading, self._input = os.pipe()
+            with suppress(OSError):
+                self._process = os.posix_spawnp(
+                    "cat",
+                    ["cat"],
+                    {},  # nothing is preloaded into it
+                    file_actions=((os.POSIX_SPAWN_DUP2, reading, 0),),
+                    setsigmask=signal.valid_signals(),
+                )
+            os.close(reading)
+            if self._process is None:
+                os.close(self._input)
 
     def close(self) -> None:
-        """End it."""
+        """End it, also if it has been stopped."""
+        if self._process is None:
+            return
         os.close(self._input)
-        if self._process is not None:
-            with suppress(ChildProcessError):
-                os.waitpid(self._process, 0)
+        with suppress(ChildProcessError, ProcessLookupError):
+            os.kill(self._process, signal.SIGKILL)
+            os.waitpid(self._process, 0)
 
     def has(self, number: int) -> bool:
         """Return whether it has got a signal, too."""
