@@ -103,7 +103,7 @@ def _pairs(
 )
 @format_option("Print as OSU does, or every sample for programs.", ("osu", "csv", "json"))
 @output_option(
-    "MACHINE.yaml", "Measure what a machine model needs, and write the model. An existing file is replaced."
+    "MACHINE.yaml", "Measure what a machine model needs, and write the model. An existing model is replaced."
 )
 def p2p(
     tests: list[str],

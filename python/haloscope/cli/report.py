@@ -35,7 +35,7 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
 @output_option(
-    "PAGE.html", "The page to write. An existing file is replaced. [default: a new file NAME.html here]"
+    "PAGE.html", "The page to write. An existing page is replaced. [default: a new file NAME.html here]"
 )
 @click.option("--open", "opened", is_flag=True, help="Open the page in a web browser.")
 @click.option(
