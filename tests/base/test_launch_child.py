@@ -107,6 +107,25 @@ def test_a_group_that_was_stopped_ends() -> None:
     assert child.returncode == 0
 
 
+def test_nothing_is_looked_at_once_the_program_was_asked_to_end() -> None:
+    script = _RUN.replace("os.environ)", "os.environ, Meanwhile(lambda: print('look', flush=True), 0.001))")
+    assert script != _RUN
+    program = "trap 'echo got; sleep 0.2; exit 3' TERM; echo ready; while :; do sleep 0.01; done"
+    words = ["sh", "-c", program]
+    script = script.replace("leave_like", "Meanwhile, leave_like", 1)
+    with subprocess.Popen(
+        [sys.executable, "-c", script, *words], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        assert running.stdout is not None
+        lines = {running.stdout.readline()}
+        while not {"look\n", "ready\n"} <= lines:
+            lines.add(running.stdout.readline())
+        running.send_signal(signal.SIGTERM)
+        output = running.stdout.read()
+    assert running.returncode == 3
+    assert output.endswith("got\n")
+
+
 def test_streams_are_the_programs() -> None:
     child = start("sh", "-c", "read line; echo out $line; echo err >&2")
     assert child.communicate("hello\n") == ("out hello\n", "err\n")

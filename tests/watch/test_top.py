@@ -117,7 +117,7 @@ def test_a_record_with_numbers_that_cannot_be() -> None:
 
 
 def test_progress() -> None:
-    """A rank that left its call, that polls or computes goes on; one that sleeps outside MPI does not."""
+    """A rank that left its call, polls, computes or ends goes on; one that sleeps outside MPI does not."""
     waiting = process(0, 1.0, Sums(), CALL)
     outside = replace(process(1, 1.0, Sums()), state="asleep")
     still = [waiting, outside]
@@ -131,6 +131,9 @@ def test_progress() -> None:
     assert has_progress(still, [process(0, 1.0, Sums(), replace(CALL, mark=8)), outside], 1.0)
     assert has_progress([outside], [outside], 1.0)  # none waits
     assert has_progress(still, [replace(waiting, finalized=True), replace(outside, state="dead")], 1.0)
+    dead = [waiting, replace(outside, state="dead")]
+    assert has_progress(still, dead, 1.0)  # it has just ended: its launcher may end the others
+    assert not has_progress(dead, dead, 1.0)
 
 
 @pytest.fixture

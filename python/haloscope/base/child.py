@@ -45,7 +45,10 @@ class ChildEnd:
 
 @dataclass(frozen=True)
 class Meanwhile:
-    """An action that is repeated at an interval, in seconds, while a child runs; it should be short."""
+    """An action that is repeated at an interval, in seconds, until a child ends or is asked to end.
+
+    It should be short.
+    """
 
     act: Callable[[], None]
     seconds: float
@@ -175,7 +178,7 @@ def _wait(child: int, watched: set[signal.Signals], meanwhile: Meanwhile | None)
             found, status = os.waitpid(child, os.WNOHANG)
             if found:
                 return ChildEnd(status, asked or time.monotonic())
-            if meanwhile is None:
+            if meanwhile is None or asked is not None:
                 received = signal.sigwaitinfo(watched)
             elif (received_in_time := signal.sigtimedwait(watched, meanwhile.seconds)) is not None:
                 received = received_in_time

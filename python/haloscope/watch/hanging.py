@@ -27,7 +27,7 @@ class Hanging:
     """Finds worlds of one run on this node that hang.
 
     A world hangs if a rank waits in MPI, and for `seconds` no rank has left its call or its region, polled,
-    computed or wanted a core outside MPI. Each hang is reported once.
+    computed, wanted a core outside MPI or ended. Each hang is reported once.
     """
 
     def __init__(
@@ -80,9 +80,16 @@ def has_progress(before: Sequence[Process], after: Sequence[Process], seconds: f
     alive = [process for process in after if process.state != "dead" and not process.finalized]
     if not any(process.main.call for process in alive):
         return True
-    return any(_is_active(earlier.get(process.path), process, seconds) for process in alive) or len(
-        before
-    ) != len(after)
+    # A launcher that ends its ranks, as at a time limit, does so one after another.
+    if any(_has_ended(earlier.get(process.path), process) for process in after):
+        return True
+    return len(before) != len(after) or any(
+        _is_active(earlier.get(process.path), process, seconds) for process in alive
+    )
+
+
+def _has_ended(before: Process | None, after: Process) -> bool:
+    return before is not None and (after.state == "dead") > (before.state == "dead")
 
 
 def _is_active(before: Process | None, after: Process, seconds: float) -> bool:
