@@ -70,7 +70,7 @@ void require_grid(const Parameters &p, int ranks) {
   const Int3 np = p.procs(), init{p.init_x, p.init_y, p.init_z};
   require(np[0] > 0 && np[1] > 0 && np[2] > 0 && static_cast<long>(np[0]) * np[1] * np[2] == ranks,
           "--npx, --npy and --npz make a grid of " + apps::show_value(np) + ", which are not the " +
-              std::to_string(ranks) + " ranks that were started");
+              std::to_string(ranks) + (ranks == 1 ? " rank that was started" : " ranks that were started"));
   for (std::size_t axis = 0; axis < 3; ++axis)
     require(static_cast<long>(init[axis]) * np[axis] << p.num_refine <= 1L << Tree::bits,
             "--num_refine " + std::to_string(p.num_refine) + " would make more than " +

@@ -54,7 +54,7 @@ inline void require_ranks(Int3 dims, int ranks, const std::string &option = "--p
   const bool positive = dims[0] > 0 && dims[1] > 0 && dims[2] > 0;
   if (!positive || static_cast<long>(dims[0]) * dims[1] * dims[2] != ranks)
     throw UsageError(option + ' ' + show_value(dims) + " is not a grid of the " + std::to_string(ranks) +
-                     " ranks that were started");
+                     (ranks == 1 ? " rank that was started" : " ranks that were started"));
 }
 
 } // namespace apps

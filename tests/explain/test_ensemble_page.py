@@ -96,7 +96,7 @@ def test_the_page_leaves_out_unreadable_runs(runs: list[Path], tmp_path: Path) -
     notes = page_data(page)["notes"]
     for part in (
         f"left out: {bad}: the profile is damaged",
-        f"left out of all figures: {lacking}: 1 of 2 ranks are missing",
+        f"left out of all figures: {lacking}: 1 of 2 ranks is missing",
         "runs of different programs: ",
         f"no messages and no collectives: {silent}",
     ):

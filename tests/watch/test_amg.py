@@ -217,7 +217,7 @@ def test_levels_are_a_family(amg: Application, haloscope: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["-P", "2", "2", "2"], "-P 2,2,2 is not a grid of the 1 ranks"),
+        (["-P", "2", "2", "2"], "-P 2,2,2 is not a grid of the 1 rank that was started"),
         (["-n", "8", "8", "0"], "-n 8,8,0: a rank needs a point along each axis"),
         (["-n", "8", "8"], "-n needs a value"),
         (["-n", "8", "8", "many"], "'8,8,many' is not a value for -n"),

@@ -247,7 +247,7 @@ def test_between_7_and_26_partners(cg: Application, compiler: Compiler, tmp_path
         (["--nx", "12"], "multiples of 8"),
         (["--nz", "0"], "multiples of 8"),
         (["--ny", "8x"], "'8x' is not a value for --ny"),
-        (["--procs", "2,2,2"], "--procs 2,2,2 is not a grid of the 1 ranks"),
+        (["--procs", "2,2,2"], "--procs 2,2,2 is not a grid of the 1 rank that was started"),
         (["--procs", "many"], "'many' is not a value for --procs"),
         (["--smoother", "sor"], "'sor'"),
         (["--iterations", "-1"], "--iterations"),

@@ -419,7 +419,7 @@ def test_profile_has_the_regions_of_the_paper(hydro: Application, haloscope: Pat
         ("-tf -1", "-tf must be positive"),
         ("-tf nan", "-tf must be positive"),
         ("-E0 many", "'many' is not a value for -E0"),
-        ("-procs 2,2,2", "-procs 2,2,2 is not a grid of the 1 ranks"),
+        ("-procs 2,2,2", "-procs 2,2,2 is not a grid of the 1 rank that was started"),
         ("-procs many", "'many' is not a value for -procs"),
         ("-m data/cube01_hex.mesh", "unknown option '-m'"),
         ("--rs 1", "unknown option '--rs'"),

@@ -269,7 +269,7 @@ def test_sets_of_zones_send_smaller_messages(sweep: Application, compiler: Compi
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ("--procs 2,2,2", "--procs 2,2,2 is not a grid of the 1 ranks"),
+        ("--procs 2,2,2", "--procs 2,2,2 is not a grid of the 1 rank that was started"),
         ("--procs 1,1", "'1,1' is not a value for --procs"),
         ("--groups 30", "--gset 16 does not divide 30 groups"),
         ("--groups 0", "--groups must be positive"),

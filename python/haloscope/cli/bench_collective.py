@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from haloscope.base.errors import UsageError
+from haloscope.base.units import noun_text
 from haloscope.cli.console import progress, say
 from haloscope.cli.measuring import (
     Launching,
@@ -171,7 +172,7 @@ def _say_failures(sweep: Sweep) -> None:
     if len(failed):
         first = failed.row(0, named=True)
         say(
-            f"{len(failed)} of {len(sweep.points)} points failed, the first of them "
+            f"{len(failed)} of {noun_text(len(sweep.points), 'point')} failed, the first of them "
             f"{first['collective']} {first['algorithm']} of {first['bytes']} B on "
-            f"{first['ranks']} ranks: {first['reason']}"
+            f"{noun_text(first['ranks'], 'rank')}: {first['reason']}"
         )

@@ -15,6 +15,7 @@ import click
 
 from haloscope.base.errors import UsageError, printable
 from haloscope.base.files import write_whole
+from haloscope.base.units import noun_text
 from haloscope.cli.options import FILE, format_option, output_option
 
 if TYPE_CHECKING:
@@ -96,8 +97,10 @@ def _write(profiles: list[Path], rules: Path, others: tuple[object, ...], form: 
         )
         return
     click.echo(
-        f"{printable(shlex.quote(str(rules)))}: {len(regions)} regions of {printable(learned.program)} on "
-        f"{learned.ranks} ranks, {times} rules about time, {varying} counts that vary"
+        f"{printable(shlex.quote(str(rules)))}: {noun_text(len(regions), 'region')} of "
+        f"{printable(learned.program)} on "
+        f"{noun_text(learned.ranks, 'rank')}, {noun_text(times, 'rule')} about time, "
+        f"{noun_text(varying, 'count that varies', 'counts that vary')}"
     )
     if detectable is not None:
         click.echo(

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from haloscope.base.errors import printable, shorten_text
-from haloscope.base.units import bytes_text, count_text, percent_text, time_text
+from haloscope.base.units import bytes_text, count_text, noun_text, percent_text, time_text
 
 if TYPE_CHECKING:
     from haloscope.watch import Looking, RankNow, RunningProgram
@@ -87,7 +87,7 @@ def _regions(program: RunningProgram) -> Text:
 
 def _head(program: RunningProgram) -> Text:
     here = len(program.after)
-    ranks = f"{program.any_process.size} ranks" + (
+    ranks = noun_text(program.any_process.size, "rank") + (
         "" if here == program.any_process.size else f", {here} of them here"
     )
     return Text(

@@ -333,7 +333,8 @@ def _fit_text(row: dict[str, Any], analysis: RegimeAnalysis) -> str:
         chosen = f", chosen by {'the elbow' if criterion == 'elbow' else criterion.upper()}"
     end = "converged after" if row["converged"] else "still rising after"
     return (
-        f"{row['regimes']} {row['family']} regimes{chosen}, fitted on {row['ranks']} ranks ×"
+        f"{row['regimes']} {row['family']} regimes{chosen}, fitted on {row['ranks']}"
+        f" rank{'' if row['ranks'] == '1' else 's'} ×"
         f" {row['instances']} instances; the best of {row['starts']} starts {end}"
         f" {row['iterations']} iterations"
     )

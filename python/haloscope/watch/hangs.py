@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from haloscope.base.units import ranks_text
+from haloscope.base.units import noun_text, ranks_text
 from haloscope.watch.live import Process
 from haloscope.watch.monitor import Looking
 from haloscope.watch.rates import RunningProgram
@@ -31,7 +31,8 @@ class Told:
     def text(self) -> str:
         """The verdict and the roll-call, as lines."""
         any_rank = self.program.any_process
-        return f"{any_rank.program} (run {self.program.run}, {any_rank.size} ranks): {self.roll.text}"
+        ranks = noun_text(any_rank.size, "rank")
+        return f"{any_rank.program} (run {self.program.run}, {ranks}): {self.roll.text}"
 
     def stacks(self) -> list[Stack]:
         """Ask the ranks in the verdict for their stacks, as far as they are on this node."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from haloscope.base.errors import HaloscopeError, RecorderError
+from haloscope.base.units import noun_text
 from haloscope.watch.ending import describe_ending
 from haloscope.watch.leftovers import clear_parts, clear_spool, clear_unbegun, clear_without_records
 from haloscope.watch.outputs import Output, expand, is_other, name_profile
@@ -140,7 +141,7 @@ def join_and_clear(
     if world.missing and not (ended is not None and world.on_one_node):
         there = world.size - world.missing
         remarks.append(
-            f"{there} of {world.size} ranks have records here; those of other nodes are in a "
+            f"{there} of {noun_text(world.size, 'rank')} have records here; those of other nodes are in a "
             "directory of the same name there: copy them here, then haloscope recover joins all"
         )
     if remarks and not keep:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from haloscope.base.units import ranks_text, time_text
+from haloscope.base.units import noun_text, ranks_text, time_text
 from haloscope.watch.calls import call_text, state_text
 from haloscope.watch.live import ANY, Call, Process
 from haloscope.watch.standing import Ranks, Standing, operation, standings
@@ -58,7 +58,9 @@ def _groups(ranks: Ranks) -> list[str]:
     lines = [_line(group) for group in ordered[:_MOST_GROUPS]]
     if len(ordered) > _MOST_GROUPS:
         left = sum(len(group) for group in ordered[_MOST_GROUPS:])
-        lines.append(f"… and {left} ranks in {len(ordered) - _MOST_GROUPS} other states")
+        lines.append(
+            f"… and {noun_text(left, 'rank')} in {noun_text(len(ordered) - _MOST_GROUPS, 'other state')}"
+        )
     return lines
 
 

@@ -129,19 +129,20 @@ def _list_key_figures(rows: pl.DataFrame, growth: EnsembleView, by: str) -> list
     whole = rows.filter(path=PROGRAM)
     ranks = whole["run_ranks"]
     largest = _span_text(ranks.filter(ranks == ranks.max()))
+    on_ranks = f"{largest} rank{'' if largest == '1' else 's'}"
     most = whole.filter(pl.col("run_ranks") == ranks.max()) if len(whole) else whole
     share = percent_text(_mean_of(most["mpi_time_mean"]), _mean_of(most["time_mean"]))
     figures = [
         ("runs", count_text(len(whole)), f"{rows['series'].n_unique()} values of {by}"),
         ("ranks", _span_text(ranks), f"{ranks.n_unique()} different numbers"),
         ("regions", count_text(rows["path"].n_unique()), "in all runs"),
-        ("time", time_text(_mean_of(most["time_mean"])), f"per rank, on {largest} ranks"),
-        ("in MPI", share, f"on {largest} ranks"),
+        ("time", time_text(_mean_of(most["time_mean"])), f"per rank, on {on_ranks}"),
+        ("in MPI", share, f"on {on_ranks}"),
     ]
     far = growth.frame.filter(pl.col("times") == 100).head(1).to_dicts()
     return figures + [
         (
-            f"at {count_text(row['run_ranks'])} ranks",
+            f"at {noun_text(row['run_ranks'], 'rank')}",
             _percent_of_one(row["share"]),
             f"in {region_text(row['path'])}",
         )

@@ -18,8 +18,8 @@ def list_remarks(ensemble: Ensemble, against: str = "run_ranks", by: str = "prog
     lines = [f"left out: {line}" for line in ensemble.skipped]
     lacking = runs.filter(pl.col("missing_ranks") > 0)
     lines += [
-        f"left out of all figures: {row['profile']}: {row['missing_ranks']} of {row['run_ranks']} ranks are"
-        " missing"
+        f"left out of all figures: {row['profile']}: {row['missing_ranks']} of"
+        f" {noun_text(row['run_ranks'], 'rank')} {'is' if row['missing_ranks'] == 1 else 'are'} missing"
         for row in lacking.to_dicts()
     ]
     if silent := runs.filter(runs[against].is_null())["profile"].to_list():

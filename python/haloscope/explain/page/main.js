@@ -68,7 +68,7 @@ function showHistory() {
   if (!history) return;
   drawHistory(at("history-plot"), history);
   const each = "each cell of " + asTime(history.width);
-  at("history-source").textContent = "All regions. Mean over " + asCount(history.ranks) + " ranks, all threads together, in " + each + ". Source: slices.";
+  at("history-source").textContent = "All regions. Mean over " + asCount(history.ranks) + (history.ranks === 1 ? " rank" : " ranks") + ", all threads together, in " + each + ". Source: slices.";
   at("waiting-section").hidden = history.ranks < 2;
   if (history.ranks < 2) return;
   drawWaiting(at("waiting-plot"), history);

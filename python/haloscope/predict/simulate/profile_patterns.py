@@ -107,13 +107,13 @@ class _Reading:
         count = ranks or self.ranks
         nodes, grid = self._tree(), None
         if grown is not None:
-            how = f"scaled {scale}ly from {self.ranks} ranks, {grown.how}"
+            how = f"scaled {scale}ly from {noun_text(self.ranks, 'rank')}, {grown.how}"
             grid = self._fill_grown(nodes, count, scale, grown)
         elif count == self.ranks:
             how = "as recorded"
             self._fill(nodes)
         else:
-            how = f"scaled {scale}ly from {self.ranks} ranks"
+            how = f"scaled {scale}ly from {noun_text(self.ranks, 'rank')}"
             grid = self._fill_scaled(nodes, count, scale)
         self._fill_collectives(nodes, count, grown)
         return Pattern(count, str(self.info.get("program", "program")), how, nodes[0], grid)

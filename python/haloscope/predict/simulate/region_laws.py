@@ -90,7 +90,8 @@ class RegionLaws:
         if len(self.points) < FEWEST_POINTS:
             known = ", ".join(map(str, self.points))
             raise UsageError(
-                f"profiles of {known} ranks: scaling models need {FEWEST_POINTS} numbers of ranks or more; "
+                f"profiles of {known} rank{'' if known == '1' else 's'}: scaling models need {FEWEST_POINTS}"
+                " numbers of ranks or more; "
                 "give more profiles, or a single one"
             )
         self.runs = [[work for work in read if work.ranks == ranks] for ranks in self.points]

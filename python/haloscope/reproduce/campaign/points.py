@@ -224,7 +224,10 @@ def _find_obstacle(
     if cores > system.cores:
         return f"a rank needs {noun_text(cores, 'core')}; a node has {system.cores}"
     if nodes > system.nodes:
-        return f"{ranks} ranks need {nodes} nodes of {system.cores} cores; the system has {system.nodes}"
+        return (
+            f"{noun_text(ranks, 'rank')} need {noun_text(nodes, 'node')} of"
+            f" {noun_text(system.cores, 'core')}; the system has {system.nodes}"
+        )
     here = -(-ranks // nodes)
     memory, gpus = _number(program.memory, values), _number(program.gpus, values)
     if memory is not None and system.memory is not None and memory * here > system.memory:
