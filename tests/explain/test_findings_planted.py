@@ -184,6 +184,21 @@ def test_ranks_that_share_a_cpu(read: Read, cpus: list[str], ranks: Sequence[int
         assert f"bound to CPU{'s' * (len(cpus[0]) > 1)} {cpus[0]}" in one.sentence
 
 
+@pytest.mark.parametrize(
+    ("annotations", "is_found"),
+    [("", True), ("caliper, adiak", True), ("petsc", False), ("caliper, nvtx", False)],
+)
+def test_communication_outside_of_the_programs_own_regions(
+    read: Read, annotations: str, is_found: bool
+) -> None:
+    """Regions that a library marks say nothing about the program's phases."""
+    made = run("steps", {})
+    made.tables["ranks"] = {**made.tables["ranks"], "coll_time": [9.0, 0.0] * 2, "time": [10.0, 1.0] * 2}
+    said = {"kind": "user", "key": "annotations", "value": annotations, "ranks": 2, "first": 1}
+    made.tables["metadata"] = columns_of("metadata", [said] if annotations else [])
+    assert [one.rule for one in found_in(read(made))] == ["outside_regions"] * is_found
+
+
 @pytest.mark.parametrize(("late_one", "rule"), [("sender", "late_sender"), ("receiver", "late_receiver")])
 def test_a_trace_names_the_late_rank(read: Read, late_one: str, rule: str) -> None:
     """In each of ten seconds one rank waits for 0.5 s for the other rank."""

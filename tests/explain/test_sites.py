@@ -102,6 +102,9 @@ def test_a_site_has_its_line_and_its_stack(read: Callable[[Draft], Profile]) -> 
             "run.py:17",
         ),
         ("python\t/x/site-packages/mpi4py/util/pool.py\t9\tmap\npython\trun.py\t3\tf", "run.py:3"),
+        ("python\t/x/dist-packages/h5py-3.egg/h5py/a.py\t9\tmap\npython\trun.py\t3\tf", "run.py:3"),
+        ("python\t/home/ada/mpi4py/run.py\t5\tf\npython\tmain.py\t3\tg", "run.py:5"),
+        ("python\t/x/site-packages/model/h5py/out.py\t5\tf\npython\tmain.py\t3\tg", "out.py:5"),
         ("deadbeef+10", "?+10"),
         (f"{PROGRAM}+ten", f"{PROGRAM}+ten"),
         ("python\tno line", "no line:0"),
@@ -122,7 +125,7 @@ LIBRARIES = (
 ).split()
 NO_LIBRARIES = (
     "liblammps.so.0 libgromacs_mpi.so.7 solver libmine.so libscience.so libcg.so libmodel.so libmultigrid.so "
-    "mpirun-tests"
+    "mpirun-tests python3_solver pythonic"
 ).split()
 INTERPRETERS = "python3 python3.11 python pypy3".split()
 

@@ -57,6 +57,7 @@ COLUMNS: dict[str, tuple[list[str], list[str], list[str]]] = {
         [],
     ),
     "values": (["path", "rank", "instance"], ["value"], ["name"]),
+    "metadata": (["ranks", "first"], [], ["kind", "key", "value"]),
     "sites": (
         ["path", "ranks", "calls", "bytes"],
         ["time_total", "time_squares", "time_max"],

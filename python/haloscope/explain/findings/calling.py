@@ -14,6 +14,8 @@ _LEAST_MADE = 10  # per rank
 _NEAR = 1.5  # largest ratio of the sizes of a call and of the measurement that is used for it
 # Shares of the time in MPI and of the run outside all regions, from which on it is reported.
 _OUTSIDE, _OUTSIDE_OF_RUN = 0.5, 0.1
+# Interfaces of markers that are the program's own. Regions of the others may be those of its libraries.
+_OWN_MARKERS = frozenset({"caliper", "adiak"})
 
 
 def find_repeated_communicators(ground: Ground) -> list[Finding]:
@@ -129,7 +131,7 @@ def find_slow_algorithms(ground: Ground) -> list[Finding]:
 
 def find_unmarked_communication(ground: Ground) -> list[Finding]:
     """Find communication outside all marked regions: no gain, but other findings cannot name its phase."""
-    if len(ground.regions) < 2 or PROGRAM not in ground.regions:
+    if len(ground.regions) < 2 or PROGRAM not in ground.regions or not _marks_regions(ground):
         return []
     root = ground.column_of(PROGRAM)
     outside = float(sum(ground.mpi[family].mean(axis=0)[root] for family in ("p2p", "coll")))
@@ -144,3 +146,10 @@ def find_unmarked_communication(ground: Ground) -> list[Finding]:
         region=PROGRAM,
         evidence=[Evidence("regions", {"region": PROGRAM}, {"mpi_time_outside": outside, "mpi_time": whole})],
     )
+
+
+def _marks_regions(ground: Ground) -> bool:
+    """Return whether the program itself marks the regions: none of its libraries does."""
+    rows = ground.profile.frame("metadata", ["key", "value"])
+    used = rows.filter(pl.col("key") == "annotations")["value"].str.split(", ").explode().drop_nulls()
+    return _OWN_MARKERS.issuperset(used.to_list())
