@@ -119,6 +119,15 @@ def test_ranks_that_compute_one_after_the_other(read: Read) -> None:
     assert "1.0 of 4 compute at a time" in found.sentence
 
 
+@pytest.mark.parametrize("call", ["MPI_Recv", "MPI_Ssend"])
+def test_waiting_where_no_rank_computes_has_another_cause(read: Read, call: str) -> None:
+    """No rank is late because of its work; the waiting is in the messages themselves."""
+    assert found_in(read(late(call, 10.0))) == []
+    for one in found_in(read(late(call, 9.0))):  # of 40 s, ranks compute for 4 s, and wait for 3 s of them
+        assert one.rule != "serial_chain"
+        assert one.gain <= 3.0 + 1e-9
+
+
 @pytest.mark.parametrize(
     ("call", "rule"), [("MPI_Recv", "late_sender"), ("MPI_Send", "late_receiver"), ("MPI_Waitall", None)]
 )

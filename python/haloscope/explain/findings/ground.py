@@ -98,6 +98,7 @@ class Ground:
         computing = self._matrix(pl.col("compute_time")).clip(min=0)
         self.polled = np.minimum(polled, computing)
         self.computing = computing - self.polled
+        self._gained = 0.0
 
     def read_computing(self, other: Ground) -> Floats:
         """Return the computing matrix of another run of the program, with the rows and columns of this one.
@@ -239,12 +240,16 @@ class Ground:
         region: str | None = None,
         ranks: Sequence[int] = (),
     ) -> list[Finding]:
-        """Return a finding with `gains` (low, expected, high; s), or nothing if the low gain is too small."""
-        low, gain, high = gains
+        """Return a finding with `gains` (low, expected, high; s), or nothing if the low gain is too small.
+
+        No gain exceeds the part of the run that earlier findings have left.
+        """
+        low, gain, high = (min(value, self.run_time - self._gained) for value in gains)
         if self.run_time <= 0 or low < LEAST_GAIN * self.run_time:
             return []
         path = None if region is None else self.full_path(region)
         share = gain / self.run_time
+        self._gained += gain
         seen = tuple(
             replace(item, nested=True) if item.rows.get("region") in self._with_phases else item
             for item in evidence

@@ -18,6 +18,7 @@ _STEADY = 0.5
 _LONG_WAIT, _MOST_MEANS = 200e-6, 30.0
 # Average number of ranks that compute at the same time in a serial chain: share of all ranks; for a pair.
 _MOST_AT_ONCE, _MOST_OF_PAIR = 0.4, 1.2
+_LEAST_AT_ONCE = 0.7  # in a chain one rank computes at any time, except for transfers
 _JUST_OVER = 1.25
 # Share of the longest waiting for one rank. Ranks with less are not named.
 _MUCH = 0.2
@@ -52,20 +53,25 @@ def find_late_messages(ground: Ground) -> list[Finding]:
         return []
     lates, behind = _read_waits(ground) if ground.uses_trace else _read_calls(ground)
     found = []
+    # A rank is late because it, or one that it waits for, computes: the others' computing bounds the waiting.
+    others = float(ground.computing.sum()) * (1 - 1 / len(ground.ranks))
     for late in sorted(lates, key=lambda late: late.cost, reverse=True):
-        messages = min(late.cost, ground.unexplained_time(late.region, "p2p"))
+        messages = min(late.cost, ground.unexplained_time(late.region, "p2p"), others)
         # In the next collective, the late rank waits for the ranks that waited for it.
-        together = messages + min(behind, messages)
+        together = min(messages + min(behind, messages), others)
         finding = _make_finding(ground, late, messages, together)
         if finding:
             ground.take(late.region, "p2p", messages)
+            others -= together
             behind -= ground.take_anywhere("coll", together - messages)
         found += finding
     return found
 
 
 def _make_finding(ground: Ground, late: _Late, messages: float, together: float) -> list[Finding]:
-    gains = (0.75 * messages, together, 1.2 * together)
+    # The run lasts as long as any rank computes.
+    most = ground.run_time - float(ground.computing.sum(axis=1).max())
+    gains = (0.75 * messages, together, max(together, min(1.2 * together, most)))
     limit = _find_limit(ground, late.region) if late.kind == "late_receiver" else None
     if limit is not None:
         return _make_limit_finding(ground, late, gains, *limit)
@@ -117,7 +123,8 @@ def _mean_parallelism(ground: Ground) -> float:
 
 def _is_serial(ground: Ground) -> bool:
     ranks = len(ground.ranks)
-    return _mean_parallelism(ground) <= max(_MOST_OF_PAIR, _MOST_AT_ONCE * ranks if ranks > 2 else 0.0)
+    most = max(_MOST_OF_PAIR, _MOST_AT_ONCE * ranks if ranks > 2 else 0.0)
+    return _LEAST_AT_ONCE <= _mean_parallelism(ground) <= most
 
 
 def _read_waits(ground: Ground) -> tuple[list[_Late], float]:
