@@ -14,11 +14,13 @@ import pytest
 
 from support.mpi import NAMES, Mpi
 from support.programs import Compiler
-from support.shm import CONFORM, RANDOM, Shm, carried, conform_flags, offered
+from support.shm import CONFORM, PROGRAMS, RANDOM, Shm, carried, conform_flags, offered
 
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 # Open MPI 4 with CMA writes beyond the end of a receive that is too small.
 NO_CMA = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+
+FLAGS = ["-Wall", "-Wextra", "-Wno-stringop-overflow"]
 
 Lines = list[str]
 Bare = Callable[[Mpi, int, str, tuple[str, ...]], Lines]
@@ -165,3 +167,15 @@ def test_random_programs_get_every_byte(
     assert offered(record) > messages / 100
     if ranks == 2:
         assert done.stdout == mpi.run(ranks, [program, *words]).stdout
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+def test_only_bytes_that_arrive_are_touched(mpi: Mpi, compiler: Compiler, shm: Shm, tmp_path: Path) -> None:
+    """Random datatypes receive shorter messages. What a receive does not fill is an inaccessible page."""
+    program = compiler(mpi, PROGRAMS / "short.c", FLAGS)
+    for seed in ("1", "2"):
+        without = mpi.run(2, [program, seed, "100"], env=NO_CMA).stdout
+        settings = {"threshold": "1024", "measure": "off", "output": str(tmp_path / "record")}
+        got = shm.run(2, program, seed, "100", settings=settings).stdout
+        assert got == without, differences(got.splitlines(), without.splitlines())
+    assert offered(tmp_path / "record") > 20

@@ -15,9 +15,9 @@ from support.mpi import Mpi
 from support.mpis import tools
 from support.processes import run_program
 
-_PROGRAMS = Path(__file__).resolve().parents[1] / "hide" / "programs" / "shm"
-CONFORM = _PROGRAMS / "conform" / "conform.c"
-RANDOM = _PROGRAMS / "random.c"
+PROGRAMS = Path(__file__).resolve().parents[1] / "hide" / "programs" / "shm"
+CONFORM = PROGRAMS / "conform" / "conform.c"
+RANDOM = PROGRAMS / "random.c"
 
 
 def conform_flags() -> list[str]:

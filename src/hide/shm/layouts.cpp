@@ -1,5 +1,6 @@
 #include "hide/shm/layouts.hpp"
 
+#include "hide/shm/contents.hpp"
 #include "hide/shm/copying.hpp"
 
 #include <algorithm>
@@ -42,54 +43,6 @@ bool Layout::repeat(std::int64_t count, std::int64_t stride) noexcept {
 
 namespace {
 
-// The arguments of a type's constructor.
-class Contents {
-public:
-  explicit Contents(MPI_Datatype type) {
-    int integers = 0, addresses = 0, inner = 0;
-    real.Type_get_envelope(type, &integers, &addresses, &inner, &combiner_);
-    constexpr int most = 1 << 20; // more would take longer to look at than to copy
-    is_basic_ = combiner_ == MPI_COMBINER_NAMED || inner == 0;
-    if (is_basic_ || integers > most || addresses > most || inner > 1) return;
-    // One more entry each, so that none is a null pointer.
-    numbers_.resize(static_cast<std::size_t>(integers) + 1);
-    places_.resize(static_cast<std::size_t>(addresses) + 1);
-    parts_.resize(1, MPI_DATATYPE_NULL);
-    real.Type_get_contents(type, integers, addresses, inner, numbers_.data(), places_.data(), parts_.data());
-    numbers_.pop_back();
-    places_.pop_back();
-  }
-  ~Contents() {
-    for (MPI_Datatype part : parts_) {
-      int integers = 0, addresses = 0, inner = 0, combiner = 0;
-      real.Type_get_envelope(part, &integers, &addresses, &inner, &combiner);
-      if (combiner != MPI_COMBINER_NAMED) real.Type_free(&part);
-    }
-  }
-  Contents(const Contents &) = delete;
-  Contents &operator=(const Contents &) = delete;
-
-  [[nodiscard]] int combiner() const noexcept { return combiner_; }
-  [[nodiscard]] bool is_basic() const noexcept { return is_basic_; } // of MPI's own
-  [[nodiscard]] bool has_part() const noexcept { return !parts_.empty(); }
-  [[nodiscard]] MPI_Datatype part() const noexcept { return parts_.front(); }
-  [[nodiscard]] const std::vector<int> &numbers() const noexcept { return numbers_; }
-  [[nodiscard]] const std::vector<MPI_Aint> &places() const noexcept { return places_; }
-
-private:
-  int combiner_ = 0;
-  bool is_basic_ = false;
-  std::vector<int> numbers_;
-  std::vector<MPI_Aint> places_;
-  std::vector<MPI_Datatype> parts_;
-};
-
-std::int64_t extent_of(MPI_Datatype type) {
-  MPI_Count low = 0, extent = 0;
-  real.Type_get_extent_x(type, &low, &extent);
-  return extent;
-}
-
 // A predefined type, or a type whose constructor is unknown.
 std::optional<Layout> flatten_basic(MPI_Datatype type) {
   MPI_Count size = 0, low = 0, extent = 0;
@@ -130,14 +83,15 @@ std::optional<Layout> flatten(MPI_Datatype type, int depth) {
   MPI_Count size = 0;
   real.Type_size_x(type, &size);
   if (size <= 0 || depth > deepest) return {};
-  const Contents contents{type};
+  constexpr int most = 1 << 20; // more would take longer to look at than to copy
+  const Contents contents{type, most};
   const int kind = contents.combiner();
   if (contents.is_basic()) return flatten_basic(type);
-  if (!contents.has_part()) return {};
-  const std::optional<Layout> part = flatten(contents.part(), depth + 1);
+  if (contents.parts().size() != 1) return {};
+  const std::optional<Layout> part = flatten(contents.parts()[0], depth + 1);
   if (!part) return {};
   Layout layout = *part;
-  const std::int64_t inner = extent_of(contents.part());
+  const std::int64_t inner = extent_of(contents.parts()[0]);
   const auto &numbers = contents.numbers();
   const auto &places = contents.places();
   const auto number = [&](std::size_t i) { return static_cast<std::int64_t>(numbers[i]); };

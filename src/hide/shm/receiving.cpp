@@ -2,7 +2,9 @@
 
 #include "hide/shm/ahead.hpp"
 #include "hide/shm/carried.hpp"
+#include "hide/shm/contents.hpp"
 #include "hide/shm/copying.hpp"
+#include "hide/shm/prefix.hpp"
 #include "hide/shm/sending.hpp"
 #include "hide/shm/trials.hpp"
 
@@ -25,9 +27,8 @@ std::uint64_t size_of(MPI_Datatype type) {
 
 // Elements of a receive's type, from bytes that lie one after the other, or into them.
 void convert(const Request &request, std::uint64_t first, std::uint64_t count, std::byte *bytes, bool packs) {
-  MPI_Count low = 0, extent = 0;
-  real.Type_get_extent_x(request.type, &low, &extent);
-  std::byte *place = static_cast<std::byte *>(request.buffer) + static_cast<MPI_Count>(first) * extent;
+  std::byte *place =
+      static_cast<std::byte *>(request.buffer) + static_cast<std::int64_t>(first) * extent_of(request.type);
   const int size = static_cast<int>(count * size_of(request.type)), elements = static_cast<int>(count);
   int position = 0;
   if (place == nullptr) { // MPI_BOTTOM, which MPICH's MPI_Unpack refuses: a message to ourselves
@@ -47,6 +48,21 @@ void convert(const Request &request, std::uint64_t first, std::uint64_t count, s
     real.Unpack(bytes, size, &position, place, elements, request.type, MPI_COMM_WORLD);
 }
 
+// The first `bytes` of an element. Its other memory is not touched.
+void pass_part(const Request &request, std::uint64_t element, std::uint64_t bytes, std::byte *data,
+               bool packs) {
+  std::byte *place =
+      static_cast<std::byte *>(request.buffer) + static_cast<std::int64_t>(element) * extent_of(request.type);
+  if (Prefix{packs ? Prefix::Direction::pack : Prefix::Direction::unpack, data, bytes}.pass(request.type,
+                                                                                            place, 1))
+    return;
+  const std::uint64_t size = size_of(request.type); // an unknown constructor
+  const auto whole = std::make_unique<std::byte[]>(size);
+  convert(request, element, 1, whole.get(), true);
+  std::memcpy(packs ? data : whole.get(), packs ? whole.get() : data, bytes);
+  if (!packs) convert(request, element, 1, whole.get(), false);
+}
+
 // Bytes of a message go where a type of the program has holes.
 void spread(const Request &request, std::byte *data, std::uint64_t bytes) {
   if (request.layout) {
@@ -57,12 +73,7 @@ void spread(const Request &request, std::byte *data, std::uint64_t bytes) {
   const std::uint64_t at_once = std::max<std::uint64_t>(1, (std::uint64_t{1} << 30U) / size);
   for (std::uint64_t i = 0; i < whole; i += at_once)
     convert(request, i, std::min(at_once, whole - i), data + i * size, false);
-  if (rest == 0) return;
-  // If the last element is filled in part, its rest is unchanged.
-  const auto last = std::make_unique<std::byte[]>(size);
-  convert(request, whole, 1, last.get(), true);
-  std::memcpy(last.get(), data + whole * size, rest);
-  convert(request, whole, 1, last.get(), false);
+  if (rest > 0) pass_part(request, whole, rest, data + whole * size, false);
 }
 
 // A message of a token's length: whether it is one.
@@ -76,10 +87,10 @@ std::optional<Token> read_token(const Request &request, std::uint64_t received) 
     gather(reinterpret_cast<std::byte *>(&token), static_cast<std::byte *>(request.buffer), *request.layout,
            sizeof token);
   } else {
-    const std::size_t size = size_of(request.type), elements = (sizeof token + size - 1) / size;
-    const auto packed = std::make_unique<std::byte[]>(elements * size);
-    convert(request, 0, elements, packed.get(), true);
-    std::memcpy(&token, packed.get(), sizeof token);
+    const std::size_t size = size_of(request.type), whole = sizeof token / size, rest = sizeof token % size;
+    auto *const data = reinterpret_cast<std::byte *>(&token);
+    if (whole > 0) convert(request, 0, whole, data, true);
+    if (rest > 0) pass_part(request, whole, rest, data + whole * size, true);
   }
   const Node &node = *shm.node;
   const bool ours = token.mark == node.mark() && (token.slot & ~by_lane) == static_cast<std::uint32_t>(slot);
