@@ -179,3 +179,10 @@ def test_only_bytes_that_arrive_are_touched(mpi: Mpi, compiler: Compiler, shm: S
         got = shm.run(2, program, seed, "100", settings=settings).stdout
         assert got == without, differences(got.splitlines(), without.splitlines())
     assert offered(tmp_path / "record") > 20
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+def test_every_call_completes_persistent_sends(mpi: Mpi, compiler: Compiler, shm: Shm) -> None:
+    program = compiler(mpi, PROGRAMS / "started.c", FLAGS)
+    without, got = mpi.run(2, [program]), shm.run(2, program, settings={"measure": "off"})
+    assert sorted(got.stdout.splitlines()) == sorted(without.stdout.splitlines())

@@ -34,7 +34,8 @@ bool are_open = false, closing = false;
 
 // No thread may block under the lock. The awaited request is already under way.
 void await(MPI_Request &request) {
-  for (int done = 0; done == 0;) next.Test(&request, &done, MPI_STATUS_IGNORE);
+  for (int done = 0; done == 0;)
+    if (next.Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
 }
 
 void send_notice(int rank, const Notice &notice) {

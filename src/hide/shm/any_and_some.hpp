@@ -14,6 +14,9 @@ inline Masked masked_requests(MPI_Request *handles, int count) {
 struct Found {
   int result = MPI_SUCCESS, error = MPI_SUCCESS;
   MPI_Comm comm = MPI_COMM_WORLD;
+  [[nodiscard]] bool is_in_status() const noexcept {
+    return result == MPI_ERR_IN_STATUS || error == MPI_ERR_IN_STATUS;
+  }
   [[nodiscard]] int raised() const {
     return error == MPI_SUCCESS || result != MPI_SUCCESS ? result : raise(comm, error);
   }
@@ -24,7 +27,14 @@ inline Found try_any(Masked &masked, int count, int *index, int *flag, MPI_Statu
   const Lock lock;
   *index = MPI_UNDEFINED;
   Found found;
-  found.result = next.Testany(count, masked.refresh(), index, flag, &status);
+  MPI_Request *ready = masked.refresh();
+  if (const auto own = masked.own(0)) {
+    *index = *own;
+    *flag = 1;
+    found.result = masked.update_own(*own, status);
+    return found;
+  }
+  found.result = next.Testany(count, ready, index, flag, &status);
   if (found.result != MPI_SUCCESS) {
     if (*index >= 0 && *index < count) masked.fail(*index);
   } else if (*flag != 0 && *index != MPI_UNDEFINED) {
@@ -40,9 +50,11 @@ inline Found try_some(Masked &masked, int count, int *done, int *indices, MPI_St
   const Lock lock;
   Found found;
   found.result = next.Testsome(count, masked.refresh(), done, indices, statuses);
+  const bool is_whole = found.result == MPI_SUCCESS || found.result == MPI_ERR_IN_STATUS;
+  auto own = is_whole ? masked.own(0) : std::nullopt;
   if (*done == MPI_UNDEFINED) {
-    if (masked.is_held()) *done = 0;
-    return found;
+    if (!masked.is_held() && !own) return found;
+    *done = 0;
   }
   // Errors that MPI found are in the statuses already.
   for (int i = 0; i < *done; i++) {
@@ -50,14 +62,20 @@ inline Found try_some(Masked &masked, int count, int *done, int *indices, MPI_St
       masked.fail(indices[i]);
       continue;
     }
-    const MPI_Comm own = masked.comm(indices[i]);
+    const MPI_Comm comm = masked.comm(indices[i]);
     const int error = masked.update(indices[i], statuses[i]);
     if (error == MPI_SUCCESS) continue;
     if (found.result == MPI_SUCCESS && found.error == MPI_SUCCESS)
       for (int j = 0; j < *done; j++) statuses[j].MPI_ERROR = MPI_SUCCESS;
     statuses[i].MPI_ERROR = error;
     found.error = MPI_ERR_IN_STATUS;
-    found.comm = own;
+    found.comm = comm;
+  }
+  for (; own; own = masked.own(*own + 1)) {
+    indices[*done] = *own;
+    masked.update_own(*own, statuses[*done]);
+    if (found.is_in_status()) statuses[*done].MPI_ERROR = MPI_SUCCESS;
+    (*done)++;
   }
   return found;
 }
@@ -176,8 +194,9 @@ inline int peek_among(int count, const MPI_Request *handles, int most, int *done
   *done = 0;
   for (int i = 0; i < count && *done < most; i++) {
     if (handles[i] == MPI_REQUEST_NULL) continue;
-    none = false;
     Request *request = find(handles[i]);
+    if (request != nullptr && !request->active) continue;
+    none = false;
     if (request != nullptr && !may_complete(*request)) continue;
     int flag = 0;
     const int result = next.Request_get_status(handles[i], &flag, statuses + *done);

@@ -13,7 +13,10 @@ template <class Call> int start(int count, MPI_Request *requests, Call &&call) {
   for (int i = 0; i < count; i++) {
     {
       const Lock lock;
-      start_request(requests + i);
+      if (const auto result = start_request(requests[i])) {
+        if (*result != MPI_SUCCESS) return *result;
+        continue;
+      }
     }
     if (const int result = next.Start(requests + i); result != MPI_SUCCESS) return result;
     const Lock lock;
@@ -40,7 +43,8 @@ template <class Call> int free_request(MPI_Request *handle, Call &&call) {
   const Lock lock;
   Request *request = find(*handle);
   if (request == nullptr) return call();
-  if (!request->active) {
+  const bool is_over = request->kind == Request::Kind::send && request->there;
+  if (!request->active || is_over) {
     erase(request);
     drop(request);
     return call();

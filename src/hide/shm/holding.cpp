@@ -13,19 +13,19 @@ std::vector<Request *> abandoned; // NOLINT(bugprone-throwing-static-initializat
 
 // The end of a send that went our way, or of a persistent one that MPI carried.
 bool settle(Request &request) {
-  if (!request.active) return true;
+  if (!request.active || request.there) return true;
   if (request.ahead != nullptr) {
     if (!has_left(*request.ahead)) return false;
   } else if (request.slot < 0) {
     int done = 0;
-    next.Test(&request.token, &done, MPI_STATUS_IGNORE);
-    if (done == 0) return false;
+    request.error = next.Test(&request.token, &done, MPI_STATUS_IGNORE);
+    if (request.error == MPI_SUCCESS && done == 0) return false;
   } else {
     if (!poll_send(request)) return false;
     release_slot(request);
   }
   if (!request.persistent) complete_handle(request.handle);
-  request.active = false;
+  request.there = true;
   return true;
 }
 
@@ -37,10 +37,8 @@ bool may_complete(Request &request) {
 }
 
 int complete_request(Request *request, MPI_Status &status) {
-  int error = MPI_SUCCESS;
-  if (request->kind == Request::Kind::receive && request->active) {
-    error = end_receive(*request, status);
-  }
+  int error = request->error;
+  if (request->kind == Request::Kind::receive && request->active) error = end_receive(*request, status);
   request->active = false;
   if (request->persistent) return error;
   erase(request);
@@ -187,20 +185,42 @@ void Masked::fail(int index) {
   known_[i] = nullptr;
 }
 
-void start_request(MPI_Request *handle) {
-  Request *request = find(*handle);
-  if (request == nullptr) return;
+std::optional<int> Masked::own(int from) const noexcept {
+  for (auto i = static_cast<std::size_t>(from); i < known_.size(); i++) {
+    const Request *request = known_[i];
+    if (request != nullptr && request->kind == Request::Kind::send && request->persistent &&
+        request->active && request->there)
+      return static_cast<int>(i);
+  }
+  return std::nullopt;
+}
+
+int Masked::update_own(int index, MPI_Status &status) {
+  const auto i = static_cast<std::size_t>(index);
+  int done = 0;
+  const int result = next.Test(&given_[i], &done, &status); // inactive: the empty status
+  shm::complete_request(known_[i], status);
+  known_[i] = nullptr;
+  return result;
+}
+
+std::optional<int> start_request(MPI_Request handle) {
+  Request *request = find(handle);
+  if (request == nullptr) return {};
   request->active = true;
   request->there = request->was_seen = request->was_token = request->lost = request->cancelled = false;
   request->started = request->asked = 0;
-  if (request->kind == Request::Kind::receive) return;
+  request->error = MPI_SUCCESS;
+  if (request->kind == Request::Kind::receive) return {};
   if (begin_send(*request, request->mode, request->buffer, request->count, request->type,
                  {request->dest, request->tag, request->comm}))
-    return;
+    return MPI_SUCCESS;
   request->slot = -1;
-  post_to_mpi(request->mode, request->buffer, request->count, request->type,
-              {request->dest, request->tag, request->comm}, &request->token);
+  const int result = post_to_mpi(request->mode, request->buffer, request->count, request->type,
+                                 {request->dest, request->tag, request->comm}, &request->token);
+  request->active = result == MPI_SUCCESS;
   announced_is_posted();
+  return result;
 }
 
 void forget_communicator(MPI_Comm comm) {
@@ -221,8 +241,7 @@ void finish_sends() {
 void finish_abandoned() {
   std::erase_if(abandoned, [](Request *request) {
     if (request->kind == Request::Kind::send) {
-      if (request->slot >= 0 ? !poll_send(*request) : !settle(*request)) return false;
-      if (request->slot >= 0) release_slot(*request);
+      if (!settle(*request)) return false;
       drop(request);
       return true;
     }

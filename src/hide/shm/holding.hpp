@@ -6,6 +6,7 @@
 #include "hide/shm/sending.hpp"
 #include "hide/shm/waiting.hpp"
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -70,13 +71,17 @@ public:
   int update(int index, MPI_Status &status);
   // The same where the library says that this one failed.
   void fail(int index);
+  // A persistent send of ours from this place on that is over. MPI does not know that it was started.
+  [[nodiscard]] std::optional<int> own(int from) const noexcept;
+  int update_own(int index, MPI_Status &status);
 
 private:
   std::vector<MPI_Request> &ready_ = scratch.ready;
   bool held_ = false;
 };
 
-void start_request(MPI_Request *handle);
+// Returns the result for a send of ours, whose handle MPI does not start.
+std::optional<int> start_request(MPI_Request handle);
 void forget_communicator(MPI_Comm comm);
 // Requests that the program has freed while they were active: they go on without it.
 void abandon(Request *request);

@@ -144,7 +144,10 @@ void keep_type(Request &request, MPI_Datatype type) {
   request.contiguous = shape.contiguous;
   request.owns_type = !shape.named;
   request.type = type;
-  if (request.owns_type) real.Type_dup(type, &request.type);
+  if (request.owns_type && real.Type_dup(type, &request.type) != MPI_SUCCESS) {
+    request.type = type;
+    request.owns_type = false;
+  }
 }
 
 namespace {
@@ -154,8 +157,9 @@ void leave_bottom(Request &request) {
   const int one = 1;
   const MPI_Aint back = -away;
   MPI_Datatype moved = MPI_DATATYPE_NULL;
-  real.Type_create_hindexed(1, &one, &back, request.type, &moved);
-  real.Type_commit(&moved);
+  if (real.Type_create_hindexed(1, &one, &back, request.type, &moved) != MPI_SUCCESS ||
+      real.Type_commit(&moved) != MPI_SUCCESS)
+    return;
   if (request.owns_type) real.Type_free(&request.type);
   request.type = moved;
   request.owns_type = true;

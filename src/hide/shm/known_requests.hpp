@@ -98,6 +98,7 @@ struct Request {
   int slot = -1; // −1: MPI carries it, by `token`
   MPI_Request token{};
   Source *ahead = nullptr; // … or it goes by a lane
+  int error = MPI_SUCCESS; // of MPI's send
   Moment asked = 0;        // when a large receive was first looked at
   Moment started = 0;      // when it was first waited for; of a receive, when it got its token
 };

@@ -27,8 +27,7 @@ struct Card {
 
 bool all_of(MPI_Comm comm, bool mine) {
   int here = mine ? 1 : 0, everywhere = 0;
-  real.Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, comm);
-  return everywhere != 0;
+  return real.Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && everywhere != 0;
 }
 
 Mark common_mark() {
@@ -65,7 +64,11 @@ std::unique_ptr<Node> Node::make(Arena *arena, std::string &why) {
   int world_rank = 0, world_size = 0, rank = 0, size = 0;
   real.Comm_rank(MPI_COMM_WORLD, &world_rank);
   real.Comm_size(MPI_COMM_WORLD, &world_size);
-  real.Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world_rank, MPI_INFO_NULL, &node->comm_);
+  if (real.Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world_rank, MPI_INFO_NULL, &node->comm_) !=
+      MPI_SUCCESS) {
+    why = "MPI has no communicator left";
+    return {};
+  }
   real.Comm_rank(node->comm_, &rank);
   real.Comm_size(node->comm_, &size);
   const auto ranks = static_cast<std::size_t>(size);
@@ -87,9 +90,10 @@ std::unique_ptr<Node> Node::make(Arena *arena, std::string &why) {
     card.region = arena->offset(region);
   }
   std::vector<Card> cards(ranks);
-  real.Allgather(&card, sizeof card, MPI_BYTE, cards.data(), sizeof card, MPI_BYTE, node->comm_);
+  const int gathered =
+      real.Allgather(&card, sizeof card, MPI_BYTE, cards.data(), sizeof card, MPI_BYTE, node->comm_);
   const bool too_many = ranks > HelperMask<>::ranks;
-  bool usable = !too_many;
+  bool usable = !too_many && gathered == MPI_SUCCESS;
   node->peers_.resize(ranks);
   node->of_world_.assign(static_cast<std::size_t>(world_size), -1);
   std::vector<std::span<std::byte>> regions;
@@ -125,8 +129,12 @@ std::unique_ptr<Node> Node::make(Arena *arena, std::string &why) {
   }
   new (node->peers_[node->me_].desk) Desk;
   node->channels_ = std::make_unique<Channels>(regions, node->me_);
-  real.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_ranks, &node->keyval_, nullptr);
-  real.Barrier(node->comm_); // all desks are there
+  // All desks are there after that.
+  if (real.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_ranks, &node->keyval_, nullptr) != MPI_SUCCESS ||
+      real.Barrier(node->comm_) != MPI_SUCCESS) {
+    why = "MPI fails";
+    return {};
+  }
   return node;
 }
 
@@ -138,7 +146,7 @@ Node::~Node() {
 int Node::world_rank(MPI_Comm comm, int rank) const {
   void *value = nullptr;
   int known = 0;
-  real.Comm_get_attr(comm, keyval_, &value, &known);
+  if (real.Comm_get_attr(comm, keyval_, &value, &known) != MPI_SUCCESS) return -1;
   auto *ranks = static_cast<std::vector<int> *>(value);
   if (known == 0) {
     ranks = new std::vector<int>;
@@ -148,15 +156,20 @@ int Node::world_rank(MPI_Comm comm, int rank) const {
       real.Comm_size(comm, &size);
       std::vector<int> own(static_cast<std::size_t>(size)), world(own.size());
       for (int i = 0; i < size; i++) own[static_cast<std::size_t>(i)] = i;
-      MPI_Group all, group;
-      real.Comm_group(MPI_COMM_WORLD, &all);
-      real.Comm_group(comm, &group);
-      real.Group_translate_ranks(group, size, own.data(), all, world.data());
-      real.Group_free(&group);
-      real.Group_free(&all);
+      MPI_Group all = MPI_GROUP_NULL, group = MPI_GROUP_NULL;
+      const bool right =
+          real.Comm_group(MPI_COMM_WORLD, &all) == MPI_SUCCESS &&
+          real.Comm_group(comm, &group) == MPI_SUCCESS &&
+          real.Group_translate_ranks(group, size, own.data(), all, world.data()) == MPI_SUCCESS;
+      if (group != MPI_GROUP_NULL) real.Group_free(&group);
+      if (all != MPI_GROUP_NULL) real.Group_free(&all);
+      if (!right) world.clear();
       for (const int found : world) ranks->push_back(std::max(found, -1)); // MPI_UNDEFINED is negative
     }
-    real.Comm_set_attr(comm, keyval_, ranks);
+    if (real.Comm_set_attr(comm, keyval_, ranks) != MPI_SUCCESS) {
+      delete ranks;
+      return -1;
+    }
   }
   if (rank < 0 || static_cast<std::size_t>(rank) >= ranks->size()) return -1;
   return (*ranks)[static_cast<std::size_t>(rank)];

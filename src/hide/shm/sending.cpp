@@ -42,14 +42,19 @@ void *take_pool(std::size_t bytes) {
   return found;
 }
 
+// Whether MPI is done with the token, perhaps by an error.
+bool is_sent(Held &slot) {
+  int sent = 0;
+  if (slot.token == MPI_REQUEST_NULL) return true;
+  return next.Test(&slot.token, &sent, MPI_STATUS_IGNORE) != MPI_SUCCESS || sent != 0;
+}
+
 // The slot's message was received, or will not be.
 bool reap(std::size_t index) {
   Held &slot = held[index];
   Slot &shown = shm.node->desk().slots[index];
   if (!slot.ended || state_now(shown) != State::done) return false;
-  int sent = 1;
-  if (slot.token != MPI_REQUEST_NULL) next.Test(&slot.token, &sent, MPI_STATUS_IGNORE);
-  if (sent == 0) return false;
+  if (!is_sent(slot)) return false;
   if (slot.pooled != nullptr) {
     shm.node->arena().give(slot.pooled);
     pooled_bytes -= slot.bytes;
@@ -198,8 +203,16 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
                     static_cast<std::uint32_t>(index)};
   std::memcpy(tokens[index].data(), &token, sizeof token);
   // The completion of a synchronous token shows when it was matched.
-  post_to_mpi(mode == Mode::synchronous ? mode : Mode::standard, tokens[index].data(),
-              static_cast<MPI_Count>(token_bytes(index)), MPI_BYTE, envelope, &slot.token);
+  const int posted = post_to_mpi(mode == Mode::synchronous ? mode : Mode::standard, tokens[index].data(),
+                                 static_cast<MPI_Count>(token_bytes(index)), MPI_BYTE, envelope, &slot.token);
+  if (posted != MPI_SUCCESS) { // the program's own call gets the error, too
+    slot.token = MPI_REQUEST_NULL;
+    slot.trial = nullptr;
+    slot.ended = true;
+    shown.state.store(word(slot.sequence, State::done), std::memory_order_release);
+    reap(index);
+    return false;
+  }
   if (trial != nullptr) slot.posted = now();
 
   request.kind = Request::Kind::send;
@@ -227,10 +240,7 @@ Moment patience_with(const Request &request, std::uint64_t bytes) {
 
 // A synchronous send is complete when MPI has given its token to a receive.
 bool is_matched(const Request &request, Held &slot) {
-  if (request.mode != Mode::synchronous || request.cancelled || slot.token == MPI_REQUEST_NULL) return true;
-  int matched = 0;
-  next.Test(&slot.token, &matched, MPI_STATUS_IGNORE);
-  return matched != 0;
+  return request.mode != Mode::synchronous || request.cancelled || is_sent(slot);
 }
 
 } // namespace
