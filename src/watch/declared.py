@@ -41,7 +41,7 @@ def _schema() -> str:
     """Return what records are made of: the tables' numbers, and the sums of regions and of slices."""
     counted = [column for column in STORED["ranks"] if column.counted]
     slices = [column for column in STORED["slices"] if column.merge == "sum"]
-    special = set(INSTANCE_QUANTITIES)  # a region has them in `now`
+    copied = {column.name for column in counted}
     return (
         f"{_BEGIN}#include <array>\n#include <cstdint>\n{_SPACE}"
         "// How a profile begins.\n"
@@ -58,7 +58,7 @@ def _schema() -> str:
         f"inline constexpr std::array<std::uint64_t SliceSums::*, {len(slices)}> slice_sums{{"
         + ", ".join(f"&SliceSums::{_member(c)}" for c in slices)
         + "};\ntemplate <class Node> void set_counted(SliceSums &sums, const Node &node) noexcept {\n"
-        + "".join(f"  sums.{_member(c)} = node.{_member(c)};\n" for c in slices if c.name not in special)
+        + "".join(f"  sums.{_member(c)} = node.{_member(c)};\n" for c in slices if c.name in copied)
         + f"}}\n{_END}"
     )
 

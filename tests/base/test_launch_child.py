@@ -117,9 +117,10 @@ def test_nothing_is_looked_at_once_the_program_was_asked_to_end() -> None:
         [sys.executable, "-c", script, *words], stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as running:
         assert running.stdout is not None
-        lines = {running.stdout.readline()}
+        lines: set[str] = set()
         while not {"look\n", "ready\n"} <= lines:
             lines.add(running.stdout.readline())
+            assert "" not in lines
         running.send_signal(signal.SIGTERM)
         output = running.stdout.read()
     assert running.returncode == 3

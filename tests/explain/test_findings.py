@@ -157,6 +157,70 @@ def test_a_rank_that_is_slow_for_a_while_only(read: Read, is_steady: bool) -> No
     assert rules_of(haloscope.findings(read(uneven))) == ["imbalance"] * is_steady
 
 
+def _absent(computing: list[float], off_cpu: list[float], for_core: list[float]) -> Draft:
+    """A run in one slice whose ranks had no CPU for `off_cpu` s, `for_core` s of these for want of a core."""
+    waiting = [max(computing) - mine for mine in computing]
+    slices = [
+        {
+            "rank": rank,
+            "slice": 0,
+            "duration": 10.0,
+            # The rest of the time is in calls that do not wait, as in `run`.
+            "p2p_time": 10 - computing[rank] - waiting[rank],
+            "coll_time": waiting[rank],
+        }
+        for rank in range(len(computing))
+    ]
+    made = run([{"assemble": mine} for mine in computing], waiting, slices=slices)
+    return _without_a_cpu(
+        made,
+        *(
+            [10 - a + b if b else 0.0 for a, b in zip(computing, lost, strict=True)]
+            for lost in (off_cpu, for_core)
+        ),
+    )
+
+
+def _without_a_cpu(made: Draft, off_cpu: list[float], for_core: list[float]) -> Draft:
+    made.tables["slices"] = {**made.tables["slices"], "off_cpu_time": off_cpu, "core_wait_time": for_core}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("computing", "off_cpu", "for_core", "rules"),
+    [
+        ([8.0, 5.0], [3.0, 0.0], [2.5, 0.0], ["no_core"]),  # the work is equal
+        ([8.0, 5.0], [3.0, 0.0], [0.5, 0.0], ["asleep"]),
+        ([8.0, 5.0], [8.0, 0.0], [0.0, 0.0], ["asleep"]),  # nobody waits for rank 1, which has more work
+        ([8.0, 5.0, 5.0, 8.0], [3.0, 0.0, 0.0, 3.0], [3.0, 0.0, 0.0, 0.0], ["no_core"]),
+        ([8.0, 5.0], [0.0, 3.0], [0.0, 3.0], ["imbalance"]),  # rank 1 would have waited for longer
+        ([8.0, 3.0], [2.0, 0.0], [2.0, 0.0], ["imbalance", "no_core"]),  # both
+        ([8.0, 8.0], [3.0, 3.0], [3.0, 3.0], []),  # nobody waits
+        ([8.0, 5.0], [0.0, 0.0], [0.0, 0.0], ["imbalance"]),
+    ],
+)
+def test_ranks_without_a_cpu_have_no_more_work(
+    read: Read, computing: list[float], off_cpu: list[float], for_core: list[float], rules: list[str]
+) -> None:
+    found = haloscope.findings(read(_absent(computing, off_cpu, for_core)))
+    assert sorted(rules_of(found)) == rules
+    assert all(finding.ranks[0] == 0 for finding in found)
+    longest = max(computing)
+    waits = sum(longest - mine for mine in computing) / (len(computing) - 1)
+    assert sum(finding.gain for finding in found) <= waits * 1.01
+
+
+def test_time_without_a_cpu_in_mpi_is_no_absence(read: Read) -> None:
+    """A rank that sleeps while it waits in MPI is awaited by nobody."""
+    slices = [
+        {"rank": 0, "slice": 0, "duration": 10.0, "p2p_time": 2.0},
+        {"rank": 1, "slice": 0, "duration": 10.0, "p2p_time": 2.0, "coll_time": 3.0},
+    ]
+    made = run([{"assemble": 8.0}, {"assemble": 5.0}], [0.0, 3.0], slices=slices)
+    (finding,) = haloscope.findings(read(_without_a_cpu(made, [0.0, 5.0], [0.0, 0.0])))
+    assert (finding.rule, finding.ranks) == ("imbalance", (0,))
+
+
 def _repeats(tmp_path: Path, extras: Sequence[float]) -> list[Path]:
     """Write a run per number of `extras`: rank 1 of two computes longer than 5 s by this share."""
     written = []

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from haloscope.base.schema import STORED
 from support.series import TICK, series_tables
 
 MAGIC = b"\x89HALO\r\n\x1a"
@@ -149,13 +150,13 @@ class Draft:
 
 
 def types(table: str, columns: Arrays) -> list[tuple[str, str]]:
+    """Columns of version 1 are declared here, as an oracle, and newer ones in the schema."""
     integers, reals, strings = COLUMNS.get(table, ([], [], []))
     kinds = {
         **dict.fromkeys(integers, "integer"),
         **dict.fromkeys(reals, "real"),
         **dict.fromkeys(strings, "string"),
-        **dict.fromkeys(("memory", "cpus"), "string"),
-        "device_copy_time": "real",
+        **{column.name: column.type for column in STORED.get(table, ()) if column.since},
     }
     return [(name, kinds.get(name, "integer")) for name in columns]
 

@@ -121,3 +121,30 @@ def test_a_short_run_is_one_slice(any_mpi: Mpi, compiler: Compiler, tmp_path: Pa
     check_sums(watched, 0)
     (row,) = history(watched, 0)
     assert (row["slice"], row["start"], row["sends"]) == (0, 0.0, 20)
+
+
+@pytest.mark.parametrize("how", ["sleep", "share"])
+def test_time_without_a_cpu(any_mpi: Mpi, compiler: Compiler, tmp_path: Path, how: str) -> None:
+    """A rank sleeps for 0.3 s, or two share a core on which both compute for 0.3 s."""
+    watched = watch(any_mpi, 2, [program(compiler, any_mpi, "absent.c"), how], tmp_path)
+    off_cpu, for_core = [0.0, 0.0], [0.0, 0.0]
+    for rank in range(2):
+        (process,) = watched.select("binding", rank=rank)
+        for row in history(watched, rank):
+            assert 0 <= row["core_wait_time"] <= row["off_cpu_time"] <= row["duration"]
+            off_cpu[rank] += row["off_cpu_time"]
+            for_core[rank] += row["core_wait_time"]
+        longest = float(watched.info["duration"])
+        assert off_cpu[rank] + process["cpu_time"] > 0.99 * longest - 0.02
+        assert process["memory_max"] >= 64 << 20
+    if how == "sleep":
+        assert off_cpu[1] - for_core[1] > 0.29
+    else:
+        assert sum(for_core) > 0.1
+        assert sum(row["preemptions"] for row in watched.rows("binding")) > 0
+
+
+def test_a_killed_rank_has_no_known_usage(any_mpi: Mpi, talking: Path, tmp_path: Path) -> None:
+    watched = busy(any_mpi, talking, tmp_path, "0.01", 10, "kill", status=None)
+    (process,) = (row for row in watched.rows("binding") if row["cpu_time"] is None)
+    assert process["memory_max"] is process["preemptions"] is None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 # Major and minor version of the file. A new column raises the minor version, and has it as `since`.
-FORMAT = (1, 4)
+FORMAT = (1, 5)
 # The first bytes of the file.
 MAGIC = b"\x89HALO\r\n\x1a"
 
@@ -234,6 +234,16 @@ STORED: Mapping[str, tuple[Column, ...]] = {
             "MPI calls that it never came back from; they are in `calls`, and last until its end",
             since=2,
         ),
+        Column(
+            "cpu_time",
+            "real",
+            "sum",
+            "of all its threads, from `MPI_Init` to `MPI_Finalize`; like the next two 0 if not known",
+            "s",
+            since=5,
+        ),
+        Column("preemptions", "integer", "sum", "involuntary context switches in this time", since=5),
+        Column("memory_max", "integer", "most", "the most memory that it had resident", "B", since=5),
     ),
     "ranks": _RANKS,
     "calls": (
@@ -313,6 +323,17 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _seconds("rma_time", ""),
         _seconds("io_time", ""),
         _seconds("wait_time", ""),
+        Column(
+            "off_cpu_time", "real", "sum", "in which the thread had no CPU, as far as known", "s", since=5
+        ),
+        Column(
+            "core_wait_time",
+            "real",
+            "sum",
+            "part of `off_cpu_time`: it could have run, but other threads had the cores",
+            "s",
+            since=5,
+        ),
     ),
     "transfers": (
         _PATH,

@@ -112,7 +112,10 @@ private:
                            .cpus = string(text(process().cpus.data())),
                            .numa_nodes = string(text(process().numa_nodes.data())),
                            .sockets = string(text(process().sockets.data())),
-                           .open_calls = open_calls_});
+                           .open_calls = open_calls_,
+                           .cpu_time = 1e-9 * static_cast<double>(process().use.cpu),
+                           .preemptions = process().use.preemptions,
+                           .memory_max = process().use.memory_max});
   }
 
   // The latest record comes first: it is the value of its key.

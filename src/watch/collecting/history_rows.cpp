@@ -54,7 +54,9 @@ void HistoryRows::add_slices(const ThreadRecord &thread, const Slice &sums, std:
     add_slice(slice, slice.place >> (doublings - std::min(doublings, slices->doublings)), length);
   }
   // All events after the last complete slice are one further slice.
-  Slice rest = slices == nullptr ? sums : difference(sums, sum_of(*slices));
+  Slice totals = sums;
+  add_off_cpu(totals, thread);
+  Slice rest = slices == nullptr ? totals : difference(totals, sum_of(*slices));
   rest.begin = slices == nullptr ? process().first.tick : end_of(*slices);
   rest.end = latest;
   add_slice(rest, length == 0 ? 0 : (rest.begin - process().first.tick) / length, length);
@@ -69,7 +71,10 @@ std::uint64_t HistoryRows::most_doublings() const {
   return std::min<std::uint64_t>(most, 63);
 }
 
-void HistoryRows::add_slice(const Slice &slice, std::uint64_t number, std::uint64_t length) {
+void HistoryRows::add_slice(Slice slice, std::uint64_t number, std::uint64_t length) {
+  // Two clocks: by a few ticks it may be longer than the slice.
+  slice.off_cpu_ticks = std::min(slice.off_cpu_ticks, slice.end - std::min(slice.end, slice.begin));
+  slice.core_wait_ticks = std::min(slice.core_wait_ticks, slice.off_cpu_ticks);
   if (is_empty(slice)) return;
   const double start = seconds(number * length);
   const double end = seconds(slice.end - std::min(slice.end, process().first.tick));

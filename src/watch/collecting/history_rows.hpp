@@ -17,7 +17,7 @@ public:
 
 private:
   [[nodiscard]] std::uint64_t most_doublings() const;
-  void add_slice(const Slice &slice, std::uint64_t number, std::uint64_t length);
+  void add_slice(Slice slice, std::uint64_t number, std::uint64_t length);
 };
 
 } // namespace haloscope::watch

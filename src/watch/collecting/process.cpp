@@ -8,6 +8,7 @@
 #include "watch/collecting/world.hpp"
 #include "watch/counting/answer.hpp"
 #include "watch/counting/chosen_regions.hpp"
+#include "watch/counting/cpu_use.hpp"
 #include "watch/counting/job.hpp"
 #include "watch/counting/masking.hpp"
 #include "watch/counting/metadata.hpp"
@@ -104,7 +105,22 @@ bool make_arena(const Settings &settings, int rank, bool lives) {
 // Times count from here.
 void set_off(ProcessRecord &process) {
   process.start = 1e-9 * static_cast<double>(nanoseconds(CLOCK_REALTIME));
+#if !defined(HALOSCOPE_ABI_SIMGRID)
+  process.use_before = read_process_use();
+#endif
   process.first = ClockPair::now();
+}
+
+// The calling thread ends what is recorded.
+void set_end(ProcessRecord &process, ThreadState *state) {
+  process.last = ClockPair::now();
+#if !defined(HALOSCOPE_ABI_SIMGRID)
+  if (state != nullptr)
+    update_off_cpu(*state->record, process.last.tick, seconds_per_tick(process.first, process.last));
+  const ProcessUse &before = process.use_before, now = read_process_use();
+  process.use = {now.cpu - std::min(now.cpu, before.cpu),
+                 now.preemptions - std::min(now.preemptions, before.preemptions), now.memory_max};
+#endif
 }
 
 void describe(ProcessRecord &process, const Settings &settings, int rank, int size) {
@@ -191,7 +207,8 @@ void begin_process(const Settings &settings, int rank, int size, const RunPlace 
 
 void end_process(Phase phase) {
   global().phase.store(phase);
-  if (ThreadState *state = this_thread()) {
+  ThreadState *state = this_thread();
+  if (state != nullptr) {
     pause(*state, Pause::program, false);
     pause(*state, Pause::schedule, false);
     finish_phases(*state);
@@ -200,7 +217,7 @@ void end_process(Phase phase) {
     state->doing.call = static_cast<std::uint16_t>(Function::Finalize) + 1; // until it begins again
   }
   if (global().process->trace.wanted) trace::stop_draining();
-  global().process->last = ClockPair::now();
+  set_end(*global().process, state);
   global().process->finalized = true;
 }
 

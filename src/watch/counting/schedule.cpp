@@ -1,6 +1,7 @@
 // Work at certain times, done at the next stamp that the thread takes anyway. It closes slices of time, so
 // that a long run has a history without a trace. It switches recording on and off.
 #include "watch/counting/answer.hpp"
+#include "watch/counting/cpu_use.hpp"
 #include "watch/counting/recording.hpp"
 #include "watch/counting/slices.hpp"
 #include "watch/gpu/device_memory.hpp"
@@ -70,12 +71,17 @@ bool make_room(const Recorder &to) noexcept {
 }
 
 // Returns false if there is no room for it, and won't be.
-bool close_slice(const Recorder &to, std::uint64_t now) noexcept {
+bool close_slice(const Recorder &to, std::uint64_t now, double rate) noexcept {
   if (!make_room(to)) return false;
   const ProcessRecord &process = *to.process;
   Slices &slices = *to.record->slices;
   // The difference from all earlier slices. A send that is taken back later is missing in the next slice.
-  Slice slice = difference(totals_of(*to.record->root), sum_of(slices));
+  Slice totals = totals_of(*to.record->root);
+#if !defined(HALOSCOPE_ABI_SIMGRID)
+  update_off_cpu(*to.record, now, rate);
+  add_off_cpu(totals, *to.record);
+#endif
+  Slice slice = difference(totals, sum_of(slices));
   slice.begin = end_of(slices);
   slice.end = now;
   slice.place = (slice.begin - process.first.tick) / length_of(process, slices);
@@ -112,7 +118,7 @@ std::uint64_t slice_up(const Recorder &to, std::uint64_t now, double rate) noexc
     const std::uint64_t length = length_of(process, slices);
     return process.first.tick + ((end_of(slices) - process.first.tick) / length + 1) * length;
   };
-  if (now >= next() && !close_slice(to, now)) return never;
+  if (now >= next() && !close_slice(to, now, rate)) return never;
   return next();
 }
 
@@ -121,11 +127,11 @@ bool is_switched_off(const Recorder &to) noexcept {
 }
 
 // Regions that are open have an instance of their own in the time that counts.
-void switch_recording(Recorder &to, std::uint64_t now, bool off) noexcept {
+void switch_recording(Recorder &to, std::uint64_t now, double rate, bool off) noexcept {
   if (off == is_switched_off(to)) return;
   if (off) {
     suspend_regions(to, now);
-    if (to.record->slices != nullptr) close_slice(to, now);
+    if (to.record->slices != nullptr) close_slice(to, now, rate);
   } else {
     resume_regions(to, now);
   }
@@ -141,7 +147,7 @@ std::uint64_t follow_times(Recorder &to, std::uint64_t now, double rate) noexcep
   const std::uint64_t from = at(process.settings.after);
   const double end = process.settings.until;
   const std::uint64_t until = end > 0 ? at(end) : never;
-  switch_recording(to, now, now < from || now >= until);
+  switch_recording(to, now, rate, now < from || now >= until);
   return now < from ? from : now < until ? until : never;
 }
 

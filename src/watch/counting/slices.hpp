@@ -57,4 +57,10 @@ inline void add(Slice &sum, const Node &node) noexcept {
   sum = join_slices(sum, own);
 }
 
+// To the sums of the whole thread.
+inline void add_off_cpu(Slice &sums, const ThreadRecord &thread) noexcept {
+  sums.off_cpu_ticks += thread.off_cpu_ticks;
+  sums.core_wait_ticks += thread.core_wait_ticks;
+}
+
 } // namespace haloscope::watch

@@ -1,6 +1,7 @@
 #include "watch/counting/state.hpp"
 
 #include "watch/counting/chosen_regions.hpp"
+#include "watch/counting/cpu_use.hpp"
 #include "watch/trace/draining.hpp"
 
 #include <sys/syscall.h>
@@ -50,6 +51,9 @@ ThreadState *attach_thread() noexcept {
   record->root = root;
   record->tid = static_cast<std::int32_t>(syscall(SYS_gettid));
   record->newest = root->begin;
+#if !defined(HALOSCOPE_ABI_SIMGRID) // one thread of the system for all ranks
+  record->cpu_before = read_cpu_use(root->begin);
+#endif
   state->position = root;
   state->arena = &arena;
   state->process = global().process;

@@ -184,6 +184,15 @@ struct Answer {
   std::array<AnsweredRequest, most> waiting;
 };
 
+// How a thread used the processor up to a tick, in ns.
+struct CpuUse {
+  std::uint64_t tick, cpu, core_wait;
+};
+// The same of all threads of a process.
+struct ProcessUse {
+  std::uint64_t cpu, preemptions, memory_max;
+};
+
 // Live: everything one thread has recorded.
 struct Recorder;
 struct ThreadRecord {
@@ -193,7 +202,9 @@ struct ThreadRecord {
   std::uint64_t unmatched_begins, unmatched_ends;
   std::uint64_t newest; // latest tick that was stamped
   Slices *slices;
-  PhaseRecord *phases; // the last one
+  CpuUse cpu_before;                            // when it began
+  std::uint64_t off_cpu_ticks, core_wait_ticks; // since then, up to its last complete slice, or its end
+  PhaseRecord *phases;                          // the last one
   ThreadRecord *next;
   std::int32_t tid; // of the system
   Answer answer;
@@ -217,6 +228,7 @@ struct ProcessRecord {
   std::array<char, 128> numa_nodes, sockets;
   double start; // seconds since 1970
   ClockPair first, last;
+  ProcessUse use_before, use; // at the first; between these two, once they are known
   std::atomic<ThreadRecord *> threads;
   std::atomic<MetadataRecord *> metadata;
   std::atomic<std::uint64_t> dropped;

@@ -71,7 +71,8 @@ def estimate_unsteadiness(ground: Ground, row: int) -> float:
     """
     rows = ground.profile.table("slices")
     busy = pl.sum_horizontal("p2p_time", "coll_time", "rma_time", "io_time")
-    times = rows.with_columns((pl.col("duration") - busy).alias("computing")).with_columns(
+    present = pl.col("duration") - pl.max_horizontal(busy, pl.col("off_cpu_time").fill_null(0))
+    times = rows.with_columns(present.alias("computing")).with_columns(
         pl.col("computing").mean().over("slice").alias("mean")
     )
     mine = times.filter(pl.col("rank") == ground.ranks[row]).sort("slice")

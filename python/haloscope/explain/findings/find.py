@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from haloscope.base.arrays import Floats
+from haloscope.explain.findings.absence import find_absent_ranks
 from haloscope.explain.findings.calling import (
     find_polling,
     find_repeated_communicators,
@@ -49,6 +50,14 @@ RULES = (
         "several ranks are bound to the same CPU, or to fewer CPUs than ranks",
         "more ranks than CPUs in one set of CPUs, and the host has others or it is one CPU",
         ("binding", "ranks"),
+    ),
+    FindingRule(
+        find_absent_ranks,
+        ("no_core", "asleep"),
+        "ranks have no CPU outside MPI: other threads have their core, or they sleep",
+        "the time without a CPU, minus that in MPI, exceeds the mean of all ranks by 1 % of the run; the gain"
+        " is at most the observed waiting",
+        ("slices", "ranks"),
     ),
     FindingRule(
         find_slow_places,

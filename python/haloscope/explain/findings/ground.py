@@ -46,6 +46,19 @@ class MachineMeasurements:
     collectives: pl.DataFrame | None = None
 
 
+@dataclass(frozen=True)
+class Absence:
+    """Lower bounds (s, per rank) of the time outside MPI in which a rank had no CPU.
+
+    `for_core` is the part in which it could have run, and `outside_mpi` all time outside MPI. A slice of time
+    counts as far as the time without a CPU exceeds the time in MPI, as ranks may sleep or yield there.
+    """
+
+    total: Floats
+    for_core: Floats
+    outside_mpi: Floats
+
+
 @dataclass
 class Ground:
     """One profile, prepared for the rules. Matrices have shape (ranks, regions) and are in seconds.
@@ -117,7 +130,7 @@ class Ground:
         computing: Floats = np.zeros(self.computing.shape)
         for column, region in enumerate(self.regions):
             if region in columns:
-                computing[:, column] = other.computing[:, columns[region]]
+                computing[:, column] = other.on_cpu_computing[:, columns[region]]
         return computing
 
     def _matrix(self, value: pl.Expr) -> Floats:
@@ -131,6 +144,36 @@ class Ground:
         column = sums["region"].replace_strict(columns, return_dtype=pl.Int64).to_numpy()
         matrix[row, column] = sums["value"].to_numpy()
         return matrix
+
+    @cached_property
+    def absence(self) -> Absence:
+        """The time outside MPI in which ranks had no CPU; 0 for ranks with several threads in MPI."""
+        inside = pl.sum_horizontal("p2p_time", "coll_time", "rma_time", "io_time")
+        parts = [
+            (pl.col(name).fill_null(0) - inside).clip(0, (pl.col("duration") - inside).clip(0)).alias(name)
+            for name in ("off_cpu_time", "core_wait_time")
+        ]
+        threads = self.profile.frame("processes", ["rank", "threads"])
+        alone = threads.filter(pl.col("threads") == 1)["rank"].implode()
+        rows = self.profile.table("slices").filter(pl.col("rank").is_in(alone))
+        sums = rows.select("rank", *parts).group_by("rank").agg(pl.all().sum())
+        ranks = pl.DataFrame({"rank": self.ranks}, schema={"rank": pl.Int64})
+        both = ranks.join(sums, on="rank", how="left", maintain_order="left").fill_null(0)
+        outside: Floats = self._matrix(pl.col("compute_time")).clip(min=0).sum(axis=1)
+        total = np.minimum(both["off_cpu_time"].to_numpy(), outside)
+        return Absence(total, np.minimum(both["core_wait_time"].to_numpy(), total), outside)
+
+    @cached_property
+    def on_cpu_computing(self) -> Floats:
+        """Computing (s) without what absence adds.
+
+        Absence counts as computing while the rank with the most work has not finished that, as nobody waits
+        for an absent rank then. Its regions are not known: all are shortened by the same factor.
+        """
+        whole = self.computing.sum(axis=1)
+        present = whole - np.minimum(self.absence.total, whole)
+        shorter = np.minimum(whole, present.max(initial=0.0))
+        return self.computing * (shorter / np.where(whole > 0, whole, 1.0))[:, None]
 
     @cached_property
     def run_time(self) -> float:

@@ -72,7 +72,7 @@ def find_slow_places(ground: Ground) -> list[Finding]:
     totals = ground.computing.sum(axis=1)
     others = float(np.median(totals[~slow.rows]))
     as_work = float(totals.max() - totals.mean())
-    gain = min(float(totals[slow.rows].max()) - others, float(_sum_waits(ground)[~slow.rows].mean()))
+    gain = min(float(totals[slow.rows].max()) - others, float(sum_waits(ground)[~slow.rows].mean()))
     sure = find_repeated_excess(ground, slow.rows, np.ones(len(ground.regions), dtype=np.bool_))
     low = min(as_work, gain)
     low = low - estimate_doubt(ground, totals, len(ranks)) if sure is None else min(low, sure)
@@ -96,7 +96,7 @@ def find_slow_places(ground: Ground) -> list[Finding]:
         evidence=evidence,
     )
     if finding:
-        _subtract_waits(ground, totals.max() - totals)
+        subtract_waits(ground, totals.max() - totals)
         for computing in (ground.computing, *ground.again):
             computing[slow.rows] /= slow.factor
     return finding
@@ -125,7 +125,7 @@ def find_imbalance(ground: Ground) -> list[Finding]:
             low = min(0.8 * gain, scale * sure)
         found += _make_imbalance_finding(ground, row, mine, (low, gain, most))
     if found:
-        _subtract_waits(ground, _predict_waits(ground, counts, scale))
+        subtract_waits(ground, _predict_waits(ground, counts, scale))
     return found
 
 
@@ -178,14 +178,14 @@ def _waited_share(ground: Ground, excess: Floats, counts: Flags) -> float:
     together = float(excess[counts].sum())
     apart = float(totals.max() - totals.mean())
     awaited = (computing.max(axis=0) - computing)[:, counts].sum(axis=1)
-    waited = _sum_waits(ground)
+    waited = sum_waits(ground)
     waits = awaited > _LEAST_EXCESS * ground.run_time
     seen = float((waited[waits] / awaited[waits]).min(initial=1.0))
     explained = together * min(seen, 1.0) if seen >= _SEEN else apart
     return min(max(explained, min(apart, together)), float(waited.mean())) / together
 
 
-def _sum_waits(ground: Ground) -> Floats:
+def sum_waits(ground: Ground) -> Floats:
     """Return the waiting time per rank (s), including that in MPI_Finalize."""
     ends = ground.run_time - ground.time_of_ranks
     waits: Floats = ground.waiting.sum(axis=1) + ground.polled.sum(axis=1) + ends
@@ -198,7 +198,7 @@ def _predict_waits(ground: Ground, counts: Flags, scale: float) -> Floats:
     return awaited
 
 
-def _subtract_waits(ground: Ground, awaited: Floats) -> None:
+def subtract_waits(ground: Ground, awaited: Floats) -> None:
     """Subtract waiting for slower ranks (s, per rank) from the unexplained time."""
     more = {family: ground.mpi[family] - ground.mpi[family].min(axis=0) for family in FAMILIES}
     whole = sum((matrix.sum(axis=1) for matrix in more.values()), np.zeros(len(ground.ranks)))

@@ -216,8 +216,18 @@ RUN_TABLES = (
             coll_time=time("collectives' time"),
             wait_time=time("waiting"),
         ),
+        columns(
+            "off_cpu_time",
+            "seconds in which the threads had no CPU, as far as known: they slept, or waited for a core",
+            off_cpu_time=time("off CPU"),
+        ),
+        columns(
+            "core_wait_time",
+            "part of `off_cpu_time`: they could have run, but other threads had the cores",
+            core_wait_time=time("without a core"),
+        ),
         order="rank slice start duration sends bytes_sent recvs bytes_recv colls p2p_time coll_time "
-        "wait_time",
+        "wait_time off_cpu_time core_wait_time",
     ),
     declare_table(
         "binding",
@@ -233,6 +243,17 @@ RUN_TABLES = (
             numa_nodes=text("NUMA nodes"),
             sockets=text(),
         ),
+        columns(
+            "cpu_time",
+            "CPU time of all threads, seconds from `MPI_Init` to `MPI_Finalize`; null: not known",
+            cpu_time=time("CPU time"),
+        ),
+        columns(
+            "preemptions",
+            "involuntary context switches in this time; a wait in MPI that yields its core counts, too",
+            preemptions=count(),
+        ),
+        columns("memory_max", "the most memory that the process had resident", memory_max=size("memory")),
     ),
 )
 INFO = declare_table(

@@ -33,9 +33,12 @@ def _is_number(text: str) -> bool:
 
 def binding(profile: ProfileData) -> pl.DataFrame:
     """Return one row per rank; unknown values are null."""
-    frame = profile.frame("processes", ["rank", "host", "pid", "cpus", "numa_nodes", "sockets"])
-    lists = [pl.when(pl.col(name) != "").then(name) for name in ("cpus", "numa_nodes", "sockets")]
-    return frame.with_columns(lists).select(SHOWN["binding"].columns).sort("rank")
+    lists, usage = ("cpus", "numa_nodes", "sockets"), ("cpu_time", "preemptions", "memory_max")
+    frame = profile.frame("processes", ["rank", "host", "pid", *lists, *usage])
+    # Nothing runs without memory: 0 is that of a rank that was killed.
+    known = [pl.when(pl.col(name) != "").then(name) for name in lists]
+    known += [pl.when(pl.col("memory_max") > 0).then(name).alias(name) for name in usage]
+    return frame.with_columns(known).select(SHOWN["binding"].columns).sort("rank")
 
 
 def binding_text(profile: ProfileData) -> str | None:
