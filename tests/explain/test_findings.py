@@ -196,6 +196,7 @@ def _without_a_cpu(made: Draft, off_cpu: list[float], for_core: list[float]) -> 
         ([8.0, 5.0], [0.0, 3.0], [0.0, 3.0], ["imbalance"]),  # rank 1 would have waited for longer
         ([8.0, 3.0], [2.0, 0.0], [2.0, 0.0], ["imbalance", "no_core"]),  # both
         ([8.0, 8.0], [3.0, 3.0], [3.0, 3.0], []),  # nobody waits
+        ([8.0, 7.0], [4.0, 3.0], [4.0, 3.0], ["no_core"]),
         ([8.0, 5.0], [0.0, 0.0], [0.0, 0.0], ["imbalance"]),
     ],
 )

@@ -60,7 +60,7 @@ COLUMNS = {
     "communicators": "name size ranks calls bytes".split(" "),
     "series": "region rank instance start duration wait".split(" "),
     "clocks": "rank host machine offset_begin offset_end shift moved moved_max".split(" "),
-    "binding": "rank host pid cpus numa_nodes sockets".split(" "),
+    "binding": "rank host pid cpus numa_nodes sockets cpu_time preemptions memory_max".split(" "),
     "info": ["key", "value"],
 }
 STRINGS = {

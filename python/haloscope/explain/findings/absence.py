@@ -24,8 +24,9 @@ def find_absent_ranks(ground: Ground) -> list[Finding]:
     absence, before = ground.absence, ground.computing
     ground.computing = ground.on_cpu_computing
     excess = (before - ground.computing).sum(axis=1)
-    if len(excess) < 2 or not excess.any():
+    if len(excess) < 2 or not np.ptp(excess):
         return []
+    excess -= excess.min()
     worst = int(np.argmax(excess))
     others = np.arange(len(excess)) != worst
     gain = min(float(excess[worst]), float(sum_waits(ground)[others].mean()))
