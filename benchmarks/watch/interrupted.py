@@ -5,8 +5,8 @@
 Runs of bundled applications on two to four ranks, with the MPI whose mpicc is first on PATH, end at random
 times: by SIGINT or SIGTERM to their process group or to `haloscope run`, by a time limit, or as one rank is
 killed. `--lammps` adds one of LAMMPS. Prints each line that gives a reason, and a JSON object with the number
-of runs, partial profiles, reasons, and runs that did not end. The exit status is 1 if a reason was given, or a run
-did not end.
+of runs, partial profiles, reasons, and runs that did not end. The exit status is 1 if a reason was given, or
+a run did not end.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from haloscope.base.launcher import report_toolchain
 COMMAND = str(Path(sys.executable).with_name("haloscope"))
 APPLICATIONS = {"cg": "--iterations", "amr": "--steps", "hydro": "--steps", "sweep": "--iterations"}
 WAYS = ("INT to group", "TERM to group", "TERM to run", "time limit", "a rank is killed")
-FIRST, LAST = 0.9, 3.0  # seconds until the end
+FIRST, LAST = 0.1, 2.0  # seconds from the begin of recording to the end
+START = 2.0  # seconds that a start may take, for the time limit
 LONGEST = 60.0  # seconds in which an interrupted run has to end
 # Words of the verdicts, none of which is right for a healthy run.
 REASON = re.compile(
@@ -70,11 +71,14 @@ def runs(number: int, program: Path) -> bool:
 
 def interrupt(command: list[str], way: str, scratch: Path, choose: random.Random) -> tuple[str, bool]:
     """Run a command and end it; return what the profile says of its ranks, and whether the run ended."""
-    limit = ["timeout", f"{choose.uniform(FIRST, LAST):.2f}"] if way == "time limit" else []
+    limit = ["timeout", f"{START + choose.uniform(FIRST, LAST):.2f}"] if way == "time limit" else []
     ranks = str(choose.choice((2, 3, 4)))
     launch = [*limit, str(report_toolchain().launcher), "-n", ranks, *command]
-    environment = MPI_ENVIRONMENT | {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
-    environment |= {"OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_hwloc_base_binding_policy": "none"}
+    live = scratch / "live"
+    live.mkdir(exist_ok=True)
+    environment = MPI_ENVIRONMENT | {"HALOSCOPE_LIVE": str(live)}
+    environment |= {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
+    environment |= {"OMPI_MCA_hwloc_base_binding_policy": "none"}
     with subprocess.Popen(
         [COMMAND, "run", "-o", str(scratch / "x.halo"), "--", *launch],
         env=environment,
@@ -84,6 +88,8 @@ def interrupt(command: list[str], way: str, scratch: Path, choose: random.Random
         text=True,
         start_new_session=True,
     ) as job:
+        while job.poll() is None and len(list(live.glob("*/*.live"))) < int(ranks):
+            time.sleep(0.05)
         time.sleep(choose.uniform(FIRST, LAST))
         end(job, way, Path(command[0]), choose)
         try:
