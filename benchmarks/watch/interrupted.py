@@ -32,7 +32,13 @@ from haloscope.base.building import build_application
 from haloscope.base.launcher import report_toolchain
 
 COMMAND = str(Path(sys.executable).with_name("haloscope"))
-APPLICATIONS = {"cg": "--iterations", "amr": "--steps", "hydro": "--steps", "sweep": "--iterations"}
+# Options with which an application does not end, for a number of ranks.
+APPLICATIONS = {
+    "cg": "--nx 24 --iterations 100000000",
+    "amr": "--npx {ranks} --num_tsteps 100000000",
+    "hydro": "-tf 1000000",
+    "sweep": "--procs {ranks},1,1 --niter 100000000",
+}
 WAYS = ("INT to group", "TERM to group", "TERM to run", "time limit", "a rank is killed")
 FIRST, LAST = 0.1, 2.0  # seconds from the begin of recording to the end
 START = 2.0  # seconds that a start may take, for the time limit
@@ -73,7 +79,13 @@ def interrupt(command: list[str], way: str, scratch: Path, choose: random.Random
     """Run a command and end it; return what the profile says of its ranks, and whether the run ended."""
     limit = ["timeout", f"{START + choose.uniform(FIRST, LAST):.2f}"] if way == "time limit" else []
     ranks = str(choose.choice((2, 3, 4)))
-    launch = [*limit, str(report_toolchain().launcher), "-n", ranks, *command]
+    launch = [
+        *limit,
+        str(report_toolchain().launcher),
+        "-n",
+        ranks,
+        *(word.format(ranks=ranks) for word in command),
+    ]
     live = scratch / "live"
     live.mkdir(exist_ok=True)
     environment = MPI_ENVIRONMENT | {"HALOSCOPE_LIVE": str(live)}
@@ -112,7 +124,7 @@ def main() -> int:
     found: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        programs = [[str(build_application(app)), word, "1000000"] for app, word in APPLICATIONS.items()]
+        programs = [[str(build_application(app)), *words.split()] for app, words in APPLICATIONS.items()]
         if options.lammps:
             (scratch / "in.melt").write_text(melt_of(1_000_000))
             programs.append([options.lammps, "-in", str(scratch / "in.melt"), "-log", "none"])

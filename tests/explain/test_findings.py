@@ -211,6 +211,19 @@ def test_ranks_without_a_cpu_have_no_more_work(
     assert sum(finding.gain for finding in found) <= waits * 1.01
 
 
+@pytest.mark.parametrize(("time", "is_told"), [(0.04, False), (4.0, True)])
+def test_one_usual_interruption_is_no_finding(read: Read, time: float, is_told: bool) -> None:
+    """Rank 0 had no core for half of the run, in which rank 1 waited for it."""
+    rows = [
+        {"path": 0, "rank": 0, "instances": 1, "time": time},
+        {"path": 0, "rank": 1, "instances": 1, "time": time, "coll_time": time / 2, "wait_time": time / 2},
+    ]
+    slices = [{"rank": rank, "duration": time, "coll_time": rank * time / 2} for rank in range(2)]
+    made = draft({"ranks": 2}, paths=path_rows(), processes=process_rows("a", "a"), ranks=rows, slices=slices)
+    found = haloscope.findings(read(_without_a_cpu(made, [time / 2, 0.0], [time / 2, 0.0])))
+    assert rules_of(found) == ["no_core"] * is_told
+
+
 def test_time_without_a_cpu_in_mpi_is_no_absence(read: Read) -> None:
     """A rank that sleeps while it waits in MPI is awaited by nobody."""
     slices = [

@@ -6,6 +6,7 @@ import numpy as np
 
 from haloscope.base.arrays import Floats
 from haloscope.base.units import ranks_text, time_text
+from haloscope.explain.findings.alike import estimate_detour
 from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import Ground
 from haloscope.explain.findings.unevenness import subtract_waits, sum_waits
@@ -57,7 +58,7 @@ def _make_finding(ground: Ground, rows: Floats, *, is_asleep: bool, gain: float)
         "asleep" if is_asleep else "no_core",
         f"{ranks_text(ranks)} {what}; the others wait{f', mostly in {function}' if function else ''}",
         remedy,
-        gains=(0.8 * gain, gain, max(gain, float(np.ptp(absence.total)))),
+        gains=(min(0.8 * gain, gain - estimate_detour(ground)), gain, max(gain, float(np.ptp(absence.total)))),
         ranks=ranks,
         evidence=[
             Evidence(

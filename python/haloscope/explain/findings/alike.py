@@ -32,12 +32,20 @@ def estimate_doubt(ground: Ground, computing: Floats, ranks: int = 1) -> float:
         computing: Computing time (s) per rank in the regions of interest.
         ranks: Number of ranks that compute longer together. Independent chance averages out over them.
     """
-    is_short = ground.profile.table("slices")["slice"].n_unique() < _LEAST_SLICES
-    # Each rank may have one detour; the maximum over ranks grows with the logarithm.
-    detour = _DETOUR * max(1.0, math.log(len(computing))) if is_short else 0.0
+    detour = estimate_detour(ground)
     crowded = _CROWDED * ground.run_time if ground.is_crowded else 0.0
     chance = _share(computing) * float(computing.mean()) / math.sqrt(ranks)
     return max(crowded, math.hypot(detour, chance))
+
+
+def estimate_detour(ground: Ground) -> float:
+    """Return the time (s) for which the system may interrupt the rank with the most interruptions.
+
+    0 for longer runs, in which interruptions average out.
+    """
+    is_short = ground.profile.table("slices")["slice"].n_unique() < _LEAST_SLICES
+    # Each rank may have one detour; the maximum over ranks grows with the logarithm.
+    return _DETOUR * max(1.0, math.log(len(ground.ranks))) if is_short else 0.0
 
 
 def _share(computing: Floats) -> float:
