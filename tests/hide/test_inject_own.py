@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -83,3 +84,34 @@ def test_a_record_outlives_its_ranks(
     rows = polars.read_csv(record).group_by("rank").len().sort("rank").rows()
     assert rows == [(0, 512), (1, 600 if way == "abort" else 512)]
     assert [path.name for path in tmp_path.glob("r.csv*")] == ["r.csv"]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+def test_threads_that_receive_by_one_tag(mpi: Mpi, inject: Inject) -> None:
+    """Every message of several threads has its latency, and none waits for a stamp that is not sent yet."""
+    flags = ["-Wall", "-Wextra", "-Werror", "-pthread"]
+    done = inject(mpi, 2, "threads.c", options=["--latency", "constant:5ms"], flags=flags)
+    assert "injector" not in done.done.stderr
+    assert len(done.latencies) == 3 * 4 * 24
+    # MPI may give messages to blocking receives of several threads in an order of its own.
+    assert [line[1] for line in done.lines if float(line[2]) < 0.00499] in ([], ["2"])
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+@pytest.mark.parametrize("words", [(), ("blocking",)])
+def test_nothing_is_left_behind_and_nothing_runs_out(
+    mpi: Mpi, inject: Inject, compiler: Compiler, words: tuple[str, ...]
+) -> None:
+    """A freed receive takes its stamp along. Without communicators for stamps, there are only fewer."""
+    flags = ["-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow"]
+    without = mpi.run(2, [compiler(mpi, PROGRAMS / "left.c", flags), *words])
+    done = inject(mpi, 2, "left.c", *words, options=["--latency", "constant:10us"])
+    assert done.done.stdout == without.stdout == "made\n"
+    assert made(done.done.stderr) >= made(without.stderr) // 2
+
+
+def made(text: str) -> int:
+    """The number of communicators that a program reports."""
+    found = re.search(r"(\d+) communicators", text)
+    assert found
+    return int(found[1])

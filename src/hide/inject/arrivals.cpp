@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <list>
+#include <utility>
 
 namespace haloscope::inject {
 
@@ -73,12 +74,13 @@ bool is_given_up(Communicator &communicator) {
 // Under the lock; nothing while the stamp is not there.
 std::optional<Moment> take_stamp(Communicator &communicator, int source, int tag) {
   int there = 0;
-  real.Iprobe(source, tag, communicator.stamps, &there, MPI_STATUS_IGNORE);
+  Moment due = 0;
+  if (real.Iprobe(source, tag, communicator.stamps, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS) there = 0;
   if (there == 0) return is_given_up(communicator) ? std::optional<Moment>{0} : std::nullopt;
   communicator.missed = 0;
-  Moment due = 0;
-  real.Recv(&due, sizeof due, MPI_BYTE, source, tag, communicator.stamps, MPI_STATUS_IGNORE);
-  return due;
+  const int result =
+      real.Recv(&due, sizeof due, MPI_BYTE, source, tag, communicator.stamps, MPI_STATUS_IGNORE);
+  return result == MPI_SUCCESS ? due : 0;
 }
 
 struct Envelope {
@@ -100,8 +102,8 @@ Envelope envelope_of(const Request &request, const MPI_Status &status) {
 std::optional<Moment> guess_stamp(Communicator &communicator, const Envelope &wanted) {
   int there = 0, bytes = 0;
   MPI_Status found;
-  real.Iprobe(wanted.source, wanted.tag, communicator.stamps, &there, &found);
-  if (there == 0 || real.Get_count(&found, MPI_BYTE, &bytes) != MPI_SUCCESS || bytes != sizeof(Moment))
+  if (real.Iprobe(wanted.source, wanted.tag, communicator.stamps, &there, &found) != MPI_SUCCESS ||
+      there == 0 || real.Get_count(&found, MPI_BYTE, &bytes) != MPI_SUCCESS || bytes != sizeof(Moment))
     return 0;
   communicator.guesses++;
   return take_stamp(communicator, found.MPI_SOURCE, found.MPI_TAG);
@@ -111,6 +113,7 @@ std::optional<Moment> guess_stamp(Communicator &communicator, const Envelope &wa
 // that can get no other certainly has; of others the library knows.
 bool came_first(const Request &request, MPI_Request handle, int source, int tag) {
   if (request.partner == source && request.tag == tag && !request.cancelled) return true;
+  if (request.completing) return false; // it may be another's handle by now
   int done = 0;
   MPI_Status status{};
   if (real.Request_get_status(handle, &done, &status) != MPI_SUCCESS || done == 0) return false;
@@ -121,13 +124,15 @@ bool came_first(const Request &request, MPI_Request handle, int source, int tag)
 // Stamps come in the order of their messages, but receives may be completed in any.
 bool serve_earlier(Communicator &communicator, int source, int tag, std::uint64_t order) {
   std::vector<Request *> earlier;
-  for (auto &[handle, request] : state.requests) {
+  const auto add = [&](Request &request) {
     const bool fits = (request.partner == source || request.partner == MPI_ANY_SOURCE) &&
                       (request.tag == tag || request.tag == MPI_ANY_TAG);
     if (request.kind == Request::Kind::receive && request.active && !request.due && fits &&
         request.communicator.get() == &communicator && request.order < order)
       earlier.push_back(&request);
-  }
+  };
+  for (const auto &[handle, request] : state.requests) add(*request);
+  for (const Kept &request : state.displaced) add(*request);
   std::ranges::sort(earlier, {}, &Request::order);
   return std::ranges::all_of(earlier, [&](Request *request) {
     if (!came_first(*request, request->handle, source, tag)) return true;
@@ -148,22 +153,36 @@ std::optional<Moment> oldest(Communicator &communicator, int source, int tag) {
   return due;
 }
 
-// The same request as it is now, unless its handle is another's by now.
-Request *kept_of(const Request &request) {
-  const auto found = state.requests.find(interpose::value_of(request.handle));
-  return found == state.requests.end() || found->second.order != request.order ? nullptr : &found->second;
+// Under the lock. Where several threads receive, MPI may give a message to a receive that seems to be a later
+// one. The stamp that was given to one which is not complete is that of the message which is: each message
+// has one. So none waits for a stamp that is not sent yet.
+std::optional<Moment> take_back(const Communicator &communicator, const Envelope &message) {
+  Request *latest = nullptr;
+  if (state.several_threads)
+    for (const auto &[handle, request] : state.requests)
+      if (request->kind == Request::Kind::receive && request->due && !request->received &&
+          request->partner == message.source && request->tag == message.tag &&
+          request->communicator.get() == &communicator &&
+          (latest == nullptr || request->order > latest->order))
+        latest = request.get();
+  return latest == nullptr ? std::nullopt : std::exchange(latest->due, std::nullopt);
 }
 
 // From its stamp, if that is there.
-std::optional<Moment> find_stamp(Communicator &communicator, const Envelope &message, const Request *own) {
+std::optional<Moment> find_stamp(Communicator &communicator, const Envelope &message, Request *own) {
   const Lock lock;
-  Request *kept = own == nullptr ? nullptr : kept_of(*own);
-  if (kept != nullptr && kept->due) return kept->due; // another thread has served it
-  if (message.is_open()) return guess_stamp(communicator, message);
-  if (!serve_earlier(communicator, message.source, message.tag, own == nullptr ? UINT64_MAX : own->order))
-    return std::nullopt;
-  const auto due = oldest(communicator, message.source, message.tag);
-  if (kept != nullptr) kept->due = due;
+  std::optional<Moment> due;
+  if (own != nullptr && own->due) // another thread has served it
+    due = own->due;
+  else if (message.is_open())
+    return guess_stamp(communicator, message);
+  else if (serve_earlier(communicator, message.source, message.tag, own == nullptr ? UINT64_MAX : own->order))
+    due = oldest(communicator, message.source, message.tag);
+  if (!due) due = take_back(communicator, message);
+  if (own != nullptr && due) {
+    own->due = due;
+    own->received = true;
+  }
   return due;
 }
 
@@ -182,8 +201,7 @@ bool reaches(const Communicator *communicator, int rank) {
 void send_stamp(const void *content, std::size_t size, int dest, int tag, MPI_Comm comm) {
   pending.remove_if([](Pending &old) {
     int done = 0;
-    real.Test(&old.request, &done, MPI_STATUS_IGNORE);
-    return done != 0;
+    return real.Test(&old.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
   });
   Pending &stamp = pending.emplace_back();
   std::memcpy(stamp.content.data(), content, size);
@@ -191,8 +209,9 @@ void send_stamp(const void *content, std::size_t size, int dest, int tag, MPI_Co
   const int result =
       real.Isend(stamp.content.data(), static_cast<int>(size), MPI_BYTE, dest, tag, comm, &stamp.request);
   int done = 0;
-  if (result == MPI_SUCCESS) real.Test(&stamp.request, &done, MPI_STATUS_IGNORE);
-  if (result != MPI_SUCCESS || done != 0) pending.pop_back();
+  if (result != MPI_SUCCESS || real.Test(&stamp.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS ||
+      done != 0)
+    pending.pop_back();
 }
 
 void stamp(MPI_Comm comm, int dest, int tag) {
@@ -202,9 +221,7 @@ void stamp(MPI_Comm comm, int dest, int tag) {
 
 void stamp(Communicator &communicator, int dest, int tag) {
   if (!reaches(&communicator, dest) || communicator.stamps == MPI_COMM_NULL) return;
-  const Link link = link_to(communicator, dest);
-  if (!state.plan.stamps(link)) return;
-  const Lock lock;
+  if (!state.plan.stamps(link_to(communicator, dest))) return;
   const Moment due = departed(communicator, dest, tag);
   send_stamp(&due, sizeof due, dest, tag, communicator.stamps);
 }
@@ -216,7 +233,7 @@ Moment departed(const Communicator &communicator, int dest, int tag) {
 }
 
 std::optional<Moment> arrival(Communicator *communicator, const MPI_Status &status, bool waits,
-                              const Request *own) {
+                              Request *own) {
   const Envelope message =
       own == nullptr ? Envelope{status.MPI_SOURCE, status.MPI_TAG} : envelope_of(*own, status);
   if (message.is_open() && (own == nullptr || !own->exchange)) return 0; // an empty status

@@ -10,9 +10,23 @@ namespace haloscope::inject {
 
 using interpose::Status;
 
+inline void stamp_alone(MPI_Comm comm, int dest, int tag) {
+  const Lock lock;
+  stamp(comm, dest, tag);
+}
+
 template <class Call> int send(int dest, int tag, MPI_Comm comm, Call &&call) {
   const Entry entry; // for the call, too: some Fortran functions call C's
-  if (entry) stamp(comm, dest, tag);
+  if (entry) stamp_alone(comm, dest, tag);
+  return call();
+}
+
+// The lock is held over both, so that stamps of several threads come in the order of their messages.
+template <class Call> int post_send(int dest, int tag, MPI_Comm comm, Call &&call) {
+  const Entry entry;
+  if (!entry) return call();
+  const Lock lock;
+  stamp(comm, dest, tag);
   return call();
 }
 
@@ -54,32 +68,43 @@ template <class Call> int receive(MPI_Comm comm, MPI_Status *given, Call &&call)
   return result;
 }
 
-inline void remember_receive(int source, int tag, MPI_Comm comm, MPI_Request request, bool persistent,
-                             bool exchange = false) {
+// The lock is held over both, so that receives are known in the order in which MPI got them.
+template <class Call>
+int remember_receive(int source, int tag, MPI_Comm comm, const MPI_Request *request, const Request &known,
+                     Call &&call) {
   Communicator *communicator = source == MPI_PROC_NULL ? nullptr : communicator_of(comm);
-  if (communicator == nullptr) return forget(request);
-  remember(request, {.persistent = persistent,
-                     .active = !persistent,
-                     .exchange = exchange,
-                     .communicator = communicator->shared_from_this(),
-                     .partner = source,
-                     .tag = tag});
+  const Lock lock;
+  const int result = call();
+  if (result != MPI_SUCCESS) return result;
+  if (communicator == nullptr) {
+    state.requests.erase(interpose::value_of(*request));
+    return result;
+  }
+  Request receive = known;
+  receive.communicator = communicator->shared_from_this();
+  receive.partner = source;
+  receive.tag = tag;
+  keep(*request, receive);
+  return result;
 }
 
 template <class Call>
 int post_receive(int source, int tag, MPI_Comm comm, MPI_Request *request, Call &&call) {
-  return follow(call, [&] { remember_receive(source, tag, comm, *request, false); });
+  const Entry entry;
+  return entry ? remember_receive(source, tag, comm, request, {}, call) : call();
 }
 
 template <class Call>
 int init_receive(int source, int tag, MPI_Comm comm, MPI_Request *request, Call &&call) {
-  return follow(call, [&] { remember_receive(source, tag, comm, *request, true); });
+  const Entry entry;
+  return entry ? remember_receive(source, tag, comm, request, {.persistent = true, .active = false}, call)
+               : call();
 }
 
 template <class Call> int exchange(int dest, int tag, MPI_Comm comm, MPI_Status *given, Call &&call) {
   const Entry entry;
   if (!entry) return call(given);
-  stamp(comm, dest, tag);
+  stamp_alone(comm, dest, tag);
   Status status{given};
   const int result = call(status());
   wait_for_message(result, comm, *status());
@@ -90,10 +115,9 @@ template <class Call>
 int post_exchange(int dest, int tag, int source, int source_tag, MPI_Comm comm, MPI_Request *request,
                   Call &&call) {
   const Entry entry;
-  if (entry) stamp(comm, dest, tag);
-  const int result = call();
-  if (entry && result == MPI_SUCCESS) remember_receive(source, source_tag, comm, *request, false, true);
-  return result;
+  if (!entry) return call();
+  stamp_alone(comm, dest, tag);
+  return remember_receive(source, source_tag, comm, request, {.exchange = true}, call);
 }
 
 template <class Call> int probe(MPI_Comm comm, MPI_Status *given, Call &&call) {
@@ -161,14 +185,14 @@ int init_partitioned(bool sends, int count, int partner, int tag, MPI_Comm comm,
 
 template <class Call> int ready(int first, int last, MPI_Request request, Call &&call) {
   const Entry entry;
-  if (const auto found = entry ? known(request) : std::nullopt; found && found->partitions)
+  if (const Kept found = entry ? known(request) : nullptr; found && found->partitions)
     send_stamps(*found->partitions, first, last);
   return call();
 }
 
 template <class Call> int ready(const int *partitions, int count, MPI_Request request, Call &&call) {
   const Entry entry;
-  if (const auto found = entry ? known(request) : std::nullopt; found && found->partitions)
+  if (const Kept found = entry ? known(request) : nullptr; found && found->partitions)
     for (int i = 0; i < count; i++) send_stamps(*found->partitions, partitions[i], partitions[i]);
   return call();
 }
@@ -176,7 +200,7 @@ template <class Call> int ready(const int *partitions, int count, MPI_Request re
 template <class Call> int arrived(MPI_Request request, int partition, int *flag, Call &&call) {
   const Entry entry;
   const int result = call();
-  const auto found = entry && result == MPI_SUCCESS && *flag != 0 ? known(request) : std::nullopt;
+  const Kept found = entry && result == MPI_SUCCESS && *flag != 0 ? known(request) : nullptr;
   if (!found || !found->partitions || !found->active) return result;
   const auto due = one_arrived(*found->partitions, partition);
   *flag = due && *due <= now() ? 1 : 0;

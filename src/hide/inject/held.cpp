@@ -7,50 +7,71 @@ namespace haloscope::inject {
 
 using interpose::value_of;
 
-std::optional<Request> known(MPI_Request handle) {
-  if (handle == MPI_REQUEST_NULL) return std::nullopt;
+Kept known(MPI_Request handle) {
+  if (handle == MPI_REQUEST_NULL) return nullptr;
   const Lock lock;
   const auto found = state.requests.find(value_of(handle));
-  return found == state.requests.end() ? std::nullopt : std::optional{found->second};
+  return found == state.requests.end() ? nullptr : found->second;
 }
 
-std::vector<std::optional<Request>> known(const MPI_Request *handles, int count) {
-  std::vector<std::optional<Request>> result(static_cast<std::size_t>(std::max(count, 0)));
+std::vector<Kept> known(const MPI_Request *handles, int count) {
+  std::vector<Kept> result(static_cast<std::size_t>(std::max(count, 0)));
   for (std::size_t i = 0; i < result.size(); i++) result[i] = known(handles[i]);
   return result;
 }
 
-void remember(MPI_Request handle, const Request &request) {
+void keep(MPI_Request handle, const Request &request) {
   if (handle == MPI_REQUEST_NULL || interpose::is_finished(handle)) return;
-  const Lock lock;
-  Request &kept = state.requests[value_of(handle)] = request;
-  kept.handle = handle;
-  kept.order = state.posted++;
+  Kept &place = state.requests[value_of(handle)];
+  if (place != nullptr && place->completing) state.displaced.push_back(place);
+  place = std::make_shared<Request>(request);
+  place->handle = handle;
+  place->order = state.posted++;
 }
 
-void remember_due(const Request &request, Moment due) {
+void remember(MPI_Request handle, const Request &request) {
   const Lock lock;
-  const auto found = state.requests.find(value_of(request.handle));
-  if (found != state.requests.end() && found->second.order == request.order) found->second.due = due;
+  keep(handle, request);
+}
+
+void remember_due(Request &request, Moment due) {
+  const Lock lock;
+  request.due = due;
+  request.received = true;
+}
+
+Completing::Completing(std::span<const Kept> requests) : requests_(requests) {
+  if (!state.several_threads) return;
+  const Lock lock;
+  for (const Kept &request : requests_)
+    if (request != nullptr) request->completing = true;
+}
+
+Completing::~Completing() {
+  if (!state.several_threads) return;
+  const Lock lock;
+  for (const Kept &request : requests_)
+    if (request != nullptr) request->completing = false;
 }
 
 void remember_cancelled(MPI_Request handle) {
   const Lock lock;
   const auto found = state.requests.find(value_of(handle));
-  if (found != state.requests.end()) found->second.cancelled = true;
+  if (found != state.requests.end()) found->second->cancelled = true;
 }
 
-void complete(const std::optional<Request> &request) {
+void complete(const Kept &request, int result) {
   if (!request) return;
   {
     const Lock lock;
+    request->active = false;
     const auto found = state.requests.find(value_of(request->handle));
-    if (found != state.requests.end() && found->second.order == request->order) {
-      found->second.active = false;
-      if (!request->persistent) state.requests.erase(found);
-    }
+    if (found == state.requests.end() || found->second != request)
+      std::erase(state.displaced, request);
+    else if (!request->persistent)
+      state.requests.erase(found);
   }
-  if (request->duplicate) finish(*request->duplicate);
+  if (request->duplicate) finish(*request->duplicate, result == MPI_SUCCESS);
 }
 
 void forget(MPI_Request handle) {
@@ -59,25 +80,38 @@ void forget(MPI_Request handle) {
 }
 
 void begin(MPI_Request handle) {
-  auto request = known(handle);
-  if (!request) return;
-  request->active = true;
-  request->cancelled = false;
-  request->due.reset();
-  if (request->kind == Request::Kind::send)
-    stamp(*request->communicator, request->partner, request->tag);
-  else if (request->kind == Request::Kind::timed)
-    request->due = collective_due(request->link, now());
-  else if (request->kind == Request::Kind::partitioned)
-    begin(*request->partitions);
-  remember(handle, *request);
+  const Kept before = known(handle);
+  if (!before) return;
+  Request request = *before;
+  request.active = true;
+  request.cancelled = request.received = false;
+  request.due.reset();
+  if (request.kind == Request::Kind::send) {
+    const Lock lock;
+    stamp(*request.communicator, request.partner, request.tag);
+  } else if (request.kind == Request::Kind::timed)
+    request.due = collective_due(request.link, now());
+  else if (request.kind == Request::Kind::partitioned)
+    begin(*request.partitions);
+  remember(handle, request);
 }
 
-Moment due_of(const Request &request, const MPI_Status &status) {
+namespace {
+
+// No other thread takes its stamp from then on.
+std::optional<Moment> claimed(Request &request) {
+  const Lock lock;
+  if (request.due) request.received = true;
+  return request.due;
+}
+
+} // namespace
+
+Moment due_of(Request &request, const MPI_Status &status) {
   using Kind = Request::Kind;
   if (!request.active) return 0;
   if (request.kind == Kind::partitioned) return all_arrived(*request.partitions, true).value_or(0);
-  if (request.kind == Kind::timed || request.due) return request.due.value_or(0);
+  if (const auto due = claimed(request); due || request.kind == Kind::timed) return due.value_or(0);
   if (request.kind != Kind::receive || interpose::was_cancelled(status)) return 0;
   return arrival(request.communicator.get(), status, true, &request).value_or(0);
 }
@@ -85,15 +119,12 @@ Moment due_of(const Request &request, const MPI_Status &status) {
 namespace {
 
 // The arrival of a request that MPI has completed, if it is known yet.
-std::optional<Moment> due_now(const Request &request, const MPI_Status &status) {
+std::optional<Moment> due_now(Request &request, const MPI_Status &status) {
   using Kind = Request::Kind;
-  if (request.due) return request.due;
+  if (const auto due = claimed(request)) return due;
   if (request.kind == Kind::partitioned) return all_arrived(*request.partitions, false);
-  if (request.kind == Kind::duplicate) {
-    int done = 0;
-    real.Test(&request.duplicate->stamps, &done, MPI_STATUS_IGNORE);
-    return done != 0 ? std::optional<Moment>{0} : std::nullopt;
-  }
+  if (request.kind == Kind::duplicate)
+    return is_made(*request.duplicate) ? std::optional<Moment>{0} : std::nullopt;
   if (request.kind != Kind::receive || interpose::was_cancelled(status)) return 0;
   return arrival(request.communicator.get(), status, false, &request);
 }
@@ -105,7 +136,7 @@ bool keep_freed(MPI_Request handle) {
   const Lock lock;
   const auto found = state.requests.find(value_of(handle));
   if (found == state.requests.end()) return false;
-  Request &request = found->second;
+  Request &request = *found->second;
   if (request.kind != Request::Kind::receive || !request.active || request.due) {
     state.requests.erase(found);
     return false;
@@ -116,28 +147,30 @@ bool keep_freed(MPI_Request handle) {
 }
 
 void sweep_freed(bool all) {
-  std::vector<Request> freed;
+  std::vector<Kept> freed;
   {
     const Lock lock;
     if (state.freed == 0) return;
     for (const auto &[handle, request] : state.requests)
-      if (request.freed) freed.push_back(request);
+      if (request->freed) freed.push_back(request);
   }
-  for (Request &request : freed) {
+  for (const Kept &request : freed) {
     int done = 0;
     MPI_Status status{};
-    real.Request_get_status(request.handle, &done, &status);
-    if (!all && (done == 0 || !due_now(request, status))) continue;
+    const bool fails = real.Request_get_status(request->handle, &done, &status) != MPI_SUCCESS;
+    // The stamp was sent before its message. At the end nothing may stay behind.
+    if (done != 0 && !fails && all) due_of(*request, status);
+    if (!all && !fails && (done == 0 || !due_now(*request, status))) continue;
     {
       const Lock lock;
-      if (state.requests.erase(value_of(request.handle)) == 0) continue; // by another thread
+      if (state.requests.erase(value_of(request->handle)) == 0) continue; // by another thread
       state.freed--;
     }
-    real.Request_free(&request.handle);
+    real.Request_free(&request->handle);
   }
 }
 
-bool may_complete(const std::optional<Request> &request, Moment &due) {
+bool may_complete(const Kept &request, Moment &due) {
   if (!request || !request->active || request->kind == Request::Kind::send) return true;
   int done = 0;
   MPI_Status status{};
@@ -210,18 +243,19 @@ Moment Masked::due() const noexcept {
   return others_ ? std::min(due_, now() + pause) : due_;
 }
 
-void Masked::update(int index) {
+void Masked::update(int index, int result) {
   const auto i = static_cast<std::size_t>(index);
   given_[i] = ready_[i];
-  complete(before_[i]);
+  complete(before_[i], result);
 }
 
 int try_any(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status, Moment &due) {
   Masked masked{requests, count};
+  const Completing completing{masked.requests()};
   const int result = next.Testany(count, masked.data(), index, flag, status);
   due = masked.due();
   if (*flag != 0 && *index != MPI_UNDEFINED)
-    masked.update(*index);
+    masked.update(*index, result);
   else if (result == MPI_SUCCESS && *flag != 0 && !masked.is_all_ready())
     *flag = 0; // MPI has not seen the requests that are held back
   return result;
@@ -229,10 +263,13 @@ int try_any(int count, MPI_Request *requests, int *index, int *flag, MPI_Status 
 
 int try_some(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses, Moment &due) {
   Masked masked{requests, count};
+  const Completing completing{masked.requests()};
   const int result = next.Testsome(count, masked.data(), done, indices, statuses);
+  const bool tells = result == MPI_ERR_IN_STATUS && statuses != MPI_STATUSES_IGNORE;
   due = masked.due();
   if (*done == MPI_UNDEFINED && !masked.is_all_ready()) *done = 0;
-  for (int i = 0; *done != MPI_UNDEFINED && i < *done; i++) masked.update(indices[i]);
+  for (int i = 0; *done != MPI_UNDEFINED && i < *done; i++)
+    masked.update(indices[i], tells ? statuses[i].MPI_ERROR : result);
   return result;
 }
 

@@ -8,13 +8,14 @@
 namespace haloscope::inject {
 
 // Handles that are known to the injector; sends are not, as nothing holds them back.
-std::optional<Request> known(MPI_Request handle);
-std::vector<std::optional<Request>> known(const MPI_Request *handles, int count);
+Kept known(MPI_Request handle);
+std::vector<Kept> known(const MPI_Request *handles, int count);
 void remember(MPI_Request handle, const Request &request);
-void remember_due(const Request &request, Moment due);
+void keep(MPI_Request handle, const Request &request); // under the lock
+void remember_due(Request &request, Moment due);
 // After completion: a persistent request stays, without the state of its last message. Its handle may already
 // be that of a request of a different thread.
-void complete(const std::optional<Request> &request);
+void complete(const Kept &request, int result = MPI_SUCCESS);
 void forget(MPI_Request handle);
 // Called for a receive that the program frees while it is active. Returns whether it is kept, so that its
 // stamp is taken.
@@ -25,12 +26,24 @@ void remember_cancelled(MPI_Request handle);
 // A persistent one starts again.
 void begin(MPI_Request handle);
 
+// Requests that a call may complete. Meanwhile MPI may give their handles to other threads.
+class Completing {
+public:
+  explicit Completing(std::span<const Kept> requests);
+  ~Completing();
+  Completing(const Completing &) = delete;
+  Completing &operator=(const Completing &) = delete;
+
+private:
+  std::span<const Kept> requests_;
+};
+
 // Returns until when a request is held back that the library has completed with this status.
-Moment due_of(const Request &request, const MPI_Status &status);
+Moment due_of(Request &request, const MPI_Status &status);
 
 // Whether a request may complete now. If not, and it is known when it may, `due` becomes that if it is
 // earlier.
-bool may_complete(const std::optional<Request> &request, Moment &due);
+bool may_complete(const Kept &request, Moment &due);
 
 // The requests with those that must not complete yet left out.
 class Masked {
@@ -42,12 +55,13 @@ public:
   [[nodiscard]] Moment due() const noexcept;
   MPI_Request *data() noexcept { return ready_.data(); }
   // After the library completed or left the request at this place.
-  void update(int index);
+  void update(int index, int result);
+  [[nodiscard]] const std::vector<Kept> &requests() const noexcept { return before_; }
 
 private:
   std::span<MPI_Request> given_;
   std::vector<MPI_Request> ready_;
-  std::vector<std::optional<Request>> before_;
+  std::vector<Kept> before_;
   int held_ = 0;
   bool others_ = false; // on which the library is still at work
   Moment due_ = INT64_MAX;

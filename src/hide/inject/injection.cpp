@@ -66,9 +66,12 @@ void initialise() {
   real.Query_thread(&level);
   state.several_threads = state.several_threads || level == MPI_THREAD_MULTIPLE;
   MPI_Comm parent;
-  real.Comm_get_parent(&parent);
+  if (real.Comm_get_parent(&parent) != MPI_SUCCESS) parent = MPI_COMM_NULL;
   real.Comm_rank(MPI_COMM_WORLD, &state.world_rank);
-  begin_world();
+  if (!begin_world()) {
+    interpose::complain("nothing is injected: MPI has no communicator left");
+    return;
+  }
   if (parent != MPI_COMM_NULL) attach(parent);
   const MPI_Comm stamps = communicator_of(MPI_COMM_WORLD)->stamps;
   state.library = stamps;
@@ -78,7 +81,7 @@ void initialise() {
     Moment begin = now();
     int process = getpid();
   } first;
-  real.Bcast(&first, sizeof first, MPI_BYTE, 0, stamps);
+  if (real.Bcast(&first, sizeof first, MPI_BYTE, 0, stamps) != MPI_SUCCESS) return;
   if (state.begin == 0) state.begin = first.begin;
   state.spawned = parent == MPI_COMM_NULL ? 0 : first.process;
   start();

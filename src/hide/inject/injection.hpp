@@ -70,9 +70,11 @@ struct Request {
   Kind kind = Kind::receive;
   bool persistent = false;
   bool active = true;
-  bool cancelled = false; // perhaps
-  bool exchange = false;  // of MPI_Isendrecv
-  bool freed = false;     // by the program; kept until its stamp has come
+  bool cancelled = false;  // perhaps
+  bool exchange = false;   // of MPI_Isendrecv
+  bool completing = false; // in a call of a thread, which MPI alone may ask about it
+  bool received = false;   // its message, with the stamp whose time is `due`
+  bool freed = false;      // by the program; kept until its stamp has come
   std::shared_ptr<Communicator> communicator;
   MPI_Request handle{};
   int partner = 0, tag = 0;  // of a message
@@ -82,6 +84,9 @@ struct Request {
   std::shared_ptr<Duplicate> duplicate;
   std::shared_ptr<Partitions> partitions;
 };
+
+// Threads share a request: one may find the stamp of another's.
+using Kept = std::shared_ptr<Request>;
 
 // A window: its ranks, and the time at which the latest access to each target is complete.
 struct Window {
@@ -109,7 +114,8 @@ struct State : interpose::Entered {
   std::uint64_t posted = 0;    // receives
   Moment begin = 0;
   Journal journal;
-  std::unordered_map<std::uintptr_t, Request> requests;
+  std::unordered_map<std::uintptr_t, Kept> requests;
+  std::vector<Kept> displaced; // MPI has completed them, and given their handles to other threads
   std::unordered_map<std::uintptr_t, Window> windows;
   MPI_Group world{};
   std::optional<MPI_Comm> library; // a communicator by which the library can be made to go on
@@ -123,12 +129,16 @@ Communicator *communicator_of(MPI_Comm comm) noexcept;
 void attach(MPI_Comm comm);
 void attach_group(MPI_Comm comm); // made from a group alone: its ranks ask each other where they are
 std::shared_ptr<Duplicate> attach_later(MPI_Comm comm, const Communicator &original);
-void finish(Duplicate &duplicate);
-std::optional<MPI_Comm> detached(MPI_Comm comm); // the stamps' communicator, to be freed
-void forget_all();                               // what was known before MPI began anew
-void begin_world();                              // of MPI_COMM_WORLD
+// Returns whether the stamps' communicator is made, or cannot be made.
+bool is_made(Duplicate &duplicate);
+void finish(Duplicate &duplicate, bool succeeded); // the program's communicator
+std::optional<MPI_Comm> detached(MPI_Comm comm);   // the stamps' communicator, to be freed
+void forget_all();                                 // what was known before MPI began anew
+bool begin_world();                                // of MPI_COMM_WORLD; false: MPI has no communicator left
 std::uint64_t own_node();
-bool is_here(int world_rank); // on our node, as far as we know
+std::uint64_t node_of(int world_rank);                    // 0: not known
+void synchronise_clock(const Communicator &communicator); // with that of its rank 0
+bool is_here(int world_rank);                             // on our node, as far as we know
 Link link_to(const Communicator &communicator, int rank);
 // Returns the link over which a collective brings data to this rank, if it does.
 std::optional<Link> link_of(Gets gets, int root, MPI_Comm comm, const Communicator *communicator);
@@ -137,7 +147,7 @@ std::optional<Link> link_from_neighbors(MPI_Comm comm, const Communicator &commu
 // Whether this rank of a communicator is a rank other than the caller.
 bool reaches(const Communicator *communicator, int rank);
 
-// Draws a latency for a message and sends its stamp.
+// Under the lock. Draws a latency for a message and sends its stamp.
 void stamp(MPI_Comm comm, int dest, int tag);
 void stamp(Communicator &communicator, int dest, int tag);
 Moment departed(const Communicator &communicator, int dest, int tag); // under the lock: draws alone
@@ -145,7 +155,7 @@ void send_stamp(const void *content, std::size_t size, int dest, int tag, MPI_Co
 // Returns when the message with this status arrives; 0 is at once. `waits`: the stamp is under way, and is
 // waited for. `own` is the request that has received the message, if there was one.
 std::optional<Moment> arrival(Communicator *communicator, const MPI_Status &status, bool waits,
-                              const Request *own = nullptr);
+                              Request *own = nullptr);
 // The same of a message that is not received yet.
 std::optional<Moment> foreseen(Communicator *communicator, const MPI_Status &status, bool waits);
 // Draws a latency of a link, and returns when a transfer is over; 0 is at once. `row` says when it began.

@@ -26,22 +26,53 @@ int forget(MPI_Comm /*comm*/, int /*keyval*/, void *value, void * /*extra*/) {
   return MPI_SUCCESS;
 }
 
+// While it lives, errors of a communicator are results: those of our calls do not concern the program's
+// handler.
+class Unhandled {
+public:
+  explicit Unhandled(MPI_Comm comm) : comm_(comm) {
+    is_set_ = real.Comm_get_errhandler(comm, &before_) == MPI_SUCCESS;
+    if (is_set_) real.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  }
+  ~Unhandled() {
+    if (!is_set_) return;
+    real.Comm_set_errhandler(comm_, before_);
+    real.Errhandler_free(&before_);
+  }
+  Unhandled(const Unhandled &) = delete;
+  Unhandled &operator=(const Unhandled &) = delete;
+
+private:
+  MPI_Comm comm_;
+  MPI_Errhandler before_{};
+  bool is_set_ = false;
+};
+
+// Without it, messages of the communicator are not delayed.
 void keep(MPI_Comm comm, std::shared_ptr<Communicator> made) {
   {
     const Lock lock;
-    if (keyval == MPI_KEYVAL_INVALID) real.Comm_create_keyval(copy_nothing, forget, &keyval, nullptr);
+    if (keyval == MPI_KEYVAL_INVALID &&
+        real.Comm_create_keyval(copy_nothing, forget, &keyval, nullptr) != MPI_SUCCESS)
+      keyval = MPI_KEYVAL_INVALID;
   }
-  real.Comm_set_attr(comm, keyval, new std::shared_ptr<Communicator>(std::move(made)));
+  MPI_Comm stamps = made->stamps;
+  auto *kept = new std::shared_ptr<Communicator>(std::move(made));
+  if (keyval != MPI_KEYVAL_INVALID && real.Comm_set_attr(comm, keyval, kept) == MPI_SUCCESS) return;
+  delete kept;
+  if (stamps != MPI_COMM_NULL) real.Comm_free(&stamps);
 }
 
 // For the stamps of a communicator's messages: with all its ranks, and with nothing that the program has
 // attached to it: MPI_Comm_dup would call the program's copy callbacks, and freeing the duplicate its delete
-// callbacks.
+// callbacks. MPI may have none left: then its receivers draw.
 MPI_Comm make_bare(MPI_Comm comm) {
-  MPI_Group group;
+  const Unhandled unhandled{comm};
+  MPI_Group group = MPI_GROUP_NULL;
   MPI_Comm bare = MPI_COMM_NULL;
-  real.Comm_group(comm, &group); // of an intercommunicator our own side, as MPI_Comm_create wants it
-  real.Comm_create(comm, group, &bare);
+  // Of an intercommunicator it is our own side, as MPI_Comm_create wants it.
+  if (real.Comm_group(comm, &group) != MPI_SUCCESS) return MPI_COMM_NULL;
+  if (real.Comm_create(comm, group, &bare) != MPI_SUCCESS) bare = MPI_COMM_NULL;
   real.Group_free(&group);
   if (bare != MPI_COMM_NULL) real.Comm_set_errhandler(bare, MPI_ERRORS_RETURN); // nor its error handler
   return bare;
@@ -50,55 +81,17 @@ MPI_Comm make_bare(MPI_Comm comm) {
 // World ranks of a group's processes; negative where they are of another world.
 std::vector<int> world_ranks(MPI_Group group) {
   int size = 0;
-  real.Group_size(group, &size);
+  if (group == MPI_GROUP_NULL || real.Group_size(group, &size) != MPI_SUCCESS) return {};
   std::vector<int> own(static_cast<std::size_t>(size)), result(own.size(), MPI_UNDEFINED);
   for (int i = 0; i < size; i++) own[static_cast<std::size_t>(i)] = i;
-  real.Group_translate_ranks(group, size, own.data(), state.world, result.data());
+  if (real.Group_translate_ranks(group, size, own.data(), state.world, result.data()) != MPI_SUCCESS)
+    std::ranges::fill(result, MPI_UNDEFINED);
   real.Group_free(&group);
   return result;
 }
 
-std::uint64_t node_of(int world_rank) {
-  const auto place = static_cast<std::size_t>(world_rank);
-  return world_rank < 0 || place >= state.nodes.size() ? 0 : state.nodes[place];
-}
-
 bool are_apart(const Communicator &communicator) {
   return std::ranges::any_of(communicator.world, [](int rank) { return !is_here(rank); });
-}
-
-// The clocks of one node are one; other nodes' are compared with that of rank 0, by the fastest of some
-// round trips.
-void synchronise_clock(const Communicator &communicator) {
-  constexpr int rounds = 20;
-  const MPI_Comm comm = communicator.stamps;
-  const auto ask = [&](int tag) {
-    Moment best = 0, shortest = INT64_MAX;
-    for (int i = 0; i < rounds; i++) {
-      const Moment before = now();
-      Moment theirs = 0;
-      real.Send(nullptr, 0, MPI_BYTE, 0, tag, comm);
-      real.Recv(&theirs, sizeof theirs, MPI_BYTE, 0, tag, comm, MPI_STATUS_IGNORE);
-      const Moment after = now();
-      if (after - before < shortest) {
-        shortest = after - before;
-        best = theirs - (before + after) / 2;
-      }
-    }
-    return best;
-  };
-  const std::uint64_t first = node_of(communicator.world[0]);
-  if (communicator.rank != 0) {
-    if (own_node() != first) shift_clock(ask(1));
-    return;
-  }
-  for (std::size_t rank = 1; rank < communicator.world.size(); rank++)
-    for (int i = 0; i < rounds && node_of(communicator.world[rank]) != first; i++) {
-      const int asks = static_cast<int>(rank);
-      real.Recv(nullptr, 0, MPI_BYTE, asks, 1, comm, MPI_STATUS_IGNORE);
-      const Moment mine = now();
-      real.Send(&mine, sizeof mine, MPI_BYTE, asks, 1, comm);
-    }
 }
 
 // Whether the status of an MPI_Isendrecv says whose message it got. Asked of ourselves, on a communicator
@@ -110,9 +103,10 @@ template <class Library> bool tells_exchanges(const Library &library, MPI_Comm c
     library.Comm_rank(comm, &rank);
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Status status{};
-    library.Isendrecv(&rank, 1, MPI_INT, rank, tag, &in, 1, MPI_INT, rank, tag, comm, &request);
-    library.Wait(&request, &status);
-    return status.MPI_SOURCE == rank && status.MPI_TAG == tag;
+    return library.Isendrecv(&rank, 1, MPI_INT, rank, tag, &in, 1, MPI_INT, rank, tag, comm, &request) ==
+               MPI_SUCCESS &&
+           library.Wait(&request, &status) == MPI_SUCCESS && status.MPI_SOURCE == rank &&
+           status.MPI_TAG == tag;
   }
   return true;
 }
@@ -122,6 +116,7 @@ template <class Library> bool tells_exchanges(const Library &library, MPI_Comm c
 void forget_all() {
   keyval = MPI_KEYVAL_INVALID;
   state.requests.clear();
+  state.displaced.clear();
   state.windows.clear();
 }
 
@@ -134,6 +129,11 @@ std::uint64_t own_node() {
     return std::hash<std::string>{}(name.data() + (' ' + boot)) | 1U;
   }();
   return own;
+}
+
+std::uint64_t node_of(int world_rank) {
+  const auto place = static_cast<std::size_t>(world_rank);
+  return world_rank < 0 || place >= state.nodes.size() ? 0 : state.nodes[place];
 }
 
 bool is_here(int world_rank) { return node_of(world_rank) == own_node(); }
@@ -149,15 +149,15 @@ Communicator *communicator_of(MPI_Comm comm) noexcept {
 
 void attach(MPI_Comm comm) {
   auto made = std::make_shared<Communicator>();
-  MPI_Group group;
+  MPI_Group group = MPI_GROUP_NULL;
   int is_inter = 0;
-  real.Comm_test_inter(comm, &is_inter);
-  real.Comm_group(comm, &group);
+  if (real.Comm_test_inter(comm, &is_inter) != MPI_SUCCESS || real.Comm_group(comm, &group) != MPI_SUCCESS)
+    return;
   made->world = world_ranks(group);
   bool is_one_world = std::ranges::all_of(made->world, [](int rank) { return rank >= 0; });
   if (is_inter != 0) {
     made->rank = -1;
-    real.Comm_remote_group(comm, &group);
+    if (real.Comm_remote_group(comm, &group) != MPI_SUCCESS) return;
     made->world = world_ranks(group);
     is_one_world = is_one_world && std::ranges::all_of(made->world, [](int rank) { return rank >= 0; });
   } else {
@@ -173,11 +173,14 @@ void attach(MPI_Comm comm) {
 
 void attach_group(MPI_Comm comm) {
   attach(comm);
-  Communicator &made = *communicator_of(comm);
-  if (made.stamps == MPI_COMM_NULL) return;
+  Communicator *attached = communicator_of(comm);
+  if (attached == nullptr || attached->stamps == MPI_COMM_NULL) return;
+  Communicator &made = *attached;
   const std::uint64_t own = own_node();
   std::vector<std::uint64_t> nodes(made.world.size());
-  real.Allgather(&own, sizeof own, MPI_BYTE, nodes.data(), sizeof own, MPI_BYTE, made.stamps);
+  if (real.Allgather(&own, sizeof own, MPI_BYTE, nodes.data(), sizeof own, MPI_BYTE, made.stamps) !=
+      MPI_SUCCESS)
+    return;
   {
     const Lock lock;
     for (std::size_t i = 0; i < nodes.size(); i++)
@@ -189,31 +192,52 @@ void attach_group(MPI_Comm comm) {
   if (made.spans_nodes) synchronise_clock(made);
 }
 
-void begin_world() {
+bool begin_world() {
   const std::uint64_t own = own_node();
   int size = 0;
   real.Comm_size(MPI_COMM_WORLD, &size);
-  real.Comm_group(MPI_COMM_WORLD, &state.world);
   state.nodes.resize(static_cast<std::size_t>(size));
-  real.Allgather(&own, sizeof own, MPI_BYTE, state.nodes.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD);
+  if (real.Comm_group(MPI_COMM_WORLD, &state.world) != MPI_SUCCESS ||
+      real.Allgather(&own, sizeof own, MPI_BYTE, state.nodes.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD) !=
+          MPI_SUCCESS)
+    return false;
   state.crowded = std::ranges::count(state.nodes, own) > sysconf(_SC_NPROCESSORS_ONLN);
   attach(MPI_COMM_WORLD);
-  const Communicator &world = *communicator_of(MPI_COMM_WORLD);
-  synchronise_clock(world);
-  state.tells_exchanges = tells_exchanges(real, world.stamps);
+  const Communicator *world = communicator_of(MPI_COMM_WORLD);
+  if (world == nullptr || world->stamps == MPI_COMM_NULL) return false;
+  synchronise_clock(*world);
+  state.tells_exchanges = tells_exchanges(real, world->stamps);
+  return true;
 }
 
 std::shared_ptr<Duplicate> attach_later(MPI_Comm comm, const Communicator &original) {
   auto made = std::make_shared<Communicator>(original);
   made->peeked.clear();
   auto duplicate = std::make_shared<Duplicate>(comm, made, MPI_REQUEST_NULL);
-  if (original.stamps != MPI_COMM_NULL) real.Comm_idup(original.stamps, &made->stamps, &duplicate->stamps);
+  made->stamps = MPI_COMM_NULL;
+  if (original.stamps != MPI_COMM_NULL &&
+      real.Comm_idup(original.stamps, &made->stamps, &duplicate->stamps) != MPI_SUCCESS) {
+    made->stamps = MPI_COMM_NULL;
+    duplicate->stamps = MPI_REQUEST_NULL;
+  }
   return duplicate;
 }
 
-void finish(Duplicate &duplicate) {
-  real.Wait(&duplicate.stamps, MPI_STATUS_IGNORE);
-  keep(duplicate.comm, duplicate.communicator);
+bool is_made(Duplicate &duplicate) {
+  int done = 0;
+  if (real.Test(&duplicate.stamps, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS) return done != 0;
+  duplicate.stamps = MPI_REQUEST_NULL;
+  duplicate.communicator->stamps = MPI_COMM_NULL;
+  return true;
+}
+
+void finish(Duplicate &duplicate, bool succeeded) {
+  MPI_Comm &stamps = duplicate.communicator->stamps;
+  if (real.Wait(&duplicate.stamps, MPI_STATUS_IGNORE) != MPI_SUCCESS) stamps = MPI_COMM_NULL;
+  if (succeeded)
+    keep(duplicate.comm, duplicate.communicator);
+  else if (stamps != MPI_COMM_NULL)
+    real.Comm_free(&stamps);
 }
 
 std::optional<MPI_Comm> detached(MPI_Comm comm) {
@@ -240,60 +264,3 @@ std::optional<Link> link_of(Gets gets, int root, MPI_Comm comm, const Communicat
 
 // The injector keeps nothing of types.
 void haloscope::interpose::forget_types() noexcept {}
-
-namespace haloscope::inject {
-
-// The ranks whose data a rank gets in a neighbourhood collective.
-
-namespace {
-
-using Ranks = std::vector<int>;
-
-Ranks room(int count) { return Ranks(static_cast<std::size_t>(count)); }
-
-Ranks in_grid(MPI_Comm comm) {
-  int dimensions = 0;
-  real.Cartdim_get(comm, &dimensions);
-  Ranks result = room(2 * dimensions);
-  int *place = result.data();
-  for (int i = 0; i < dimensions; i++, place += 2) real.Cart_shift(comm, i, 1, place, place + 1);
-  return result;
-}
-
-Ranks in_graph(MPI_Comm comm, int rank) {
-  int count = 0;
-  real.Graph_neighbors_count(comm, rank, &count);
-  Ranks result = room(count);
-  real.Graph_neighbors(comm, rank, count, result.data());
-  return result;
-}
-
-Ranks in_distributed_graph(MPI_Comm comm) {
-  int in = 0, out = 0, weighted = 0;
-  real.Dist_graph_neighbors_count(comm, &in, &out, &weighted);
-  Ranks result = room(in), targets = room(out), weights = room(in), others = room(out);
-  real.Dist_graph_neighbors(comm, in, result.data(), weights.data(), out, targets.data(), others.data());
-  return result;
-}
-
-Ranks sources(MPI_Comm comm, int rank) {
-  int topology = MPI_UNDEFINED;
-  real.Topo_test(comm, &topology);
-  if (topology == MPI_CART) return in_grid(comm);
-  if (topology == MPI_GRAPH) return in_graph(comm, rank);
-  return topology == MPI_DIST_GRAPH ? in_distributed_graph(comm) : Ranks{};
-}
-
-} // namespace
-
-std::optional<Link> link_from_neighbors(MPI_Comm comm, const Communicator &communicator) {
-  std::optional<Link> result;
-  for (const int source : sources(comm, communicator.rank)) {
-    if (!reaches(&communicator, source)) continue;
-    if (link_to(communicator, source) == Link::inter) return Link::inter;
-    result = Link::intra;
-  }
-  return result;
-}
-
-} // namespace haloscope::inject

@@ -99,7 +99,7 @@ _ANSWERED = {
 _MEANINGS = {
     **_ANSWERED,
     **{name: Meaning("send", "dest, tag, comm") for name in SENDS},
-    **{"I" + name.lower(): Meaning("send", "dest, tag, comm") for name in SENDS},
+    **{"I" + name.lower(): Meaning("post_send", "dest, tag, comm") for name in SENDS},
     **{name + "_init": Meaning("init_send", "dest, tag, comm, request") for name in SENDS},
     "Recv": Meaning("receive", "comm, status", True),
     "Irecv": Meaning("post_receive", "source, tag, comm, request"),

@@ -15,7 +15,9 @@ struct Stamp {
 int own_tag(const Partitions &partitions) {
   int *most = nullptr;
   int found = 0;
-  real.Comm_get_attr(partitions.communicator->stamps, MPI_TAG_UB, static_cast<void *>(&most), &found);
+  if (real.Comm_get_attr(partitions.communicator->stamps, MPI_TAG_UB, static_cast<void *>(&most), &found) !=
+      MPI_SUCCESS)
+    found = 0;
   return (found != 0 ? *most : INT16_MAX) - partitions.tag;
 }
 
@@ -34,10 +36,12 @@ bool take(Partitions &partitions) {
   const MPI_Comm comm = partitions.communicator->stamps;
   const int tag = own_tag(partitions);
   int there = 0;
-  real.Iprobe(partitions.partner, tag, comm, &there, MPI_STATUS_IGNORE);
-  if (there == 0) return false;
+  if (real.Iprobe(partitions.partner, tag, comm, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS || there == 0)
+    return false;
   Stamp stamp{};
-  real.Recv(&stamp, sizeof stamp, MPI_BYTE, partitions.partner, tag, comm, MPI_STATUS_IGNORE);
+  if (real.Recv(&stamp, sizeof stamp, MPI_BYTE, partitions.partner, tag, comm, MPI_STATUS_IGNORE) !=
+      MPI_SUCCESS)
+    return false;
   partitions.due.resize(static_cast<std::size_t>(stamp.count));
   for (int i = stamp.first; i <= stamp.last; i++) partitions.due[static_cast<std::size_t>(i)] = stamp.due;
   return true;

@@ -63,4 +63,39 @@ void wait_until(Moment due) noexcept {
   }
 }
 
+// The clocks of one node are one; other nodes' are compared with that of rank 0, by the fastest of some
+// round trips.
+void synchronise_clock(const Communicator &communicator) {
+  constexpr int rounds = 20;
+  const MPI_Comm comm = communicator.stamps;
+  const auto ask = [&](int tag) {
+    Moment best = 0, shortest = INT64_MAX;
+    for (int i = 0; i < rounds; i++) {
+      const Moment before = now();
+      Moment theirs = 0;
+      if (real.Send(nullptr, 0, MPI_BYTE, 0, tag, comm) != MPI_SUCCESS ||
+          real.Recv(&theirs, sizeof theirs, MPI_BYTE, 0, tag, comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        return Moment{0};
+      const Moment after = now();
+      if (after - before < shortest) {
+        shortest = after - before;
+        best = theirs - (before + after) / 2;
+      }
+    }
+    return best;
+  };
+  const std::uint64_t first = node_of(communicator.world[0]);
+  if (communicator.rank != 0) {
+    if (own_node() != first) shift_clock(ask(1));
+    return;
+  }
+  for (std::size_t rank = 1; rank < communicator.world.size(); rank++)
+    for (int i = 0; i < rounds && node_of(communicator.world[rank]) != first; i++) {
+      const int asks = static_cast<int>(rank);
+      real.Recv(nullptr, 0, MPI_BYTE, asks, 1, comm, MPI_STATUS_IGNORE);
+      const Moment mine = now();
+      real.Send(&mine, sizeof mine, MPI_BYTE, asks, 1, comm);
+    }
+}
+
 } // namespace haloscope::inject

@@ -22,12 +22,13 @@ inline void wait_for_message(int result, MPI_Comm comm, const MPI_Status &status
 
 template <class Call> int wait(MPI_Request *request, MPI_Status *given, Call &&call) {
   const Entry entry;
-  const auto waiting = entry ? known(*request) : std::nullopt;
+  const Kept waiting = entry ? known(*request) : nullptr;
   if (!waiting) return call(given);
+  const Completing completing{{&waiting, 1}};
   Status status{given};
   const int result = call(status());
   const Moment due = has_message(result) ? due_of(*waiting, *status()) : 0;
-  complete(waiting);
+  complete(waiting, result);
   wait_until(due);
   return result;
 }
@@ -35,14 +36,15 @@ template <class Call> int wait(MPI_Request *request, MPI_Status *given, Call &&c
 template <class Call> int test(MPI_Request *request, int *flag, MPI_Status *status, Call &&call) {
   const Entry entry;
   if (!entry) return call(status);
-  const auto waiting = known(*request);
+  const Kept waiting = known(*request);
   Moment due = INT64_MAX;
   if (!may_complete(waiting, due)) {
     *flag = 0;
     return MPI_SUCCESS;
   }
+  const Completing completing{{&waiting, 1}};
   const int result = call(status);
-  if (result != MPI_SUCCESS || *flag != 0) complete(waiting);
+  if (result != MPI_SUCCESS || *flag != 0) complete(waiting, result);
   return result;
 }
 
@@ -79,6 +81,7 @@ template <class Call> int wait_all(int count, MPI_Request *requests, MPI_Status 
   const Entry entry;
   if (!entry || count <= 0) return call(given);
   const auto waiting = known(requests, count);
+  const Completing completing{waiting};
   std::vector<MPI_Status> own(given == MPI_STATUSES_IGNORE ? waiting.size() : 0);
   MPI_Status *statuses = own.empty() ? given : own.data();
   const int result = call(statuses);
@@ -88,7 +91,7 @@ template <class Call> int wait_all(int count, MPI_Request *requests, MPI_Status 
     const int error = result == MPI_ERR_IN_STATUS ? statuses[i].MPI_ERROR : result;
     if (error == MPI_ERR_PENDING) continue;
     if (has_message(error)) due = std::max(due, due_of(*waiting[i], statuses[i]));
-    complete(waiting[i]);
+    complete(waiting[i], error);
   }
   wait_until(due);
   return result;
@@ -103,9 +106,10 @@ int test_all(int count, MPI_Request *requests, int *flag, MPI_Status *given, Cal
     *flag = 0;
     return MPI_SUCCESS;
   }
+  const Completing completing{waiting};
   const int result = call(given);
   if (result != MPI_SUCCESS || *flag != 0)
-    for (const auto &request : waiting) complete(request);
+    for (const auto &request : waiting) complete(request, result);
   return result;
 }
 

@@ -1,0 +1,37 @@
+// What the injector leaves behind: a receive that is freed before its message comes, and is never asked for;
+// and communicators, of which MPI may have too few. They are used in every second case, and freed at the end.
+#include <mpi.h>
+#include <stdio.h>
+
+enum { most = 3000 };
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  static MPI_Comm made[most];
+  int rank, count = 0, in = 0;
+  MPI_Request request;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (rank == 1) MPI_Irecv(&in, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, &request);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) MPI_Send(&rank, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
+  if (rank == 1) MPI_Request_free(&request);
+  for (int failed = 0; !failed && count < most; count += !failed) {
+    MPI_Comm *one = made + count;
+    if (argc == 1) {
+      failed = MPI_Comm_idup(MPI_COMM_WORLD, one, &request) || MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+      failed = count % 2 ? MPI_Comm_dup(MPI_COMM_WORLD, one) : MPI_Comm_split(MPI_COMM_WORLD, 0, rank, one);
+    }
+  }
+  for (int i = 0; i < count; i++) {
+    if (i % 97 == 0 || i == count - 1)
+      MPI_Sendrecv(&i, 1, MPI_INT, 1 - rank, 1, &in, 1, MPI_INT, 1 - rank, 1, made[i], MPI_STATUS_IGNORE);
+    MPI_Comm_free(made + i);
+  }
+  if (rank == 0) puts(count > 0 ? "made" : "none");
+  if (rank == 0) fprintf(stderr, "%d communicators\n", count);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 0;
+}
