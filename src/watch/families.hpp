@@ -155,6 +155,8 @@ template <class Call> int control(const Invocation &invoked, int level, Call &&c
   {
     const Entry state{invoked};
     if (state && (level == 0 || level == 1)) pause(*state, Pause::program, level == 0);
+    // The time counts of a region that began meanwhile, as its calls do.
+    if (state && level == 1 && state->paused == 0) resume_regions(*state, ticks());
   }
   return count_only(invoked, call);
 }

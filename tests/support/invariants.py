@@ -14,6 +14,7 @@ import polars as pl
 
 import haloscope
 from haloscope.explain import Profile
+from support.time_parts import KINDS, check_times, mpi_time
 
 # Of a call's requests, which may be of several kinds.
 _COMPLETION = re.compile(r"MPI_(Wait|Start)(all|any|some)?$")
@@ -43,7 +44,6 @@ _KINDS = (
         ),
     ),
 )
-_TIMES = ("p2p", "coll", "rma", "io", "other")
 
 
 def kind_of(call: str) -> str:
@@ -57,6 +57,7 @@ def kind_of(call: str) -> str:
 def check(path: Path) -> None:
     """Asserts that the tables agree with one another, if nothing is missing in them."""
     with haloscope.open(path) as profile:
+        check_times(profile)
         info = profile.file.info
         dropped = profile.frame("processes", ["dropped"])["dropped"].sum()
         if info.get("partial") or info.get("rows_left_out") or dropped:
@@ -108,8 +109,8 @@ def _check_roll_up(profile: Profile, ranks: pl.DataFrame) -> None:
         return
     processes = profile.frame("processes", ["rank", "host", "duration", "watched"])
     there = processes.filter(pl.col("watched") == 1)
-    mpi_time = sum(ranks[f"{kind}_time"].sum() for kind in _TIMES)
-    expected: dict[str, Any] = {"rank_time": there["duration"].sum(), "mpi_time": mpi_time}
+    in_mpi = ranks.select(mpi_time().sum()).item()
+    expected: dict[str, Any] = {"rank_time": there["duration"].sum(), "mpi_time": in_mpi}
     for name in "p2p_time coll_time wait_time sends bytes_sent colls coll_bytes io_bytes".split():
         expected[name] = ranks[name].sum() if len(ranks) else 0
     for name, value in expected.items():
@@ -121,7 +122,7 @@ def _check_roll_up(profile: Profile, ranks: pl.DataFrame) -> None:
         shares = zip(rollup["host_ranks"], rollup["host_compute"], strict=True)
         compute = sum(number * mean for number, mean in shares)
         assert compute <= expected["rank_time"] * (1 + 1e-7) + 1e-9
-        assert compute >= (expected["rank_time"] - mpi_time) * (1 - 1e-7) - 1e-9
+        assert compute >= (expected["rank_time"] - in_mpi) * (1 - 1e-7) - 1e-9
     assert len(profile.table("binding")) == len(processes)
 
 
@@ -133,20 +134,19 @@ def _check_calls(profile: Profile, ranks: pl.DataFrame) -> None:
     _hold(calls, counted=pl.col("calls") > 0, longest=_at_most(pl.col("time_max"), pl.col("time_total")))
     times = [
         pl.col("time_total").filter(pl.col("kind") == kind).sum().alias(f"{kind}_calls")
-        for kind in (*_TIMES, "shared")
+        for kind in (*KINDS, "shared")
     ]
     per_path = _joined(ranks, calls.group_by("path").agg(times))
-    total = pl.sum_horizontal(f"{kind}_time" for kind in _TIMES)
-    there = pl.sum_horizontal(f"{kind}_calls" for kind in (*_TIMES, "shared"))
+    there = pl.sum_horizontal(f"{kind}_calls" for kind in (*KINDS, "shared"))
     # Without requests of other kinds, whatever waits is p2p.
     others = calls.filter(
         (pl.col("kind").is_in(["coll", "rma", "io"]))
         & pl.col("call").str.contains(r"MPI_(I|R|File_i)[a-z]|_init(_c)?$")
     )
-    shares = {kind: pl.lit(0.0) if others.is_empty() else pl.col("shared_calls") for kind in _TIMES}
+    shares = {kind: pl.lit(0.0) if others.is_empty() else pl.col("shared_calls") for kind in KINDS}
     shares |= {"p2p": pl.col("shared_calls"), "other": pl.lit(0.0)}
-    _hold(per_path, all_calls=_same(there, total))
-    for kind in _TIMES:
+    _hold(per_path, all_calls=_same(there, mpi_time()))
+    for kind in KINDS:
         own, time = pl.col(f"{kind}_calls"), pl.col(f"{kind}_time")
         exact = others.is_empty() or kind == "other"
         _hold(
@@ -258,12 +258,8 @@ def _check_collectives(profile: Profile, ranks: pl.DataFrame) -> None:
 
 def _check_ranks(profile: Profile) -> None:
     """Parts are parts; the least is not above the largest; both between them and the sum."""
-    total = pl.sum_horizontal(f"{kind}_time" for kind in _TIMES)
     skew = pl.col("skew_time").fill_null(0)
-    rules = {
-        "waiting": _at_most(pl.col("wait_time"), total),
-        **{f"{kind}_time": pl.col(f"{kind}_time") >= 0 for kind in _TIMES},
-    }
+    rules = {"waiting": _at_most(pl.col("wait_time"), mpi_time())}
     # Of a part of the collectives it is an estimate, which may be above the time of all.
     if int(profile.info.get("sync_collectives", 0)) <= 1:
         rules["skew"] = _at_most(skew, pl.col("coll_time"))

@@ -22,14 +22,14 @@ std::string operation_name(std::string_view function) {
 
 } // namespace
 
-void CallRows::add(std::uint64_t path, const Node &node) {
-  add_calls(path, node.calls, Memory::host);
+void CallRows::add(std::uint64_t path, const Node &node, const SettledTimes &times) {
+  add_calls(path, node.calls, Memory::host, times);
   for (const Memory memory : {Memory::device, Memory::managed})
     if (const CallPages *pages = valid(node.calls_apart[number_of(memory) - 1]))
-      add_calls(path, *pages, memory);
+      add_calls(path, *pages, memory, times);
   add_transfers(path, node);
   add_nccl(path, node);
-  add_sizes(path, node);
+  add_sizes(path, node, times);
   add_collectives(path, node);
 }
 
@@ -43,11 +43,12 @@ void CallRows::add(std::uint64_t path, const OpenCall &open, std::uint64_t ticks
                      .time_max = seconds(ticks)});
 }
 
-void CallRows::add_calls(std::uint64_t path, const CallPages &pages, Memory of) {
+void CallRows::add_calls(std::uint64_t path, const CallPages &pages, Memory of, const SettledTimes &times) {
   for (unsigned i = 0; i < function_count; i++) {
     const CallPage *page = valid(pages[i / calls_per_page]);
     if (page == nullptr) continue;
-    const CallRecord &call = (*page)[i % calls_per_page];
+    const CallRecord &call = page->records[i % calls_per_page];
+    const std::uint64_t estimated = page->estimated[i % calls_per_page];
     // Calls that send have only their times here: MessageRows adds their numbers.
     if (call.calls == 0 && call.ticks == 0) continue;
     append(rows::Calls{.path = path,
@@ -55,7 +56,7 @@ void CallRows::add_calls(std::uint64_t path, const CallPages &pages, Memory of) 
                        .memory = memory(i, of),
                        .calls = call.calls,
                        .bytes = call.bytes,
-                       .time_total = seconds(call.ticks),
+                       .time_total = seconds(call.ticks) + times.calls * seconds(estimated),
                        .time_max = seconds(call.longest)});
     if (function_unaccounted[i] && call.calls > 0)
       append(rows::Unaccounted{.call = string(function_names[i]), .calls = call.calls});
@@ -93,16 +94,17 @@ void CallRows::add_nccl(std::uint64_t path, const Node &node) {
   }
 }
 
-void CallRows::add_sizes(std::uint64_t path, const Node &node) {
+void CallRows::add_sizes(std::uint64_t path, const Node &node, const SettledTimes &times) {
   each(node.sizes, [&](const SizeRecord &size) {
     const auto [bytes, upper] = range_of((size.key & size_range) | bytes_of_size(size.key));
+    const double part = kind_of_size(size.key) == Kind::p2p ? times.messages : 1;
     append(rows::Sizes{.path = path,
                        .kind = kind(kind_of_size(size.key)),
                        .memory = memory(memory_of_size(size.key)),
                        .bytes = bytes,
                        .bytes_upper = upper,
                        .messages = size.messages,
-                       .time_total = seconds(size.ticks)});
+                       .time_total = part * seconds(size.ticks)});
   });
 }
 

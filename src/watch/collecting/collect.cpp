@@ -64,15 +64,27 @@ private:
     const std::string_view name = parent == nullptr ? root_name : text(node.name);
     RegionTotals &region = regions_.add(path(above, name, node.communication), node, parent, latest_);
     watch::add(sums_, node);
+    const SettledTimes times = settle(node, region);
     if (open_ && open_.node == &node) add_open_call(region);
-    calls_.add(region.path, node);
-    messages_.add(region, node);
+    calls_.add(region.path, node, times);
+    messages_.add(region, node, times);
     history_.add_series(region, node, threads_);
-    sites_.add(region.path, node);
+    sites_.add(region.path, node, times);
     trace_.add(region.path, node);
     for (const Node *child = valid(node.first_child); child != nullptr && child->parent == &node;
          child = valid(child->next_sibling))
       visit(*child, &region, depth + 1);
+  }
+
+  // Adds the time of calls that were not stamped, as far as the region had time for them.
+  SettledTimes settle(const Node &node, RegionTotals &region) {
+    const Estimate estimate = settled(node, latest_);
+    const std::uint64_t part = estimate.settled - node.estimate.settled;
+    region.p2p_ticks += part;
+    sums_.p2p_ticks += part;
+    const auto counted = static_cast<double>(node.p2p_ticks + part);
+    const auto left = static_cast<double>(estimate.ticks - std::min(estimate.ticks, estimate.settled));
+    return {.calls = estimate.share(), .messages = left == 0 ? 1 : counted / (counted + left)};
   }
 
   // Finds the call that the thread has not returned from, and the latest known tick of the thread.

@@ -6,9 +6,9 @@
 
 namespace haloscope::watch {
 
-void MessageRows::add(RegionTotals &region, const Node &node) {
-  add_partners(region, node);
-  each(node.messages, [&](const MessageRecord &record) { add_message(region, record); });
+void MessageRows::add(RegionTotals &region, const Node &node, const SettledTimes &times) {
+  add_partners(region, node, times);
+  each(node.messages, [&](const MessageRecord &record) { add_message(region, record, times); });
 }
 
 void MessageRows::add(const CommunicatorUse &use) {
@@ -17,7 +17,7 @@ void MessageRows::add(const CommunicatorUse &use) {
 }
 
 // Messages for which there was no message record, and those of neighbourhood collectives.
-void MessageRows::add_partners(RegionTotals &region, const Node &node) {
+void MessageRows::add_partners(RegionTotals &region, const Node &node, const SettledTimes &times) {
   for (const Partner *partner = valid(node.partners); partner != nullptr; partner = valid(partner->next)) {
     const std::int64_t other = partner->rank;
     const Traffic &neighbor = partner->neighbor;
@@ -40,12 +40,12 @@ void MessageRows::add_partners(RegionTotals &region, const Node &node) {
                           .bytes_sent = partner->bytes_sent,
                           .recvs = partner->recvs,
                           .bytes_recv = partner->bytes_recv,
-                          .time = seconds(partner->ticks)});
+                          .time = times.messages * seconds(partner->ticks)});
   }
 }
 
 // A message record counts for a partner, a size, the call that sent it and a communicator.
-void MessageRows::add_message(RegionTotals &region, const MessageRecord &record) {
+void MessageRows::add_message(RegionTotals &region, const MessageRecord &record, const SettledTimes &times) {
   const Partner *partner = valid(record.partner);
   if (partner == nullptr) return;
   const std::uint64_t size = bytes_of_what(record.key.what);
@@ -66,6 +66,7 @@ void MessageRows::add_message(RegionTotals &region, const MessageRecord &record)
     if (const Communicator *used = communicator(static_cast<std::uint32_t>(record.key.channel >> 32U)))
       add_communicator(*used, record.messages, received ? 0 : bytes);
   if (record.messages == 0 && record.ticks == 0) return;
+  const double time = times.messages * seconds(record.ticks);
   append(rows::Partners{.path = region.path,
                         .rank = rank(),
                         .partner = other,
@@ -73,14 +74,14 @@ void MessageRows::add_message(RegionTotals &region, const MessageRecord &record)
                         .bytes_sent = received ? 0 : bytes,
                         .recvs = recvs,
                         .bytes_recv = received ? bytes : 0,
-                        .time = seconds(record.ticks)});
+                        .time = time});
   append(rows::Sizes{.path = region.path,
                      .kind = kind(Kind::p2p),
                      .memory = memory(of),
                      .bytes = size,
                      .bytes_upper = size,
                      .messages = sends,
-                     .time_total = seconds(record.ticks)});
+                     .time_total = time});
   if (message >= sent && message - sent < function_count && sends > 0)
     append(rows::Calls{.path = region.path,
                        .call = string(function_names[message - sent]),

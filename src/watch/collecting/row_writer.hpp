@@ -9,6 +9,12 @@
 
 namespace haloscope::watch {
 
+// Factors for times of one region that have a sample's estimate: of calls that were not stamped, and of
+// messages, whose records have all of it.
+struct SettledTimes {
+  double calls = 1, messages = 1;
+};
+
 class RowWriter : protected Reading {
 public:
   // `tick`: seconds per tick.

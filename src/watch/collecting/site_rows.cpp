@@ -23,15 +23,15 @@ std::string hexadecimal(const char *format, unsigned long number) {
 
 } // namespace
 
-void SiteRows::add(std::uint64_t path, const Node &node) {
+void SiteRows::add(std::uint64_t path, const Node &node, const SettledTimes &times) {
   for (const Site *site = valid(node.sites); site != nullptr; site = valid(site->next)) {
     const Stack *stack = valid(site->stack);
     const auto function = static_cast<unsigned>(site->function);
     if (stack == nullptr || function >= function_count || site->sums.calls == 0) continue;
-    CallRecord &sum = sums_[{path, text_of(*stack), function}];
+    Sum &sum = sums_[{path, text_of(*stack), function}];
     sum.calls += site->sums.calls;
     sum.bytes += site->sums.bytes;
-    sum.ticks += site->sums.ticks;
+    sum.ticks += static_cast<double>(site->sums.ticks) + times.calls * static_cast<double>(site->estimated);
     sum.longest = std::max(sum.longest, site->sums.longest);
   }
 }
@@ -39,7 +39,7 @@ void SiteRows::add(std::uint64_t path, const Node &node) {
 void SiteRows::finish() {
   for (const auto &[key, sum] : sums_) {
     const auto &[path, stack, function] = key;
-    const double seconds = static_cast<double>(sum.ticks) * tick_;
+    const double seconds = sum.ticks * tick_;
     contents_.append(rows::Sites{.path = path,
                                  .stack = contents_.names.text(stack),
                                  .call = contents_.names.text(function_names[function]),

@@ -1,8 +1,7 @@
 // The rows of the tables `sites` and `modules` of one process.
 #pragma once
 
-#include "watch/collecting/tables.hpp"
-#include "watch/records/reading.hpp"
+#include "watch/collecting/row_writer.hpp"
 #include "watch/stacks/sites.hpp"
 
 #include <map>
@@ -16,7 +15,7 @@ public:
       : Reading(arena), contents_(contents), tick_(tick) {}
 
   // Adds one region of one thread.
-  void add(std::uint64_t path, const Node &node);
+  void add(std::uint64_t path, const Node &node, const SettledTimes &times);
   // Adds the rows, after all regions. The times of ranks are squared, so the threads of a rank are summed
   // before.
   void finish();
@@ -29,7 +28,12 @@ private:
   using Key = std::tuple<std::uint64_t, std::string, unsigned>; // path, stack, function
   Contents &contents_;
   double tick_;
-  std::map<Key, CallRecord> sums_;
+  struct Sum {
+    std::uint64_t calls = 0, bytes = 0;
+    double ticks = 0;
+    std::uint64_t longest = 0;
+  };
+  std::map<Key, Sum> sums_;
   std::map<const Module *, std::string> modules_;
   std::map<const Stack *, std::string> stacks_;
 };

@@ -10,8 +10,26 @@ struct Stamps {
   std::uint64_t begin = 0, end = 0;
 };
 
+// The ticks of a stamped post, and those of the posts before it that it represents as a sample.
+struct PostTime {
+  std::uint64_t own = 0, others = 0;
+  [[nodiscard]] std::uint64_t all() const noexcept { return own + others; }
+};
+[[gnu::always_inline]] inline PostTime time_of_post(Recorder &state, Stamps stamps,
+                                                    unsigned weight) noexcept {
+  const std::uint64_t own = stamps.end - stamps.begin;
+  return {own, weight > 1 ? state.usual_post.of_others(own, weight - 1) : 0};
+}
+[[gnu::always_inline]] inline void add_post_time(Recorder &state, Function function, PostTime time,
+                                                 Stamps stamps) noexcept {
+  add_call_time(state, function, time.own);
+  state.node->p2p_ticks += time.own;
+  if (time.others != 0) add_estimate(state, function, time.others);
+  state.record->newest = stamps.end;
+}
+
 // A non-blocking post: stamped if large or sampled. `then` counts it. Its arguments are the bytes, the ticks
-// weighted by the sampling interval, and the stamps.
+// of the post and of those that it represents, and the stamps.
 template <class Count, class Call, class Then>
 int post(const Invocation &invoked, Count count, MPI_Datatype datatype, Call &&call, Then &&then) {
   const Entry entry{invoked};
@@ -20,17 +38,15 @@ int post(const Invocation &invoked, Count count, MPI_Datatype datatype, Call &&c
   // MPI has not checked the arguments yet, so only known datatypes are used here.
   std::uint64_t bytes = known_payload(state, count, datatype);
   const unsigned weight = bytes >= state.stamped_size ? 1 : state.stamp_weight();
-  const std::uint64_t begin = weight == 0 ? 0 : state.begin_call();
+  Stamps stamps;
+  if (weight != 0) stamps.begin = state.begin_call();
   const int result = call();
-  const std::uint64_t end = weight == 0 ? 0 : ticks();
-  const std::uint64_t duration = end - begin;
+  if (weight != 0) stamps.end = ticks();
   if (result != MPI_SUCCESS) return result;
   if (bytes == unknown_bytes) bytes = payload(state, count, datatype);
-  then(state, bytes, duration * weight, Stamps{begin, end});
-  if (weight != 0) {
-    add_call_time(state, invoked, duration, weight);
-    state.node->p2p_ticks += duration * weight;
-  }
+  const PostTime time = time_of_post(state, stamps, weight);
+  then(state, bytes, time.all(), stamps);
+  if (weight != 0) add_post_time(state, invoked, time, stamps);
   return result;
 }
 // A post in the trace, after its request is known.
@@ -150,16 +166,14 @@ private:
   template <class Call, class Count>
   [[gnu::always_inline]] int make(const Invocation &invoked, Call &&call, Count &&count) const {
     const bool stamp = stamped && weight_ != 0;
-    const std::uint64_t begin = stamp ? state_->begin_call() : 0;
+    Stamps stamps;
+    if (stamp) stamps.begin = state_->begin_call();
     const int result = call();
-    const std::uint64_t end = stamp ? ticks() : 0;
-    const std::uint64_t duration = end - begin;
+    if (stamp) stamps.end = ticks();
     if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
-    count(duration * weight_, Stamps{begin, end});
-    if (stamp) {
-      add_call_time(*state_, invoked, duration, weight_);
-      state_->node->p2p_ticks += duration * weight_;
-    }
+    const PostTime time = stamp ? time_of_post(*state_, stamps, weight_) : PostTime{};
+    count(time.all(), stamps);
+    if (stamp) add_post_time(*state_, invoked, time, stamps);
     return result;
   }
 

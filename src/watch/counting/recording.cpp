@@ -144,21 +144,27 @@ CallPage *make_call_page(Recorder &to, CallPages &pages, unsigned page) noexcept
   return made;
 }
 
-CallRecord &call_record_apart(Recorder &to, Function function) noexcept {
+CallPage &call_page_apart(Recorder &to, Function function) noexcept {
   const auto index = static_cast<unsigned>(function);
   CallPages *&pages = to.node->calls_apart[number_of(to.memory) - 1];
   if (pages == nullptr) {
     auto *made = to.arena->make<CallPages>();
     if (made == nullptr) {
       to.dropped();
-      return lost_calls[index % calls_per_page];
+      return lost_calls;
     }
     std::atomic_signal_fence(std::memory_order_release);
     pages = made;
   }
   CallPage *page = (*pages)[index / calls_per_page];
   if (page == nullptr) page = make_call_page(to, *pages, index / calls_per_page);
-  return (*page)[index % calls_per_page];
+  return *page;
+}
+
+void add_estimate(Recorder &to, Function function, std::uint64_t duration) noexcept {
+  call_page(to, function).estimated[static_cast<unsigned>(function) % calls_per_page] += duration;
+  if (to.site != nullptr) to.site->estimated += duration;
+  to.node->estimate.ticks += duration;
 }
 
 void first_send_of_instance(Node &node, Partner &partner) noexcept {

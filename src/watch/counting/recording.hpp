@@ -29,7 +29,7 @@ private:
 
 // The slow paths: what a region sees for the first time.
 [[gnu::noinline, gnu::cold]] CallPage *make_call_page(Recorder &to, CallPages &pages, unsigned page) noexcept;
-[[gnu::noinline]] CallRecord &call_record_apart(Recorder &to, Function function) noexcept;
+[[gnu::noinline]] CallPage &call_page_apart(Recorder &to, Function function) noexcept;
 // nullptr if there is no room: the message is counted apart.
 [[gnu::noinline, gnu::cold]] MessageRecord *make_message(Recorder &to, const MessageKey &key,
                                                          const Communicator &communicator, int rank) noexcept;
@@ -47,12 +47,15 @@ private:
 // The partner that `communicator` calls `rank`.
 Partner &partner_of(Recorder &to, const Communicator &communicator, int rank) noexcept;
 
-[[gnu::always_inline]] inline CallRecord &call_record(Recorder &to, Function function) noexcept {
-  if (__builtin_expect(to.memory != Memory::host, 0)) return call_record_apart(to, function);
+[[gnu::always_inline]] inline CallPage &call_page(Recorder &to, Function function) noexcept {
+  if (__builtin_expect(to.memory != Memory::host, 0)) return call_page_apart(to, function);
   const auto index = static_cast<unsigned>(function);
   CallPage *page = to.node->calls[index / calls_per_page];
   if (__builtin_expect(page == nullptr, 0)) page = make_call_page(to, to.node->calls, index / calls_per_page);
-  return (*page)[index % calls_per_page];
+  return *page;
+}
+[[gnu::always_inline]] inline CallRecord &call_record(Recorder &to, Function function) noexcept {
+  return call_page(to, function).records[static_cast<unsigned>(function) % calls_per_page];
 }
 
 // The call that the thread is in, at its site: once a call, with all that it is counted for.
@@ -61,8 +64,8 @@ Partner &partner_of(Recorder &to, const Communicator &communicator, int rank) no
   to.site->sums.calls++;
   to.site->sums.bytes += bytes;
 }
-inline void add_duration(CallRecord &to, std::uint64_t duration, unsigned weight) noexcept {
-  to.ticks += duration * weight;
+inline void add_duration(CallRecord &to, std::uint64_t duration) noexcept {
+  to.ticks += duration;
   to.longest = std::max(to.longest, duration);
 }
 
@@ -78,18 +81,19 @@ inline void add_duration(CallRecord &to, std::uint64_t duration, unsigned weight
   count_at_site(to, bytes);
 }
 
-[[gnu::always_inline]] inline void add_time(const Recorder &to, CallRecord &call, std::uint64_t duration,
-                                            unsigned weight = 1) noexcept {
-  add_duration(call, duration, weight);
-  if (__builtin_expect(to.site != nullptr, 0)) add_duration(to.site->sums, duration, weight);
+[[gnu::always_inline]] inline void add_time(const Recorder &to, CallRecord &call,
+                                            std::uint64_t duration) noexcept {
+  add_duration(call, duration);
+  if (__builtin_expect(to.site != nullptr, 0)) add_duration(to.site->sums, duration);
 }
 
-// The time of a call that is counted elsewhere. The sums get it `weight` times, as a sample of that many
-// calls.
-[[gnu::always_inline]] inline void add_call_time(Recorder &to, Function function, std::uint64_t duration,
-                                                 unsigned weight = 1) noexcept {
-  add_time(to, call_record(to, function), duration, weight);
+// The time of a call that is counted elsewhere.
+[[gnu::always_inline]] inline void add_call_time(Recorder &to, Function function,
+                                                 std::uint64_t duration) noexcept {
+  add_time(to, call_record(to, function), duration);
 }
+// The time of the calls that were not stamped, for which this one was a sample.
+[[gnu::noinline]] void add_estimate(Recorder &to, Function function, std::uint64_t duration) noexcept;
 
 [[gnu::always_inline]] inline void count_call(Recorder &to, Function function, std::uint64_t bytes,
                                               std::uint64_t duration) noexcept {

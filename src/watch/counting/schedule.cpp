@@ -12,10 +12,20 @@ namespace {
 
 constexpr std::uint64_t never = ~std::uint64_t{0};
 
-// Sums over all regions of a thread.
-Slice totals_of(const Node &root) noexcept {
+// Settles what a region's calls took that were not stamped.
+void settle(Node &node, std::uint64_t now) noexcept {
+  const std::uint64_t all = ticks_in(node, now);
+  std::uint64_t nested = 0;
+  for (const Node *child = node.first_child; child != nullptr; child = child->next_sibling)
+    nested += ticks_in(*child, now);
+  node.p2p_ticks += node.estimate.settle(ticks_outside(node, all - std::min(all, nested)));
+}
+
+// Sums over all regions of a thread, up to `now`.
+Slice totals_of(Node &root, std::uint64_t now) noexcept {
   Slice sum{};
-  for (const Node *node = &root; node != nullptr;) {
+  for (Node *node = &root; node != nullptr;) {
+    settle(*node, now);
     add(sum, *node);
     if (node->first_child != nullptr) {
       node = node->first_child;
@@ -76,7 +86,7 @@ bool close_slice(const Recorder &to, std::uint64_t now, double rate) noexcept {
   const ProcessRecord &process = *to.process;
   Slices &slices = *to.record->slices;
   // The difference from all earlier slices. A send that is taken back later is missing in the next slice.
-  Slice totals = totals_of(*to.record->root);
+  Slice totals = totals_of(*to.record->root, now);
 #if !defined(HALOSCOPE_ABI_SIMGRID)
   update_off_cpu(*to.record, now, rate);
   add_off_cpu(totals, *to.record);

@@ -83,7 +83,7 @@ private:
 
   void put_thread(const ThreadRecord &thread) {
     Sums sums{};
-    if (const Node *root = valid(thread.root)) add(sums, *root);
+    if (const Node *root = valid(thread.root)) add(sums, *root, thread.newest);
     const Recorder *recorder = valid(thread.recorder);
     const OpenCall open = recorder == nullptr ? OpenCall{} : open_call(*recorder, thread);
     json_.open('{').key("region").open('[');
@@ -175,14 +175,15 @@ private:
     json_.key("count").number(std::int64_t{used.size}).close('}');
   }
 
-  void add(Sums &sums, const Node &node, unsigned depth = 0) {
+  void add(Sums &sums, const Node &node, std::uint64_t latest, unsigned depth = 0) {
     if (depth > deepest_region) return;
     add_counted(sums, node);
+    sums.p2p_ticks += settled(node, latest).settled - node.estimate.settled;
     for (unsigned q = 0; q < quantities; q++) sums.now[q] += node.now[q];
     if (with_partners_) add_partners(node);
     for (const Node *child = valid(node.first_child); child != nullptr && child->parent == &node;
          child = valid(child->next_sibling))
-      add(sums, *child, depth + 1);
+      add(sums, *child, latest, depth + 1);
   }
 
   void put_sums(Sums &sums, const OpenCall &open) {

@@ -30,7 +30,11 @@ struct CallRecord {
 };
 inline constexpr unsigned calls_per_page = 16;
 inline constexpr unsigned call_pages = (function_count + calls_per_page - 1) / calls_per_page;
-using CallPage = std::array<CallRecord, calls_per_page>;
+// `estimated`: ticks of the calls that were not stamped, see Estimate. Only samples change them.
+struct CallPage {
+  std::array<CallRecord, calls_per_page> records;
+  std::array<std::uint64_t, calls_per_page> estimated;
+};
 
 // Messages of one exact size. Key: bytes, memory and kind, see size_key.
 struct SizeRecord {

@@ -50,6 +50,18 @@ protected:
         visit(chunk->records[i]);
   }
 
+  // The estimate of a region with what of it counts up to the tick `latest`.
+  Estimate settled(const Node &node, std::uint64_t latest) const noexcept {
+    const std::uint64_t all = ticks_in(node, latest);
+    std::uint64_t nested = 0;
+    for (const Node *child = valid(node.first_child); child != nullptr && child->parent == &node;
+         child = valid(child->next_sibling))
+      nested += ticks_in(*child, latest);
+    Estimate estimate = node.estimate;
+    estimate.settle(ticks_outside(node, all - std::min(all, nested)));
+    return estimate;
+  }
+
 private:
   // Whether the budget of `bytes_` allows to read this many bytes of a list.
   bool visits(std::size_t bytes) const noexcept {

@@ -49,6 +49,7 @@ struct Recorder {
   // take unusually long, because everything is new to MPI.
   VaryingInterval stamps;
   unsigned exact_posts = 64;
+  UsualDuration usual_post;
   std::uint64_t deadline = 0; // tick of the next thing to do by the clock
   unsigned lost_regions = 0;  // begun when the arena was full
   Arena *arena = nullptr;

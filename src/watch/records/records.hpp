@@ -4,6 +4,7 @@
 
 #include "watch/records/clock.hpp"
 #include "watch/records/declared.hpp"
+#include "watch/records/estimate.hpp"
 #include "watch/records/message_records.hpp"
 #include "watch/records/nccl_record.hpp"
 #include "watch/records/schema.hpp"
@@ -94,6 +95,7 @@ struct Node : NodeMessages, CountedOften, NodeCalls, CountedRarely {
   Quantities last;
   Extremes exclusive, inclusive;
   std::uint64_t largest_message, skew_ticks, sizes_spilled;
+  Estimate estimate;
   Site *sites;
 
   Index<PartnerName> partner_names;
@@ -110,6 +112,18 @@ struct Node : NodeMessages, CountedOften, NodeCalls, CountedRarely {
   Index<NodeName> child_names;
   Node *first_child, *last_child, *next_sibling, *same_hash;
 };
+
+// The ticks of a region up to the tick `latest`, inclusive.
+inline std::uint64_t ticks_in(const Node &node, std::uint64_t latest) noexcept {
+  return node.ticks + (node.begin != 0 && latest > node.begin ? latest - node.begin : 0);
+}
+// Its ticks outside of stamped calls. `own`: all of them, exclusive.
+inline std::uint64_t ticks_outside(const Node &node, std::uint64_t own) noexcept {
+  const std::uint64_t calls =
+      node.p2p_ticks + node.coll_ticks + node.rma_ticks + node.io_ticks + node.other_ticks;
+  const std::uint64_t stamped = calls - std::min(calls, node.estimate.settled);
+  return own - std::min(own, stamped);
+}
 
 // A communicator as its members see it: created twice with the same members and name, it is one.
 struct Communicator {

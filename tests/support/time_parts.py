@@ -1,0 +1,50 @@
+"""What the times of any profile say of one another: MPI and computing are parts of the time."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from haloscope.explain import Profile
+
+KINDS = ("p2p", "coll", "rma", "io", "other")
+
+
+def mpi_time() -> pl.Expr:
+    """Return the time in MPI of a row of `ranks`."""
+    return pl.sum_horizontal(f"{kind}_time" for kind in KINDS)
+
+
+def check_times(profile: Profile) -> None:
+    """Asserts that MPI time is at least 0 and at most the time, per rank, region, slice and function."""
+    own = _own_times(profile)
+    _hold(own, **{f"{kind}_time": pl.col(f"{kind}_time") >= 0 for kind in KINDS})
+    _hold(own, regions=pl.col("own") >= -1e-9, computing=_fits(mpi_time(), pl.col("own")))
+    per_path = own.group_by("path").agg(pl.col("own").sum())
+    per_call = profile.frame("calls").group_by("path", "call").agg(pl.col("time_total").sum())
+    both = per_call.join(per_path, on="path", how="left")
+    _hold(both, functions=(pl.col("time_total") >= 0) & _fits(pl.col("time_total"), pl.col("own")))
+    threads = profile.frame("processes").select("rank", "threads")
+    slices = profile.frame("slices").join(threads, on="rank")
+    times = [f"{kind}_time" for kind in KINDS if f"{kind}_time" in slices.columns]
+    length = pl.col("duration") * pl.col("threads")
+    _hold(slices, slices=_fits(pl.sum_horizontal(times), length))
+
+
+def _own_times(profile: Profile) -> pl.DataFrame:
+    """The time of each rank in each region, without that of nested regions: `own`."""
+    ranks = profile.frame("ranks").join(profile.frame("paths").select("path", "parent"), on="path")
+    nested = ranks.group_by("parent", "rank").agg(pl.col("time").sum().alias("nested"))
+    joined = ranks.join(nested, left_on=["path", "rank"], right_on=["parent", "rank"], how="left")
+    return joined.with_columns((pl.col("time") - pl.col("nested").fill_null(0)).alias("own"))
+
+
+def _fits(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    return part <= whole * (1 + 1e-7) + 1e-9
+
+
+def _hold(frame: pl.DataFrame, **rules: pl.Expr) -> None:
+    for name, rule in rules.items():
+        broken = frame.filter(~rule.fill_null(value=False))
+        columns = ["path", "rank", "slice", "own", *rule.meta.root_names()]
+        shown = [column for column in dict.fromkeys(columns) if column in broken.columns]
+        assert broken.is_empty(), f"{name}: {broken.select(shown).head(5).to_dicts()}"
