@@ -35,7 +35,7 @@ COMMAND = str(Path(sys.executable).with_name("haloscope"))
 # Options with which an application does not end, for a number of ranks.
 APPLICATIONS = {
     "cg": "--nx 24 --iterations 100000000",
-    "amr": "--npx {ranks} --num_tsteps 100000000",
+    "amr": "--npx {ranks} --num_tsteps 1000000",
     "hydro": "-tf 1000000",
     "sweep": "--procs {ranks},1,1 --niter 100000000",
 }
@@ -100,7 +100,11 @@ def interrupt(command: list[str], way: str, scratch: Path, choose: random.Random
         text=True,
         start_new_session=True,
     ) as job:
-        while job.poll() is None and len(list(live.glob("*/*.live"))) < int(ranks):
+        while len(list(live.glob("*/*.live"))) < int(ranks):
+            if job.poll() is not None:
+                if limit:  # the start took too long
+                    return "", True
+                raise SystemExit(f"{' '.join(command)}: ended by itself: {job.communicate()[1]}")
             time.sleep(0.05)
         time.sleep(choose.uniform(FIRST, LAST))
         end(job, way, Path(command[0]), choose)
