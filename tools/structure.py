@@ -6,6 +6,7 @@ It fails on an import from below the public API of another package.
 It fails on a file name or class name of two Python modules, and on a C++ namespace that is named after a
 folder elsewhere.
 It fails on C++ in programs that writes or reads decimals by the program's locale.
+It fails on C++ in programs that writes files without the guard against signals.
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ _MOST_TESTS = 25
 # What a program loads writes and reads decimals by interpose/decimal.hpp.
 _IN_PROGRAMS = ("src/interpose", "src/watch", "src/hide", "include")
 _BY_LOCALE = re.compile(r'"[^"]*%[-+ #0-9.*]*[lL]?[aefgAEFG](?![a-z])[^"]*"|\b(strto|ato|sto)(d|f|ld)\(')
+# … and files by interpose/files.hpp; src/watch/live is programs of our own.
+_UNGUARDED = re.compile(
+    r"(?<!\w)::write\(|\bwrite\(STD|\b(pwritev?|ftruncate|(posix_)?fallocate|dprintf|fopen)\(|\bofstream\b"
+)
+_GUARDED = ("src/interpose/files.hpp", "src/watch/live/")
 _OUTSIDE = ("tests", "benchmarks", "studies", "tools")
 _SUFFIXES = {".cpp", ".hpp", ".h", ".c", ".py", ".f90"}
 
@@ -295,14 +301,22 @@ def _namespace_faults() -> list[str]:
     ]
 
 
-def _locale_faults() -> list[str]:
+def _program_faults() -> list[str]:
     files = [file for folder in _IN_PROGRAMS for file in sorted((CHECKOUT / folder).rglob("*.*"))]
-    return [
-        f"{file.relative_to(CHECKOUT)}:{number}: depends on the program's locale: use interpose/decimal.hpp"
+    lines = [
+        (str(file.relative_to(CHECKOUT)), number, line.partition("//")[0])
         for file in files
         if file.suffix in _SUFFIXES - {".py", ".f90"}
         for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
-        if _BY_LOCALE.search(line.partition("//")[0])
+    ]
+    return [
+        f"{file}:{number}: depends on the program's locale: use interpose/decimal.hpp"
+        for file, number, line in lines
+        if _BY_LOCALE.search(line)
+    ] + [
+        f"{file}:{number}: may end the program by a signal: use interpose/files.hpp"
+        for file, number, line in lines
+        if _UNGUARDED.search(line) and not file.startswith(_GUARDED)
     ]
 
 
@@ -320,7 +334,7 @@ def main() -> int:
     """Print all. Return 1 if something is forbidden."""
     _print_sizes()
     bad = [*_order_faults(), *_cycle_faults(), *_front_faults(), *_name_faults(), *_namespace_faults()]
-    bad += _locale_faults()
+    bad += _program_faults()
     statements = {(each.file, each.line): each.is_hidden for _, each in find_imports()}
     hidden = sum(statements.values())
     print(f"{hidden} of {len(statements)} imports are hidden: {100 * hidden / len(statements):.1f} %")

@@ -1,5 +1,7 @@
 #include "interpose/report.hpp"
 
+#include "interpose/files.hpp"
+
 #include <cstdlib>
 #include <string>
 #include <unistd.h>
@@ -15,7 +17,7 @@ void complain(std::string_view message) noexcept try {
   if (is_always_on()) return;
   const std::string line = "haloscope: " + std::string{message} + "\n";
   // One write, so that lines of several ranks do not mix.
-  if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+  write_whole(STDERR_FILENO, line.data(), line.size());
 } catch (...) { // NOLINT(bugprone-empty-catch): no memory for a message, nothing more to be done
 }
 

@@ -115,3 +115,12 @@ def made(text: str) -> int:
     found = re.search(r"(\d+) communicators", text)
     assert found
     return int(found[1])
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+def test_a_record_that_may_not_grow_ends_alone(mpi: Mpi, inject: Inject) -> None:
+    """Beyond the limit of file sizes a rank prints a line, and the record has whole rows."""
+    done = inject(mpi, 2, "limited.c", "2000", "20000", options=["--latency", "constant:1ns"])
+    assert done.lines == [["end"]]
+    assert done.done.stderr.count("are not written; check the limit of file sizes") == 2
+    assert len(done.latencies) == 2 * 2 * 256  # two blocks of 8 KiB fit

@@ -20,6 +20,7 @@ from support.shm import CONFORM, Shm, conform_flags
 pytestmark = [pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)]
 
 ENDLESS = CONFORM.parents[1] / "endless.c"
+LIMITED = CONFORM.parents[2] / "limited.c"
 
 
 @pytest.fixture(params=["dynamic", "steal"])
@@ -86,6 +87,23 @@ def test_without_shared_memory_mpi_handles_all(mpi: Mpi, shm: Shm, compiler: Com
     assert said
     assert all("cannot share memory, so all messages go by MPI" in line for line in said)
     assert len(said) == len(set(said)) <= 3
+
+
+def test_files_and_pipes_that_take_nothing(mpi: Mpi, shm: Shm, compiler: Compiler, tmp_path: Path) -> None:
+    """Neither a limit of file sizes nor an error output without a reader ends a program."""
+    program = compiler(mpi, LIMITED, ["-Wall", "-Wextra"])
+    done = shm.run(2, program, "10", "0", settings={"output": str(tmp_path / "record"), "measure": "off"})
+    assert done.stdout == "end\n"
+    reads, writes = os.pipe()
+    os.close(reads)
+    try:
+        command = [str(word) for word in shm.command(program, threshold="wrong")]
+        done = subprocess.run(
+            command, check=False, env=mpi.environment(), stdout=subprocess.PIPE, stderr=writes, text=True
+        )
+    finally:
+        os.close(writes)
+    assert (done.returncode, done.stdout) == (0, "end\n")
 
 
 def _is_ours(descriptor: Path) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.mpi import CHECKOUT, Mpi
+from support.processes import run_program
 from support.programs import Compiler
 from support.watched import Traffic, Watched, watch
 
@@ -84,3 +85,14 @@ def test_steps_grow_with_the_logarithm(any_mpi: Mpi, compiler: Compiler, tmp_pat
         steps.append(max(int(line.split()[1]) for line in lines if line.startswith("messages")))
     assert steps[0] > 0
     assert [more - fewer for fewer, more in pairwise(steps)] == [steps[0]] * 2
+
+
+def test_a_limit_of_file_sizes_ends_no_program(
+    any_mpi: Mpi, haloscope: Path, compiler: Compiler, tmp_path: Path
+) -> None:
+    """The recorder prints why there is no profile, or `run` makes it of the live records."""
+    program = compiler(any_mpi, CHECKOUT / "tests" / "hide" / "programs" / "limited.c", ["-Wall"])
+    words = [haloscope, "run", "-o", "limited.halo", "--", *any_mpi.launch(2), program, "10", "0"]
+    done = run_program([str(word) for word in words], env=any_mpi.environment(), cwd=tmp_path)
+    assert done.stdout == "end\n"
+    assert "File too large" in done.stderr or (tmp_path / "limited.halo").exists()

@@ -111,7 +111,8 @@ def build_object(name: str, folder: Path, quiet: bool = False) -> Path:
     """Return all sources of a folder as one object file, from the cache or compiled now."""
     compiler = toolchain().compiler
     sources = [p for p in folder.iterdir() if p.suffix in _SOURCES]
-    headers = [p for p in paths.include().rglob("*") if p.suffix in _SOURCES]
+    places = (paths.include(), paths.source("src", "interpose"))
+    headers = [p for place in places for p in place.rglob("*") if p.suffix in _SOURCES]
     key = fingerprint([*sources, *headers], *_LIBRARY_FLAGS, str(compiler), wrapper_identity(compiler))
     target = f"{name}-{key}"
     made = f"haloscope-{name}.o"

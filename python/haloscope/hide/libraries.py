@@ -32,6 +32,7 @@ def build_heap(quiet: bool = False) -> Path:
     halo = paths.source("src", "hide", "halo")
     heap = paths.source("src", "hide", "shm", "heap")
     sources = [p for folder in (halo, heap) for p in folder.iterdir() if p.is_file()]
+    sources.append(paths.source("src", "interpose") / "files.hpp")
     what = "building the shareable heap"
     key = fingerprint(sources, version("haloscope"), compiler_identity(compiler()))
 

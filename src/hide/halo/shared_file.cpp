@@ -1,12 +1,13 @@
 #include "hide/halo/shared_file.hpp"
 
+#include "interpose/files.hpp"
+
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 namespace haloscope::halo {
@@ -19,12 +20,9 @@ Mark random_mark() noexcept {
 }
 
 bool prepare(const File &file, std::size_t bytes, const Mark &mark) noexcept {
-  // Beyond the limit ftruncate would raise a signal.
-  rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) return false;
   return file.open() && fchmod(file.get(), S_IRUSR | S_IWUSR) == 0 &&
-         ftruncate(file.get(), static_cast<off_t>(bytes)) == 0 &&
-         pwrite(file.get(), mark.data(), sizeof mark, 0) == sizeof mark;
+         interpose::resize_file(file.get(), bytes) &&
+         interpose::write_at(file.get(), mark.data(), sizeof mark, 0);
 }
 
 bool has(const File &file, const Mark &mark) noexcept {
@@ -71,7 +69,7 @@ bool populate(const File &file, std::byte *begin, std::size_t offset, std::size_
 #else
   (void)begin;
 #endif
-  return posix_fallocate(file.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
+  return interpose::reserve_space(file.get(), offset, bytes);
 }
 
 } // namespace haloscope::halo

@@ -1,10 +1,12 @@
 #include "hide/inject/injection.hpp"
 #include "interpose/decimal.hpp"
+#include "interpose/files.hpp"
 #include "interpose/report.hpp"
 
 #include <algorithm>
-#include <cstdio>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -54,10 +56,17 @@ void Journal::add(const Row &row) {
 void Journal::flush() {
   if (file_ < 0 || rows_.empty()) return;
   const std::size_t bytes = rows_.size() * sizeof(Row);
-  const bool whole = ::write(file_, rows_.data(), bytes) == static_cast<ssize_t>(bytes);
+  const bool whole = interpose::write_whole(file_, rows_.data(), bytes);
   rows_.clear();
-  if (whole) return;
-  interpose::complain(path_ + ": cannot write; this rank records no more injected latencies");
+  if (whole) {
+    written_ += bytes;
+    return;
+  }
+  const std::string why = std::strerror(errno); // NOLINT(concurrency-mt-unsafe)
+  interpose::resize_file(file_, written_);      // without a part of a row
+  interpose::complain(path_ + ": " + why +
+                      "; further injected latencies of this rank are not written; check the limit of file "
+                      "sizes and the disk");
   ::close(file_);
   file_ = -1;
 }
@@ -69,9 +78,10 @@ void Journal::close() {
   const std::string summary = variable("HALOSCOPE_INJECT_SUMMARY");
   const int file = summary.empty() ? -1 : ::open(summary.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (file < 0) return; // on another node
-  dprintf(file, "%s %llu %s %s\n", (std::to_string(state.spawned) + ' ' + world()).c_str(),
-          static_cast<unsigned long long>(latencies_), interpose::decimal_text(sum_, 9).c_str(),
-          interpose::decimal_text(longest_, 9).c_str());
+  const std::string line = std::to_string(state.spawned) + ' ' + world() + ' ' + std::to_string(latencies_) +
+                           ' ' + interpose::decimal_text(sum_, 9) + ' ' +
+                           interpose::decimal_text(longest_, 9) + '\n';
+  interpose::write_whole(file, line.data(), line.size());
   ::close(file);
 }
 

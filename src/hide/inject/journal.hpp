@@ -42,7 +42,8 @@ public:
 private:
   std::string path_;
   int file_ = -1;
-  std::vector<Row> rows_; // not written yet; `sent` counted from the begin
+  std::vector<Row> rows_;     // not written yet; `sent` counted from the begin
+  std::uint64_t written_ = 0; // bytes
   std::uint64_t latencies_ = 0;
   double sum_ = 0, longest_ = 0;
 };

@@ -1,12 +1,15 @@
 #include "hide/shm/carried.hpp"
 #include "interpose/decimal.hpp"
+#include "interpose/files.hpp"
 #include "interpose/report.hpp"
 
 #include <array>
 #include <cstdio>
+#include <fcntl.h>
 #include <map>
 #include <string>
 #include <tuple>
+#include <unistd.h>
 
 namespace haloscope::shm {
 
@@ -46,27 +49,26 @@ void note_passed(Reason reason, std::uint64_t bytes) noexcept {
 
 namespace {
 
-bool write_rows(std::FILE *file, int rank) {
-  bool written = true;
+std::string rows_text(int rank) {
+  std::string text;
+  const auto add = [&](auto... fields) {
+    std::string row = std::to_string(rank);
+    ((row += ',', row += fields), ...);
+    text += row + '\n';
+  };
+  const auto number = [](auto value) { return std::to_string(value); };
   for (const auto &[key, sum] : sums) {
     const auto &[partner, bytes, protocol] = key;
-    written =
-        std::fprintf(
-            file, "%d,%d,%llu,%s,%llu,%llu,%llu,%s\n", rank, partner, static_cast<unsigned long long>(bytes),
-            name(protocol), static_cast<unsigned long long>(sum.messages),
-            static_cast<unsigned long long>(sum.chunks), static_cast<unsigned long long>(sum.helpers),
-            interpose::decimal_text(static_cast<double>(sum.time) * 1e-9, 9, std::chars_format::fixed)
-                .c_str()) > 0 &&
-        written;
+    add(number(partner), number(bytes), name(protocol), number(sum.messages), number(sum.chunks),
+        number(sum.helpers),
+        interpose::decimal_text(static_cast<double>(sum.time) * 1e-9, 9, std::chars_format::fixed));
   }
   // A row for all partners and sizes together.
   for (std::size_t i = 0; i < reasons; i++)
     if (passed[i].messages > 0)
-      written = std::fprintf(file, "%d,,%llu,MPI (%s),%llu,,,\n", rank,
-                             static_cast<unsigned long long>(passed[i].bytes), reason_names[i],
-                             static_cast<unsigned long long>(passed[i].messages)) > 0 &&
-                written;
-  return written;
+      add("", number(passed[i].bytes), std::string{"MPI ("} + reason_names[i] + ")",
+          number(passed[i].messages), "", "", "");
+  return text;
 }
 
 } // namespace
@@ -77,9 +79,10 @@ void write_record() {
   const int rank = node.peer(node.me()).world_rank;
   const std::string path = shm.options.output + "." + std::to_string(rank);
   const std::string aside = path + ".part";
-  std::FILE *file = std::fopen(aside.c_str(), "w");
-  bool written = file != nullptr && write_rows(file, rank);
-  if (file != nullptr) written = std::fclose(file) == 0 && written;
+  const std::string text = rows_text(rank);
+  const int file = open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  bool written = file >= 0 && interpose::write_whole(file, text.data(), text.size());
+  if (file >= 0) written = close(file) == 0 && written;
   if (!written || std::rename(aside.c_str(), path.c_str()) != 0)
     interpose::complain(path + ": cannot write the record of copied messages; check its directory");
   sums.clear();

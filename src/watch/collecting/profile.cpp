@@ -1,5 +1,7 @@
 #include "watch/collecting/profile.hpp"
 
+#include "interpose/files.hpp"
+
 #include "watch/collecting/columns.hpp"
 #include "watch/collecting/json_text.hpp"
 #include "watch/collecting/naming.hpp"
@@ -61,15 +63,8 @@ ProfileWriter::~ProfileWriter() {
 }
 
 void ProfileWriter::write(const void *data, std::size_t bytes) {
-  const auto *next = static_cast<const char *>(data);
   offset_ += bytes;
-  while (bytes > 0) {
-    const ssize_t written = ::write(file_, next, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("write");
-    next += written;
-    bytes -= static_cast<std::size_t>(written);
-  }
+  if (!interpose::write_whole(file_, data, bytes)) fail("write");
 }
 
 ProfileWriter::StoredColumn ProfileWriter::store(std::span<const std::uint64_t> values, bool noise,
@@ -133,8 +128,7 @@ void ProfileWriter::leave_out(TableId id, std::size_t rows) {
 }
 
 void ProfileWriter::take_back(std::uint64_t offset) {
-  if (lseek(file_, static_cast<off_t>(offset), SEEK_SET) < 0 ||
-      ftruncate(file_, static_cast<off_t>(offset)) != 0)
+  if (lseek(file_, static_cast<off_t>(offset), SEEK_SET) < 0 || !interpose::resize_file(file_, offset))
     fail("truncate");
   offset_ = offset;
 }

@@ -1,6 +1,7 @@
 #include "watch/records/arena.hpp"
 
-#include <cerrno>
+#include "interpose/files.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -44,7 +45,7 @@ bool Arena::create(const char *path, std::size_t bytes) noexcept {
   capacity_ = bytes;
   if (path != nullptr && *path != '\0') {
     file_ = above_standard(::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (file_ >= 0 && ftruncate(file_, static_cast<off_t>(bytes)) == 0 && reserve_file(file_step))
+    if (file_ >= 0 && interpose::resize_file(file_, bytes) && reserve_file(file_step))
       base_ = map_at_address(bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_);
     if (base_ == nullptr && file_ >= 0) {
       ::close(file_);
@@ -88,8 +89,7 @@ bool Arena::reserve_file(std::size_t until) noexcept {
   if (file_ < 0) return true;
   std::size_t reserved = reserved_.load(std::memory_order_acquire);
   while (reserved < until) {
-    const int error = posix_fallocate(file_, static_cast<off_t>(reserved), file_step);
-    if (error != 0 && error != EOPNOTSUPP && error != EINVAL) return false;
+    if (!interpose::reserve_space(file_, reserved, file_step)) return false;
     // Another thread may have taken the same step: reserving it twice does no harm.
     if (reserved_.compare_exchange_strong(reserved, reserved + file_step)) reserved += file_step;
   }

@@ -1,5 +1,7 @@
 #include "watch/trace/spool.hpp"
 
+#include "interpose/files.hpp"
+
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -26,17 +28,6 @@ std::uint32_t sum_of(std::span<const unsigned char> bytes) noexcept {
   }
   for (const unsigned char byte : bytes) sum = (sum ^ byte) * 0x0000'0100'0000'01B3U;
   return static_cast<std::uint32_t>(sum ^ sum >> 32U);
-}
-
-bool write_at(int file, const Bytes &bytes, std::uint64_t offset) noexcept {
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t written =
-        pwrite(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    done += static_cast<std::size_t>(written);
-  }
-  return true;
 }
 
 } // namespace
@@ -82,8 +73,8 @@ bool SpoolWriter::add(const Spooled &piece) noexcept try {
   append(bytes, piece.times.data(), piece.times.size());
   const std::uint32_t checksum = sum_of(std::span{bytes}.subspan(8));
   for (unsigned b = 0; b < 4; b++) bytes[4 + b] = static_cast<unsigned char>(checksum >> 8U * b);
-  if (!write_at(file_, bytes, size_)) {
-    if (ftruncate(file_, static_cast<off_t>(size_)) != 0) return false; // a part is read by nobody either
+  if (!interpose::write_at(file_, bytes.data(), bytes.size(), size_)) {
+    interpose::resize_file(file_, size_); // if that fails: a part is not read, either
     return false;
   }
   size_ += bytes.size();

@@ -2,6 +2,8 @@
 // waits. A child made by vfork, posix_spawn or a bare clone costs nothing here.
 #include "hide/shm/heap/shared_arena.hpp"
 
+#include "interpose/files.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -114,7 +116,7 @@ void Arena::after_fork_in_child() noexcept {
   for (Arena *arena = forks.arenas; arena != nullptr; arena = arena->next_)
     if (arena->is_shared() && !arena->make_private()) {
       constexpr char text[] = "haloscope: fork: no memory for a copy of the shared heap\n";
-      (void)!write(STDERR_FILENO, text, sizeof text - 1);
+      interpose::write_whole(STDERR_FILENO, text, sizeof text - 1);
       _exit(127);
     }
   close_end(1);

@@ -1,5 +1,7 @@
 #include "hide/shm/heap/shared_arena.hpp"
 
+#include "interpose/files.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -188,7 +190,7 @@ std::uint32_t Arena::block(const void *p) const noexcept {
   if (begin % page == 0 && first > 0 && first < extents_.pages() && extents_.state(first) == Extents::used)
     return first;
   constexpr char text[] = "haloscope: free or realloc of memory that is not allocated\n";
-  (void)!write(STDERR_FILENO, text, sizeof text - 1);
+  interpose::write_whole(STDERR_FILENO, text, sizeof text - 1);
   std::abort();
 }
 
