@@ -2,6 +2,7 @@
 
 #include "interpose/files.hpp"
 
+#include <cerrno>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -89,7 +90,8 @@ bool Arena::reserve_file(std::size_t until) noexcept {
   if (file_ < 0) return true;
   std::size_t reserved = reserved_.load(std::memory_order_acquire);
   while (reserved < until) {
-    if (!interpose::reserve_space(file_, reserved, file_step)) return false;
+    const bool is_reserved = interpose::reserve_space(file_, reserved, file_step);
+    if (!is_reserved && errno != EOPNOTSUPP && errno != EINVAL) return false;
     // Another thread may have taken the same step: reserving it twice does no harm.
     if (reserved_.compare_exchange_strong(reserved, reserved + file_step)) reserved += file_step;
   }
