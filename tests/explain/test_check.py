@@ -134,7 +134,8 @@ def test_limits_and_missing_regions(tmp_path: Path, write: Write) -> None:
         assert haloscope.check(run, rules).exit_status == status, limit
     rules.write_text(text.replace("solve/halo", "gone") + "1")
     (failure,) = haloscope.check(run, rules).failures
-    assert failure.text == "gone: is missing"
+    assert failure.text.startswith("gone: is missing; there is ")
+    assert "solve/halo" in failure.text
     rules.write_text(f'{HEAD}[regions."<program>".regions]\nranks = 2\n')
     assert "solve: is a new region" in {verdict.text for verdict in haloscope.check(run, rules).failures}
 

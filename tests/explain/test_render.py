@@ -331,3 +331,18 @@ def test_notebooks_show_a_profile_and_its_tables(read: Read) -> None:
     assert [title for title in ("region", "time", "partners") if f">{title}</th>" not in page] == []
     assert page.count("<tr>") == 1 + 3
     assert not {"\x1b", "\u202e"} & set(page)
+
+
+@pytest.mark.parametrize(
+    ("asked", "line"),
+    [
+        ({"series": "halo\nsolve/halo"}, None),
+        ({"series": "hallo"}, "no such region: --series hallo; there is halo …"),
+        ({"only": "a\nsolve", "series": "b"}, "no such region: --series b, --only a; there is halo, solve"),
+    ],
+)
+def test_the_summary_lists_regions_if_one_is_unknown(
+    read: Read, asked: dict[str, str], line: str | None
+) -> None:
+    lines = explain.summary(read(draft(asked, paths=path_rows("solve", "solve/halo"))))
+    assert [text for text in lines if text.startswith("no such region")] == [line] * (line is not None)

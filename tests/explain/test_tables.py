@@ -46,7 +46,7 @@ REGIONS = [
 COLUMNS = {
     "regions": REGIONS,
     "ranks": [
-        *"region rank host instances sends recvs dest_ranks src_ranks bytes_sent".split(" "),
+        *"region rank host program instances sends recvs dest_ranks src_ranks bytes_sent".split(" "),
         *"bytes_recv largest_message mean_message sends_offnode bytes_offnode colls".split(" "),
         *"coll_bytes rma_ops rma_bytes time p2p_time coll_time rma_time io_ops".split(" "),
         *"io_bytes io_time mpi_time wait_time compute_time skew_time polls".split(" "),
@@ -64,7 +64,7 @@ COLUMNS = {
     "info": ["key", "value"],
 }
 STRINGS = {
-    *("region", "path", "host", "call", "kind", "operation", "name", "key", "value"),
+    *("region", "path", "host", "program", "call", "kind", "operation", "name", "key", "value"),
     *("cpus", "numa_nodes", "sockets", "memory"),
 }
 

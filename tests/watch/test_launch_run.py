@@ -40,11 +40,19 @@ STATIC = "int MPI_Init(int *a, char ***b) { return 0; } int main(void) { return 
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory whose name needs quoting."""
-    directory = tmp_path / "my work, here"
+    """A working directory whose name needs quoting, and looks like a pattern."""
+    directory = tmp_path / "my 100%n [work], here %%"
     directory.mkdir()
     monkeypatch.chdir(directory)
     return directory
+
+
+@pytest.fixture
+def either(any_mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> Mpi:
+    """One MPI, in this process's environment."""
+    for name, value in any_mpi.env.items():
+        monkeypatch.setenv(name, value)
+    return any_mpi
 
 
 @pytest.fixture
@@ -179,3 +187,28 @@ def test_a_default_name_replaces_nothing(mpi: Mpi, hello: Path, work: Path) -> N
         made = [run([str(hello)]), run([str(hello)], output=Path("there"))]
         assert all(len(outcome.profiles) == 1 for outcome in made)
     assert len(list(work.glob("*.halo"))) == len(list((work / "there").glob("*.halo"))) == 2
+
+
+def test_profiles_of_others_are_not_the_runs(either: Mpi, compiler: Compiler, work: Path) -> None:
+    """A job copies a profile of another day; a run inside it writes one that is the job's own, too."""
+    program = compiler.text(either, "hello.c", HELLO)
+    (old,) = run([*either.launch(1), str(program)], output=Path("old.halo"), mpi=either.abi).profiles
+    launch = shlex.join([*either.launch(2), str(program)])
+    inner = shlex.join([sys.executable, "-m", "haloscope.cli", "run", "--quiet", "--", "sh", "-c", launch])
+    job = work / "job.sh"
+    job.write_text(f"#!/bin/sh\n{launch}\ncp {shlex.quote(str(old))} hello-2-copy.halo\n{inner}\n")
+    job.chmod(0o755)
+    outcome = run([str(job)], mpi=either.abi)
+    assert outcome.remarks == []
+    assert len(list(work.glob("hello-2-*.halo"))) == 3
+    assert len(outcome.profiles) == 2
+    assert "hello-2-copy.halo" not in [path.name for path in outcome.profiles]
+
+
+def test_ranks_name_their_programs(either: Mpi, compiler: Compiler, work: Path) -> None:
+    ocean = compiler.text(either, "ocean.c", HELLO)
+    air = compiler.text(either, "air.c", HELLO)
+    command = [*either.launch(1), str(ocean), ":", "-n", "2", str(air)]
+    (path,) = run(command, output=Path("a.halo"), mpi=either.abi).profiles
+    rows = haloscope.open(path).table("ranks", region="<program>")
+    assert rows.select("rank", "program").rows() == [(0, ocean.name), (1, air.name), (2, air.name)]

@@ -244,6 +244,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         ),
         Column("preemptions", "integer", "sum", "involuntary context switches in this time", since=5),
         Column("memory_max", "integer", "most", "the most memory that it had resident", "B", since=5),
+        Column("program", "string", "key", "that the rank runs, a file's name", since=5),
     ),
     "ranks": _RANKS,
     "calls": (

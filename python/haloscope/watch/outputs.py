@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import glob
+import json
 import os
 import re
+import struct
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,6 +20,8 @@ from haloscope.watch.recorder_settings import DEFAULT_NAME, JOB_VARIABLES, MOMEN
 
 _PLACEHOLDER = re.compile(f"%([{''.join(PLACEHOLDERS)}])")
 _LONG_AGO = 1  # 0 is no limit
+# The end of a profile: offset and length of its directory, and checksums. The directory begins with `info`.
+_TRAILER, _INFO = struct.Struct("<QQ16x"), '{"info":'
 
 
 @dataclass
@@ -53,10 +57,14 @@ class Output:
         output.before = {found: _stamp(found) for found in output._matching()}
         return output
 
-    def find_written(self) -> list[Path]:
-        """Return the profiles that were written or replaced since `prepare`, oldest first."""
+    def find_written(self, run: str) -> list[Path]:
+        """Return the profiles of the run with this identity, and of runs inside it, oldest first.
+
+        Other profiles may have appeared since `prepare`, such as copies that the program made.
+        """
         new = [path for path in self._matching() if self.before.get(path) != _stamp(path)]
-        return sorted(new, key=lambda path: path.stat().st_mtime_ns)
+        own = [path for path in new if f"{read_identity(path)}-".startswith(f"{run}-")]
+        return sorted(own, key=lambda path: path.stat().st_mtime_ns)
 
     def replaceable(self, path: Path) -> bool:
         """Return whether a file is empty or a profile of an earlier run."""
@@ -88,6 +96,20 @@ def is_other(path: Path) -> bool:
     except OSError:
         return True
     return begin not in (MAGIC, b"")
+
+
+def read_identity(path: Path) -> str:
+    """Return the identity of the run that wrote a profile; '' if it is unknown."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-_TRAILER.size, os.SEEK_END)
+            begin, length = _TRAILER.unpack(file.read(_TRAILER.size))
+            file.seek(begin)
+            text = file.read(length).decode()
+        info, _ = json.JSONDecoder().raw_decode(text, len(_INFO))
+        return str(info.get("run", "")) if text.startswith(_INFO) else ""
+    except (OSError, ValueError, AttributeError, RecursionError, struct.error):
+        return ""
 
 
 def name_profile(whole: Path, wanted: Path, replaceable: Callable[[Path], bool]) -> Path:

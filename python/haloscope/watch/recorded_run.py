@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shlex
 import signal
@@ -35,6 +36,9 @@ from haloscope.watch.recorder_settings import SETTINGS, Recording
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+# An identity that has room for more: the recorder takes 63 characters.
+_OUTER = re.compile("[A-Za-z0-9_-]{1,50}")
 
 
 def run(
@@ -83,7 +87,7 @@ def run(
     if found is None:
         return Outcome(run_child(words, os.environ).status, remarks=[_explain_no_mpi(launch)])
     recorder = build_recorder(found.headers, quiet)
-    identity = secrets.token_hex(8)
+    identity = _make_identity(surroundings.get("HALOSCOPE_RUN", ""))
     variables |= {"HALOSCOPE_COMMAND": shlex.join(words), "HALOSCOPE_RUN": identity}
     earlier = earlier_preload(launch, os.environ)
     complete = recorder_environment(found, recorder, variables, earlier)
@@ -99,6 +103,7 @@ def run(
     end = run_child(watched.command, environment, meanwhile, _prepare)
     outcome = Outcome(end.status)
     with outcome.noting():
+        outcome.profiles = output.find_written(identity)
         _collect(outcome, output, recorder, places(), end.moment)
     if not outcome.profiles and not outcome.remarks:
         outcome.remarks.append(_explain_no_profile(launch, outcome.status))
@@ -182,11 +187,16 @@ def _prepare() -> None:
     from haloscope.watch import recovery  # noqa: F401
 
 
+def _make_identity(outer: str) -> str:
+    """Return a new identity; that of a run inside a run begins with the outer one's."""
+    inner = secrets.token_hex(8)
+    return f"{outer}-{inner[:8]}" if _OUTER.fullmatch(outer) else inner
+
+
 def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list[Path], ended: float) -> None:
-    """Find the profiles, and make those that no rank could write from the live records."""
+    """Make the profiles that no rank could write from the live records."""
     from haloscope.watch import recovery
 
-    outcome.profiles = output.find_written()
     worlds, unread = recovery.read_worlds([recorder], records)
     for world in worlds:
         try:

@@ -127,7 +127,8 @@ private:
                            .open_calls = open_calls_,
                            .cpu_time = 1e-9 * static_cast<double>(process().use.cpu),
                            .preemptions = process().use.preemptions,
-                           .memory_max = process().use.memory_max});
+                           .memory_max = process().use.memory_max,
+                           .program = string(text(process().program.data()))});
   }
 
   // The latest record comes first: it is the value of its key.

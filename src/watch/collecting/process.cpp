@@ -69,6 +69,12 @@ template <std::size_t size> void copy_list(std::array<char, size> &to, const std
   copy_list(process.sockets, binding.sockets);
 }
 
+// Directories have their names as they are, except those of the pattern that `haloscope env --always` sets.
+std::string name_output(const std::string &pattern, int size, const std::string &program) {
+  const std::size_t name = interpose::is_always_on() ? 0 : pattern.rfind('/') + 1;
+  return pattern.substr(0, name) + expand(pattern.substr(name), size, program);
+}
+
 // Room for a process that only says that it was there.
 constexpr std::size_t memory_unwatched = std::size_t{64} << 10U;
 
@@ -134,10 +140,11 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
       static_cast<std::uint32_t>(std::clamp(262'144 / size, 32, static_cast<int>(Slices::most)));
   copy_into(process.host, host_name());
   copy_into(process.only, settings.only);
+  copy_into(process.series, settings.series);
   copy_into(process.program, program_name());
   copy_into(process.library, library_version());
   copy_into(process.command, mask_secrets(settings.command.empty() ? own_command() : settings.command));
-  copy_into(process.output, expand(settings.output, size, process.program.data()));
+  copy_into(process.output, name_output(settings.output, size, process.program.data()));
   if (rank == 0 && interpose::is_always_on()) make_directories_of(process.output.data());
 #if !defined(HALOSCOPE_ABI_SIMGRID) // one process of the system for all ranks
   describe_binding(process);
@@ -181,6 +188,7 @@ void begin_process(const Settings &settings, int rank, int size, const RunPlace 
   if (global().process == nullptr) throw std::bad_alloc{};
   global().process->watched = watched;
   global().process->world = place.world;
+  copy_into(global().process->run, place.run);
   describe(*global().process, settings, rank, size);
 #if !defined(HALOSCOPE_ABI_SIMGRID) // one thread for all ranks, and no time of its own
   if (watched) describe_trace(*global().process, settings, place);

@@ -201,6 +201,8 @@ Info make_info(const ProcessRecord &any, const Totals &totals, const Names &name
                                               : "full"}}},
             {"sync_collectives", whole(any.settings.sync_collectives)},
             {"only", {std::string{any.only.data()}}},
+            {"series", {std::string{any.series.data()}}},
+            {"run", {std::string{any.run.data()}}},
             {"from", {any.settings.after}},
             {"until", {any.settings.until}},
             {"version", {std::string{HALOSCOPE_VERSION}}}};

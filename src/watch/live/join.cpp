@@ -97,6 +97,8 @@ void remember(ProcessRecord &any, const ProcessRecord &process) {
   any.size = process.size;
   any.settings = process.settings;
   any.only = process.only;
+  any.series = process.series;
+  any.run = process.run;
   any.program = process.program;
   any.command = process.command;
   any.library = process.library;

@@ -235,7 +235,8 @@ struct ProcessRecord {
   NumericSettings settings;
   std::uint32_t most_slices;
   std::atomic<std::uint64_t> slice_ticks; // the same for all threads; 0: not known yet
-  std::array<char, 1024> only;            // regions that alone count, one a line
+  std::array<char, 1024> only, series;    // regions that alone count, and those with a series, one a line
+  std::array<char, 64> run;               // the identity of the run, which its spawned processes share
   std::array<char, 256> host, program, library;
   std::array<char, 4096> command, output;
   std::array<char, 512> cpus; // what the process may run on, as lists such as 0-3,8; empty: not known

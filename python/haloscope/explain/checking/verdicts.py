@@ -13,7 +13,7 @@ from haloscope.base.units import noun_text, time_text
 from haloscope.explain.checking.rules import CheckRules, Count, Limits, RegionRules, Time, TimeRule
 from haloscope.explain.checking.slowness import judge_slowdown, looks_slow, mean_faster_half
 from haloscope.explain.comparing import ComparedRun, list_times
-from haloscope.profile.store import PROGRAM, region_text
+from haloscope.profile.store import PROGRAM, list_regions, region_text
 
 Status = Literal["passed", "failed", "suspect"]
 _TABLES = ("regions", "calls", "sizes", "memory", "collectives", "communicators")
@@ -53,7 +53,7 @@ def judge_counts(rules: CheckRules, run: ComparedRun) -> list[CheckVerdict]:
     verdicts = [
         verdict
         for region, rule in rules.regions.items()
-        for verdict in _judge_region(region, rule, facts.get(region, {}), known, rules.complete)
+        for verdict in _judge_region(region, rule, facts, known, rules.complete)
     ]
     if rules.complete:
         verdicts += [
@@ -69,13 +69,15 @@ def _make_region_verdict(region: str) -> CheckVerdict:
 
 
 def _judge_region(
-    region: str, rule: RegionRules, facts: Mapping[str, int], known: set[str], complete: bool
+    region: str, rule: RegionRules, run: Mapping[str, Mapping[str, int]], known: set[str], complete: bool
 ) -> Iterator[CheckVerdict]:
+    facts = run.get(region, {})
     ruled: dict[str, Count] = {
         f"{table} {name}": count for table in _TABLES for name, count in getattr(rule, table).items()
     }
     if not facts and any(ruled.values()):
-        yield CheckVerdict(region, "region", "failed", "present", None, f"{region_text(region)}: is missing")
+        text = f"{region_text(region)}: is missing; {list_regions(region, [*map(region_text, run)])}"
+        yield CheckVerdict(region, "region", "failed", "present", None, text)
         return
     for name, count in ruled.items():
         table = name.partition(" ")[0]

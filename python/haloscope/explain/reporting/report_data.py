@@ -20,7 +20,7 @@ from haloscope.explain.reporting.report_packing import (
 )
 from haloscope.explain.reporting.report_timeline import make_timeline
 from haloscope.explain.reporting.report_waiting import make_waiting
-from haloscope.explain.reporting.text_summary import list_warnings
+from haloscope.explain.reporting.text_summary import list_unknown_regions, list_warnings
 from haloscope.profile import Profile
 from haloscope.profile.shown import SHOWN
 from haloscope.profile.store import RegionTree, Scope, region_text
@@ -43,7 +43,9 @@ def make_page_data(profile: Profile) -> dict[str, Any]:
         "ranks": info_["ranks"],
         "hosts": len(info_["hosts"]),
         "duration": info_["duration"],
-        "warnings": [printable(warning) for warning in list_warnings(info_)],
+        "warnings": [
+            printable(warning) for warning in (*list_unknown_regions(profile), *list_warnings(info_))
+        ],
         "about": _make_about(profile),
         "findings": _make_findings(profile),
         "crowded": is_crowded(profile),

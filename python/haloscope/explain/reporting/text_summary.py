@@ -14,7 +14,7 @@ from haloscope.base.units import bytes_text, count_text, duration_text, noun_tex
 from haloscope.explain.findings import finding_line, findings
 from haloscope.profile import Profile
 from haloscope.profile.shown import site_text
-from haloscope.profile.store import PROGRAM, region_text
+from haloscope.profile.store import PROGRAM, list_regions, region_text
 from haloscope.profile.tables import run_information
 
 _COSTLIEST = 3
@@ -28,7 +28,7 @@ _UNSAID, _ROUNDING = 0.05, 1e-3
 def summary(profile: Profile) -> list[str]:
     """Return at most twelve lines: the run, its most expensive regions, findings, warnings, and next steps.
 
-    With call sites there are three more lines, for the most expensive ones.
+    With call sites there are three more lines, for the most expensive ones, and one if a region is unknown.
 
     Raises:
         ProfileError: The profile is damaged.
@@ -56,7 +56,13 @@ def _make_summary(profile: Profile) -> list[str]:
     found = findings(profile, most_events=_MOST_EVENTS)[:_FINDINGS]
     lines += [finding_line(finding) for finding in found]
     name = printable(shlex.quote(str(profile.path)))
-    return [*lines, *list_warnings(info), f"profile: {name}", f"look further: haloscope show {name}"]
+    return [
+        *lines,
+        *list_unknown_regions(profile),
+        *list_warnings(info),
+        f"profile: {name}",
+        f"look further: haloscope show {name}",
+    ]
 
 
 def _make_headline(info: dict[str, Any]) -> str:
@@ -170,6 +176,22 @@ class _Shares:
             if missing > _ROUNDING * total:
                 rest.append(f"{percent_text(missing, total)} unattributed")
         return rest
+
+
+def list_unknown_regions(profile: Profile) -> list[str]:
+    """Return a line about regions that the user named for the run and that it did not have; none if none."""
+    info, tree = profile.info, profile.regions
+    asked = [
+        (option, name)
+        for option in ("series", "only")
+        for name in str(info.get(option) or "").splitlines()
+        if not tree.is_recorded(name)
+    ]
+    if not asked:
+        return []
+    known = [name for name in tree.distinct_names if name != PROGRAM]
+    named = ", ".join(f"--{option} {name}" for option, name in asked)
+    return [printable(f"no such region: {named}; {list_regions(asked[0][1], known)}")]
 
 
 def list_warnings(info: dict[str, Any]) -> list[str]:

@@ -23,6 +23,8 @@ TEXT_KEYS = frozenset(
         "mpi_abi",
         "binding",
         "only",
+        "series",
+        "run",
         "ended_in",
         "source",
         "version",

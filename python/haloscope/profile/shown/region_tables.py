@@ -81,11 +81,12 @@ REGION_TABLES = (
     declare_table(
         "ranks",
         columns(
-            "region rank host",
-            "`host` is null for a rank without a process record",
+            "region rank host program",
+            "the rank's host, and the program that it runs; null for a rank without a process record",
             region=text(),
             rank=exact(),
             host=text(),
+            program=text(),
         ),
         columns("instances", "finished instances"),
         columns("sends recvs", "messages", sends=count()),
@@ -112,6 +113,6 @@ REGION_TABLES = (
         *(columns(column.name, column.meaning) for column in COUNTED if column.over_ranks),
         columns(_EXTREMES, "as in `regions`, of this rank"),
         note="MPI: its share of the time; partners: distinct ranks sent to",
-        order="region rank host time mpi_time sends bytes_sent dest_ranks colls wait_time",
+        order="region rank host program time mpi_time sends bytes_sent dest_ranks colls wait_time",
     ),
 )

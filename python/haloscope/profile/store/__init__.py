@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from haloscope.profile.store.source import Source as Source
     from haloscope.profile.store.tree import RegionTree as RegionTree
     from haloscope.profile.store.tree import Scope as Scope
+    from haloscope.profile.store.tree import list_regions as list_regions
     from haloscope.profile.store.tree import make_region_error as make_region_error
     from haloscope.profile.store.tree import parts as parts
 

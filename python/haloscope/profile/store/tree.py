@@ -80,6 +80,11 @@ class RegionTree:
             raise make_region_error(region, {*self._steps, *self.full_names})
         return chosen
 
+    def is_recorded(self, wanted: str) -> bool:
+        """Return whether the recorder has met a region called `wanted`: a name, a path, or its end."""
+        ends = (f"/{name}" for name in self.full_names)
+        return wanted in self.names or any(end.endswith(f"/{wanted}") for end in ends)
+
     def with_descendants(self, chosen: Flags) -> Flags:
         """Return which paths are chosen or below a chosen one, shape (n,)."""
         below: Flags = chosen.copy()
@@ -155,10 +160,15 @@ def _build_tree(names: tuple[str, ...], parents: bytes, communication: bytes) ->
 
 def make_region_error(region: str, known: Collection[str]) -> UsageError:
     """Return the error if none of the `known` names and paths is `region`."""
+    return UsageError(f"no region is called {region!r}; {list_regions(region, known)}")
+
+
+def list_regions(region: str, known: Collection[str]) -> str:
+    """Return the `known` names and paths that are close to `region`, or some of them, as `there is a, b`."""
     names = sorted(known)
     near = difflib.get_close_matches(region, names, n=3) or names[:8]
     more = " …" if len(near) < len(names) else ""
-    return UsageError(f"no region is called {region!r}; there is {', '.join(near)}{more}")
+    return f"there is {', '.join(near)}{more}" if near else "there are no regions"
 
 
 Reduction = Literal["sum", "max"]

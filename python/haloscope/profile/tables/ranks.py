@@ -8,7 +8,13 @@ from operator import add
 
 import polars as pl
 
-from haloscope.profile.store.columns import RANK_COLUMNS, RANK_REDUCTIONS, REGION_COLUMNS, instance_columns
+from haloscope.profile.store.columns import (
+    RANK_COLUMNS,
+    RANK_REDUCTIONS,
+    REGION_COLUMNS,
+    instance_columns,
+    replace_empty_text,
+)
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.nested import is_ordered, with_nested
 from haloscope.profile.store.profile_data import ProfileData
@@ -26,7 +32,9 @@ def ranks(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return region × rank with the columns `RANK_COLUMNS`."""
     rows = rank_rows(profile, scope)
     hosts = profile.hosts.find_names(rows["rank"]).alias("host")
-    return scope.name_regions(rows.with_columns(hosts), ["rank"]).select(RANK_COLUMNS)
+    processes = profile.frame("processes", ["rank", "program"]).with_columns(replace_empty_text("program"))
+    named = rows.with_columns(hosts).join(processes, on="rank", how="left", maintain_order="left")
+    return scope.name_regions(named, ["rank"]).select(RANK_COLUMNS)
 
 
 def rank_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:

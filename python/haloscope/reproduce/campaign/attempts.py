@@ -192,6 +192,7 @@ def _find_missing(profile: Path, regions: list[str]) -> str | None:
     if not regions:
         return None
     from haloscope import explain
+    from haloscope.profile.store import list_regions
 
     try:
         with explain.open(profile) as opened:
@@ -199,7 +200,7 @@ def _find_missing(profile: Path, regions: list[str]) -> str | None:
     except HaloscopeError as error:
         return str(error)
     missing = [region for region in regions if region not in found]
-    return f"its profile has no region {missing[0]}" if missing else None
+    return f"its profile has no region {missing[0]}; {list_regions(missing[0], found)}" if missing else None
 
 
 @contextmanager
