@@ -193,6 +193,16 @@ def test_ranks_that_share_a_cpu(read: Read, cpus: list[str], ranks: Sequence[int
         assert f"bound to CPU{'s' * (len(cpus[0]) > 1)} {cpus[0]}" in one.sentence
 
 
+@pytest.mark.parametrize(("used", "is_found"), [(5.0, True), (3.6, True), (2.0, False), (9.9, False)])
+def test_ranks_that_sleep_share_no_cpu(read: Read, used: float, is_found: bool) -> None:
+    """Two ranks on one CPU alternate if they use it for all of the 10 s; threads elsewhere use others."""
+    made = run("compute", {"coll_time": 4.0})
+    times = {"cpus": ["3"] * 2, "cpu_time": [used] * 2, "memory_max": [1 << 20] * 2}
+    made.tables["processes"] = {**made.tables["processes"], **times}
+    made.version = (1, 5)
+    assert [one.rule for one in found_in(read(made))] == ["shared_cpu"] * is_found
+
+
 @pytest.mark.parametrize(
     ("annotations", "is_found"),
     [("", True), ("caliper, adiak", True), ("petsc", False), ("caliper, nvtx", False)],

@@ -24,6 +24,8 @@ _LEAST_SLOWDOWN, _LEAST_REGION = 1.08, 0.05
 _NO_TIME = 1e-12  # s: a rank that computes for less in a region does not work there
 # Largest relative difference of the slowdowns of one host or rank, and between its ranks.
 _ALIKE = 0.08
+# Shares of the time of CPUs between which the CPU time of ranks is if these alternate there.
+_BUSY = (0.7, 1.1)
 # Blame imbalance only if at least this share of the predicted waiting was observed.
 _SEEN = 0.7
 
@@ -39,6 +41,8 @@ def find_shared_cpus(ground: Ground) -> list[Finding]:
         known = {cpu for text in on_host for cpu in numbers_of(text) or []}
         is_bound = len(numbers) == 1 or len(numbers) < len(known)
         if not numbers or len(ranks) <= len(numbers) or not is_bound:
+            continue
+        if not _use_cpus(ground, rows.filter(pl.col("rank").is_in(ranks)), len(numbers)):
             continue
         slowed = float(ground.computing[np.isin(ground.ranks, ranks)].sum(axis=1).mean())
         # If all ranks share CPUs, they also wait in MPI while others compute.
@@ -61,6 +65,18 @@ def find_shared_cpus(ground: Ground) -> list[Finding]:
         # A rank that waits for a CPU appears to compute or to be late, so neither can be judged.
         ground.give_up_waiting()
     return found
+
+
+def _use_cpus(ground: Ground, rows: pl.DataFrame, cpus: int) -> bool:
+    """Return whether ranks keep their CPUs busy, as far as known: ranks that sleep do not alternate.
+
+    Ranks with more CPU time than their CPUs have run threads elsewhere.
+    """
+    used = rows["cpu_time"]
+    if used.null_count():
+        return True
+    least, most = (share * cpus * ground.run_time for share in _BUSY)
+    return bool(least <= used.sum() <= most)
 
 
 def find_slow_places(ground: Ground) -> list[Finding]:
