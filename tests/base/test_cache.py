@@ -39,6 +39,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HALOSCOPE_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 54321)  # nobody in the list of users
+    with pytest.raises(RecorderError, match="set HALOSCOPE_CACHE to a directory"):
+        build_once("thing-1", thing)
+
+
 def start(place: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", _BUILDER, str(place)],

@@ -96,8 +96,9 @@ def runs(choose: st.DrawFn) -> Draft:
     )
     rows = _rank_rows(choose, ranks)
     later = ("polls", "device_copies", "device_copy_bytes", "device_copy_time", "staged_bytes")
-    made.tables["ranks"] = draft(ranks=rows).tables["ranks"] | {
-        name: [row.get(name, 0) for row in rows] for name in later
+    made.tables["ranks"] = {
+        **draft(ranks=rows).tables["ranks"],
+        **{name: [row.get(name, 0) for row in rows] for name in later},
     }
     cpus = [choose(st.sampled_from(["", "3", "0-1"]))] * ranks
     made.tables["processes"] = {**made.tables["processes"], "cpus": cpus}

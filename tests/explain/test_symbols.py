@@ -177,6 +177,22 @@ def test_lines_are_those_of_addr2line(
     assert {at: answer.functions[at][0][0] for at in named} == {at: told[at][0][0] for at in named}
 
 
+@pytest.mark.parametrize(
+    "options", [("-gdwarf-5",), ("-gdwarf-4",), ("-gdwarf-5", "-Wl,--compress-debug-sections=zlib")], ids=str
+)
+def test_the_line_table_is_read_if_the_rest_is_split(
+    compiled: Callable[..., Path], look_up: LookUp, options: tuple[str, ...]
+) -> None:
+    whole, split = compiled("cpp", *options), compiled("cpp", *options, "-gsplit-dwarf")
+    addresses = calls_in(split)
+    assert addresses == calls_in(whole)
+    (answer,) = look_up(Module(split, addresses))
+    lines = {at: in_program(answer.functions.get(at, ())) for at in addresses}
+    innermost = {at: in_program(told[:1]) for at, told in told_by_binutils(whole, addresses).items()}
+    assert lines == innermost
+    assert sum(map(len, lines.values())) > 3
+
+
 def test_inlined_functions(compiled: Callable[..., Path], look_up: LookUp) -> None:
     program = compiled("cpp")
     (answer,) = look_up(Module(program, calls_in(program)))

@@ -20,15 +20,24 @@ from haloscope.base.errors import RecorderError
 
 _SUMS = "SHA256SUMS"
 _SCRATCH = ".building-"
+_NO_HOME = Path("/proc/self/home")  # nothing can be made there, not even by root
 
 
 def cache() -> Path:
     """Return `$HALOSCOPE_CACHE`, else `haloscope` in the user's cache directory."""
     own = os.environ.get("HALOSCOPE_CACHE")
-    if own:
-        return Path(own).absolute()
+    return Path(own).absolute() if own else user_cache() / "haloscope"
+
+
+def user_cache() -> Path:
+    """Return the user's cache directory; one that does not exist for a user without a home."""
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache") / "haloscope"
+    if base and Path(base).is_absolute():
+        return Path(base)
+    try:
+        return Path.home() / ".cache"
+    except RuntimeError:  # neither HOME nor an entry of the user
+        return _NO_HOME
 
 
 def fingerprint(files: Iterable[Path], *texts: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from haloscope.base.cache import user_cache
 from haloscope.profile.sites.elf import Elf, read_elf
 
 _DEBUG = Path("/usr/lib/debug")
@@ -68,8 +69,7 @@ def _find_elsewhere(path: Path, build: str, own: Elf | None) -> Iterator[Path]:
     """Yield files that have the debug information of this build, without asking any server."""
     if len(build) > 2 and set(build) <= set("0123456789abcdef"):
         yield _DEBUG / ".build-id" / build[:2] / f"{build[2:]}.debug"
-        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        kept = os.environ.get("DEBUGINFOD_CACHE_PATH") or Path(cache) / "debuginfod_client"
+        kept = os.environ.get("DEBUGINFOD_CACHE_PATH") or user_cache() / "debuginfod_client"
         yield Path(kept) / build / "debuginfo"
     if own is not None and own.debug_link is not None:
         name, crc = own.debug_link

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+import zlib
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 _PT_LOAD, _NOBITS, _NT_GNU_BUILD_ID = 1, 8, 3
+_COMPRESSED, _BY_ZLIB = 0x800, 1
+_MOST_UNCOMPRESSED = 1 << 30
 _LINES = {".debug_info", ".zdebug_info"}
 # Files from compilers have fewer sections, and shorter names and notes.
 _MOST_HEADERS = 1 << 16
@@ -40,10 +43,24 @@ def read_elf(path: Path) -> Elf | None:
         return None
 
 
+def read_sections(path: Path, names: Collection[str]) -> tuple[dict[str, bytes], str]:
+    """Return sections of an ELF file, uncompressed, and its byte order as in `struct`.
+
+    Missing ones, and those that cannot be uncompressed, are left out.
+    """
+    try:
+        with path.open("rb") as file:
+            reader = _Reader(file)
+            return reader.contents(names), reader.order
+    except (OSError, ValueError, struct.error, zlib.error):
+        return {}, "<"
+
+
 @dataclass(frozen=True)
 class _Section:
     name: str
     kind: int
+    flags: int
     offset: int
     size: int
 
@@ -54,7 +71,7 @@ class _Reader:
         if head[:5] != b"\x7fELF\x02":
             raise ValueError
         self._file = file
-        self._order = "<" if head[5] == 1 else ">"
+        self.order = self._order = "<" if head[5] == 1 else ">"
         fields = struct.unpack(f"{self._order}QQQIHHHHHH", head[24:])
         _, self._segments_at, self._sections_at, _, _, _, self._segments, _, self._sections, self._names = (
             fields
@@ -69,6 +86,24 @@ class _Reader:
             has_lines=any(s.name in _LINES and s.kind != _NOBITS for s in sections),
             debug_link=None if link is None else self._debug_link(link),
         )
+
+    def contents(self, names: Collection[str]) -> dict[str, bytes]:
+        """Return the sections with these names, also those that old compilers call `.zdebug_…`."""
+        found = {}
+        for section in self._iterate_sections():
+            name = section.name.replace(".zdebug_", ".debug_", 1)
+            if name not in names or section.kind == _NOBITS:
+                continue
+            self._file.seek(section.offset)
+            raw = self._file.read(section.size)
+            if section.name != name and raw.startswith(b"ZLIB"):
+                raw = _uncompress(raw[12:])
+            elif section.flags & _COMPRESSED:
+                (kind,) = struct.unpack_from(f"{self._order}I", raw)
+                raw = _uncompress(raw[24:]) if kind == _BY_ZLIB else b""
+            if raw:
+                found[name] = raw
+        return found
 
     def _bytes(self, offset: int, size: int) -> bytes:
         self._file.seek(offset)
@@ -93,7 +128,7 @@ class _Reader:
         names = self._bytes(*rows[self._names][4:6]) if self._names < len(rows) else b""
         for row in rows:
             name = names[row[0] : row[0] + 256].split(b"\0", 1)[0]
-            yield _Section(name.decode("latin-1"), row[1], row[4], row[5])
+            yield _Section(name.decode("latin-1"), row[1], row[2], row[4], row[5])
 
     def _build(self, section: _Section) -> str:
         if section.name != ".note.gnu.build-id" or section.kind == _NOBITS:
@@ -110,3 +145,7 @@ class _Reader:
             return None
         (crc,) = struct.unpack(f"{self._order}I", raw[-4:])
         return os.fsdecode(name), crc
+
+
+def _uncompress(raw: bytes) -> bytes:
+    return zlib.decompressobj().decompress(raw, _MOST_UNCOMPRESSED)

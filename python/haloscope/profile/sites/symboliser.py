@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 # Function, file and line; a file that is unknown is None, and its line 0.
@@ -111,7 +112,25 @@ def _answer(request: Request) -> tuple[dict[int, list[Function]], str]:
     if cache is None:
         return {}, "cannot be read"
     functions = {address: _functions(cache, address - found.base) for address in request.addresses}
+    if not all(file for known in functions.values() for _, file, _ in known):
+        functions = _add_lines(found.file, functions)
     return {address: known for address, known in functions.items() if known}, found.remark
+
+
+def _add_lines(file: Path, functions: dict[int, list[Function]]) -> dict[int, list[Function]]:
+    """Return functions with the lines of the file's line table: the other information may be elsewhere."""
+    from haloscope.profile.sites.elf import read_sections
+    from haloscope.profile.sites.line_table import OF_SPLIT, SECTIONS, read_line_table
+
+    if not read_sections(file, [OF_SPLIT])[0]:
+        return functions
+    table = read_line_table(*read_sections(file, SECTIONS))
+    found: dict[int, list[Function]] = {}
+    for address, known in functions.items():
+        line = table.look_up(address)
+        name = known[0][0] if known else "?"
+        found[address] = [(name, *line)] if line and not any(place for _, place, _ in known) else known
+    return found
 
 
 def _symbols(path: str) -> Any:
