@@ -330,6 +330,49 @@ def test_steps_whose_messages_change_are_counted(mpi: Mpi, compiler: Compiler, t
     assert {row["phase"] for row in watched.rows("phases")} == {1}
 
 
+LATER = """
+#include <haloscope/region.h>
+#include <mpi.h>
+#include <string.h>
+#include <unistd.h>
+static void step(int to, int from) {
+  double in[64], out[64] = {0};
+  MPI_Sendrecv(out, 64, MPI_DOUBLE, to, 0, in, 64, MPI_DOUBLE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  usleep(50);
+  MPI_Allreduce(out, in, 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Bcast(in, 4, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+}
+int main(int argc, char **argv) {
+  int rank, size;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (int i = 0; i < 200; i++) step((rank + 1) % size, (rank + size - 1) % size);
+  if (!strcmp(argv[1], "abort")) MPI_Abort(MPI_COMM_WORLD, 3);
+  if (!strcmp(argv[1], "marker")) {
+    HALOSCOPE_REGION_BEGIN("rest");
+    for (int i = 0; i < 5000; i++) MPI_Barrier(MPI_COMM_WORLD);
+    HALOSCOPE_REGION_END("rest");
+  }
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("end", ["whole", "marker", "abort"])
+def test_only_iterations_of_the_whole_run_are_in_the_summary(
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path, end: str
+) -> None:
+    """A marker or an abort ends the search: the part that was seen says nothing about the rest."""
+    program = compiler.text(any_mpi, "later.c", LATER)
+    watched = watch(any_mpi, 2, [program, end], tmp_path, env=PHASES)
+    lines = [line for line in watched.done.stderr.splitlines() if "found from the sequence" in line]
+    assert len(lines) == (end == "whole")
+    assert all("phase 1: 200 iterations of 3 calls" in line for line in lines)
+    assert all((row["share"] is None) == (end != "whole") for row in watched.rows("phases"))
+
+
 @pytest.mark.parametrize("kind", ["random", "farm", "short"])
 def test_a_program_without_a_pattern_has_no_phase(
     mpi: Mpi, compiler: Compiler, tmp_path: Path, kind: str

@@ -366,7 +366,9 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _count("length", "MPI calls of a typical iteration, without those that are not searched"),
         _count("forms", "different sequences of functions in the iterations"),
         _count("calls", "searched, from the first iteration to the end of the last"),
-        _count("all_calls", "searched in the whole program"),
+        _count(
+            "all_calls", "searched in the whole program; 0: unknown, as a marker or an abort ended the search"
+        ),
         _seconds("start", "of the first one, after `MPI_Init`", "most"),
         _seconds("end", "of the last one, after `MPI_Init`", "most"),
     ),

@@ -37,7 +37,7 @@ void HistoryRows::add_phases(const ThreadRecord &thread) {
                         .length = phase->length,
                         .forms = phase->forms,
                         .calls = phase->calls,
-                        .all_calls = std::max(phase->all_calls, phase->calls),
+                        .all_calls = phase->all_calls,
                         .start = after(phase->first),
                         .end = after(phase->last)});
   }

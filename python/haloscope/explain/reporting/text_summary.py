@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from haloscope.base.errors import printable, shorten_text
-from haloscope.base.units import bytes_text, count_text, duration_text, noun_text, percent_text, ranks_text
+from haloscope.base.units import bytes_text, duration_text, noun_text, percent_text, ranks_text
 from haloscope.explain.findings import finding_line, findings
 from haloscope.profile import Profile
 from haloscope.profile.shown import site_text
@@ -23,6 +23,8 @@ _MOST_EVENTS = 200_000  # largest trace that a summary analyses
 _LONGEST_END = 300  # characters
 # Largest shares of the time that are not mentioned: in unnamed functions, and by rounding.
 _UNSAID, _ROUNDING = 0.05, 1e-3
+# A phase that is mentioned: largest difference of ranks in iterations, and smallest share of a rank's calls.
+_MOST_APART, _LEAST_COVERED = 2, 0.5
 
 
 def summary(profile: Profile) -> list[str]:
@@ -75,25 +77,39 @@ def _make_headline(info: dict[str, Any]) -> str:
 
 
 def _describe_phases(profile: Profile) -> list[str]:
-    """Return a line about the phase with the most calls, as recorded by most ranks."""
-    phases = profile.table("phases")
-    if not len(phases):
-        return []
+    """Return a line about the phase with the most calls; none if ranks disagree, or if it is a small part.
+
+    A marker or an abort ends the search: then the share of the run's calls is unknown, and the number of
+    iterations is not that of the run.
+    """
     ranks = profile.frame("processes", ["rank"])["rank"].n_unique()
-    calls = (
-        phases.group_by("phase").agg(pl.col("share").sum()).sort("share", "phase", descending=[True, False])
+    recorded = ranks - len(profile.info.get("unwatched_ranks") or ())
+    iterations, share = pl.col("iterations"), pl.col("share")
+    phases = (
+        profile.table("phases")
+        .group_by("phase")
+        .agg(
+            pl.len(),
+            iterations.min().alias("least"),
+            iterations.max().alias("most"),
+            pl.col("length").mean(),
+            share.mean(),
+            share.fill_null(0).min().alias("covered"),
+        )
     )
-    kinds = phases.filter(phase=calls["phase"][0]).group_by("phase", "iterations")
-    found = kinds.agg(pl.len(), pl.col("share", "length").mean())
-    first = found.sort("len", "share", "iterations", descending=True).row(0, named=True)
-    line = (
-        f"phase {first['phase']}: {noun_text(first['iterations'], 'iteration')} of"
-        f" {noun_text(round(first['length']), 'call')}, {percent_text(first['share'], 1.0)} of the calls;"
-        " found from the sequence of calls"
+    found = phases.filter(
+        pl.col("len") == recorded,
+        pl.col("most") - pl.col("least") <= _MOST_APART,
+        pl.col("covered") >= _LEAST_COVERED,
     )
-    if first["len"] < ranks:
-        line += f" of {count_text(first['len'])} of {noun_text(ranks, 'rank')}; the others differ"
-    return [line]
+    for phase in found.sort("share", "phase", descending=[True, False]).head(1).to_dicts():
+        low, high = phase["least"], phase["most"]
+        times = noun_text(high, "iteration") if low == high else f"{low} to {noun_text(high, 'iteration')}"
+        return [
+            f"phase {phase['phase']}: {times} of {noun_text(round(phase['length']), 'call')},"
+            f" {percent_text(phase['share'], 1.0)} of the calls; found from the sequence of calls"
+        ]
+    return []
 
 
 def _describe_communication(whole: dict[str, Any]) -> str:

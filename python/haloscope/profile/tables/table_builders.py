@@ -73,7 +73,8 @@ def phases(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
 
     `share` is that of the searched calls; `start` and `end` are seconds after MPI_Init.
     """
-    rows = profile.frame("phases").with_columns(share=pl.col("calls") / pl.col("all_calls"))
+    share = pl.when(pl.col("all_calls") > 0).then(pl.col("calls") / pl.col("all_calls"))
+    rows = profile.frame("phases").with_columns(share.alias("share"))
     return rows.select(SHOWN["phases"].columns).sort("rank", "phase")
 
 
