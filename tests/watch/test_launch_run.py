@@ -192,7 +192,8 @@ def test_a_default_name_replaces_nothing(mpi: Mpi, hello: Path, work: Path) -> N
 def test_profiles_of_others_are_not_the_runs(either: Mpi, compiler: Compiler, work: Path) -> None:
     """A job copies a profile of another day; a run inside it writes one that is the job's own, too."""
     program = compiler.text(either, "hello.c", HELLO)
-    (old,) = run([*either.launch(1), str(program)], output=Path("old.halo"), mpi=either.abi)  # type: ignore[arg-type].profiles
+    earlier = run([*either.launch(1), str(program)], output=Path("old.halo"))
+    (old,) = earlier.profiles
     launch = shlex.join([*either.launch(2), str(program)])
     inner = shlex.join([sys.executable, "-m", "haloscope.cli", "run", "--quiet", "--", "sh", "-c", launch])
     job = work / "job.sh"
@@ -209,6 +210,6 @@ def test_ranks_name_their_programs(either: Mpi, compiler: Compiler, work: Path) 
     ocean = compiler.text(either, "ocean.c", HELLO)
     air = compiler.text(either, "air.c", HELLO)
     command = [*either.launch(1), str(ocean), ":", "-n", "2", str(air)]
-    (path,) = run(command, output=Path("a.halo"), mpi=either.abi)  # type: ignore[arg-type].profiles
+    (path,) = run(command, output=Path("a.halo")).profiles
     rows = haloscope.open(path).table("ranks", region="<program>")
     assert rows.select("rank", "program").rows() == [(0, ocean.name), (1, air.name), (2, air.name)]
