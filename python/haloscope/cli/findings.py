@@ -43,19 +43,19 @@ def findings(profile: Path, again: tuple[Path, ...], machine: tuple[Path, ...], 
     more repeated runs with the same number of ranks add load imbalance of a few percent.
     """
     from haloscope import explain
-    from haloscope.explain.findings import finding_lines, is_crowded
+    from haloscope.explain.findings import describe_silence, finding_lines
     from haloscope.explain.findings import findings as found_in
 
     known = _read_measurements(machine)
     with explain.open(profile) as opened:
         opened.verify()  # a damaged file is refused, even if what rules read of it is whole
         found, remarks = opened.data.guard_trace(lambda: found_in(opened, known, repeats=again))
-        crowded = is_crowded(opened)
+        silence = describe_silence(opened)
         is_partial = bool(opened.info.get("partial"))
     if form == "json":
         click.echo(json.dumps([finding.record() for finding in found], ensure_ascii=False, indent=2))
     else:
-        click.echo("\n".join(finding_lines(found, profile, is_crowded=crowded)))
+        click.echo("\n".join(finding_lines(found, profile, silence=silence)))
     if is_partial:
         remarks.append("the profile is partial: findings are about the ranks that it has")
     say_remarks(remarks)

@@ -58,7 +58,11 @@ def _make_finding(ground: Ground, rows: Floats, *, is_asleep: bool, gain: float)
         "asleep" if is_asleep else "no_core",
         f"{ranks_text(ranks)} {what}; the others wait{f', mostly in {function}' if function else ''}",
         remedy,
-        gains=(min(0.8 * gain, gain - estimate_detour(ground)), gain, max(gain, float(np.ptp(absence.total)))),
+        gains=(
+            min(0.8 * gain, gain - estimate_detour(ground)),
+            gain,
+            max(gain, float(np.ptp(absence.total))),
+        ),
         ranks=ranks,
         evidence=[
             Evidence(

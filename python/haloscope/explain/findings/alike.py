@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.arrays import Flags, Floats
-from haloscope.explain.findings.ground import Ground
+from haloscope.explain.findings.ground import LEAST_GAIN, Ground
 
 _LEAST_SLICES = 5
 # Batches of slices: ranks that are slow for a while are slow in slices that follow each other.
@@ -16,6 +16,8 @@ _MOST_BATCHES = 8
 _LEVEL = 0.05
 # One detour of the system in a short run (s), and the share of the run that ranks lose by sharing CPUs.
 _DETOUR, _CROWDED = 0.02, 0.04
+# A run (s) in which one detour is the smallest gain that is reported: less cannot be judged.
+SHORTEST = _DETOUR / LEAST_GAIN
 # Share of the computing by which one process may exceed the mean of others with the same work for a whole
 # run. The cause (location of its memory, other users of the caches) changes from run to run.
 _SAME_WORK = 0.15

@@ -8,7 +8,10 @@ from pathlib import Path
 
 from haloscope.base.errors import printable
 from haloscope.base.units import percent_text, time_text
+from haloscope.explain.findings.alike import SHORTEST
 from haloscope.explain.findings.finding import Finding
+from haloscope.explain.findings.ground import is_crowded
+from haloscope.profile import Profile
 
 
 def finding_line(finding: Finding) -> str:
@@ -17,16 +20,27 @@ def finding_line(finding: Finding) -> str:
     return printable(f"finding: {gain}{finding.sentence}")
 
 
-def finding_lines(found: Sequence[Finding], path: Path, *, is_crowded: bool = False) -> list[str]:
+def describe_silence(profile: Profile) -> str:
+    """Return why a run without findings may have problems, empty if nothing is known about that."""
+    duration = float(profile.info.get("duration") or 0.0)
+    reasons = []
+    if 0 < duration < SHORTEST:
+        reasons.append(f"the run is too short to judge: {time_text(duration)} of at least {SHORTEST:g} s")
+    if is_crowded(profile):
+        reasons.append("more ranks than CPUs: ranks share CPUs, which is not a finding")
+    return "; ".join(reasons)
+
+
+def finding_lines(found: Sequence[Finding], path: Path, *, silence: str = "") -> list[str]:
     """Return findings for a terminal: sentence, gain, remedy, and the command that shows the evidence.
 
     Args:
         found: The findings.
         path: The profile, for the command that shows the evidence.
-        is_crowded: Whether there are more ranks than CPUs.
+        silence: What `describe_silence` returns, for a run without findings.
     """
     if not found:
-        note = " (more ranks than CPUs: ranks share CPUs, which is not a finding)" if is_crowded else ""
+        note = f" ({silence})" if silence else ""
         return [f"no findings: no rule explains 2 % of the run time{note}"]
     lines = []
     for number, finding in enumerate(found, 1):

@@ -91,7 +91,7 @@ function showSites() {
 }
 
 function showFindings() {
-  const { findings, crowded } = RUN;
+  const { findings, silence } = RUN;
   findingsInto(at("findings-list"), findings, (p, id) => {
     if (p !== null) {
       press(at("nesting"), "exclusive");
@@ -100,7 +100,7 @@ function showFindings() {
     at(id).closest("section, div").scrollIntoView({ behavior: "smooth" });
   });
   at("findings-source").textContent = findings.length ? "Sorted by gain. docs/reference/findings.md describes the rules. Source: haloscope findings."
-    : "None: no rule explains 2 % of the run's time" + (crowded ? " (there are more ranks than CPUs; waiting for a CPU is not a finding)." : ".");
+    : "None: no rule explains 2 % of the run's time" + (silence ? " (" + silence + ")." : ".");
 }
 
 function showCalls() {

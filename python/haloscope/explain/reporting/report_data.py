@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from haloscope.base.errors import printable
-from haloscope.explain.findings import findings, is_crowded
+from haloscope.explain.findings import describe_silence, findings
 from haloscope.explain.reporting.flame import make_site_data
 from haloscope.explain.reporting.report_history import make_history
 from haloscope.explain.reporting.report_packing import (
@@ -48,7 +48,7 @@ def make_page_data(profile: Profile) -> dict[str, Any]:
         ],
         "about": _make_about(profile),
         "findings": _make_findings(profile),
-        "crowded": is_crowded(profile),
+        "silence": printable(describe_silence(profile)),
         **_make_regions(tree),
         "inclusive": _make_columns(profile, Scope(tree), rank_rows(profile.data, Scope(tree))),
         "exclusive": _make_columns(profile, exclusive, own),
