@@ -28,7 +28,7 @@ from scipy.stats import binomtest
 
 import haloscope
 from haloscope.base.launcher import report_toolchain
-from haloscope.explain.checking import find_detectable_share
+from haloscope.explain.checking import find_detectable
 
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 ENVIRONMENT = MPI_ENVIRONMENT | {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
@@ -142,7 +142,7 @@ def fails(
     first, *again = drawn(random, rest, number + 1)
     rules = haloscope.learn_rules(learned)
     found = haloscope.check(first, rules, again=repetitions(again))
-    return bool(found.failures), find_detectable_share(rules) or float("nan")
+    return bool(found.failures), find_detectable(rules).share or float("nan")
 
 
 def compared(random: np.random.Generator, plain: Sequence[Path], tried: Sequence[Path]) -> list[bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,9 +16,10 @@ from haloscope.explain.checking import (
     CHECKED,
     Again,
     Checked,
+    Detectable,
     as_junit,
     as_markdown,
-    find_detectable_share,
+    find_detectable,
     read_rules,
 )
 from support.command import Command
@@ -239,13 +240,44 @@ def test_the_documented_slowdown_is_detected(tmp_path: Path, runs: int, spread: 
     for _ in range(4):
         times = np.exp(random.normal(0, spread, runs)).tolist()
         learned = haloscope.learn_rules([timed(tmp_path / f"{i}.halo", time) for i, time in enumerate(times)])
-        slower = find_detectable_share(learned)
+        slower = find_detectable(learned).share
         assert slower is not None
         first, *again = ((1 + slower) * np.exp(random.normal(0, spread, learned.again + 1))).tolist()
         run = timed(tmp_path / "run.halo", first)
         verdicts = haloscope.check(run, learned, again=these(again))
         found += bool(verdicts.failures)
     assert found >= 3  # of 4; the documented rate is 90 %
+
+
+@pytest.mark.parametrize("times", [(1.0, 1.15, 0.9), (1.0, 1.1, 1.3, 0.9, 1.2)])
+def test_the_documented_number_of_runs_detects(tmp_path: Path, times: tuple[float, ...]) -> None:
+    """Rules from too few runs state how many are needed; with so many of the same scatter, they detect."""
+    random = np.random.default_rng(len(times))
+
+    def detectable(times: Sequence[float]) -> Detectable:
+        paths = [timed(tmp_path / f"{number}.halo", time) for number, time in enumerate(times)]
+        return find_detectable(haloscope.learn_rules(paths))
+
+    few = detectable(times)
+    assert few.share is None
+    assert few.runs is not None
+    assert len(times) < few.runs <= 50
+    drawn = [detectable(random.choice(times, few.runs).tolist()).share for _ in range(2)]
+    assert any(share is not None for share in drawn)
+    assert all(share is None or 0.05 <= share <= 0.5 for share in drawn)
+
+
+def test_what_is_detected_counts_slow_changes_of_the_machine(tmp_path: Path) -> None:
+    """Equal scatter within each half, but the machine was slower in the second one."""
+    noise = np.exp(np.random.default_rng(0).normal(0, 0.005, 12))
+    shares = []
+    for change in (1.0, 1.1):
+        times = (noise * np.repeat([1.0, change], 6)).tolist()
+        paths = [timed(tmp_path / f"{number}.halo", time) for number, time in enumerate(times)]
+        shares.append(find_detectable(haloscope.learn_rules(paths)).share)
+    assert shares[0] is not None
+    assert shares[1] is not None
+    assert shares[0] < 0.1 < shares[1]
 
 
 def test_junit_and_markdown(rules: Path, write: Write) -> None:
@@ -330,7 +362,11 @@ def test_the_command(tmp_path: Path, write: Write, command: Command) -> None:
     assert "3 rules about time" in done.stdout
     assert "% slower fails in about nine checks of ten" in done.stdout
     wild = [write(f"wild-{index}", slower=time) for index, time in enumerate((1.0, 3.0, 9.0))]
-    assert "% slower" not in command("check", "--write-rules", *wild, tmp_path / "wild.toml").stdout
+    stated = command("check", "--write-rules", *wild, tmp_path / "wild.toml").stdout
+    assert "% slower" not in stated
+    assert "can't detect a slowdown of time here: " in stated
+    one = command("check", "--write-rules", write("one"), tmp_path / "one.toml").stdout
+    assert "can't detect a slowdown of time here: repeat at least 3 runs" in one
     command("check", write("new"), rules)
     notices = ["--junit", tmp_path / "c.xml", "--markdown", tmp_path / "c.md"]
     done = command("check", write("more", messages=9), rules, *notices, status=3)

@@ -19,7 +19,7 @@ from haloscope.base.units import noun_text
 from haloscope.cli.options import FILE, format_option, output_option
 
 if TYPE_CHECKING:
-    from haloscope.explain.checking import Again, Checked
+    from haloscope.explain.checking import Again, Checked, Detectable
 
 _EXAMPLES = """\b
 Examples:
@@ -28,8 +28,6 @@ Examples:
   haloscope check app.halo rules.toml --again "mpiexec -n 4 ./app"
   haloscope check app.halo rules.toml --junit check.xml --markdown check.md
 """
-
-_LARGEST_DETECTABLE = 1.0  # slowdown (share); a larger estimate comes from times that say little
 
 
 @click.command(epilog=_EXAMPLES)
@@ -82,19 +80,17 @@ def check(
 def _write(profiles: list[Path], rules: Path, others: tuple[object, ...], form: str) -> None:
     if any(other is not None for other in others):
         raise UsageError("--write-rules writes rules and nothing else; leave the other options out")
-    from haloscope.explain.checking import find_detectable_share, learn_rules
+    from haloscope.explain.checking import find_detectable, learn_rules
 
     learned = learn_rules(profiles, rules)
     regions = learned.regions.values()
     times = sum((rule.time is not None) + (rule.own_time is not None) for rule in regions)
     varying = sum(len(rule.varies) for rule in regions)
-    least = find_detectable_share(learned)
-    detectable = least if least is not None and least <= _LARGEST_DETECTABLE else None
+    detectable = find_detectable(learned)
     if form == "json":
         counts = {"regions": len(regions), "times": times, "varying": varying}
-        click.echo(
-            json.dumps({"rules": str(rules), "ranks": learned.ranks, **counts, "detectable": detectable})
-        )
+        told = {"detectable": detectable.share, "runs_needed": detectable.runs}
+        click.echo(json.dumps({"rules": str(rules), "ranks": learned.ranks, **counts, **told}))
         return
     click.echo(
         f"{printable(shlex.quote(str(rules)))}: {noun_text(len(regions), 'region')} of "
@@ -102,18 +98,21 @@ def _write(profiles: list[Path], rules: Path, others: tuple[object, ...], form: 
         f"{noun_text(learned.ranks, 'rank')}, {noun_text(times, 'rule')} about time, "
         f"{noun_text(varying, 'count that varies', 'counts that vary')}"
     )
-    if detectable is not None:
-        click.echo(
-            f"with --again, a program that is {100 * detectable:.0f} % slower fails in about nine checks of "
-            "ten; rules from more runs detect smaller slowdowns"
+    click.echo(_describe_detectable(detectable))
+
+
+def _describe_detectable(detectable: Detectable) -> str:
+    if detectable.share is not None:
+        return (
+            f"with --again, a program that is {100 * detectable.share:.0f} % slower fails in about nine"
+            " checks of ten, on a machine as in these runs; rules from more runs detect smaller slowdowns"
         )
-    elif least is not None:
-        click.echo(
-            "note: the times of these runs vary too much to state which slowdown fails; counts are checked "
-            "exactly. Rules from more runs, or from a quieter machine, detect slowdowns"
-        )
-    if not times:
-        click.echo("note: rules about time are learned from three runs and more")
+    if detectable.runs is None:
+        return "can't detect a slowdown of time here: these times vary too much; counts are exact"
+    return (
+        f"can't detect a slowdown of time here: repeat at least {detectable.runs} runs, and write the rules"
+        " from them; counts are exact"
+    )
 
 
 def _words(command: str) -> list[str]:

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from haloscope.explain.checking.checker import Checked as Checked
     from haloscope.explain.checking.checker import check as check
     from haloscope.explain.checking.checker import make_repeater as make_repeater
-    from haloscope.explain.checking.learning import find_detectable_share as find_detectable_share
+    from haloscope.explain.checking.learning import Detectable as Detectable
+    from haloscope.explain.checking.learning import find_detectable as find_detectable
     from haloscope.explain.checking.learning import learn_rules as learn_rules
     from haloscope.explain.checking.notices import as_junit as as_junit
     from haloscope.explain.checking.notices import as_markdown as as_markdown

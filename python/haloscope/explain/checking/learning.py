@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import polars as pl
 
 from haloscope.base.errors import UsageError
 from haloscope.explain.checking.rules import CheckRules, Learned, RegionRules, TimeRule, write_rules
-from haloscope.explain.checking.slowness import estimate_detectable_slowdown
+from haloscope.explain.checking.slowness import estimate_detectable_slowdown, find_needed_runs
 from haloscope.explain.comparing import ComparedRun, explain_difference, list_times, read_run
 from haloscope.profile.store import PROGRAM
 
@@ -21,6 +23,7 @@ File = str | PathLike[str]
 
 FEWEST_TIMES = 3  # smallest number of runs to learn times from; fewer do not show their scatter
 _LEAST_AGAIN, _MOST_AGAIN = 5, 20  # runs that confirm a slow one
+_MOST_RUNS = 50  # largest number of runs that is recommended
 _MATTERS = 0.1  # smallest share of the program's time of a region with a time rule
 
 
@@ -71,7 +74,7 @@ def derive_rules(runs: Sequence[ComparedRun]) -> CheckRules:
     return CheckRules(
         program=runs[0].program,
         ranks=runs[0].ranks,
-        again=min(max(len(runs), _LEAST_AGAIN), _MOST_AGAIN),
+        again=_count_again(len(runs)),
         learned=Learned(
             runs=len(runs), mpi_library=first.get("mpi_library") or "", hosts=list(first["hosts"] or ())
         ),
@@ -79,13 +82,33 @@ def derive_rules(runs: Sequence[ComparedRun]) -> CheckRules:
     )
 
 
-def find_detectable_share(rules: CheckRules) -> float | None:
-    """Return the slowdown (share) of the program that fails in about nine of ten checks, if known."""
+def _count_again(runs: int) -> int:
+    return min(max(runs, _LEAST_AGAIN), _MOST_AGAIN)
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """What rules detect: a slowdown of the program that fails in about nine of ten checks, as a share.
+
+    `share` is None if they detect none. Then `runs` is the number of runs from which rules would; None: even
+    many runs of this scatter would not.
+    """
+
+    share: float | None
+    runs: int | None = None
+
+
+def find_detectable(rules: CheckRules) -> Detectable:
+    """Return the slowdown that these rules detect, if the machine is as in the learned runs."""
     program = rules.regions.get(PROGRAM)
-    if program is None or program.time is None or isinstance(program.time, TimeRule):
-        return None
+    learned = None if program is None or isinstance(program.time, TimeRule) else program.time
+    if learned is None:
+        return Detectable(None, FEWEST_TIMES if rules.learned.runs < FEWEST_TIMES else None)
     times = sum((rule.time is not None) + (rule.own_time is not None) for rule in rules.regions.values())
-    return estimate_detectable_slowdown(program.time, rules.again, rules.slower, times)
+    share = estimate_detectable_slowdown(learned, rules.again, rules.slower, times)
+    if isfinite(share):
+        return Detectable(share)
+    return Detectable(None, find_needed_runs(learned, _count_again, rules.slower, times, _MOST_RUNS))
 
 
 def _sort_regions(runs: Sequence[ComparedRun], tables: dict[str, Any]) -> list[str]:

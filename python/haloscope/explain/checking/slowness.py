@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,8 @@ from haloscope.markov.statistics import faster_by_runs
 _WRONG = 0.01
 _PERMUTATIONS = 19_999
 _DRAWN = 2000  # bootstrap samples for the scatter of the faster half
+_LEAST_HALF = 4  # smallest number of runs whose change is estimated
+_LARGEST = 0.5  # slowdown (share); a larger one says that the times vary too much
 _FOUND = 0.95  # share of the detectable slowdowns that are found, if times are normally distributed
 
 
@@ -88,18 +90,46 @@ def _permutation_p_value(learned: Sequence[float], again: Sequence[float]) -> fl
 
 
 def estimate_detectable_slowdown(learned: Sequence[float], again: int, slower: float, rules: int) -> float:
-    """Return the slowdown (share) that fails in about nine of ten checks.
+    """Return the slowdown (share) that fails in about nine of ten checks; infinite if it says little.
 
-    The scatter of the faster half is estimated by bootstrap from the learned times, for these and for `again`
-    repeated runs.
+    It holds if the machine is as in the learned runs.
+    """
+    return _detectable(_estimate_scatter(learned), len(learned), again, slower, rules)
+
+
+def find_needed_runs(
+    learned: Sequence[float], again: Callable[[int], int], slower: float, rules: int, most: int
+) -> int | None:
+    """Return the smallest number of runs with this scatter that detect a slowdown; None: more than `most`.
+
+    `again` returns the number of runs that are measured again.
+    """
+    scatter = _estimate_scatter(learned)
+    numbers = range(len(learned) + 1, most + 1)
+    found = (n for n in numbers if np.isfinite(_detectable(scatter, n, again(n), slower, rules)))
+    return next(found, None)
+
+
+def _estimate_scatter(learned: Sequence[float]) -> float:
+    """Return the scatter of the logarithm of the faster half of N runs, times the square root of N.
+
+    It is the larger of two estimates: by bootstrap, and of how far the first runs differ from the last. Real
+    machines change slowly, which runs that are resampled do not show.
     """
     values, random = np.log(learned), np.random.default_rng(0)
-    spread = 0.0
-    for size in (len(learned), again):
-        drawn = _mean_smaller_half(random.choice(values, (_DRAWN, size)))
-        # The bootstrap variance of a few runs is too small by this factor.
-        spread += float(drawn.var()) * len(learned) / max(len(learned) - 1, 1)
-    spread = float(np.sqrt(spread))
-    sure = t.isf(_WRONG / 2 / rules, max(len(learned) - 1, 1)) * spread
-    least = max(sure, float(np.log1p(slower)))
-    return float(np.expm1(least + norm.isf(1 - _FOUND) * spread))
+    drawn = _mean_smaller_half(random.choice(values, (_DRAWN, len(values))))
+    # The bootstrap variance of a few runs is too small by this factor.
+    spread = float(np.sqrt(drawn.var() * len(values) / max(len(values) - 1, 1)))
+    half = len(values) // 2
+    if half < _LEAST_HALF:
+        return float(spread * len(values) ** 0.5)
+    shift = abs(float(_mean_smaller_half(values[:half]) - _mean_smaller_half(values[-half:])))
+    # The difference of two halves has twice the scatter of the whole.
+    return float(max(spread, shift / 2) * len(values) ** 0.5)
+
+
+def _detectable(scatter: float, learned: int, again: int, slower: float, rules: int) -> float:
+    spread = scatter * (1 / learned + 1 / again) ** 0.5
+    sure = t.isf(_WRONG / 2 / rules, max(learned - 1, 1)) * spread
+    slowdown = max(sure, float(np.log1p(slower))) + norm.isf(1 - _FOUND) * spread
+    return float(np.expm1(slowdown)) if slowdown < np.log1p(_LARGEST) else np.inf
