@@ -79,9 +79,11 @@ def build_once(name: str, build: Callable[[Path], None], what: str = "", quiet: 
                 _build_aside(target, kind, build)
     except OSError as error:
         damaged = f"{target} is damaged: remove it, or " if target.exists() else ""
+        where = f"{cache()}: can't build there ({error.strerror})"
+        if cache().parent == _NO_HOME:
+            where = "this user has no home directory for builds"
         raise RecorderError(
-            f"{cache()}: can't build there ({error.strerror}); {damaged}set HALOSCOPE_CACHE to a "
-            "directory that can be written"
+            f"{where}; {damaged}set HALOSCOPE_CACHE to a directory that can be written"
         ) from None
     return target
 
