@@ -95,6 +95,13 @@ int exchange(const void *sent, MPI_Count send_count, MPI_Datatype send_type, int
 template <class Count, class Call>
 int exchange_copy(void *&buffer, Count &count, MPI_Datatype &type, int dest, int send_tag, int source,
                   int tag, MPI_Comm comm, MPI_Status *given, Call &&call) {
+  const Entry entry;
+  if (!entry) return call(given);
+  const bool brings = source != MPI_PROC_NULL && may_bring_token({buffer, count, type, comm});
+  Status status{given};
+  if (dest == MPI_PROC_NULL) // then the program need not have all of the buffer's memory
+    return exchange_by_two(nullptr, 0, MPI_BYTE, {dest, send_tag, comm}, buffer, count, type, source, tag,
+                           brings, status());
   const std::uint64_t bytes = bytes_of(count, type);
   const std::unique_ptr<void, decltype(&std::free)> copy{bytes > INT32_MAX ? nullptr : std::malloc(bytes + 1),
                                                          &std::free};
@@ -103,15 +110,17 @@ int exchange_copy(void *&buffer, Count &count, MPI_Datatype &type, int dest, int
   const int result =
       real.Pack(buffer, static_cast<int>(count), type, copy.get(), static_cast<int>(bytes), &position, comm);
   if (result != MPI_SUCCESS) return result;
-  return exchange(copy.get(), position, MPI_BYTE, dest, send_tag, buffer, count, type, source, tag, comm,
-                  given, call);
+  return exchange_by_two(copy.get(), position, MPI_BYTE, {dest, send_tag, comm}, buffer, count, type, source,
+                         tag, brings, status());
 }
 
-// MPI carries what the program sends from the buffer that it receives into.
+// MPI carries what the program sends from the buffer that it receives into, unless a token may come that has
+// to be redirected.
 template <class Count, class Call>
 int exchange_in_place(void *&buffer, Count &count, MPI_Datatype &type, int dest, int send_tag, int source,
                       int tag, MPI_Comm comm, MPI_Status *given, Call &&call) {
-  if (is_running() && !inside && must_poll() && buffer != nullptr && count > 0)
+  if (is_running() && !inside && buffer != nullptr && count > 0 && count <= INT32_MAX &&
+      (must_poll() || is_redirected(count, type)))
     return exchange_copy(buffer, count, type, dest, send_tag, source, tag, comm, given, call);
   const Entry entry;
   if (!entry) return call(given);

@@ -16,13 +16,19 @@ inline bool may_bring_token(const Target &target) noexcept {
 // MPICH 5.0 ends the program if it ends within any element. So such a receive is changed into a receive of
 // bytes. If the type has holes, it goes into a buffer of its own, which is returned here and freed by the
 // request.
+inline bool is_redirected([[maybe_unused]] MPI_Count count, [[maybe_unused]] MPI_Datatype type) {
+#if defined(HALOSCOPE_ABI_OPENMPI)
+  return false;
+#else
+  // A sender whose type has holes sends tokens in place of smaller messages, too.
+  const std::uint64_t bytes = bytes_of(count, type);
+  return bytes >= shm.threshold_with_holes && bytes <= INT32_MAX;
+#endif
+}
+
 template <class Count>
 std::byte *redirect(void *&buffer, Count &count, MPI_Datatype &type, std::uint64_t bytes) noexcept {
-#if defined(HALOSCOPE_ABI_OPENMPI)
-  (void)buffer, (void)count, (void)type, (void)bytes;
-  return nullptr;
-#else
-  if (bytes < shm.options.threshold || bytes > INT32_MAX) return nullptr;
+  if (!is_redirected(count, type)) return nullptr;
   std::byte *bounce = nullptr;
   if (!shape_of(type).contiguous) {
     bounce = static_cast<std::byte *>(std::malloc(bytes));
@@ -32,7 +38,6 @@ std::byte *redirect(void *&buffer, Count &count, MPI_Datatype &type, std::uint64
   count = static_cast<Count>(bytes);
   type = MPI_BYTE;
   return bounce;
-#endif
 }
 
 // Returns whether MPI may complete it; a large one has its data then.

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { most = 6000, tag = 3, largest = 36 * most };
+enum { most = 6000, tag = 3, largest = 80 * most };
 
 static uint64_t state;
 static MPI_Datatype part;
@@ -128,6 +128,17 @@ static void make(Type *t) {
   if (t->type != part) MPI_Type_commit(&t->type);
 }
 
+// The bytes of the first `length` parts of elements one after the other.
+static void reach(const Type *t, int length, int unit, MPI_Aint *first, MPI_Aint *last) {
+  *first = PTRDIFF_MAX;
+  *last = PTRDIFF_MIN;
+  for (int i = 0; i < length; i++) {
+    const MPI_Aint at = t->places[i % t->count] + i / t->count * t->extent;
+    if (at < *first) *first = at;
+    if (at + unit > *last) *last = at + unit;
+  }
+}
+
 static void complete(int way, MPI_Request *request, int *result, MPI_Status *status, int *flag) {
   MPI_Request two[2] = {MPI_REQUEST_NULL, *request};
   MPI_Status both[2] = {0};
@@ -166,23 +177,42 @@ int main(int argc, char **argv) {
     int length = roll(4) == 0 ? room : roll(3) == 0 ? roll(room < 150 ? room : 150) + 1 : 1 + roll(room);
     const int unit = part == MPI_INT ? 4 : 1,
               token = 67 + 8 * roll(64); // as long as the shm library's own messages
-    const int below = roll(2), bottom = roll(4) == 0, how = roll(6), way = roll(10), pattern = roll(250);
+    const int below = roll(2), how = roll(7), bottom = how < 6 && roll(4) == 0, way = roll(10),
+              pattern = roll(250);
     if (roll(12) == 0)
       length = room + 1 + roll(2 * room); // too long
     else if (unit == 1 && room >= token && roll(2))
       length = token;
+    MPI_Aint first, last;
+    int style = roll(4);
+    if (style == 2 && roll(2) && length > 128) length = length / 128 * 128;
+    if (style == 3) { // the same datatype
+      const int whole = length <= t.count ? t.count : room;
+      reach(&t, whole, unit, &first, &last);
+      if (last - first <= largest)
+        length = whole;
+      else
+        style = 0;
+    }
     if (rank == 0) {
-      for (int i = 0; i < (length * unit + 3) / 4; i++) data[i] = round * 7919 + i;
+      for (int i = 0; i < largest / 4; i++) data[i] = round * 7919 + i;
       MPI_Ssend(data, 0, MPI_INT, 1, 1, MPI_COMM_WORLD);
-      MPI_Send(data, length, part, 1, tag, MPI_COMM_WORLD);
+      if (style < 2) {
+        MPI_Send(data, length, part, 1, tag, MPI_COMM_WORLD);
+      } else if (style == 2) { // blocks of one part, or of many
+        MPI_Datatype gaps;
+        const int block = length % 128 ? 1 : 128;
+        MPI_Type_vector(length / block, block, 2 * block, part, &gaps);
+        MPI_Type_commit(&gaps);
+        MPI_Send(data, 1, gaps, 1, tag, MPI_COMM_WORLD);
+        MPI_Type_free(&gaps);
+      } else {
+        reach(&t, length, unit, &first, &last);
+        MPI_Send((char *)data - first, length / t.count, t.type, 1, tag, MPI_COMM_WORLD);
+      }
     } else {
       // The memory that the message needs, and where it is in pages of which the neighbours are closed.
-      MPI_Aint first = PTRDIFF_MAX, last = PTRDIFF_MIN;
-      for (int i = 0; i < length && i < room; i++) {
-        const MPI_Aint at = t.places[i % t.count] + i / t.count * t.extent;
-        if (at < first) first = at;
-        if (at + unit > last) last = at + unit;
-      }
+      reach(&t, length < room ? length : room, unit, &first, &last);
       const size_t inside = ((size_t)(last - first) + page - 1) / page * page;
       char *memory =
           mmap(NULL, inside + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -221,6 +251,8 @@ int main(int argc, char **argv) {
       if (how == 4)
         result = MPI_Sendrecv(data, 1, MPI_INT, MPI_PROC_NULL, 0, buffer, count, type, 0, MPI_ANY_TAG,
                               MPI_COMM_WORLD, &status);
+      if (how == 6)
+        result = MPI_Sendrecv_replace(buffer, count, type, MPI_PROC_NULL, 0, 0, tag, MPI_COMM_WORLD, &status);
       if (how == 5) {
         MPI_Probe(0, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
         MPI_Get_count(&status, MPI_BYTE, &probed);
