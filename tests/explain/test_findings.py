@@ -423,6 +423,17 @@ def test_ranks_that_share_a_cpu_are_reported(
     assert ("more ranks than CPUs" in done.stdout) is is_told
 
 
+@pytest.mark.parametrize(("duration", "is_short"), [(0.05, True), (10.0, False)])
+def test_a_run_that_is_too_short_to_judge(
+    command: Command, tmp_path: Path, duration: float, is_short: bool
+) -> None:
+    made = run([{"a": 10.0}])
+    made.info["duration"] = duration
+    printed = command("findings", made.write(tmp_path / "a.halo")).stdout
+    assert printed.startswith("no findings: ")
+    assert ("the run is too short to judge: 50.0 ms of at least 1 s" in printed) is is_short
+
+
 def test_findings_use_a_sweep_and_a_machine_model(command: Command, tmp_path: Path) -> None:
     """A sweep in which the chain algorithm halves the time of MPI_Bcast, and a machine model."""
     calls = {"path": 2, "operation": "Bcast", "comm_size": 2, "bytes": 5000, "calls": 2000, "time_total": 4.0}
