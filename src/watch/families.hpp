@@ -123,7 +123,7 @@ int name_communicator(const Invocation &invoked, MPI_Comm comm, const char *name
 }
 
 template <class Call> int free_datatype(const Invocation &invoked, Call &&call) {
-  global().handle_epoch.fetch_add(1, std::memory_order_relaxed);
+  change_handles();
   return pass_through(invoked, Category::other, call);
 }
 
@@ -150,14 +150,9 @@ template <class Call> int end_session(Function /*function*/, Call &&call) {
   return result;
 }
 
-// MPI_Pcontrol as in mpiP: level 0 switches recording off, 1 on. Other levels are ignored.
+// MPI_Pcontrol as in mpiP: level 0 switches recording of the process off, 1 on. Other levels are ignored.
 template <class Call> int control(const Invocation &invoked, int level, Call &&call) {
-  {
-    const Entry state{invoked};
-    if (state && (level == 0 || level == 1)) pause(*state, Pause::program, level == 0);
-    // The time counts of a region that began meanwhile, as its calls do.
-    if (state && level == 1 && state->paused == 0) resume_regions(*state, ticks());
-  }
+  if (level == 0 || level == 1) switch_program(level == 0);
   return count_only(invoked, call);
 }
 

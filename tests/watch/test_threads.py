@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from support.mpi import Mpi
@@ -48,3 +51,34 @@ def test_whole_program(threads: Watched) -> None:
     assert whole.sends == whole.recvs == RANKS * ROUNDS * (2 * THREADS + 1)
     assert whole.bytes_sent == whole.bytes_recv
     assert (threads.info["unmatched_begins"], threads.info["dropped"]) == ("0", "0")
+
+
+def run_short_threads(mpi: Mpi, compiler: Compiler, directory: Path, *words: str, **options: Any) -> Watched:
+    command = [str(program(compiler, mpi, "short_threads.c", ["-pthread"])), *words]
+    return watch(mpi, 1, command, directory, **options)
+
+
+@pytest.mark.parametrize(("options", "count"), [((), 1000), (("--trace",), 100)])
+def test_threads_that_end_need_no_memory(
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path, options: tuple[str, ...], count: int
+) -> None:
+    """A thread that begins continues the records of one that has ended."""
+    few = {"HALOSCOPE_MEMORY": "1"}  # MiB: 20 threads at once
+    done = run_short_threads(any_mpi, compiler, tmp_path, str(count), options=options, env=few)
+    task = done.region("task")
+    assert (task["instances"], task["sends_total"], task["sends_instance_max"]) == (count, 10 * count, 10)
+    assert (done.info["dropped"], done.info.get("unmatched_begins")) == ("0", "0")
+
+
+@pytest.mark.parametrize("options", [(), ("--trace",)])
+def test_calls_of_threads_without_memory_are_dropped(
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """The number of dropped records is exact, and a switch of recording holds for all threads."""
+    few = {"HALOSCOPE_MEMORY": "1", "HALOSCOPE_TRACE_MEMORY": "1"}
+    done = run_short_threads(any_mpi, compiler, tmp_path, "60", "together", options=options, env=few)
+    sent, dropped = done.region("<program>")["sends_total"], int(done.info["dropped"])
+    assert 0 < sent < 600
+    # Those that have no records do not know the switch: MPI_Pcontrol and what follows is dropped, too.
+    lost = 60 - sent // 10
+    assert (sent % 10, dropped) == (0, lost * 21)

@@ -38,7 +38,8 @@ public:
       begins += thread->unmatched_begins;
       ends += thread->unmatched_ends;
       visit(*thread);
-      threads_++;
+      records_++;
+      threads_ += thread->threads;
     }
     add_metadata();
     regions_.finish();
@@ -68,7 +69,7 @@ private:
     if (open_ && open_.node == &node) add_open_call(region);
     calls_.add(region.path, node, times);
     messages_.add(region, node, times);
-    history_.add_series(region, node, threads_);
+    history_.add_series(region, node, records_);
     sites_.add(region.path, node, times);
     trace_.add(region.path, node);
     for (const Node *child = valid(node.first_child); child != nullptr && child->parent == &node;
@@ -148,7 +149,7 @@ private:
   }
 
   std::uint64_t end_;
-  std::uint64_t threads_ = 0, open_calls_ = 0;
+  std::uint64_t records_ = 0, threads_ = 0, open_calls_ = 0;
   RegionRows regions_;
   MessageRows messages_;
   CallRows calls_;

@@ -86,8 +86,8 @@ void make_directories(const Settings &settings, const RunPlace &place) {
   mkdir(live_records().directory.c_str(), 0700);
 }
 
-// The number of threads whose rings fit in addition to the recorder's memory.
-constexpr std::size_t traced_threads = 8;
+// The rings' memory, which is in addition to the recorder's: threads never leave too little for counts.
+constexpr std::size_t memory_of_rings(std::size_t ring) noexcept { return 8 * ring; }
 
 // Returns whether this rank is to record.
 bool make_arena(const Settings &settings, int rank, bool lives) {
@@ -96,7 +96,7 @@ bool make_arena(const Settings &settings, int rank, bool lives) {
         live_records().directory + "/" + std::to_string(rank) + "-" + std::to_string(getpid()) + ".live";
   const char *path = live_records().path.c_str();
   const bool wanted = settings.records(rank);
-  const std::size_t memory = settings.memory + (settings.trace ? traced_threads * settings.trace_memory : 0);
+  const std::size_t memory = settings.memory + (settings.trace ? memory_of_rings(settings.trace_memory) : 0);
   const bool watched = wanted && global().arena.create(path, memory);
   if (wanted && !watched)
     interpose::complain("no memory for recording on rank " + std::to_string(rank) + "; it is not recorded");
@@ -165,6 +165,7 @@ void describe_trace(ProcessRecord &process, const Settings &settings, const RunP
   process.trace.wanted = settings.trace;
   process.trace.compact = settings.trace_compact;
   process.trace.ring_bytes = settings.trace_memory;
+  process.trace.ring_room = memory_of_rings(settings.trace_memory);
   const std::string run = place.run.empty() ? std::to_string(place.world) : place.run;
   copy_into(process.trace.spool, settings.trace_spool + "/haloscope-" + run + "-" +
                                      std::to_string(process.rank) + "-" + std::to_string(process.pid) +
@@ -214,13 +215,14 @@ void begin_process(const Settings &settings, int rank, int size, const RunPlace 
 }
 
 void end_process(Phase phase) {
-  global().phase.store(phase);
+  change_phase(phase);
   ThreadState *state = this_thread();
   if (state != nullptr) {
+    switch_program(false);
     pause(*state, Pause::program, false);
     pause(*state, Pause::schedule, false);
     finish_phases(*state);
-    end_all(*state);
+    end_all(*state, ticks());
     state->begin_call();
     state->doing.call = static_cast<std::uint16_t>(Function::Finalize) + 1; // until it begins again
   }

@@ -27,8 +27,7 @@ Memory ask_memory(BufferUse use, const void *buffer, MPI_Datatype datatype, cons
                   MPI_Datatype other_type) noexcept {
   ThreadState *state = this_thread() != nullptr ? this_thread() : attach_thread();
   if (state == nullptr || state->doing.call != 0) return Memory::host; // not recorded
-  const std::uint32_t epoch = global().handle_epoch.load(std::memory_order_relaxed);
-  if (state->handle_epoch != epoch) state->forget_handles(epoch);
+  catch_up(*state);
   if (buffer == MPI_IN_PLACE) {
     buffer = other;
     datatype = other_type;

@@ -188,7 +188,7 @@ void forget(Book &of, MPI_Comm comm) {
   of.by_handle.erase(value_of(comm));
   of.names.erase(value_of(comm));
   of.lineages.erase(value_of(comm));
-  global().handle_epoch.fetch_add(1, std::memory_order_release);
+  change_handles();
 }
 
 CommunicatorUse *use_of(const ThreadState &state, Communicator *communicator) {

@@ -9,7 +9,10 @@ namespace haloscope::watch {
 // not record.
 inline ThreadState *marking_thread() noexcept {
   if (global().phase.load(std::memory_order_relaxed) != Phase::running) return nullptr;
-  return this_thread() != nullptr ? this_thread() : attach_thread();
+  ThreadState *state = this_thread();
+  if (__builtin_expect(state == nullptr, 0)) state = attach_or_drop();
+  if (state != nullptr) catch_up(*state);
+  return state;
 }
 
 } // namespace haloscope::watch

@@ -227,8 +227,8 @@ void record_value(Recorder &to, const char *name, double value) noexcept;
 // The reasons why a thread does not record. Markers stay valid meanwhile.
 enum class Pause : std::uint8_t { program = 1, schedule = 2 };
 void pause(Recorder &to, Pause by, bool paused) noexcept;
-// Ends all open regions, the root last.
-void end_all(Recorder &to) noexcept;
+// Ends all open regions at the tick `now`, the root last.
+void end_all(Recorder &to, std::uint64_t now) noexcept;
 // Ends the open instances. `resume_regions` begins new instances of the same regions.
 void suspend_regions(Recorder &to, std::uint64_t now) noexcept;
 void resume_regions(Recorder &to, std::uint64_t now) noexcept;

@@ -277,8 +277,7 @@ void begin_again(Recorder &to) noexcept {
   if (to.position->begin == 0) enter(*to.position, ticks());
 }
 
-void end_all(Recorder &to) noexcept {
-  const std::uint64_t now = ticks();
+void end_all(Recorder &to, std::uint64_t now) noexcept {
   to.lost_regions = 0;
   while (to.position->parent != nullptr) {
     to.record->unmatched_begins++;

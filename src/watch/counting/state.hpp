@@ -20,7 +20,11 @@ using interpose::received_bytes;
 using interpose::resolve;
 using interpose::was_cancelled;
 
-// The state of a thread that its wrappers need in addition to the records.
+// In the epoch of a process: the program has switched recording off.
+inline constexpr std::uint32_t paused_by_program = 1;
+
+// The state of a thread that its wrappers need in addition to the records. A thread that begins continues
+// the state of one that has ended, so a process needs the memory of the threads that it has at once.
 struct ThreadState : Recorder {
   struct DatatypeSize {
     MPI_Datatype datatype;
@@ -42,6 +46,7 @@ struct ThreadState : Recorder {
   std::vector<std::uint64_t> numbers; // of the requests in a trace
   std::uint64_t completing = 0;       // that of the one that is being completed
   std::size_t room = 0;               // in each of the five
+  ThreadState *next_ended = nullptr;
 
   void make_room(std::size_t count) {
     if (__builtin_expect(room < count, 0)) grow(count * 2);
@@ -62,16 +67,28 @@ struct ThreadState : Recorder {
     forget_posts();
     handle_epoch = epoch;
   }
+  [[gnu::noinline, gnu::cold]] void catch_up(std::uint32_t epoch) noexcept {
+    const bool was_paused = (paused & static_cast<std::uint8_t>(Pause::program)) != 0;
+    pause(*this, Pause::program, (epoch & paused_by_program) != 0);
+    // The time counts of a region that began meanwhile, as its calls do.
+    if (was_paused && paused == 0) resume_regions(*this, ticks());
+    if ((epoch & ~paused_by_program) != (handle_epoch & ~paused_by_program))
+      forget_handles(epoch);
+    else
+      handle_epoch = epoch;
+  }
 };
 
 // `between`: all sessions are closed, there may be more. `aside`: nothing is recorded, but the other ranks
 // count on this one in MPI_Finalize.
 enum class Phase : std::uint8_t { before, running, between, aside, after };
 
-// Process-wide state. The epoch grows whenever a handle that a thread may have cached changes its meaning.
+// Process-wide state. Each call of a thread looks at the epoch, and nothing else that other threads change.
+// It grows whenever a handle that a thread may have cached changes its meaning. Its lowest bit is the
+// program's switch (MPI_Pcontrol).
 struct Global {
   std::atomic<Phase> phase{Phase::before};
-  std::atomic<std::uint32_t> handle_epoch{1};
+  std::atomic<std::uint32_t> handle_epoch{paused_by_program + 1};
   bool several_threads = false;  // MPI_THREAD_MULTIPLE
   unsigned sync_collectives = 0; // 0: the skew of collectives is not measured
   Arena arena;
@@ -98,7 +115,29 @@ inline void ensure_resolved() noexcept {
   if (__builtin_expect(this_thread() == nullptr, 0) && next.Init == nullptr) resolve();
 }
 
+// From now on, handles may have another meaning.
+inline void change_handles() noexcept {
+  global().handle_epoch.fetch_add(paused_by_program + 1, std::memory_order_release);
+}
+// Switches recording of all threads, each at its next call or region.
+inline void switch_program(bool off) noexcept {
+  if (off)
+    global().handle_epoch.fetch_or(paused_by_program, std::memory_order_release);
+  else
+    global().handle_epoch.fetch_and(~paused_by_program, std::memory_order_release);
+}
+
+// The state of a thread that has none. nullptr where nothing is recorded, or there is no memory.
 [[gnu::noinline, gnu::cold]] ThreadState *attach_thread() noexcept;
+// The same for a call or a region, which counts as dropped if there is no memory.
+[[gnu::noinline, gnu::cold]] ThreadState *attach_or_drop() noexcept;
+// Threads that end now have left their records before.
+void change_phase(Phase phase) noexcept;
+// Does what other threads have asked for since the thread's last call.
+[[gnu::always_inline]] inline void catch_up(ThreadState &state) noexcept {
+  const std::uint32_t epoch = global().handle_epoch.load(std::memory_order_relaxed);
+  if (__builtin_expect(state.handle_epoch != epoch, 0)) state.catch_up(epoch);
+}
 
 // A thread is in this call from now on.
 [[gnu::always_inline]] inline void enter_call(ThreadState &state, Function function) noexcept {
@@ -131,15 +170,14 @@ inline void leave_call(ThreadState &state) noexcept { state.doing.call = 0; }
 class Entry {
 public:
   explicit Entry(const Invocation &invoked) noexcept : state_(this_thread()) {
-    if (__builtin_expect(state_ == nullptr, 0)) state_ = attach_thread();
+    if (__builtin_expect(state_ == nullptr, 0)) state_ = attach_or_drop();
     if (state_ == nullptr) return;
     if (__builtin_expect(state_->doing.call != 0, 0)) {
       state_ = nullptr;
       return;
     }
     enter_call(*state_, invoked);
-    const std::uint32_t epoch = global().handle_epoch.load(std::memory_order_relaxed);
-    if (__builtin_expect(state_->handle_epoch != epoch, 0)) state_->forget_handles(epoch);
+    catch_up(*state_);
   }
   ~Entry() {
     if (state_ != nullptr) leave_call(*state_);

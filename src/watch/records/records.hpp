@@ -207,7 +207,7 @@ struct ProcessUse {
   std::uint64_t cpu, preemptions, memory_max;
 };
 
-// Live: everything one thread has recorded.
+// Live: everything one thread has recorded, and the threads that ended before it began.
 struct Recorder;
 struct ThreadRecord {
   const Recorder *recorder; // what it is doing now
@@ -220,7 +220,8 @@ struct ThreadRecord {
   std::uint64_t off_cpu_ticks, core_wait_ticks; // since then, up to its last complete slice, or its end
   PhaseRecord *phases;                          // the last one
   ThreadRecord *next;
-  std::int32_t tid; // of the system
+  std::uint64_t threads; // that recorded here, one after the other
+  std::int32_t tid;      // of the system; 0: the thread has ended
   Answer answer;
 };
 

@@ -89,7 +89,7 @@ struct TraceBlock {
 };
 static_assert(sizeof(TraceBlock) == 65536);
 
-// Of one thread, in the arena.
+// Of one thread, in the arena. A ring without blocks loses all events, and counts them.
 struct TraceRing {
   TraceBlock *blocks;
   std::uint32_t count;
@@ -159,10 +159,11 @@ struct TraceRecord {
   std::atomic<std::uint32_t> threads;
   std::atomic<std::uint64_t> lost; // events that the spool had no room for
   bool wanted, compact;
-  std::uint64_t ring_bytes;        // of each thread
-  std::uint64_t machine;           // hash of its identity: clocks of one machine need no alignment
-  double offset_begin, offset_end; // seconds to be added to its clock to have that of rank 0's machine
-  std::array<char, 1024> spool;    // its path
+  std::uint64_t ring_bytes;             // of each thread, at most
+  std::atomic<std::uint64_t> ring_room; // bytes that are left for the rings of further threads
+  std::uint64_t machine;                // hash of its identity: clocks of one machine need no alignment
+  double offset_begin, offset_end;      // seconds to be added to its clock to have that of rank 0's machine
+  std::array<char, 1024> spool;         // its path
 };
 
 } // namespace haloscope::watch

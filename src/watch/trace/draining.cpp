@@ -157,15 +157,31 @@ struct DrainThread {
 
 } // namespace
 
-TraceRing *make_ring(TraceRecord &record, Arena &arena) noexcept {
+namespace {
+
+// Blocks for one more ring. Each gets a part of what is left, so that many threads get some.
+std::size_t take_blocks(TraceRecord &record) noexcept {
+  constexpr std::size_t part = 4, least = 2;
+  std::uint64_t room = record.ring_room.load(std::memory_order_relaxed);
+  std::size_t blocks = 0;
+  do {
+    blocks = std::max(std::min<std::size_t>(record.ring_bytes, room / part) / sizeof(TraceBlock), least);
+    if (room < blocks * sizeof(TraceBlock)) return 0;
+  } while (!record.ring_room.compare_exchange_weak(room, room - blocks * sizeof(TraceBlock)));
+  return blocks;
+}
+
+} // namespace
+
+TraceRing *make_ring(TraceRecord &record, Arena &arena, std::size_t spare) noexcept {
   auto *ring = arena.make<TraceRing>();
   if (ring == nullptr) return nullptr;
-  std::size_t bytes = record.ring_bytes;
-  while (bytes > 2 * sizeof(TraceBlock) && !arena.has_room(bytes)) bytes /= 2;
-  void *memory = arena.has_room(bytes) ? arena.allocate(bytes) : nullptr; // zeroed: all blocks are free
-  if (memory == nullptr) return nullptr;
-  ring->blocks = static_cast<TraceBlock *>(memory);
-  ring->count = static_cast<std::uint32_t>(bytes / sizeof(TraceBlock));
+  const std::size_t blocks = take_blocks(record);
+  const std::size_t bytes = blocks * sizeof(TraceBlock);
+  if (blocks > 0 && arena.has_room(bytes + spare)) {
+    ring->blocks = static_cast<TraceBlock *>(arena.allocate(bytes)); // zeroed: all are free
+    ring->count = ring->blocks == nullptr ? 0 : static_cast<std::uint32_t>(blocks);
+  }
   ring->thread = record.threads.fetch_add(1, std::memory_order_relaxed);
   ring->following = record.rings.load(std::memory_order_relaxed);
   while (!record.rings.compare_exchange_weak(ring->following, ring, std::memory_order_release)) {

@@ -12,8 +12,8 @@ struct ProcessRecord;
 
 namespace haloscope::watch::trace {
 
-// Makes the calling thread's ring; nullptr if there is no room for it.
-TraceRing *make_ring(TraceRecord &record, Arena &arena) noexcept;
+// Makes the calling thread's ring; nullptr if there is no room for it. Its blocks leave `spare` bytes.
+TraceRing *make_ring(TraceRecord &record, Arena &arena, std::size_t spare) noexcept;
 
 // Starts the background thread, with the spool at the path in the record.
 void start_draining(const Arena &arena, ProcessRecord &process);
