@@ -180,6 +180,36 @@ int main(int argc, char **argv) {
     kept = said(watched)
     assert {len(value) for value in kept.values()} == {4096}
     assert sum(len(key) + len(value) for key, value in kept.items()) <= 65536
+    assert int(watched.info["dropped"]) == 2 * (1000 - len(kept))
+
+
+def test_a_text_that_is_set_again_takes_no_more_memory(
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    text = """
+#include <haloscope/region.h>
+#include <mpi.h>
+#include <stdio.h>
+static void count(int from, int to) {
+  char value[64];
+  int i;
+  for (i = from; i < to; i++) {
+    sprintf(value, "%*d", i % 50, i);
+    HALOSCOPE_METADATA("step", value);
+  }
+}
+int main(int argc, char **argv) {
+  count(0, 10000);
+  MPI_Init(&argc, &argv);
+  count(10000, 20000);
+  HALOSCOPE_METADATA("case", "wing");
+  MPI_Finalize();
+  return 0;
+}
+"""
+    watched = watch(any_mpi, 1, [compiler.text(any_mpi, "again.c", text)], tmp_path)
+    kept = said(watched)
+    assert (kept["step"].strip(), kept["case"], watched.info["dropped"]) == ("19999", "wing", "0")
 
 
 NO_LISTS = ("a", "1-", "3-1", "1,1", "0-99999", "1,,2", "-1", "\u0661")
