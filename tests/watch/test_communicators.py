@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from support.mpi import Mpi
@@ -104,3 +106,27 @@ def test_what_is_between_groups_is_no_group(mpi: Mpi, communicators: Watched) ->
     assert len(rows) == 4
     assert [row["ranks"] for row in rows] == [size // 2] * 4
     assert all(row["ranks"] <= row["size"] for row in communicators.rows("communicators"))
+
+
+@pytest.mark.parametrize(
+    ("options", "number"),
+    [((), 2000), (("--trace",), 1200), pytest.param((), 100_000, marks=pytest.mark.long)],
+)
+def test_communicators_that_end_need_no_memory(
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path, options: tuple[str, ...], number: int
+) -> None:
+    """Their counts are exact, and the names of the first ones are kept."""
+    command = [str(program(compiler, any_mpi, "many_communicators.c")), str(number)]
+    done = watch(any_mpi, 2, command, tmp_path, options=options, env={"HALOSCOPE_MEMORY": "1"})
+    for region in ("twins", "names", "line"):
+        row = done.region(region)
+        assert (row["sends_total"], row["colls_total"]) == (2 * number, 2 * number)
+        assert sent(done, region) == {(0, 1), (1, 0)}
+    assert done.region("graphs")["colls_total"] == 2 * number
+    flows = done.select("partners", region="graphs")
+    assert sum(row["sends"] for row in flows) == sum(row["recvs"] for row in flows) == 2 * (number // 2)
+    assert done.info["dropped"] == "0"
+    rows = done.rows("communicators")
+    assert sum(row["calls"] for row in rows) == 2 * (6 * number + number)
+    assert {"number 0", "(other communicators)"} <= {row["name"] for row in rows}
+    assert len(rows) < 1100

@@ -95,11 +95,13 @@ void MessageRows::add_message(RegionTotals &region, const MessageRecord &record,
 void MessageRows::add_communicator(const Communicator &communicator, std::uint64_t calls,
                                    std::uint64_t bytes) {
   // A rank counts once per communicator, also if several threads use it.
-  const auto identity = std::pair{communicator.members, std::string{text(communicator.name)}};
+  const bool brief = communicator.brief; // the record is that of the last of many
+  const auto identity = std::pair{brief ? 0 : communicator.members,
+                                  std::string{brief ? other_communicators : text(communicator.name)}};
   const std::uint64_t ranks = communicators_.insert(identity).second ? 1 : 0;
   append(rows::Communicators{.name = string(identity.second),
-                             .size = communicator.size,
-                             .members = communicator.members,
+                             .size = brief ? 0 : communicator.size,
+                             .members = identity.first,
                              .ranks = ranks,
                              .calls = calls,
                              .bytes = bytes});

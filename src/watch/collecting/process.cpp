@@ -98,6 +98,7 @@ bool make_arena(const Settings &settings, int rank, bool lives) {
   const bool wanted = settings.records(rank);
   const std::size_t memory = settings.memory + (settings.trace ? memory_of_rings(settings.trace_memory) : 0);
   const bool watched = wanted && global().arena.create(path, memory);
+  global().arena.keep_for_totals(settings.memory / 4);
   if (wanted && !watched)
     interpose::complain("no memory for recording on rank " + std::to_string(rank) + "; it is not recorded");
   if (!watched && !global().arena.create(path, memory_unwatched)) throw std::bad_alloc{};
@@ -225,6 +226,7 @@ void end_process(Phase phase) {
     end_all(*state, ticks());
     state->begin_call();
     state->doing.call = static_cast<std::uint16_t>(Function::Finalize) + 1; // until it begins again
+    state->from = 0;                                                        // whatever returns or not
   }
   if (global().process->trace.wanted) trace::stop_draining();
   set_end(*global().process, state);

@@ -248,10 +248,8 @@ std::uint64_t TraceRows::identity_of(std::uint32_t communicator) const noexcept 
 // Stretches of world ranks that follow each other evenly.
 void TraceRows::add_communicators(const Thread &thread) {
   for (const trace::Symbol &symbol : thread.symbols) {
-    if (symbol.communicator == 0 || !stored_communicators_.try_emplace(symbol.communicator, true).second)
-      continue;
     const Communicator *of = communicator(symbol.communicator);
-    if (of == nullptr) continue;
+    if (of == nullptr || of->identity == 0 || !stored_communicators_.insert(of->identity).second) continue;
     const std::uint64_t count = of->inter ? of->remote_size : of->size;
     const std::int32_t *ranks = of->ranks == nullptr ? nullptr : valid(of->ranks, count);
     const auto world = [&](std::uint64_t i) -> std::int64_t {

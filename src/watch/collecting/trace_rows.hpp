@@ -63,7 +63,7 @@ private:
   std::map<std::uint32_t, Thread> threads_;
   std::vector<std::shared_ptr<const trace::Spooled>> rest_; // of pieces that are in no spool
   std::uint64_t missing_ = 0;                               // events of a spool that has no end
-  std::map<std::uint32_t, bool> stored_communicators_;      // communicators
+  std::set<std::uint64_t> stored_communicators_;            // identities
   std::set<std::uint64_t> stored_structures_;
 };
 

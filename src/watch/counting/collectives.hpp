@@ -20,6 +20,7 @@ inline void count_flow(ThreadState &state, const Communicator &communicator, con
 struct Collective {
   ThreadState &state;
   const Communicator &communicator;
+  MPI_Comm comm;
   std::vector<Flow> *kept = nullptr; // by persistent operations, which count when they start
 
   [[nodiscard]] std::uint32_t peers() const noexcept {
@@ -114,15 +115,17 @@ struct Collective {
   std::uint64_t neighbors(SendCounts sendcounts, SendTypes sendtypes, RecvCounts recvcounts,
                           RecvTypes recvtypes) const {
     std::uint64_t total = 0;
-    for (std::uint32_t i = 0; i < communicator.out_degree; i++) {
-      if (communicator.destinations[i] == MPI_PROC_NULL) continue;
+    const Neighbors *around = neighbors_of(state, comm);
+    if (around == nullptr) return 0;
+    for (std::uint32_t i = 0; i < around->destinations.size(); i++) {
+      if (around->destinations[i] == MPI_PROC_NULL) continue;
       const std::uint64_t part = bytes(element(sendcounts, i), element(sendtypes, i));
       total += part;
-      flow({communicator.destinations[i], true, part});
+      flow({around->destinations[i], true, part});
     }
-    for (std::uint32_t i = 0; i < communicator.in_degree; i++)
-      if (communicator.sources[i] != MPI_PROC_NULL)
-        flow({communicator.sources[i], false, bytes(element(recvcounts, i), element(recvtypes, i))});
+    for (std::uint32_t i = 0; i < around->sources.size(); i++)
+      if (around->sources[i] != MPI_PROC_NULL)
+        flow({around->sources[i], false, bytes(element(recvcounts, i), element(recvtypes, i))});
     return total;
   }
   template <class T> static auto element(const T &argument, std::uint32_t i) noexcept {
@@ -187,7 +190,7 @@ template <class Rule, class Call, class Then>
   std::uint64_t bytes = 0;
   if (__builtin_expect(use == nullptr, 0)) use = communicator_use(*state, comm);
   if (use != nullptr) {
-    bytes = rule(Collective{*state, *use->communicator});
+    bytes = rule(Collective{*state, *use->communicator, comm});
     use->calls++;
     use->bytes += bytes;
     count_collective(*state, invoked, *use->communicator, bytes, duration, value_of(comm));
@@ -245,7 +248,7 @@ int init_collective(const Invocation &invoked, MPI_Comm comm, Rule &&rule, MPI_R
   if (result != MPI_SUCCESS || !passing) return result;
   if (const CommunicatorUse *use = communicator_use(*passing, comm)) {
     std::vector<Flow> flows;
-    const std::uint64_t bytes = rule(Collective{*passing, *use->communicator, &flows});
+    const std::uint64_t bytes = rule(Collective{*passing, *use->communicator, comm, &flows});
     put_collective(*passing, *request, invoked, use->communicator->number, bytes, std::move(flows));
   }
   passing.count_success(invoked, Category::collective);

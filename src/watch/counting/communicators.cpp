@@ -1,5 +1,7 @@
 #include "watch/counting/communicators.hpp"
 
+#include "watch/counting/lineage.hpp"
+#include "watch/counting/member_ranks.hpp"
 #include "watch/counting/neighbors.hpp"
 #include "watch/counting/rank_lists.hpp"
 #include "watch/counting/state.hpp"
@@ -7,78 +9,43 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace haloscope::watch {
 
 namespace {
 
-// World ranks, in the order of a communicator's ranks (of its remote group, if it has one). A group
-// costs nothing, but those of sessions end with them.
-struct Members {
-  MPI_Group group;
-  std::vector<int> ranks;
-};
-
-// The origin of a communicator, the same on all its ranks: several communicators from one parent are made in
-// one order. `is_unique`: the order identifies it. It does not if the ranks that made it have made others
-// with different ranks.
-struct Lineage {
-  std::uint64_t identity = 0;
-  std::uint64_t made = 0; // of it
-  bool is_unique = true;
-};
-
 struct Book {
   std::mutex mutex;
   std::map<std::uintptr_t, Communicator *> by_handle; // described when first used
   std::map<std::uintptr_t, std::string> names;
-  std::map<std::uintptr_t, Lineage> lineages;
-  std::map<std::uint64_t, std::uint64_t> alike; // how many there are of one identity that order does not tell
+  std::map<std::uintptr_t, Neighbors> neighbors;
+  Lineages lineages;
   std::map<std::tuple<std::uint64_t, std::string, std::uint64_t>, Communicator *> by_members;
-  std::map<std::uint64_t, std::uint32_t> ids; // by members alone
-  std::map<std::uint32_t, Members> members;   // by id
-  MPI_Group world = MPI_GROUP_NULL;
-  bool has_sessions = false;
+  std::deque<Communicator *> ended_brief;
+  const char *other_name = nullptr;
+  MemberRanks ranks;
   std::size_t kept_ranks = 0; // in the arena
 };
 constexpr std::size_t most_kept_ranks = std::size_t{1} << 16U;
+// Communicators with records of their own. After half of them, new names are no longer told apart.
+constexpr std::size_t most_records = 2048;
+constexpr std::size_t longest_name = 128; // of one that is named after its parents
+// A brief record is not used again before this many others, as requests may outlive their communicator.
+constexpr std::size_t quarantine = 64;
 
 Book &book() { return own<Book>(); }
-
-std::vector<int> world_ranks(MPI_Group group) {
-  int size = 0;
-  real.Group_size(group, &size);
-  std::vector<int> ranks(static_cast<std::size_t>(size));
-  std::vector<int> result(ranks.size());
-  for (int i = 0; i < size; i++) ranks[static_cast<std::size_t>(i)] = i;
-  if (size > 0) real.Group_translate_ranks(group, size, ranks.data(), book().world, result.data());
-  return result;
-}
 
 const char *copy_text(const std::string &text) {
   auto *copy = static_cast<char *>(global().arena.allocate(text.size() + 1));
   return copy == nullptr ? "" : std::strcpy(copy, text.c_str());
-}
-
-// Partners have one name per world rank. Communicators whose ranks equal the world ranks need no translation.
-// Takes the group.
-std::uint32_t partner_id(Book &of, std::uint64_t members, const std::vector<int> &ranks, MPI_Group group) {
-  std::uint32_t id = 0;
-  bool keep_group = false;
-  if (!is_identity(ranks)) {
-    const auto [place, fresh] = of.ids.try_emplace(members, static_cast<std::uint32_t>(of.ids.size()) + 1);
-    id = place->second;
-    keep_group = fresh && !of.has_sessions;
-    if (fresh) of.members[id] = keep_group ? Members{group, {}} : Members{MPI_GROUP_NULL, ranks};
-  }
-  if (!keep_group) real.Group_free(&group);
-  return id;
 }
 
 // Stores ranks for readers of the records. Most communicators are rows, columns or planes of ranks.
@@ -95,38 +62,55 @@ void keep_ranks(Book &of, Communicator &record, const std::vector<int> &ranks) {
   }
 }
 
-// One of MPI's own communicators, or a communicator of unknown origin.
-Lineage lineage_of(const Book &of, MPI_Comm comm) {
-  const auto found = of.lineages.find(value_of(comm));
-  if (found != of.lineages.end()) return found->second;
-  if (comm == MPI_COMM_WORLD) return {.identity = 1};
-  if (comm == MPI_COMM_SELF) return {.identity = 2};
-  return {.identity = 3, .is_unique = false};
-}
-
-std::uint64_t identity_with(std::uint64_t hash, std::uint64_t value) noexcept {
-  hash = (hash ^ value) * 0x9E37'79B9'7F4A'7C15U;
-  return hash ^ hash >> 31U;
-}
-
 // With a trace, the identity is unique per communicator. Without a trace it is 0: communicators with the same
 // members and name are one.
 std::uint64_t identity_of(Book &of, MPI_Comm comm, std::uint64_t members, bool inter) {
   if (!global().process->trace.wanted) return 0;
-  const Lineage lineage = lineage_of(of, comm);
   std::uint64_t all = members;
   if (inter) { // both sides call it the same
     MPI_Group group = MPI_GROUP_NULL;
     real.Comm_group(comm, &group);
-    all ^= hash_members(world_ranks(group), true);
+    all ^= hash_members(book().ranks.of(group), true);
     real.Group_free(&group);
   }
-  std::uint64_t identity = identity_with(identity_with(0, lineage.identity), all);
-  if (!lineage.is_unique) identity = identity_with(identity, of.alike[identity]++);
-  return identity >> 1U | 1U; // positive, and none is 0
+  return of.lineages.identity(comm, all);
 }
 
-Communicator *describe(Book &of, MPI_Comm comm, const std::string &name) {
+// A record for one of too many communicators: it is used again when the communicator has ended.
+Communicator *take_brief(Book &of) {
+  if (of.ended_brief.size() <= quarantine) return global().arena.make<Communicator>();
+  Communicator *record = of.ended_brief.front();
+  of.ended_brief.pop_front();
+  return record;
+}
+
+// What both kinds of records have.
+void fill(Communicator &record, MPI_Comm comm, const std::vector<int> &ranks, bool inter) {
+  int size = 0;
+  int rank = 0;
+  real.Comm_size(comm, &size);
+  real.Comm_rank(comm, &rank);
+  record.number = static_cast<std::uint32_t>(
+      (reinterpret_cast<const std::byte *>(&record) - global().arena.base()) / communicator_alignment);
+  record.size = static_cast<std::uint32_t>(size);
+  record.remote_size = inter ? static_cast<std::uint32_t>(ranks.size()) : 0;
+  record.rank = rank;
+  record.inter = inter;
+}
+
+Communicator *describe_brief(Book &of, MPI_Comm comm, const std::vector<int> &ranks, bool inter) {
+  Communicator *record = take_brief(of);
+  if (record == nullptr) return nullptr;
+  fill(*record, comm, ranks, inter);
+  record->brief = true;
+  record->id = of.ranks.keep_brief(*record, ranks);
+  if (of.other_name == nullptr) of.other_name = copy_text(other_communicators);
+  record->name = of.other_name;
+  return record;
+}
+
+// Takes the group.
+Communicator *describe(Book &of, MPI_Comm comm, std::string name) {
   int inter = 0;
   real.Comm_test_inter(comm, &inter);
   MPI_Group group = MPI_GROUP_NULL;
@@ -134,35 +118,32 @@ Communicator *describe(Book &of, MPI_Comm comm, const std::string &name) {
     real.Comm_remote_group(comm, &group);
   else
     real.Comm_group(comm, &group);
-  const std::vector<int> ranks = world_ranks(group);
+  const std::vector<int> ranks = book().ranks.of(group);
   const std::uint64_t members = hash_members(ranks, inter != 0);
   const std::uint64_t identity = identity_of(of, comm, members, inter != 0);
-  const auto found = of.by_members.find({members, name, identity});
-  if (found != of.by_members.end() && found->second->out_degree == 0) {
-    // Same members, same name: the same row.
-    if (topology_of(comm) == MPI_UNDEFINED) {
-      real.Group_free(&group);
-      return found->second;
-    }
+  const auto find = [&] {
+    const auto found = of.by_members.find({members, name, identity});
+    return found == of.by_members.end() ? nullptr : found->second;
+  };
+  Communicator *record = find(); // same members, same name: the same row
+  if (record == nullptr && of.by_members.size() >= most_records / 2) {
+    name = other_communicators;
+    record = find();
   }
-  auto *record = global().arena.make<Communicator>();
+  const bool is_brief =
+      record == nullptr && (of.by_members.size() >= most_records || !global().arena.allows_details());
+  if (record != nullptr || is_brief) {
+    real.Group_free(&group);
+    return record != nullptr ? record : describe_brief(of, comm, ranks, inter != 0);
+  }
+  record = global().arena.make<Communicator>();
   if (record == nullptr) return nullptr; // and the group is lost, once
-  int size = 0;
-  int rank = 0;
-  real.Comm_size(comm, &size);
-  real.Comm_rank(comm, &rank);
-  record->number = static_cast<std::uint32_t>(
-      (reinterpret_cast<const std::byte *>(record) - global().arena.base()) / communicator_alignment);
-  record->id = partner_id(of, members, ranks, group);
-  record->size = static_cast<std::uint32_t>(size);
-  record->remote_size = inter != 0 ? static_cast<std::uint32_t>(ranks.size()) : 0;
-  record->rank = rank;
-  record->inter = inter != 0;
+  fill(*record, comm, ranks, inter != 0);
+  record->id = of.ranks.keep(members, ranks, group);
   record->members = members;
   record->identity = identity;
   keep_ranks(of, *record, ranks);
   record->name = copy_text(name);
-  if (inter == 0) read_topology(comm, *record);
   of.by_members[{members, name, identity}] = record;
   return record;
 }
@@ -180,14 +161,21 @@ Communicator *find_or_describe(Book &of, MPI_Comm comm) {
   if (found != of.by_handle.end()) return found->second;
   Communicator *known = describe(of, comm, name_of(of, comm));
   if (known != nullptr) of.by_handle[value_of(comm)] = known;
+  if (known != nullptr && !known->inter && !of.neighbors.contains(value_of(comm)) && has_topology(comm))
+    of.neighbors[value_of(comm)] = read_neighbors(comm);
   return known;
 }
 
 // The handle means something else from now on.
 void forget(Book &of, MPI_Comm comm) {
-  of.by_handle.erase(value_of(comm));
+  const auto known = of.by_handle.find(value_of(comm));
+  if (known != of.by_handle.end()) {
+    if (known->second->brief) of.ended_brief.push_back(known->second);
+    of.by_handle.erase(known);
+  }
   of.names.erase(value_of(comm));
-  of.lineages.erase(value_of(comm));
+  of.neighbors.erase(value_of(comm));
+  of.lineages.forget(comm);
   change_handles();
 }
 
@@ -209,9 +197,12 @@ CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcep
   // A null handle is the program's error: MPI will say so, we must not ask about it.
   if (comm == MPI_COMM_NULL) return nullptr;
   Communicator *known = nullptr;
+  const Neighbors *neighbors = nullptr;
   {
     const std::lock_guard lock{book().mutex};
     known = find_or_describe(book(), comm);
+    const auto found = book().neighbors.find(value_of(comm));
+    if (found != book().neighbors.end()) neighbors = &found->second;
   }
   CommunicatorUse *use = known == nullptr ? nullptr : use_of(state, known);
   if (use == nullptr) {
@@ -219,7 +210,7 @@ CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcep
     return nullptr;
   }
   const std::uintptr_t value = value_of(comm);
-  state.communicator_uses[(value ^ value >> 8U) % ThreadState::cached] = {comm, use};
+  state.communicator_uses[(value ^ value >> 8U) % ThreadState::cached] = {comm, use, neighbors};
   return use;
 }
 
@@ -233,20 +224,14 @@ bool is_known_communicator(MPI_Comm comm) noexcept {
 int world_rank(const Communicator &communicator, int rank) noexcept {
   if (communicator.id == 0) return rank;
   const std::lock_guard lock{book().mutex};
-  const Members &members = book().members[communicator.id];
-  int result = MPI_UNDEFINED;
-  if (!members.ranks.empty())
-    result = members.ranks.at(static_cast<std::size_t>(rank));
-  else
-    real.Group_translate_ranks(members.group, 1, &rank, book().world, &result);
-  return result == MPI_UNDEFINED ? -1 : result;
+  return book().ranks.world_rank(communicator, rank);
 }
 
 bool is_inside_world(MPI_Comm comm) noexcept {
   const auto is_inside = [&](auto group_of) {
     MPI_Group group = MPI_GROUP_NULL;
     group_of(comm, &group);
-    const std::vector<int> ranks = world_ranks(group);
+    const std::vector<int> ranks = book().ranks.of(group);
     real.Group_free(&group);
     return std::ranges::find(ranks, MPI_UNDEFINED) == ranks.end();
   };
@@ -258,27 +243,21 @@ bool is_inside_world(MPI_Comm comm) noexcept {
 
 void adopt_communicator(MPI_Comm parent, MPI_Comm made, const char *how, MadeBy by) noexcept {
   const std::lock_guard lock{book().mutex};
-  Lineage lineage = lineage_of(book(), parent);
-  if (by == MadeBy::all) { // also those of its ranks that are in none
-    book().lineages.insert_or_assign(value_of(parent), lineage).first->second.made++;
-    lineage.identity = identity_with(lineage.identity, lineage.made + 1);
-  } else {
-    lineage = {.identity = identity_with(4, static_cast<std::uint64_t>(by)), .is_unique = false};
-  }
-  lineage.made = 0;
-  if (made == MPI_COMM_NULL) return;
-  const std::string name = name_of(book(), parent) + "/" + how;
-  forget(book(), made);
-  book().names[value_of(made)] = name;
-  book().lineages[value_of(made)] = lineage;
+  std::string name = name_of(book(), parent);
+  if (name.size() < longest_name) name += std::string{"/"} + how;
+  if (made != MPI_COMM_NULL) forget(book(), made);
+  book().lineages.adopt(parent, made, how, by);
+  if (made != MPI_COMM_NULL) book().names[value_of(made)] = name;
 }
 
 void rename_communicator(MPI_Comm comm, const char *name) noexcept {
   const std::lock_guard lock{book().mutex};
-  const Lineage lineage = lineage_of(book(), comm);
+  const Lineage lineage = book().lineages.of(comm);
+  auto neighbors = book().neighbors.extract(value_of(comm)); // other threads may use them now
   forget(book(), comm);
+  book().neighbors.insert(std::move(neighbors));
   book().names[value_of(comm)] = name;
-  book().lineages[value_of(comm)] = lineage;
+  book().lineages.put(comm, lineage);
 }
 
 void forget_communicator(MPI_Comm comm) noexcept {
@@ -288,13 +267,12 @@ void forget_communicator(MPI_Comm comm) noexcept {
 
 void start_communicators(MPI_Group world) noexcept {
   const std::lock_guard lock{book().mutex};
-  if (book().world != MPI_GROUP_NULL) real.Group_free(&book().world);
-  book().world = world;
+  book().ranks.start(world);
 }
 
 void expect_sessions() noexcept {
   const std::lock_guard lock{book().mutex};
-  book().has_sessions = true;
+  book().ranks.expect_sessions();
 }
 
 } // namespace haloscope::watch

@@ -5,6 +5,7 @@
 #include "watch/counting/recording.hpp"
 
 #include <array>
+#include <vector>
 
 namespace haloscope::watch {
 
@@ -14,10 +15,17 @@ using interpose::value_of;
 
 struct ThreadState;
 
+// The neighbours of this rank in a communicator's topology, as its ranks; MPI_PROC_NULL if there is none.
+// They live as long as the communicator.
+struct Neighbors {
+  std::vector<int> sources, destinations;
+};
+
 // A thread's memory of a handle.
 struct CachedUse {
   MPI_Comm handle;
   CommunicatorUse *use;
+  const Neighbors *neighbors; // nullptr: it has no topology
 };
 
 [[gnu::noinline]] CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcept;

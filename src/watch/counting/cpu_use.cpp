@@ -68,8 +68,10 @@ void update_off_cpu(ThreadRecord &thread, std::uint64_t now, double rate) noexce
     return static_cast<std::uint64_t>(1e-9 * static_cast<double>(after - std::min(after, before)) / rate);
   };
   const std::uint64_t elapsed = now - std::min(now, before.tick), cpu = ticks(use.cpu, before.cpu);
-  thread.off_cpu_ticks = elapsed - std::min(elapsed, cpu);
-  thread.core_wait_ticks = std::min(ticks(use.core_wait, before.core_wait), thread.off_cpu_ticks);
+  const std::uint64_t off_cpu = elapsed - std::min(elapsed, cpu);
+  thread.off_cpu_ticks = thread.ended_off_cpu_ticks + off_cpu;
+  thread.core_wait_ticks =
+      thread.ended_core_wait_ticks + std::min(ticks(use.core_wait, before.core_wait), off_cpu);
 }
 
 ProcessUse read_process_use() noexcept {

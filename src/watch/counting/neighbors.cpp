@@ -42,9 +42,8 @@ void distributed_graph_neighbors(MPI_Comm comm, Ranks &sources, Ranks &destinati
                             out_weights.data());
 }
 
-} // namespace
-
-// SMPI has no neighbourhood collectives, and no MPI_Topo_test.
+// The kind of topology: MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH, or MPI_UNDEFINED for none. SMPI has no
+// neighbourhood collectives, and no MPI_Topo_test.
 int topology_of([[maybe_unused]] MPI_Comm comm) {
   int kind = MPI_UNDEFINED;
 #if !defined(HALOSCOPE_ABI_SIMGRID)
@@ -52,6 +51,10 @@ int topology_of([[maybe_unused]] MPI_Comm comm) {
 #endif
   return kind;
 }
+
+} // namespace
+
+bool has_topology(MPI_Comm comm) { return topology_of(comm) != MPI_UNDEFINED; }
 
 const std::int32_t *store_ranks(const std::vector<int> &ranks, std::uint32_t &count) {
   auto *copy =
@@ -61,20 +64,16 @@ const std::int32_t *store_ranks(const std::vector<int> &ranks, std::uint32_t &co
   return copy;
 }
 
-void read_topology(MPI_Comm comm, Communicator &record) {
+Neighbors read_neighbors(MPI_Comm comm) {
   const int kind = topology_of(comm);
-  Ranks sources;
-  Ranks destinations;
+  Neighbors found;
   if (kind == MPI_CART)
-    sources = destinations = grid_neighbors(comm);
+    found.sources = found.destinations = grid_neighbors(comm);
   else if (kind == MPI_GRAPH)
-    sources = destinations = graph_neighbors(comm);
+    found.sources = found.destinations = graph_neighbors(comm);
   else if (kind == MPI_DIST_GRAPH)
-    distributed_graph_neighbors(comm, sources, destinations);
-  else
-    return;
-  record.sources = store_ranks(sources, record.in_degree);
-  record.destinations = store_ranks(destinations, record.out_degree);
+    distributed_graph_neighbors(comm, found.sources, found.destinations);
+  return found;
 }
 
 } // namespace haloscope::watch

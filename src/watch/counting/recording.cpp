@@ -14,6 +14,9 @@ thread_local CallPage lost_calls;
 thread_local Partner lost_partner;
 thread_local SizeRecord lost_size;
 
+// Names in communicators that a region remembers, so that a partner is found without a lock.
+constexpr std::uint32_t most_partner_names = 16'384;
+
 // The partner itself, under its world name, in `node` and every region around it.
 Partner *world_partner(Arena &arena, Node &node, int world_rank) noexcept {
   PartnerName *name = node.partner_names.find_or_make(partner_key(0, world_rank), arena);
@@ -40,15 +43,17 @@ Partner *make_partner(Recorder &to, const Communicator &communicator, int rank) 
     to.dropped();
     return nullptr;
   }
-  if (communicator.id != 0)
+  if (communicator.id != 0 && !communicator.brief && node.partner_names.count < most_partner_names &&
+      to.arena->allows_details())
     if (PartnerName *alias = node.partner_names.find_or_make(partner_key(communicator.id, rank), *to.arena))
       alias->partner = partner;
   return partner;
 }
 
 Partner *find_partner(Recorder &to, const Communicator &communicator, int rank) noexcept {
-  if (const PartnerName *name = to.node->partner_names.find(partner_key(communicator.id, rank)))
-    return name->partner;
+  if (!communicator.brief || communicator.id == 0)
+    if (const PartnerName *name = to.node->partner_names.find(partner_key(communicator.id, rank)))
+      return name->partner;
   return make_partner(to, communicator, rank);
 }
 
@@ -56,7 +61,7 @@ SizeRecord &size_record(Recorder &to, Kind kind, std::uint64_t bytes) noexcept {
   Node &node = *to.node;
   std::uint64_t key = size_key(kind, to.memory, bytes);
   if (SizeRecord *record = node.sizes.find(key)) return *record;
-  if (node.sizes.count >= exact_sizes) {
+  if (node.sizes.count >= exact_sizes || !to.arena->allows_details()) {
     // Its lower bound is the power of two below.
     key = size_key(kind, to.memory, std::bit_floor(bytes)) | size_range;
     node.sizes_spilled++;
@@ -85,7 +90,8 @@ Partner &partner_of(Recorder &to, const Communicator &communicator, int rank) no
 MessageRecord *make_message(Recorder &to, const MessageKey &key, const Communicator &communicator,
                             int rank) noexcept {
   Node &node = *to.node;
-  if (node.messages.count >= most_message_records) return nullptr;
+  if (node.messages.count >= most_message_records || communicator.brief || !to.arena->allows_details())
+    return nullptr;
   Partner *partner = find_partner(to, communicator, rank);
   if (partner == nullptr) return nullptr;
   const MessageRecord *before = node.messages.slots;
@@ -230,7 +236,8 @@ CollectiveRecord *find_collective(Recorder &to, RecentCollective &recent) noexce
   CollectiveKey key{
       operation_key(static_cast<std::uint64_t>(recent.function), recent.memory, recent.communicator->size),
       recent.bytes};
-  if (node.collectives.find(key) == nullptr && node.collectives.count >= exact_sizes) {
+  if (node.collectives.find(key) == nullptr &&
+      (node.collectives.count >= exact_sizes || !to.arena->allows_details())) {
     key.bytes = std::bit_floor(key.bytes) | 1ULL << 63U;
     node.sizes_spilled++;
   }

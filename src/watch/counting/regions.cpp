@@ -52,7 +52,7 @@ const char *copy_name(Arena &arena, const char *name) noexcept {
 }
 
 [[gnu::noinline]] Node *make_child(const Recorder &to, Node &parent, const char *name) noexcept {
-  if (parent.depth == deepest_region) {
+  if (parent.depth == deepest_region || !to.arena->allows_details()) {
     to.dropped();
     return nullptr;
   }
@@ -136,7 +136,7 @@ void enter(Node &node, std::uint64_t now) noexcept {
   if (node.series_end == 0) node.series_end = to.process->first.tick;
   const std::uint64_t packed =
       pack_instance(node.series_end, node.begin, duration, node.wait_ticks - node.wait_before);
-  if (!node.instance_list.append(packed, *to.arena)) to.dropped();
+  if (!to.arena->allows_details() || !node.instance_list.append(packed, *to.arena)) to.dropped();
 }
 
 // Whether it is in the trace: the root always lasts from the begin to the end.
@@ -249,8 +249,10 @@ void record_value(Recorder &to, const char *name, double value) noexcept {
   Node &node = *to.position;
   if (to.paused != 0 || !node.series) return;
   const char *copy = known_value_name(node, name);
-  if (copy == nullptr) copy = copy_name(*to.arena, name);
-  if (copy == nullptr || !node.value_list.append({copy, node.instance - 1, value}, *to.arena)) to.dropped();
+  if (copy == nullptr && to.arena->allows_details()) copy = copy_name(*to.arena, name);
+  if (copy == nullptr || !to.arena->allows_details() ||
+      !node.value_list.append({copy, node.instance - 1, value}, *to.arena))
+    to.dropped();
 }
 
 void pause(Recorder &to, Pause by, bool paused) noexcept {

@@ -50,7 +50,15 @@ inline void clear_request(MPI_Request handle) noexcept {
   return is_known_communicator(comm) ? look_up_communicator(state, comm) : nullptr;
 }
 
-// The same for a message; nullptr too where there is none.
+// The neighbours in a communicator of which `communicator_use` has returned the use; nullptr if there are
+// none.
+inline const Neighbors *neighbors_of(ThreadState &state, MPI_Comm comm) noexcept {
+  const std::uintptr_t value = value_of(comm);
+  const CachedUse &cached = state.communicator_uses[(value ^ value >> 8U) % ThreadState::cached];
+  return cached.handle == comm ? cached.neighbors : nullptr;
+}
+
+// The thread's use of a message's communicator; nullptr too where there is no message.
 inline CommunicatorUse *message_use(ThreadState &state, MPI_Comm comm, int rank) noexcept {
   return rank == MPI_PROC_NULL ? nullptr : communicator_use(state, comm);
 }

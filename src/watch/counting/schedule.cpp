@@ -44,7 +44,8 @@ std::uint64_t length_of(const ProcessRecord &process, const Slices &slices) noex
 
 // Untouched memory costs nothing, so the array is not cleared.
 Slices *make_slices(const Recorder &to) noexcept {
-  auto *made = static_cast<Slices *>(to.arena->allocate(sizeof(Slices)));
+  auto *made =
+      to.arena->allows_details() ? static_cast<Slices *>(to.arena->allocate(sizeof(Slices))) : nullptr;
   if (made == nullptr) to.dropped();
   return made;
 }

@@ -2,7 +2,8 @@
 // records of a process that died can be mapped and read unchanged.
 //
 // Nothing is ever freed. When the arena or the file system is full, allocate() returns nullptr. The caller
-// drops the record and counts it as dropped.
+// drops the record and counts it as dropped. Details are given up before that, so that new threads, calls and
+// partners still have memory for their totals.
 #pragma once
 
 #include <atomic>
@@ -38,6 +39,10 @@ public:
            static_cast<std::size_t>(first - base_) <= capacity_ - bytes;
   }
 
+  // Keeps the last `bytes` for totals.
+  void keep_for_totals(std::size_t bytes) noexcept { for_totals_ = bytes; }
+  // Whether there is memory for further regions, sizes, instances, call sites and names.
+  [[nodiscard]] bool allows_details() const noexcept { return used() + for_totals_ <= capacity_; }
   // Whether `bytes` can be allocated. With a file, the file system has reserved them then.
   [[nodiscard]] bool has_room(std::size_t bytes) noexcept;
   // Zeroed memory, aligned to a cache line for 64 bytes and more, else to 16.
@@ -51,7 +56,7 @@ private:
   bool reserve_file(std::size_t until) noexcept;
 
   std::byte *base_ = nullptr;
-  std::size_t capacity_ = 0;
+  std::size_t capacity_ = 0, for_totals_ = 0;
   int file_ = -1;
   std::atomic<std::size_t> used_{0};
   std::atomic<std::size_t> reserved_{0};

@@ -67,7 +67,10 @@ struct Recorder {
 
   [[gnu::noinline, gnu::cold]] void forget_posts() noexcept { posts.fill({}); }
 
-  void dropped() const noexcept { process->dropped.fetch_add(1, std::memory_order_relaxed); }
+  // Nothing is lost of what is switched off.
+  void dropped() const noexcept {
+    if (node != discard) process->dropped.fetch_add(1, std::memory_order_relaxed);
+  }
 
   // Return the tick at which a call that is stamped begins.
   [[gnu::always_inline]] std::uint64_t begin_call() noexcept {

@@ -125,16 +125,18 @@ inline std::uint64_t ticks_outside(const Node &node, std::uint64_t own) noexcept
   return own - std::min(own, stamped);
 }
 
+// The name of all communicators for which there is no record, or no name.
+inline constexpr const char *other_communicators = "(other communicators)";
+inline constexpr std::uint32_t brief_id = ~std::uint32_t{0} - 1;
+
 // A communicator as its members see it: created twice with the same members and name, it is one.
 struct Communicator {
   std::uint32_t number; // its place in the arena, in units of its alignment
   std::uint32_t id;     // 0: its ranks are world ranks
   std::uint32_t size, remote_size;
   std::int32_t rank;
-  // The neighbours in its topology, as ranks of the communicator; MPI_PROC_NULL if there is none.
-  std::uint32_t out_degree, in_degree;
-  const std::int32_t *destinations, *sources;
   bool inter;
+  bool brief;             // the record is used again for others: nothing is remembered of its ranks
   std::uint64_t members;  // hash of the world ranks in order
   std::uint64_t identity; // the same for all its ranks, and for no other communicator
   // World ranks of its ranks (of its remote group, if it has one): a list, else first_rank + i * stride.
@@ -216,9 +218,10 @@ struct ThreadRecord {
   std::uint64_t unmatched_begins, unmatched_ends;
   std::uint64_t newest; // latest tick that was stamped
   Slices *slices;
-  CpuUse cpu_before;                            // when it began
-  std::uint64_t off_cpu_ticks, core_wait_ticks; // since then, up to its last complete slice, or its end
-  PhaseRecord *phases;                          // the last one
+  CpuUse cpu_before;                                        // when it began
+  std::uint64_t off_cpu_ticks, core_wait_ticks;             // up to its last complete slice, or its end
+  std::uint64_t ended_off_cpu_ticks, ended_core_wait_ticks; // that are of ended threads
+  PhaseRecord *phases;                                      // the last one
   ThreadRecord *next;
   std::uint64_t threads; // that recorded here, one after the other
   std::int32_t tid;      // of the system; 0: the thread has ended

@@ -121,6 +121,7 @@ const Stack *intern(SiteBook &book, const std::vector<Frame> &frames, const std:
   const auto [first, last] = book.stacks.equal_range(hash);
   for (auto known = first; known != last; ++known)
     if (is_same(*known->second, frames, python)) return known->second;
+  if (!arena.allows_details()) return nullptr;
   auto *stack = arena.make<Stack>();
   auto *copy = arena.make<Frame>(frames.size() + 1);
   auto *text = python.empty() ? nullptr : static_cast<char *>(arena.allocate(python.size() + 1));
@@ -192,7 +193,7 @@ const Stack *find_stack(SiteBook &book, const void *caller, Arena &arena) {
                                                 Function function) noexcept {
   for (Site *site = node.sites; site != nullptr; site = site->next)
     if (site->stack == &stack && site->function == function) return site;
-  auto *site = to.arena->make<Site>();
+  auto *site = to.arena->allows_details() ? to.arena->make<Site>() : nullptr;
   if (site == nullptr) {
     to.dropped();
     return nullptr;
