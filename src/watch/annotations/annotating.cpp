@@ -22,10 +22,10 @@ using Short = std::array<char, longest_annotation + 1>;
 }
 
 bool is_ignored() noexcept {
-  const ThreadState *state = this_thread();
+  ThreadState *state = this_thread();
   if (__builtin_expect(state == nullptr, 0))
     return global().phase.load(std::memory_order_relaxed) != Phase::before;
-  return state->doing.call != 0;
+  return is_inside_call(*state);
 }
 
 } // namespace

@@ -15,7 +15,7 @@ enum Direction : int { to_device = 1, to_host = 2, by_addresses = 4 }; // as CUD
 class Copy {
 public:
   Copy() noexcept : state_(global().phase == Phase::running ? this_thread() : nullptr) {
-    if (state_ != nullptr && state_->doing.call != 0) state_ = nullptr;
+    if (state_ != nullptr && is_inside_call(*state_)) state_ = nullptr;
     if (state_ != nullptr) begin_ = ticks();
   }
   int note_copy(int result, void *to, const void *from, std::uint64_t bytes, int direction) noexcept {

@@ -125,7 +125,7 @@ public:
     if constexpr (stamped)
       enter_call(*state_, invoked);
     else
-      enter_call(*state_, invoked.function);
+      enter_call(*state_, invoked.function, invoked.caller);
     state_->memory = invoked.memory;
   }
   ~RepeatedPost() {

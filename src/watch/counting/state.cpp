@@ -1,5 +1,6 @@
 #include "watch/counting/state.hpp"
 
+#include "interpose/active_call.hpp"
 #include "watch/counting/chosen_regions.hpp"
 #include "watch/counting/cpu_use.hpp"
 #include "watch/records/own.hpp"
@@ -32,6 +33,19 @@ std::uint64_t ask_datatype_size(ThreadState &state, MPI_Datatype datatype) noexc
   return static_cast<std::uint64_t>(size);
 }
 
+bool is_still_inside(ThreadState &state, const void *caller) noexcept {
+  const ThreadState::InnerCall call{state.from, return_address(caller), caller};
+  if (call.outer == 0) return true; // nothing is known of it
+  auto &known = state.inner_calls[call.own / 4 % state.inner_calls.size()];
+  if (call.own != 0 && known == call) return true;
+  if (interpose::is_active_call(call.outer, call.own)) {
+    known = call;
+    return true;
+  }
+  leave_call(state);
+  return false;
+}
+
 namespace {
 
 // The states of threads that have ended. With the mutex, a thread leaves its state before the counts are
@@ -42,7 +56,7 @@ struct EndedThreads {
   std::atomic<std::size_t> states = 0; // that there are in all
 };
 // A region or two with a few calls, partners and sizes, and a ring.
-constexpr std::size_t counts_of_thread = 4096;
+constexpr std::size_t counts_of_thread = 8192;
 EndedThreads &ended_threads() { return own<EndedThreads>(); }
 
 // All calls are stamped then: the trace is to have the times of each.
@@ -67,8 +81,11 @@ std::int32_t own_tid() noexcept { return static_cast<std::int32_t>(syscall(SYS_g
   this_thread() = nullptr;
   if (state->phases != nullptr) return; // the iterations are those of one thread
   state->doing.call = 0;
+  const ProcessRecord &process = *state->process;
+  const std::uint64_t now = ticks();
+  update_off_cpu(*state->record, now, seconds_per_tick(process.first, ClockPair::now()));
   // Without an open region, nothing is known of the time since its last call.
-  end_all(*state, state->position->parent != nullptr ? ticks() : state->record->newest);
+  end_all(*state, state->position->parent != nullptr ? now : state->record->newest);
   state->record->tid = 0;
   state->next_ended = std::exchange(ended_threads().first, state);
 }
@@ -97,6 +114,9 @@ ThreadState *continue_ended() noexcept {
   ThreadRecord &record = *state->record;
   record.threads += has_recorded ? 0 : 1;
   record.newest = std::max(record.newest, ticks());
+  record.ended_off_cpu_ticks = record.off_cpu_ticks;
+  record.ended_core_wait_ticks = record.core_wait_ticks;
+  record.cpu_before = read_cpu_use(record.newest);
   state->known_memory = {};
   if ((state->paused & static_cast<std::uint8_t>(Pause::schedule)) == 0) begin_again(*state);
   record.tid = own_tid();

@@ -47,6 +47,13 @@ struct ThreadState : Recorder {
   std::uint64_t completing = 0;       // that of the one that is being completed
   std::size_t room = 0;               // in each of the five
   ThreadState *next_ended = nullptr;
+  // Calls that were found to be inside another one.
+  struct InnerCall {
+    std::uintptr_t outer, own; // return addresses
+    const void *caller;
+    bool operator==(const InnerCall &) const = default;
+  };
+  std::array<InnerCall, 8> inner_calls{};
 
   void make_room(std::size_t count) {
     if (__builtin_expect(room < count, 0)) grow(count * 2);
@@ -140,18 +147,25 @@ void change_phase(Phase phase) noexcept;
 }
 
 // A thread is in this call from now on.
-[[gnu::always_inline]] inline void enter_call(ThreadState &state, Function function) noexcept {
+[[gnu::always_inline]] inline void enter_call(ThreadState &state, Function function,
+                                              const void *caller) noexcept {
   state.doing.call = static_cast<std::uint16_t>(static_cast<unsigned>(function) + 1);
+  state.from = return_address(caller);
   if constexpr (keeps_current_call) state.doing.what = Doing::other;
 }
 [[gnu::always_inline]] inline void enter_call(ThreadState &state, const Invocation &invoked) noexcept {
-  enter_call(state, invoked.function);
+  enter_call(state, invoked.function, invoked.caller);
   state.memory = invoked.memory;
-  state.from = return_address(invoked.caller);
   if (__builtin_expect(state.sites != nullptr, 0))
     state.site = find_site(state, invoked.function, invoked.caller);
 }
 inline void leave_call(ThreadState &state) noexcept { state.doing.call = 0; }
+// Whether the call that the thread has entered is still active. If it was left by longjmp, the thread leaves
+// it. `caller`: HALOSCOPE_CALLER of the call that asks.
+[[gnu::noinline, gnu::cold]] bool is_still_inside(ThreadState &state, const void *caller) noexcept;
+inline bool is_inside_call(ThreadState &state, const void *caller = nullptr) noexcept {
+  return __builtin_expect(state.doing.call != 0, 0) && is_still_inside(state, caller);
+}
 // Between the two: what more is known of it.
 [[gnu::always_inline]] inline void publish_message(ThreadState &state, Doing::What what,
                                                    const Invocation &invoked, std::uint32_t communicator,
@@ -172,7 +186,7 @@ public:
   explicit Entry(const Invocation &invoked) noexcept : state_(this_thread()) {
     if (__builtin_expect(state_ == nullptr, 0)) state_ = attach_or_drop();
     if (state_ == nullptr) return;
-    if (__builtin_expect(state_->doing.call != 0, 0)) {
+    if (is_inside_call(*state_, invoked.caller)) {
       state_ = nullptr;
       return;
     }
