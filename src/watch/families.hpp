@@ -65,24 +65,62 @@ int post_one_sided(const Invocation &invoked, Count count, MPI_Datatype datatype
   return result;
 }
 
-template <class Count, class Call>
-int file_access(const Invocation &invoked, Count count, MPI_Datatype datatype, Call &&call) {
+// A file operation, or a part of one. `bytes(state)` are those that it moved for certain.
+template <class Call, class Bytes>
+int file_call(const Invocation &invoked, unsigned operations, Call &&call, Bytes &&bytes) {
   const Passing passing{invoked};
   const int result = call();
   if (result != MPI_SUCCESS || !passing) return result;
-  const std::uint64_t bytes = payload(*passing, count, datatype);
-  passing->node->io_ops++;
-  passing->node->io_bytes += bytes;
-  passing.count_success(invoked, Category::io, bytes);
+  const std::uint64_t moved = bytes(*passing);
+  passing->node->io_ops += operations;
+  passing->node->io_bytes += moved;
+  passing.count_success(invoked, Category::io, moved);
   return result;
 }
 
 template <class Count, class Call>
-int post_file_access(const Invocation &invoked, Count count, MPI_Datatype datatype, MPI_Request *request,
-                     Call &&call) {
-  const int result = file_access(invoked, count, datatype, call);
+int file_write(const Invocation &invoked, Count count, MPI_Datatype datatype, Call &&call) {
+  return file_call(invoked, 1, call, [&](ThreadState &state) { return payload(state, count, datatype); });
+}
+
+template <class Count, class Call>
+int post_file_write(const Invocation &invoked, Count count, MPI_Datatype datatype, MPI_Request *request,
+                    Call &&call) {
+  const int result = file_write(invoked, count, datatype, call);
   if (result == MPI_SUCCESS) keep_other(*request, Pending::io, invoked);
   return result;
+}
+
+// A file may have less than was asked for, so a read counts like a receive: what the status has.
+template <class Call> int file_read(const Invocation &invoked, MPI_Status *status, Call &&call) {
+  MPI_Status own;
+  MPI_Status *result_status = status_for(status, own);
+  return file_call(
+      invoked, 1, [&] { return call(result_status); },
+      [&](ThreadState &) { return received_bytes(*result_status); });
+}
+
+template <class Count, class Call>
+int post_file_read(const Invocation &invoked, Count count, MPI_Datatype datatype, MPI_Request *request,
+                   Call &&call) {
+  return file_call(invoked, 1, call, [&](ThreadState &state) {
+    const std::uint64_t room = payload(state, count, datatype);
+    if (Request *slot = request_slot(*request))
+      *slot = Request{.kind = Pending::io, .function = invoked, .bytes = room};
+    return std::uint64_t{0};
+  });
+}
+
+template <class Call> int begin_file_read(const Invocation &invoked, Call &&call) {
+  return file_call(invoked, 1, call, [](ThreadState &) { return std::uint64_t{0}; });
+}
+
+template <class Call> int end_file_read(const Invocation &invoked, MPI_Status *status, Call &&call) {
+  MPI_Status own;
+  MPI_Status *result_status = status_for(status, own);
+  return file_call(
+      invoked, 0, [&] { return call(result_status); },
+      [&](ThreadState &) { return received_bytes(*result_status); });
 }
 
 // `request`: the communicator may be used only when that is complete; it is described at first use.

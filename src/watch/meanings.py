@@ -60,15 +60,21 @@ def _pending_p2p() -> dict[str, Meaning]:
 def _completion() -> dict[str, Meaning]:
     many, statuses = "array_of_requests", "array_of_statuses"
     some = f"incount, {many}, outcount, array_of_indices, {statuses}"
+    tests = {
+        "_all": Meaning("test_all", f"count, {many}, flag, {statuses}", True),
+        "_any": Meaning("test_any", f"count, {many}, index, flag, status", True),
+        "_some": Meaning("test_some", some, True),
+    }
     return {
         "Wait": Meaning("wait", "request, status", True),
         "Test": Meaning("test", "request, flag, status", True),
         "Waitall": Meaning("wait_all", f"count, {many}, {statuses}", True),
-        "Testall": Meaning("test_all", f"count, {many}, flag, {statuses}", True),
         "Waitany": Meaning("wait_any", f"count, {many}, index, status", True),
-        "Testany": Meaning("test_any", f"count, {many}, index, flag, status", True),
         "Waitsome": Meaning("wait_some", some, True),
-        "Testsome": Meaning("test_some", some, True),
+        # A request that the program has seen complete counts then; it is not freed.
+        "Request_get_status": Meaning("test", "&request, flag, status", True),
+        **{f"Test{end.removeprefix('_')}": test for end, test in tests.items()},
+        **{f"Request_get_status{end}": test for end, test in tests.items()},
     }
 
 
@@ -130,12 +136,16 @@ def _one_sided() -> dict[str, Meaning]:
 def _files() -> dict[str, Meaning]:
     places = ("", "_at", "_all", "_at_all", "_shared", "_ordered")
     found = {}
-    for verb in ("read", "write"):
-        for place in places:
-            found[f"File_{verb}{place}"] = Meaning("file_access", "count, datatype")
-            found[f"File_i{verb}{place}"] = Meaning("post_file_access", "count, datatype, request")
-        for place in ("_all", "_at_all", "_ordered"):
-            found[f"File_{verb}{place}_begin"] = Meaning("file_access", "count, datatype")
+    for place in places:
+        found[f"File_write{place}"] = Meaning("file_write", "count, datatype")
+        found[f"File_iwrite{place}"] = Meaning("post_file_write", "count, datatype, request")
+        # Files end: the status has the bytes.
+        found[f"File_read{place}"] = Meaning("file_read", "status", True)
+        found[f"File_iread{place}"] = Meaning("post_file_read", "count, datatype, request")
+    for place in ("_all", "_at_all", "_ordered"):
+        found[f"File_write{place}_begin"] = Meaning("file_write", "count, datatype")
+        found[f"File_read{place}_begin"] = Meaning("begin_file_read", "")
+        found[f"File_read{place}_end"] = Meaning("end_file_read", "status", True)
     return found
 
 
@@ -209,7 +219,7 @@ LIBRARY = Recording(
         (r"Win_", "Category::one_sided"),
         # They return when all messages have left the buffer.
         (r"(Buffer|Comm|Session)_(detach|flush)", "Category::p2p_wait"),
-        (r"(Pready|Request_get_status|Grequest|Buffer_|(Comm|Session)_(attach|iflush)_)", "Category::p2p"),
+        (r"(Pready|Grequest|Buffer_|(Comm|Session)_(attach|iflush)_)", "Category::p2p"),
     ),
     # What the program says is an operation, and memory of others that it reads and writes itself.
     # All else that has no family moves none, or only prepares (Pack, Buffer_attach, Comm_spawn) or

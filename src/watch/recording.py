@@ -75,7 +75,7 @@ def _handed_on(procedure: Procedure) -> str:
 _SPENT = (
     (re.compile(r"(post_|init_)?collective"), "collective"),
     (re.compile(r"(post_)?one_sided"), "one_sided"),
-    (re.compile(r"(post_)?file_access"), "io"),
+    (re.compile(r"(post_|begin_|end_)?file_(read|write)"), "io"),
     (re.compile(r".*(send|receive|exchange|probe|poll)|start|wait|test|free_request|cancel"), "p2p"),
 )
 _WAITS = re.compile(r"send|receive|receive_matched|exchange|probe|probe_matched|wait\w*|collective")

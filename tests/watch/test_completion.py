@@ -144,3 +144,16 @@ def test_cancelled_sends_count_nothing(mpi: Mpi, compiler: Compiler, tmp_path: P
     assert {size: messages for size, messages in sizes.items() if messages} == (
         {12: 1} if was else {12: 1, large: 1}
     )
+
+
+@pytest.mark.parametrize("level", [0, 3])
+@pytest.mark.parametrize("options", [[], ["--trace"]])
+def test_receives_that_were_seen_to_end_count_once(
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path, level: int, options: list[str]
+) -> None:
+    """By MPI_Request_get_status, with one thread and with several."""
+    command = [program(compiler, any_mpi, "seen.c"), str(level)]
+    watched = watch(any_mpi, 2, command, tmp_path, options=options)
+    for region in ("freed", "waited for", "tested", "persistent"):
+        assert watched.traffic(region) == Traffic(5, 200, 5, 200, 1, 1), region
+    assert watched.traffic("cancelled") == Traffic()

@@ -91,6 +91,10 @@ inline std::uint64_t message_of(const Request &request) noexcept {
   case Pending::collective:
     add_collective_time(state, request.function, communicator_of(request), request.bytes, duration);
     break;
+  case Pending::io: // a read; a write has no room
+    bytes = std::min(received_bytes(status), std::uint64_t{request.bytes});
+    state.node->io_bytes += bytes;
+    break;
   default:
     break;
   }

@@ -86,8 +86,8 @@ int wait(const Invocation &invoked, MPI_Request *request, MPI_Status *status, Ca
 }
 
 template <class Call>
-[[gnu::noinline]] int test_taken(ThreadState &state, Function function, MPI_Request *request, const int *flag,
-                                 MPI_Status *status, Call &&call) {
+[[gnu::noinline]] int test_taken(ThreadState &state, Function function, const MPI_Request *request,
+                                 const int *flag, MPI_Status *status, Call &&call) {
   Claim claim{state, *request};
   note_handle(state, *request);
   MPI_Status own;
@@ -108,7 +108,8 @@ template <class Call>
 }
 
 template <class Call>
-int test(const Invocation &invoked, MPI_Request *request, const int *flag, MPI_Status *status, Call &&call) {
+int test(const Invocation &invoked, const MPI_Request *request, const int *flag, MPI_Status *status,
+         Call &&call) {
   const Entry state{invoked};
   if (!state) return call(status);
   if (__builtin_expect(global().several_threads, 0))
