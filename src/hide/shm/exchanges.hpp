@@ -106,9 +106,12 @@ int exchange_copy(void *&buffer, Count &count, MPI_Datatype &type, int dest, int
   const std::unique_ptr<void, decltype(&std::free)> copy{bytes > INT32_MAX ? nullptr : std::malloc(bytes + 1),
                                                          &std::free};
   if (copy == nullptr) return call(given);
+  void *from = buffer;
+  MPI_Datatype moved = from == nullptr ? leave_bottom(type, from) : MPI_DATATYPE_NULL;
   int position = 0;
-  const int result =
-      real.Pack(buffer, static_cast<int>(count), type, copy.get(), static_cast<int>(bytes), &position, comm);
+  const int result = real.Pack(from, static_cast<int>(count), moved == MPI_DATATYPE_NULL ? type : moved,
+                               copy.get(), static_cast<int>(bytes), &position, comm);
+  if (moved != MPI_DATATYPE_NULL) real.Type_free(&moved);
   if (result != MPI_SUCCESS) return result;
   return exchange_by_two(copy.get(), position, MPI_BYTE, {dest, send_tag, comm}, buffer, count, type, source,
                          tag, brings, status());
@@ -119,7 +122,7 @@ int exchange_copy(void *&buffer, Count &count, MPI_Datatype &type, int dest, int
 template <class Count, class Call>
 int exchange_in_place(void *&buffer, Count &count, MPI_Datatype &type, int dest, int send_tag, int source,
                       int tag, MPI_Comm comm, MPI_Status *given, Call &&call) {
-  if (is_running() && !inside && buffer != nullptr && count > 0 && count <= INT32_MAX &&
+  if (is_running() && !inside && count > 0 && count <= INT32_MAX &&
       (must_poll() || is_redirected(count, type)))
     return exchange_copy(buffer, count, type, dest, send_tag, source, tag, comm, given, call);
   const Entry entry;

@@ -150,22 +150,17 @@ void keep_type(Request &request, MPI_Datatype type) {
   }
 }
 
-namespace {
-// MPICH 4.0's MPI_Pack refuses MPI_BOTTOM: the same places, from another address on.
-void leave_bottom(Request &request) {
+MPI_Datatype leave_bottom(MPI_Datatype type, void *&buffer) {
   constexpr MPI_Aint away = 64;
   const int one = 1;
   const MPI_Aint back = -away;
   MPI_Datatype moved = MPI_DATATYPE_NULL;
-  if (real.Type_create_hindexed(1, &one, &back, request.type, &moved) != MPI_SUCCESS ||
+  if (real.Type_create_hindexed(1, &one, &back, type, &moved) != MPI_SUCCESS ||
       real.Type_commit(&moved) != MPI_SUCCESS)
-    return;
-  if (request.owns_type) real.Type_free(&request.type);
-  request.type = moved;
-  request.owns_type = true;
-  request.buffer = reinterpret_cast<void *>(away); // NOLINT(performance-no-int-to-ptr)
+    return MPI_DATATYPE_NULL;
+  buffer = reinterpret_cast<void *>(away); // NOLINT(performance-no-int-to-ptr)
+  return moved;
 }
-} // namespace
 
 Request *make_request(const Target &target) {
   Request *request = make_request();
@@ -175,7 +170,13 @@ Request *make_request(const Target &target) {
   if (!request->contiguous) request->layout = layout_of(target.type, target.count);
   if (!request->contiguous && !request->layout) {
     keep_type(*request, target.type);
-    if (target.buffer == nullptr) leave_bottom(*request);
+    const MPI_Datatype moved =
+        target.buffer == nullptr ? leave_bottom(request->type, request->buffer) : MPI_DATATYPE_NULL;
+    if (moved != MPI_DATATYPE_NULL) {
+      if (request->owns_type) real.Type_free(&request->type);
+      request->type = moved;
+      request->owns_type = true;
+    }
   }
   request->comm = target.comm;
   request->capacity = bytes_of(target.count, target.type);

@@ -107,6 +107,8 @@ Request *make_request();
 Request *make_request(const Target &target);         // a receive
 void keep_type(Request &request, MPI_Datatype type); // which the program may free before it is complete
 void drop(Request *request) noexcept;
+// MPICH 4.0's MPI_Pack refuses MPI_BOTTOM: the same places from another address on, or MPI_DATATYPE_NULL.
+MPI_Datatype leave_bottom(MPI_Datatype type, void *&buffer);
 
 // Receives below the threshold: they bring no token unless the message is too long for them, or has a token's
 // length. They are noted in the place that follows from their handle; one that was there before becomes a

@@ -169,7 +169,7 @@ int main(int argc, char **argv) {
   const int rounds = argc > 2 ? atoi(argv[2]) : 100;
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   int *data;
-  MPI_Alloc_mem(largest, MPI_INFO_NULL, &data);
+  MPI_Alloc_mem(2 * largest, MPI_INFO_NULL, &data);
   static Type t;
   for (int round = 0; round < rounds; round++) {
     make(&t);
@@ -177,8 +177,7 @@ int main(int argc, char **argv) {
     int length = roll(4) == 0 ? room : roll(3) == 0 ? roll(room < 150 ? room : 150) + 1 : 1 + roll(room);
     const int unit = part == MPI_INT ? 4 : 1,
               token = 67 + 8 * roll(64); // as long as the shm library's own messages
-    const int below = roll(2), how = roll(7), bottom = how < 6 && roll(4) == 0, way = roll(10),
-              pattern = roll(250);
+    const int below = roll(2), how = roll(7), bottom = roll(4) == 0, way = roll(10), pattern = roll(250);
     if (roll(12) == 0)
       length = room + 1 + roll(2 * room); // too long
     else if (unit == 1 && room >= token && roll(2))
@@ -194,7 +193,10 @@ int main(int argc, char **argv) {
       else
         style = 0;
     }
+    const int replies = how == 6 && roll(2);
     if (rank == 0) {
+      MPI_Request reply = MPI_REQUEST_NULL;
+      if (replies) MPI_Irecv(data + largest / 4, room, part, 1, 2, MPI_COMM_WORLD, &reply);
       for (int i = 0; i < largest / 4; i++) data[i] = round * 7919 + i;
       MPI_Ssend(data, 0, MPI_INT, 1, 1, MPI_COMM_WORLD);
       if (style < 2) {
@@ -210,9 +212,10 @@ int main(int argc, char **argv) {
         reach(&t, length, unit, &first, &last);
         MPI_Send((char *)data - first, length / t.count, t.type, 1, tag, MPI_COMM_WORLD);
       }
+      MPI_Wait(&reply, MPI_STATUS_IGNORE);
     } else {
       // The memory that the message needs, and where it is in pages of which the neighbours are closed.
-      reach(&t, length < room ? length : room, unit, &first, &last);
+      reach(&t, length < room && !replies ? length : room, unit, &first, &last);
       const size_t inside = ((size_t)(last - first) + page - 1) / page * page;
       char *memory =
           mmap(NULL, inside + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -252,7 +255,8 @@ int main(int argc, char **argv) {
         result = MPI_Sendrecv(data, 1, MPI_INT, MPI_PROC_NULL, 0, buffer, count, type, 0, MPI_ANY_TAG,
                               MPI_COMM_WORLD, &status);
       if (how == 6)
-        result = MPI_Sendrecv_replace(buffer, count, type, MPI_PROC_NULL, 0, 0, tag, MPI_COMM_WORLD, &status);
+        result = MPI_Sendrecv_replace(buffer, count, type, replies ? 0 : MPI_PROC_NULL, 2, 0, tag,
+                                      MPI_COMM_WORLD, &status);
       if (how == 5) {
         MPI_Probe(0, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
         MPI_Get_count(&status, MPI_BYTE, &probed);
