@@ -3,7 +3,7 @@
 #pragma once
 
 #include "watch/annotations/interfaces.hpp"
-#include "watch/annotations/open_regions.hpp"
+#include "watch/counting/open_regions.hpp"
 
 #include <cstdint>
 

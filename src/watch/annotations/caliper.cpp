@@ -2,7 +2,7 @@
 // docs/reference/caliper.md lists how each is recorded.
 #include "watch/annotations/caliper.hpp"
 
-#include "watch/annotations/open_regions.hpp"
+#include "watch/counting/open_regions.hpp"
 
 #define HALOSCOPE_WITHOUT_STREAMS // which would come with all of the C++ library's
 #include <caliper/cali.h>

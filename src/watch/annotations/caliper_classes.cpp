@@ -1,7 +1,7 @@
 // Caliper's C++ markers. Compilers mangle their names in the same way, and all sizes are those of pointers.
 // So programs that were compiled with Caliper's own headers link to these.
 #include "watch/annotations/caliper.hpp"
-#include "watch/annotations/open_regions.hpp"
+#include "watch/counting/open_regions.hpp"
 
 #include <caliper/Annotation.h>
 

@@ -2,7 +2,6 @@
 
 #include "interpose/report.hpp"
 #include "watch/annotations/interfaces.hpp"
-#include "watch/annotations/open_regions.hpp"
 #include "watch/counting/state.hpp"
 
 #include <string>
@@ -25,7 +24,5 @@ void annotations_started() noexcept {
   name_unknown_words();
   enter_open_regions();
 }
-
-void annotations_ending() noexcept { leave_open_regions(); }
 
 } // namespace haloscope::watch

@@ -63,7 +63,6 @@ void start_alone() {
 }
 
 void finish_alone() {
-  annotations_ending();
   end_process(Phase::between);
   if (!global().process->watched || global().arena.recoverable()) return;
   interpose::complain(
@@ -105,7 +104,6 @@ void finish_recording() noexcept try {
   {
     const std::lock_guard lock{life().mutex};
     if (!life().world_is_open || global().process == nullptr || global().phase == Phase::after) return;
-    annotations_ending();
     end_process(Phase::after);
   }
   leave_world();

@@ -4,18 +4,15 @@
 
 #include "watch/counting/marking.hpp"
 #include "watch/counting/metadata.hpp"
+#include "watch/counting/open_regions.hpp"
 
 namespace haloscope::watch {
 
 namespace {
 
-void begin(const char *name, int communication) noexcept {
-  if (ThreadState *state = marking_thread()) begin_region(*state, name, communication != 0);
-}
+void begin(const char *name, int communication) noexcept { begin_marked(name, communication != 0); }
 
-void end(const char *name, int /*communication*/) noexcept {
-  if (ThreadState *state = marking_thread()) end_region(*state, name);
-}
+void end(const char *name, int /*communication*/) noexcept { end_marked(name); }
 
 void value(const char *name, double number) noexcept {
   if (ThreadState *state = marking_thread()) record_value(*state, name, number);

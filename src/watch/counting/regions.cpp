@@ -7,6 +7,7 @@
 #include "watch/counting/series.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <ranges>
 #include <string>
@@ -23,17 +24,27 @@ std::uint64_t hash_of_name(std::string_view name) noexcept {
   return hash == 0 ? 1 : hash;
 }
 
-// The name's first bytes in one step where they can be read without leaving its page.
-[[gnu::no_sanitize("address", "thread")]] inline bool has_name(const Node &node, const char *name) noexcept {
-  constexpr std::uintptr_t page = 4096;
-  if ((reinterpret_cast<std::uintptr_t>(name) & (page - 1)) > page - sizeof(NameHead::text))
-    return std::strcmp(node.name, name) == 0;
-  std::array<std::uint64_t, 2> head;
-  __builtin_memcpy(head.data(), name, sizeof head);
-  const std::uint64_t other = ((head[0] ^ node.head.text[0]) & node.head.mask[0]) |
-                              ((head[1] ^ node.head.text[1]) & node.head.mask[1]);
-  if (other != 0) return false;
-  return node.head.mask[1] != ~std::uint64_t{0} || std::strcmp(node.name, name) == 0;
+// Whether eight bytes are `text`, as far as `mask` says. Only whole words are read, and only those in which
+// the text has a byte: memory beyond it belongs to others.
+[[gnu::no_sanitize("address", "thread")]] inline bool has_bytes(const char *at, std::uint64_t text,
+                                                                std::uint64_t mask) noexcept {
+  using Word [[gnu::may_alias]] = std::uint64_t;
+  const std::size_t before = reinterpret_cast<std::uintptr_t>(at) % sizeof(Word);
+  const auto *word = reinterpret_cast<const Word *>(at - before);
+  const std::uint64_t first = ~std::uint64_t{0} >> 8 * before; // the bytes in the first word
+  if (((word[0] >> 8 * before ^ text) & mask & first) != 0) return false;
+  if ((mask & ~first) == 0) return true;
+  return ((word[1] << 8 * (sizeof(Word) - before) ^ text) & mask & ~first) == 0;
+}
+
+// The name's first bytes in few steps.
+inline bool has_name(const Node &node, const char *name) noexcept {
+  if constexpr (std::endian::native == std::endian::big) return std::strcmp(node.name, name) == 0;
+  const auto &[text, mask] = node.head;
+  if (!has_bytes(name, text[0], mask[0])) return false;
+  if (mask[1] == 0) return true;
+  if (!has_bytes(name + sizeof text[0], text[1], mask[1])) return false;
+  return mask[1] != ~std::uint64_t{0} || std::strcmp(node.name, name) == 0;
 }
 
 NameHead head_of(const char *name) noexcept {
@@ -281,10 +292,7 @@ void begin_again(Recorder &to) noexcept {
 
 void end_all(Recorder &to, std::uint64_t now) noexcept {
   to.lost_regions = 0;
-  while (to.position->parent != nullptr) {
-    to.record->unmatched_begins++;
-    leave(to, now);
-  }
+  while (to.position->parent != nullptr) leave(to, now); // their ends may come after MPI_Finalize
   if (to.position->begin != 0) finish_instance(to, *to.position, now);
   to.record->newest = now;
 }

@@ -1,8 +1,8 @@
 // libcaliper and libadiak without a recorder: these functions do nothing. A preloaded recorder has all
 // functions itself, so these are never called.
 #include "watch/annotations/interfaces.hpp"
-#include "watch/annotations/open_regions.hpp"
 #include "watch/annotations/run_metadata.hpp"
+#include "watch/counting/open_regions.hpp"
 
 namespace haloscope::watch {
 
