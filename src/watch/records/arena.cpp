@@ -8,10 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
-
 namespace haloscope::watch {
 
 namespace {
@@ -23,9 +19,10 @@ constexpr std::size_t file_step = std::size_t{256} * 1024;
 std::byte *map_at_address(std::size_t bytes, int protection, int flags, int file) noexcept {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the address is the same in every process.
   void *wanted = reinterpret_cast<void *>(arena_address);
-  void *got = mmap(wanted, bytes, protection, flags | MAP_FIXED_NOREPLACE, file, 0);
+  // A hint, which the kernel follows if the range is free.
+  void *got = mmap(wanted, bytes, protection, flags, file, 0);
   if (got == MAP_FAILED) return nullptr;
-  if (got != wanted) { // a kernel before 4.17 takes it for a hint
+  if (got != wanted) {
     munmap(got, bytes);
     return nullptr;
   }

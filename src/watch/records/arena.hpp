@@ -13,9 +13,9 @@
 
 namespace haloscope::watch {
 
-#if defined(__SANITIZE_THREAD__)
-// ThreadSanitizer knows only a few ranges of addresses.
-inline constexpr std::uintptr_t arena_address = 0x0020'0000'0000;
+#if defined(__x86_64__)
+// Between programs and libraries, in a range that all sanitizers leave to programs.
+inline constexpr std::uintptr_t arena_address = 0x5660'0000'0000;
 #else
 inline constexpr std::uintptr_t arena_address = 0x2a00'0000'0000;
 #endif
