@@ -8,8 +8,8 @@
 
 namespace haloscope::interpose {
 
-inline void ensure_resolved() noexcept {
-  if (__builtin_expect(next.Init == nullptr, 0)) resolve();
+[[gnu::always_inline]] inline void ensure_resolved() noexcept {
+  if (__builtin_expect(!is_resolved.load(std::memory_order_acquire), 0)) resolve(__builtin_return_address(0));
 }
 
 // The base of a library's state in one MPI process.

@@ -11,9 +11,9 @@ namespace {
 
 // Libraries may hold several objects of one name; the program's own means the first that is loaded,
 // MPICH's C functions know the address by a pointer.
-const void *object(const char *name) noexcept { return dlsym(RTLD_DEFAULT, name); }
+const void *object(const char *name) noexcept { return find_object(name); }
 const void *pointed(const char *name) noexcept {
-  const auto *pointer = static_cast<const void *const *>(dlsym(RTLD_DEFAULT, name));
+  const auto *pointer = static_cast<const void *const *>(find_object(name));
   return pointer == nullptr ? nullptr : *pointer;
 }
 
@@ -34,7 +34,7 @@ void FortranTarget::missing(const char *name) noexcept {
 int first_position() noexcept {
 #if defined(HALOSCOPE_ABI_MPICH)
   static const int first = [] {
-    const FortranTarget wait_any{"mpi_waitany_f08_"};
+    const FortranTarget wait_any{{"mpi_waitany_f08_"}, nullptr};
     MPI_Request nobody = MPI_REQUEST_NULL;
     MPI_Status status;
     MPI_Fint count = 1;

@@ -7,18 +7,22 @@
 
 #include <algorithm>
 #include <dlfcn.h>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
 namespace haloscope::interpose {
 
-// The function that a wrapper stands before: the next one of its name, else its PMPI twin.
+// The function that a wrapper stands before: the next one of its names, else its PMPI twin.
 class FortranTarget {
 public:
-  explicit FortranTarget(const char *name) noexcept {
-    address_ = dlsym(RTLD_NEXT, name);
-    if (address_ == nullptr) address_ = dlsym(RTLD_DEFAULT, (std::string{"p"} + name).c_str());
-    if (address_ == nullptr) missing(name);
+  FortranTarget(std::initializer_list<const char *> names, const void *caller) noexcept {
+    for (const char *name : names)
+      if (address_ == nullptr) address_ = find_next(name, caller);
+    for (const char *name : names)
+      if (address_ == nullptr)
+        address_ = find_object(((*name == 'M' ? "P" : "p") + std::string{name}).c_str());
+    if (address_ == nullptr) missing(*names.begin());
   }
   template <class... Arguments> void operator()(Arguments... arguments) const {
     reinterpret_cast<void (*)(Arguments...)>(address_)(arguments...);

@@ -24,14 +24,12 @@ _OUT = {"OUT"}
 def forms(name: str, abi: str, has_buffer: bool) -> Iterator[Form]:
     lower = f"mpi_{name.lower()}"
     if abi == "mpich":
-        if has_buffer:
-            yield Form(f"{lower}_f08ts_", descriptor=True)
-            yield Form(f"{lower}_f08ts_large_", large=True, descriptor=True)
-        else:
-            yield Form(f"{lower}_f08_")
-            yield Form(f"{lower}_f08_large_", large=True)
+        kind = "f08ts" if has_buffer else "f08"
+        yield Form(f"{lower}_{kind}_", descriptor=has_buffer)
+        large = f"{lower}_{kind}_large_", (f"{lower}_c_{kind}_",)  # before MPICH 5, and since
+        yield Form(*large, large=True, descriptor=has_buffer)
     elif abi == "openmpi":
-        yield Form(f"{lower}_")
+        yield Form(f"{lower}_", (lower, f"{lower}__", lower.upper()))
         yield Form(f"{lower}_f08_")
 
 
@@ -46,11 +44,18 @@ class FortranWrapper:
 
     def render(self, body: str | None = None) -> str:
         signature = ", ".join(f"{kind}{name}" for kind, name in self._arguments())
-        head = f"void fortran_{self.form.symbol}({signature})"
+        symbol = self.form.symbol
+        head = f"void fortran_{symbol}({signature})"
+        names = ", ".join(f'"{name}"' for name in (symbol, *self.form.others))
+        aliases = (
+            f"HALOSCOPE_WRAPPER void fortran_alias_{name}({signature}) "
+            f'__asm__("{name}") __attribute__((alias("{symbol}")));\n'
+            for name in self.form.others
+        )
         return (
-            f'HALOSCOPE_WRAPPER {head} __asm__("{self.form.symbol}");\n{head} {{\n'
-            f'  ensure_resolved();\n  static const FortranTarget target{{"{self.form.symbol}"}};\n'
-            f"{self.body() if body is None else body}}}\n"
+            f'HALOSCOPE_WRAPPER {head} __asm__("{symbol}");\n{head} {{\n  ensure_resolved();\n'
+            f"  static const FortranTarget target{{{{{names}}}, __builtin_return_address(0)}};\n"
+            f"{self.body() if body is None else body}}}\n{''.join(aliases)}"
         )
 
     def body(self) -> str:
@@ -80,14 +85,17 @@ class FortranWrapper:
 
     def _arguments(self) -> list[tuple[str, str]]:
         addresses = [("void *", f"f_{p.name}") for p in self.parameters]
+        if not self._has_error():  # MPI_Pcontrol, to which libraries add the argument
+            addresses.append(("void *", "f_more"))
         return addresses + [("std::size_t ", f"length_{s}") for s in self._strings()]
 
     def _body(self, strings: list[str]) -> Iterator[str]:
-        has_error = any(p.name == "ierror" for p in self.parameters)
+        has_error = self._has_error()
         if has_error:
             yield "const FortranError error{f_ierror};"
         status = self._status()
-        forward = ", ".join([self._forwarded(p.name, status) for p in self.parameters])
+        passed = [self._forwarded(p.name, status) for p in self.parameters]
+        forward = ", ".join(passed if has_error else [*passed, "f_more"])
         forward = ", ".join(filter(None, [forward, *(f"length_{s}" for s in strings)]))
         result = "error()" if has_error else "MPI_SUCCESS"
         declared = list(self._declarations())
@@ -95,6 +103,9 @@ class FortranWrapper:
         after = "".join(f" {update}" for _, update in declared if update)
         taken = f"MPI_Status *{status}" if status else ""
         yield self.statement(f"[&]({taken}) {{ target({forward});{after} return {result}; }}")
+
+    def _has_error(self) -> bool:
+        return any(p.name == "ierror" for p in self.parameters)
 
     def _status(self) -> str | None:
         if self.meaning is None or not self.meaning.takes_status:

@@ -82,6 +82,12 @@ function(preloaded_library name)
   if(HALOSCOPE_ABI MATCHES "openmpi|mpich")
     target_sources(${name} PRIVATE ${GENERATED}/fortran_wrappers.cpp ${INTERPOSE}/fortran.cpp)
   endif()
+  if(NOT HALOSCOPE_ABI STREQUAL simgrid)
+    target_sources(${name} PRIVATE ${INTERPOSE}/lookups.cpp)
+    # A tail call also where nothing else is optimised.
+    set_source_files_properties(${INTERPOSE}/lookups.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
+                                COMPILE_OPTIONS -foptimize-sibling-calls)
+  endif()
   add_dependencies(${name} generated)
   target_include_directories(${name} PRIVATE ${INCLUDE_PATH})
   target_include_directories(${name} SYSTEM PRIVATE ${HALOSCOPE_MPI_INCLUDE})

@@ -28,9 +28,10 @@ class Meaning:
 
 @dataclass(frozen=True)
 class Form:
-    """One of the names under which a compiler calls a procedure."""
+    """A way in which compilers call a procedure."""
 
     symbol: str
+    others: tuple[str, ...] = ()  # the same function by other names, which compilers have for it
     large: bool = False
     descriptor: bool = False  # buffers come as CFI descriptors
 

@@ -56,9 +56,15 @@ def test_library_follows_for_programs_that_load_it_themselves(origin: Origin) ->
     environment = recorder_environment(mpi(origin=origin), RECORDER, {}, "/a/tcmalloc.so")
     assert environment["LD_PRELOAD"].split(":") == [
         str(RECORDER.library),
-        "/mpi/lib/libmpi.so.40",
         "/a/tcmalloc.so",
+        "/mpi/lib/libmpi.so.40",
     ]
+
+
+@pytest.mark.parametrize("runtime", ["/a/libasan.so.8", "libtsan.so", "/a/libclang_rt.asan-x86_64.so"])
+def test_runtimes_that_must_be_first_stay_first(runtime: str) -> None:
+    environment = recorder_environment(mpi(), RECORDER, {}, f"/a/counter.so:{runtime}")
+    assert environment["LD_PRELOAD"].split(":") == [runtime, str(RECORDER.library), "/a/counter.so"]
 
 
 def test_another_recorder_is_not_kept() -> None:

@@ -158,7 +158,9 @@ def test_what_a_program_has_of_others_stays_its_own(any_mpi: Mpi, script: Path) 
     names = {line.split()[-1] for line in exported.splitlines()}
     ours = ("mpi_", "mpix_", "haloscope_")
     assert "MPI_Send" in names
-    assert [name for name in names if not name.lower().startswith(ours)] == []
+    # What keeps questions by name, and sanitizers, as they are.
+    neutral = {"dlsym", "__asan_default_options"}
+    assert {name for name in names if not name.lower().startswith(ours)} == neutral
 
 
 def test_nothing_is_said_when_nothing_can_be_written(

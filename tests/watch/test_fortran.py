@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from haloscope.base.objects import read_defined_names
 from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
+from support.recorder import library
 from support.watched import PROGRAMS, Watched, program, watch
 
 TABLES = ("regions", "ranks", "calls", "sizes", "partners", "collectives", "communicators", "series")
@@ -94,3 +96,71 @@ def test_calls_are_counted_once(mpi: Mpi, in_fortran: Watched) -> None:
     assert in_fortran.calls("MPI_Allreduce", "Allreduce") == 2 * n
     assert in_fortran.calls("MPI_Comm_split", "Comm_split") == 2 * n
     assert in_fortran.region("Allreduce")["colls_total"] == 2 * n
+
+
+@pytest.mark.parametrize("flag", ["-fsecond-underscore", "-fno-underscoring"])
+def test_names_of_all_compilers_are_counted(
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path, flag: str
+) -> None:
+    executable = compiler(any_mpi, PROGRAMS / "sends.f90", [flag])
+    bare = any_mpi.run(2, [executable], status=None)
+    if bare.returncode:
+        missing(f"{any_mpi.name} has no functions for {flag}: {bare.stderr[-200:]}")
+    watched = watch(any_mpi, 2, [executable], tmp_path)
+    assert watched.traffic("<program>").sends == watched.traffic("<program>").recvs == 6
+    assert watched.calls("MPI_Wait", "<program>") == 12
+
+
+def test_every_name_of_the_library_is_wrapped(any_mpi: Mpi) -> None:
+    """Those of MPICH that have no wrapper of their own call C's functions."""
+    wrapped = read_defined_names(library(any_mpi), rb"(MPI_[A-Z0-9_]+|mpi_[a-z0-9_]+)")
+    if any_mpi.abi == "openmpi":
+        pattern, names = rb"(MPI_[A-Z0-9_]+|mpi_[a-z0-9_]+)", ("libmpi_mpifh", "libmpi_usempif08")
+    else:
+        pattern, names = rb"mpi_[a-z0-9_]+_f08(ts)?(_large)?_", ("libmpichfort", "libmpifort")
+    files = [path for name in names for path in any_mpi.library.parent.glob(f"{name}.so.*")]
+    if not files:
+        missing(f"{any_mpi.name} has no Fortran library")
+    found = {name for path in files for name in read_defined_names(path, pattern)}
+    procedures = {name for name in found if not _is_not_a_call(name)}
+    assert len(procedures) > 300
+    assert procedures - wrapped == set()
+
+
+def _is_not_a_call(name: str) -> bool:
+    """Return whether it is a constant, a callback, or a function with a result, which takes no time."""
+    lower = name.lower()
+    return lower.startswith(("mpi_fortran_", "mpi_f_sync_reg", "mpi_wtime", "mpi_wtick", "mpi_aint_")) or (
+        "_fn" in lower or "sizeof" in lower
+    )
+
+
+@pytest.mark.parametrize("interface", INTERFACES.values())
+def test_recording_is_switched_off(any_mpi: Mpi, compiler: Compiler, tmp_path: Path, interface: str) -> None:
+    """MPI_Pcontrol has no error argument in the standard, and one in MPICH's mpi_f08."""
+    text = """
+program controls
+#if defined(MPIF_H)
+  implicit none
+  include 'mpif.h'
+#elif defined(USE_MPI)
+  use mpi
+#else
+  use mpi_f08
+#endif
+  integer :: error, before, after
+  before = 17
+  after = 19
+  call MPI_Init(error)
+  call MPI_Barrier(MPI_COMM_WORLD, error)
+  call MPI_Pcontrol(0)
+  call MPI_Barrier(MPI_COMM_WORLD, error)
+  call MPI_Pcontrol(1)
+  call MPI_Barrier(MPI_COMM_WORLD, error)
+  if (before /= 17 .or. after /= 19) call MPI_Abort(MPI_COMM_WORLD, 3, error)
+  call MPI_Finalize(error)
+end program
+"""
+    executable = compiler.text(any_mpi, "controls.f90", text, [*FLAGS, interface])
+    watched = watch(any_mpi, 2, [executable], tmp_path)
+    assert watched.region("<program>")["colls_total"] == 2 * 2

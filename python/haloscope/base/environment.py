@@ -13,6 +13,7 @@ from typing import Protocol
 from haloscope.base.errors import RecorderError
 from haloscope.base.launch import LaunchCommand, script_text
 from haloscope.base.mpi import Mpi
+from haloscope.base.objects import contains
 
 _ENV_LIST = "OMPI_MCA_mca_base_env_list"
 _SLURM_LIST = "SLURM_EXPORT_ENV"
@@ -20,6 +21,8 @@ _SLURM_LIST = "SLURM_EXPORT_ENV"
 _UNFIT = re.compile(r"[\s:;,$]")
 # The order of preloaded libraries: each passes calls on to the next.
 _ORDER = ("libhaloscope-place.so", "libhaloscope-watch.so", "libhaloscope-shm.so", "libhaloscope-inject.so")
+# Runtimes that a program finds first of all libraries, or does not start.
+_FIRST = re.compile(r"(^|/)lib(clang_rt\.)?(asan|hwasan|lsan|msan|tsan|ubsan)\b[^/]*$")
 _STRIPPING = frozenset({"genvnone", "genvlist", "envnone", "envlist"})
 
 
@@ -47,10 +50,11 @@ def recorder_environment(
     name = recorder.library.name
     others = [w for w in re.split(r"[\s:]+", earlier) if w and not w.endswith(name)]
     ours = [_loadable(recorder.library), *(word for word in others if word.endswith(_ORDER))]
-    preload = sorted(ours, key=_get_order)
-    if mpi.preload is not None:
+    preload = [word for word in others if _FIRST.search(word)]
+    preload += sorted(ours, key=_get_order)
+    preload += [*map(_loadable, behind), *others]
+    if mpi.preload is not None:  # behind the tools of the user, which stand before MPI
         preload.append(_loadable(mpi.preload))
-    preload += [word for word in (*map(_loadable, behind), *others) if word not in preload]
     return {"LD_PRELOAD": ":".join(dict.fromkeys(preload)), **settings}
 
 
@@ -87,6 +91,7 @@ def prepare_launch(
     launch: LaunchCommand, mpi: Mpi, variables: Mapping[str, str], environment: Mapping[str, str]
 ) -> tuple[LaunchCommand, dict[str, str]]:
     """Return the command and the environment to start it with."""
+    variables = dict(variables) | _sanitizer_options(launch, environment)
     complete = dict(environment) | dict(variables)
     if launch.programs and _needs_command(launch, variables, environment):
         return launch.with_environment(variables), complete
@@ -120,6 +125,17 @@ def _needs_command(
     if options & _STRIPPING or "x" in options or "mca_base_env_list" in launch.options:
         return True
     return launch.launcher is not None and any(";" in value for value in variables.values())
+
+
+def _sanitizer_options(launch: LaunchCommand, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return options for programs with default options of their own, which hide those of the recorder.
+
+    The address sanitizer refuses to start behind a preloaded library (`src/interpose/lookups.cpp`).
+    """
+    if not any(contains(program.path, b"__asan_default_options") for program in launch.programs):
+        return {}
+    given = environment.get("ASAN_OPTIONS")
+    return {"ASAN_OPTIONS": ":".join([*([given] if given else []), "verify_asan_link_order=0"])}
 
 
 def _script_uses_x(launch: LaunchCommand) -> bool:

@@ -269,7 +269,7 @@ template <class Call> int free_communicator(MPI_Comm *comm, Call &&call) {
 
 template <class Call> int initialize(Call &&call) {
   const int result = call();
-  if (result == MPI_SUCCESS) do_inside(initialise);
+  if (result == MPI_SUCCESS && interpose::library_fits()) do_inside(initialise);
   return result;
 }
 
@@ -285,7 +285,7 @@ template <class Call> int abort_all(Call &&call) {
 
 template <class Call> int begin_session(Call &&call) {
   const int result = call();
-  if (result == MPI_SUCCESS) do_inside(start_session);
+  if (result == MPI_SUCCESS && interpose::library_fits()) do_inside(start_session);
   return result;
 }
 

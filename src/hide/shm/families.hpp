@@ -125,7 +125,7 @@ template <class Call> int initialize(Call &&call) {
     result = call();
     inside = before;
   }
-  if (result == MPI_SUCCESS && !inside) initialise();
+  if (result == MPI_SUCCESS && !inside && interpose::library_fits()) initialise();
   return result;
 }
 

@@ -202,7 +202,7 @@ void wrap_all() {
   const auto *properties = simgrid::s4u::Actor::self()->get_properties();
   const int rank = static_cast<int>(std::strtol(properties->at("rank").c_str(), nullptr, 10));
   smpi_replay_init(properties->at("instance_id").c_str(), rank, 0);
-  haloscope::interpose::resolve();
+  haloscope::interpose::resolve(nullptr);
   haloscope::watch::ranks_compute = false;
   haloscope::simulate::wrap_all();
   haloscope::watch::start_recording();

@@ -118,8 +118,10 @@ inline ThreadState *&this_thread() noexcept { return recording_thread; }
 #endif
 
 // A thread that has recorded has resolved.
-inline void ensure_resolved() noexcept {
-  if (__builtin_expect(this_thread() == nullptr, 0) && next.Init == nullptr) resolve();
+[[gnu::always_inline]] inline void ensure_resolved() noexcept {
+  if (__builtin_expect(this_thread() == nullptr, 0) &&
+      !interpose::is_resolved.load(std::memory_order_acquire))
+    resolve(__builtin_return_address(0));
 }
 
 // From now on, handles may have another meaning.
