@@ -83,7 +83,7 @@ function(preloaded_library name)
     target_sources(${name} PRIVATE ${GENERATED}/fortran_wrappers.cpp ${INTERPOSE}/fortran.cpp)
   endif()
   if(NOT HALOSCOPE_ABI STREQUAL simgrid)
-    target_sources(${name} PRIVATE ${INTERPOSE}/lookups.cpp)
+    target_sources(${name} PRIVATE ${INTERPOSE}/lookups.cpp ${INTERPOSE}/taking_part.cpp)
     # A tail call also where nothing else is optimised.
     set_source_files_properties(${INTERPOSE}/lookups.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
                                 COMPILE_OPTIONS -foptimize-sibling-calls)

@@ -1,6 +1,7 @@
 #include "hide/inject/held.hpp"
 #include "interpose/report.hpp"
 #include "interpose/sessions.hpp"
+#include "interpose/taking_part.hpp"
 
 #include <cstdlib>
 #include <exception>
@@ -60,7 +61,7 @@ void stop() {
 
 void initialise() {
   const std::lock_guard lock{lifecycle};
-  if (!has_plan()) return;
+  if (!has_plan() || !interpose::do_all_ranks_take_part("nothing is injected")) return;
   if (!state.running.load()) forget_all();
   int level = 0;
   real.Query_thread(&level);

@@ -2,6 +2,7 @@
 
 #include "interpose/report.hpp"
 #include "interpose/sessions.hpp"
+#include "interpose/taking_part.hpp"
 #include "watch/annotations/started.hpp"
 #include "watch/collecting/process.hpp"
 #include "watch/collecting/settings.hpp"
@@ -85,12 +86,21 @@ bool stays_out() {
   return !on_one_node && variable("SLURM_JOB_ID").empty() && variable("PBS_JOBID").empty();
 }
 
+// Whether other ranks have no recorder. A world that sessions have begun is not asked again.
+bool is_alone() {
+#if defined(HALOSCOPE_ABI_SIMGRID)
+  return false;
+#else
+  return global().process == nullptr && !interpose::do_all_ranks_take_part("this run is not recorded");
+#endif
+}
+
 } // namespace
 
 void start_recording() noexcept try {
   const std::lock_guard lock{life().mutex};
   if (global().phase == Phase::after || life().world_is_open) return;
-  if (stays_out()) {
+  if (stays_out() || is_alone()) {
     global().phase = Phase::after;
     return;
   }
