@@ -211,10 +211,15 @@ def _wrappers() -> list[Path]:
 
 
 def _find_behind_wrapper(wrapper: Path) -> MpiLibrary | None:
-    """Return the library in the directories that a compiler wrapper names."""
+    """Return the library in the directories that a compiler wrapper names: of several, the one it links."""
     for directory in wrapper_directories(wrapper, "-L"):
-        for library in _libraries(directory):
-            return library
+        found = list(_libraries(directory))
+        if len({library.abi for library in found}) > 1 and "-lmpich" in (
+            read_answer(str(wrapper), "-show") or ""
+        ):
+            found = [library for library in found if library.abi == "mpich"]
+        if found:
+            return found[0]
     return None
 
 
