@@ -176,6 +176,24 @@ def test_frequent_polling(read: Read, polls: int, is_found: bool) -> None:
         assert 0 < one.gain_low < one.gain < one.gain_high < RUN
 
 
+@pytest.mark.parametrize("polling", [9.8, 0.0])
+def test_a_rank_that_only_polls_waits(read: Read, polling: float) -> None:
+    """Rank 1 polls until rank 0 sends. Without the polls both compute, and neither is late."""
+    made = run("steps", {})
+    made.version = (1, 5)
+    made.tables["ranks"] = {
+        **made.tables["ranks"],
+        "polls": [0, 0, 0, 20_000_000 * (polling > 0)],
+        "poll_time": [0.0, 0.0, 0.0, polling],
+    }
+    profile = read(made)
+    assert profile.table("ranks", exclusive=True)["compute_time"].to_list() == pytest.approx(
+        [0.0, 0.0, RUN, RUN - polling]
+    )
+    assert profile.table("pop")["parallel"][0] == pytest.approx(1 - polling / 2 / RUN)
+    assert [(one.rule, one.ranks) for one in found_in(profile)] == [("imbalance", (0,))] * (polling > 0)
+
+
 @pytest.mark.parametrize(
     ("cpus", "ranks"),
     [(["3", "3"], (0, 1)), (["3", "4"], ()), (["0-1", "0-1", "0-1", "2"], (0, 1, 2)), (["0-2"] * 3, ())],

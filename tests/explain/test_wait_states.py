@@ -125,7 +125,7 @@ def a_buffered_send_waits_for_nobody(script: Script) -> None:
     script.receive(script.call(1, "MPI_Recv", 30, 70), 0, 64)
 
 
-@case(2)
+@case(2, ("polling", 1, None, 25))
 def looking_is_no_waiting(script: Script) -> None:
     script.send(script.call(0, "MPI_Send", 80, 82), 1, 8)
     script.receive(script.call(1, "MPI_Irecv", 10, 12), 0, 8, completed=script.call(1, "MPI_Test", 70, 95))

@@ -9,7 +9,7 @@ from haloscope.explain import Profile
 from haloscope.profile.trace import Trace
 from haloscope.profile.waiting import WaitAnalysis
 
-_NO_WAITING = ("other", "barrier_completion", "nxn_completion")
+_NO_WAITING = ("other", "polling", "barrier_completion", "nxn_completion")
 _REPLAY = ("parallel", "load_balance", "serialisation", "transfer")
 
 

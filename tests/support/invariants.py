@@ -14,7 +14,7 @@ import polars as pl
 
 import haloscope
 from haloscope.explain import Profile
-from support.time_parts import KINDS, check_times, mpi_time
+from support.time_parts import KINDS, check_times, mpi_time, read_ranks
 
 # Of a call's requests, which may be of several kinds.
 _COMPLETION = re.compile(r"MPI_(Wait|Start)(all|any|some)?$")
@@ -62,7 +62,7 @@ def check(path: Path) -> None:
         dropped = profile.frame("processes", ["dropped"])["dropped"].sum()
         if info.get("partial") or info.get("rows_left_out") or dropped:
             return
-        ranks = _by_path(profile.frame("ranks"))
+        ranks = _by_path(read_ranks(profile))
         _check_roll_up(profile, ranks)
         _check_calls(profile, ranks)
         _check_sites(profile)
@@ -145,16 +145,18 @@ def _check_calls(profile: Profile, ranks: pl.DataFrame) -> None:
     )
     shares = {kind: pl.lit(0.0) if others.is_empty() else pl.col("shared_calls") for kind in KINDS}
     shares |= {"p2p": pl.col("shared_calls"), "other": pl.lit(0.0)}
-    _hold(per_path, all_calls=_same(there, mpi_time()))
+    # Polls are p2p calls with a time of their own, which includes the time between them.
+    polls = pl.col("poll_time")
+    _hold(per_path, all_calls=_at_most(there, mpi_time()) & _at_most(mpi_time() - polls, there))
     for kind in KINDS:
         own, time = pl.col(f"{kind}_calls"), pl.col(f"{kind}_time")
-        exact = others.is_empty() or kind == "other"
+        unknown = pl.lit(not others.is_empty() and kind != "other") | ((polls > 0) & (kind == "p2p"))
         _hold(
             per_path,
             **{
-                f"{kind}_at_least": _at_most(own, time),
+                f"{kind}_at_least": _at_most(own, time + (polls if kind == "p2p" else 0)),
                 f"{kind}_at_most": _at_most(time, own + shares[kind]),
-                f"{kind}_exactly": _same(own + shares[kind], time) if exact else pl.lit(value=True),
+                f"{kind}_exactly": _same(own + shares[kind], time) | unknown,
             },
         )
 
@@ -266,7 +268,7 @@ def _check_ranks(profile: Profile) -> None:
     for name in ("sends", "recvs", "bytes_sent", "bytes_recv", "colls"):
         least, most = (pl.col(f"{name}_instance_{end}_exclusive") for end in ("min", "max"))
         rules[f"{name}_extremes"] = (least <= most) & (least * pl.col("instances") <= pl.col(name))
-    _hold(profile.frame("ranks"), **rules)
+    _hold(read_ranks(profile), **rules)
 
 
 def _check_slices(profile: Profile) -> None:

@@ -9,15 +9,23 @@ from haloscope.explain import Profile
 KINDS = ("p2p", "coll", "rma", "io", "other")
 
 
+def read_ranks(profile: Profile) -> pl.DataFrame:
+    """Return the file's table `ranks` with the time of polls."""
+    polls = profile.frame("ranks", ["path", "rank", "poll_time"]).with_columns(
+        pl.col("poll_time").fill_null(0.0)
+    )
+    return profile.frame("ranks").join(polls, on=["path", "rank"], how="left", maintain_order="left")
+
+
 def mpi_time() -> pl.Expr:
     """Return the time in MPI of a row of `ranks`."""
-    return pl.sum_horizontal(f"{kind}_time" for kind in KINDS)
+    return pl.sum_horizontal(*(f"{kind}_time" for kind in KINDS), "poll_time")
 
 
 def check_times(profile: Profile) -> None:
     """Asserts that MPI time is at least 0 and at most the time, per rank, region, slice and function."""
     own = _own_times(profile)
-    _hold(own, **{f"{kind}_time": pl.col(f"{kind}_time") >= 0 for kind in KINDS})
+    _hold(own, **{f"{kind}_time": pl.col(f"{kind}_time") >= 0 for kind in (*KINDS, "poll")})
     _hold(own, regions=pl.col("own") >= -1e-9, computing=_fits(mpi_time(), pl.col("own")))
     per_path = own.group_by("path").agg(pl.col("own").sum())
     per_call = profile.frame("calls").group_by("path", "call").agg(pl.col("time_total").sum())
@@ -32,7 +40,7 @@ def check_times(profile: Profile) -> None:
 
 def _own_times(profile: Profile) -> pl.DataFrame:
     """The time of each rank in each region, without that of nested regions: `own`."""
-    ranks = profile.frame("ranks").join(profile.frame("paths").select("path", "parent"), on="path")
+    ranks = read_ranks(profile).join(profile.frame("paths").select("path", "parent"), on="path")
     nested = ranks.group_by("parent", "rank").agg(pl.col("time").sum().alias("nested"))
     joined = ranks.join(nested, left_on=["path", "rank"], right_on=["parent", "rank"], how="left")
     return joined.with_columns((pl.col("time") - pl.col("nested").fill_null(0)).alias("own"))

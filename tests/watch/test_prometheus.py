@@ -19,7 +19,7 @@ from support.mpi import CHECKOUT
 
 Program = Callable[..., RunningProgram]
 SUMS = {
-    **dict.fromkeys(("rma_time", "io_time", "other_time", "coll_bytes", "polls"), 0),
+    **dict.fromkeys(("rma_time", "io_time", "other_time", "poll_time", "coll_bytes", "polls"), 0),
     "p2p_time": 1.5,
     "coll_time": 0.25,
     "wait_time": 1.0,

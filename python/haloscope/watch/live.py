@@ -92,6 +92,7 @@ class Sums:
     rma_time: float = 0.0
     io_time: float = 0.0
     other_time: float = 0.0
+    poll_time: float = 0.0
     wait_time: float = 0.0
     sends: int = 0
     recvs: int = 0
@@ -103,8 +104,9 @@ class Sums:
 
     @property
     def mpi_time(self) -> float:
-        """The time in all MPI calls."""
-        return self.p2p_time + self.coll_time + self.rma_time + self.io_time + self.other_time
+        """The time in all MPI calls, and in polling."""
+        calls = self.p2p_time + self.coll_time + self.rma_time + self.io_time + self.other_time
+        return calls + self.poll_time
 
     def __add__(self, other: Sums) -> Sums:
         mine, others = asdict(self), asdict(other)

@@ -48,7 +48,7 @@ void CallRows::add_calls(std::uint64_t path, const CallPages &pages, Memory of, 
     const CallPage *page = valid(pages[i / calls_per_page]);
     if (page == nullptr) continue;
     const CallRecord &call = page->records[i % calls_per_page];
-    const std::uint64_t estimated = page->estimated[i % calls_per_page];
+    const double estimated = times.ticks(page->estimated[i % calls_per_page]);
     // Calls that send have only their times here: MessageRows adds their numbers.
     if (call.calls == 0 && call.ticks == 0) continue;
     append(rows::Calls{.path = path,
@@ -56,7 +56,7 @@ void CallRows::add_calls(std::uint64_t path, const CallPages &pages, Memory of, 
                        .memory = memory(i, of),
                        .calls = call.calls,
                        .bytes = call.bytes,
-                       .time_total = seconds(call.ticks) + times.calls * seconds(estimated),
+                       .time_total = seconds(call.ticks) + estimated * tick(),
                        .time_max = seconds(call.longest)});
     if (function_unaccounted[i] && call.calls > 0)
       append(rows::Unaccounted{.call = string(function_names[i]), .calls = call.calls});

@@ -65,7 +65,7 @@ private:
     const std::string_view name = parent == nullptr ? root_name : text(node.name);
     RegionTotals &region = regions_.add(path(above, name, node.communication), node, parent, latest_);
     watch::add(sums_, node);
-    const SettledTimes times = settle(node, region);
+    const SettledTimes times = add_estimate(node, region);
     if (open_ && open_.node == &node) add_open_call(region);
     calls_.add(region.path, node, times);
     messages_.add(region, node, times);
@@ -78,14 +78,14 @@ private:
   }
 
   // Adds the time of calls that were not stamped, as far as the region had time for them.
-  SettledTimes settle(const Node &node, RegionTotals &region) {
-    const Estimate estimate = settled(node, latest_);
-    const std::uint64_t part = estimate.settled - node.estimate.settled;
-    region.p2p_ticks += part;
-    sums_.p2p_ticks += part;
-    const auto counted = static_cast<double>(node.p2p_ticks + part);
-    const auto left = static_cast<double>(estimate.ticks - std::min(estimate.ticks, estimate.settled));
-    return {.calls = estimate.share(), .messages = left == 0 ? 1 : counted / (counted + left)};
+  SettledTimes add_estimate(const Node &node, RegionTotals &region) {
+    const auto [estimate, more] = settle(node, latest_);
+    add_settled(region, more);
+    add_settled(sums_, more);
+    const auto counted = static_cast<double>(node.p2p_ticks + more[0]);
+    const auto left = static_cast<double>(estimate.left(0));
+    return {.calls = {estimate.share(0), estimate.share(1)},
+            .messages = left == 0 ? 1 : counted / (counted + left)};
   }
 
   // Finds the call that the thread has not returned from, and the latest known tick of the thread.
@@ -93,7 +93,7 @@ private:
     const Recorder *recorder = valid(thread.recorder);
     const bool may_be_open = end_ != 0 && !process().finalized && recorder != nullptr;
     open_ = may_be_open ? open_call(*recorder, thread) : OpenCall{};
-    latest_ = open_ ? std::max(thread.newest, end_) : thread.newest;
+    latest_ = std::max(latest_tick(thread), open_ ? end_ : 0);
   }
   void add_open_call(RegionTotals &region) {
     const std::uint64_t lasted = open_.lasted(latest_);

@@ -4,6 +4,7 @@
 #include "watch/collecting/tables.hpp"
 #include "watch/records/reading.hpp"
 
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -12,7 +13,12 @@ namespace haloscope::watch {
 // Factors for times of one region that have a sample's estimate: of calls that were not stamped, and of
 // messages, whose records have all of it.
 struct SettledTimes {
-  double calls = 1, messages = 1;
+  std::array<double, 2> calls{1, 1};
+  double messages = 1;
+
+  [[nodiscard]] double ticks(const EstimatedTicks &estimated) const noexcept {
+    return calls[0] * static_cast<double>(estimated[0]) + calls[1] * static_cast<double>(estimated[1]);
+  }
 };
 
 class RowWriter : protected Reading {

@@ -31,7 +31,7 @@ void SiteRows::add(std::uint64_t path, const Node &node, const SettledTimes &tim
     Sum &sum = sums_[{path, text_of(*stack), function}];
     sum.calls += site->sums.calls;
     sum.bytes += site->sums.bytes;
-    sum.ticks += static_cast<double>(site->sums.ticks) + times.calls * static_cast<double>(site->estimated);
+    sum.ticks += static_cast<double>(site->sums.ticks) + times.ticks(site->estimated);
     sum.longest = std::max(sum.longest, site->sums.longest);
   }
 }

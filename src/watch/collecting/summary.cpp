@@ -14,12 +14,12 @@ constexpr std::uint64_t most_ranks = std::uint64_t{1} << 24U; // more are damage
 // The largest numbers of entries in `info`. The tables have all of them.
 constexpr std::size_t most_hosts = 1024, most_said = std::size_t{64} << 10U;
 
-constexpr std::array<std::string_view, 5> mpi_times{"p2p_time", "coll_time", "rma_time", "io_time",
-                                                    "other_time"};
+constexpr std::array<std::string_view, 6> mpi_times{"p2p_time", "coll_time",  "rma_time",
+                                                    "io_time",  "other_time", "poll_time"};
 // Columns of `ranks` whose sums over ranks and regions are in `info`.
-constexpr std::array<const char *, 14> summed{"p2p_time",  "coll_time", "rma_time",   "io_time", "other_time",
-                                              "wait_time", "sends",     "bytes_sent", "colls",   "coll_bytes",
-                                              "rma_ops",   "rma_bytes", "io_ops",     "io_bytes"};
+constexpr std::array<const char *, 15> summed{
+    "p2p_time",   "coll_time", "rma_time",   "io_time", "other_time", "poll_time", "wait_time", "sends",
+    "bytes_sent", "colls",     "coll_bytes", "rma_ops", "rma_bytes",  "io_ops",    "io_bytes"};
 
 class Columns {
 public:

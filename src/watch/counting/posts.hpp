@@ -24,7 +24,7 @@ struct PostTime {
                                                  Stamps stamps) noexcept {
   add_call_time(state, function, time.own);
   state.node->p2p_ticks += time.own;
-  if (time.others != 0) add_estimate(state, function, time.others);
+  if (time.others != 0) add_estimate(state, function, Estimated::p2p, time.others);
   state.record->newest = stamps.end;
 }
 

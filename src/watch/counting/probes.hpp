@@ -2,6 +2,7 @@
 #pragma once
 
 #include "watch/counting/point_to_point.hpp"
+#include "watch/counting/polling.hpp"
 
 namespace haloscope::watch {
 
@@ -24,7 +25,7 @@ template <class Call> int probe(const Invocation &invoked, MPI_Comm comm, Call &
   return probe(invoked, comm, call, [](ThreadState &) {});
 }
 
-// A poll: counted, not timed. `then(state)` is called after a successful one.
+// A short call: counted, not timed. `then(state)` is called after a successful one.
 template <class Call, class Then> int poll(const Invocation &invoked, Call &&call, const Then &then) {
   const Entry state{invoked};
   const std::uint64_t begin = state ? traced_tick(*state) : 0;
@@ -40,15 +41,18 @@ template <class Call> int poll(const Invocation &invoked, Call &&call) {
   return poll(invoked, call, [](ThreadState &) {});
 }
 
-// A poll that reports in `flag` whether it found something. If so, `then(state)` is called.
+// A poll reports in `flag` whether it found something. If so, `then(state)` is called.
 template <class Call, class Then>
 int poll_for(const Invocation &invoked, const int *flag, Call &&call, Then &&then) {
-  return poll(invoked, call, [&](ThreadState &state) {
-    if (*flag != 0)
-      then(state);
-    else
-      state.node->polls++;
-  });
+  const Entry state{invoked};
+  if (!state) return call();
+  const std::uint64_t begin = begin_poll(*state);
+  const int result = call();
+  if (result != MPI_SUCCESS) return result;
+  count_call(*state, invoked, 0);
+  if (*flag != 0) then(*state);
+  count_poll(*state, invoked, begin, *flag != 0);
+  return result;
 }
 template <class Call> int poll_for(const Invocation &invoked, const int *flag, Call &&call) {
   return poll_for(invoked, flag, call, [](ThreadState &) {});

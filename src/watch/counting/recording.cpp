@@ -167,10 +167,11 @@ CallPage &call_page_apart(Recorder &to, Function function) noexcept {
   return *page;
 }
 
-void add_estimate(Recorder &to, Function function, std::uint64_t duration) noexcept {
-  call_page(to, function).estimated[static_cast<unsigned>(function) % calls_per_page] += duration;
-  if (to.site != nullptr) to.site->estimated += duration;
-  to.node->estimate.ticks += duration;
+void add_estimate(Recorder &to, Function function, Estimated of, std::uint64_t duration) noexcept {
+  const auto i = static_cast<unsigned>(of);
+  call_page(to, function).estimated[static_cast<unsigned>(function) % calls_per_page][i] += duration;
+  if (to.site != nullptr) to.site->estimated[i] += duration;
+  to.node->estimate.ticks[i] += duration;
 }
 
 void first_send_of_instance(Node &node, Partner &partner) noexcept {

@@ -93,7 +93,8 @@ inline void add_duration(CallRecord &to, std::uint64_t duration) noexcept {
   add_time(to, call_record(to, function), duration);
 }
 // The time of the calls that were not stamped, for which this one was a sample.
-[[gnu::noinline]] void add_estimate(Recorder &to, Function function, std::uint64_t duration) noexcept;
+[[gnu::noinline]] void add_estimate(Recorder &to, Function function, Estimated of,
+                                    std::uint64_t duration) noexcept;
 
 [[gnu::always_inline]] inline void count_call(Recorder &to, Function function, std::uint64_t bytes,
                                               std::uint64_t duration) noexcept {

@@ -18,7 +18,7 @@ void settle(Node &node, std::uint64_t now) noexcept {
   std::uint64_t nested = 0;
   for (const Node *child = node.first_child; child != nullptr; child = child->next_sibling)
     nested += ticks_in(*child, now);
-  node.p2p_ticks += node.estimate.settle(ticks_outside(node, all - std::min(all, nested)));
+  add_settled(node, node.estimate.settle(ticks_outside(node, all - std::min(all, nested))));
 }
 
 // Sums over all regions of a thread, up to `now`.

@@ -66,6 +66,7 @@ void start_trace(ThreadState &state, Arena &arena) noexcept {
     state.dropped();
   else
     state.stamped_size = 0;
+  state.polling.all = state.ring != nullptr;
 }
 
 constinit thread_local bool has_recorded = false; // the thread, which attaches again in its last destructors
@@ -150,6 +151,7 @@ ThreadState *make_state() noexcept {
   state->process = global().process;
   const NumericSettings &settings = global().process->settings;
   if (settings.exact_times) state->stamped_size = 0;
+  state->polling.all = settings.exact_times;
   state->record = record;
   state->discard = discard;
   discard->counts = discard;

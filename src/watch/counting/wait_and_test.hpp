@@ -2,6 +2,7 @@
 #pragma once
 
 #include "watch/counting/completion.hpp"
+#include "watch/counting/polling.hpp"
 
 namespace haloscope::watch {
 
@@ -77,12 +78,11 @@ int wait(const Invocation &invoked, MPI_Request *request, MPI_Status *status, Ca
   return result;
 }
 
-// A successful test of several requests.
+// A successful test.
 [[gnu::always_inline]] inline void count_test(ThreadState &state, Function function, std::uint64_t bytes,
                                               std::uint64_t begin, bool found) noexcept {
   count_call(state, function, bytes);
-  note_unstamped(state, function, begin, bytes);
-  if (!found) state.node->polls++;
+  count_poll(state, function, begin, found, bytes);
 }
 
 template <class Call>
@@ -92,18 +92,15 @@ template <class Call>
   note_handle(state, *request);
   MPI_Status own;
   MPI_Status *result_status = status_for(status, own);
-  const std::uint64_t begin = traced_tick(state);
+  const std::uint64_t begin = begin_poll(state);
   const int result = call(result_status);
   if (result != MPI_SUCCESS) return result;
   std::uint64_t bytes = 0;
-  if (*flag == 0) {
+  if (*flag == 0)
     claim.give_back();
-    state.node->polls++;
-  } else if (counts(*claim.request())) {
+  else if (counts(*claim.request()))
     bytes = complete(state, *claim.request(), *result_status, 0);
-  }
-  count_call(state, function, bytes);
-  note_unstamped(state, function, begin, bytes);
+  count_test(state, function, bytes, begin, *flag != 0);
   return result;
 }
 
@@ -117,18 +114,16 @@ int test(const Invocation &invoked, const MPI_Request *request, const int *flag,
   const MPI_Request handle = *request;
   MPI_Status own;
   MPI_Status *result_status = status_for(status, own);
-  const std::uint64_t begin = traced_tick(*state);
+  const std::uint64_t begin = begin_poll(*state);
   const int result = call(result_status);
   if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
   std::uint64_t bytes = 0;
-  if (*flag == 0) {
-    state->node->polls++;
-  } else if (Request *known = request_slot(*state, handle); known != nullptr && counts(*known)) {
+  const bool found = *flag != 0;
+  if (Request *known = found ? request_slot(*state, handle) : nullptr; known != nullptr && counts(*known)) {
     note_handle(*state, handle);
     bytes = complete(*state, *known, *result_status, 0);
   }
-  count_call(*state, invoked, bytes);
-  note_unstamped(*state, invoked, begin, bytes);
+  count_test(*state, invoked, bytes, begin, found);
   return result;
 }
 
@@ -168,7 +163,7 @@ int test_all(const Invocation &invoked, int count, const MPI_Request *requests, 
   const auto all = span_of(requests, count);
   Claims claims{*state, all};
   MPI_Status *result_statuses = status_for(*state, statuses);
-  const std::uint64_t begin = traced_tick(*state);
+  const std::uint64_t begin = begin_poll(*state);
   const int result = call(result_statuses);
   std::uint64_t bytes = 0;
   if (result == MPI_ERR_IN_STATUS || (result == MPI_SUCCESS && *flag != 0))
@@ -210,7 +205,7 @@ int test_any(const Invocation &invoked, int count, const MPI_Request *requests, 
   Claims claims{*state, span_of(requests, count)};
   MPI_Status own;
   MPI_Status *result_status = status_for(status, own);
-  const std::uint64_t begin = traced_tick(*state);
+  const std::uint64_t begin = begin_poll(*state);
   const int result = call(result_status);
   const bool found = result == MPI_SUCCESS && *flag != 0;
   const std::uint64_t bytes = complete_one(*state, claims, found ? *index : MPI_UNDEFINED, *result_status, 0);
@@ -246,7 +241,7 @@ int test_some(const Invocation &invoked, int count, const MPI_Request *requests,
   const auto all = span_of(requests, count);
   Claims claims{*state, all};
   MPI_Status *result_statuses = status_for(*state, statuses);
-  const std::uint64_t begin = traced_tick(*state);
+  const std::uint64_t begin = begin_poll(*state);
   const int result = call(result_statuses);
   const auto done = completed_indices(result, *outcount, indices);
   const std::uint64_t bytes =

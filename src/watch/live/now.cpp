@@ -83,7 +83,7 @@ private:
 
   void put_thread(const ThreadRecord &thread) {
     Sums sums{};
-    if (const Node *root = valid(thread.root)) add(sums, *root, thread.newest);
+    if (const Node *root = valid(thread.root)) add(sums, *root, latest_tick(thread));
     const Recorder *recorder = valid(thread.recorder);
     const OpenCall open = recorder == nullptr ? OpenCall{} : open_call(*recorder, thread);
     json_.open('{').key("region").open('[');
@@ -178,7 +178,7 @@ private:
   void add(Sums &sums, const Node &node, std::uint64_t latest, unsigned depth = 0) {
     if (depth > deepest_region) return;
     add_counted(sums, node);
-    sums.p2p_ticks += settled(node, latest).settled - node.estimate.settled;
+    add_settled(sums, settle(node, latest).more);
     for (unsigned q = 0; q < quantities; q++) sums.now[q] += node.now[q];
     if (with_partners_) add_partners(node);
     for (const Node *child = valid(node.first_child); child != nullptr && child->parent == &node;
@@ -198,6 +198,7 @@ private:
     time("rma_time", sums.rma_ticks);
     time("io_time", sums.io_ticks);
     time("other_time", sums.other_ticks);
+    time("poll_time", sums.poll_ticks);
     time("wait_time", sums.wait_ticks);
     json_.key("sends").number(sums.now[sends]).key("recvs").number(sums.now[recvs]);
     json_.key("bytes_sent").number(sums.now[bytes_sent]).key("bytes_recv").number(sums.now[bytes_recv]);

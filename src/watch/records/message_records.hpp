@@ -1,6 +1,7 @@
 // Counts of calls and messages in one region. Times are ticks (clock.hpp).
 #pragma once
 
+#include "watch/records/estimate.hpp"
 #include "watch/records/functions.hpp"
 #include "watch/records/index.hpp"
 #include "watch/records/memory_kind.hpp"
@@ -33,7 +34,7 @@ inline constexpr unsigned call_pages = (function_count + calls_per_page - 1) / c
 // `estimated`: ticks of the calls that were not stamped, see Estimate. Only samples change them.
 struct CallPage {
   std::array<CallRecord, calls_per_page> records;
-  std::array<std::uint64_t, calls_per_page> estimated;
+  std::array<EstimatedTicks, calls_per_page> estimated;
 };
 
 // Messages of one exact size. Key: bytes, memory and kind, see size_key.

@@ -50,16 +50,20 @@ protected:
         visit(chunk->records[i]);
   }
 
-  // The estimate of a region with what of it counts up to the tick `latest`.
-  Estimate settled(const Node &node, std::uint64_t latest) const noexcept {
+  // Settles the estimate of a region up to the tick `latest`, in a copy: `more` is what that adds.
+  struct Settled {
+    Estimate estimate;
+    EstimatedTicks more;
+  };
+  Settled settle(const Node &node, std::uint64_t latest) const noexcept {
     const std::uint64_t all = ticks_in(node, latest);
     std::uint64_t nested = 0;
     for (const Node *child = valid(node.first_child); child != nullptr && child->parent == &node;
          child = valid(child->next_sibling))
       nested += ticks_in(*child, latest);
-    Estimate estimate = node.estimate;
-    estimate.settle(ticks_outside(node, all - std::min(all, nested)));
-    return estimate;
+    Settled settled{.estimate = node.estimate, .more = {}};
+    settled.more = settled.estimate.settle(ticks_outside(node, all - std::min(all, nested)));
+    return settled;
   }
 
 private:

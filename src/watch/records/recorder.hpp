@@ -35,6 +35,37 @@ struct RecentCollective {
 struct SiteBook; // of stacks
 struct Phases;
 
+// Of the polls of a thread (MPI_Test, MPI_Iprobe …), one per interval is stamped; the first are all stamped.
+// The poll after it is stamped, too: a short time between two polls that find nothing is polling.
+struct Polling {
+  static constexpr unsigned mean_interval = 96;
+  VaryingInterval stamps;
+  unsigned exact = 64;              // polls that are still stamped, each for itself
+  bool all = false;                 // are stamped
+  UsualDuration usual_found, usual; // of polls that find something; that find nothing
+  std::uint64_t short_gap = 0;      // ticks; 0: not known yet
+  // Of the latest stamped poll, if it found nothing:
+  std::uint64_t end = 0; // 0: it found something
+  unsigned weight = 0;   // the polls that it represents
+  const Node *node = nullptr;
+  std::uint64_t newest = 0; // the thread's latest stamp then
+  unsigned posts_left = 0;  // until the next post is stamped
+
+  // Whether the poll that begins now is stamped.
+  [[gnu::always_inline]] bool is_stamped() const noexcept { return __builtin_expect(stamps.left == 1, 0); }
+  // Returns the number of polls that this stamped one represents.
+  unsigned next_weight() noexcept {
+    const unsigned weight_now = stamps.length;
+    if (exact > 0) exact--;
+    // The poll after a sample is stamped for itself.
+    if (all || exact > 0 || weight_now > 1)
+      stamps.length = stamps.left = 1;
+    else
+      stamps.draw(mean_interval);
+    return weight_now;
+  }
+};
+
 // The state of one thread. Only that thread writes it.
 struct Recorder {
   // The call that it is in. What the library calls by itself meanwhile is not counted.
@@ -50,6 +81,7 @@ struct Recorder {
   VaryingInterval stamps;
   unsigned exact_posts = 64;
   UsualDuration usual_post;
+  Polling polling;
   std::uint64_t deadline = 0; // tick of the next thing to do by the clock
   unsigned lost_regions = 0;  // begun when the arena was full
   Arena *arena = nullptr;

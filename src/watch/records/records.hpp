@@ -120,9 +120,14 @@ inline std::uint64_t ticks_in(const Node &node, std::uint64_t latest) noexcept {
 // Its ticks outside of stamped calls. `own`: all of them, exclusive.
 inline std::uint64_t ticks_outside(const Node &node, std::uint64_t own) noexcept {
   const std::uint64_t calls =
-      node.p2p_ticks + node.coll_ticks + node.rma_ticks + node.io_ticks + node.other_ticks;
-  const std::uint64_t stamped = calls - std::min(calls, node.estimate.settled);
-  return own - std::min(own, stamped);
+      node.p2p_ticks + node.poll_ticks + node.coll_ticks + node.rma_ticks + node.io_ticks + node.other_ticks;
+  const auto [p2p, poll] = node.estimate.settled;
+  return own - std::min(own, calls - std::min(calls, p2p + poll));
+}
+// Adds what was settled of an estimate.
+template <class Sums> void add_settled(Sums &to, const EstimatedTicks &settled) noexcept {
+  to.p2p_ticks += settled[static_cast<unsigned>(Estimated::p2p)];
+  to.poll_ticks += settled[static_cast<unsigned>(Estimated::poll)];
 }
 
 // The name of all communicators for which there is no record, or no name.
@@ -216,7 +221,8 @@ struct ThreadRecord {
   Node *root;
   CommunicatorUse *communicators;
   std::uint64_t unmatched_begins, unmatched_ends;
-  std::uint64_t newest; // latest tick that was stamped
+  std::uint64_t newest; // latest tick that was stamped, but for polls
+  std::uint64_t polled; // the end of the latest stamped poll
   Slices *slices;
   CpuUse cpu_before;                                        // when it began
   std::uint64_t off_cpu_ticks, core_wait_ticks;             // up to its last complete slice, or its end
@@ -227,6 +233,11 @@ struct ThreadRecord {
   std::int32_t tid;      // of the system; 0: the thread has ended
   Answer answer;
 };
+
+// Latest tick that is known of a thread.
+inline std::uint64_t latest_tick(const ThreadRecord &thread) noexcept {
+  return std::max(thread.newest, thread.polled);
+}
 
 // At the arena's address.
 struct ProcessRecord {

@@ -198,7 +198,7 @@ const Stack *find_stack(SiteBook &book, const void *caller, Arena &arena) {
     to.dropped();
     return nullptr;
   }
-  *site = {.stack = &stack, .function = function, .sums = {}, .estimated = 0, .next = node.sites};
+  *site = {.stack = &stack, .function = function, .sums = {}, .estimated = {}, .next = node.sites};
   std::atomic_signal_fence(std::memory_order_release);
   node.sites = site;
   return site;

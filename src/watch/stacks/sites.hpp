@@ -31,8 +31,8 @@ struct Site {
   const Stack *stack;
   Function function;
   CallRecord sums;
-  std::uint64_t estimated; // as in a CallPage
-  Site *next;              // of the region
+  EstimatedTicks estimated; // as in a CallPage
+  Site *next;               // of the region
 };
 
 inline constexpr unsigned deepest_stack = 32;

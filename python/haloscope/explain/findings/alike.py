@@ -80,7 +80,7 @@ def estimate_unsteadiness(ground: Ground, row: int) -> float:
     1 or more: the rank computes longer only for a part of the run, which may not happen again.
     """
     rows = ground.profile.table("slices")
-    busy = pl.sum_horizontal("p2p_time", "coll_time", "rma_time", "io_time")
+    busy = pl.sum_horizontal("p2p_time", "coll_time", "rma_time", "io_time", "poll_time")
     present = pl.col("duration") - pl.max_horizontal(busy, pl.col("off_cpu_time").fill_null(0))
     times = rows.with_columns(present.alias("computing")).with_columns(
         pl.col("computing").mean().over("slice").alias("mean")

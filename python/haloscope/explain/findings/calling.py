@@ -54,14 +54,15 @@ def find_repeated_communicators(ground: Ground) -> list[Finding]:
 
 def find_polling(ground: Ground) -> list[Finding]:
     """Find polls that are so frequent that they take time."""
-    rows = ground.table("ranks").group_by("own", maintain_order=True)
-    sums = rows.agg(pl.col("polls").fill_null(0).sum(), pl.col("compute_time").fill_null(0.0).sum())
+    polling = pl.col("poll_time").fill_null(0.0)
+    # A rank that only polls is waiting: its time is not the cost of the polls.
+    works = polling < pl.col("compute_time").fill_null(0.0)
+    rows = ground.table("ranks").filter(pl.col("polls") > 0).group_by("own", maintain_order=True)
+    computing = (pl.col("compute_time") + polling).filter(works).sum().alias("computing")
+    sums = rows.agg(pl.col("polls").sum().alias("all"), pl.col("polls").filter(works).sum(), computing)
     found = []
-    for region, polls, time in sums.filter(pl.col("polls") > 0).iter_rows():
-        if time <= 0:
-            continue
+    for region, all_polls, polls, time in sums.filter(pl.col("polls") > 0).iter_rows():
         low, gain, high = (min(polls * cost, time) / len(ground.ranks) for cost in POLL)
-        # A rank that only polls is waiting: its time is not the cost of the polls.
         if polls * POLL[2] >= time:
             continue
         found += ground.make_finding(
@@ -72,7 +73,7 @@ def find_polling(ground: Ground) -> list[Finding]:
             "poll less often (one poll per millisecond keeps messages moving), or wait in MPI_Wait",
             gains=(low, gain, high),
             region=region,
-            evidence=[Evidence("regions", {"region": region}, {"polls_total": polls})],
+            evidence=[Evidence("regions", {"region": region}, {"polls_total": all_polls})],
         )
     return found
 

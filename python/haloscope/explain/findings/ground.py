@@ -28,7 +28,7 @@ _MOST_CPUS_LOOKED_AT = 65536
 # Smallest low end of a gain that is reported, as a share of the run.
 LEAST_GAIN = 0.02
 # Point-to-point functions that wait for other ranks.
-WAITING = r"^MPI_(Recv|Mrecv|Probe|Mprobe|Wait|Sendrecv|Send$|Ssend$|Rsend$)"
+WAITING = r"^MPI_(Recv|Mrecv|Probe|Mprobe|Iprobe|Improbe|Test|Wait|Sendrecv|Send$|Ssend$|Rsend$)"
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,11 @@ class Ground:
         self.ranks: list[int] = self._cells["rank"].unique().sort().to_list()
         self.regions: list[str] = self._cells["region"].unique(maintain_order=True).to_list()
         self.hosts = self.profile.hosts.find_names(pl.Series(self.ranks, dtype=pl.Int64)).to_list()
-        other = pl.col("mpi_time") - pl.col("p2p_time") - pl.col("coll_time")
+        # A poll that finds nothing waits for a message.
+        polling = pl.col("poll_time").fill_null(0.0)
+        other = pl.col("mpi_time") - pl.col("p2p_time") - polling - pl.col("coll_time")
         times = {
-            "p2p": self._matrix(pl.col("p2p_time")),
+            "p2p": self._matrix(pl.col("p2p_time") + polling),
             "coll": self._matrix(pl.col("coll_time")),
             "other": self._matrix(other),
         }
@@ -107,10 +109,12 @@ class Ground:
         self.left: dict[Family, Floats] = {family: self.mpi[family].mean(axis=0) for family in FAMILIES}
         # The part of it that was spent waiting for ranks that compute longer.
         self.uneven: dict[Family, Floats] = {family: np.zeros(len(self.regions)) for family in FAMILIES}
-        polled = self._matrix(pl.col("polls")) * POLL[1]
+        # Older files count polls only.
+        untimed = self._matrix(pl.when(pl.col("poll_time").is_null()).then("polls")) * POLL[1]
         computing = self._matrix(pl.col("compute_time")).clip(min=0)
-        self.polled = np.minimum(polled, computing)
-        self.computing = computing - self.polled
+        estimated = np.minimum(untimed, computing)
+        self.computing = computing - estimated
+        self._polled = self._matrix(polling) + estimated
         self._gained = 0.0
 
     def read_computing(self, other: Ground) -> Floats:
@@ -148,7 +152,7 @@ class Ground:
     @cached_property
     def absence(self) -> Absence:
         """The time outside MPI in which ranks had no CPU; 0 for ranks with several threads in MPI."""
-        inside = pl.sum_horizontal("p2p_time", "coll_time", "rma_time", "io_time")
+        inside = pl.sum_horizontal("p2p_time", "coll_time", "rma_time", "io_time", "poll_time")
         parts = [
             (pl.col(name).fill_null(0) - inside).clip(0, (pl.col("duration") - inside).clip(0)).alias(name)
             for name in ("off_cpu_time", "core_wait_time")
@@ -188,8 +192,8 @@ class Ground:
 
     @cached_property
     def waiting(self) -> Floats:
-        """Time in waiting calls (s)."""
-        return self._matrix(pl.col("wait_time")) * self._fitting
+        """Time in waiting calls and in polls that found nothing (s)."""
+        return self._matrix(pl.col("wait_time")) * self._fitting + self._polled
 
     @property
     def is_sound(self) -> bool:

@@ -204,7 +204,7 @@ def _waited_share(ground: Ground, excess: Floats, counts: Flags) -> float:
 def sum_waits(ground: Ground) -> Floats:
     """Return the waiting time per rank (s), including that in MPI_Finalize."""
     ends = ground.run_time - ground.time_of_ranks
-    waits: Floats = ground.waiting.sum(axis=1) + ground.polled.sum(axis=1) + ends
+    waits: Floats = ground.waiting.sum(axis=1) + ends
     return waits
 
 

@@ -4,7 +4,7 @@ const WAITED_FOR = { table: (run) => run.waiting.pairs, across: "waits for rank"
 const CAUSES = { direct: { name: "direct", colour: PALETTE.blue }, indirect: { name: "indirect", colour: PALETTE.light } };
 const ON_PATH = { compute: LOOKS.compute, mpi: { name: "in MPI", colour: PALETTE.blue } };
 // Kinds of time that are not waiting are pale.
-const NO_WAITING = { other: PALETTE.pale, barrier_completion: PALETTE.grid, nxn_completion: PALETTE.grid };
+const NO_WAITING = { other: PALETTE.pale, polling: PALETTE.pale, barrier_completion: PALETTE.grid, nxn_completion: PALETTE.grid };
 
 function drawKinds(place, run, p, inclusive) {
   const [first, last] = rowsOf(run, run.waiting.kinds, p, inclusive);

@@ -25,6 +25,7 @@ _LONGEST_END = 300  # characters
 _UNSAID, _ROUNDING = 0.05, 1e-3
 # A phase that is mentioned: largest difference of ranks in iterations, and smallest share of a rank's calls.
 _MOST_APART, _LEAST_COVERED = 2, 0.5
+_LEAST_POLLING = 1e-3  # of the time, to be printed
 
 
 def summary(profile: Profile) -> list[str]:
@@ -113,11 +114,12 @@ def _describe_phases(profile: Profile) -> list[str]:
 
 
 def _describe_communication(whole: dict[str, Any]) -> str:
-    time = whole["time_mean"]
+    time, polling = whole["time_mean"], whole["poll_time_mean"] or 0.0
+    polls = f", polling {percent_text(polling, time)}" if polling >= _LEAST_POLLING * time > 0 else ""
     return (
         f"communication: {percent_text(whole['mpi_time_mean'], time)} of the time"
         f" (point-to-point {percent_text(whole['p2p_time_mean'], time)},"
-        f" collective {percent_text(whole['coll_time_mean'], time)});"
+        f" collective {percent_text(whole['coll_time_mean'], time)}{polls});"
         f" {noun_text(whole['sends_total'], 'message')}, {bytes_text(whole['bytes_sent_total'])}"
     )
 

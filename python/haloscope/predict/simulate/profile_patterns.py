@@ -19,7 +19,7 @@ from haloscope.predict.simulate.pattern import Collective, Node, Pattern
 from haloscope.predict.simulate.rank_grids import RankGrid, detect_grid
 
 SCALES = ("weak", "strong")
-IN_MPI = ("p2p_time", "coll_time", "rma_time", "io_time", "other_time")
+IN_MPI = ("p2p_time", "coll_time", "rma_time", "io_time", "other_time", "poll_time")
 _TABLES = ("ranks", "partners", "collectives")
 
 

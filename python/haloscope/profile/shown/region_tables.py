@@ -55,7 +55,7 @@ REGION_TABLES = (
         columns("io_ops_total io_bytes_total io_time_mean", "MPI-IO operations, bytes, time"),
         columns(
             "mpi_time_mean",
-            "in all MPI calls: the four above and the other functions",
+            "in all MPI calls: the four above, the other functions, and polls (`poll_time_mean`)",
             mpi_time_mean=share("MPI", of="time_mean"),
         ),
         columns("wait_time_mean", "the part of it that was [waiting](#waiting)"),
@@ -101,7 +101,7 @@ REGION_TABLES = (
         columns("time", "in the region", time=time()),
         columns("p2p_time coll_time rma_time", "in point-to-point, collective, one-sided calls"),
         columns("io_ops io_bytes io_time", "MPI-IO"),
-        columns("mpi_time", "in all MPI calls", mpi_time=share("MPI", of="time")),
+        columns("mpi_time", "in all MPI calls, and in polling", mpi_time=share("MPI", of="time")),
         columns("wait_time", "the waiting part of it", wait_time=time("waiting")),
         columns("compute_time", "`time` − `mpi_time`"),
         columns(

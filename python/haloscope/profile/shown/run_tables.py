@@ -210,7 +210,7 @@ RUN_TABLES = (
             duration=time(),
         ),
         columns(
-            "p2p_time coll_time rma_time io_time wait_time",
+            "p2p_time coll_time rma_time io_time wait_time poll_time",
             "as in `ranks`",
             p2p_time=time("p2p"),
             coll_time=time("collectives' time"),

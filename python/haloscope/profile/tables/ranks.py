@@ -102,6 +102,7 @@ def _exclusive_time(whole: pl.DataFrame, scope: Scope) -> pl.DataFrame:
 def _derive(rows: pl.DataFrame) -> pl.DataFrame:
     # Not sum_horizontal, which counts an unknown part as 0.
     parts = [pl.col(f"{family}_time") for family in ("p2p", "coll", "rma", "io", "other")]
+    parts.append(pl.col("poll_time").fill_null(0.0))  # older files do not have it
     mpi_time = reduce(add, parts)
     seen = pl.col("instances") > 0
     return rows.with_columns(

@@ -19,6 +19,7 @@ from haloscope.profile.waiting.edges import Unit, build_ideal_edges, build_recor
 from haloscope.profile.waiting.efficiency import Efficiency, efficiency
 from haloscope.profile.waiting.graph import Edges, Tape, tape
 from haloscope.profile.waiting.matching import Matches, match_trace
+from haloscope.profile.waiting.polling import find_polls, mark_gaps
 from haloscope.profile.waiting.states import wait_states
 from haloscope.profile.waiting.stretches import Stretches, stretches
 from haloscope.profile.waiting.timeline import Timeline
@@ -45,8 +46,8 @@ class WaitAnalysis:
         """The waits: `path`, `kind`, `rank`, `partner`, `waits`, `time`, `time_median` and `time_max`.
 
         `waits` is their number, `time` the sum, the last two are of single waits. `partner` was late; it is
-        null for `barrier_completion`, `nxn_completion` and for `other`, the time in MPI that was neither. The
-        sum of all kinds is the time in MPI.
+        null for `barrier_completion`, `nxn_completion`, `polling` and for `other`, the rest of the time in
+        MPI. The sum of all kinds is the time in MPI.
         """
         timeline, states = self.timeline, self.states
         call, cause = states["call"].to_numpy(), states["cause"].to_numpy()
@@ -62,8 +63,9 @@ class WaitAnalysis:
         )
         rest = timeline.end - timeline.begin
         np.subtract.at(rest, call, states["time"].to_numpy())
+        kind = pl.Series("kind", np.where(find_polls(timeline), "polling", "other"), dtype=pl.String)
         others = pl.DataFrame({"path": timeline.path, "rank": rank, "time": rest}).select(
-            "path", pl.lit("other").alias("kind"), "rank", pl.lit(None, pl.Int32).alias("partner"), "time"
+            "path", kind, "rank", pl.lit(None, pl.Int32).alias("partner"), "time"
         )
         keys = ["path", "kind", "rank", "partner"]
         time = pl.col("time") / _NANOSECONDS
@@ -186,7 +188,7 @@ class WaitAnalysis:
 
     @cached_property
     def _stretches(self) -> Stretches:
-        return stretches(self.timeline, self.states)
+        return mark_gaps(self.timeline, stretches(self.timeline, self.states))
 
     def _tape(self, unit: Unit) -> Tape:
         if unit not in self._tapes:
