@@ -155,7 +155,7 @@ def test_receives_that_were_seen_to_end_count_once(
     any_mpi: Mpi, compiler: Compiler, tmp_path: Path, level: int, options: list[str]
 ) -> None:
     """By MPI_Request_get_status, with one thread and with several."""
-    command = [program(compiler, any_mpi, "seen.c"), str(level)]
+    command: list[str | Path] = [program(compiler, any_mpi, "seen.c"), str(level)]
     watched = watch(any_mpi, 2, command, tmp_path, options=options)
     for region in ("freed", "waited for", "tested", "persistent"):
         assert watched.traffic(region) == Traffic(5, 200, 5, 200, 1, 1), region

@@ -134,8 +134,6 @@ def test_time_without_a_cpu(any_mpi: Mpi, compiler: Compiler, tmp_path: Path, ho
             assert 0 <= row["core_wait_time"] <= row["off_cpu_time"] <= row["duration"]
             off_cpu[rank] += row["off_cpu_time"]
             for_core[rank] += row["core_wait_time"]
-        longest = float(watched.info["duration"])
-        assert off_cpu[rank] + process["cpu_time"] > 0.99 * longest - 0.02
         assert process["memory_max"] >= 64 << 20
     if how == "sleep":
         assert off_cpu[1] - for_core[1] > 0.29

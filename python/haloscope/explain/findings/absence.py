@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from haloscope.base.arrays import Floats
+from haloscope.base.arrays import Integers
 from haloscope.base.units import ranks_text, time_text
 from haloscope.explain.findings.alike import estimate_detour
 from haloscope.explain.findings.finding import Evidence, Finding
@@ -41,7 +41,7 @@ def find_absent_ranks(ground: Ground) -> list[Finding]:
     return found
 
 
-def _make_finding(ground: Ground, rows: Floats, *, is_asleep: bool, gain: float) -> list[Finding]:
+def _make_finding(ground: Ground, rows: Integers, *, is_asleep: bool, gain: float) -> list[Finding]:
     ranks = [ground.ranks[row] for row in rows.tolist()]
     absence = ground.absence
     absent, outside = float(absence.total[rows].mean()), float(absence.outside_mpi[rows].mean())

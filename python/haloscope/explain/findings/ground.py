@@ -177,7 +177,8 @@ class Ground:
         whole = self.computing.sum(axis=1)
         present = whole - np.minimum(self.absence.total, whole)
         shorter = np.minimum(whole, present.max(initial=0.0))
-        return self.computing * (shorter / np.where(whole > 0, whole, 1.0))[:, None]
+        present_part: Floats = self.computing * (shorter / np.where(whole > 0, whole, 1.0))[:, None]
+        return present_part
 
     @cached_property
     def run_time(self) -> float:
@@ -193,7 +194,8 @@ class Ground:
     @cached_property
     def waiting(self) -> Floats:
         """Time in waiting calls and in polls that found nothing (s)."""
-        return self._matrix(pl.col("wait_time")) * self._fitting + self._polled
+        waits: Floats = self._matrix(pl.col("wait_time")) * self._fitting + self._polled
+        return waits
 
     @property
     def is_sound(self) -> bool:

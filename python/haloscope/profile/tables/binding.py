@@ -36,7 +36,7 @@ def binding(profile: ProfileData) -> pl.DataFrame:
     lists, usage = ("cpus", "numa_nodes", "sockets"), ("cpu_time", "preemptions", "memory_max")
     frame = profile.frame("processes", ["rank", "host", "pid", *lists, *usage])
     # Nothing runs without memory: 0 is that of a rank that was killed.
-    known = [pl.when(pl.col(name) != "").then(name) for name in lists]
+    known: list[pl.Expr] = [pl.when(pl.col(name) != "").then(name) for name in lists]
     known += [pl.when(pl.col("memory_max") > 0).then(name).alias(name) for name in usage]
     return frame.with_columns(known).select(SHOWN["binding"].columns).sort("rank")
 
