@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -122,17 +123,26 @@ def test_every_name_of_the_library_is_wrapped(any_mpi: Mpi) -> None:
     if not files:
         missing(f"{any_mpi.name} has no Fortran library")
     found = {name for path in files for name in read_defined_names(path, pattern)}
-    procedures = {name for name in found if not _is_not_a_call(name)}
+    # Removed functions of MPI-1, which the recorder does not count, are still in some libraries.
+    in_c = {name.lower() for name in read_defined_names(library(any_mpi), rb"MPI_[A-Z][a-z0-9_]+")}
+    procedures = {name for name in found if _name_in_c(name) in in_c and not _is_not_a_call(name)}
     assert len(procedures) > 300
     assert procedures - wrapped == set()
 
 
+def _name_in_c(name: str) -> str:
+    return re.sub(r"(_f08(ts)?)?(_large)?_*$", "", name.lower())
+
+
 def _is_not_a_call(name: str) -> bool:
-    """Return whether it is a constant, a callback, or a function with a result, which takes no time."""
-    lower = name.lower()
-    return lower.startswith(("mpi_fortran_", "mpi_f_sync_reg", "mpi_wtime", "mpi_wtick", "mpi_aint_")) or (
-        "_fn" in lower or "sizeof" in lower
-    )
+    """Return whether it is a constant, a callback, a function with a result, or one of MPI-1 for attributes.
+
+    None of these takes time.
+    """
+    lower = name.lower().replace("mpi_keyval_", "mpi_attr_")
+    return lower.startswith(
+        ("mpi_fortran_", "mpi_f_sync_reg", "mpi_wtime", "mpi_wtick", "mpi_aint_", "mpi_attr_")
+    ) or ("_fn" in lower or "sizeof" in lower)
 
 
 @pytest.mark.parametrize("interface", INTERFACES.values())
