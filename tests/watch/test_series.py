@@ -218,7 +218,8 @@ def test_a_series_that_fills_the_memory_is_written_in_little_more(
     with haloscope.open(run.path) as profile:
         series = profile.instances("instant")
         assert series.counts.sum() == 3 * count - dropped
-        assert (series.counts > 1_900_000).all()
+        # A quarter of the memory is for totals.
+        assert (series.counts > 0.75 * 1_900_000).all()
         within = np.arange(series.duration.shape[1]) < series.counts[:, None]
         assert (np.isfinite(series.duration) == within).all()
     # Its own instances once more, and blocks of 4 MiB.
