@@ -61,7 +61,8 @@ void stop() {
 
 void initialise() {
   const std::lock_guard lock{lifecycle};
-  if (!has_plan() || !interpose::do_all_ranks_take_part("nothing is injected")) return;
+  if (!has_plan() || !interpose::do_all_ranks_take_part(interpose::Part::inject, "nothing is injected"))
+    return;
   if (!state.running.load()) forget_all();
   int level = 0;
   real.Query_thread(&level);

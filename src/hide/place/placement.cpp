@@ -140,7 +140,7 @@ void begin_world() noexcept try {
   int rank = 0;
   real.Comm_rank(MPI_COMM_WORLD, &rank);
   const Groups wanted = parse(text);
-  if (!interpose::do_all_ranks_take_part("ranks are not moved")) return;
+  if (!interpose::do_all_ranks_take_part(interpose::Part::place, "ranks are not moved")) return;
   const std::vector<int> nodes = nodes_of(MPI_COMM_WORLD);
   const Groups there = by_node(nodes);
   const std::vector<int> ranks = program_ranks(wanted, there, nodes.size());

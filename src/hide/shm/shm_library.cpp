@@ -111,7 +111,7 @@ bool says_on_this_rank() {
 }
 
 void start() {
-  if (!interpose::do_all_ranks_take_part("the shm library copies no messages")) return;
+  if (!interpose::do_all_ranks_take_part(interpose::Part::shm, "the shm library copies no messages")) return;
   int level = 0, worst = 0;
   std::string wrong;
   try {

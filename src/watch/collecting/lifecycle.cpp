@@ -91,7 +91,8 @@ bool is_alone() {
 #if defined(HALOSCOPE_ABI_SIMGRID)
   return false;
 #else
-  return global().process == nullptr && !interpose::do_all_ranks_take_part("this run is not recorded");
+  return global().process == nullptr &&
+         !interpose::do_all_ranks_take_part(interpose::Part::recorder, "this run is not recorded");
 #endif
 }
 

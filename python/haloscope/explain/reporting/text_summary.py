@@ -115,7 +115,8 @@ def _describe_phases(profile: Profile) -> list[str]:
 
 def _describe_communication(whole: dict[str, Any]) -> str:
     time, polling = whole["time_mean"], whole["poll_time_mean"] or 0.0
-    polls = f", polling {percent_text(polling, time)}" if polling >= _LEAST_POLLING * time > 0 else ""
+    is_much = bool(time) and polling >= _LEAST_POLLING * time
+    polls = f", polling {percent_text(polling, time)}" if is_much else ""
     return (
         f"communication: {percent_text(whole['mpi_time_mean'], time)} of the time"
         f" (point-to-point {percent_text(whole['p2p_time_mean'], time)},"

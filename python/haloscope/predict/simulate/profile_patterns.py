@@ -81,7 +81,7 @@ def read_sends(opened: explain.Profile) -> pl.DataFrame:
 
 def read_computing(opened: explain.Profile) -> pl.DataFrame:
     """Return path, rank, instances, and seconds outside nested regions and MPI."""
-    rows = opened.frame("ranks")
+    rows = opened.frame("ranks", ["path", "rank", "instances", "time", *IN_MPI])
     times = rows.select("path", "rank", "time").join(opened.frame("paths", ["path", "parent"]), on="path")
     nested = times.group_by(pl.col("parent").alias("path"), "rank").agg(nested=pl.col("time").sum())
     left = pl.col("time") - pl.col("nested").fill_null(0) - pl.sum_horizontal(IN_MPI)

@@ -60,7 +60,7 @@ class RegionWork:
 
 
 def _read_own(opened: explain.Profile, ranks: int) -> pl.DataFrame:
-    rows = opened.frame("ranks")
+    rows = opened.frame("ranks", ["path", *IN_MPI])  # those that older files lack are null
     collectives = opened.frame("collectives")
     parts = [
         read_computing(opened).group_by("path").agg(computing=pl.col("compute").sum()),
