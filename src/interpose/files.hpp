@@ -23,14 +23,15 @@ public:
     sigpending(&pending);
     for (const int number : {SIGXFSZ, SIGPIPE})
       if (sigismember(&pending, number) == 0) sigaddset(&guarded_, number);
-    is_set_ = sigprocmask(SIG_BLOCK, &guarded_, &before_) == 0; // of this thread, on Linux
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): on Linux it is that of this thread
+    is_set_ = sigprocmask(SIG_BLOCK, &guarded_, &before_) == 0;
   }
   ~FileGuard() noexcept {
     const int error = errno;
     const timespec none{};
     while (is_set_ && (sigtimedwait(&guarded_, nullptr, &none) > 0 || errno == EINTR)) {
     }
-    if (is_set_) sigprocmask(SIG_SETMASK, &before_, nullptr);
+    if (is_set_) sigprocmask(SIG_SETMASK, &before_, nullptr); // NOLINT(concurrency-mt-unsafe)
     errno = error;
   }
   FileGuard(const FileGuard &) = delete;

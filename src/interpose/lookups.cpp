@@ -70,6 +70,7 @@ extern "C" [[gnu::visibility("default")]] void *dlsym(void *handle, const char *
 
 // The address sanitizer refuses to start unless its library is the first of all, which a preloaded one is.
 // Programs have their own definition, or options in ASAN_OPTIONS, before this one.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): its name
 extern "C" [[gnu::visibility("default")]] const char *__asan_default_options() noexcept {
   return "verify_asan_link_order=0";
 }

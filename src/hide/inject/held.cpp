@@ -89,10 +89,11 @@ void begin(MPI_Request handle) {
   if (request.kind == Request::Kind::send) {
     const Lock lock;
     stamp(*request.communicator, request.partner, request.tag);
-  } else if (request.kind == Request::Kind::timed)
+  } else if (request.kind == Request::Kind::timed) {
     request.due = collective_due(request.link, now());
-  else if (request.kind == Request::Kind::partitioned)
+  } else if (request.kind == Request::Kind::partitioned) {
     begin(*request.partitions);
+  }
   remember(handle, request);
 }
 

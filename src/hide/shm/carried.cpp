@@ -51,7 +51,7 @@ namespace {
 
 std::string rows_text(int rank) {
   std::string text;
-  const auto add = [&](auto... fields) {
+  const auto add = [&](const auto &...fields) {
     std::string row = std::to_string(rank);
     ((row += ',', row += fields), ...);
     text += row + '\n';

@@ -65,7 +65,7 @@ def _write_table(frame: pl.DataFrame, table: ShownTable, stream: TextIO) -> None
     console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
     if "memory" in frame.columns and frame["memory"].drop_nulls().is_in(["host"]).all():
         frame = frame.drop("memory")  # as it is without a GPU
-    if "program" in frame.columns and frame["program"].n_unique() < 2:
+    if table.name == "ranks" and frame["program"].n_unique() < 2:
         frame = frame.drop("program")  # all ranks run the same one
     shown = table.views(frame.columns)
     if table.name == "sites":
