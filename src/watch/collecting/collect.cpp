@@ -91,7 +91,10 @@ private:
   // Finds the call that the thread has not returned from, and the latest known tick of the thread.
   void find_open_call(const ThreadRecord &thread) {
     const Recorder *recorder = valid(thread.recorder);
-    const bool may_be_open = end_ != 0 && !process().finalized && recorder != nullptr;
+    // In MPI_Finalize a rank has ended its regions before it is marked so.
+    const Node *root = valid(thread.root);
+    const bool is_recording = root != nullptr && root->begin != 0;
+    const bool may_be_open = end_ != 0 && !process().finalized && recorder != nullptr && is_recording;
     open_ = may_be_open ? open_call(*recorder, thread) : OpenCall{};
     latest_ = std::max(latest_tick(thread), open_ ? end_ : 0);
   }
