@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -199,15 +199,15 @@ def _write_wrapper(directory: Path, simulation: SimulationBuild, arguments: Sequ
 def _run_smpirun(
     words: list[str], environment: Mapping[str, str], what: str, options: SimulationOptions
 ) -> None:
-    child = subprocess.Popen(
-        words,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    _allow_files(child.pid)
+    with _allow_files():
+        child = subprocess.Popen(
+            words,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
     messages: list[str] = []
     ends = ((child.stdout, sys.stdout), (child.stderr, sys.stderr))
     readers = [threading.Thread(target=_forward, args=(pipe, to, messages), daemon=True) for pipe, to in ends]
@@ -227,11 +227,18 @@ def _run_smpirun(
     _judge(status, messages, what)
 
 
-def _allow_files(process: int) -> None:
-    """Raise the limit of open files to the maximum, because SimGrid opens the trace of each rank."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError):  # the process may have ended
-        resource.prlimit(process, resource.RLIMIT_NOFILE, (most, most))
+@contextlib.contextmanager
+def _allow_files() -> Iterator[None]:
+    """Start children with the most open files that are allowed: SimGrid opens the trace of each rank.
+
+    A child's own limit could be raised too late, as it starts others at once.
+    """
+    before, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before, most))
 
 
 def _wait_for_child(child: subprocess.Popen[bytes], limit: float | None) -> int:
