@@ -81,9 +81,10 @@ def test_existing_profile_is_replaced(mpi: Mpi, hello: Path, work: Path) -> None
     assert (work / "a.halo").read_bytes() != OLD
 
 
-def test_existing_profile_is_not_taken_for_a_new_one(mpi: Mpi, hello: Path, work: Path) -> None:
+def test_existing_profile_is_not_taken_for_a_new_one(hello: Path, work: Path) -> None:
     (work / "a.halo").write_bytes(OLD)
-    outcome = run([*mpi.launch(2), str(hello), "no"], output=Path("a.halo"))
+    # Without a launcher: that of MPICH may die of SIGPIPE if its program ends at once.
+    outcome = run([str(hello), "no"], output=Path("a.halo"))
     assert outcome.profiles == []
     assert "never called MPI_Init" in outcome.remarks[0]
     assert (work / "a.halo").read_bytes() == OLD
