@@ -55,8 +55,8 @@ RULES = (
         find_absent_ranks,
         ("no_core", "asleep"),
         "ranks have no CPU outside MPI: other threads have their core, or they sleep",
-        "the time without a CPU, minus that in MPI, exceeds the mean of all ranks by 1 % of the run; the gain"
-        " is at most the observed waiting",
+        "the time without a CPU, minus that in MPI, makes a rank later than the one with the most work by 1 %"
+        " of the run; the gain is at most the observed waiting",
         ("slices", "ranks"),
     ),
     FindingRule(
