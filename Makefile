@@ -44,7 +44,7 @@ demo-recorder: $(VENV)/.tools $(MPI)
 demo-program: $(VENV)/.tools $(MPI)
 	@$(BIN)/python -c "from haloscope.base.building import build_application; build_application('amr')"
 
-# Unit tests: they start no other programs, so there is one worker per core.
+# Unit tests that take no seconds: they start no other programs, so there is one worker per core.
 check: setup-check
 	$(PYTEST) -n auto $(REPORT) -m "not slow and not long"
 

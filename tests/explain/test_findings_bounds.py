@@ -119,6 +119,7 @@ def require_bounds(found: list[Finding]) -> None:
         assert finding.rule in {name for rule in RULES for name in rule.names}
 
 
+@pytest.mark.slow
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )

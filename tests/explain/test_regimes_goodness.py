@@ -160,6 +160,7 @@ def test_a_few_times_give_no_verdict(shape: tuple[int, int]) -> None:
     assert found.regimes["instances"].to_list() == [shape[0] * shape[1], 0, 0]
 
 
+@pytest.mark.slow
 def test_long_series_are_tested_in_windows() -> None:
     random = np.random.default_rng(5)
     series = NARROW.sample(random.choice(3, (1, 270_000), p=START), random)

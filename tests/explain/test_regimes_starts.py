@@ -48,6 +48,7 @@ def test_overlapping_regimes_are_found(
 SHAPELESS = np.random.default_rng(0).random((1, 200))
 
 
+@pytest.mark.slow
 def test_the_seed_draws_the_later_starts() -> None:
     """The first three starts do not depend on the seed, the others do."""
 

@@ -329,6 +329,7 @@ def test_many_ranks_are_binned_and_the_page_says_so(show: Callable[[Draft], Page
     assert (len(shares), len(shares[0])) == (367, 4)
 
 
+@pytest.mark.slow
 def test_too_many_pairs_are_binned_further(tmp_path: Path) -> None:
     """1024 ranks have more than 400 000 pairs here."""
     path = halo_profile((16, 8, 8), regions=20).write(tmp_path / "run.halo")

@@ -107,6 +107,7 @@ def exchanges(rounds: int) -> Draft:
     return traced_draft(symbols, [of_rank.reshape(-1, 2) for of_rank in times])
 
 
+@pytest.mark.slow
 def test_a_long_run_has_a_bounded_page(read: Callable[[Draft], Profile], tmp_path: Path) -> None:
     """A page has at most 150 000 boxes, 30 000 messages, and 1000 points of run time by latency."""
     rounds = 26_000

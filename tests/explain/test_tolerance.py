@@ -71,6 +71,7 @@ def _moved(lines: Lines, time: int, units: int = 0) -> Lines:
 UNITS: strategies.SearchStrategy[Unit] = strategies.sampled_from(("latency", "byte"))
 
 
+@pytest.mark.slow
 @given(
     steps(12),
     strategies.integers(1, 4),

@@ -52,6 +52,7 @@ def test_one_protocol_is_one_line(alpha: float, speed: float, seed: int) -> None
     assert (piece.first, piece.before) == (0, 0)
 
 
+@pytest.mark.slow
 @given(
     starts=st.lists(st.integers(3, 19), min_size=1, max_size=3, unique=True).map(sorted),
     alpha=LATENCY,

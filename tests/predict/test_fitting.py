@@ -109,6 +109,7 @@ def test_intervals_hold_more_the_more_noise() -> None:
     assert widths[1] > 2 * widths[0]
 
 
+@pytest.mark.slow
 def test_the_choice_costs_little() -> None:
     names = ("basic_linear", "chain", "pipeline", "binomial", "scatter_allgather_ring")
     models = [true_model("bcast", name, seed) for seed, name in enumerate(names)]

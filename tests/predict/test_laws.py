@@ -282,6 +282,7 @@ def test_what_was_kept_later_is_apart(script: Callable[..., Any]) -> None:
     assert compared > 1000
 
 
+@pytest.mark.slow
 def test_real_libraries_on_nodes(script: Callable[..., Any]) -> None:
     """Laws of 2 to 16 ranks predict 24 to 64 ranks on emulated nodes. No choice called certain is slower."""
     found = script("nodes", "benchmarks/predict", "benchmarks").results()

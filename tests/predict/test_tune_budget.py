@@ -119,6 +119,7 @@ def test_a_tenth_of_the_time_gains_most_of_it(collective: str) -> None:
     assert sum(losses) < 0.5 * sum(kept_choice)
 
 
+@pytest.mark.slow
 def test_algorithms_that_share_launches_are_known_in_a_tenth_of_the_time(script: Callable[..., Any]) -> None:
     budget = script("budget", "benchmarks/predict", "benchmarks")
     times = budget.sweeps()["torus", "alltoall"]

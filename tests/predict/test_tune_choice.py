@@ -103,6 +103,7 @@ def test_two_that_are_alike_do_not_alternate(tmp_path: Path) -> None:
     assert len(set(names(choose_from(sweep(tmp_path / "s", truth, 0.02))))) == 1
 
 
+@pytest.mark.slow
 def test_false_alarms_stay_rare(tmp_path: Path) -> None:
     """Of 20 sweeps of 36 comparisons without a difference at most a few may have one."""
     alarms = 0
