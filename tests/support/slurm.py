@@ -116,6 +116,10 @@ class Slurm:
         nodes = self.run("squeue", "-h", "-t", "running", "-o", "%N").split()
         return [self.cluster.hosts.index(name) for name in nodes if name in self.cluster.hosts]
 
+    def wait_until_idle(self) -> None:
+        """Wait until no job is left; those of a node that is gone end when it has been silent for long."""
+        _until(lambda: self.run("squeue", "-h") == "", self._said)
+
     def stop(self) -> None:
         """End everything; nothing of it is left."""
         mine = [self._controller, *self._daemons.values(), self._munge]
