@@ -277,6 +277,9 @@ ARM_MPI = """
 int PMPI_Init(int *count, char ***words) { return !count && !words; }
 int PMPI_Get_version(int *major, int *minor) { *major = 3; *minor = 1; return 0; }
 int MPI_Get_version(int *major, int *minor) { return PMPI_Get_version(major, minor); }
+int ompi_mpi_comm_world; /* by which Open MPI is known */
+int MPI_Send(void) { return 0; }
+void mpi_send_(void) {}
 """
 ARM_PROGRAM = """
 #define _GNU_SOURCE
