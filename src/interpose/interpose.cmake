@@ -84,9 +84,9 @@ function(preloaded_library name)
   endif()
   if(NOT HALOSCOPE_ABI STREQUAL simgrid)
     target_sources(${name} PRIVATE ${INTERPOSE}/lookups.cpp ${INTERPOSE}/taking_part.cpp)
-    # A tail call also where nothing else is optimised.
+    # A tail call also where nothing else is optimised; and a sanitizer calls dlsym before it has started.
     set_source_files_properties(${INTERPOSE}/lookups.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
-                                COMPILE_OPTIONS -foptimize-sibling-calls)
+                                COMPILE_OPTIONS "-foptimize-sibling-calls;-fno-sanitize=all")
   endif()
   add_dependencies(${name} generated)
   target_include_directories(${name} PRIVATE ${INCLUDE_PATH})
