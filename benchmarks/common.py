@@ -30,6 +30,15 @@ EMITTED: set[tuple[str, str]] = set()
 MPI_ENVIRONMENT = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
+# Ranks may share cores, and leave them to each other while they wait.
+SHARED_CORES = MPI_ENVIRONMENT | {
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+}
+HALOSCOPE = str(Path(sys.executable).with_name("haloscope"))
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A median and the bounds of its 95 % interval."""
@@ -51,6 +60,11 @@ def undisturbed() -> list[str]:
     except FileNotFoundError:
         allowed = False
     return words if allowed else []
+
+
+def profiling(output: Path, launch: Iterable[str] = (), *, quiet: bool = True) -> list[str]:
+    """Return a launch command with the prefix that profiles it."""
+    return [HALOSCOPE, "run", *["--quiet"] * quiet, "-o", str(output), "--", *launch]
 
 
 def estimate(samples: ArrayLike, resamples: int = 2000) -> Estimate:

@@ -24,13 +24,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import MPI_ENVIRONMENT
+from common import HALOSCOPE, MPI_ENVIRONMENT, SHARED_CORES, profiling
 
 from haloscope.base.launcher import report_toolchain
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SOURCE = CHECKOUT / "tests" / "watch" / "programs" / "hangs.c"
-COMMAND = str(Path(sys.executable).with_name("haloscope"))
 # A part of the verdict of each hang.
 WORDS = {
     "ring of sends": "deadlock of sends without receives: ranks 0-3",
@@ -56,8 +55,7 @@ def _records(live: Path) -> dict[int, int]:
 
 @contextmanager
 def _hung(command: list[str], live: Path, how: str) -> Iterator[None]:
-    environment = {**MPI_ENVIRONMENT, "HALOSCOPE_LIVE": str(live)}
-    environment |= {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
+    environment = SHARED_CORES | {"HALOSCOPE_LIVE": str(live)}
     stopped = 0
     with subprocess.Popen(
         [*command, how], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -84,7 +82,7 @@ def _ask(live: Path) -> tuple[float, str]:
     """Return the seconds until the verdict, and the verdict."""
     begin = time.monotonic()
     environment = {**os.environ, "HALOSCOPE_LIVE": str(live)}
-    words = [COMMAND, "hang"]
+    words = [HALOSCOPE, "hang"]
     with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as asking:
         assert asking.stdout is not None
         line = asking.stdout.readline()
@@ -116,12 +114,11 @@ def main() -> int:
         ]
         subprocess.run(compiler, check=True, env=MPI_ENVIRONMENT)
         launch = [options.mpiexec, "-n", options.ranks, str(program)]
-        subprocess.run([COMMAND, "env", "--", *launch], check=True, capture_output=True)  # builds
+        subprocess.run([HALOSCOPE, "env", "--", *launch], check=True, capture_output=True)  # builds
         for how, words in WORDS.items():
             live = Path(scratch) / how.replace(" ", "-")
             live.mkdir()
-            output = str(live / "x.halo")
-            with _hung([COMMAND, "run", "--quiet", "-o", output, "--", *launch], live, how):
+            with _hung(profiling(live / "x.halo", launch), live, how):
                 seconds, line = _ask(live)
             times.append(seconds)
             named += words in line

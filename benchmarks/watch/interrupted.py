@@ -26,12 +26,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import MPI_ENVIRONMENT, melt_of
+from common import SHARED_CORES, melt_of, profiling
 
 from haloscope.base.building import build_application
 from haloscope.base.launcher import report_toolchain
 
-COMMAND = str(Path(sys.executable).with_name("haloscope"))
 # Options with which an application does not end, for a number of ranks.
 APPLICATIONS = {
     "cg": "--nx 24 --iterations 100000000",
@@ -88,12 +87,9 @@ def interrupt(command: list[str], way: str, scratch: Path, choose: random.Random
     ]
     live = scratch / "live"
     live.mkdir(exist_ok=True)
-    environment = MPI_ENVIRONMENT | {"HALOSCOPE_LIVE": str(live)}
-    environment |= {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
-    environment |= {"OMPI_MCA_hwloc_base_binding_policy": "none"}
     with subprocess.Popen(
-        [COMMAND, "run", "-o", str(scratch / "x.halo"), "--", *launch],
-        env=environment,
+        profiling(scratch / "x.halo", launch, quiet=False),
+        env=SHARED_CORES | {"HALOSCOPE_LIVE": str(live)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import MPI_ENVIRONMENT
+from common import HALOSCOPE, MPI_ENVIRONMENT, profiling
 
 import haloscope
 from haloscope.base.cache import cache
@@ -26,7 +26,6 @@ BY_SIGNAL, BY_CALL = ("kill", "term", "abort"), ("MPI_Abort", "exit", "_exit", "
 BATCH = 250  # programs that leave their records to one `haloscope recover`
 PATIENCE, HUNG = 30, -100  # seconds until a program counts as hanging, and its status
 DESERTED = -101  # the status if only the launcher is left: all ranks have ended
-COMMAND = Path(sys.executable).with_name("haloscope")
 
 # Exit status and output.
 End = tuple[int, str]
@@ -106,7 +105,7 @@ class Soak:
 
     def under_run(self) -> list[str]:
         """Return the prefix that runs a program under `haloscope run`."""
-        return [str(COMMAND), "run", "--quiet", "-o", str(self.output / "%p.halo"), "--"]
+        return profiling(self.output / "%p.halo")
 
     def run(self, case: Case, recorder: bool, prefix: Sequence[str] = ()) -> End:
         command = [*map(str, prefix), *self.launcher, str(self.program), *case.words()]
@@ -167,7 +166,7 @@ class Soak:
         """Recover the profiles of interrupted programs, as an epilogue does, and report leftovers."""
         if any(self.live.iterdir()):
             done = subprocess.run(
-                [COMMAND, "recover", self.live, "-o", self.output / "recovered.halo"],
+                [HALOSCOPE, "recover", self.live, "-o", self.output / "recovered.halo"],
                 capture_output=True,
                 text=True,
                 timeout=600,

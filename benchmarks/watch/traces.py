@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import MPI_ENVIRONMENT, emit, estimate
+from common import SHARED_CORES, emit, estimate
 
 import haloscope
 from haloscope.base.launcher import report_toolchain
@@ -39,12 +39,9 @@ def launch(ranks: int, command: Sequence[str | Path]) -> list[str]:
 
 def run(command: Sequence[str], directory: Path, more: Mapping[str, str] | None = None) -> float:
     """Return the seconds of a command. The first run compiles Python's modules, as in an installation."""
-    environment = MPI_ENVIRONMENT | {
+    environment = SHARED_CORES | {
         "PYTHONDONTWRITEBYTECODE": "",
         "PYTHONPYCACHEPREFIX": str(directory / "compiled"),
-        "OMPI_MCA_rmaps_base_oversubscribe": "1",
-        "OMPI_MCA_mpi_yield_when_idle": "1",
-        "OMPI_MCA_hwloc_base_binding_policy": "none",
         **(more or {}),
     }
     begin = time.monotonic()
