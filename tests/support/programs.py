@@ -10,11 +10,20 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from support.missing import missing
+from support.missing import impossible, missing
 from support.mpi import CHECKOUT, Mpi
 from support.processes import run_program
 
-_WRAPPERS = {".c": "mpicc", ".cpp": "mpicxx", ".cc": "mpicxx", ".f90": "mpifort"}
+_WRAPPERS = {".c": "mpicc", ".cpp": "mpicxx", ".cc": "mpicxx"}
+
+
+def mpifort(mpi: Mpi) -> Path:
+    """Return an MPI's wrapper for Fortran, which wheels do not have."""
+    if mpi.mpifort is None and mpi.name.endswith("-wheel"):
+        impossible(f"{mpi.name} has no Fortran")
+    if mpi.mpifort is None or not shutil.which("gfortran"):
+        missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
+    return mpi.mpifort
 
 
 class Compiler:
@@ -28,9 +37,7 @@ class Compiler:
 
     def __call__(self, mpi: Mpi, source: Path, flags: Sequence[str] = ()) -> Path:
         """The executable. Flags go after the source, so libraries may stand among them."""
-        wrapper = getattr(mpi, _WRAPPERS[source.suffix])
-        if source.suffix == ".f90" and (wrapper is None or shutil.which("gfortran") is None):
-            missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
+        wrapper = mpifort(mpi) if source.suffix == ".f90" else getattr(mpi, _WRAPPERS[source.suffix])
         linked = [_contents(Path(flag)) for flag in flags if flag.startswith("/") and Path(flag).is_file()]
         identity = [_compiler(wrapper, mpi), _includes(), str(source), source.read_text(), *flags, *linked]
         digest = hashlib.sha256("\0".join(identity).encode()).hexdigest()[:12]

@@ -74,6 +74,7 @@ def most_bytes(procs: Grid, points: Grid) -> int:
     return 8 * int(sum(layers))
 
 
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 def test_runs_under_the_mpi_of_its_hypre(mpi: Mpi) -> None:
     lines = built(mpi).output(2, *words((2, 1, 1), (8, 8, 8)))
     assert lines["outcome"] == [["converged"]]

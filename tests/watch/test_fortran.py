@@ -11,7 +11,7 @@ import pytest
 from haloscope.base.objects import read_defined_names
 from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
-from support.programs import Compiler
+from support.programs import Compiler, mpifort
 from support.recorder import library
 from support.watched import PROGRAMS, Watched, program, watch
 
@@ -35,11 +35,9 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def markers(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Flags for a program with markers: the module is compiled as its first lines say."""
-    if mpi.mpifort is None:
-        missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
     made = tmp_path_factory.mktemp("markers")
     source = CHECKOUT / "include" / "haloscope" / "haloscope.f90"
-    subprocess.run([mpi.mpifort, "-c", source], cwd=made, check=True)
+    subprocess.run([mpifort(mpi), "-c", source], cwd=made, check=True)
     return [f"-I{made}", str(made / "haloscope.o")]
 
 
