@@ -211,10 +211,23 @@ def test_ranks_that_share_a_cpu(read: Read, cpus: list[str], ranks: Sequence[int
         assert f"bound to CPU{'s' * (len(cpus[0]) > 1)} {cpus[0]}" in one.sentence
 
 
-@pytest.mark.parametrize(("used", "is_found"), [(5.0, True), (3.6, True), (2.0, False), (9.9, False)])
-def test_ranks_that_sleep_share_no_cpu(read: Read, used: float, is_found: bool) -> None:
+@pytest.mark.parametrize(
+    ("used", "waited", "is_found"),
+    [
+        (5.0, 5.0, True),
+        (3.6, 0.0, True),
+        (2.0, 0.0, False),
+        (9.9, 0.0, False),
+        (1.0, 6.0, True),  # other programs have the CPU for most of the time
+        (1.0, 1.0, False),
+    ],
+)
+def test_ranks_that_sleep_share_no_cpu(read: Read, used: float, waited: float, is_found: bool) -> None:
     """Two ranks on one CPU alternate if they use it for all of the 10 s; threads elsewhere use others."""
-    made = run("compute", {"coll_time": 4.0})
+    slices = [{"rank": rank, "slice": 0, "duration": RUN, "coll_time": 4.0} for rank in range(2)]
+    made = run("compute", {"coll_time": 4.0}, slices=slices)
+    without = {"off_cpu_time": [waited] * 2, "core_wait_time": [waited] * 2}
+    made.tables["slices"] = {**made.tables["slices"], **without}
     times = {"cpus": ["3"] * 2, "cpu_time": [used] * 2, "memory_max": [1 << 20] * 2}
     made.tables["processes"] = {**made.tables["processes"], **times}
     made.version = (1, 5)

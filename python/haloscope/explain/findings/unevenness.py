@@ -24,7 +24,8 @@ _LEAST_SLOWDOWN, _LEAST_REGION = 1.08, 0.05
 _NO_TIME = 1e-12  # s: a rank that computes for less in a region does not work there
 # Largest relative difference of the slowdowns of one host or rank, and between its ranks.
 _ALIKE = 0.08
-# Shares of the time of CPUs between which the CPU time of ranks is if these alternate there.
+# Ranks that alternate on CPUs use these, or wait for them, for at least this share of the CPUs' time, and use
+# them for at most this share.
 _BUSY = (0.7, 1.1)
 # Blame imbalance only if at least this share of the predicted waiting was observed.
 _SEEN = 0.7
@@ -68,15 +69,17 @@ def find_shared_cpus(ground: Ground) -> list[Finding]:
 
 
 def _use_cpus(ground: Ground, rows: pl.DataFrame, cpus: int) -> bool:
-    """Return whether ranks keep their CPUs busy, as far as known: ranks that sleep do not alternate.
+    """Return whether ranks would keep their CPUs busy, as far as known: ranks that sleep do not alternate.
 
-    Ranks with more CPU time than their CPUs have run threads elsewhere.
+    Ranks with more CPU time than their CPUs have run threads elsewhere. Other programs may have the CPUs too.
     """
-    used = rows["cpu_time"]
-    if used.null_count():
+    if rows["cpu_time"].null_count():
         return True
+    used = float(rows["cpu_time"].sum())
+    slices = ground.profile.table("slices").filter(pl.col("rank").is_in(rows["rank"].implode()))
+    waited = float(slices["core_wait_time"].fill_null(0).sum())
     least, most = (share * cpus * ground.run_time for share in _BUSY)
-    return bool(least <= used.sum() <= most)
+    return least <= used + waited and used <= most
 
 
 def find_slow_places(ground: Ground) -> list[Finding]:
