@@ -11,7 +11,16 @@ from itertools import groupby
 from pathlib import Path
 
 from haloscope.base import schema, settings
-from haloscope.base.schema import FORMAT, INSTANCE_QUANTITIES, MAGIC, STORED, Column
+from haloscope.base.schema import (
+    FORMAT,
+    INSTANCE_QUANTITIES,
+    MAGIC,
+    POLL_GAPS,
+    STORED,
+    TRAILER,
+    TRAILER_END,
+    Column,
+)
 from haloscope.base.settings import Setting
 from haloscope.watch import recorder_settings
 
@@ -44,8 +53,11 @@ def _schema() -> str:
     copied = {column.name for column in counted}
     return (
         f"{_BEGIN}#include <array>\n#include <cstdint>\n{_SPACE}"
-        "// How a profile begins.\n"
-        f"inline constexpr std::array<unsigned char, {len(MAGIC)}> magic{{{', '.join(map(str, MAGIC))}}};\n"
+        f"// How a profile begins and ends.\n{_bytes('magic', MAGIC)}{_bytes('trailer_end', TRAILER_END)}"
+        f"inline constexpr unsigned trailer_bytes = {TRAILER.size};\n"
+        "// Limits of the time between two polls that is polling.\n"
+        f"inline constexpr double shortest_poll_gap = {POLL_GAPS[0]}e-9;\n"
+        f"inline constexpr std::uint64_t most_short_poll_gaps = {POLL_GAPS[1] // POLL_GAPS[0]};\n"
         f"inline constexpr unsigned char format_major = {FORMAT[0]}, format_minor = {FORMAT[1]};\n"
         f"enum class TableId : unsigned {{ {', '.join(_tables())}, count }};\n"
         "// What each region of each thread counts.\n"
@@ -61,6 +73,11 @@ def _schema() -> str:
         + "".join(f"  sums.{_member(c)} = node.{_member(c)};\n" for c in slices if c.name in copied)
         + f"}}\n{_END}"
     )
+
+
+def _bytes(name: str, content: bytes) -> str:
+    values = ", ".join(map(str, content))
+    return f"inline constexpr std::array<unsigned char, {len(content)}> {name}{{{values}}};\n"
 
 
 def _columns() -> str:

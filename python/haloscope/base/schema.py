@@ -7,6 +7,7 @@ imports no other of ours, so that a build can load it.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -15,6 +16,12 @@ from typing import Literal
 FORMAT = (1, 5)
 # The first bytes of the file.
 MAGIC = b"\x89HALO\r\n\x1a"
+# The last bytes of the file: offset, length and checksum of its directory, the checksum of the header and of
+# these three, and `TRAILER_END`.
+TRAILER = struct.Struct("<QQII8s")
+TRAILER_END = b"HALOEND\n"
+# Shortest and longest limit (ns) of the time between two polls that is polling.
+POLL_GAPS = (1000, 10_000)
 
 Type = Literal["integer", "real", "string"]
 # How a column is merged when rows with equal keys become one.

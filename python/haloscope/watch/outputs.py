@@ -15,13 +15,12 @@ from itertools import count
 from pathlib import Path
 
 from haloscope.base.errors import OutputError
-from haloscope.base.schema import MAGIC
+from haloscope.base.schema import MAGIC, TRAILER
 from haloscope.watch.recorder_settings import DEFAULT_NAME, JOB_VARIABLES, MOMENTS, PLACEHOLDERS
 
 _PLACEHOLDER = re.compile(f"%([{''.join(PLACEHOLDERS)}])")
 _LONG_AGO = 1  # 0 is no limit
-# The end of a profile: offset and length of its directory, and checksums. The directory begins with `info`.
-_TRAILER, _INFO = struct.Struct("<QQ16x"), '{"info":'
+_INFO = '{"info":'  # the begin of a directory
 
 
 @dataclass
@@ -102,8 +101,8 @@ def read_identity(path: Path) -> str:
     """Return the identity of the run that wrote a profile; '' if it is unknown."""
     try:
         with path.open("rb") as file:
-            file.seek(-_TRAILER.size, os.SEEK_END)
-            begin, length = _TRAILER.unpack(file.read(_TRAILER.size))
+            file.seek(-TRAILER.size, os.SEEK_END)
+            begin, length, *_ = TRAILER.unpack(file.read(TRAILER.size))
             file.seek(begin)
             text = file.read(length).decode()
         info, _ = json.JSONDecoder().raw_decode(text, len(_INFO))

@@ -205,13 +205,9 @@ std::string ProfileWriter::finish(const Names &names, const Info &info, std::uin
   struct {
     std::uint64_t offset, length;
     std::uint32_t directory_checksum, checksum;
-    std::array<char, 8> end;
-  } trailer{offset_,
-            json.size(),
-            crc32(bytes_of(json.data(), json.size())),
-            0,
-            {'H', 'A', 'L', 'O', 'E', 'N', 'D', '\n'}};
-  static_assert(sizeof trailer == 32);
+    std::array<unsigned char, trailer_end.size()> end;
+  } trailer{offset_, json.size(), crc32(bytes_of(json.data(), json.size())), 0, trailer_end};
+  static_assert(sizeof trailer == trailer_bytes);
   trailer.checksum = crc32(bytes_of(&trailer, 1).first(20), crc32(version, crc32(magic)));
   write(json.data(), json.size());
   write(&trailer, sizeof trailer);

@@ -6,18 +6,15 @@ namespace haloscope::watch {
 
 namespace {
 
-constexpr double short_seconds = 1e-6;
-constexpr std::uint64_t most_gaps = 10;
-
-// Longest time between two polls that is polling: a usual poll, but 1 to 10 microseconds. Otherwise the
-// program works between them.
+// Longest time between two polls that is polling: a usual poll, within limits. Otherwise the program works
+// between them.
 std::uint64_t longest_gap(Recorder &state) noexcept {
   if (state.polling.short_gap == 0) {
-    const double ticks = short_seconds / seconds_per_tick(state.process->first, ClockPair::now());
+    const double ticks = shortest_poll_gap / seconds_per_tick(state.process->first, ClockPair::now());
     state.polling.short_gap = std::max<std::uint64_t>(static_cast<std::uint64_t>(ticks), 1);
   }
   const std::uint64_t gap = state.polling.short_gap;
-  return std::clamp(state.polling.usual.ticks, gap, most_gaps * gap);
+  return std::clamp(state.polling.usual.ticks, gap, most_short_poll_gaps * gap);
 }
 
 // Adds the time since the poll before, if that is short and the thread did nothing else.

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 import zlib
 from typing import Any
 
 import numpy as np
 
 from haloscope.base.files import replace_whole
-from haloscope.base.schema import STORED
+from haloscope.base.schema import STORED, TRAILER, TRAILER_END
 from haloscope.profile import Profile
 from haloscope.profile.sites import Functions
 
-_TRAILER = struct.Struct("<QQI")
-_TRAILER_BYTES = 32
 _HEADER_BYTES = 16
 _SHUFFLED = 1
 
@@ -47,15 +44,16 @@ def _write(profile: Profile, found: Functions) -> None:
     with os.fdopen(os.dup(profile.file.fileno()), "rb") as old:
         old.seek(0)
         header = old.read(_HEADER_BYTES)
-        old.seek(-_TRAILER_BYTES, os.SEEK_END)
-        start, length, _ = _TRAILER.unpack(old.read(_TRAILER.size))
+        old.seek(-TRAILER.size, os.SEEK_END)
+        start, length, *_ = TRAILER.unpack(old.read(TRAILER.size))
         old.seek(start)
         # NaN of other programs means unknown, and JSON has no NaN.
         directory = json.loads(old.read(length), parse_constant=lambda _: None)
         body = _pack_table(directory, found, start)
         text = json.dumps(directory, ensure_ascii=False).encode()
-        trailer = _TRAILER.pack(start + len(body), len(text), zlib.crc32(text))
-        ending = trailer + struct.pack("<I", zlib.crc32(trailer, zlib.crc32(header))) + b"HALOEND\n"
+        place = start + len(body), len(text), zlib.crc32(text)
+        checked = TRAILER.pack(*place, 0, TRAILER_END)[:20]
+        ending = TRAILER.pack(*place, zlib.crc32(checked, zlib.crc32(header)), TRAILER_END)
         old.seek(0)
         replace_whole(profile.path.resolve(), old, start, [body, text, ending], "profile")
 

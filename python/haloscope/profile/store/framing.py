@@ -10,12 +10,10 @@ import zlib
 from pathlib import Path
 
 from haloscope.base.errors import ProfileError
-from haloscope.base.schema import FORMAT, MAGIC
+from haloscope.base.schema import FORMAT, MAGIC, TRAILER, TRAILER_END
 
 HEADER_BYTES = 16
-_END = b"HALOEND\n"
-_TRAILER = struct.Struct("<QQII8s")
-TRAILER_BYTES = _TRAILER.size
+TRAILER_BYTES = TRAILER.size
 REMEDY = "run the program again, or take another copy"
 
 
@@ -49,8 +47,8 @@ def directory_place(header: bytes, trailer: bytes, size: int) -> tuple[int, int,
     """
     if size < HEADER_BYTES + TRAILER_BYTES:
         raise DamageError(f"it was cut short at byte {size}")
-    start, length, directory_crc, crc, end = _TRAILER.unpack(trailer)
-    if end != _END:
+    start, length, directory_crc, crc, end = TRAILER.unpack(trailer)
+    if end != TRAILER_END:
         raise DamageError("it was cut short, its last bytes are missing")
     if zlib.crc32(trailer[:20], zlib.crc32(header)) != crc:
         raise DamageError("the checksum of its header is wrong")

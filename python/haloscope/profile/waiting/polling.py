@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.arrays import Flags
+from haloscope.base.schema import POLL_GAPS
 from haloscope.profile.waiting.stretches import COMPUTING, IN_CALL, Stretches
 from haloscope.profile.waiting.timeline import Timeline
 
 _POLLS = r"^MPI_(Test(all|any|some)?|Iprobe|Improbe|Parrived|Request_get_status(_all|_any|_some)?)$"
-_SHORT, _LONG = 1000, 10_000  # ns: as in counting/polling.cpp
 
 
 def find_polls(timeline: Timeline) -> Flags:
@@ -29,8 +29,8 @@ def find_gaps(timeline: Timeline, polls: Flags) -> Flags:
         .group_by("location")
         .agg(pl.col("time").median())
     )
-    limit = np.full(len(timeline.locations), _SHORT, dtype=np.float64)
-    limit[usual["location"].to_numpy()] = usual["time"].to_numpy().clip(_SHORT, _LONG)
+    limit = np.full(len(timeline.locations), POLL_GAPS[0], dtype=np.float64)
+    limit[usual["location"].to_numpy()] = usual["time"].to_numpy().clip(*POLL_GAPS)
     same = (timeline.location[1:] == timeline.location[:-1]) & (timeline.path[1:] == timeline.path[:-1])
     is_short = timeline.begin[1:] - timeline.end[:-1] <= limit[timeline.location[1:]]
     gaps[1:] = polls[1:] & polls[:-1] & same & is_short
