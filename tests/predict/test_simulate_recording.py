@@ -37,8 +37,8 @@ RANKS = {
 QUICK = {"collectives", "receives"}  # the others in `make test-long`; test_simulate has nearly every call
 OPTIONS = {"series": ("--series", "time/step", "--series", "inner")}
 TABLES = ("regions", "ranks", "calls", "sizes", "partners", "collectives", "communicators", "series")
-# The hosts and the executable, which is SimGrid's, are others.
-OTHER = ("host", "pid", "same_node", "offnode", "program")
+# The hosts are others.
+OTHER = ("host", "pid", "same_node", "offnode")
 
 
 def simulated(haloscope: Path, directory: Path, name: str, ranks: int, *options: str) -> Watched:

@@ -4,7 +4,6 @@
 
 #include "interpose/report.hpp"
 #include "watch/collecting/binding.hpp"
-#include "watch/collecting/program.hpp"
 #include "watch/collecting/world.hpp"
 #include "watch/counting/answer.hpp"
 #include "watch/counting/chosen_regions.hpp"
@@ -142,7 +141,7 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   copy_into(process.host, host_name());
   copy_into(process.only, settings.only);
   copy_into(process.series, settings.series);
-  copy_into(process.program, program_name());
+  copy_into(process.program, shown_program());
   copy_into(process.library, library_version());
   copy_into(process.command, mask_secrets(settings.command.empty() ? own_command() : settings.command));
   copy_into(process.output, name_output(settings.output, size, process.program.data()));

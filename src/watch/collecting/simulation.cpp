@@ -4,6 +4,7 @@
 #include "interpose/decimal.hpp"
 #include "watch/collecting/collect.hpp"
 #include "watch/collecting/profile.hpp"
+#include "watch/collecting/program.hpp"
 #include "watch/collecting/summary.hpp"
 #include "watch/collecting/world.hpp"
 #include "watch/counting/state.hpp"
@@ -13,6 +14,7 @@
 #include <simgrid/engine.h>
 #include <simgrid/host.h>
 #include <sstream>
+#include <string_view>
 
 namespace haloscope::watch {
 
@@ -42,12 +44,16 @@ Ended &ended_ranks() {
   return *instance;
 }
 
-// HALOSCOPE_ABOUT says more of the simulation than a process knows of itself, a line each: NAME=TEXT or
+// Lines of HALOSCOPE_ABOUT: facts about the simulation that a process does not know, each as NAME=TEXT or
 // NAME:=NUMBER.
+std::istringstream read_about() {
+  const char *about = std::getenv("HALOSCOPE_ABOUT"); // NOLINT(concurrency-mt-unsafe): one thread
+  return std::istringstream{about == nullptr ? "" : about};
+}
+
 void describe_simulation(Info &info) {
   info.push_back({"simulated", Value{true}});
-  const char *about = std::getenv("HALOSCOPE_ABOUT"); // NOLINT(concurrency-mt-unsafe): one thread
-  std::istringstream lines{about == nullptr ? "" : about};
+  std::istringstream lines = read_about();
   for (std::string line; std::getline(lines, line);) {
     const std::size_t equals = line.find('=');
     if (equals == std::string::npos || equals == 0) continue;
@@ -101,5 +107,13 @@ void leave_world() {
 }
 
 std::string host_name() { return sg_host_self_get_name(); }
+
+std::string shown_program() {
+  constexpr std::string_view begin = "program=";
+  std::istringstream lines = read_about();
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(begin)) return line.substr(begin.size());
+  return program_name();
+}
 
 } // namespace haloscope::watch

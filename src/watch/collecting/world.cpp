@@ -5,6 +5,7 @@
 #include "watch/collecting/channel.hpp"
 #include "watch/collecting/collect.hpp"
 #include "watch/collecting/profile.hpp"
+#include "watch/collecting/program.hpp"
 #include "watch/collecting/reduce.hpp"
 #include "watch/collecting/summary.hpp"
 #include "watch/counting/state.hpp"
@@ -160,5 +161,7 @@ std::string host_name() {
   gethostname(name.data(), name.size() - 1);
   return name.data();
 }
+
+std::string shown_program() { return program_name(); }
 
 } // namespace haloscope::watch

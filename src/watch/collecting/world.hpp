@@ -27,4 +27,7 @@ void leave_world();
 
 std::string host_name();
 
+// The name of the program as the user knows it: in a simulation that of the simulated program.
+std::string shown_program();
+
 } // namespace haloscope::watch
