@@ -13,7 +13,7 @@ from typing import Protocol
 from haloscope.base.errors import RecorderError
 from haloscope.base.launch import LaunchCommand, script_text
 from haloscope.base.mpi import Mpi
-from haloscope.base.objects import contains
+from haloscope.base.objects import read_defined_names
 
 _ENV_LIST = "OMPI_MCA_mca_base_env_list"
 _SLURM_LIST = "SLURM_EXPORT_ENV"
@@ -132,7 +132,8 @@ def _sanitizer_options(launch: LaunchCommand, environment: Mapping[str, str]) ->
 
     The address sanitizer refuses to start behind a preloaded library (`src/interpose/lookups.cpp`).
     """
-    if not any(contains(program.path, b"__asan_default_options") for program in launch.programs):
+    own = rb"__asan_default_options"
+    if not any(read_defined_names(program.path, own) for program in launch.programs):
         return {}
     given = environment.get("ASAN_OPTIONS")
     return {"ASAN_OPTIONS": ":".join([*([given] if given else []), "verify_asan_link_order=0"])}
