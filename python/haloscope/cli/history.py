@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from haloscope.base.units import noun_text
 from haloscope.cli.console import say_remarks
 from haloscope.cli.options import FILE, format_option
 
@@ -64,5 +65,5 @@ def _unreadable(reasons: list[str]) -> list[str]:
     if not reasons:
         return []
     more = len(reasons) - _MOST_NAMED
-    head = f"{len(reasons)} file{'' if len(reasons) == 1 else 's'} could not be read"
+    head = f"{noun_text(len(reasons), 'file')} could not be read"
     return [head, *reasons[:_MOST_NAMED], *([f"… and {more} more"] if more > 0 else [])]

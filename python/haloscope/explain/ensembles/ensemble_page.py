@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -91,7 +91,7 @@ def write_ensemble_page(
     title = f"{', '.join(programs)} ({noun_text(len(runs), 'run')})"
     data = {
         "title": title,
-        "about": f"{noun_text(len(runs), 'run')} on {_span_text(runs['run_ranks'])} ranks, by"
+        "about": f"{noun_text(len(runs), 'run')} on {_span_text(runs['run_ranks'], _ranks_text)}, by"
         f" {printable(against)}",
         "notes": [printable(line) for line in list_remarks(ensemble, against, by)],
         "figures": _list_key_figures(rows, growth, by),
@@ -120,16 +120,19 @@ def _largest_regions(rows: pl.DataFrame) -> list[str]:
     return [*first, *(path for path in times["path"] if path != PROGRAM)][:_MOST_REGIONS]
 
 
-def _span_text(ranks: pl.Series) -> str:
-    known = ranks.drop_nulls().unique().sort().to_list()
-    return "–" if not known else f"{known[0]} to {known[-1]}" if len(known) > 1 else f"{known[0]}"
+def _span_text(ranks: pl.Series, text: Callable[[float | None], str] = count_text) -> str:
+    known = ranks.drop_nulls().unique().sort().to_list() or [None]
+    return f"{known[0]} to {text(known[-1])}" if len(known) > 1 else text(known[0])
+
+
+def _ranks_text(count: float | None) -> str:
+    return noun_text(count, "rank")
 
 
 def _list_key_figures(rows: pl.DataFrame, growth: EnsembleView, by: str) -> list[tuple[str, str, str]]:
     whole = rows.filter(path=PROGRAM)
     ranks = whole["run_ranks"]
-    largest = _span_text(ranks.filter(ranks == ranks.max()))
-    on_ranks = f"{largest} rank{'' if largest == '1' else 's'}"
+    on_ranks = _span_text(ranks.filter(ranks == ranks.max()), _ranks_text)
     most = whole.filter(pl.col("run_ranks") == ranks.max()) if len(whole) else whole
     share = percent_text(_mean_of(most["mpi_time_mean"]), _mean_of(most["time_mean"]))
     figures = [
@@ -142,7 +145,7 @@ def _list_key_figures(rows: pl.DataFrame, growth: EnsembleView, by: str) -> list
     far = growth.frame.filter(pl.col("times") == 100).head(1).to_dicts()
     return figures + [
         (
-            f"at {noun_text(row['run_ranks'], 'rank')}",
+            f"at {_ranks_text(row['run_ranks'])}",
             _percent_of_one(row["share"]),
             f"in {region_text(row['path'])}",
         )
@@ -203,7 +206,7 @@ def _list_answers(growth: EnsembleView, grown: EnsembleView) -> Iterator[str]:
             likely = _percent_of_one(first["probability"])
             sure = f"[{low}, {high}]; it is the largest with probability {likely}"
         region, share = region_text(first["path"]), _percent_of_one(first["share"])
-        ranks = f"on {noun_text(first['run_ranks'], 'rank')} ({times} times the largest run)"
+        ranks = f"on {_ranks_text(first['run_ranks'])} ({times} times the largest run)"
         yield f"{series}, {ranks}: predicted share of {region} itself: {share}, {sure}.{_error_text(first)}"
     known = set(growth.frame["series"])
     for series in grown.frame["series"].unique(maintain_order=True):

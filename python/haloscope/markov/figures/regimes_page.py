@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import HaloscopeError, printable
-from haloscope.base.units import count_text, percent_text, time_text
+from haloscope.base.units import count_text, noun_text, percent_text, time_text
 from haloscope.markov.analysis import Decoded, RegimeAnalysis, RegimeOptions, RunTimings, fit_and_decode
 from haloscope.markov.answer import answer
 from haloscope.markov.figures.elements import Figure, Section, TimeUnit, unit_of
@@ -80,7 +80,7 @@ def _key_figures(analyses: Sequence[RegimeAnalysis]) -> list[tuple[str, str, str
         return [_fast(analysis, f"{analysis.name}: fast regime") for analysis in analyses]
     timings = analyses[0].ranks.regimes.timings
     hosts = len({host for host in timings.hosts if host is not None})
-    where = f"on {hosts} host{'' if hosts == 1 else 's'}" if hosts else "hosts unknown"
+    where = f"on {noun_text(hosts, 'host')}" if hosts else "hosts unknown"
     most, states = int(timings.counts.max()), analyses[0].view.regimes
     return [
         ("ranks", count_text(len(timings.ranks)), where),

@@ -13,6 +13,7 @@ import polars as pl
 from haloscope import explain
 from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import UsageError
+from haloscope.base.units import noun_text
 from haloscope.explain.ensembles import FEWEST_POINTS, Beyond, extrapolate_laws
 from haloscope.predict.simulate.profile_patterns import (
     IN_MPI,
@@ -135,9 +136,8 @@ class RegionLaws:
     def predict_work(self, ranks: int) -> Grown:
         """Return the mean work per rank at a number of ranks, in the regions of the largest profile."""
         times = {name: self._growth_factors(name, ranks) for name in _COUNTS}
-        how = (
-            f"by models of {sum(map(len, self.runs))} profiles of {self.points[0]} to {self.points[-1]} ranks"
-        )
+        profiles = noun_text(sum(map(len, self.runs)), "profile")
+        how = f"by models of {profiles} of {self.points[0]} to {noun_text(self.points[-1], 'rank')}"
         return Grown(
             how,
             self.is_grid,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from haloscope.base.errors import printable
-from haloscope.base.units import time_text
+from haloscope.base.units import noun_text, time_text
 from haloscope.profile.shown.cells import Row
 from haloscope.profile.shown.profile_tables import SHOWN
 from haloscope.profile.shown.renderer import region_indents
@@ -21,7 +21,7 @@ _MOST_ROWS = 1000
 def profile_html(data: ProfileData, regions: pl.DataFrame) -> str:
     """Return the run in a line, and its table `regions`."""
     info = data.info
-    facts = [f"{_count_text(info.get('ranks'), 'rank')} on {_count_text(len(data.hosts.names), 'host')}"]
+    facts = [f"{noun_text(info.get('ranks'), 'rank')} on {noun_text(len(data.hosts.names), 'host')}"]
     facts += [printable(str(info["mpi_library"]))] if info.get("mpi_library") else []
     facts += [time_text(info["duration"])] if info.get("duration") is not None else []
     name = html.escape(printable(str(info.get("program") or data.path.name)))
@@ -46,7 +46,3 @@ def _cells(row: Row, shown: Sequence[ColumnView], indent: str) -> str:
 def _cell(kind: str, text: str, view: ColumnView) -> str:
     side = "left" if view.form.left else "right"
     return f'<{kind} style="text-align: {side}">{html.escape(text)}</{kind}>'
-
-
-def _count_text(number: int | None, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

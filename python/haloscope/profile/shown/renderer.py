@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from haloscope.base.errors import UsageError
+from haloscope.base.units import noun_text
 from haloscope.profile.shown.cells import PROGRAM, TEXT_KEYS, Row
 from haloscope.profile.shown.shown_table import ColumnView, ShownTable
 
@@ -130,8 +131,7 @@ def _notes(frame: pl.DataFrame, shown: Sequence[ColumnView], table: ShownTable) 
     if len(frame) > _MOST_ROWS:
         notes.append(f"the first {_MOST_ROWS} of {len(frame)} rows; all: --format csv or json")
     if hidden > 0:
-        columns = f"{hidden} more column{'' if hidden == 1 else 's'}"
-        notes.append(f"{columns}, and exact numbers: --format csv or json")
+        notes.append(f"{noun_text(hidden, 'more column')}, and exact numbers: --format csv or json")
     return notes
 
 
