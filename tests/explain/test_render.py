@@ -285,6 +285,18 @@ def test_the_summary_has_no_iterations_on_which_ranks_differ(
     assert lines_about_phases(read, 4, phase_rows([(33, 900)], other, [(33, 900)], [(33, 900)])) == []
 
 
+@pytest.mark.parametrize(("other", "name"), [(33, "phase 1"), (9, "phase 1 (candidate)")])
+def test_a_phase_on_which_ranks_differ_is_a_candidate(read: Read, other: int, name: str) -> None:
+    written = draft(
+        {"ranks": 2},
+        paths=path_rows("phase 1", "phase 1/iteration"),
+        processes=process_rows("alpha", "alpha"),
+        phases=phase_rows([(33, 900)], [(other, 900)]),
+        ranks=[{"path": path, "rank": 0, "instances": 1, "time": 1.0} for path in range(3)],
+    )
+    assert read(written).table("regions")["region"].to_list() == ["<program>", name, "iteration"]
+
+
 def test_the_summary_has_no_iterations_of_a_part_of_the_run(read: Read) -> None:
     """A marker or an abort ended the search: how many calls the run had is unknown."""
     rows = phase_rows(*[[(33, 900)]] * 4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import polars as pl
@@ -31,9 +30,6 @@ COUNTS = (
 )
 # The number of these calls depends on the arrival of messages.
 _TIMELY = r"^MPI_(Test|Iprobe|Improbe|Waitsome|Request_get_status|Parrived)"
-
-# Regions that the recorder found in the sequence of calls. Their first instance varies between runs.
-_FOUND = re.compile(r"phase \d+(/iteration)?")
 
 FACTS = {"region": pl.String, "table": pl.String, "quantity": pl.String, "count": pl.Int64}
 OWN_TIMES = {
@@ -64,10 +60,11 @@ def count_facts(profile: Profile) -> pl.DataFrame:
 
 
 def _has_phases(profile: Profile) -> bool:
-    """Return whether all regions are phases that the recorder found."""
-    if not profile.data.source.rows("phases"):
-        return False
-    return all(_FOUND.fullmatch(name) for name in profile.regions.full_names[1:])
+    """Return whether all regions are phases that the recorder found. Their begin varies between runs."""
+    phases = set(profile.data.phase_names.values())
+    return bool(phases) and all(
+        name.removesuffix("/iteration") in phases for name in profile.regions.full_names[1:]
+    )
 
 
 def _read_frame(profile: Profile, table: str, columns: list[str]) -> pl.DataFrame:

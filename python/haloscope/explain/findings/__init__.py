@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from haloscope.explain.findings.find import findings as findings
     from haloscope.explain.findings.finding import Evidence as Evidence
     from haloscope.explain.findings.finding import Finding as Finding
-    from haloscope.explain.findings.ground import MachineMeasurements as MachineMeasurements
+    from haloscope.explain.findings.machine_limits import MachineMeasurements as MachineMeasurements
     from haloscope.explain.findings.telling import describe_silence as describe_silence
     from haloscope.explain.findings.telling import finding_line as finding_line
     from haloscope.explain.findings.telling import finding_lines as finding_lines

@@ -6,7 +6,9 @@ import polars as pl
 
 from haloscope.base.units import bytes_text, count_text, noun_text, percent_text, time_text
 from haloscope.explain.findings.finding import Evidence, Finding
-from haloscope.explain.findings.ground import POLL, Ground, place_text
+from haloscope.explain.findings.ground import Ground
+from haloscope.explain.findings.machine_limits import POLL
+from haloscope.explain.findings.run_times import place_text
 from haloscope.profile.store import PROGRAM
 
 _MAKES = r"^MPI_(Comm_(split|split_type|dup|dup_with_info|create|create_group|free)|Cart_(create|sub))$"

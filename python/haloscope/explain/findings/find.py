@@ -15,8 +15,9 @@ from haloscope.explain.findings.calling import (
     find_unmarked_communication,
 )
 from haloscope.explain.findings.finding import Finding
-from haloscope.explain.findings.ground import Ground, MachineMeasurements
+from haloscope.explain.findings.ground import Ground
 from haloscope.explain.findings.lateness import find_late_messages
+from haloscope.explain.findings.machine_limits import MachineMeasurements
 from haloscope.explain.findings.messaging import (
     find_blocking_transfers,
     find_host_staging,

@@ -8,7 +8,8 @@ import polars as pl
 
 from haloscope.base.units import bytes_text, noun_text, ranks_text, time_text
 from haloscope.explain.findings.finding import Evidence, Finding
-from haloscope.explain.findings.ground import Ground, place_text
+from haloscope.explain.findings.ground import Ground
+from haloscope.explain.findings.run_times import place_text
 
 _LATE_SENDER, _LATE_RECEIVER = ("late_sender", "wrong_order"), ("late_receiver",)
 _COLLECTIVE = ("wait_at_barrier", "wait_at_nxn", "early_reduce", "late_broadcast", "early_scan")
@@ -185,7 +186,7 @@ def _sum_region_calls(ground: Ground, region: str, calls: pl.DataFrame) -> _Late
     # A rank that posts its receives before it sends is not late: such an exchange waits for processors.
     if kind == "late_receiver" and 2 * _Sums.of(calls, "^MPI_Irecv$").calls >= sums.calls:
         return None
-    transfer = ground.bound_message_time(sums.bytes / sums.calls, ground.is_one_node)
+    transfer = ground.measured.bound_message_time(sums.bytes / sums.calls, ground.is_one_node)
     cost = sums.calls * max(0.0, sums.usual - transfer) / len(ground.ranks)
     rows, values = {"region": region, "call": sums.name}, {"time_total": sums.time, "calls": sums.calls}
     return _Late(region, kind, cost, _find_awaited_partners(ground, region), Evidence("calls", rows, values))

@@ -8,7 +8,8 @@ import polars as pl
 from haloscope.base.partition import Links, grow_parts, partition_graph
 from haloscope.base.units import bytes_text, count_text, percent_text, time_text
 from haloscope.explain.findings.finding import Evidence, Finding
-from haloscope.explain.findings.ground import Ground, place_text
+from haloscope.explain.findings.ground import Ground
+from haloscope.explain.findings.run_times import place_text
 from haloscope.profile.store import PROGRAM
 
 # Largest size of a small message (bytes), and smallest number of them that one message could replace.

@@ -10,7 +10,7 @@ from haloscope.base.errors import printable
 from haloscope.base.units import percent_text, time_text
 from haloscope.explain.findings.alike import SHORTEST
 from haloscope.explain.findings.finding import Finding
-from haloscope.explain.findings.ground import is_crowded
+from haloscope.explain.findings.machine_limits import is_crowded
 from haloscope.profile import Profile
 
 

@@ -14,7 +14,8 @@ from haloscope.base.errors import printable
 from haloscope.base.units import noun_text, percent_text, ranks_text, time_text
 from haloscope.explain.findings.alike import estimate_doubt, estimate_unsteadiness, find_repeated_excess
 from haloscope.explain.findings.finding import Evidence, Finding
-from haloscope.explain.findings.ground import FAMILIES, Ground, place_text
+from haloscope.explain.findings.ground import Ground
+from haloscope.explain.findings.run_times import FAMILIES, place_text
 from haloscope.profile.tables import numbers_of
 
 # Smallest excess of a region that counts, as a share of the run.

@@ -23,8 +23,7 @@ _MOST_EVENTS = 200_000  # largest trace that a summary analyses
 _LONGEST_END = 300  # characters
 # Largest shares of the time that are not mentioned: in unnamed functions, and by rounding.
 _UNSAID, _ROUNDING = 0.05, 1e-3
-# A phase that is mentioned: largest difference of ranks in iterations, and smallest share of a rank's calls.
-_MOST_APART, _LEAST_COVERED = 2, 0.5
+_LEAST_COVERED = 0.5  # smallest share of a rank's calls in a phase that is mentioned
 _LEAST_POLLING = 1e-3  # of the time, to be printed
 
 
@@ -83,14 +82,11 @@ def _describe_phases(profile: Profile) -> list[str]:
     A marker or an abort ends the search: then the share of the run's calls is unknown, and the number of
     iterations is not that of the run.
     """
-    ranks = profile.frame("processes", ["rank"])["rank"].n_unique()
-    recorded = ranks - len(profile.info.get("unwatched_ranks") or ())
     iterations, share = pl.col("iterations"), pl.col("share")
     phases = (
         profile.table("phases")
         .group_by("phase")
         .agg(
-            pl.len(),
             iterations.min().alias("least"),
             iterations.max().alias("most"),
             pl.col("length").mean(),
@@ -98,11 +94,8 @@ def _describe_phases(profile: Profile) -> list[str]:
             share.fill_null(0).min().alias("covered"),
         )
     )
-    found = phases.filter(
-        pl.col("len") == recorded,
-        pl.col("most") - pl.col("least") <= _MOST_APART,
-        pl.col("covered") >= _LEAST_COVERED,
-    )
+    agreed = pl.col("phase").is_in(profile.data.agreed_phases)
+    found = phases.filter(agreed, pl.col("covered") >= _LEAST_COVERED)
     for phase in found.sort("share", "phase", descending=[True, False]).head(1).to_dicts():
         low, high = phase["least"], phase["most"]
         times = noun_text(high, "iteration") if low == high else f"{low} to {noun_text(high, 'iteration')}"

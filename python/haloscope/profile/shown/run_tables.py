@@ -166,7 +166,8 @@ RUN_TABLES = (
         "phases",
         columns(
             "rank phase",
-            "the rank, and the number of the phase; its regions are `phase 1` and `phase 1/iteration`",
+            "the rank, and the number of the phase; its region is `phase 1`, or `phase 1 (candidate)` if"
+            " ranks differ; `iteration` is in it",
             rank=count(),
             phase=count(),
         ),
