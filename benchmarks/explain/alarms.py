@@ -4,13 +4,15 @@ Profiles are synthetic. All ranks have the same work, or one rank has more. They
 a second. Noise multiplies a rank's time by a factor per process, which is constant during the run (such as
 the location of its memory), and by a factor that drifts. It adds times in which the system takes the CPU
 away. `--real RUNS` instead runs bundled programs whose ranks have the same work, and LAMMPS, on two ranks.
-Run it on an idle machine. Prints one JSON object per line.
+Run it on an idle machine. `--busy RUNS` instead runs equal.c next to one busy process per core, with the MPI
+whose mpicc is first on PATH. Prints one JSON object per line.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -24,16 +26,16 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from common import MPI_ENVIRONMENT, Estimate, emit, melt_of
+from common import HALOSCOPE, MPI_ENVIRONMENT, SHARED_CORES, Estimate, emit, melt_of, profiling
 from scipy.stats import binomtest
 
 from haloscope.base.launcher import report_toolchain
 from haloscope.explain.findings import findings
 from support.profiles import Draft, draft, path_rows, process_rows
 
-HALOSCOPE = Path(sys.executable).with_name("haloscope")
 FALSE, FOUND = 0.05, 0.95  # the aims
 WANDERS, LASTS = 0.02, 5.0  # standard deviation and correlation length (slices) of the drifting factor
+BLAMING = ("imbalance", "slow_place")  # rules that state more work, or a slow core
 DETOURS, DETOUR = 0.2, 0.02  # interruptions by the system: number per second, mean duration (s)
 
 
@@ -138,7 +140,7 @@ def synthetic(trials: int, seed: int) -> None:
                     for number in range(1 + case.again)
                 ]
                 reported = findings(runs[0], repeats=runs[1:])
-                found += any(one.rule in ("imbalance", "slow_place") for one in reported)
+                found += any(one.rule in BLAMING for one in reported)
             report(str(case), found, trials, wanted=bool(case.more))
 
 
@@ -162,16 +164,8 @@ def real(trials: int) -> None:
             false = 0
             for _ in range(trials):
                 output = Path(directory) / "run.halo"
-                watch = [
-                    str(HALOSCOPE),
-                    "run",
-                    "--quiet",
-                    "-o",
-                    str(output),
-                    "--",
-                    str(report_toolchain().launcher),
-                ]
-                command = [*watch, "--bind-to", "none", "-n", "2", *words]
+                launch = [str(report_toolchain().launcher), "--bind-to", "none", "-n", "2", *words]
+                command = profiling(output, launch)
                 subprocess.run(
                     command, check=True, env=MPI_ENVIRONMENT, timeout=300, stdout=subprocess.DEVNULL
                 )
@@ -182,13 +176,40 @@ def real(trials: int) -> None:
             report(f"{name}, two ranks, real runs", false, trials, wanted=False)
 
 
+def busy(trials: int) -> None:
+    """Print how often a rank is blamed for more work: ranks have equal work, but no core of their own."""
+    tools = report_toolchain()
+    with tempfile.TemporaryDirectory() as directory:
+        program, output = Path(directory) / "equal", Path(directory) / "run.halo"
+        compiler = str(tools.compiler.with_name("mpicc"))
+        source = Path(__file__).with_name("equal.c")
+        subprocess.run([compiler, "-O1", str(source), "-o", str(program)], check=True, env=MPI_ENVIRONMENT)
+        command = profiling(output, [str(tools.launcher), "-n", "2", str(program), "20"])
+        others = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count() or 1)]
+        blamed = 0
+        try:
+            for _ in range(trials):
+                subprocess.run(command, check=True, env=SHARED_CORES, timeout=300)
+                reported = findings(output)
+                blamed += any(one.rule in BLAMING for one in reported)
+                print(json.dumps({"findings": [one.sentence for one in reported]}), flush=True)
+        finally:
+            for process in others:
+                process.kill()
+                process.wait()
+        report(f"equal work next to busy processes, {tools.launcher}", blamed, trials, wanted=False)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=200, help="synthetic runs per case")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--real", type=int, metavar="RUNS")
+    parser.add_argument("--busy", type=int, metavar="RUNS")
     options = parser.parse_args()
-    if options.real:
+    if options.busy:
+        busy(options.busy)
+    elif options.real:
         real(options.real)
     else:
         synthetic(options.trials, options.seed)
