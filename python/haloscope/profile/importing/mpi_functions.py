@@ -57,14 +57,6 @@ def is_waiting(call: str) -> bool:
     return _WAITING.fullmatch(call.removeprefix("MPI_")) is not None
 
 
-def operation_of(call: str) -> str:
-    """Return `Allreduce` for `MPI_Allreduce`, `MPI_Iallreduce` and `MPI_Allreduce_init`."""
-    bare = call.removeprefix("MPI_").removesuffix("_init")
-    found = _COLLECTIVE.fullmatch(bare)
-    inner = found[3] if found is not None and found[3] is not None else bare
-    return inner[:1].upper() + inner[1:]
-
-
 def kinds_of(calls: Iterable[str]) -> pl.DataFrame:
     """Return `call`, `family` and `waits` of each of the names, once."""
     names = sorted(set(calls))

@@ -30,13 +30,8 @@ def escape_name(name: str) -> str:
     return rf"\{name}" if name == PROGRAM else re.sub(r"([/\\])", r"\\\1", name)
 
 
-def join_path(names: Sequence[str]) -> str:
-    """Return the path of a region from the names of the regions around it and its own."""
-    return "/".join(map(escape_name, names)) if names else PROGRAM
-
-
 def parts(path: str) -> list[str]:
-    """Return the names in a path, the inverse of `join_path`."""
+    """Return the names in a path."""
     if path == PROGRAM:
         return []
     found = re.findall(r"(?:^|/)((?:[^/\\]|\\.)*)", path, re.DOTALL)
