@@ -69,6 +69,14 @@ def test_secrets_are_masked(masked: Masking) -> None:
     assert masked([text for text, _ in MASKED]) == [expected for _, expected in MASKED]
 
 
+def test_secrets_are_masked_in_eight_nested_commands(masked: Masking) -> None:
+    line = "./app --password hunter2"
+    for _ in range(8):
+        line = f"sh -c {shlex.quote(line)}"
+    (result,) = masked([line])
+    assert "hunter2" not in result
+
+
 def test_the_rest_is_left_alone(masked: Masking) -> None:
     assert masked(LEFT) == LEFT
 

@@ -15,6 +15,7 @@ from support.mpi import CHECKOUT
 from support.processes import run_program
 
 MAGIC = b"\x89HALO\r\n\x1a"
+CHANGED = 1_700_000_000_000_000_007  # ns: the last change of a file
 Write = Callable[..., subprocess.Popen[str]]
 
 
@@ -77,9 +78,9 @@ def test_programs_that_end_at_once_all_keep_theirs(
 @pytest.mark.parametrize(
     ("content", "since", "name"),
     [
-        (MAGIC + b"of an earlier run", 1 << 62, "run.halo"),
+        (MAGIC + b"of an earlier run", CHANGED + 1, "run.halo"),
         (MAGIC + b"nobody knows", 0, "run.halo"),
-        (MAGIC + b"of this run", 1, "run-2.halo"),
+        (MAGIC + b"of this run", CHANGED - 1, "run-2.halo"),
         (b"my thesis", 1 << 62, "run-2.halo"),
         (b"", 1, "run.halo"),
     ],
@@ -88,6 +89,7 @@ def test_only_old_profiles_are_replaced(
     write: Write, tmp_path: Path, content: bytes, since: int, name: str
 ) -> None:
     (tmp_path / "run.halo").write_bytes(content)
+    os.utime(tmp_path / "run.halo", ns=(CHANGED, CHANGED))
     assert end(write("new", since)) == tmp_path / name
     assert (tmp_path / name).read_bytes() == MAGIC + b"new"
     if name != "run.halo":
