@@ -38,6 +38,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "overlap": (),
     "predict": (),
     "predict/launches": (),
+    "programs": ("mpiexec.openmpi",),
     "regimes": (),
     "reproduce": (),
     "halo": (),

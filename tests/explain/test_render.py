@@ -303,6 +303,26 @@ def test_the_summary_has_no_iterations_of_a_part_of_the_run(read: Read) -> None:
     assert lines_about_phases(read, 4, [{**row, "all_calls": 0} for row in rows]) == []
 
 
+@pytest.mark.parametrize(("length", "lines"), [(2, 0), (3, 1)])
+def test_the_summary_has_no_iterations_of_one_or_two_calls(read: Read, length: int, lines: int) -> None:
+    """They may be a part of an iteration, as a relaxation is of a time step."""
+    rows = [{**row, "length": length} for row in phase_rows(*[[(8614, 1000)]] * 4)]
+    assert len(lines_about_phases(read, 4, rows)) == lines
+
+
+def test_the_summary_has_no_regions_that_the_program_did_not_mark(read: Read) -> None:
+    """The recorder's own are candidates: ranks may disagree about them."""
+    written = draft(
+        paths=path_rows("phase 1"),
+        phases=phase_rows([(33, 900)], [(9, 900)]),
+        ranks=[{"path": path, "rank": 0, "time": 20.0, "p2p_time": 10.0} for path in (0, 1)],
+        calls=[{"path": 1, "call": "MPI_Recv", "time_total": 10.0}],
+    )
+    text = "\n".join(explain.summary(read(written)))
+    assert "of it in MPI_Recv" in text
+    assert "of it in region" not in text
+
+
 def test_the_summary_names_the_phase_with_the_most_calls(read: Read) -> None:
     """The first phase of all ranks is their initialisation."""
     (line,) = lines_about_phases(read, 4, phase_rows(*[[(9, 100), (63, 800)]] * 4))

@@ -127,6 +127,13 @@ class Profile:
         return self.data.regions
 
     @property
+    def has_phases(self) -> bool:
+        """Whether all regions are phases that the recorder found. Their begin varies between runs."""
+        phases = set(self.data.phase_names.values())
+        names = [name.removesuffix("/iteration") for name in self.regions.full_names[1:]]
+        return bool(phases) and phases.issuperset(names)
+
+    @property
     def hosts(self) -> Hosts:
         """The host of each rank."""
         return self.data.hosts

@@ -59,26 +59,18 @@ def count_facts(profile: Profile) -> pl.DataFrame:
     return rows.filter(pl.col("count").is_not_null())
 
 
-def _has_phases(profile: Profile) -> bool:
-    """Return whether all regions are phases that the recorder found. Their begin varies between runs."""
-    phases = set(profile.data.phase_names.values())
-    return bool(phases) and all(
-        name.removesuffix("/iteration") in phases for name in profile.regions.full_names[1:]
-    )
-
-
 def _read_frame(profile: Profile, table: str, columns: list[str]) -> pl.DataFrame:
     """Return columns of a stored table, with found phases counted as the program."""
     return _add_program_path(profile, profile.frame(table, columns))
 
 
 def _add_program_path(profile: Profile, frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.with_columns(path=pl.lit(0, pl.Int64)) if _has_phases(profile) else frame
+    return frame.with_columns(path=pl.lit(0, pl.Int64)) if profile.has_phases else frame
 
 
 def _read_rows(profile: Profile, of: Callable[[ProfileData, Scope], pl.DataFrame]) -> pl.DataFrame:
     """Return rows of regions without nested ones, or those of the whole program if its phases were found."""
-    if _has_phases(profile):
+    if profile.has_phases:
         return of(profile.data, Scope(profile.regions)).filter(pl.col("path") == 0)
     return of(profile.data, Scope(profile.regions, exclusive=True))
 

@@ -33,11 +33,14 @@ def find_repeated_communicators(ground: Ground) -> list[Finding]:
             continue
         time = min(float(rows["time_total"].sum()) / ranks, ground.unexplained_time(name, "other"))
         gain = time * (1 - 1 / count)
-        function = made.sort("calls", descending=True)["call"][0]
+        functions = (
+            made.group_by("call").agg(pl.col("calls").sum()).sort("calls", "call", descending=True)["call"]
+        )
+        verb = "creates" if len(functions) == 1 else "create"
         finding = ground.make_finding(
             "communicators_made",
-            f"{function} creates {count:.0f} communicators per rank in {place_text(name)}, which takes"
-            f" {time_text(time)} per rank on average",
+            f"{' and '.join(functions)} {verb} {count:.0f} communicators per rank in {place_text(name)},"
+            f" which takes {time_text(time)} per rank on average",
             "create the communicators once and reuse them",
             gains=(0.7 * gain, gain, time),
             region=name,

@@ -213,13 +213,19 @@ class RunTimes:
         return float(self.computing[:, columns].sum(axis=1).mean())
 
     def find_waiting_function(self, rows: Flags) -> str | None:
-        """Return where these ranks wait longest beyond the minimum of all, as `MPI_Recv in region halo`."""
+        """Return where these ranks wait longest beyond the minimum of all, as `MPI_Recv in region halo`.
+
+        Ranks that end earlier than others wait in MPI_Finalize.
+        """
         more = {
             family: (self.mpi[family][rows] - self.mpi[family].min(axis=0)).mean(axis=0)
             for family in ("p2p", "coll")
         }
         family = "coll" if more["coll"].max(initial=0) > more["p2p"].max(initial=0) else "p2p"
-        if not more[family].max(initial=0) > 0:
+        most = more[family].max(initial=0)
+        if float((self.run_time - self.time_of_ranks[rows]).mean()) > most:
+            return "MPI_Finalize"
+        if not most > 0:
             return None
         region = self.regions[int(np.argmax(more[family]))]
         calls = self.table("calls").filter(pl.col("own") == region)

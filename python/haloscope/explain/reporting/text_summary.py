@@ -23,7 +23,9 @@ _MOST_EVENTS = 200_000  # largest trace that a summary analyses
 _LONGEST_END = 300  # characters
 # Largest shares of the time that are not mentioned: in unnamed functions, and by rounding.
 _UNSAID, _ROUNDING = 0.05, 1e-3
-_LEAST_COVERED = 0.5  # smallest share of a rank's calls in a phase that is mentioned
+# A phase that is mentioned: smallest share of a rank's calls, and fewest calls of an iteration. One or two
+# calls that repeat may be a part of one.
+_LEAST_COVERED, _LEAST_LENGTH = 0.5, 3
 _LEAST_POLLING = 1e-3  # of the time, to be printed
 
 
@@ -45,7 +47,7 @@ def _make_summary(profile: Profile) -> list[str]:
     lines = [_make_headline(info)]
     if whole is not None:
         functions = _Shares.of(_read_calls(profile), "call", "time_total", whole)
-        if len(regions) > 1:
+        if len(regions) > 1 and not profile.has_phases:  # those have a line of their own
             ranks = profile.table("ranks", exclusive=True)
             region_shares = _Shares.of(ranks, "region", "mpi_time", whole)
             lines.append(_describe_communication(whole) + functions.join_shares())
@@ -77,7 +79,7 @@ def _make_headline(info: dict[str, Any]) -> str:
 
 
 def _describe_phases(profile: Profile) -> list[str]:
-    """Return a line about the phase with the most calls; none if ranks disagree, or if it is a small part.
+    """Return a line about the phase with the most calls; none if ranks disagree, or if it is small or short.
 
     A marker or an abort ends the search: then the share of the run's calls is unknown, and the number of
     iterations is not that of the run.
@@ -95,7 +97,8 @@ def _describe_phases(profile: Profile) -> list[str]:
         )
     )
     agreed = pl.col("phase").is_in(profile.data.agreed_phases)
-    found = phases.filter(agreed, pl.col("covered") >= _LEAST_COVERED)
+    long = pl.col("length") >= _LEAST_LENGTH
+    found = phases.filter(agreed, long, pl.col("covered") >= _LEAST_COVERED)
     for phase in found.sort("share", "phase", descending=[True, False]).head(1).to_dicts():
         low, high = phase["least"], phase["most"]
         times = noun_text(high, "iteration") if low == high else f"{low} to {noun_text(high, 'iteration')}"
