@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <cstring>
 
 namespace haloscope::interpose {
 
@@ -24,8 +25,21 @@ bool is_one_of(const std::array<const void *, count> &known, const void *address
 
 } // namespace
 
-void FortranTarget::missing(const char *name) noexcept {
-  complain(std::string{"the MPI library has no function "} + name +
+FortranTarget::FortranTarget(std::initializer_list<const char *> names, const void *caller) noexcept {
+  void *twin = nullptr;
+  for (const char *name : names) {
+    if (address_ == nullptr) address_ = find_next(name, caller);
+    if (twin == nullptr) twin = find_object(((*name == 'M' ? "P" : "p") + std::string{name}).c_str());
+  }
+  for (const char *name : names) {
+    if (twin != nullptr || is_namesake_ || name[std::strlen(name) - 1] == '_') continue;
+    void *namesake = find_namesake(name);
+    is_namesake_ = namesake != nullptr;
+    if (is_namesake_) address_ = namesake;
+  }
+  if (address_ == nullptr) address_ = twin;
+  if (address_ != nullptr) return;
+  complain(std::string{"the MPI library has no function "} + *names.begin() +
            "; relink the program with the Fortran bindings of the MPI that it runs with");
   std::abort();
 }

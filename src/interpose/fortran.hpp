@@ -14,23 +14,23 @@
 namespace haloscope::interpose {
 
 // The function that a wrapper stands before: the next one of its names, else its PMPI twin.
+//
+// A name without a final underscore may be that of a function of the program's libraries, as in Rmpi, which has
+// a mpi_comm_rank of its own. It is one if the process has no Fortran functions of MPI.
 class FortranTarget {
 public:
-  FortranTarget(std::initializer_list<const char *> names, const void *caller) noexcept {
-    for (const char *name : names)
-      if (address_ == nullptr) address_ = find_next(name, caller);
-    for (const char *name : names)
-      if (address_ == nullptr)
-        address_ = find_object(((*name == 'M' ? "P" : "p") + std::string{name}).c_str());
-    if (address_ == nullptr) missing(*names.begin());
-  }
+  FortranTarget(std::initializer_list<const char *> names, const void *caller) noexcept;
+
+  // The call is not one of MPI: its arguments must not be read.
+  [[nodiscard]] bool is_namesake() const noexcept { return is_namesake_; }
+
   template <class... Arguments> void operator()(Arguments... arguments) const {
     reinterpret_cast<void (*)(Arguments...)>(address_)(arguments...);
   }
 
 private:
-  [[noreturn, gnu::cold]] static void missing(const char *name) noexcept;
   void *address_ = nullptr;
+  bool is_namesake_ = false;
 };
 
 // Addresses that mean something else than memory.

@@ -52,9 +52,12 @@ class FortranWrapper:
             f'__asm__("{name}") __attribute__((alias("{symbol}")));\n'
             for name in self.form.others
         )
+        passed = ", ".join(name for _, name in self._arguments())
+        # A tail call, so that the result of a function with another type remains.
+        other = f"  if (target.is_namesake()) return target({passed});\n" if self.form.others else ""
         return (
             f'HALOSCOPE_WRAPPER {head} __asm__("{symbol}");\n{head} {{\n  ensure_resolved();\n'
-            f"  static const FortranTarget target{{{{{names}}}, __builtin_return_address(0)}};\n"
+            f"  static const FortranTarget target{{{{{names}}}, __builtin_return_address(0)}};\n{other}"
             f"{self.body() if body is None else body}}}\n{''.join(aliases)}"
         )
 

@@ -149,6 +149,34 @@ void *find_object(const char *name) noexcept {
   return library == nullptr ? nullptr : dlsym(library, name);
 }
 
+bool is_ours(const void *function) noexcept {
+  Dl_info its{}, own{};
+  return dladdr(function, &its) != 0 && dladdr(reinterpret_cast<const void *>(is_ours), &own) != 0 &&
+         its.dli_fbase == own.dli_fbase;
+}
+
+void *find_namesake(const char *name) noexcept {
+  struct Search {
+    const char *name;
+    void *found;
+  } search{name, nullptr};
+  dl_iterate_phdr(
+      [](dl_phdr_info *object, std::size_t /*size*/, void *data) {
+        auto *wanted = static_cast<Search *>(data);
+        void *handle = dlopen(object->dlpi_name, RTLD_NOLOAD | RTLD_LAZY);
+        void *found = handle == nullptr ? nullptr : dlsym(handle, wanted->name);
+        Dl_info its{};
+        // A search that begins in a file continues in those that it needs.
+        if (found != nullptr && dladdr(found, &its) != 0 &&
+            its.dli_fbase == reinterpret_cast<const void *>(object->dlpi_addr) && !is_ours(found))
+          wanted->found = found;
+        if (handle != nullptr) dlclose(handle);
+        return wanted->found == nullptr ? 0 : 1;
+      },
+      &search);
+  return search.found;
+}
+
 bool library_fits() noexcept { return fits; }
 
 bool library_fits(void *init) noexcept {

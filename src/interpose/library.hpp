@@ -21,6 +21,11 @@ extern "C" [[gnu::visibility("default")]] void *haloscope_definition_beyond(cons
 [[nodiscard]] void *find_next(const char *name, const void *caller) noexcept;
 // An object of the MPI library, also of one that was opened for its user alone.
 [[nodiscard]] void *find_object(const char *name) noexcept;
+// A function of this name in any loaded file but ours, also in one that was opened for its user alone.
+[[nodiscard]] void *find_namesake(const char *name) noexcept;
+
+// Whether the library that has this code has the function. Takes no memory and no lock.
+[[nodiscard]] bool is_ours(const void *function) noexcept;
 
 // Whether the library in the process, once it is resolved, has the interface that this is built for. If not,
 // calls only pass on, and nothing of it may be touched.

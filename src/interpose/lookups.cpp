@@ -39,12 +39,6 @@ bool may_be_of_mpi(const char *name) noexcept {
          (name[3] == '_' || (name[3] | ' ') == 'x');
 }
 
-bool is_ours(const void *function) noexcept {
-  Dl_info its{}, own{};
-  return dladdr(function, &its) != 0 && dladdr(reinterpret_cast<const void *>(is_ours), &own) != 0 &&
-         its.dli_fbase == own.dli_fbase;
-}
-
 // Extensions of ours, which programs look for, are no wrappers.
 bool is_wrapper(const char *name) noexcept {
   return name[3] == '_' || std::ranges::any_of(next_names, [&](const char *wrapped) {

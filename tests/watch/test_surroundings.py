@@ -71,6 +71,41 @@ def test_preloaded_tools_see_the_calls_of_a_bare_run(
     assert done.stdout.count("barriers 2\n") == 2, done.stdout
 
 
+def test_functions_that_have_names_of_fortran_remain_those_of_the_library(
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    """As in Rmpi: its own mpi_comm_rank, in a library that is opened for its user alone."""
+    own = compiler.text(
+        any_mpi,
+        "own.c",
+        """
+        #include <mpi.h>
+        void *mpi_comm_rank(void *number) { return (char *)number + 1; }
+        double MPI_BARRIER(double *number) { MPI_Barrier(MPI_COMM_WORLD); return *number - 0.25; }
+        void *functions[2] = {(void *)mpi_comm_rank, (void *)MPI_BARRIER};
+        """,
+        ["-shared", "-fPIC"],
+    )
+    text = """
+        #include <dlfcn.h>
+        #include <mpi.h>
+        #include <stdio.h>
+        int main(int argc, char **argv) {
+          MPI_Init(&argc, &argv);
+          void **functions = dlsym(dlopen(argv[1], RTLD_NOW | RTLD_LOCAL), "functions");
+          long rank = (long)((void *(*)(void *))functions[0])((void *)6);
+          double number = 3.5;
+          printf("%ld %g\\n", rank, ((double (*)(double *))functions[1])(&number));
+          MPI_Finalize();
+          return 0;
+        }
+    """
+    executable = compiler.text(any_mpi, "opens.c", text, ["-ldl"])
+    watched = watch(any_mpi, 2, [executable, own], tmp_path)
+    assert watched.done.stdout.split() == ["7", "3.25"] * 2
+    assert watched.region("<program>")["colls_total"] == 2
+
+
 # "own": the program has default options of its own. Other runtimes may be anywhere in the list of libraries.
 @pytest.mark.parametrize(
     ("kind", "options"), [("address", ""), ("address", "own"), ("thread", ""), ("undefined", "")]
