@@ -4,6 +4,8 @@ An `output` block is the whole output of the `sh` block above it. Each line of a
 output, and each line that a `console` block shows is in that of the page (support/printed.py: times are
 masked). A block without a comparison has a reason above it. Standard error is shown, too.
 
+Of the pages in SHOWN, the first `console` block runs, and prints what it shows.
+
 A page starts in an empty directory. If it uses `./app`, the block of the first page of the how-to makes it. A
 block of source code begins with a comment that names its file.
 """
@@ -42,6 +44,15 @@ LONG = frozenset(
         how-to/shared-memory how-to/slower-network how-to/two-versions
     """.split()
 )
+# Pages elsewhere whose first block is a command with its output; True: in test-long.
+SHOWN = {
+    "cite": False,
+    "reference/study": False,
+    "reference/show": False,
+    "reference/bench": True,
+    "reference/bench-halo": True,
+    "reference/bench-p2p": True,
+}
 
 
 @dataclass(frozen=True)
@@ -90,16 +101,35 @@ NEEDS: Mapping[str, Callable[[Mpi], object]] = {"how-to/placement": need_scotch,
 
 
 def test_an_output_without_a_command_that_runs_has_a_reason() -> None:
-    demo = ("README.md", "first-profile.md")  # tests/system/test_demo.py
+    demo = {"README", "start/first-profile"}  # tests/system/test_demo.py
     ran = {guide.name for guide in GUIDES}
-    pages = [CHECKOUT / "README.md", *(page for name in FOLDERS for page in (DOCS / name).rglob("*.md"))]
+    pages = {page.relative_to(DOCS).with_suffix("").as_posix(): page for page in DOCS.rglob("*.md")}
     shown = [
-        (page.name, commands_output(text) if kind == "console" else text)
-        for page in pages
-        if page.relative_to(CHECKOUT).with_suffix("").as_posix().removeprefix("docs/") not in ran
-        for kind, text in Guide(page.name, page.read_text()).blocks
+        (name, commands_output(text) if kind == "console" else text)
+        for name, page in (pages | {"README": CHECKOUT / "README.md"}).items()
+        if name not in ran
+        for kind, text in Guide(name, page.read_text()).blocks[name in SHOWN :]
+        if kind != "sh"
     ]
-    assert {name for name, text in shown if text} == {*demo}
+    assert {name for name, text in shown if text} == demo
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if long else []) for name, long in SHOWN.items()]
+)
+def test_the_first_block_of_a_page(name: str, any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
+    guide = Guide(name, (DOCS / f"{name}.md").read_text())
+    kind, console = guide.blocks[0]
+    assert kind == "console"
+    commands = "".join(line[2:] for line in console.splitlines(keepends=True) if line.startswith("$ "))
+    app = "".join(text for _, text in BLOCK.findall((DOCS / "how-to/README.md").read_text()))
+    record = "haloscope run --quiet -o app.halo -- mpiexec -n 2 ./app > /dev/null\n"
+    script = f"set -e\n{app + record if 'app.halo' in commands else ''}{commands}"
+    shutil.copy(CHECKOUT / "CITATION.cff", tmp_path)
+    environment = tools(any_mpi)
+    environment["PATH"] = f"{haloscope.parent}{os.pathsep}{environment['PATH']}"
+    printed = run_program(["bash", "-c", script], env=environment, cwd=tmp_path).stdout
+    assert unprinted(kind, console, printed, tmp_path) == ""
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ _EXAMPLES = """\b
 Examples:
   haloscope shm -- mpiexec -n 8 ./app
   haloscope shm --share-heap --threshold 65536 -- mpiexec -n 8 ./app
-  haloscope shm -- haloscope run -o carried.halo -- mpiexec -n 8 ./app
+  haloscope shm -- haloscope run -o copied.halo -- mpiexec -n 8 ./app
 """
 
 
