@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,33 @@ def test_the_regions_table_fits_100_columns_and_names_hidden_columns(tmp_path: P
     assert lines[4].startswith("    level 0")
     assert lines[5].startswith("      halo")
     assert any("53 more columns" in line and "--format csv" in line for line in lines)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_a_terminal_cuts_no_number_but_names_the_columns_without_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm")
+    profile = explain.open(halo_profile((4, 4, 4)).write(tmp_path / "run.halo"))
+    stream = Terminal()
+    explain.render(profile.table("regions"), "table", SHOWN["regions"], stream)
+    lines = re.sub(r"\x1b\[[\d;]*m", "", stream.getvalue()).splitlines()
+    assert max(len(line) for line in lines) <= columns
+    whole = text(profile, "table", "regions").splitlines()
+    head, rows = whole[0].split(), whole[2:6]
+    shown = lines[0].split()
+    assert shown == head[: len(shown)]
+    for line, row in zip(lines[2:6], rows, strict=True):
+        assert row.startswith(line.rstrip())
+    absent = " ".join(lines).partition(f"no space in {columns} columns for: ")[2]
+    assert absent.replace(",", "").split() == head[len(shown) :]
+    assert bool(absent) == (columns < 100)
 
 
 def test_long_names_fold_and_do_not_hide_numbers(read: Read) -> None:

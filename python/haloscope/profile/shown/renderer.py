@@ -8,6 +8,7 @@ from typing import TextIO
 
 import polars as pl
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,7 +18,8 @@ from haloscope.base.units import noun_text
 from haloscope.profile.shown.cells import PROGRAM, TEXT_KEYS, Row
 from haloscope.profile.shown.shown_table import ColumnView, ShownTable
 
-_WIDTH_OF_A_PIPE = 100
+_WIDTH_OF_A_PIPE = 100  # at least: no number is cut
+_LEAST_OF_A_NAME = 24  # names that are longer may be folded to this width
 _MOST_ROWS = 1000
 _ROWS_AT_A_TIME = 50_000
 
@@ -61,9 +63,6 @@ def _parse_value(row: Row) -> dict[str, object]:
 
 
 def _write_table(frame: pl.DataFrame, table: ShownTable, stream: TextIO) -> None:
-    width = None if stream.isatty() else _WIDTH_OF_A_PIPE
-    # Region names may look like markup or emoji codes, and must not be interpreted.
-    console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
     if "memory" in frame.columns and frame["memory"].drop_nulls().is_in(["host"]).all():
         frame = frame.drop("memory")  # as it is without a GPU
     if table.name == "ranks" and frame["program"].n_unique() < 2:
@@ -72,9 +71,39 @@ def _write_table(frame: pl.DataFrame, table: ShownTable, stream: TextIO) -> None
     if table.name == "sites":
         frame = by_site(frame)
     rows = frame.head(_MOST_ROWS).to_dicts()
-    console.print(_rich_table(rows, shown, table.name))
-    for note in _notes(frame, shown, table):
-        console.print(Text(note, style="dim"))
+    cells = _texts(rows, shown, table.name)
+    needed = _needed_widths(cells, shown)
+    console = _console(stream, None if stream.isatty() else max([_WIDTH_OF_A_PIPE, *needed]))
+    fitting = max(sum(width <= console.width for width in needed), 2)
+    console.print(_rich_table(cells, shown[:fitting]))
+    notes = _notes(frame, shown[:fitting], table)
+    if absent := [view.title for view in shown[fitting:]]:
+        notes.append(f"no space in {console.width} columns for: {', '.join(absent)}")
+    for note in notes:
+        _console(stream, None if stream.isatty() else _WIDTH_OF_A_PIPE).print(Text(note, style="dim"))
+
+
+def _console(stream: TextIO, width: int | None) -> Console:
+    # Region names may look like markup or emoji codes, and must not be interpreted.
+    return Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
+
+
+def _texts(rows: Sequence[Row], shown: Sequence[ColumnView], table_name: str) -> list[list[str]]:
+    """Return the cells of each row."""
+    indents = region_indents(rows) if table_name == "regions" else [""] * len(rows)
+    texts = [[view.get_text(row) for view in shown] for row in rows]
+    return [[indent + row[0], *row[1:]] for indent, row in zip(indents, texts, strict=True)]
+
+
+def _needed_widths(cells: Sequence[Sequence[str]], shown: Sequence[ColumnView]) -> list[int]:
+    """Return the width of the table up to each column, with whole numbers and folded names."""
+    widths: list[int] = []
+    for number, view in enumerate(shown):
+        needed = max(cell_len(text) for text in (view.title, *(row[number] for row in cells)))
+        may_fold = view.form.left and not view.form.is_whole
+        needed = min(needed, _LEAST_OF_A_NAME) if may_fold else needed
+        widths.append(needed + (widths[-1] + 2 if widths else 0))
+    return widths
 
 
 def by_site(frame: pl.DataFrame) -> pl.DataFrame:
@@ -88,7 +117,7 @@ def by_site(frame: pl.DataFrame) -> pl.DataFrame:
     return summed.sort(order, -pl.col("time_total"), maintain_order=True).select(frame.columns)
 
 
-def _rich_table(rows: Sequence[Row], shown: Sequence[ColumnView], table_name: str) -> Table:
+def _rich_table(cells: Sequence[Sequence[str]], shown: Sequence[ColumnView]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1), show_edge=False)
     for view in shown:
         table.add_column(
@@ -97,10 +126,8 @@ def _rich_table(rows: Sequence[Row], shown: Sequence[ColumnView], table_name: st
             no_wrap=view.form.is_whole or not view.form.left,
             overflow="fold",
         )
-    indents = region_indents(rows) if table_name == "regions" else [""] * len(rows)
-    for row, indent in zip(rows, indents, strict=True):
-        cells = [view.get_text(row) for view in shown]
-        table.add_row(*(Text(cell) for cell in [indent + cells[0], *cells[1:]]))
+    for row in cells:
+        table.add_row(*(Text(cell) for cell in row[: len(shown)]))
     return table
 
 
