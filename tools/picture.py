@@ -136,6 +136,7 @@ def photograph(page: Path, name: str, first: str | None = None, is_alone: bool =
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         view = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        view.set_default_timeout(300_000)  # milliseconds: a busy machine
         view.goto(page.as_uri())
         view.locator("[data-waiting='0']").wait_for(state="attached")
         view.wait_for_timeout(1000)  # the plots draw themselves after loading
