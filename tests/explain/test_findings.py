@@ -211,6 +211,17 @@ def test_ranks_without_a_cpu_have_no_more_work(
     assert sum(finding.gain for finding in found) <= waits * 1.01
 
 
+@pytest.mark.parametrize(("cpu_time", "region"), [(5.0, "assemble"), (7.0, None), (float("nan"), None)])
+def test_the_region_without_a_cpu_is_named(read: Read, cpu_time: float, region: str | None) -> None:
+    """Rank 0 has no CPU for 3 of 8 s. It is in a region if the region lasts longer than its CPU time."""
+    made = _absent([8.0, 5.0], [3.0, 0.0], [0.0, 0.0])
+    ranks = made.tables["ranks"]
+    made.tables["ranks"] = {**ranks, "cpu_time": [cpu_time if time == 8 else time for time in ranks["time"]]}
+    (finding,) = haloscope.findings(read(made))
+    assert (finding.rule, finding.region) == ("asleep", region)
+    assert ("most of it in region assemble" in finding.sentence) == (region is not None)
+
+
 @pytest.mark.parametrize(("time", "is_told"), [(0.04, False), (4.0, True)])
 def test_one_usual_interruption_is_no_finding(read: Read, time: float, is_told: bool) -> None:
     """Rank 0 had no core for half of the run, in which rank 1 waited for it."""

@@ -104,7 +104,7 @@ def test_the_regions_table_fits_100_columns_and_names_hidden_columns(tmp_path: P
     assert lines[2].startswith("<program>")
     assert lines[4].startswith("    level 0")
     assert lines[5].startswith("      halo")
-    assert any("53 more columns" in line and "--format csv" in line for line in lines)
+    assert any("54 more columns" in line and "--format csv" in line for line in lines)
 
 
 class Terminal(io.StringIO):

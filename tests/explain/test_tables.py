@@ -34,7 +34,7 @@ REGIONS = [
     *"bytes_recv_min bytes_recv_max bytes_recv_total".split(" "),
     *"largest_message mean_message sends_offnode_total bytes_offnode_total".split(" "),
     *"colls_max colls_total coll_bytes_total rma_ops_total rma_bytes_total".split(" "),
-    *"time_mean time_min time_max p2p_time_mean coll_time_mean rma_time_mean".split(" "),
+    *"time_mean time_min time_max cpu_time_mean p2p_time_mean coll_time_mean rma_time_mean".split(" "),
     *"io_ops_total io_bytes_total io_time_mean mpi_time_mean wait_time_mean".split(" "),
     *"compute_time_mean skew_time_mean polls_total poll_time_mean".split(" "),
     *"device_copies_total device_copy_bytes_total device_copy_time_mean staged_bytes_total".split(" "),
@@ -45,7 +45,7 @@ COLUMNS = {
     "ranks": [
         *"region rank host program instances sends recvs dest_ranks src_ranks bytes_sent".split(" "),
         *"bytes_recv largest_message mean_message sends_offnode bytes_offnode colls".split(" "),
-        *"coll_bytes rma_ops rma_bytes time p2p_time coll_time rma_time io_ops".split(" "),
+        *"coll_bytes rma_ops rma_bytes time cpu_time p2p_time coll_time rma_time io_ops".split(" "),
         *"io_bytes io_time mpi_time wait_time compute_time skew_time polls poll_time".split(" "),
         *"device_copies device_copy_bytes device_copy_time staged_bytes".split(" "),
         *INSTANCE,

@@ -23,10 +23,16 @@ def mpi_time() -> pl.Expr:
 
 
 def check_times(profile: Profile) -> None:
-    """Asserts that MPI time is at least 0 and at most the time, per rank, region, slice and function."""
+    """Asserts that MPI time is at least 0 and at most the time, per rank, region, slice and function.
+
+    The same holds for the CPU time of each rank and region.
+    """
     own = _own_times(profile)
     _hold(own, **{f"{kind}_time": pl.col(f"{kind}_time") >= 0 for kind in (*KINDS, "poll")})
     _hold(own, regions=pl.col("own") >= -1e-9, computing=_fits(mpi_time(), pl.col("own")))
+    if "cpu_time" in own.columns:
+        used = pl.col("cpu_time").fill_null(0)
+        _hold(own, cpu_time=(used >= 0) & _fits(used, pl.col("time")))
     per_path = own.group_by("path").agg(pl.col("own").sum())
     per_call = profile.frame("calls").group_by("path", "call").agg(pl.col("time_total").sum())
     both = per_call.join(per_path, on="path", how="left")

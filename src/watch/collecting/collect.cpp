@@ -131,7 +131,7 @@ private:
                            .open_calls = open_calls_,
                            .cpu_time = 1e-9 * static_cast<double>(process().use.cpu),
                            .preemptions = process().use.preemptions,
-                           .memory_max = process().use.memory_max,
+                           .memory_max = process().memory_max,
                            .program = string(text(process().program.data()))});
   }
 

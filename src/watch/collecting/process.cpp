@@ -125,7 +125,8 @@ void set_end(ProcessRecord &process, ThreadState *state) {
     update_off_cpu(*state->record, process.last.tick, seconds_per_tick(process.first, process.last));
   const ProcessUse &before = process.use_before, now = read_process_use();
   process.use = {now.cpu - std::min(now.cpu, before.cpu),
-                 now.preemptions - std::min(now.preemptions, before.preemptions), now.memory_max};
+                 now.preemptions - std::min(now.preemptions, before.preemptions)};
+  process.memory_max = read_memory_max();
 #endif
 }
 

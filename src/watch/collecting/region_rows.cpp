@@ -9,6 +9,10 @@ namespace haloscope::watch {
 
 namespace {
 
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+// The CPU time of a region is known if it was read for this share of its time.
+constexpr double read_share = 0.99;
+
 void widen(Extremes &to, const Extremes &by, bool first) {
   for (unsigned q = 0; q < quantities; q++) {
     to.least[q] = first ? by.least[q] : std::min(to.least[q], by.least[q]);
@@ -36,6 +40,8 @@ RegionTotals &RegionRows::add(std::uint64_t path, const Node &node, RegionTotals
   }
   region.instances += node.instances;
   region.ticks += node.ticks;
+  region.cpu += node.cpu;
+  region.cpu_ticks += node.cpu_ticks;
   // The process ended in this instance. It lasted at least until the last event that is known.
   if (node.begin != 0 && latest > node.begin) region.ticks += latest - node.begin;
   for (unsigned q = 0; q < quantities; q++) region.totals[q] += node.now[q];
@@ -56,12 +62,19 @@ const std::uint64_t *RegionRows::duration() const noexcept {
   return root == regions_.end() ? nullptr : &root->second.ticks;
 }
 
+double RegionRows::cpu_time(const RegionTotals &region) const {
+  const double read = seconds(region.cpu_ticks), least = 1e-3 * static_cast<double>(region.instances);
+  const bool is_known = region.instances > 0 && read >= std::max(least, read_share * seconds(region.ticks));
+  // Both clocks are read one after the other, and differ in their rates.
+  return is_known ? std::min(1e-9 * static_cast<double>(region.cpu), seconds(region.ticks)) : unknown;
+}
+
 void RegionRows::add_row(const RegionTotals &region) {
-  const double unknown = std::numeric_limits<double>::quiet_NaN();
   append(rows::Ranks{.path = region.path,
                      .rank = rank(),
                      .instances = region.instances,
                      .time = seconds(region.ticks),
+                     .cpu_time = cpu_time(region),
                      .sends = region.totals[sends],
                      .recvs = region.totals[recvs],
                      .bytes_sent = region.totals[bytes_sent],

@@ -14,6 +14,7 @@ struct RegionTotals : CountedOften, CountedRarely {
   RegionTotals *parent = nullptr;
   std::uint64_t path = 0;
   std::uint64_t begun = 0, instances = 0, ticks = 0;
+  std::uint64_t cpu = 0, cpu_ticks = 0; // CPU time in ns, and the ticks in which it was read
   std::uint64_t skew = 0, largest = 0;
   Quantities totals{};
   Extremes inclusive{}, exclusive{};
@@ -36,6 +37,8 @@ public:
   [[nodiscard]] std::uint64_t sizes_spilled() const noexcept { return sizes_spilled_; }
 
 private:
+  // In seconds; NaN: unknown.
+  [[nodiscard]] double cpu_time(const RegionTotals &region) const;
   void add_row(const RegionTotals &region);
 
   std::map<std::uint64_t, RegionTotals> regions_; // by path; addresses stay

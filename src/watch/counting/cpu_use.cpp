@@ -78,14 +78,18 @@ ProcessUse read_process_use() noexcept {
   const ErrnoKeeper keeper;
   rusage use{};
   if (getrusage(RUSAGE_SELF, &use) != 0) return {};
+  return {nanoseconds_of(use.ru_utime) + nanoseconds_of(use.ru_stime),
+          static_cast<std::uint64_t>(use.ru_nivcsw)};
+}
+
+std::uint64_t read_memory_max() noexcept {
+  const ErrnoKeeper keeper;
   // Not ru_maxrss: that is of what the process was before it became this program, too.
   std::array<char, 4096> text{};
   constexpr std::string_view key{"VmHWM:"};
   const std::string_view found = read_begin("/proc/self/status", text);
   const std::size_t place = found.find(key);
-  return {nanoseconds_of(use.ru_utime) + nanoseconds_of(use.ru_stime),
-          static_cast<std::uint64_t>(use.ru_nivcsw),
-          place == std::string_view::npos ? 0 : number_at(found, place + key.size()) * 1024};
+  return place == std::string_view::npos ? 0 : number_at(found, place + key.size()) * 1024;
 }
 
 } // namespace haloscope::watch

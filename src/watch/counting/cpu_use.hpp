@@ -11,5 +11,7 @@ CpuUse read_cpu_use(std::uint64_t now) noexcept;
 // Writes the off-CPU times up to `now` to the record of the calling thread. `rate`: seconds per tick.
 void update_off_cpu(ThreadRecord &thread, std::uint64_t now, double rate) noexcept;
 ProcessUse read_process_use() noexcept;
+// The most memory that the process had resident, in bytes; 0: unknown.
+std::uint64_t read_memory_max() noexcept;
 
 } // namespace haloscope::watch

@@ -79,6 +79,7 @@ const char *copy_name(Arena &arena, const char *name) noexcept {
   node->head = head_of(copy);
   node->depth = parent.depth + 1;
   node->series = keeps_series(*node);
+  node->reads_cpu = true;
   // A region inside a region that counts does so, too.
   node->counts = parent.counts == &parent || is_only(*node) ? node : to.discard;
   node->same_hash = entry->node;
@@ -107,9 +108,17 @@ void widen(Extremes &extremes, const Quantities &values, bool first) noexcept {
   }
 }
 
+#if defined(HALOSCOPE_ABI_SIMGRID) // one thread of the system for all ranks
+constexpr bool can_read_cpu = false;
+#else
+constexpr bool can_read_cpu = true;
+#endif
+
 void enter(Node &node, std::uint64_t now) noexcept {
   node.instance++;
   node.begin = now;
+  if (can_read_cpu && __builtin_expect(node.reads_cpu, 0))
+    node.cpu_before = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
   node.wait_before = node.wait_ticks;
   if (__builtin_expect(node.nested_used, 0)) {
     node.nested = {};
@@ -155,6 +164,14 @@ inline bool is_traced(const Recorder &to, const Node &node) noexcept {
   return __builtin_expect(to.ring != nullptr, 0) && node.parent != nullptr && node.counts == &node;
 }
 
+// A system call: only instances of regions that last long get here, and the first one of each region.
+[[gnu::noinline, gnu::cold]] void add_cpu(Recorder &to, Node &node, std::uint64_t duration) noexcept {
+  node.cpu += nanoseconds(CLOCK_THREAD_CPUTIME_ID) - node.cpu_before;
+  node.cpu_ticks += duration;
+  if (to.millisecond == 0)
+    to.millisecond = static_cast<std::uint64_t>(1e-3 / seconds_per_tick(to.process->first, ClockPair::now()));
+}
+
 inline void begin_instance(Recorder &to, Node &node, std::uint64_t begin) noexcept {
   enter(node, begin);
   if (is_traced(to, node)) trace_region(to, node, true, begin);
@@ -167,6 +184,8 @@ inline void finish_instance(Recorder &to, Node &node, std::uint64_t end) noexcep
   node.instances++;
   const std::uint64_t duration = end - node.begin;
   node.ticks += duration;
+  if (can_read_cpu && __builtin_expect(node.reads_cpu, 0)) add_cpu(to, node, duration);
+  node.reads_cpu = node.ticks >= node.instances * to.millisecond;
   if (__builtin_expect(node.series, 0)) keep_instance(to, node, duration);
   node.begin = 0;
 }
@@ -196,6 +215,7 @@ Node *make_root(Arena &arena, const char *name) noexcept {
   const char *copy = copy_name(arena, name);
   if (root == nullptr || copy == nullptr) return nullptr;
   root->name = copy;
+  root->reads_cpu = true;
   enter(*root, ticks());
   return root;
 }

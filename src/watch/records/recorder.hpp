@@ -82,8 +82,9 @@ struct Recorder {
   unsigned exact_posts = 64;
   UsualDuration usual_post;
   Polling polling;
-  std::uint64_t deadline = 0; // tick of the next thing to do by the clock
-  unsigned lost_regions = 0;  // begun when the arena was full
+  std::uint64_t deadline = 0;    // tick of the next thing to do by the clock
+  unsigned lost_regions = 0;     // begun when the arena was full
+  std::uint64_t millisecond = 0; // in ticks; 0: not known yet
   Arena *arena = nullptr;
   ProcessRecord *process = nullptr;
   ThreadRecord *record = nullptr;

@@ -79,6 +79,7 @@ struct Node : NodeMessages, CountedOften, NodeCalls, CountedRarely {
   Node *counts; // itself, or where what is not wanted goes
   NameHead head;
   bool communication, series;
+  bool reads_cpu;      // instances last a millisecond on average, or none has finished
   std::uint16_t depth; // 0: the root
 
   // The current instance.
@@ -87,11 +88,13 @@ struct Node : NodeMessages, CountedOften, NodeCalls, CountedRarely {
   bool last_was_empty; // `last` is, and stands for an instance without nested ones
   std::uint64_t begin; // its first tick; 0: not being recorded
   std::uint64_t wait_before;
-  Quantities before; // `now` when it began
-  Quantities nested; // what finished nested instances add; distinct ranks: of the whole instance
+  std::uint64_t cpu_before; // CPU time of the thread in ns, if it is read
+  Quantities before;        // `now` when it began
+  Quantities nested;        // what finished nested instances add; distinct ranks: of the whole instance
 
   // Totals, exclusive, and the extremes of finished instances.
   std::uint64_t instances, ticks;
+  std::uint64_t cpu, cpu_ticks; // of instances in which it was read: CPU time in ns, and ticks
   Quantities last;
   Extremes exclusive, inclusive;
   std::uint64_t largest_message, skew_ticks, sizes_spilled;
@@ -211,7 +214,7 @@ struct CpuUse {
 };
 // The same of all threads of a process.
 struct ProcessUse {
-  std::uint64_t cpu, preemptions, memory_max;
+  std::uint64_t cpu, preemptions;
 };
 
 // Live: everything one thread has recorded, and the threads that ended before it began.
@@ -259,6 +262,7 @@ struct ProcessRecord {
   double start; // seconds since 1970
   ClockPair first, last;
   ProcessUse use_before, use; // at the first; between these two, once they are known
+  std::uint64_t memory_max;   // bytes, once they are known
   std::atomic<ThreadRecord *> threads;
   std::atomic<MetadataRecord *> metadata;
   std::atomic<std::uint64_t> dropped;

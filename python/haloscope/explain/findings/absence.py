@@ -9,7 +9,9 @@ from haloscope.base.units import ranks_text, time_text
 from haloscope.explain.findings.alike import estimate_detour
 from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import Ground
+from haloscope.explain.findings.run_times import place_text
 from haloscope.explain.findings.unevenness import subtract_waits, sum_waits
+from haloscope.profile.store import PROGRAM
 
 # Smallest excess that counts, as a share of the run.
 _LEAST_EXCESS = 0.01
@@ -47,7 +49,9 @@ def _make_finding(ground: Ground, rows: Integers, *, is_asleep: bool, gain: floa
     absent, outside = float(absence.total[rows].mean()), float(absence.outside_mpi[rows].mean())
     function = ground.find_waiting_function(~np.isin(ground.ranks, ranks))
     each = "" if len(ranks) == 1 else " each"
-    of = f"{time_text(absent)} of the {time_text(outside)} outside MPI{each}"
+    region = _find_region(ground, rows)
+    where = "" if region is None else f", most of it in {place_text(region)}"
+    of = f"{time_text(absent)} of the {time_text(outside)} outside MPI{each}{where}"
     if is_asleep:
         what = f"slept for {of}, as in waiting for a file, a lock or a timer"
         remedy = "find what it waits for: haloscope hang prints its stack while it sleeps"
@@ -63,6 +67,7 @@ def _make_finding(ground: Ground, rows: Integers, *, is_asleep: bool, gain: floa
             gain,
             max(gain, float(np.ptp(absence.total))),
         ),
+        region=region,
         ranks=ranks,
         evidence=[
             Evidence(
@@ -75,3 +80,14 @@ def _make_finding(ground: Ground, rows: Integers, *, is_asleep: bool, gain: floa
             )
         ],
     )
+
+
+def _find_region(ground: Ground, rows: Integers) -> str | None:
+    """Return the marked region in which these ranks were without a CPU for most of that time.
+
+    None: no region is known to have most of it. Only the CPU time of long regions is recorded.
+    """
+    absent = ground.absence_of_regions[rows].mean(axis=0)
+    region = ground.regions[int(np.argmax(absent))]
+    is_most = absent.max() >= _MOSTLY * float(ground.absence.total[rows].mean())
+    return region if is_most and region != PROGRAM else None

@@ -123,6 +123,11 @@ class RunTimes:
         return Absence(total, np.minimum(both["core_wait_time"].to_numpy(), total), outside)
 
     @cached_property
+    def absence_of_regions(self) -> Floats:
+        """The time (s) without a CPU outside MPI by rank and region, at least; 0 if it is not known."""
+        return self._matrix(pl.col("time") - pl.col("cpu_time") - pl.col("mpi_time")).clip(min=0)
+
+    @cached_property
     def on_cpu_computing(self) -> Floats:
         """Computing (s) without what absence adds.
 

@@ -49,6 +49,11 @@ REGION_TABLES = (
         columns("coll_bytes_total", "bytes of the collectives' send arguments"),
         columns("rma_ops_total rma_bytes_total", "one-sided operations and their bytes"),
         columns("time_mean time_min time_max", "time spent in the region", time_mean=time("time")),
+        columns(
+            "cpu_time_mean",
+            "CPU time in the region; the rest of `time_mean` it slept or waited for a core. Null for regions "
+            "whose instances last less than 1 ms on average",
+        ),
         columns("p2p_time_mean", "in point-to-point calls and in waiting for their requests"),
         columns("coll_time_mean", "in collectives and in waiting for their requests"),
         columns("rma_time_mean", "in one-sided calls"),
@@ -99,6 +104,7 @@ REGION_TABLES = (
         columns("colls coll_bytes", "collective calls, bytes", colls=count()),
         columns("rma_ops rma_bytes", "one-sided operations, bytes"),
         columns("time", "in the region", time=time()),
+        columns("cpu_time", "CPU time in the region, as in `regions`"),
         columns("p2p_time coll_time rma_time", "in point-to-point, collective, one-sided calls"),
         columns("io_ops io_bytes io_time", "MPI-IO"),
         columns("mpi_time", "in all MPI calls, and in polling", mpi_time=share("MPI", of="time")),

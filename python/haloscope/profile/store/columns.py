@@ -64,7 +64,8 @@ def replace_empty_text(*names: str) -> list[pl.Expr]:
 
 
 # Columns of a rank that add up over nested regions. The others are known for a region as a whole.
-_WHOLE = {"instances", "time", "dest_ranks", "src_ranks", "dest_ranks_exclusive", "src_ranks_exclusive"}
+_PARTNERS = {f"{side}_ranks{kind}" for side in ("dest", "src") for kind in ("", "_exclusive")}
+_WHOLE = {"instances", "time", "cpu_time"} | _PARTNERS
 RANK_REDUCTIONS: Mapping[str, Reduction] = {
     name: "max" if name == "largest_message" else reduction
     for name, reduction in reductions("ranks").items()

@@ -24,7 +24,7 @@ from haloscope.profile.store.tree import Reduction, Scope
 _NUMBERS = [name for name in REGION_COLUMNS if name not in ("region", "path")]
 _OFFNODE = ("sends_offnode", "bytes_offnode")
 # Known for a path as a whole: they do not add up over nested regions.
-_WHOLE = ("instances", "time")
+_WHOLE = ("instances", "time", "cpu_time")
 _PARTNERS = ("dest_ranks", "src_ranks")
 
 
@@ -90,13 +90,21 @@ def sum_offnode(profile: ProfileData) -> pl.DataFrame:
 def _exclusive_time(whole: pl.DataFrame, scope: Scope) -> pl.DataFrame:
     parents = pl.Series("path", scope.tree.parents)
     inside = (
-        whole.select(parents.gather(whole["path"]).alias("path"), "rank", "time")
+        whole.select(parents.gather(whole["path"]).alias("path"), "rank", "time", "cpu_time")
         .group_by("path", "rank")
-        .agg(pl.col("time").sum().alias("inside"))
+        .agg(
+            pl.col("time").sum().alias("inside"),
+            pl.col("cpu_time").sum().alias("cpu_inside"),
+            pl.col("cpu_time").has_nulls().alias("is_unknown"),
+        )
     )
     joined = whole.join(inside, on=["path", "rank"], how="left")
     own = pl.col("time") - pl.col("inside").fill_null(0.0)
-    return joined.with_columns(own.alias("time")).drop("inside")
+    cpu = (pl.col("cpu_time") - pl.col("cpu_inside").fill_null(0.0)).clip(0.0, own.clip(0.0))
+    known_cpu = pl.when(~pl.col("is_unknown").fill_null(False)).then(cpu)
+    return joined.with_columns(own.alias("time"), known_cpu.alias("cpu_time")).drop(
+        "inside", "cpu_inside", "is_unknown"
+    )
 
 
 def _derive(rows: pl.DataFrame) -> pl.DataFrame:
