@@ -39,8 +39,8 @@ QUANTITIES: dict[str, Quantity] = {
     "sources": Quantity("distinct sources per rank, mean", "", pl.col("src_ranks_mean")),
     "destinations": Quantity("distinct destinations per rank, mean", "", pl.col("dest_ranks_mean")),
     "collectives": Quantity("collectives per rank", "", _per_rank("colls_total")),
-    "bandwidth": Quantity("bytes sent per second and rank", "B/s", _per_second("bytes_sent_total")),
-    "message_rate": Quantity("messages sent per second and rank", "/s", _per_second("sends_total")),
+    "bandwidth": Quantity("send bandwidth per rank", "B/s", _per_second("bytes_sent_total")),
+    "message_rate": Quantity("message rate per rank", "/s", _per_second("sends_total")),
 }
 
 
