@@ -169,7 +169,7 @@ def test_random_programs_get_every_byte(
         assert done.stdout == mpi.run(ranks, [program, *words]).stdout
 
 
-@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system", "mpich-wheel"], indirect=True)
 def test_only_bytes_that_arrive_are_touched(mpi: Mpi, compiler: Compiler, shm: Shm, tmp_path: Path) -> None:
     """Random datatypes receive shorter messages. What a receive does not fill is an inaccessible page."""
     program = compiler(mpi, PROGRAMS / "short.c", FLAGS)
@@ -181,7 +181,7 @@ def test_only_bytes_that_arrive_are_touched(mpi: Mpi, compiler: Compiler, shm: S
     assert offered(tmp_path / "record") > 20
 
 
-@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system", "mpich-wheel"], indirect=True)
 def test_every_call_completes_persistent_sends(mpi: Mpi, compiler: Compiler, shm: Shm) -> None:
     program = compiler(mpi, PROGRAMS / "started.c", FLAGS)
     without, got = mpi.run(2, [program]), shm.run(2, program, settings={"measure": "off"})

@@ -31,7 +31,8 @@ inline Found try_any(Masked &masked, int count, int *index, int *flag, MPI_Statu
   if (const auto own = masked.own(0)) {
     *index = *own;
     *flag = 1;
-    found.result = masked.update_own(*own, status);
+    found.comm = masked.comm(*own);
+    found.result = masked.update_own(*own, status, found.error);
     return found;
   }
   found.result = next.Testany(count, ready, index, flag, &status);
@@ -51,11 +52,18 @@ inline Found try_some(Masked &masked, int count, int *done, int *indices, MPI_St
   Found found;
   found.result = next.Testsome(count, masked.refresh(), done, indices, statuses);
   const bool is_whole = found.result == MPI_SUCCESS || found.result == MPI_ERR_IN_STATUS;
-  auto own = is_whole ? masked.own(0) : std::nullopt;
   if (*done == MPI_UNDEFINED) {
-    if (!masked.is_held() && !own) return found;
+    if (!masked.is_held() && !(is_whole && masked.own(0))) return found;
     *done = 0;
   }
+  const auto note_error = [&](int at, int error, MPI_Comm comm) {
+    if (error == MPI_SUCCESS) return;
+    if (!found.is_in_status())
+      for (int j = 0; j < *done; j++) statuses[j].MPI_ERROR = MPI_SUCCESS;
+    statuses[at].MPI_ERROR = error;
+    found.error = MPI_ERR_IN_STATUS;
+    found.comm = comm;
+  };
   // Errors that MPI found are in the statuses already.
   for (int i = 0; i < *done; i++) {
     if (found.result != MPI_SUCCESS && statuses[i].MPI_ERROR != MPI_SUCCESS) {
@@ -63,18 +71,15 @@ inline Found try_some(Masked &masked, int count, int *done, int *indices, MPI_St
       continue;
     }
     const MPI_Comm comm = masked.comm(indices[i]);
-    const int error = masked.update(indices[i], statuses[i]);
-    if (error == MPI_SUCCESS) continue;
-    if (found.result == MPI_SUCCESS && found.error == MPI_SUCCESS)
-      for (int j = 0; j < *done; j++) statuses[j].MPI_ERROR = MPI_SUCCESS;
-    statuses[i].MPI_ERROR = error;
-    found.error = MPI_ERR_IN_STATUS;
-    found.comm = comm;
+    note_error(i, masked.update(indices[i], statuses[i]), comm);
   }
-  for (; own; own = masked.own(*own + 1)) {
+  for (auto own = is_whole ? masked.own(0) : std::nullopt; own; own = masked.own(*own + 1)) {
+    const MPI_Comm comm = masked.comm(*own);
+    int error = MPI_SUCCESS;
     indices[*done] = *own;
-    masked.update_own(*own, statuses[*done]);
+    masked.update_own(*own, statuses[*done], error);
     if (found.is_in_status()) statuses[*done].MPI_ERROR = MPI_SUCCESS;
+    note_error(*done, error, comm);
     (*done)++;
   }
   return found;

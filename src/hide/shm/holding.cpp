@@ -188,18 +188,18 @@ void Masked::fail(int index) {
 std::optional<int> Masked::own(int from) const noexcept {
   for (auto i = static_cast<std::size_t>(from); i < known_.size(); i++) {
     const Request *request = known_[i];
-    if (request != nullptr && request->kind == Request::Kind::send && request->persistent &&
-        request->active && request->there)
+    if (request != nullptr && request->persistent && request->active && request->there &&
+        (request->kind == Request::Kind::send || request->was_seen))
       return static_cast<int>(i);
   }
   return std::nullopt;
 }
 
-int Masked::update_own(int index, MPI_Status &status) {
+int Masked::update_own(int index, MPI_Status &status, int &error) {
   const auto i = static_cast<std::size_t>(index);
   int done = 0;
   const int result = next.Test(&given_[i], &done, &status); // inactive: the empty status
-  shm::complete_request(known_[i], status);
+  error = shm::complete_request(known_[i], status);
   known_[i] = nullptr;
   return result;
 }

@@ -71,9 +71,11 @@ public:
   int update(int index, MPI_Status &status);
   // The same where the library says that this one failed.
   void fail(int index);
-  // A persistent send of ours from this place on that is over. MPI does not know that it was started.
+  // A persistent request from this place on that is over, and that MPI may take for inactive: a send of ours,
+  // which MPI has not started, or a receive that was looked at.
   [[nodiscard]] std::optional<int> own(int from) const noexcept;
-  int update_own(int index, MPI_Status &status);
+  // Returns MPI's result; `error` is ours.
+  int update_own(int index, MPI_Status &status, int &error);
 
 private:
   std::vector<MPI_Request> &ready_ = scratch.ready;

@@ -153,7 +153,10 @@ static void complete(int way, MPI_Request *request, int *result, MPI_Status *sta
   if (way == 6) *result = MPI_Waitsome(2, two, &done, indices, both + 1);
   while (way == 7 && done == 0) *result = MPI_Testsome(2, two, &done, indices, both + 1);
   while (way == 8 && *flag == 0) *result = MPI_Request_get_status(two[1], flag, both + 1);
-  if (way == 8) *result = MPI_Wait(two + 1, both + 1);
+  if (way == 8) { // MPICH 5 has the status of a persistent request only once
+    *result = MPI_Wait(two + 1, both);
+    if (both->MPI_TAG == tag) both[1] = both[0];
+  }
   if (way == 9) *result = MPI_Waitall(2, two, MPI_STATUSES_IGNORE);
   *flag = way == 4 || way == 5 ? index : way == 6 || way == 7 ? 10 * done + indices[0] : *flag;
   *request = two[1];
