@@ -30,4 +30,14 @@ bool is_active_call(std::uintptr_t to, std::uintptr_t own) noexcept {
   return search.found || search.last != 0; // 0: the outermost frame was passed
 }
 
+bool InnerCalls::is_inside(std::uintptr_t outer, const void *caller) noexcept {
+  if (outer == 0) return true; // nothing is known of it
+  const Call call{outer, return_address(caller), caller};
+  Call &known = known_[call.own / 4 % known_.size()];
+  if (call.own != 0 && known == call) return true;
+  if (!is_active_call(outer, call.own)) return false;
+  known = call;
+  return true;
+}
+
 } // namespace haloscope::interpose

@@ -1,10 +1,12 @@
 // How a program's calls come into a library that stands before its MPI.
 #pragma once
 
+#include "interpose/active_call.hpp"
 #include "interpose/library.hpp"
 
 #include <atomic>
 #include <mutex>
+#include <utility>
 
 namespace haloscope::interpose {
 
@@ -17,37 +19,70 @@ struct Entered {
   std::atomic<bool> running{false};
   bool several_threads = false;
   std::mutex mutex; // of all the rest, where there are several threads
+
+  void leave() noexcept {} // ends what a call of this thread has begun that was left
 };
 
-inline constinit thread_local bool inside = false; // a call of ours, or one that MPI makes itself
+// The outermost call of a thread. Calls inside of it are ours, or MPI makes them itself.
+struct OutermostCall {
+  std::uintptr_t from = 0;    // where it returns to; 0: there is none
+  std::mutex *held = nullptr; // by it
+  InnerCalls inner;
+};
+inline constinit thread_local OutermostCall outermost;
+
+// Whether the outermost call is active. If it was left by longjmp, it is over now.
+template <auto *library> [[gnu::noinline, gnu::cold]] bool is_still_inside(const void *caller) noexcept {
+  if (outermost.inner.is_inside(outermost.from, caller)) return true;
+  outermost.from = 0;
+  if (outermost.held != nullptr) std::exchange(outermost.held, nullptr)->unlock();
+  library->leave();
+  return false;
+}
+// Whether the function that asks was called inside of another call. `caller`: its HALOSCOPE_CALLER.
+template <auto *library> inline bool is_inside(const void *caller = HALOSCOPE_CALLER) noexcept {
+  return __builtin_expect(outermost.from != 0, 0) && is_still_inside<library>(caller);
+}
 
 template <auto *library> class LockOf {
 public:
   LockOf() {
-    if (library->several_threads) library->mutex.lock();
+    if (!library->several_threads) return;
+    library->mutex.lock();
+    outermost.held = &library->mutex;
   }
   ~LockOf() {
-    if (library->several_threads) library->mutex.unlock();
+    if (!library->several_threads) return;
+    outermost.held = nullptr;
+    library->mutex.unlock();
   }
   LockOf(const LockOf &) = delete;
   LockOf &operator=(const LockOf &) = delete;
 };
 
-// One outermost call; false if nothing is to be done.
-template <auto *library> class EntryOf {
+// While it lives, calls are inside of another one. False if it is inside of one itself, or not `wanted`.
+template <auto *library> class OutermostOf {
 public:
-  EntryOf() noexcept : active_(library->running.load(std::memory_order_acquire) && !inside) {
-    if (active_) inside = true;
+  explicit OutermostOf(bool wanted = true, const void *caller = HALOSCOPE_CALLER) noexcept
+      : active_(wanted && !is_inside<library>(caller)) {
+    if (active_) outermost.from = return_address(caller);
   }
-  ~EntryOf() {
-    if (active_) inside = false;
+  ~OutermostOf() {
+    if (active_) outermost.from = 0;
   }
-  EntryOf(const EntryOf &) = delete;
-  EntryOf &operator=(const EntryOf &) = delete;
+  OutermostOf(const OutermostOf &) = delete;
+  OutermostOf &operator=(const OutermostOf &) = delete;
   explicit operator bool() const noexcept { return active_; }
 
 private:
   bool active_;
+};
+
+// One outermost call; false if nothing is to be done.
+template <auto *library> class EntryOf : public OutermostOf<library> {
+public:
+  explicit EntryOf(const void *caller = HALOSCOPE_CALLER) noexcept
+      : OutermostOf<library>(library->running.load(std::memory_order_acquire), caller) {}
 };
 
 // A place for the status where the program wants none.

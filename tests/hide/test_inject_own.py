@@ -117,6 +117,23 @@ def made(text: str) -> int:
     return int(found[1])
 
 
+@pytest.mark.parametrize(
+    ("mpi", "words"),
+    [
+        ("openmpi-system", ()),
+        ("openmpi-system", ("threads",)),
+        ("mpich-system", ()),  # with threads, it holds a lock when it calls the handler
+    ],
+    indirect=["mpi"],
+)
+def test_messages_after_calls_that_were_left(mpi: Mpi, inject: Inject, words: tuple[str, ...]) -> None:
+    """Calls that are left by longjmp hold no lock, and later calls are not taken for calls inside of them."""
+    done = inject(mpi, 2, "left_calls.c", "8", *words, options=["--latency", "constant:1us"])
+    assert "wrong" not in done.done.stdout
+    messages = done.latencies.filter(polars.col("rank") == 0, polars.col("what") == "message")
+    assert dict(messages["tag"].value_counts().rows()) == dict.fromkeys(range(5), 30)
+
+
 @pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 def test_a_record_that_may_not_grow_ends_alone(mpi: Mpi, inject: Inject) -> None:
     """Beyond the limit of file sizes a rank prints a line, and the record has whole rows."""

@@ -55,6 +55,19 @@ def test_a_program_does_not_notice(
     _lines(done, two_nodes)
 
 
+@pytest.mark.parametrize("mpi", ["openmpi-system", MPICH], indirect=True)
+@pytest.mark.usefixtures("scotch")
+def test_ranks_after_calls_that_were_left(
+    two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
+) -> None:
+    """Calls that are left by longjmp change no rank."""
+    program = compiler(mpi, PROGRAMS / "left_calls.c", ["-Wall", "-Wextra"])
+    launch: list[str | Path] = [*mpi.launch(RANKS), program, "8"]
+    profile = _profile(tmp_path, two_nodes)
+    done = two_nodes.run(mpi, [haloscope, "place", profile, "--", *launch], cwd=tmp_path, status=None)
+    _lines(done, two_nodes)
+
+
 @pytest.mark.parametrize(
     ("mpi", "interface"),
     [

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support.injected import PROGRAMS as HIDE_PROGRAMS
 from support.mpi import NAMES, Mpi
 from support.programs import Compiler
 from support.shm import CONFORM, PROGRAMS, RANDOM, Shm, carried, conform_flags, offered
@@ -186,3 +187,19 @@ def test_every_call_completes_persistent_sends(mpi: Mpi, compiler: Compiler, shm
     program = compiler(mpi, PROGRAMS / "started.c", FLAGS)
     without, got = mpi.run(2, [program]), shm.run(2, program, settings={"measure": "off"})
     assert sorted(got.stdout.splitlines()) == sorted(without.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("mpi", "words"),
+    [("openmpi-system", ()), ("openmpi-system", ("threads",)), ("mpich-system", ()), ("mpich-wheel", ())],
+    indirect=["mpi"],
+)
+def test_messages_after_calls_that_were_left(
+    mpi: Mpi, compiler: Compiler, shm: Shm, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """Calls that are left by longjmp hold no lock, and later calls are not taken for calls inside of them."""
+    program = compiler(mpi, HIDE_PROGRAMS / "left_calls.c", FLAGS)
+    settings = {"measure": "off", "output": str(tmp_path / "record")}
+    done = shm.run(2, program, "262144", *words, settings=settings)
+    assert "wrong" not in done.stdout
+    assert offered(tmp_path / "record") == 5 * 30

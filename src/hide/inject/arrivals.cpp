@@ -113,7 +113,7 @@ std::optional<Moment> guess_stamp(Communicator &communicator, const Envelope &wa
 // that can get no other certainly has; of others the library knows.
 bool came_first(const Request &request, MPI_Request handle, int source, int tag) {
   if (request.partner == source && request.tag == tag && !request.cancelled) return true;
-  if (request.completing) return false; // it may be another's handle by now
+  if (request.completing != std::thread::id{}) return false; // it may be another's handle by now
   int done = 0;
   MPI_Status status{};
   if (real.Request_get_status(handle, &done, &status) != MPI_SUCCESS || done == 0) return false;

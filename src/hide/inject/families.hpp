@@ -40,10 +40,8 @@ template <class Call, class Then> int follow(Call &&call, const Then &then) {
 
 // Does `action` unless it is called from inside the library. MPI's calls in it are not the program's.
 template <class Action> void do_inside(const Action &action) {
-  if (inside) return;
-  inside = true;
-  action();
-  inside = false;
+  const Outermost here;
+  if (here) action();
 }
 
 template <class Call> int init_send(int dest, int tag, MPI_Comm comm, MPI_Request *request, Call &&call) {

@@ -23,7 +23,7 @@ std::vector<Kept> known(const MPI_Request *handles, int count) {
 void keep(MPI_Request handle, const Request &request) {
   if (handle == MPI_REQUEST_NULL || interpose::is_finished(handle)) return;
   Kept &place = state.requests[value_of(handle)];
-  if (place != nullptr && place->completing) state.displaced.push_back(place);
+  if (place != nullptr && place->completing != std::thread::id{}) state.displaced.push_back(place);
   place = std::make_shared<Request>(request);
   place->handle = handle;
   place->order = state.posted++;
@@ -44,14 +44,26 @@ Completing::Completing(std::span<const Kept> requests) : requests_(requests) {
   if (!state.several_threads) return;
   const Lock lock;
   for (const Kept &request : requests_)
-    if (request != nullptr) request->completing = true;
+    if (request != nullptr) request->completing = std::this_thread::get_id();
 }
 
 Completing::~Completing() {
   if (!state.several_threads) return;
   const Lock lock;
   for (const Kept &request : requests_)
-    if (request != nullptr) request->completing = false;
+    if (request != nullptr) request->completing = {};
+}
+
+// MPI has completed those whose handles belong to others by now.
+void State::leave() noexcept {
+  if (!several_threads) return;
+  const Lock lock;
+  const auto is_left = [own = std::this_thread::get_id()](const Kept &request) {
+    return request->completing == own;
+  };
+  std::erase_if(displaced, is_left);
+  for (auto &[handle, request] : requests)
+    if (is_left(request)) request->completing = {};
 }
 
 void remember_cancelled(MPI_Request handle) {

@@ -96,8 +96,7 @@ void finalise() noexcept {
   const std::lock_guard lock{lifecycle};
   if (!world_is_open) return;
   world_is_open = false;
-  const bool before = inside;
-  inside = true;
+  const Outermost here;
   if (sessions == 0)
     stop();
   else
@@ -108,7 +107,6 @@ void finalise() noexcept {
   } catch (const std::exception &error) {
     interpose::complain(std::string{"the record of injected latencies is lost: "} + error.what());
   }
-  inside = before;
 }
 
 void write_all() noexcept try {

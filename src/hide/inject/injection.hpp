@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <optional>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -19,7 +20,6 @@ namespace haloscope::inject {
 
 using interpose::ensure_resolved;
 using interpose::forward;
-using interpose::inside;
 using interpose::next;
 using interpose::real;
 
@@ -70,17 +70,17 @@ struct Request {
   Kind kind = Kind::receive;
   bool persistent = false;
   bool active = true;
-  bool cancelled = false;  // perhaps
-  bool exchange = false;   // of MPI_Isendrecv
-  bool completing = false; // in a call of a thread, which MPI alone may ask about it
-  bool received = false;   // its message, with the stamp whose time is `due`
-  bool freed = false;      // by the program; kept until its stamp has come
+  bool cancelled = false; // perhaps
+  bool exchange = false;  // of MPI_Isendrecv
+  bool received = false;  // its message, with the stamp whose time is `due`
+  bool freed = false;     // by the program; kept until its stamp has come
   std::shared_ptr<Communicator> communicator;
   MPI_Request handle{};
-  int partner = 0, tag = 0;  // of a message
-  std::uint64_t order = 0;   // in which receives were posted
-  std::optional<Moment> due; // once it is known
-  std::optional<Link> link;  // over which a persistent collective brings data
+  std::thread::id completing; // of the thread in whose call it is: MPI alone may ask about it then
+  int partner = 0, tag = 0;   // of a message
+  std::uint64_t order = 0;    // in which receives were posted
+  std::optional<Moment> due;  // once it is known
+  std::optional<Link> link;   // over which a persistent collective brings data
   std::shared_ptr<Duplicate> duplicate;
   std::shared_ptr<Partitions> partitions;
 };
@@ -119,10 +119,13 @@ struct State : interpose::Entered {
   std::unordered_map<std::uintptr_t, Window> windows;
   MPI_Group world{};
   std::optional<MPI_Comm> library; // a communicator by which the library can be made to go on
+
+  void leave() noexcept;
 };
 extern State state;
 using Lock = interpose::LockOf<&state>;
 using Entry = interpose::EntryOf<&state>;
+using Outermost = interpose::OutermostOf<&state>;
 
 // Returns the state of a communicator, or nullptr if it was made without the injector.
 Communicator *communicator_of(MPI_Comm comm) noexcept;

@@ -122,7 +122,7 @@ int exchange_copy(void *&buffer, Count &count, MPI_Datatype &type, int dest, int
 template <class Count, class Call>
 int exchange_in_place(void *&buffer, Count &count, MPI_Datatype &type, int dest, int send_tag, int source,
                       int tag, MPI_Comm comm, MPI_Status *given, Call &&call) {
-  if (is_running() && !inside && count > 0 && count <= INT32_MAX &&
+  if (is_running() && !is_inside() && count > 0 && count <= INT32_MAX &&
       (must_poll() || is_redirected(count, type)))
     return exchange_copy(buffer, count, type, dest, send_tag, source, tag, comm, given, call);
   const Entry entry;

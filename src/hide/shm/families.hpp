@@ -99,7 +99,7 @@ template <class Call> int block(Call &&call) {
 }
 
 template <class Call> int free_type(Call &&call) {
-  if (inside) { // a callback of the program's, perhaps below our lock
+  if (is_inside()) { // a callback of the program's, perhaps below our lock
     forget_types();
   } else {
     const Lock lock;
@@ -120,22 +120,17 @@ template <class Call> int free_communicator(MPI_Comm *comm, Call &&call) {
 template <class Call> int initialize(Call &&call) {
   int result = MPI_SUCCESS;
   {
-    const bool before = inside;
-    inside = true;
+    const Outermost here;
     result = call();
-    inside = before;
   }
-  if (result == MPI_SUCCESS && !inside && interpose::library_fits()) initialise();
+  if (result == MPI_SUCCESS && !is_inside() && interpose::library_fits()) initialise();
   return result;
 }
 
 template <class Call> int finalize(Call &&call) {
-  if (!inside) finalise();
-  const bool before = inside;
-  inside = true;
-  const int result = call();
-  inside = before;
-  return result;
+  if (!is_inside()) finalise();
+  const Outermost here;
+  return call();
 }
 
 } // namespace haloscope::shm

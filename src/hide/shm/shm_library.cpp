@@ -149,18 +149,17 @@ void start() {
 } // namespace
 
 void initialise() {
-  inside = true;
+  const Outermost here;
   try {
     start();
   } catch (const std::exception &error) {
     interpose::complain(std::string{"the shm library copies no messages: "} + error.what());
   }
-  inside = false;
 }
 
 void finalise() noexcept {
   if (!shm.running.load(std::memory_order_acquire)) return;
-  inside = true;
+  const Outermost here;
   try {
     finish_sends();
     close_lanes();
@@ -174,7 +173,6 @@ void finalise() noexcept {
     interpose::complain(std::string{"the record of copied messages is lost: "} + error.what());
   }
   shm.running.store(false, std::memory_order_release);
-  inside = false;
 }
 
 } // namespace haloscope::shm

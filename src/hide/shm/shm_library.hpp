@@ -19,7 +19,6 @@ namespace haloscope::shm {
 
 using interpose::ensure_resolved;
 using interpose::forward;
-using interpose::inside;
 using interpose::Moment;
 using interpose::next;
 using interpose::real;
@@ -55,16 +54,23 @@ struct ShmLibrary : interpose::Entered {
   std::size_t threshold_with_holes = 0; // the same of messages that MPI copies block by block
   std::unique_ptr<Node> node;
   Transferred transferred = nullptr; // the recorder's
+
+  void leave() noexcept;
 };
 extern ShmLibrary shm;
 using Lock = interpose::LockOf<&shm>;
+using Outermost = interpose::OutermostOf<&shm>;
+
+inline bool is_inside(const void *caller = HALOSCOPE_CALLER) noexcept {
+  return interpose::is_inside<&shm>(caller);
+}
 
 void attend_abandoned();
 
 // One outermost call of MPI; false if there is nothing to be done in it.
 class Entry : public interpose::EntryOf<&shm> {
 public:
-  Entry() noexcept {
+  explicit Entry(const void *caller = HALOSCOPE_CALLER) noexcept : EntryOf(caller) {
     if (*this && shm.abandoned.load(std::memory_order_relaxed)) attend_abandoned();
   }
 };

@@ -3,11 +3,13 @@
 #include "hide/shm/receiving.hpp"
 
 #include <sched.h>
+#include <utility>
 
 namespace haloscope::shm {
 
 namespace {
 std::size_t next_asked = 0;
+constinit thread_local bool is_away = false;
 } // namespace
 
 void nudge() {
@@ -52,8 +54,18 @@ Away::Away() {
   const Lock lock;
   progress_receives();
   shm.node->desk().away.fetch_add(1, std::memory_order_relaxed);
+  is_away = true;
 }
 
-Away::~Away() { shm.node->desk().away.fetch_sub(1, std::memory_order_relaxed); }
+Away::~Away() {
+  is_away = false;
+  shm.node->desk().away.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void ShmLibrary::leave() noexcept {
+  if (node == nullptr) return;
+  if (std::exchange(is_away, false)) node->desk().away.fetch_sub(1, std::memory_order_relaxed);
+  node->channels().free().clear(node->me());
+}
 
 } // namespace haloscope::shm

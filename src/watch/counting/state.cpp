@@ -1,6 +1,5 @@
 #include "watch/counting/state.hpp"
 
-#include "interpose/active_call.hpp"
 #include "watch/counting/chosen_regions.hpp"
 #include "watch/counting/cpu_use.hpp"
 #include "watch/records/own.hpp"
@@ -34,14 +33,7 @@ std::uint64_t ask_datatype_size(ThreadState &state, MPI_Datatype datatype) noexc
 }
 
 bool is_still_inside(ThreadState &state, const void *caller) noexcept {
-  const ThreadState::InnerCall call{state.from, return_address(caller), caller};
-  if (call.outer == 0) return true; // nothing is known of it
-  auto &known = state.inner_calls[call.own / 4 % state.inner_calls.size()];
-  if (call.own != 0 && known == call) return true;
-  if (interpose::is_active_call(call.outer, call.own)) {
-    known = call;
-    return true;
-  }
+  if (state.inner_calls.is_inside(state.from, caller)) return true;
   leave_call(state);
   return false;
 }

@@ -1,6 +1,7 @@
 // The recorder in one MPI process, and the way into it from a wrapper.
 #pragma once
 
+#include "interpose/active_call.hpp"
 #include "interpose/library.hpp"
 #include "watch/counting/communicators.hpp"
 #include "watch/counting/recording.hpp"
@@ -47,13 +48,7 @@ struct ThreadState : Recorder {
   std::uint64_t completing = 0;       // that of the one that is being completed
   std::size_t room = 0;               // in each of the five
   ThreadState *next_ended = nullptr;
-  // Calls that were found to be inside another one.
-  struct InnerCall {
-    std::uintptr_t outer, own; // return addresses
-    const void *caller;
-    bool operator==(const InnerCall &) const = default;
-  };
-  std::array<InnerCall, 8> inner_calls{};
+  interpose::InnerCalls inner_calls;
 
   void make_room(std::size_t count) {
     if (__builtin_expect(room < count, 0)) grow(count * 2);

@@ -4,6 +4,7 @@
 // recognised without unwinding: its return addresses still lie where they lay then.
 #pragma once
 
+#include "interpose/active_call.hpp"
 #include "watch/records/doing.hpp"
 #include "watch/records/records.hpp"
 
@@ -45,17 +46,6 @@ SiteBook *make_site_book(unsigned depth) noexcept;
 // `caller`: HALOSCOPE_CALLER.
 [[gnu::noinline]] Site *find_site(Recorder &to, Function function, const void *caller) noexcept;
 
-// Of a wrapper, that a call came from; and the return address, as long as the wrapper has not returned.
-#if defined(__x86_64__)
-#define HALOSCOPE_CALLER __builtin_dwarf_cfa() // the return address lies below
-inline std::uintptr_t return_address(const void *caller) noexcept {
-  return caller == nullptr ? 0 : static_cast<const std::uintptr_t *>(caller)[-1];
-}
-#else
-#define HALOSCOPE_CALLER __builtin_return_address(0)
-inline std::uintptr_t return_address(const void *caller) noexcept {
-  return reinterpret_cast<std::uintptr_t>(caller);
-}
-#endif
+using interpose::return_address;
 
 } // namespace haloscope::watch
