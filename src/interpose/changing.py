@@ -103,7 +103,8 @@ class _Converting(FortranWrapper):
         if kind == "INDEX":
             return self._position(name)
         if kind == "MESSAGE":
-            return self._held("Message", name, given, "MPI_Message *", ".c()")
+            is_input = str(not self._out(name)).lower()
+            return self._held("Message", name, f"{given}, {is_input}", "MPI_Message *", ".c()")
         if kind == "STATUS":
             return f"MPI_Status *{name} = fortran_status({given});"
         if kind in _HANDLES:

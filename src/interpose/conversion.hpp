@@ -143,17 +143,19 @@ private:
 
 class Message {
 public:
-  explicit Message(void *given) : given_(static_cast<MPI_Fint *>(given)) {}
+  Message(void *given, bool is_input) : given_(static_cast<MPI_Fint *>(given)) {
+    if (is_input) before_ = now_ = fortran_handle<MPI_Message>(given);
+  }
   ~Message() {
-    if (set_ != MPI_MESSAGE_NULL) *given_ = to_fortran(set_);
+    if (now_ != before_) *given_ = to_fortran(now_);
   }
   Message(const Message &) = delete;
   Message &operator=(const Message &) = delete;
-  MPI_Message *c() noexcept { return &set_; }
+  MPI_Message *c() noexcept { return &now_; }
 
 private:
   MPI_Fint *given_;
-  MPI_Message set_ = MPI_MESSAGE_NULL;
+  MPI_Message before_ = MPI_MESSAGE_NULL, now_ = MPI_MESSAGE_NULL;
 };
 
 inline MPI_Fint fortran_position(int index) {

@@ -5,7 +5,7 @@ and are seen there, its mpi_f08 ones are not. What a function means is in meanin
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import pympistandard as standard
 from wrappers import Form, Library, Meaning, Rendered
@@ -21,15 +21,19 @@ _STRINGS = {"STRING", "STRING_ARRAY", "STRING_2DARRAY"}
 _OUT = {"OUT"}
 
 
-def forms(name: str, abi: str, has_buffer: bool) -> Iterator[Form]:
+def _forms(name: str, abi: str, kinds: Collection[str]) -> Iterator[Form]:
+    """The forms of a procedure whose parameters are of these kinds."""
     lower = f"mpi_{name.lower()}"
     if abi == "mpich":
+        has_buffer = "BUFFER" in kinds
         kind = "f08ts" if has_buffer else "f08"
         yield Form(f"{lower}_{kind}_", descriptor=has_buffer)
         large = f"{lower}_{kind}_large_", (f"{lower}_c_{kind}_",)  # before MPICH 5, and since
         yield Form(*large, large=True, descriptor=has_buffer)
     elif abi == "openmpi":
-        yield Form(f"{lower}_", (lower, f"{lower}__", lower.upper()))
+        names = [lower, f"{lower}_cptr"] if "C_BUFFER" in kinds else [lower]
+        symbols = [symbol for name in names for symbol in (f"{name}_", name, f"{name}__", name.upper())]
+        yield Form(symbols[0], tuple(symbols[1:]))
         yield Form(f"{lower}_f08_")
 
 
@@ -143,8 +147,12 @@ class FortranWrapper:
         given, shape = f"f_{name}", self.shape[name]
         if kind in _HANDLES:
             return self._handle(name, _HANDLES[kind])
-        if kind == "STATUS":
-            return f"MPI_Status *{name} = fortran_status({given});", ""
+        passed = {
+            "STATUS": f"MPI_Status *{name} = fortran_status({given});",
+            "C_BUFFER": f"void *{name} = {given};",
+        }
+        if kind in passed:
+            return passed[kind], ""
         if kind == "BUFFER":
             flag = str(self.form.descriptor).lower()
             return f"const void *{name} = fortran_buffer<{flag}>({given});", ""
@@ -156,7 +164,7 @@ class FortranWrapper:
         if self._out(name):
             converted = f"fortran_value<MPI_Fint>({given})"
             return (f"int value_{name} = 0; int *{name} = &value_{name};", f"value_{name} = {converted};")
-        always_large = kind == "XFER_NUM_ELEM_NNI"
+        always_large = kind in ("XFER_NUM_ELEM_NNI", "ALLOC_MEM_NUM_BYTES")
         large = always_large or (self.form.large and kind.startswith("POLY"))
         number = "MPI_Count" if large else "int"
         if shape.array:
@@ -205,10 +213,10 @@ def fortran_wrappers(found: dict[str, standard.Procedure], abi: str, library: Li
         express = procedure.express
         if not express.f08 or express.f08.return_type not in (None, "None"):
             continue
-        has_buffer = any(p.kind.name in ("BUFFER", "C_BUFFER") for p in express.f08.parameters)
+        kinds = {p.kind.name for p in express.f08.parameters}
         wanted = [
             library.fortran(procedure, name, form)
-            for form in forms(name, abi, has_buffer)
+            for form in _forms(name, abi, kinds)
             if not form.large or express.embiggen
         ]
         texts += _rendered([wrapper for wrapper in wanted if wrapper is not None])
