@@ -1,10 +1,11 @@
 """Error rates of `check` and `compare`, for runs of the same program and for runs that are 10 % slower.
 
-cg, sweep and (with --lammps INPUT) LAMMPS run on two ranks. Plain runs alternate with runs that `haloscope
-inject` makes a tenth slower. Trials are drawn from these real runs. In a trial, rules are learned from plain
-runs, one run is checked, and further runs serve as its repetitions; no run has two roles. With --simulated no
-program runs: times are log-normal with a tail of slow runs. Prints one JSON object per line. `--keep DIR`
-stores the profiles, and reuses those that are in DIR.
+cg, sweep, equal.c and (with --lammps INPUT) LAMMPS run on two ranks. Plain runs alternate with runs that are
+a tenth slower: equal.c by a tenth more work, the others by `haloscope inject`. Programs have priority over
+others if that is allowed, except with --disturbed. Trials are drawn from these real runs. In a trial, rules
+are learned from plain runs, one run is checked, and further runs serve as its repetitions; no run has two
+roles. With --simulated no program runs: times are log-normal with a tail of slow runs. Prints one JSON object
+per line. `--keep DIR` stores the profiles, and reuses those that are in DIR.
 """
 
 from __future__ import annotations
@@ -23,18 +24,22 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import MPI_ENVIRONMENT, Estimate, emit, undisturbed
+from common import HALOSCOPE, MPI_ENVIRONMENT, Estimate, emit, profiling, undisturbed
 from scipy.stats import binomtest
 
 import haloscope
 from haloscope.base.launcher import report_toolchain
-from haloscope.explain.checking import find_detectable
+from haloscope.explain.checking import Detectable, find_detectable
 
-HALOSCOPE = Path(sys.executable).with_name("haloscope")
 ENVIRONMENT = MPI_ENVIRONMENT | {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
 SLOWER = 0.1
 ALIKE, PLANTED, FOUND = 100, 20, 19  # the aims
 LEARNED = 10  # runs that rules are learned from, and repetitions, if there is no --learned
+SIZES = {
+    "cg": "--nx 40 --ny 40 --nz 40 --iterations 500",
+    "sweep": "--procs 2,1,1 --zones 24,24,24 --niter 12",
+}
+WORK = 10  # million additions per step of equal.c
 TRIAL = 50e-6  # s, the first latency in the search for that of a tenth
 
 
@@ -44,12 +49,14 @@ class Program:
 
     name: str
     words: Sequence[str]
+    slower: Sequence[str] = ()  # with a tenth more work; else latencies are injected
+    prefix: Sequence[str] = ()
 
-    def run(self, output: Path, latency: float = 0.0) -> float:
+    def run(self, output: Path, latency: float = 0.0, words: Sequence[str] = ()) -> float:
         """Profile one run on two ranks, and return its seconds from MPI_Init to MPI_Finalize."""
-        watch = [str(HALOSCOPE), "run", "--quiet", "-o", str(output), "--"]
-        late = [str(HALOSCOPE), "inject", "--quiet", "--latency", f"constant:{1e6 * latency:.3f}us", "--"]
-        command = [*watch, str(report_toolchain().launcher), "-n", "2", *undisturbed(), *self.words]
+        launch = [str(report_toolchain().launcher), "-n", "2", *self.prefix, *(words or self.words)]
+        late = [HALOSCOPE, "inject", "--quiet", "--latency", f"constant:{1e6 * latency:.3f}us", "--"]
+        command = profiling(output, launch)
         subprocess.run(
             [*(late if latency else []), *command],
             env=ENVIRONMENT,
@@ -65,28 +72,33 @@ def seconds(path: Path) -> float:
         return float(profile.table("regions")["time_mean"][0])
 
 
-def programs(lammps: Path | None) -> list[Program]:
-    def where(name: str) -> str:
-        found = subprocess.run([HALOSCOPE, "where", name], check=True, capture_output=True, text=True)
-        return found.stdout.strip()
-
-    found = [
-        Program("cg", [where("cg"), *"--nx 40 --ny 40 --nz 40 --iterations 500".split()]),
-        Program("sweep", [where("sweep"), *"--procs 2,1,1 --zones 24,24,24 --niter 12".split()]),
-    ]
-    if lammps is not None:
-        found.append(Program("lammps", ["lmp", "-log", "none", "-in", str(lammps)]))
-    return found
+def program_of(name: str, options: argparse.Namespace, directory: Path) -> Program:
+    """Return a program by its name, built if necessary."""
+    prefix = () if options.disturbed else undisturbed()
+    if name == "lammps":
+        return Program(name, ["lmp", "-log", "none", "-in", str(options.lammps)], prefix=prefix)
+    if name == "equal":
+        program = str(directory / name)
+        compiler = str(report_toolchain().compiler.with_name("mpicc"))
+        source = str(Path(__file__).with_name("equal.c"))
+        subprocess.run([compiler, "-O1", source, "-o", program], check=True, env=MPI_ENVIRONMENT)
+        return Program(name, [program, str(WORK)], [program, str((1 + SLOWER) * WORK)], prefix)
+    where = subprocess.run([HALOSCOPE, "where", name], check=True, capture_output=True, text=True)
+    return Program(name, [where.stdout.strip(), *SIZES[name].split()], prefix=prefix)
 
 
 def measure(program: Program, directory: Path, plain: int, slow: int) -> None:
     """Record plain and slow runs alternately in a directory; profiles that exist are reused."""
-    latency = wanted_latency(program, directory)
+    latency = 0.0 if program.slower else wanted_latency(program, directory)
     turns = [("plain", i, i * slow) for i in range(plain)] + [("slow", i, i * plain) for i in range(slow)]
     for kind, number, _ in sorted(turns, key=lambda turn: turn[2]):
         path = directory / f"{program.name}-{kind}-{number:03}.halo"
-        if not path.exists():
-            program.run(path, latency if kind == "slow" else 0.0)
+        if path.exists():
+            continue
+        if kind == "plain":
+            program.run(path)
+        else:
+            program.run(path, latency, program.slower)
 
 
 def wanted_latency(program: Program, directory: Path) -> float:
@@ -132,8 +144,8 @@ def repetitions(paths: Sequence[Path]) -> Callable[[Path], None]:
 
 def fails(
     random: np.random.Generator, plain: Sequence[Path], tried: Sequence[Path], number: int
-) -> tuple[bool, float]:
-    """Return whether a run of `tried` fails rules that were learned from `number` plain runs.
+) -> tuple[bool, Detectable]:
+    """Return whether times of a run of `tried` fail rules that were learned from `number` plain runs.
 
     Also return the slowdown that the rules detect.
     """
@@ -142,7 +154,18 @@ def fails(
     first, *again = drawn(random, rest, number + 1)
     rules = haloscope.learn_rules(learned)
     found = haloscope.check(first, rules, again=repetitions(again))
-    return bool(found.failures), find_detectable(rules).share or float("nan")
+    return bool(found.failures), find_detectable(rules)
+
+
+def promise(stated: Sequence[Detectable]) -> str:
+    """Return the slowdown that rules detect in the median of trials, or how many runs they ask for."""
+    shares = [np.inf if one.share is None else one.share for one in stated]
+    if np.isfinite(np.median(shares)):
+        return f"it states that it finds {100 * np.median(shares):.1f} %"
+    runs = [one.runs for one in stated if one.share is None]
+    known = [number for number in runs if number is not None]
+    asked = f"needs {np.median(known):.0f} runs" if 2 * len(known) > len(runs) else "cannot"
+    return f"it states in {len(runs)} of {len(shares)} trials that it finds nothing, and {asked}"
 
 
 def compared(random: np.random.Generator, plain: Sequence[Path], tried: Sequence[Path]) -> list[bool]:
@@ -182,9 +205,13 @@ def measure_errors(name: str, directory: Path, options: argparse.Namespace) -> N
         case = f"{title}; check by {number} runs"
         wrong = [fails(random, plain, plain, number)[0] for _ in range(options.alike)]
         report(f"{case}, alike", sum(wrong), options.alike, 1.0, wanted=False)
-        found, least = zip(*(fails(random, plain, slow, number) for _ in range(options.planted)), strict=True)
-        case += f", {100 * (slowed - 1):.1f} % slower (it says that it finds {100 * np.median(least):.1f} %)"
+        found, stated = zip(
+            *(fails(random, plain, slow, number) for _ in range(options.planted)), strict=True
+        )
+        case += f", {100 * (slowed - 1):.1f} % slower ({promise(stated)})"
         report(case, sum(found), options.planted, FOUND / PLANTED, wanted=True)
+    if not options.compare:
+        return
     changed = int(sum(compared(random, plain, plain)[1] for _ in range(options.alike)))
     report(f"{title}; compare, alike: any sentence", changed, options.alike, 0.95, wanted=False)
     slower = int(sum(compared(random, plain, slow)[0] for _ in range(options.planted)))
@@ -201,6 +228,9 @@ def main() -> None:
     parser.add_argument("--alike", type=int, default=ALIKE)
     parser.add_argument("--planted", type=int, default=PLANTED)
     parser.add_argument("--learned", type=int, action="append", help="runs that rules are learned from")
+    parser.add_argument("--program", action="append", choices=[*SIZES, "equal", "lammps"])
+    parser.add_argument("--disturbed", action="store_true")
+    parser.add_argument("--no-compare", dest="compare", action="store_false", help="leave compare out")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, metavar="DIR")
     options = parser.parse_args()
@@ -214,7 +244,9 @@ def main() -> None:
                 simulated(directory, options.runs, spread, options.seed)
                 measure_errors("simulated", directory, options)
             return
-        for program in programs(options.lammps):
+        every = [*SIZES, "equal", *["lammps"] * (options.lammps is not None)]
+        for name in options.program or every:
+            program = program_of(name, options, directory)
             measure(program, directory, options.runs, options.runs)
             measure_errors(program.name, directory, options)
 
