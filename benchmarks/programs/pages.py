@@ -62,9 +62,9 @@ def show(row: Row, judged: Row) -> str:
     bare, profiled = row["status"].split()
     output = row["output"].replace("same but for ", "") if bare == profiled else f"status {bare}, {profiled}"
     known = (
-        f"{row['iterations'] or '–'}, {row['phases'] or '–'}" if row["iterations"] or row["phases"] else "–"
+        f"{row['iterations'] or '–'}/{row['phases'] or '–'}" if row["iterations"] or row["phases"] else "–"
     )
-    statements = f"{judged.get('right', '')}, {judged.get('false', '')}"
+    statements = f"{judged.get('right', '')}/{judged.get('false', '')}"
     package = row["package"].split()[0]
     name = row["program"] + " (MPICH)" * (row["mpi"] == "mpich" and "mpich" not in row["program"])
     return (

@@ -15,8 +15,8 @@ namespace haloscope::interpose {
 
 // The function that a wrapper stands before: the next one of its names, else its PMPI twin.
 //
-// A name without a final underscore may be that of a function of the program's libraries, as in Rmpi, which has
-// a mpi_comm_rank of its own. It is one if the process has no Fortran functions of MPI.
+// A name without a final underscore may be that of a function of the program's libraries, as in Rmpi, which
+// has a mpi_comm_rank of its own. It is one if the process has no Fortran functions of MPI.
 class FortranTarget {
 public:
   FortranTarget(std::initializer_list<const char *> names, const void *caller) noexcept;
