@@ -108,10 +108,7 @@ def test_what_is_between_groups_is_no_group(mpi: Mpi, communicators: Watched) ->
     assert all(row["ranks"] <= row["size"] for row in communicators.rows("communicators"))
 
 
-@pytest.mark.parametrize(
-    ("options", "number"),
-    [((), 2000), (("--trace",), 1200), pytest.param((), 100_000, marks=pytest.mark.long)],
-)
+@pytest.mark.parametrize(("options", "number"), [((), 2000), (("--trace",), 1200)])
 def test_communicators_that_end_need_no_memory(
     any_mpi: Mpi, compiler: Compiler, tmp_path: Path, options: tuple[str, ...], number: int
 ) -> None:

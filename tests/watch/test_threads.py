@@ -58,9 +58,7 @@ def run_short_threads(mpi: Mpi, compiler: Compiler, directory: Path, *words: str
     return watch(mpi, 1, command, directory, **options)
 
 
-@pytest.mark.parametrize(
-    ("options", "count"), [((), 1000), (("--trace",), 100), pytest.param((), 100_000, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize(("options", "count"), [((), 1000), (("--trace",), 100)])
 def test_threads_that_end_need_no_memory(
     any_mpi: Mpi, compiler: Compiler, tmp_path: Path, options: tuple[str, ...], count: int
 ) -> None:

@@ -1,4 +1,5 @@
 // prog N: communicators and graphs that come and go, N of each kind, with one message and one collective each.
+// Rank 0 prints the growth of memory after a tenth of N, in KiB.
 #include "common.h"
 
 static void use(MPI_Comm comm, const char *region) {
@@ -17,7 +18,9 @@ int main(int argc, char **argv) {
   int number = atoi(argv[1]);
   start(&argc, &argv);
   const int to = (rank + 1) % size, from = (rank + size - 1) % size;
+  long before = 0;
   for (int i = 0; i < number; i++) {
+    if (i == number / 10) before = memory_max();
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     use(comm, "twins");
     char name[32];
@@ -38,6 +41,7 @@ int main(int argc, char **argv) {
     comm = next;
   }
   MPI_Comm_free(&comm);
+  if (rank == 0) printf("grew %ld\n", memory_max() - before);
   MPI_Finalize();
   return 0;
 }

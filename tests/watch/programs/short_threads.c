@@ -1,5 +1,5 @@
 // N threads, which record in a region each: one after the other, or, with a second argument, all at once.
-// Meanwhile, the first thread switches recording off and on.
+// Meanwhile, the first thread switches recording off and on. Prints the growth of memory after a tenth of N, in KiB.
 #include "common.h"
 
 #include <pthread.h>
@@ -35,11 +35,14 @@ int main(int argc, char **argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   CHECK(provided == MPI_THREAD_MULTIPLE);
   pthread_barrier_init(&all, NULL, count);
+  long before = 0;
   for (int i = 0; i < count; i++) {
+    if (i == count / 10) before = memory_max();
     CHECK(pthread_create(&ids[i], NULL, work, NULL) == 0);
     if (!together) pthread_join(ids[i], NULL);
   }
   for (int i = 0; together && i < count; i++) pthread_join(ids[i], NULL);
+  printf("grew %ld\n", memory_max() - before);
   MPI_Finalize();
   return 0;
 }
