@@ -17,7 +17,7 @@ def find_agreed_phases(phases: pl.DataFrame, ranks: int) -> list[int]:
     iterations = pl.col("iterations")
     counts = phases.group_by("phase").agg(pl.len(), (iterations.max() - iterations.min()).alias("apart"))
     agreed = counts.filter(pl.col("len") == ranks, pl.col("apart") <= _MOST_APART)
-    return agreed["phase"].sort().to_list()
+    return [int(number) for number in agreed["phase"].sort()]
 
 
 def name_phases(numbers: Collection[int], agreed: Collection[int]) -> dict[str, str]:
