@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <sched.h>
 #include <string>
@@ -15,9 +16,8 @@ namespace haloscope::interpose {
 
 namespace {
 
-// MPI_Init keeps ranks together already. A rank waits longer for its parent, which waits for others.
-constexpr Moment patience_for_child = 15 * second, patience_for_parent = 4 * patience_for_child;
-constexpr int largest_tag = 32767; // that every MPI has
+constexpr Moment patience_for_child = 15 * second; // MPI_Init keeps ranks together already
+constexpr int largest_tag = 32767;                 // that every MPI has
 
 // A word from a rank, which may never come.
 class Word {
@@ -91,7 +91,9 @@ bool meet(int tag) noexcept {
     Word answer;
     answer.expect(parent, tag);
     say(all ? 1 : 0, parent, tag);
-    all = answer.await(monotonic_time() + patience_for_parent) && answer.is_yes();
+    // The parent, and those above it, may first wait for others, at most as long as the root.
+    const auto levels = static_cast<Moment>(std::bit_width(static_cast<unsigned>(size)));
+    all = answer.await(monotonic_time() + 2 * patience_for_child + levels * second) && answer.is_yes();
   }
   for (std::size_t i = 0; i < count; i++)
     if (words[i].has_come()) say(all ? 1 : 0, children[i], tag);
