@@ -1,8 +1,7 @@
 """Store what run.py printed: `run.py | tee new.json`, then `pages.py new.json`.
 
-rows.csv has a row per program; a program that ran again replaces its row. judged.csv is written by hand: how
-many statements about the run (communication, phases, findings) are right, and how many are false. The table
-of docs/quality/programs.md is made of both.
+rows.csv has a row per program; a program that ran again replaces its row. The table of
+docs/quality/programs.md is made of it.
 """
 
 from __future__ import annotations
@@ -31,10 +30,9 @@ def main() -> None:
             row = summarise(json.loads(line))
             rows[row["program"]] = row
     write_rows(HERE / "rows.csv", [rows[name] for name in sorted(rows)])
-    judged = read_rows(HERE / "judged.csv")
-    lines = [show(rows[name], judged.get(name, {})) for name in sorted(rows)]
-    head = "| program | package | ranks | calls | as counted | output | iterations | statements |"
-    put_between(PAGE, "programs", "\n".join([head, "|" + " --- |" * 8, *lines]) + "\n")
+    head = "| program | calls | as counted | output | iterations |"
+    lines = [show(rows[name]) for name in sorted(rows)]
+    put_between(PAGE, "programs", "\n".join([head, "|" + " --- |" * 5, *lines]) + "\n")
 
 
 def summarise(result: Mapping[str, object]) -> dict[str, str]:
@@ -57,20 +55,15 @@ def summarise(result: Mapping[str, object]) -> dict[str, str]:
     }
 
 
-def show(row: Row, judged: Row) -> str:
+def show(row: Row) -> str:
     """Return a row as a line of the table."""
     bare, profiled = row["status"].split()
     output = row["output"].replace("same but for ", "") if bare == profiled else f"status {bare}, {profiled}"
     known = (
         f"{row['iterations'] or '–'}/{row['phases'] or '–'}" if row["iterations"] or row["phases"] else "–"
     )
-    statements = f"{judged.get('right', '')}/{judged.get('false', '')}"
-    package = row["package"].split()[0]
     name = row["program"] + " (MPICH)" * (row["mpi"] == "mpich" and "mpich" not in row["program"])
-    return (
-        f"| {name} | {package} | {row['ranks']} | {row['calls']} | {row['equal']} | {output} | {known} |"
-        f" {statements} |"
-    )
+    return f"| {name} | {row['calls']} | {row['equal']} | {output} | {known} |"
 
 
 def read_rows(path: Path) -> dict[str, dict[str, str]]:
