@@ -1,6 +1,6 @@
 """Store what run.py printed: `run.py | tee new.json`, then `pages.py new.json`.
 
-rows.csv has a row per program; a program that ran again replaces its row. The table of
+counts.csv has a row per program; a program that ran again replaces its row. The table of
 docs/quality/programs.md is made of it.
 """
 
@@ -24,12 +24,12 @@ Row = Mapping[str, str]
 
 
 def main() -> None:
-    rows = read_rows(HERE / "rows.csv")
+    rows = read_rows(HERE / "counts.csv")
     for file in sys.argv[1:]:
         for line in Path(file).read_text(encoding="utf-8").splitlines():
             row = summarise(json.loads(line))
             rows[row["program"]] = row
-    write_rows(HERE / "rows.csv", [rows[name] for name in sorted(rows)])
+    write_rows(HERE / "counts.csv", [rows[name] for name in sorted(rows)])
     head = "| program | calls | as counted | output | iterations |"
     lines = [show(rows[name]) for name in sorted(rows)]
     put_between(PAGE, "programs", "\n".join([head, "|" + " --- |" * 5, *lines]) + "\n")

@@ -19,8 +19,6 @@ struct Entered {
   std::atomic<bool> running{false};
   bool several_threads = false;
   std::mutex mutex; // of all the rest, where there are several threads
-
-  void leave() noexcept {} // ends what a call of this thread has begun that was left
 };
 
 // The outermost call of a thread. Calls inside of it are ours, or MPI makes them itself.
@@ -31,7 +29,8 @@ struct OutermostCall {
 };
 inline constinit thread_local OutermostCall outermost;
 
-// Whether the outermost call is active. If it was left by longjmp, it is over now.
+// Whether the outermost call is active. If it was left by longjmp, it is over now: the library's `leave` ends
+// what the call has begun.
 template <auto *library> [[gnu::noinline, gnu::cold]] bool is_still_inside(const void *caller) noexcept {
   if (outermost.inner.is_inside(outermost.from, caller)) return true;
   outermost.from = 0;

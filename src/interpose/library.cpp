@@ -3,6 +3,7 @@
 #include "interpose/report.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -168,7 +169,7 @@ void *find_namesake(const char *name) noexcept {
         Dl_info its{};
         // A search that begins in a file continues in those that it needs.
         if (found != nullptr && dladdr(found, &its) != 0 &&
-            its.dli_fbase == reinterpret_cast<const void *>(object->dlpi_addr) && !is_ours(found))
+            reinterpret_cast<std::uintptr_t>(its.dli_fbase) == object->dlpi_addr && !is_ours(found))
           wanted->found = found;
         if (handle != nullptr) dlclose(handle);
         return wanted->found == nullptr ? 0 : 1;

@@ -32,10 +32,18 @@ def test_the_page_shows_rows_that_are_kept(name: str, script: Callable[..., Any]
         assert row["met"] == str(reached), case
 
 
+def test_the_page_shows_the_programs_that_are_kept(script: Callable[..., Any]) -> None:
+    pages = script("pages", "benchmarks/programs")
+    kept = pages.read_rows(CHECKOUT / "benchmarks" / "programs" / "counts.csv")
+    shown = re.findall(r"^\| [^|]+ \| \d+ \| .*$", pages.PAGE.read_text("utf-8"), re.MULTILINE)
+    assert shown == [pages.show(row) for row in kept.values()]
+    assert {row["equal"] for row in kept.values()} == {"yes"}
+
+
 def test_no_table_of_the_pages_is_empty() -> None:
     pages = "\n".join(page.read_text("utf-8") for page in CHECKOUT.glob("docs/quality/*.md"))
     parts = re.findall(r"<!-- bench-(\w+): begin -->\n(.*?)<!-- bench-\1: end -->", pages, re.DOTALL)
-    assert sorted(name for name, _ in parts) == KEPT
+    assert sorted(name for name, _ in parts) == sorted([*KEPT, "programs"])
     assert [name for name, part in parts if part.count("\n|") < 2] == []
 
 

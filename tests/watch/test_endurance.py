@@ -25,7 +25,7 @@ def check_memory(done: Watched) -> None:
 
 
 def test_many_threads(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
-    command = [program(compiler, mpi, "short_threads.c", ["-pthread"]), str(MANY)]
+    command: list[str | Path] = [program(compiler, mpi, "short_threads.c", ["-pthread"]), str(MANY)]
     done = watch(mpi, 1, command, tmp_path, env=FEW)
     task = done.region("task")
     assert (task["instances"], task["sends_total"], task["sends_instance_max"]) == (MANY, 10 * MANY, 10)

@@ -55,7 +55,7 @@ struct ShmLibrary : interpose::Entered {
   std::unique_ptr<Node> node;
   Transferred transferred = nullptr; // the recorder's
 
-  void leave() noexcept;
+  void leave() const noexcept;
 };
 extern ShmLibrary shm;
 using Lock = interpose::LockOf<&shm>;

@@ -62,7 +62,7 @@ Away::~Away() {
   shm.node->desk().away.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void ShmLibrary::leave() noexcept {
+void ShmLibrary::leave() const noexcept {
   if (node == nullptr) return;
   if (std::exchange(is_away, false)) node->desk().away.fetch_sub(1, std::memory_order_relaxed);
   node->channels().free().clear(node->me());
