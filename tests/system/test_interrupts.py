@@ -89,7 +89,7 @@ CASES = (
     Case("simulate --platform torus {profile} -o out.halo", ("out.halo",)),
     Case("inject --latency constant:10us -- {launch} {app} {program}"),
     Case("shm -- {launch} {app} {program}"),
-    Case("place -- {launch} {app} {program}"),
+    Case("place {profile} -- {launch} {app} {program}"),
     Case("improve -o out.html -- {launch} {app} {program}", ("out.html",)),
     Case("campaign run campaign.yaml", ("two",), True),
 )

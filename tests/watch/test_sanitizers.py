@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import struct
 from pathlib import Path
 
@@ -34,7 +35,7 @@ PROGRAMS = {
 
 
 # Where a process has its records (src/watch/records/arena.hpp).
-ARENA = 0x2A00_0000_0000
+ARENA = 0x5660_0000_0000 if platform.machine() == "x86_64" else 0x2A00_0000_0000
 
 
 def sanitized(mpi: Mpi, sanitizers: str) -> Sanitized:
