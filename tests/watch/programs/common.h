@@ -30,13 +30,3 @@ __attribute__((unused)) static void start(int *argc, char ***argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
 }
-
-// The most memory that the process had resident, in KiB.
-__attribute__((unused)) static long memory_max(void) {
-  char line[256];
-  long found = 0;
-  FILE *status = fopen("/proc/self/status", "r");
-  while (status != NULL && fgets(line, sizeof line, status) != NULL) sscanf(line, "VmHWM: %ld", &found);
-  if (status != NULL) fclose(status);
-  return found;
-}
