@@ -22,7 +22,8 @@ static void share_a_core(void) {
   CPU_SET(core, &one);
   sched_setaffinity(0, sizeof one, &one);
   MPI_Barrier(MPI_COMM_WORLD);
-  for (const double end = used() + 0.3; used() < end;) {}
+  for (const double end = used() + 0.3; used() < end;) {
+  }
 }
 
 int main(int argc, char **argv) {

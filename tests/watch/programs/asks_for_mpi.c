@@ -1,4 +1,5 @@
-/* asks_for_mpi LIBRARY PLUGIN: asks by name whether there is an MPI, before and after it opens the library. */
+/* asks_for_mpi LIBRARY PLUGIN: asks by name whether there is an MPI, before and after it opens the library.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

@@ -21,7 +21,8 @@ static double used(void) {
 }
 
 static void compute(double seconds) {
-  for (const double end = used() + seconds; used() < end;) {}
+  for (const double end = used() + seconds; used() < end;) {
+  }
 }
 
 int main(int argc, char **argv) {

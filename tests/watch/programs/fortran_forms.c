@@ -1,5 +1,6 @@
-// Calls Fortran's functions once each, by each of their names, on two ranks. tests/support/fortran_calls.py writes the
-// calls in place of the line "CALLS". Each is in a region that is called like its form. Prints the calls that fail.
+// Calls Fortran's functions once each, by each of their names, on two ranks. tests/support/fortran_calls.py
+// writes the calls in place of the line "CALLS". Each is in a region that is called like its form. Prints the
+// calls that fail.
 #include <haloscope/region.h>
 #include <mpi.h>
 #include <stddef.h>
@@ -24,9 +25,11 @@ static MPI_File file;
 static MPI_Group group;
 static MPI_Request made, request, sink_request;
 static MPI_Message message;
-static MPI_Fint f_cart, f_comm, f_self, f_world, f_win, f_idle, f_file, f_group, f_types[8], f_sum, f_no_info, f_shared, f_lock;
+static MPI_Fint f_cart, f_comm, f_self, f_world, f_win, f_idle, f_file, f_group, f_types[8], f_sum, f_no_info,
+    f_shared, f_lock;
 static MPI_Fint f_mode = MPI_MODE_RDWR | MPI_MODE_CREATE, f_unused, f_return;
-static MPI_Fint f_me, f_made, f_request, f_message, f_made_comm, f_made_win, f_made_file, f_made_type, f_made_group;
+static MPI_Fint f_me, f_made, f_request, f_message, f_made_comm, f_made_win, f_made_file, f_made_type,
+    f_made_group;
 
 // A message of this rank to itself.
 static void expect(void) { PMPI_Irecv(sink, 1, MPI_INT, 0, 0, comm, &sink_request); }
@@ -48,9 +51,7 @@ static void arrive(void) {
 }
 #define MESSAGE_THERE arrive();
 #define WAIT wait_for_made();
-static void wait_for_made(void) {
-  PMPI_Wait(&made, MPI_STATUS_IGNORE);
-}
+static void wait_for_made(void) { PMPI_Wait(&made, MPI_STATUS_IGNORE); }
 static void persistent(void) {
   PMPI_Send_init(sink, 1, MPI_INT, MPI_PROC_NULL, 0, comm, &request);
   f_request = PMPI_Request_c2f(request);
@@ -171,8 +172,8 @@ int main(int argc, char **argv) {
   PMPI_Comm_rank(MPI_COMM_WORLD, &f_me);
   path[sizeof path - 2] += f_me;
   PMPI_Cart_create(MPI_COMM_SELF, 1, &size, &periodic, 0, &cart);
-  PMPI_Dist_graph_create_adjacent(MPI_COMM_SELF, 1, &me, MPI_UNWEIGHTED, 1, &me, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
-                                  &comm);
+  PMPI_Dist_graph_create_adjacent(MPI_COMM_SELF, 1, &me, MPI_UNWEIGHTED, 1, &me, MPI_UNWEIGHTED,
+                                  MPI_INFO_NULL, 0, &comm);
   PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   PMPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -184,7 +185,8 @@ int main(int argc, char **argv) {
   PMPI_Win_set_errhandler(idle, MPI_ERRORS_RETURN);
   PMPI_Win_lock_all(0, win);
   PMPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file);
-  PMPI_File_write_at(file, 0, zeroes, sizeof zeroes, MPI_BYTE, MPI_STATUS_IGNORE); // Open MPI 4 waits forever at a file's end
+  PMPI_File_write_at(file, 0, zeroes, sizeof zeroes, MPI_BYTE,
+                     MPI_STATUS_IGNORE); // Open MPI 4 waits forever at a file's end
   f_comm = PMPI_Comm_c2f(comm), f_cart = PMPI_Comm_c2f(cart), f_self = PMPI_Comm_c2f(MPI_COMM_SELF);
   f_world = PMPI_Comm_c2f(MPI_COMM_WORLD), f_return = PMPI_Errhandler_c2f(MPI_ERRORS_RETURN);
   f_win = PMPI_Win_c2f(win), f_idle = PMPI_Win_c2f(idle), f_file = PMPI_File_c2f(file);

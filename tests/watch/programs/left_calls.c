@@ -1,5 +1,5 @@
-// Calls that are left by longjmp, from where MPI calls the program back or a signal arrives, and calls inside of
-// others that are not left.
+// Calls that are left by longjmp, from where MPI calls the program back or a signal arrives, and calls inside
+// of others that are not left.
 #define _GNU_SOURCE
 #include "common.h"
 

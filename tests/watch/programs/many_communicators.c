@@ -1,5 +1,5 @@
-// prog N: communicators and graphs that come and go, N of each kind, with one message and one collective each.
-// Rank 0 prints the growth of memory after a tenth of N, in KiB.
+// prog N: communicators and graphs that come and go, N of each kind, with one message and one collective
+// each. Rank 0 prints the growth of memory after a tenth of N, in KiB.
 #include "common.h"
 #include "memory.h"
 

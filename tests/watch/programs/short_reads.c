@@ -1,5 +1,5 @@
-/* short_reads FILE KIND: reads a thousand numbers from a file of ten, in one of MPI's ways, and prints how many
-   there were. */
+/* short_reads FILE KIND: reads a thousand numbers from a file of ten, in one of MPI's ways, and prints how
+   many there were. */
 #include "common.h"
 
 static int data[1000];

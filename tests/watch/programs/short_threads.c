@@ -1,5 +1,6 @@
 // N threads, which record in a region each: one after the other, or, with a second argument, all at once.
-// Meanwhile, the first thread switches recording off and on. Prints the growth of memory after a tenth of N, in KiB.
+// Meanwhile, the first thread switches recording off and on. Prints the growth of memory after a tenth of N,
+// in KiB.
 #include "common.h"
 #include "memory.h"
 
