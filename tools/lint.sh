@@ -36,11 +36,12 @@ measurements() {
 }
 
 layout() {
+  local found
   say "clang-format"
-  files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'apps/*.[ch]pp' 'tests/*.[ch]pp' 'tests/*.c' \
-    'benchmarks/*.[ch]pp' 'benchmarks/*.c' |
-    xargs -r "$bin/clang-format" --dry-run -Werror 2>&1 |
-    sed -n 's/^\([^: ]*\):[0-9].*/\1: run make format/p' | sort -u | grep . && status=1
+  found=$(files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'apps/*.[ch]pp' 'tests/*.[ch]pp' 'tests/*.c' \
+    'benchmarks/*.[ch]pp' 'benchmarks/*.c' | xargs -r "$bin/clang-format" --dry-run -Werror 2>&1 |
+    sed -n 's/^\([^: ]*\):[0-9].*/\1: run make format/p' | sort -u)
+  [ -z "$found" ] || { printf '%s\n' "$found"; status=1; }
 }
 
 # clang-tidy reads several files as one text, so that the headers that they share are read once. Every file in a text begins

@@ -117,7 +117,8 @@ Ranges read_ranges(const std::string &given, bool speak, int size) {
   if (ranges.empty()) reject(speak, declared::ranks, given, "a list of ranks such as 0,8-15");
   if (ranges.empty() || std::ranges::any_of(ranges, [&](const auto &range) { return range.first < size; }))
     return ranges;
-  const std::string expected = "a list with one of the " + std::to_string(size) + (size == 1 ? " rank" : " ranks");
+  const std::string expected =
+      "a list with one of the " + std::to_string(size) + (size == 1 ? " rank" : " ranks");
   reject(speak, declared::ranks, given, expected.c_str());
   return {};
 }
