@@ -25,6 +25,10 @@ VARYING = [
         (r"\(run [0-9a-f]{16}, ", "(run ~, "),
         (r"^stack of ranks? [\d-]+:$", "stack of ~:"),
         (r"^haloscope: building .*\n", ""),
+        # A machine that others use, too.
+        (r"^finding: .* had no core for .*\n", ""),
+        (r"^\d+\. no_core: .*\n(?:(?:gain|do|look): .*\n?)+", ""),
+        (r"^\d+\. (?=\w+: )", "1. "),
         (r"\(\w+\+0x[0-9a-f]+\)", "(~)"),  # an address in a file
         (r"^(\d+)(?:\s+\d[\d.]*)+$", r"\1 ~"),  # a row of a benchmark
     )
