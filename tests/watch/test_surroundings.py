@@ -37,7 +37,8 @@ def in_script(mpi: Mpi, command: str, directory: Path, **env: str) -> subprocess
 def test_mpi4py_in_a_script(any_mpi: Mpi, tmp_path: Path) -> None:
     """mpi4py looks for functions of MPI in the process before it opens a library."""
     done = in_script(any_mpi, f"{sys.executable} -c {shlex.quote(PYTHON)}", tmp_path)
-    assert (done.returncode, done.stdout.split()) == (0, ["end", "end"]), done.stderr
+    # A launcher with terminals for its ranks may forward a line before its end.
+    assert (done.returncode, "".join(done.stdout.split())) == (0, "endend"), done.stderr
     with haloscope.open(tmp_path / "a.halo") as profile:
         calls = profile.table("calls").to_dicts()
     assert sum(row["calls"] for row in calls if row["call"] == "MPI_Barrier") == 4
@@ -102,7 +103,7 @@ def test_functions_that_have_names_of_fortran_remain_those_of_the_library(
     """
     executable = compiler.text(any_mpi, "opens.c", text, ["-ldl"])
     watched = watch(any_mpi, 2, [executable, own], tmp_path)
-    assert watched.done.stdout.split() == ["7", "3.25"] * 2
+    assert "".join(watched.done.stdout.split()) == "73.25" * 2
     assert watched.region("<program>")["colls_total"] == 2
 
 
