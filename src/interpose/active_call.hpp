@@ -27,7 +27,7 @@ inline std::uintptr_t return_address(const void *caller) noexcept {
 // Walks the stack, also from a signal's stack to the one below. Returns true if the stack has no known end.
 [[gnu::noinline, gnu::cold]] bool is_active_call(std::uintptr_t to, std::uintptr_t own) noexcept;
 
-// The calls of a thread that were found to be inside of another one. Most of them are made again.
+// The calls of a thread that were found to be inside other calls. Most of them are made again.
 class InnerCalls {
 public:
   // Whether the call with this HALOSCOPE_CALLER is inside of the one that returns to `outer`: that one has

@@ -59,7 +59,7 @@ public:
   LockOf &operator=(const LockOf &) = delete;
 };
 
-// While it lives, calls are inside of another one. False if it is inside of one itself, or not `wanted`.
+// While it lives, other calls are inside this one. False if it is inside of one itself, or not `wanted`.
 template <auto *library> class OutermostOf {
 public:
   explicit OutermostOf(bool wanted = true, const void *caller = HALOSCOPE_CALLER) noexcept

@@ -1,7 +1,7 @@
 """A C program that calls a library's Fortran functions once each, by each of their names.
 
 Its calls are made of the declarations that the wrappers are made of. Messages of a rank are to itself. PMPI
-functions, which no library before MPI sees, do what a call needs and what it leaves to be done.
+functions, which no library before MPI sees, prepare each call and finish it.
 
     python -m support.fortran_calls < SYMBOLS > CALLS
 """
@@ -35,7 +35,7 @@ _SYNCHRONISATION = """
     Win_flush_local Win_flush_local_all Win_sync File_open File_close File_sync File_set_view File_set_size
     Alloc_mem Free_mem
 """.split()
-# C before and after a call: what it needs, and what it leaves. The first pattern that fits.
+# C before and after a call: preparation, and the rest of the exchange. The first pattern that fits.
 _AROUND = [
     (r"[BSR]send|Send|I[bsr]?send", "expect();", "receive(); WAIT"),
     (r"Recv|Irecv", "send();", "sent(); WAIT"),

@@ -4,7 +4,7 @@ An `output` block is the whole output of the `sh` block above it. Each line of a
 output, and each line that a `console` block shows is in that of the page (support/printed.py: times are
 masked). A block without a comparison has a reason above it. Standard error is shown, too.
 
-Of the pages in SHOWN, the first `console` block runs, and prints what it shows.
+Of the pages in SHOWN, the first `console` block runs, and prints its own text.
 
 A page starts in an empty directory. If it uses `./app`, the block of the first page of the how-to makes it. A
 block of source code begins with a comment that names its file.
