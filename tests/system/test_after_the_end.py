@@ -47,7 +47,7 @@ def test_a_terminal_of_few_characters(
     plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIOENCODING": encoding}
     profile = tmp_path / "a.halo"
 
-    def command(*words: str | Path) -> subprocess.CompletedProcess[bytes]:
+    def command(*words: str | bytes | Path) -> subprocess.CompletedProcess[bytes]:
         environment = any_mpi.environment(plain)
         return subprocess.run([haloscope, *words], env=environment, capture_output=True, check=False)
 
@@ -57,4 +57,6 @@ def test_a_terminal_of_few_characters(
     shown = command("show", profile)
     assert (shown.returncode, shown.stderr) == (0, b"")
     assert ("Lösung".encode(encoding, "backslashreplace")) in shown.stdout
+    chosen = command("show", profile, "--region", "Lösung".encode())
+    assert (chosen.returncode, chosen.stderr) == (0, b"")
     assert b"Traceback" not in done.stderr
