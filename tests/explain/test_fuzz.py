@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -44,3 +45,31 @@ def test_damaged_profiles_are_refused_or_read(tmp_path: Path, is_random: bool) -
     outcome = json.loads(done.stdout.splitlines()[-1])
     assert outcome["files"] == outcome["read"] + outcome["refused"] == count
     assert min(outcome["read"], outcome["refused"]) > count / 20
+
+
+READERS = {
+    "path.read_bytes()[:0].index(b'x')": "ValueError",
+    "bytearray(1 << 30)": "MemoryError",
+    "__import__('warnings').warn('x')": "UserWarning",
+    "any(x for x in iter(int, 1))": "damage_profiles.Late",  # has no end
+}
+_EACH = """
+import sys
+sys.path.insert(0, sys.argv[4])
+import damage_profiles as fuzz
+fuzz.SECONDS = 0.5
+for reader in sys.argv[5:]:
+    fuzz.read = eval(f"lambda path, *others: {reader}")
+    print("STATUS", fuzz.main(), flush=True)
+"""
+
+
+def test_anything_else_is_noticed(tmp_path: Path) -> None:
+    done = run(["-c", _EACH, "100", "0", tmp_path, DAMAGE.parent, *READERS])
+    assert done.returncode == 0, done.stdout
+    ends = done.stdout.split("STATUS ")
+    assert len(ends) == len(READERS) + 1
+    for printed, following, words in zip(ends[:-1], ends[1:], READERS.values(), strict=True):
+        assert following.startswith("1\n")
+        assert words in printed
+        assert re.search(r"^file 0 of seed 0, damaged by _\w+: /", printed, re.MULTILINE)

@@ -66,6 +66,20 @@ def test_agrees_with_hmmlearn(states: int, lengths: list[int]) -> None:
     np.testing.assert_array_equal(kernels.viterbi(density, places, chain_of(truth)), path)
 
 
+@pytest.mark.parametrize("states", [2, 3, 6])
+def test_one_step_is_hmmlearns(states: int) -> None:
+    truth, values, sizes = ragged(states, [700, 30, 500])
+    counts = kernels.gaussian_expectation(values, places_of(sizes), chain_of(truth), truth.means, truth.stds)
+    oracle = hmmlearn_model(truth).fit(values[:, None], sizes)
+    shift = counts.first / counts.weight
+    variance = counts.second / counts.weight - shift**2
+    np.testing.assert_allclose(truth.means + shift, oracle.means_[:, 0], rtol=1e-9)
+    np.testing.assert_allclose(variance, oracle.covars_[:, 0, 0], rtol=1e-8)
+    transition = counts.transition / counts.transition.sum(1, keepdims=True)
+    np.testing.assert_allclose(transition, oracle.transmat_, rtol=1e-8)
+    np.testing.assert_allclose(counts.start / len(sizes), oracle.startprob_, rtol=1e-8)
+
+
 @st.composite
 def short_problems(draw: st.DrawFn) -> tuple[Floats, Chain]:
     states, length = draw(st.integers(1, 4)), draw(st.integers(1, 5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ import polars as pl
 import pytest
 
 import haloscope
+from haloscope import explain
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain import Profile
+from support.processes import run_program
 from support.profiles import INFO, Draft, columns_of, draft, path_rows, process_rows
 from support.sample import halo_profile
 
@@ -373,3 +376,13 @@ def test_balances_of_a_larger_run(tmp_path: Path) -> None:
     assert exclusive["bytes_sent_total"].sum() == whole["bytes_sent_total"]
     away = partners.filter(~pl.col("same_node")).group_by("region").agg(pl.col("sends").sum())
     assert dict(away.rows())["<program>"] == whole["sends_offnode_total"] > 0
+
+
+def test_importing_haloscope_does_not_import_polars() -> None:
+    code = "import sys, haloscope, haloscope.explain; print({'polars', 'plotly'} & set(sys.modules))"
+    assert run_program([sys.executable, "-c", code]).stdout == "set()\n"
+
+
+def test_every_exported_name_exists() -> None:
+    for name in dir(explain):
+        assert getattr(explain, name) is not None

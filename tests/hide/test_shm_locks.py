@@ -66,3 +66,19 @@ def test_no_call_under_the_lock_blocks(path: Path) -> None:
         called = set(re.findall(r"(?<![\w.>])(\w+)\(", piece)) | set(re.findall(r"\.(raised)\(", piece))
         assert not called & set(WAITS), f"{function}: {piece.strip()}"
         assert "call" not in called or function not in GIVEN, f"{function}: {piece.strip()}"
+
+
+def test_the_check_finds_blocking_calls() -> None:
+    text = """
+template <class Call> int receive(void *buffer, Call &&call) {
+  if (buffer == nullptr) {
+    const Lock lock;
+    if (!provide(buffer)) return call(given);
+  }
+  return call(given);
+}
+"""
+    assert [(name, piece.strip()) for name, piece in locked(text)] == [
+        ("receive", "if (!provide(buffer)) return call(given)")
+    ]
+    assert BLOCKING.findall("next.Wait(&x); real.Barrier(c); next.Irecv(a)") == ["Wait", "Barrier"]

@@ -89,6 +89,13 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         predict.load_machine(tmp_path / "binary.yaml")
 
 
+def test_every_public_name_exists() -> None:
+    for name in dir(predict):
+        assert getattr(predict, name) is not None
+    with pytest.raises(AttributeError, match=r"haloscope\.predict"):
+        predict.modle  # type: ignore[attr-defined]  # noqa: B018 - the access is what fails
+
+
 def test_shipped_machines_load() -> None:
     assert "orfeo" in predict.machines()
     for name in predict.machines():

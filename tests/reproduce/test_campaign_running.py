@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.errors import UsageError
+from haloscope.base.errors import OutputError, UsageError
 from haloscope.reproduce.campaign import Campaign, CampaignEvent, list_results, run_campaign
 from support.campaigns import BASE, Written, events
 from support.command import run_command
@@ -171,6 +171,30 @@ def test_a_campaign_that_is_killed_ends_whole(written: Written, tmp_path: Path, 
     assert not list(campaign.directory.rglob("*.part"))
     done = [event["run"] for event in noted if event.get("outcome") == "done"]
     assert len(done) == len(set(done)) == 12
+
+
+def test_a_full_disk_keeps_what_ended(
+    written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = Campaign.opened(written(FEW), tmp_path / "kept")
+    noted, write = 0, os.write
+
+    def full(file: int, data: bytes) -> int:
+        nonlocal noted
+        noted += data.startswith(b'{"event": "ended"')
+        if noted == 3:
+            raise OSError(28, "No space left on device")
+        return write(file, data)
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OutputError, match="No space left on device; finished runs are saved"):
+        run_campaign(campaign)
+    monkeypatch.undo()
+    before = campaign.table().filter(campaign.table()["state"] == "done")["run"].to_list()
+    assert len(before) == 2
+    run_campaign(campaign)
+    assert set(campaign.table()["state"]) == {"done"}
+    assert set(campaign.table()["attempts"]) == {1}  # the third had ended, and was found
 
 
 def test_systems_that_are_this_machine_take_turns(written: Written, tmp_path: Path) -> None:

@@ -101,6 +101,10 @@ def need_scotch(mpi: Mpi) -> None:
 NEEDS: Mapping[str, Callable[[Mpi], object]] = {"how-to/placement": need_scotch, "how-to/hide/decay": mpifort}
 
 
+def test_guides_are_found_by_their_names() -> None:
+    assert {*LONG, *NEEDS} <= {guide.name for guide in GUIDES}
+
+
 def test_an_output_without_a_command_that_runs_has_a_reason() -> None:
     demo = {"README", "start/first-profile"}  # tests/system/test_demo.py
     ran = {guide.name for guide in GUIDES}
