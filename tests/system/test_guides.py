@@ -15,10 +15,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -146,28 +146,24 @@ def test_the_first_block_of_a_page(name: str, any_mpi: Mpi, haloscope: Path, tmp
         for guide in GUIDES
     ],
 )
-def test_guide(guide: Guide, any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
+def test_guide(
+    guide: Guide, any_mpi: Mpi, haloscope: Path, tmp_path: Path, script: Callable[..., Any]
+) -> None:
     if guide.name in NEEDS:
         NEEDS[guide.name](any_mpi)
     environment = tools(any_mpi)
     environment["PATH"] = f"{haloscope.parent}{os.pathsep}{environment['PATH']}"
-    wrong = run(guide, tmp_path, environment)
+    # Tutorials show what takes time: other programs must not.
+    before = script("common", "benchmarks").undisturbed() if guide.is_tutorial else []
+    wrong = run(guide, tmp_path, environment, before)
     if wrong is not None:
         pytest.fail(wrong, pytrace=False)
 
 
-def undisturbed() -> list[str]:
-    """Return the words before a command that runs before all other programs, if that is allowed."""
-    words = ["chrt", "--rr", "1"]
-    may = shutil.which("chrt") and subprocess.run([*words, "true"], capture_output=True, check=False)
-    return words if may and may.returncode == 0 else []
-
-
-def run(guide: Guide, folder: Path, environment: Mapping[str, str]) -> str | None:
-    """Return a failure of a guide, None without one."""
+def run(guide: Guide, folder: Path, environment: Mapping[str, str], before: Sequence[str] = ()) -> str | None:
+    """Return a failure of a guide, None without one. `before`: the words before the shell."""
     for text, name in SOURCE.findall(guide.text):
         (folder / name).write_text(text)
-    before = undisturbed() if guide.is_tutorial else []  # they tell what takes time
     done = run_program([*before, "bash", "-c", guide.script], env=environment, cwd=folder, status=None)
     printed = done.stdout.split(DIVIDER)
     shell = [text for kind, text in guide.blocks if kind == "sh"]
