@@ -19,7 +19,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
 
 
-def region_name(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+def decode_region(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
     """Return the name of a region as profiles have it: UTF-8, whatever the locale is."""
     return None if text is None else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 

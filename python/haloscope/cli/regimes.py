@@ -11,7 +11,7 @@ import click
 
 from haloscope.base.errors import printable
 from haloscope.cli.console import progress
-from haloscope.cli.options import FILE, format_option, output_option, region_name
+from haloscope.cli.options import FILE, decode_region, format_option, output_option
 from haloscope.cli.parted import PartedCommand, split_groups
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _states(_context: click.Context, _option: click.Parameter, text: str) -> int
 @click.option(
     "--region",
     metavar="REGION",
-    callback=region_name,
+    callback=decode_region,
     help="Only this region, by its name or path. [default: the only one with a series]",
 )
 @click.option(

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from haloscope.base.errors import UsageError
 from haloscope.cli.console import say_remarks
-from haloscope.cli.options import FILE, format_option, region_name
+from haloscope.cli.options import FILE, decode_region, format_option
 from haloscope.profile.shown import SHOWN
 
 _EXAMPLES = """\b
@@ -33,7 +33,7 @@ Examples:
     help=f"The table to print: {', '.join(SHOWN)}.",
 )
 @click.option(
-    "--region", metavar="REGION", callback=region_name, help="Only this region, by its name or path."
+    "--region", metavar="REGION", callback=decode_region, help="Only this region, by its name or path."
 )
 @click.option("--exclusive", is_flag=True, help="Count without nested regions.")
 @format_option()
