@@ -82,5 +82,6 @@ def test_calls_of_threads_without_memory_are_dropped(
     # Those that have no records do not know the switch: MPI_Pcontrol and what follows is dropped, too.
     lost = 60 - sent // 10
     assert sent % 10 == 0
-    # A thread that has records may find no memory for details of a call, which count, too.
-    assert 0 <= dropped - lost * 21 <= 2 * sent
+    # With rings of a trace, a thread may have memory for itself but not for the records of its calls. Of one
+    # call these are its function, sizes and partners.
+    assert 0 <= dropped - lost * 21 <= (60 * 21 * 5 if options else 0)
