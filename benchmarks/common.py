@@ -22,14 +22,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from haloscope.base.errors import HaloscopeError
+from haloscope.base.toolchain import toolchain
 
 # Benchmark and case of each printed row.
 EMITTED: set[tuple[str, str]] = set()
 
 # Open MPI runs as root, such as in a container, only with these variables.
 MPI_ENVIRONMENT = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-
-
 # Ranks may share cores, and leave them to each other while they wait.
 SHARED_CORES = MPI_ENVIRONMENT | {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
@@ -60,6 +59,12 @@ def undisturbed() -> list[str]:
     except FileNotFoundError:
         allowed = False
     return words if allowed else []
+
+
+def compile_c(source: Path, program: Path) -> None:
+    """Compile a C program with the MPI whose compiler is found first."""
+    compiler = toolchain().compiler.with_name("mpicc")
+    subprocess.run([compiler, "-O1", source, "-o", program], check=True, env=MPI_ENVIRONMENT)
 
 
 def profiling(output: Path, launch: Iterable[str] = (), *, quiet: bool = True) -> list[str]:

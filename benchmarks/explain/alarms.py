@@ -26,7 +26,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from common import HALOSCOPE, MPI_ENVIRONMENT, SHARED_CORES, Estimate, emit, melt_of, profiling
+from common import HALOSCOPE, MPI_ENVIRONMENT, SHARED_CORES, Estimate, compile_c, emit, melt_of, profiling
 from scipy.stats import binomtest
 
 from haloscope.base.launcher import report_toolchain
@@ -181,9 +181,7 @@ def busy(trials: int) -> None:
     tools = report_toolchain()
     with tempfile.TemporaryDirectory() as directory:
         program, output = Path(directory) / "equal", Path(directory) / "run.halo"
-        compiler = str(tools.compiler.with_name("mpicc"))
-        source = Path(__file__).with_name("equal.c")
-        subprocess.run([compiler, "-O1", str(source), "-o", str(program)], check=True, env=MPI_ENVIRONMENT)
+        compile_c(Path(__file__).with_name("equal.c"), program)
         command = profiling(output, [str(tools.launcher), "-n", "2", str(program), "20"])
         others = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count() or 1)]
         blamed = 0

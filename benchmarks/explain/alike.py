@@ -24,7 +24,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import HALOSCOPE, MPI_ENVIRONMENT, Estimate, emit, profiling, undisturbed
+from common import HALOSCOPE, MPI_ENVIRONMENT, Estimate, compile_c, emit, profiling, undisturbed
 from scipy.stats import binomtest
 
 import haloscope
@@ -79,9 +79,7 @@ def program_of(name: str, options: argparse.Namespace, directory: Path) -> Progr
         return Program(name, ["lmp", "-log", "none", "-in", str(options.lammps)], prefix=prefix)
     if name == "equal":
         program = str(directory / name)
-        compiler = str(report_toolchain().compiler.with_name("mpicc"))
-        source = str(Path(__file__).with_name("equal.c"))
-        subprocess.run([compiler, "-O1", source, "-o", program], check=True, env=MPI_ENVIRONMENT)
+        compile_c(Path(__file__).with_name("equal.c"), directory / name)
         return Program(name, [program, str(WORK)], [program, str((1 + SLOWER) * WORK)], prefix)
     where = subprocess.run([HALOSCOPE, "where", name], check=True, capture_output=True, text=True)
     return Program(name, [where.stdout.strip(), *SIZES[name].split()], prefix=prefix)
