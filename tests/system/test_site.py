@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 DOCS = CHECKOUT / "docs"
 REFERENCE = re.compile(r'(?:src|href)="([^"]+)"')
 NAMED = re.compile(r'\b(?:id|name)="([^"]+)"')
+# A list after a table without an empty line is rows; an example out of its section is a quotation.
+UNFORMATTED = re.compile(r"<(?:td|p|li)>\s*(?:[*-] |\||&gt;&gt;)[^<]*|<blockquote>")
 LOADED = re.compile(r'<(?:script|img|link|iframe)[^>]*\b(?:src|href)="((?:https?:)?//[^"]+)"')
 
 
@@ -66,6 +68,11 @@ def test_every_link_and_anchor_leads_somewhere_in_the_site(site: Path) -> None:
                 broken.append(f"{page.relative_to(site.resolve())}: {link}")
     assert broken == []
     assert links > 1000
+
+
+def test_no_markdown_is_left_in_a_page(site: Path) -> None:
+    pages = {page.name: page.read_text() for page in site.rglob("*.html")}
+    assert {name: UNFORMATTED.findall(text) for name, text in pages.items() if UNFORMATTED.search(text)} == {}
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:

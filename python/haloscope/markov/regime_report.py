@@ -48,9 +48,10 @@ def regimes(
         TimingsError: If times are unsuitable.
         OutputError: If a file cannot be written.
 
-    >>> results = haloscope.regimes(["fixed.halo", "dynamic.halo"], region="matvec", output="both.html")
-    >>> results.frame.select("file", "regime", "mean", "share")
-    >>> print(results.describe()[-1])
+    Examples:
+        >>> results = haloscope.regimes(["fixed.halo", "dynamic.halo"], region="matvec", output="both.html")
+        >>> results.frame.select("file", "regime", "mean", "share")
+        >>> print(results.describe()[-1])
     """
     step = progress or _ignore_step
     methods = [[files]] if isinstance(files, (str, PathLike)) else [_runs(method) for method in files]

@@ -35,7 +35,8 @@ def always(
         LaunchError: If there is no MPI.
         OutputError: If there is no such directory.
 
-    >>> Path("/etc/profile.d/haloscope.sh").write_text(always("/scratch/profiles"))
+    Examples:
+        >>> Path("/etc/profile.d/haloscope.sh").write_text(always("/scratch/profiles"))
     """
     top = Path(directory).absolute()
     if not top.is_dir():

@@ -63,10 +63,11 @@ class _Region(ContextDecorator):
 def region(name: str) -> _Region:
     """Mark a phase of the program.
 
-    >>> with region("assemble"):
-    ...     pass
-    >>> @region("solve")
-    ... def solve(): ...
+    Examples:
+        >>> with region("assemble"):
+        ...     pass
+        >>> @region("solve")
+        ... def solve(): ...
     """
     return _Region(name, _begin, _end)
 

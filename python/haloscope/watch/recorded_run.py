@@ -70,9 +70,10 @@ def run(
     Raises:
         HaloscopeError: `LaunchError`, `OutputError`, `RecorderError` or `UsageError`: nothing was started.
 
-    >>> outcome = haloscope.run(["mpiexec", "-n", "8", "./app"], output="app.halo", series=["halo"])
-    >>> outcome.exit_status, outcome.profiles
-    (0, [PosixPath('/home/me/app.halo')])
+    Examples:
+        >>> outcome = haloscope.run(["mpiexec", "-n", "8", "./app"], output="app.halo", series=["halo"])
+        >>> outcome.exit_status, outcome.profiles
+        (0, [PosixPath('/home/me/app.halo')])
     """
     words = complete_command(command, quiet)
     values, surroundings = _values(settings), remove_always_settings(os.environ)
@@ -132,8 +133,9 @@ def env(
         LaunchError: If there is no MPI.
         RecorderError: If there is no recorder for it.
 
-    >>> environment = os.environ | haloscope.env(output="app.halo")
-    >>> subprocess.run(["srun", "./app"], env=environment)
+    Examples:
+        >>> environment = os.environ | haloscope.env(output="app.halo")
+        >>> subprocess.run(["srun", "./app"], env=environment)
     """
     values, surroundings = _values(settings), remove_always_settings(os.environ)
     variables = _variables(values, surroundings)

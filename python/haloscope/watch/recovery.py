@@ -49,8 +49,9 @@ def recover(
     Raises:
         RecorderError: If there are no records.
 
-    >>> haloscope.recover("collected/", output="lost.halo").profiles
-    [PosixPath('/home/me/lost.halo')]
+    Examples:
+        >>> haloscope.recover("collected/", output="lost.halo").profiles
+        [PosixPath('/home/me/lost.halo')]
     """
     root = Path(directory) if directory is not None else None
     wanted = Path(output) if output is not None else None

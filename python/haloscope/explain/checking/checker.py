@@ -109,8 +109,9 @@ def check(profile: File, rules: File | CheckRules, *, again: Again | Sequence[st
             or the number of ranks.
         LaunchError: `again` fails.
 
-    >>> haloscope.check("app.halo", "rules.toml", again=["mpiexec", "-n", "8", "./app"]).exit_status
-    0
+    Examples:
+        >>> haloscope.check("app.halo", "rules.toml", again=["mpiexec", "-n", "8", "./app"]).exit_status
+        0
     """
     known = rules if isinstance(rules, CheckRules) else read_rules(Path(rules))
     run = read_run(profile)

@@ -45,7 +45,8 @@ def learn_rules(profiles: File | Sequence[File], output: File | None = None) -> 
         ProfileError: A profile cannot be read or has missing ranks.
         OutputError: `output` cannot be written.
 
-    >>> haloscope.learn_rules(["good-1.halo", "good-2.halo", "good-3.halo"], "rules.toml")
+    Examples:
+        >>> haloscope.learn_rules(["good-1.halo", "good-2.halo", "good-3.halo"], "rules.toml")
     """
     paths = [Path(profiles)] if isinstance(profiles, (str, PathLike)) else [Path(path) for path in profiles]
     if not paths:

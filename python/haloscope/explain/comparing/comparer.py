@@ -49,9 +49,10 @@ def compare(
         ProfileError: No run of a side can be read.
         OutputError: The page cannot be written.
 
-    >>> compared = haloscope.compare(["old-1.halo", "old-2.halo"], ["new-1.halo", "new-2.halo"])
-    >>> print(*compared.describe(), sep="\\n")
-    >>> compared.frame.filter(kind="time", sure=True)
+    Examples:
+        >>> compared = haloscope.compare(["old-1.halo", "old-2.halo"], ["new-1.halo", "new-2.halo"])
+        >>> print(*compared.describe(), sep="\\n")
+        >>> compared.frame.filter(kind="time", sure=True)
     """
     step = progress or _ignore_step
     step("reading")

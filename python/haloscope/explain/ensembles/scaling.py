@@ -52,8 +52,9 @@ def over(
         against: Column of the runs for the x axis.
         by: Column of the runs that separates series.
 
-    >>> runs = haloscope.open_all("runs/*.halo")
-    >>> over(runs, "time", ["solve", "sweep_comm"]).figure().show()
+    Examples:
+        >>> runs = haloscope.open_all("runs/*.halo")
+        >>> over(runs, "time", ["solve", "sweep_comm"]).figure().show()
     """
     drawn = find_quantity(quantity)
     rows = add_axis_columns(ensemble, ensemble.with_paths("regions"), against, by)

@@ -57,7 +57,8 @@ def report(
         ProfileError: No profile can be read.
         OutputError: The page cannot be written.
 
-    >>> haloscope.report(["app-8.halo", "app-16.halo"], "scaling.html")
+    Examples:
+        >>> haloscope.report(["app-8.halo", "app-16.halo"], "scaling.html")
     """
     paths = [profiles] if isinstance(profiles, (str, PathLike)) else list(profiles)
     if not paths:

@@ -91,8 +91,9 @@ def history(directory: str | os.PathLike[str]) -> pl.DataFrame:
     Raises:
         UsageError: There is no such directory.
 
-    >>> runs = haloscope.history("/scratch/profiles")
-    >>> runs.group_by("program").agg(pl.sum("mpi_time")).sort("mpi_time")
+    Examples:
+        >>> runs = haloscope.history("/scratch/profiles")
+        >>> runs.group_by("program").agg(pl.sum("mpi_time")).sort("mpi_time")
     """
     return read_history(directory).frame
 

@@ -18,7 +18,8 @@ def write_figures(figures: Sequence[Figure], file: Path) -> None:
     Raises:
         OutputError: The file cannot be written.
 
-    >>> write_figures([ensembles.shares(runs).drawn], Path("figure-1.json"))
+    Examples:
+        >>> write_figures([ensembles.shares(runs).drawn], Path("figure-1.json"))
     """
     text = json.dumps([figure.as_json() for figure in figures], allow_nan=False)
     write_whole(file, text + "\n", "list of figures")
