@@ -23,13 +23,13 @@ Examples:
 _COLUMNS = {
     "cpu": "cpu",
     "quanta": "quanta",
-    "best": "best (us)",
-    "lost": "lost (%)",
-    "low": "from (%)",
-    "high": "to (%)",
+    "best": "best(us)",
+    "lost": "lost(%)",
+    "low": "from(%)",
+    "high": "to(%)",
     "detours_a_second": "detours/s",
-    "median_interval": "interval (us)",
-    "longest": "longest (us)",
+    "median_interval": "interval(us)",
+    "longest": "longest(us)",
 }
 
 
@@ -70,12 +70,12 @@ def noise(duration: float, processors: list[int] | None, form: str) -> None:
 
 
 def _print(found: Noise) -> None:
-    click.echo("# " + "".join(f"{name:>15}" for name in _COLUMNS.values()))
+    click.echo("# " + _format_line(list(_COLUMNS.values())))
     for processor in found.summary()["processors"]:
         interval = processor["median_interval"]
         values = [
-            processor["cpu"],
-            processor["quanta"],
+            str(processor["cpu"]),
+            str(processor["quanta"]),
             f"{1e6 * processor['best']:.3f}",
             f"{100 * processor['lost']:.3f}",
             f"{100 * processor['lost_low']:.3f}",
@@ -84,7 +84,12 @@ def _print(found: Noise) -> None:
             "-" if interval is None else f"{1e6 * interval:.0f}",
             f"{1e6 * processor['longest_detours'][0]:.1f}",
         ]
-        click.echo("  " + "".join(f"{value:>15}" for value in values))
+        click.echo("  " + _format_line(values))
+
+
+def _format_line(cells: list[str]) -> str:
+    widths = [max(len(name), 6) for name in _COLUMNS.values()]
+    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 
 def _plain(seconds: float) -> float:

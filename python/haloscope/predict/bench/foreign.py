@@ -20,7 +20,7 @@ TITLES = {
     "alltoall": "All-to-All Personalized Exchange",
     "alltoallv": "All-to-Allv Personalized Exchange",
 }
-_SIZE, _FIELD = 10, 20
+_LEAST = 8  # characters of a column
 _OSU = re.compile(r"#\s*OSU MPI\S*\s+(.+?)\s+Latency Test(?:\s+v(\S+))?")
 _OURS = re.compile(r"# haloscope: (.*)")
 _IMB = re.compile(r"#\s*Benchmarking\s+(\S+)")
@@ -79,19 +79,27 @@ def _list_header(row: Mapping[str, Any], library: str | None, method: Mapping[st
     return lines
 
 
-def _format_columns(row: Mapping[str, Any], full: bool, percentiles: Sequence[float], validated: bool) -> str:
+def format_osu_line(first: object, columns: Sequence[str], cells: Sequence[str]) -> str:
+    """Return a line of a table in OSU's form, with the cells below the names of their columns."""
+    widths = [1 + max(len(name), _LEAST) for name in columns]
+    return f"{first:<10}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+
+
+def _list_columns(full: bool, percentiles: Sequence[float], validated: bool) -> list[str]:
     names = ["Avg Latency(us)"]
     names += ["Min Latency(us)", "Max Latency(us)", "Iterations"] if full else []
     names += [f"P{value:g} Tail Lat(us)" for value in percentiles]
-    names += ["Validation"] if validated else []
-    first = "# " if row["collective"] == "barrier" else f"{'# Size':<{_SIZE}}"
-    return first + "".join(f"{name:>{_FIELD}}" for name in names) + "\n"
+    return names + (["Validation"] if validated else [])
+
+
+def _format_columns(row: Mapping[str, Any], full: bool, percentiles: Sequence[float], validated: bool) -> str:
+    names = _list_columns(full, percentiles, validated)
+    return format_osu_line("# " if row["collective"] == "barrier" else "# Size", names, names) + "\n"
 
 
 def _format_line(
     row: Mapping[str, Any], sweep: Sweep, full: bool, percentiles: Sequence[float], validated: bool
 ) -> str:
-    size = "  " if row["collective"] == "barrier" else f"{row['bytes']:<{_SIZE}}"
     if row["status"] != "ok":
         return printable(f"# {row['bytes']} {row['status']}: {row['reason']}") + "\n"
     values = [row["time"], row["time_min"], row["time_max"]] if full else [row["time"]]
@@ -100,7 +108,8 @@ def _format_line(
     if percentiles:
         fields += [f"{value * 1e-3:.2f}" for value in _find_percentiles(sweep, row["row"], percentiles)]
     fields += ["Pass"] if validated else []
-    return size + "".join(f"{field:>{_FIELD}}" for field in fields) + "\n"
+    size = "  " if row["collective"] == "barrier" else row["bytes"]
+    return format_osu_line(size, _list_columns(full, percentiles, validated), fields) + "\n"
 
 
 def _find_percentiles(sweep: Sweep, row: int, percentiles: Sequence[float]) -> list[float]:

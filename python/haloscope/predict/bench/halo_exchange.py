@@ -18,6 +18,7 @@ import numpy as np
 from haloscope.base.arrays import Floats
 from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
 from haloscope.base.units import noun_text
+from haloscope.predict.bench.foreign import format_osu_line
 from haloscope.predict.bench.library_in_use import library
 from haloscope.predict.bench.output_stream import Stopped, stream
 from haloscope.predict.bench.system import find_launcher
@@ -342,14 +343,16 @@ def _list_lines(result: HaloResult, full: bool) -> Iterator[str]:
         matching = [series for series in result.series if series.shm == shm]
         about = f"{grid} ranks on {nodes}, {result.library}, shm {shm}"
         yield f"# {command}: {about}"
-        yield _format_line("# Size", _list_columns(matching[0], full))
+        columns = _list_columns(matching[0], full)
+        yield format_osu_line("# Size", columns, columns)
         for series in matching:
-            yield _format_line(series.bytes, _list_cells(series, full))
+            yield format_osu_line(series.bytes, columns, _list_cells(series, full))
     if len(method.shm) > 1:
         yield f"# {command}: time without the shm library over time with it"
-        yield _format_line("# Size", ["Off/on", "From", "To"])
+        columns = ["Off/on", "From", "To"]
+        yield format_osu_line("# Size", columns, columns)
         for size, gain in result.gains().items():
-            yield _format_line(size, [f"{value:.3f}" for value in gain])
+            yield format_osu_line(size, columns, [f"{value:.3f}" for value in gain])
 
 
 def _list_columns(series: Series, full: bool) -> list[str]:
@@ -370,10 +373,6 @@ def _list_cells(series: Series, full: bool) -> list[str]:
         first = next(iter(series.samples.values()))
         words += [f"{1e6 * first.min():.2f}", f"{1e6 * first.max():.2f}", str(first.size)]
     return words
-
-
-def _format_line(first: object, cells: list[str]) -> str:
-    return f"{first:<10}" + "".join(f"{cell:>17}" for cell in cells)
 
 
 def _round_digits(value: float) -> float:

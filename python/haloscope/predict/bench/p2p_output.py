@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from haloscope.predict.bench.foreign import format_osu_line
 from haloscope.predict.bench.p2p_points import P2pPoint
 from haloscope.predict.bench.sweep import median_interval
 
@@ -34,10 +35,9 @@ def make_p2p_header(point: P2pPoint, library: str, full: bool, tails: Sequence[f
     tested = f"core {pair.first} and core {pair.second} ({pair.level})"
     if point.pairs > 1:
         tested = f"{point.pairs} pairs at once"
-    names = [*_COLUMNS[point.test], *_list_extra_columns(full, tails)]
-    names += ["Validation"] if point.valid is not None else []
+    names = _list_columns(point, full, tails)
     title = f"# haloscope bench p2p: MPI {_TITLES[point.test]} Test, {tested}, {library}"
-    return f"{title}\n{'# Size':<10}" + "".join(f"{name:>18}" for name in names)
+    return f"{title}\n{format_osu_line('# Size', names, names)}"
 
 
 def make_p2p_row(point: P2pPoint, full: bool, tails: Sequence[float]) -> str:
@@ -47,8 +47,9 @@ def make_p2p_row(point: P2pPoint, full: bool, tails: Sequence[float]) -> str:
         low, high = point.samples.min(), point.samples.max()
         values += [1e6 * low, 1e6 * high, len(point.samples) * point.batch]
     values += [1e6 * value for value in np.percentile(point.samples, tails)] if tails else []
-    text = f"{point.bytes:<10}" + "".join(f"{_format_value(value):>18}" for value in values)
-    return text if point.valid is None else f"{text}{'Pass' if point.valid else 'Fail':>18}"
+    cells = [_format_value(value) for value in values]
+    cells += [] if point.valid is None else ["Pass" if point.valid else "Fail"]
+    return format_osu_line(point.bytes, _list_columns(point, full, tails), cells)
 
 
 def make_p2p_record(point: P2pPoint) -> dict[str, Any]:
@@ -73,9 +74,11 @@ def make_p2p_record(point: P2pPoint) -> dict[str, Any]:
     }
 
 
-def _list_extra_columns(full: bool, tails: Sequence[float]) -> list[str]:
-    names = ["Min (us)", "Max (us)", "Iterations"] if full else []
-    return names + [f"P{tail:g} (us)" for tail in tails]
+def _list_columns(point: P2pPoint, full: bool, tails: Sequence[float]) -> list[str]:
+    names = [*_COLUMNS[point.test]]
+    names += ["Min (us)", "Max (us)", "Iterations"] if full else []
+    names += [f"P{tail:g} (us)" for tail in tails]
+    return names if point.valid is None else [*names, "Validation"]
 
 
 def _list_values(point: P2pPoint) -> list[float]:
