@@ -43,6 +43,8 @@ _SETTINGS = {"watch": watch.SETTINGS, "watch to recorder": watch.PASSED_ON, "shm
 _TABLES = (HISTORY_TABLE, POINTS_TABLE, PREDICTION_TABLE, REGIMES_TABLE, SENSITIVITY_TABLE, TUNE_TABLE)
 _SHOWN = {**SHOWN, **{each.name: each for each in _TABLES}}
 _DEFAULT = re.compile(r"\s*\[(?:default: )?([^\[\]]*)\]$")
+_RANGE = re.compile(r"(?:([\d.]+)(<=?))?x(?:(<=?|>=?)([\d.]+))?$")
+_BOUNDS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
 
 
 def pages() -> list[Path]:
@@ -83,7 +85,16 @@ def options(words: str) -> str:
 def _explained(text: str) -> list[str]:
     """Return the meaning of an option, and its default, from its help."""
     default = _DEFAULT.search(text)
-    return [text[: default.start()], default[1]] if default else [text, ""]
+    return [text[: default.start()], _RANGE.sub(_range_text, default[1])] if default else [text, ""]
+
+
+def _range_text(found: re.Match[str]) -> str:
+    """Return the words for a range in Click's notation, such as `0<x<=3600`."""
+    low, low_sign, sign, bound = found.groups()
+    if low_sign == "<=" and sign == "<=":
+        return f"{float(low):g} to {float(bound):.15g}"
+    words = [f"{'above' if low_sign == '<' else 'at least'} {low}"] if low else []
+    return ", ".join([*words, *([f"{_BOUNDS[sign]} {bound}"] if sign else [])])
 
 
 def stored(name: str) -> str:
