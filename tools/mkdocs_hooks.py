@@ -26,6 +26,7 @@ _PAGES = {
     CHECKOUT / "CITATION.cff": "cite.md",
 }
 _MODULE = re.compile(r"^::: (\S+)\n(?! )", re.MULTILINE)
+_CELL = re.compile(r"(?<=<code>)[\w./*-]{20,}(?=</code>)")
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
 
@@ -55,6 +56,11 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         return f"{text} (`{path.relative_to(CHECKOUT)}` of the sources)"
 
     return _MODULE.sub(_with_members, _LINK.sub(link, markdown + "\n"))
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Return a page whose tables may break long paths after a slash, as a browser does not by itself."""
+    return _CELL.sub(lambda cell: cell[0].replace("/", "/<wbr>"), html)
 
 
 def _with_members(match: re.Match[str]) -> str:
