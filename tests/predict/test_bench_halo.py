@@ -67,7 +67,7 @@ def rows(text: str) -> list[list[float]]:
 def test_on_one_node_all_neighbours_are_near(bench: Bench) -> None:
     text = bench("halo", "-n", "2", "-m", "1024:4096", "-f", *FEW)
     assert "halo: 2 × 1 × 1 ranks on 1 node, " in text
-    assert "Inter-only" not in text
+    assert "Inter (us)" not in text
     table = rows(text)
     assert [row[0] for row in table] == [1024, 2048, 4096]
     for _, total, intra, ideal, ratio, low, high, least, most, iterations in table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -18,26 +19,32 @@ MOST_GROWTH = 2000
 FEW = {"HALOSCOPE_MEMORY": "1"}  # MiB for all records of a rank
 
 
-def check_memory(done: Watched) -> None:
-    (grown,) = (int(line.split()[1]) for line in done.done.stdout.splitlines() if line.startswith("grew"))
-    assert 0 <= grown < MOST_GROWTH
+def read_growth(done: subprocess.CompletedProcess[str]) -> int:
+    (grown,) = (int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("grew"))
+    return grown
+
+
+def check_memory(done: Watched, bare: subprocess.CompletedProcess[str]) -> None:
+    """Compare with a bare run of a tenth of the length: MPICH 5 keeps 150 bytes for each ended thread."""
+    assert 0 <= read_growth(done.done) < 10 * read_growth(bare) + MOST_GROWTH
     assert done.info["dropped"] == "0"
 
 
 def test_many_threads(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
-    command: list[str | Path] = [program(compiler, mpi, "short_threads.c", ["-pthread"]), str(MANY)]
-    done = watch(mpi, 1, command, tmp_path, env=FEW)
+    built = program(compiler, mpi, "short_threads.c", ["-pthread"])
+    done = watch(mpi, 1, [built, str(MANY)], tmp_path, env=FEW)
     task = done.region("task")
     assert (task["instances"], task["sends_total"], task["sends_instance_max"]) == (MANY, 10 * MANY, 10)
     assert (task["recvs_total"], done.info["unmatched_begins"]) == (10 * MANY, "0")
-    check_memory(done)
+    check_memory(done, mpi.run(1, [built, str(MANY // 10)]))
 
 
 def test_many_communicators_and_graphs(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
-    done = watch(mpi, 2, [program(compiler, mpi, "many_communicators.c"), str(MANY)], tmp_path, env=FEW)
+    built = program(compiler, mpi, "many_communicators.c")
+    done = watch(mpi, 2, [built, str(MANY)], tmp_path, env=FEW)
     for region in ("twins", "names", "line"):
         row = done.region(region)
         assert (row["sends_total"], row["recvs_total"], row["colls_total"]) == (2 * MANY,) * 3
     assert done.region("graphs")["colls_total"] == 2 * MANY
     assert sum(row["calls"] for row in done.rows("communicators")) == 2 * (6 * MANY + MANY)
-    check_memory(done)
+    check_memory(done, mpi.run(2, [built, str(MANY // 10)]))

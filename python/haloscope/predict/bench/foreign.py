@@ -20,7 +20,7 @@ TITLES = {
     "alltoall": "All-to-All Personalized Exchange",
     "alltoallv": "All-to-Allv Personalized Exchange",
 }
-_LEAST = 8  # characters of a column
+_LEAST = 7  # characters of a column
 _OSU = re.compile(r"#\s*OSU MPI\S*\s+(.+?)\s+Latency Test(?:\s+v(\S+))?")
 _OURS = re.compile(r"# haloscope: (.*)")
 _IMB = re.compile(r"#\s*Benchmarking\s+(\S+)")
@@ -81,7 +81,7 @@ def _list_header(row: Mapping[str, Any], library: str | None, method: Mapping[st
 
 def format_osu_line(first: object, columns: Sequence[str], cells: Sequence[str]) -> str:
     """Return a line of a table in OSU's form, with the cells below the names of their columns."""
-    widths = [1 + max(len(name), _LEAST) for name in columns]
+    widths = [2 + max(len(name), _LEAST) for name in columns]
     return f"{first:<10}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 

@@ -273,8 +273,8 @@ def _derive_figures(names: Sequence[str], medians: Floats) -> dict[str, Floats]:
 # Values are in microseconds, unless a name has a different unit.
 _COLUMNS = {
     "total": "Total (us)",
-    "inter": "Inter-only (us)",
-    "intra": "Intra-only (us)",
+    "inter": "Inter (us)",
+    "intra": "Intra (us)",
     "ideal": "Ideal (us)",
     "ratio": "Total/ideal",
     "communication": "Exchange (us)",
