@@ -23,6 +23,17 @@ PROGRAM = """
 #include <mpi.h>
 int main(int argc, char **argv) { MPI_Init(&argc, &argv); return MPI_Finalize(); }
 """
+# Loads MPI as mpi4py does, and prints the files that are loaded.
+LOADS_LATE = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void) {
+  char line[4096];
+  if (!dlopen("%s", RTLD_NOW)) return 1;
+  for (FILE *maps = fopen("/proc/self/maps", "r"); fgets(line, sizeof line, maps);)
+    if (sscanf(line, "%%*s %%*s %%*s %%*s %%*s %%s", line) == 1) puts(line);
+}
+"""
 
 
 @pytest.fixture
@@ -79,6 +90,26 @@ def test_mpi4py_is_asked(mpi: Mpi, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         assert found is not None
         assert (found.abi, found.origin) == (mpi.abi, "mpi4py")
         assert same(found.library.path, mpi.library)
+
+
+@pytest.mark.parametrize("first", ["site", "other"])
+def test_mpi4py_is_asked_as_the_launcher_starts_it(
+    first: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Launchers of Open MPI put their library first; a program that names its own file keeps it."""
+    other, site = (small_open_mpi(tmp_path / name / "lib", "5.0.1") for name in ("other", "site"))
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(other.parent))
+    launcher = tmp_path / "site" / "bin" / "mpiexec"
+    launcher.parent.mkdir()
+    launcher.write_text("#!/bin/sh\n")
+    launcher.chmod(0o755)
+    include = small_header(tmp_path / "include", "5.0.1")
+    name = other.name if first == "site" else str(other)
+    (tmp_path / "python3.c").write_text(LOADS_LATE % name)
+    subprocess.run(["cc", "python3.c", "-ldl", "-o", "python3"], cwd=tmp_path, check=True)
+    found = detect(parse([str(launcher), "-n", "2", str(tmp_path / "python3")]), include=(include,))
+    assert found is not None
+    assert (found.preload, found.origin) == (site if first == "site" else other, "mpi4py")
 
 
 def test_choice_overrides(any_mpi: Mpi, compiler: Compiler) -> None:

@@ -161,7 +161,7 @@ def _find_in_program(launch: LaunchCommand, program: Executable) -> tuple[MpiLib
         if PYTHON.fullmatch(Path(words[0]).name):
             library = _find_in_mpi4py(words[0])
             if library is not None:
-                return library, "mpi4py"
+                return _find_again_as_launched(launch, words[0], library), "mpi4py"
     return None
 
 
@@ -173,8 +173,25 @@ def _executables(launch: LaunchCommand, program: Executable) -> Iterator[Path]:
             yield path
 
 
-def _find_in_mpi4py(python: str) -> MpiLibrary | None:
+def _find_again_as_launched(launch: LaunchCommand, python: str, library: MpiLibrary) -> MpiLibrary:
+    """Return the library that mpi4py loads in a rank.
+
+    Launchers of Open MPI put their own library first in LD_LIBRARY_PATH of the ranks.
+    """
+    own = find_installed_library(launch.launcher) if launch.launcher else None
+    if own is None or own.path is None or not own.abi == library.abi == "openmpi":
+        return library
+    if library.path is not None and library.path.resolve() == own.path.resolve():
+        return library
+    return _find_in_mpi4py(python, own.path.parent) or library
+
+
+def _find_in_mpi4py(python: str, first: Path | None = None) -> MpiLibrary | None:
+    """Return the library that mpi4py loads, with the directory `first` first in LD_LIBRARY_PATH."""
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    if first is not None:
+        old = environment.get("LD_LIBRARY_PATH")
+        environment["LD_LIBRARY_PATH"] = os.pathsep.join([str(first), *([old] if old else [])])
     try:
         answer = subprocess.run(
             [python, "-c", _ASK_MPI4PY], env=environment, capture_output=True, timeout=60, check=False
