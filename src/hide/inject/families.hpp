@@ -252,7 +252,7 @@ template <class Call> int make_from_group(MPI_Comm *made, Call &&call) {
 template <class Call>
 int duplicate_later(MPI_Comm comm, const MPI_Comm *made, const MPI_Request *request, Call &&call) {
   return follow(call, [&] {
-    if (const Communicator *original = communicator_of(comm))
+    if (Communicator *original = communicator_of(comm))
       remember(*request, {.kind = Request::Kind::duplicate, .duplicate = attach_later(*made, *original)});
   });
 }

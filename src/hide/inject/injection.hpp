@@ -36,6 +36,7 @@ struct Communicator : std::enable_shared_from_this<Communicator> {
   int rank = 0;                    // ours; -1 in an intercommunicator, where no rank is our own
   bool spans_nodes = false;
   bool silent = false;    // a message came without a stamp: none is awaited any more
+  unsigned idups = 0;     // calls of MPI_Comm_idup that led to it or duplicated it
   unsigned guesses = 0;   // stamps that were taken without knowing whether they were the message's
   Moment missed = 0;      // since when a stamp is awaited
   std::vector<int> world; // of the ranks that messages go to
@@ -131,7 +132,7 @@ using Outermost = interpose::OutermostOf<&state>;
 Communicator *communicator_of(MPI_Comm comm) noexcept;
 void attach(MPI_Comm comm);
 void attach_group(MPI_Comm comm); // made from a group alone: its ranks ask each other where they are
-std::shared_ptr<Duplicate> attach_later(MPI_Comm comm, const Communicator &original);
+std::shared_ptr<Duplicate> attach_later(MPI_Comm comm, Communicator &original);
 // Returns whether the stamps' communicator is made, or cannot be made.
 bool is_made(Duplicate &duplicate);
 void finish(Duplicate &duplicate, bool succeeded); // the program's communicator
