@@ -51,6 +51,7 @@ def _schema() -> str:
     counted = [column for column in STORED["ranks"] if column.counted]
     slices = [column for column in STORED["slices"] if column.merge == "sum"]
     copied = {column.name for column in counted}
+    traffic = [column for column in STORED["partners"] if _is_traffic(column)]
     return (
         f"{_BEGIN}#include <array>\n#include <cstdint>\n{_SPACE}"
         f"// How a profile begins and ends.\n{_bytes('magic', MAGIC)}{_bytes('trailer_end', TRAILER_END)}"
@@ -65,7 +66,9 @@ def _schema() -> str:
         f"struct CountedRarely {{ {_members(c for c in counted if c.counted == 'rarely')} }};\n"
         "template <class To, class From> void add_counted(To &to, const From &from) noexcept {\n"
         + "".join(f"  to.{_member(c)} += from.{_member(c)};\n" for c in counted)
-        + "}\n// What a thread did in a slice of time.\n"
+        + "}\n// What is counted of the messages between two ranks.\n"
+        f"struct Traffic {{ {_members(traffic)} }};\n"
+        "// What a thread did in a slice of time.\n"
         f"struct SliceSums {{ {_members(slices)} }};\n"
         f"inline constexpr std::array<std::uint64_t SliceSums::*, {len(slices)}> slice_sums{{"
         + ", ".join(f"&SliceSums::{_member(c)}" for c in slices)
@@ -102,6 +105,7 @@ def _rows() -> str:
     structs = "".join(_row(name, columns) for name, columns in STORED.items() if name != _PATHS)
     counted = [column for column in STORED["ranks"] if column.counted]
     sums = [column for column in STORED["slices"] if column.merge == "sum"]
+    traffic = [column for column in STORED["partners"] if _is_traffic(column)]
     extremes = [
         f".{quantity}_instance_{end}{suffix} = {kind}.{member}[watch::{quantity}]"
         for quantity in INSTANCE_QUANTITIES
@@ -117,18 +121,25 @@ def _rows() -> str:
         f"  return {{{', '.join(extremes)}}};\n}}\n"
         "inline SlicesSums sums(const SliceSums &from, double tick) {\n"
         f"  return {{{', '.join(map(_from_records, sums))}}};\n}}\n"
+        "inline PartnersTraffic traffic(const Traffic &from) {\n"
+        f"  return {{{', '.join(map(_from_records, traffic))}}};\n}}\n"
         "} // namespace haloscope::watch::rows\n"
     )
 
 
 def _row(table: str, columns: Iterable[Column]) -> str:
-    """Return the struct of a table's rows. Columns that are filled together are a struct of their own."""
-    row, parts, members = _in_camel_case(table), "", ""
+    """Return the struct of a table's rows. Columns that are filled together are a struct of their own.
+
+    Tables with the same columns share these structs.
+    """
+    first = next(name for name, others in STORED.items() if others is columns)
+    row, owner, parts, members = _in_camel_case(table), _in_camel_case(first), "", ""
     for part, group in groupby(columns, partial(_part, table)):
         text = "".join(f"  {_VALUES[column.type]} {column.name};\n" for column in group)
         if part:
-            parts += f"struct {row}{part.capitalize()} {{\n{text}}};\n"
-            text = f"  {row}{part.capitalize()} {part};\n"
+            if table == first:
+                parts += f"struct {owner}{part.capitalize()} {{\n{text}}};\n"
+            text = f"  {owner}{part.capitalize()} {part};\n"
         members += text
     return f"{parts}struct {row} {{\n  static constexpr TableId table = TableId::{table};\n{members}}};\n"
 
@@ -137,7 +148,13 @@ def _part(table: str, column: Column) -> str:
     """Return the part of a row that the column belongs to, or an empty text."""
     if table == "slices":
         return "sums" if column.merge == "sum" else ""
+    if table in ("partners", "neighbors"):
+        return "traffic" if _is_traffic(column) else ""
     return "counted" if column.counted else "extremes" if "_instance_" in column.name else ""
+
+
+def _is_traffic(column: Column) -> bool:
+    return column.merge == "sum" and column.type == "integer"
 
 
 def _from_records(column: Column) -> str:

@@ -213,6 +213,7 @@ _RANKS = (
     *(column for name in INSTANCE_QUANTITIES for column in _extremes(name)),
 )
 
+# Each message counts in those between the partner and the time: `add_sends`, `add_receives` in src/watch.
 _TRAFFIC = (
     _PATH,
     _RANK,

@@ -25,21 +25,16 @@ void MessageRows::add_partners(RegionTotals &region, const Node &node, const Set
       append(rows::Neighbors{.path = region.path,
                              .rank = rank(),
                              .partner = other,
-                             .sends = neighbor.sends,
-                             .bytes_sent = neighbor.bytes_sent,
-                             .recvs = neighbor.recvs,
-                             .bytes_recv = neighbor.bytes_recv,
+                             .traffic = rows::traffic(neighbor),
                              .time = 0.0});
-    if (partner->sends == 0 && partner->recvs == 0 && partner->ticks == 0) continue;
-    if (partner->sends > 0) region.destinations.insert(other);
-    if (partner->recvs > 0) region.sources.insert(other);
+    const Traffic &p2p = partner->p2p;
+    if (p2p.sends == 0 && p2p.recvs == 0 && partner->ticks == 0) continue;
+    if (p2p.sends > 0) region.destinations.insert(other);
+    if (p2p.recvs > 0) region.sources.insert(other);
     append(rows::Partners{.path = region.path,
                           .rank = rank(),
                           .partner = other,
-                          .sends = partner->sends,
-                          .bytes_sent = partner->bytes_sent,
-                          .recvs = partner->recvs,
-                          .bytes_recv = partner->bytes_recv,
+                          .traffic = rows::traffic(p2p),
                           .time = times.messages * seconds(partner->ticks)});
   }
 }
@@ -52,42 +47,42 @@ void MessageRows::add_message(RegionTotals &region, const MessageRecord &record,
   const std::uint64_t message = message_of_what(record.key.what);
   const Memory of = memory_of_what(record.key.what);
   const bool received = message == arrived || message == exchanged;
-  const std::uint64_t bytes = record.messages * size;
-  const std::uint64_t sends = received ? 0 : record.messages;
-  const std::uint64_t recvs = received ? record.messages : 0;
+  const auto messages = static_cast<std::int64_t>(record.messages);
+  Traffic traffic{};
+  if (received)
+    add_receives(traffic, messages, size);
+  else
+    add_sends(traffic, messages, size);
   const std::int64_t other = partner->rank;
-  if (sends > 0) {
+  if (traffic.sends > 0) {
     region.destinations.insert(other);
     region.largest = std::max(region.largest, size);
   }
-  if (recvs > 0) region.sources.insert(other);
+  if (traffic.recvs > 0) region.sources.insert(other);
   // A call that sends and receives counts once for its communicator, as a send.
   if (message != exchanged)
     if (const Communicator *used = communicator(static_cast<std::uint32_t>(record.key.channel >> 32U)))
-      add_communicator(*used, record.messages, received ? 0 : bytes);
+      add_communicator(*used, record.messages, traffic.bytes_sent);
   if (record.messages == 0 && record.ticks == 0) return;
   const double time = times.messages * seconds(record.ticks);
   append(rows::Partners{.path = region.path,
                         .rank = rank(),
                         .partner = other,
-                        .sends = sends,
-                        .bytes_sent = received ? 0 : bytes,
-                        .recvs = recvs,
-                        .bytes_recv = received ? bytes : 0,
+                        .traffic = rows::traffic(traffic),
                         .time = time});
   append(rows::Sizes{.path = region.path,
                      .kind = kind(Kind::p2p),
                      .memory = memory(of),
                      .bytes = size,
                      .bytes_upper = size,
-                     .messages = sends,
+                     .messages = traffic.sends,
                      .time_total = time});
-  if (message >= sent && message - sent < function_count && sends > 0)
+  if (message >= sent && message - sent < function_count && traffic.sends > 0)
     append(rows::Calls{.path = region.path,
                        .call = string(function_names[message - sent]),
                        .memory = memory(static_cast<unsigned>(message - sent), of),
-                       .calls = sends,
-                       .bytes = bytes,
+                       .calls = traffic.sends,
+                       .bytes = traffic.bytes_sent,
                        .time_total = 0.0,
                        .time_max = 0.0});
 }

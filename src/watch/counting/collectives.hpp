@@ -12,8 +12,10 @@ namespace haloscope::watch {
 
 inline void count_flow(ThreadState &state, const Communicator &communicator, const Flow &flow) noexcept {
   Traffic &traffic = partner_of(state, communicator, flow.rank).neighbor;
-  (flow.outgoing ? traffic.sends : traffic.recvs)++;
-  (flow.outgoing ? traffic.bytes_sent : traffic.bytes_recv) += flow.bytes;
+  if (flow.outgoing)
+    add_sends(traffic, 1, flow.bytes);
+  else
+    add_receives(traffic, 1, flow.bytes);
 }
 
 // The rules for a collective's bytes: those of the rank's own send argument (design: tables).

@@ -104,14 +104,12 @@ MessageRecord *make_message(Recorder &to, const MessageKey &key, const Communica
 void count_send_apart(Recorder &to, std::uint64_t message, const Communicator &communicator, int rank,
                       std::uint64_t bytes, std::uint64_t duration) noexcept {
   Node &node = *to.node;
-  node.now[sends]++;
-  node.now[bytes_sent] += bytes;
+  add_sends(node, 1, bytes);
   if (message >= sent) count_in_region(to, static_cast<Function>(message - sent), bytes);
   count_use(to, communicator, bytes);
   node.largest_message = std::max(node.largest_message, bytes);
   Partner &partner = partner_of(to, communicator, rank);
-  partner.sends++;
-  partner.bytes_sent += bytes;
+  add_sends(partner.p2p, 1, bytes);
   partner.ticks += duration;
   first_send_of_instance(node, partner);
   SizeRecord &size = size_record(to, Kind::p2p, bytes);
@@ -121,12 +119,10 @@ void count_send_apart(Recorder &to, std::uint64_t message, const Communicator &c
 
 void count_receive_apart(Recorder &to, Message message, const Communicator &communicator, int rank,
                          std::uint64_t bytes, std::uint64_t duration) noexcept {
-  to.node->now[recvs]++;
-  to.node->now[bytes_recv] += bytes;
+  add_receives(*to.node, 1, bytes);
   if (message == arrived) count_use(to, communicator, 0);
   Partner &partner = partner_of(to, communicator, rank);
-  partner.recvs++;
-  partner.bytes_recv += bytes;
+  add_receives(partner.p2p, 1, bytes);
   partner.ticks += duration;
   first_receive_of_instance(*to.node, partner);
   size_record(to, Kind::p2p, bytes).ticks += duration;
@@ -215,14 +211,12 @@ void uncount_send(Recorder &to, std::uint64_t message, const Communicator &commu
     if (message >= sent) count_in_region(to, static_cast<Function>(message - sent), 0);
   } else {
     Partner &partner = partner_of(to, communicator, rank);
-    if (partner.sends == 0) return; // counted apart, in a region that is not known any more
-    partner.sends--;
-    partner.bytes_sent -= bytes;
+    if (partner.p2p.sends == 0) return; // counted apart, in a region that is not known any more
+    add_sends(partner.p2p, -1, bytes);
     size_record(to, Kind::p2p, bytes).messages--;
     if (message >= sent) call_record(to, static_cast<Function>(message - sent)).bytes -= bytes;
   }
-  node.now[sends]--;
-  node.now[bytes_sent] -= bytes;
+  add_sends(node, -1, bytes);
   // Counted by a finished instance, it is not the current one's to give back.
   for (const unsigned q : {sends, bytes_sent}) node.before[q] = std::min(node.before[q], node.now[q]);
   node.largest_message = 0;

@@ -124,16 +124,27 @@ inline std::uint64_t message_of(Function function) noexcept {
     first_of_instance(node, *record.partner);
   }
 }
+// Messages of one size in the sums of a region. Negative: taken back.
+[[gnu::always_inline]] inline void add_sends(Node &node, std::int64_t messages,
+                                             std::uint64_t bytes) noexcept {
+  const auto number = static_cast<std::uint64_t>(messages);
+  node.now[sends] += number;
+  node.now[bytes_sent] += number * bytes;
+}
+[[gnu::always_inline]] inline void add_receives(Node &node, std::int64_t messages,
+                                                std::uint64_t bytes) noexcept {
+  const auto number = static_cast<std::uint64_t>(messages);
+  node.now[recvs] += number;
+  node.now[bytes_recv] += number * bytes;
+}
 [[gnu::always_inline]] inline void count_sent(Node &node, MessageRecord &record, std::uint64_t bytes,
                                               std::uint64_t duration) noexcept {
-  node.now[sends]++;
-  node.now[bytes_sent] += bytes;
+  add_sends(node, 1, bytes);
   count_message(node, record, duration, first_send_of_instance);
 }
 [[gnu::always_inline]] inline void count_arrived(Node &node, MessageRecord &record, std::uint64_t bytes,
                                                  std::uint64_t duration) noexcept {
-  node.now[recvs]++;
-  node.now[bytes_recv] += bytes;
+  add_receives(node, 1, bytes);
   count_message(node, record, duration, first_receive_of_instance);
 }
 

@@ -209,8 +209,8 @@ private:
   void add_partners(const Node &node) {
     for (const Partner *partner = valid(node.partners); partner != nullptr; partner = valid(partner->next)) {
       auto &[sent, received] = partners_[partner->rank];
-      sent += partner->sends;
-      received += partner->recvs;
+      sent += partner->p2p.sends;
+      received += partner->p2p.recvs;
     }
     each(node.messages, [&](const MessageRecord &record) {
       const Partner *partner = valid(record.partner);

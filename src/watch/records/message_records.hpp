@@ -5,6 +5,7 @@
 #include "watch/records/functions.hpp"
 #include "watch/records/index.hpp"
 #include "watch/records/memory_kind.hpp"
+#include "watch/records/schema.hpp"
 
 #include <array>
 #include <cstdint>
@@ -59,10 +60,17 @@ inline std::uint64_t bytes_of_size(std::uint64_t key) noexcept {
 // Beyond this many distinct sizes in a region, new ones are put together by powers of two.
 inline constexpr std::uint32_t exact_sizes = 4096;
 
-// Messages between two ranks.
-struct Traffic {
-  std::uint64_t sends, bytes_sent, recvs, bytes_recv;
-};
+// Messages of one size between two ranks. Negative: taken back.
+inline void add_sends(Traffic &to, std::int64_t messages, std::uint64_t bytes) noexcept {
+  const auto number = static_cast<std::uint64_t>(messages);
+  to.sends += number;
+  to.bytes_sent += number * bytes;
+}
+inline void add_receives(Traffic &to, std::int64_t messages, std::uint64_t bytes) noexcept {
+  const auto number = static_cast<std::uint64_t>(messages);
+  to.recvs += number;
+  to.bytes_recv += number * bytes;
+}
 struct Node;
 // Messages between two ranks in one region. `neighbor`: by neighbourhood collectives, which count as p2p
 // neither in numbers nor in distinct ranks. `*_seen`: the instance that has counted it as a distinct rank.
@@ -70,7 +78,8 @@ struct Node;
 struct Partner {
   std::int32_t rank;
   Node *node; // the region
-  std::uint64_t sends, bytes_sent, recvs, bytes_recv, ticks;
+  Traffic p2p;
+  std::uint64_t ticks;
   Traffic neighbor;
   std::uint64_t dest_seen, dest_seen_nested, src_seen, src_seen_nested;
   Partner *parent, *next;
