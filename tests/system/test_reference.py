@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from pathlib import Path
 
 import click
+import pytest
 
 from haloscope.base import schema
 from haloscope.explain import TABLES
-from haloscope.profile.shown import SHOWN
+from haloscope.profile.shown import SHOWN, declare_stored_table
 from manual import commands
 from reference import options_of, verbs
+from support.generated import write_headers
 from support.mpi import CHECKOUT
 
 PAGES = CHECKOUT / "docs" / "reference"
@@ -46,6 +49,19 @@ def test_every_table_that_is_declared_is_there_and_described() -> None:
     stored = set(schema.STORED) - {"neighbors"}  # which has the columns of `partners`
     assert stored
     assert [name for name in stored if f"<!-- stored: {name} -->" not in described] == []
+
+
+def test_a_column_of_messages_is_declared_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    *others, time = schema.STORED["partners"]
+    column = schema.Column("empty_sends", "integer", "sum", "messages without data", since=99)
+    for name in ("partners", "neighbors"):
+        monkeypatch.setitem(schema.STORED, name, (*others, column, time))
+    headers = write_headers(tmp_path) / "watch"
+    assert re.search(r"struct Traffic {[^}]*\bempty_sends\b", (headers / "records/schema.hpp").read_text())
+    assert ".empty_sends = from.empty_sends" in (headers / "collecting/rows.hpp").read_text()
+    shown = declare_stored_table("partners", *SHOWN["partners"].groups)
+    assert shown.columns == [*SHOWN["partners"].columns, "empty_sends"]
+    assert shown.views(shown.columns)[-1].name == "empty_sends"
 
 
 def kind_of(option: click.Option) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from haloscope.profile.shown.renderer import render as render
     from haloscope.profile.shown.shown_table import ShownTable as ShownTable
     from haloscope.profile.shown.shown_table import columns as columns
+    from haloscope.profile.shown.shown_table import declare_stored_table as declare_stored_table
     from haloscope.profile.shown.shown_table import declare_table as declare_table
 
 if not TYPE_CHECKING:

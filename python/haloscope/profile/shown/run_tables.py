@@ -16,7 +16,7 @@ from haloscope.profile.shown.cells import (
     word,
     yes_no,
 )
-from haloscope.profile.shown.shown_table import columns, declare_table
+from haloscope.profile.shown.shown_table import columns, declare_stored_table, declare_table
 
 _MEMORY = columns(
     "memory",
@@ -26,7 +26,7 @@ _MEMORY = columns(
 )
 
 RUN_TABLES = (
-    declare_table(
+    declare_stored_table(
         "calls",
         columns(
             "region call", "`call` is the function's name, such as `MPI_Isend`", region=text(), call=text()
@@ -77,7 +77,7 @@ RUN_TABLES = (
         note="time: all ranks; share: of the MPI time of all sites; ±: standard deviation over ranks;"
         " stacks that lead there: --format csv or json",
     ),
-    declare_table(
+    declare_stored_table(
         "sizes",
         columns("region kind", "`kind` is `p2p`, `coll` or `rma`", region=text(), kind=text()),
         _MEMORY,
@@ -92,7 +92,7 @@ RUN_TABLES = (
         ),
         order="region kind memory bytes bytes_upper messages time_total",
     ),
-    declare_table(
+    declare_stored_table(
         "partners",
         columns(
             "region rank partner",
@@ -106,7 +106,7 @@ RUN_TABLES = (
         columns("recvs bytes_recv", "from `partner` to `rank`", recvs=count(), bytes_recv=size("received")),
         columns("time", "that `rank` spent in calls for these messages", time=time()),
     ),
-    declare_table(
+    declare_stored_table(
         "collectives",
         columns(
             "region operation",
@@ -190,7 +190,7 @@ RUN_TABLES = (
         ),
         columns("start end", "of the phase, seconds after MPI_Init", start=time(), end=time()),
     ),
-    declare_table(
+    declare_stored_table(
         "slices",
         columns("rank", "the rank", rank=exact()),
         columns("slice", "counted from MPI_Init on, in units of the slice's length", slice=exact()),

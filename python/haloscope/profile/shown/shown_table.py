@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from haloscope.profile.shown.cells import Form, Row
+from haloscope.base.schema import STORED, Column
+from haloscope.profile.shown.cells import Form, Row, count, number, size, text, time
 
 
 @dataclass(frozen=True)
@@ -76,3 +77,17 @@ class ShownTable:
 def declare_table(name: str, *groups: Group, **more: Any) -> ShownTable:
     """Return a table of these groups of columns."""
     return ShownTable(name, groups, **more)
+
+
+def declare_stored_table(name: str, *groups: Group, **more: Any) -> ShownTable:
+    """Return a table of these groups, and of each further column that the file's table of this name has."""
+    named = {column for group in groups for column in group.names}
+    others = [column for column in STORED[name] if column.name not in named and not column.is_path]
+    usual = (columns(column.name, column.meaning, **{column.name: _usual_form(column)}) for column in others)
+    return ShownTable(name, (*groups, *usual), **more)
+
+
+def _usual_form(column: Column) -> Form:
+    if column.unit in ("B", "s"):
+        return size() if column.unit == "B" else time()
+    return {"integer": count, "real": number, "string": text}[column.type]()

@@ -133,7 +133,7 @@ def sizes(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
 def partners(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return region × rank × partner; a partner outside this world is null."""
-    rows = scope.reduce(profile.exchanges(), keys("partners"), reductions("partners"))
+    rows = scope.reduce(profile.exchanges(list(LAYOUT["partners"])), keys("partners"), reductions("partners"))
     same = profile.hosts.compare_nodes(rows["rank"], rows["partner"])
     inside = pl.when(pl.col("partner") >= 0).then(pl.col("partner")).alias("partner")
     named = scope.name_regions(rows.with_columns(same, inside), keys("partners"))
@@ -146,7 +146,8 @@ def collectives(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     Collectives of NCCL have columns `algorithm`, `protocol` and `channels`, null for MPI's; the columns exist
     only with NCCL.
     """
-    rows = scope.reduce(profile.frame("collectives"), keys("collectives"), reductions("collectives"))
+    frame = profile.frame("collectives", list(LAYOUT["collectives"]))
+    rows = scope.reduce(frame, keys("collectives"), reductions("collectives"))
     nccl = profile.frame("nccl")
     if not len(nccl):
         return scope.name_regions(rows, keys("collectives"))
