@@ -1,19 +1,40 @@
-"""The work of `haloscope report`: the page of one profile, or of an ensemble."""
+"""The work of `haloscope report`: the page of one profile, whose data it makes, or of an ensemble."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
+from typing import Any
+
+import polars as pl
 
 from haloscope.base.errors import UsageError, printable
 from haloscope.explain.ensembles import Speeds, open_all, write_ensemble_page
-from haloscope.explain.reporting.report_data import make_page_data
+from haloscope.explain.findings import describe_silence, findings
+from haloscope.explain.reporting.flame import make_site_data
+from haloscope.explain.reporting.report_history import make_history
+from haloscope.explain.reporting.report_packing import (
+    bin_ranks,
+    count_world,
+    list_rows_by_region,
+    number_regions,
+    pack_rows,
+)
+from haloscope.explain.reporting.report_timeline import make_timeline
+from haloscope.explain.reporting.report_waiting import make_waiting
+from haloscope.explain.reporting.text_summary import list_unknown_regions, list_warnings
 from haloscope.profile import Profile
 from haloscope.profile.page import page, write_page
+from haloscope.profile.shown import SHOWN
+from haloscope.profile.store import RegionTree, Scope, region_text
+from haloscope.profile.tables import call_rows, efficiency_rows, info, rank_rows, region_rows, run_information
 
 File = str | PathLike[str]
 
+# Largest number of rows of one figure, about ten megabytes of page.
+_MOST_ROWS = 400_000
 _SCRIPTS = (
     "data.js",
     "figures.js",
@@ -68,7 +89,154 @@ def report(
         return []
     with Profile(paths[0]) as profile:
         profile.verify()
-        data, remarks = profile.data.guard_trace(lambda: make_page_data(profile))
+        data, remarks = profile.data.guard_trace(lambda: _make_page_data(profile))
     data["warnings"] += [printable(remark) for remark in remarks]
     write_page(page("report.html", f"{data['program']} – Haloscope", _SCRIPTS, data, "explain"), Path(output))
     return remarks
+
+
+def _make_page_data(profile: Profile) -> dict[str, Any]:
+    """Return the data of the page of a run. Raises `DamageError`."""
+    tree = profile.regions
+    info_ = run_information(profile.data)
+    exclusive = Scope(tree, exclusive=True)
+    own = rank_rows(profile.data, exclusive)
+    return {
+        "profile": printable(profile.path.name),
+        "program": printable(info_["program"] or "unknown program"),
+        "command": printable(info_["command"] or ""),
+        "ranks": info_["ranks"],
+        "hosts": len(info_["hosts"]),
+        "duration": info_["duration"],
+        "warnings": [
+            printable(warning) for warning in (*list_unknown_regions(profile), *list_warnings(info_))
+        ],
+        "about": _make_about(profile),
+        "findings": _make_findings(profile),
+        "silence": printable(describe_silence(profile)),
+        **_make_regions(tree),
+        "inclusive": _make_columns(profile, Scope(tree), rank_rows(profile.data, Scope(tree))),
+        "exclusive": _make_columns(profile, exclusive, own),
+        "split": _make_split(profile, own, _MOST_ROWS),
+        "matrix": _make_matrix(profile, _MOST_ROWS),
+        "sizes": _make_sizes(profile),
+        "history": make_history(profile, _MOST_ROWS),
+        "calls": list_rows_by_region(tree, _read_calls(profile)),
+        "sites": _make_sites(profile),
+        "regimes": _make_regimes(profile),
+        "waiting": make_waiting(profile, _MOST_ROWS) if profile.has_trace else None,
+        "timeline": make_timeline(profile) if profile.has_trace else None,
+    }
+
+
+def _make_about(profile: Profile) -> list[tuple[str, str]]:
+    frame = info(profile.data)
+    key, value = SHOWN["info"].views(frame.columns)
+    return [(key.get_text(row), value.get_text(row)) for row in frame.to_dicts()]
+
+
+def _make_findings(profile: Profile) -> list[dict[str, Any]]:
+    """Return the findings, each with the index of its region."""
+    indices = dict(zip(profile.regions.full_names, profile.regions.order.tolist(), strict=True))
+    return [
+        {
+            **finding.record(),
+            "sentence": printable(finding.sentence),
+            "remedy": printable(finding.remedy),
+            "place": indices.get(finding.region or ""),
+        }
+        for finding in findings(profile)
+    ]
+
+
+def _make_regions(tree: RegionTree) -> dict[str, Any]:
+    """Return the tree in depth-first order; `end` is the index after the last nested region."""
+    paths = tree.order.argsort().tolist()
+    ends = [0] * len(paths)
+    for path in reversed(paths):
+        index = int(tree.order[path])
+        ends[index] = max(ends[index], index + 1)
+        parent = int(tree.order[tree.parents[path]]) if index else 0
+        ends[parent] = max(ends[parent], ends[index])
+    return {
+        "names": [region_text(tree.names[path]) for path in paths],
+        "full": [region_text(tree.full_names[path]) for path in paths],
+        "depth": tree.depths[paths].tolist(),
+        "communication": tree.communication[paths].tolist(),
+        "end": ends,
+    }
+
+
+def _make_columns(profile: Profile, scope: Scope, of_ranks: pl.DataFrame) -> dict[str, list[Any]]:
+    """Return the tables `regions` and `pop` by column, with null for regions that no rank entered."""
+    tree = profile.regions
+    efficiencies = efficiency_rows(profile.data, scope, of_ranks)
+    rows = region_rows(profile.data, scope, of_ranks).join(efficiencies, on="path", how="left")
+    every = pl.DataFrame({"path": range(len(tree))}, schema={"path": pl.Int64})
+    floats = pl.col(pl.Float64)
+    return (
+        every.join(number_regions(tree, rows), on="path", how="left", maintain_order="left")
+        .drop("path")
+        # A sum may overflow, and JSON has no infinity.
+        .with_columns(pl.when(floats.is_finite()).then(floats).name.keep())
+        .to_dict(as_series=False)
+    )
+
+
+def _read_calls(profile: Profile) -> pl.DataFrame:
+    rows = call_rows(profile.data, Scope(profile.regions, exclusive=True))
+    return rows.select("path", "call", "calls", "bytes", "time_total", "time_max")
+
+
+def _make_split(profile: Profile, own: pl.DataFrame, most_rows: int) -> dict[str, Any]:
+    """Return the exclusive time of each region and rank by part, in seconds."""
+    parts = own.filter(pl.col("rank") >= 0).select(
+        "path",
+        "rank",
+        pl.col("compute_time").alias("compute"),
+        pl.col("p2p_time").alias("p2p"),
+        pl.col("coll_time").alias("coll"),
+        (pl.col("mpi_time") - pl.col("p2p_time") - pl.col("coll_time")).alias("other"),
+    )
+    ranks = count_world(profile, parts["rank"])
+    bin_size, joined = bin_ranks(parts, ["rank"], ranks, most_rows)
+    joined = joined.rename({"rank": "bin"})
+    # A mean over the ranks of a bin, with 0 for ranks that did not enter. The last bin may be smaller.
+    members = pl.min_horizontal(pl.lit(bin_size), ranks - pl.col("bin") * bin_size)
+    values = ("compute", "p2p", "coll", "other")
+    means = joined.with_columns(pl.col(name) / members for name in values)
+    types = {"bin": "u2", **dict.fromkeys(values, "f8")}
+    return pack_rows(profile.regions, means, types, ranks, bin_size)
+
+
+def _make_matrix(profile: Profile, most_rows: int) -> dict[str, Any]:
+    """Return rank × partner of each region, exclusive: bytes and messages sent, seconds."""
+    names = ["path", "rank", "partner", "sends", "bytes_sent", "time"]
+    known = (pl.col("rank") >= 0) & (pl.col("partner") >= 0)
+    pairs = profile.data.exchanges(names).filter(known)
+    ranks = count_world(profile, pl.concat([pairs["rank"], pairs["partner"]]))
+    bin_size, joined = bin_ranks(pairs, ["rank", "partner"], ranks, most_rows)
+    columns = {"rank": "row", "partner": "column", "sends": "messages", "bytes_sent": "bytes"}
+    types = {"row": "u2", "column": "u2", "messages": "f8", "bytes": "f8", "time": "f8"}
+    return pack_rows(profile.regions, joined.rename(columns), types, ranks, bin_size)
+
+
+def _make_regimes(profile: Profile) -> list[dict[str, Any]]:
+    # A report needs no extra. Without the extra for statistics it has no regimes.
+    if not profile.data.source.rows("instances") or find_spec("scipy") is None:
+        return []
+    from haloscope.markov.figures import report_sections
+
+    return report_sections(profile)
+
+
+def _make_sites(profile: Profile) -> dict[str, Any] | None:
+    if not profile.data.source.rows("sites"):
+        return None
+
+    return make_site_data(profile)
+
+
+def _make_sizes(profile: Profile) -> dict[str, Any]:
+    names = ["path", "kind", "bytes", "bytes_upper", "messages", "time_total"]
+    return list_rows_by_region(profile.regions, profile.frame("sizes", names))
