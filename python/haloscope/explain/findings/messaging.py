@@ -16,6 +16,9 @@ from haloscope.profile.store import PROGRAM
 _SMALL, _LEAST_TOGETHER = 4096, 4.0
 # Cost of copying many messages into one (s per byte).
 _COPYING = 1 / 5e9
+# A small message costs both ranks at most this multiple of the sender's call. The rest is waiting.
+_MOST_PER_SEND = 10.0
+_SENDING = r"^MPI_(Send|Isend|Bsend|Ibsend|Rsend|Irsend)$"
 # Calls after which a rank has received data.
 _RECEIVED = r"^MPI_(Recv|Mrecv|Sendrecv|Wait)"
 # A transfer that takes at least this multiple of the copying time is attributed to the network.
@@ -34,6 +37,7 @@ def find_small_messages(ground: Ground) -> list[Finding]:
             continue
         own = rows["own"][0]
         left = ground.unexplained_time(own, "p2p") * _message_share(ground, name, own)
+        left = min(left, _limit_cost(ground, name))
         ranks = len(ground.ranks)
         gain = left * (1 - 1 / together) - count * mean * _COPYING / ranks
         each = left * ranks / count
@@ -72,6 +76,13 @@ def _count_combinable(ground: Ground, region: str) -> float:
     bounds = [per_pair / instances] if instances > 1 and region != PROGRAM else []
     bounds += [per_pair / received] if both_ways and received else []
     return min(bounds, default=0.0)
+
+
+def _limit_cost(ground: Ground, region: str) -> float:
+    """Return the most seconds of a mean rank that the messages of a region can cost without waiting."""
+    calls = ground.table("calls").filter(pl.col("region") == region, pl.col("call").str.contains(_SENDING))
+    sending = float(calls["time_total"].sum())
+    return _MOST_PER_SEND * sending / len(ground.ranks) if sending else np.inf
 
 
 def _message_share(ground: Ground, region: str, own: str) -> float:
