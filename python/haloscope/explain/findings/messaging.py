@@ -18,7 +18,7 @@ _SMALL, _LEAST_TOGETHER = 4096, 4.0
 _COPYING = 1 / 5e9
 # A small message costs both ranks at most this multiple of the sender's call. The rest is waiting.
 _MOST_PER_SEND = 10.0
-_SENDING = r"^MPI_(Send|Isend|Bsend|Ibsend|Rsend|Irsend)$"
+_SENDING = r"^MPI_(Send|[BR]send|I[bsr]?send)$"
 # Calls after which a rank has received data.
 _RECEIVED = r"^MPI_(Recv|Mrecv|Sendrecv|Wait)"
 # A transfer that takes at least this multiple of the copying time is attributed to the network.
