@@ -59,6 +59,11 @@ def test_runs_that_are_alike(runs: Runs) -> None:
     assert lines(compared, "where: ") == []
 
 
+def test_equal_times_have_no_sign_of_a_gain(runs: Runs) -> None:
+    compared = haloscope.compare(runs("a", 2, spread=0), runs("b", 2, spread=0))
+    assert lines(compared, "time: ")[0].endswith("takes +0.0 % [+0.0 %, +0.0 %]")
+
+
 def test_intervals_of_few_runs_are_no_long_numbers(runs: Runs) -> None:
     """Intervals of two runs that differ much are wide."""
     compared = haloscope.compare(runs("a", 2, spread=0.8), runs("b", 2, spread=0.8))
