@@ -96,6 +96,19 @@ def test_waiting_is_no_cost_of_small_messages(read: Read) -> None:
     assert found_in(read(messages(200, 64, posting=2000 * 0.3e-6))) == []
 
 
+def test_partners_on_other_nodes(read: Read) -> None:
+    """Of each 1000 bytes 900 go to the other node. Two ranks change places, and 100 do."""
+    sent = [(rank, rank ^ other, size) for rank in range(4) for other, size in ((1, 900), (2, 100))]
+    rows = [{"path": 1, "rank": rank, "partner": to, "bytes_sent": size} for rank, to, size in sent]
+    made = run("halo", {"p2p_time": 5.0}, 4, partners=rows)
+    made.tables["processes"] = columns_of("processes", process_rows(*["alpha", "beta"] * 2))
+    (found,) = found_in(read(made))
+    assert found.rule == "scattered_partners"
+    assert found.evidence[0].values == {"bytes_offnode_total": 3600, "bytes_placed": 400}
+    assert "90.0 % of the bytes of messages (3600 B) go to other nodes" in found.sentence
+    assert found.gain == pytest.approx(5.0 * 0.9 * (1 - 1 / 9))
+
+
 def late(call: str, waiting: float, *, size: int = 1 << 20, longest: float = 0.3, **info: str) -> Draft:
     """Each of four ranks waits in 30 calls for messages of rank 2, for `waiting` seconds in total."""
     sent = {"sends": 30, "recvs": 30, "dest_ranks_exclusive": 1, "instances": 30}
