@@ -22,7 +22,7 @@ from haloscope.hide.improve import (
     list_remedies,
     write_improve_page,
 )
-from haloscope.hide.improve.improvement import _find_promising, _prove, _select_proven
+from haloscope.hide.improve.improvement import AS_IT_IS, _find_promising, _prove, _select_proven
 from haloscope.hide.improve.remedy import _use_placement
 from support.injected import PROGRAMS
 from support.mpi import Mpi
@@ -75,6 +75,14 @@ def test_remedies_without_additional_gain_are_not_kept() -> None:
     found = _improved({("a",): 0.5, ("b",): 0.52, ("a", "b"): 0.5}, 0.01)
     assert [one.name for one in found.kept] == ["a"]
     assert any(one.remedies == ("a", "b") and not one.holds for one in found.proofs)
+
+
+def test_each_run_is_announced() -> None:
+    """A progress bar has one step per run."""
+    runner, steps = _Times({(): 1.0, ("a",): 0.5}, 0.01, 0), list[str]()
+    promising = _find_promising(runner, [Remedy("a", "because"), Remedy("b", "because")], steps.append)  # type: ignore[arg-type]
+    _prove(runner, promising, TrialPlan(), steps.append)  # type: ignore[arg-type]
+    assert steps == [" and ".join(run.remedies) or AS_IT_IS for run in runner.runs[1:]]
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.2])
