@@ -118,3 +118,14 @@ print(len(numpy.linalg.inv(numpy.eye(300) + 1)), len(text + text))
 print(any("haloscope-arena" in line for line in open("/proc/self/maps")))
 """
     assert run(sys.executable, "-c", text) == ["300 20000000", "True"]
+
+
+@pytest.mark.parametrize(("asked", "given"), [("0", 1), ("3", 3), ("4096", 4096), ("10000", 4096)])
+def test_the_reserve_is_as_long_as_asked_for(asked: str, given: int) -> None:
+    """In GiB."""
+    text = """
+maps = [line.split()[0].split("-") for line in open("/proc/self/maps") if "haloscope-arena" in line]
+print(round(sum(int(end, 16) - int(begin, 16) for begin, end in maps) / 2**30))
+"""
+    command = (sys.executable, "-c", f"text = 'x' * 10**7{text}")
+    assert run(*command, HALOSCOPE_HEAP_RESERVE=asked) == [str(given)]
