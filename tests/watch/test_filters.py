@@ -119,6 +119,12 @@ def test_some_time_only(any_mpi: Mpi, compiler: Compiler, filters: Path, tmp_pat
     assert (watched.info["from"], watched.info["until"]) == (str(begin), str(end))
 
 
+def test_the_time_begins_while_recording_is_off(any_mpi: Mpi, filters: Path, tmp_path: Path) -> None:
+    """The program switches it on later, with MPI_Pcontrol."""
+    watched = watch(any_mpi, 1, [filters, "off"], tmp_path, env={"HALOSCOPE_AFTER": "0.1"})
+    assert counted(watched, "sends_total") == {"on": 5}
+
+
 def test_times_that_never_come(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     during = program(compiler, any_mpi, "during.c")
     watched = watch(any_mpi, 2, [during], tmp_path, env={"HALOSCOPE_AFTER": "1000"})

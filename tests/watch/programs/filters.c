@@ -1,5 +1,5 @@
-// Messages inside and outside of regions, some of which are nested: `filters [times]`, where `times` is
-// for some that come at different times.
+// Messages inside and outside of regions, some of which are nested: `filters [times|off]`. `times`: some that
+// come at different times. `off`: some while recording is switched off, after 0.15 s.
 #include "common.h"
 
 #include <time.h>
@@ -55,11 +55,21 @@ static void over_time(double before, double after) {
   }
 }
 
+static void while_off(double after) {
+  MPI_Pcontrol(0);
+  while (seconds() - after < 0.15) usleep(2000);
+  REGION("off") ring(10);
+  MPI_Pcontrol(1);
+  REGION("on") ring(5);
+}
+
 int main(int argc, char **argv) {
   start(&argc, &argv);
   const double after = seconds();
   if (argc == 1)
     nested();
+  else if (strcmp(argv[1], "off") == 0)
+    while_off(after);
   else
     over_time(atof(getenv("INITIALIZED")), after);
   MPI_Finalize();
