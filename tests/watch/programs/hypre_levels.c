@@ -5,6 +5,9 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <HYPRE.h>
 #include <HYPRE_parcsr_ls.h>
@@ -67,6 +70,21 @@ static HYPRE_IJVector vector(int low, int high, double value) {
   return made;
 }
 
+// By which the recorder reads what hypre has.
+static long reads;
+ssize_t process_vm_readv(pid_t process, const struct iovec *to, unsigned long pieces,
+                         const struct iovec *from, unsigned long areas, unsigned long flags) {
+  reads++;
+  return syscall(SYS_process_vm_readv, process, to, pieces, from, areas, flags);
+}
+
+// Exchanges of a matrix that no solver has.
+static void multiply(HYPRE_IJMatrix matrix, HYPRE_ParVector b, HYPRE_ParVector x, int times) {
+  HYPRE_ParCSRMatrix A;
+  HYPRE_IJMatrixGetObject(matrix, (void **)&A);
+  for (int i = 0; i < times; i++) HYPRE_ParCSRMatrixMatvec(1, A, b, 0, x);
+}
+
 static int level_of(hypre_ParAMGData *solver, int levels, void *package) {
   for (int level = 0; level < levels; level++) {
     if (hypre_ParCSRMatrixCommPkg(hypre_ParAMGDataAArray(solver)[level]) == package) return level;
@@ -85,7 +103,7 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   HYPRE_Init();
   const int low = n * n * rank / size, high = n * n * (rank + 1) / size - 1;
-  HYPRE_IJMatrix matrix = laplace(n, low, high);
+  HYPRE_IJMatrix matrix = laplace(n, low, high), alone = laplace(n, low, high);
   HYPRE_IJVector right = vector(low, high, 1), unknowns = vector(low, high, 0);
   HYPRE_ParCSRMatrix A;
   HYPRE_ParVector b, x;
@@ -109,11 +127,16 @@ int main(int argc, char **argv) {
       exchanges[level] += seen[i].exchanges;
       seen[i].exchanges = 0;
     }
+    multiply(alone, b, x, 1);
+    const long before = reads;
+    multiply(alone, b, x, 100);
+    if (rank == 0) printf("reads %d: %ld\nreads alone %d: %ld\n", turn, before, turn, reads - before);
     HYPRE_BoomerAMGDestroy(solver);
   }
   for (int level = 0; rank == 0 && level < most_levels; level++)
     if (exchanges[level] != 0) printf("level %d: %ld\n", level, exchanges[level]);
   HYPRE_IJMatrixDestroy(matrix);
+  HYPRE_IJMatrixDestroy(alone);
   HYPRE_IJVectorDestroy(right);
   HYPRE_IJVectorDestroy(unknowns);
   HYPRE_Finalize();
