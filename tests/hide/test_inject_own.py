@@ -21,7 +21,7 @@ OPTIONS = ["--latency", "constant:40ms", "--once", "0:3:110ms", "--once", "0:5:1
 def test_callbacks_and_handlers_of_the_program(mpi: Mpi, inject: Inject) -> None:
     """Callbacks and error handlers work, as do latencies after receives that were freed or too short."""
     done = inject(mpi, 2, "own.c", options=OPTIONS, flags=["-Wall", "-Wextra", "-Werror"])
-    assert "past the injector" not in done.done.stderr  # no stamp was missed
+    assert "bypassed the injector" not in done.done.stderr  # no stamp was missed
     times = [(words[0], float(words[1])) for words in done.lines if words[0] != "callbacks"]
     assert len(times) == (12 if mpi.abi == "mpich" else 4)
     assert [name for name, time in times if time <= 0.0399] == []
@@ -29,6 +29,15 @@ def test_callbacks_and_handlers_of_the_program(mpi: Mpi, inject: Inject) -> None
     # One copy for each of two duplicates, a deletion for each of four communicators, one error.
     callbacks = sorted(words[1:] for words in done.lines if words[0] == "callbacks")
     assert callbacks == [[rank, "2", "4", "1"] for rank in ("0", "1")]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+def test_a_stamp_that_comes_late_is_waited_for(mpi: Mpi, inject: Inject) -> None:
+    """It comes 0.3 s after a message that has none. All messages after it are delayed."""
+    done = inject(mpi, 2, "bypassed.c", options=["--latency", "constant:40ms"])
+    assert "bypassed the injector" not in done.done.stderr
+    assert len(done.lines) == 5
+    assert [time for (time,) in done.lines if float(time) <= 0.0399] == []
 
 
 def injected(
