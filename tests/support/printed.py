@@ -17,8 +17,8 @@ VARYING = [
     (re.compile(pattern, re.MULTILINE), to)
     for pattern, to in (
         (r"(?:Open MPI|MPICH) [\d.]+", "MPI ~"),
-        (r"\bin MPI_\w+ ~(?:, MPI_\w+ ~)*", "in MPI_~"),  # shares of functions, the largest first
-        (r"~ of it in region \S+(?:; ~ in .*)?$", "~ of it in region ~"),  # the same of regions
+        (r"~ \((?:good|fair|poor)\)", "~"),
+        (r"^by (function|region): .*$", r"by \1: ~"),  # the largest shares first
         # Regions whose share is above a limit, the largest first.
         (r"\bin region \S+ and \d+ more regions?\b", "in regions ~"),
         (r"\bregion \S+(?= evenly;| --exclusive)", "region ~"),
@@ -27,6 +27,7 @@ VARYING = [
         (r"^haloscope: building .*\n", ""),
         # A machine that others use, too.
         (r"^finding: .* had no core for .*\n", ""),
+        (r"^\d+ more: haloscope findings .*\n", ""),
         (r"^\d+\. no_core: .*\n(?:(?:gain|do|look): .*\n?)+", ""),
         (r"^\d+\. (?=\w+: )", "1. "),
         (r"\(\w+\+0x[0-9a-f]+\)", "(~)"),  # an address in a file

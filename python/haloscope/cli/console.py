@@ -7,13 +7,17 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from textwrap import wrap
 from threading import Timer
+from typing import TextIO
 
 import click
 
 from haloscope.base.errors import printable
 
 _PATIENCE = 2.0  # seconds
+_WIDTH = 80  # of a terminal that does not know it
+_INDENT = 4 * " "
 
 
 def say(text: str) -> None:
@@ -30,9 +34,27 @@ def say_remarks(remarks: Iterable[str]) -> None:
 
 
 def say_lines(lines: Iterable[str]) -> None:
-    """Print lines as they are, on standard error."""
+    """Print lines on standard error."""
     with contextlib.suppress(OSError):
-        click.echo("\n".join(lines), err=True)
+        click.echo(fit_lines(lines, sys.stderr), err=True)
+
+
+def fit_lines(lines: Iterable[str], stream: TextIO) -> str:
+    """Return a text of lines, which are folded at the width of a terminal; elsewhere they stay whole."""
+    try:
+        width = os.get_terminal_size(stream.fileno()).columns or _WIDTH if stream.isatty() else 0
+    except (OSError, ValueError):
+        width = 0
+    if not width:
+        return "\n".join(lines)
+    lines = [part for line in lines for part in _fold(line, max(width, 2 * len(_INDENT)))]
+    return "\n".join(lines)
+
+
+def _fold(line: str, width: int) -> list[str]:
+    return wrap(line, width, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False) or [
+        ""
+    ]
 
 
 @contextmanager

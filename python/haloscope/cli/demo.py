@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from haloscope.base.mpi import find_installed_library
 from haloscope.base.objects import Abi
 from haloscope.base.toolchain import Toolchain
 from haloscope.base.tools import environment_tool
-from haloscope.cli.console import say_remarks
+from haloscope.cli.console import fit_lines, say_remarks
 
 _RANKS = 2
 _PROFILE = Path("haloscope-demo.halo")
@@ -76,7 +77,7 @@ def _explain() -> None:
 
     with explain.open(_PROFILE) as profile:
         lines = [line for line in explain.summary(profile) if not line.startswith("look further: ")]
-    click.echo("\n".join(lines))
+    click.echo(fit_lines(lines, sys.stdout))
     explain.report([_PROFILE], _PAGE)
     click.echo(f"page: {_PAGE.absolute()}")
 

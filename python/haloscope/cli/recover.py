@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
 from haloscope.cli.completion import keep_symbols, write_as_caliper
-from haloscope.cli.console import say_remarks
+from haloscope.cli.console import fit_lines, say_remarks
 from haloscope.cli.options import FILE, output_option
 
 _EXAMPLES = """\b
@@ -43,7 +44,7 @@ def recover(directory: Path | None, output: Path | None, keep: bool, force: bool
     keep_symbols(done.profiles)
     for profile in done.profiles:
         with explain.open(profile) as opened:
-            click.echo("\n".join(explain.summary(opened)))
+            click.echo(fit_lines(explain.summary(opened), sys.stdout))
     asked = [line for profile in done.profiles for line in write_as_caliper(profile)]
     say_remarks([*done.remarks, *asked, *done.failures])
     return 1 if done.failures else 0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import click
 
-from haloscope.cli.console import progress
+from haloscope.cli.console import progress, say_lines
 from haloscope.cli.measuring import time_limit
 from haloscope.cli.options import format_option, output_option
 from haloscope.profile.shown import SHOWN
@@ -176,4 +176,4 @@ def simulate(
     with explain.open(simulation.run(output, progress)) as profile:
         if form != "table":
             explain.render(profile.table("regions"), form, SHOWN["regions"], sys.stdout)
-        click.echo("\n".join(explain.summary(profile)), err=True)
+        say_lines(explain.summary(profile))

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from haloscope.explain.findings.find import findings as findings
     from haloscope.explain.findings.finding import Evidence as Evidence
     from haloscope.explain.findings.finding import Finding as Finding
+    from haloscope.explain.findings.ground import has_small_trace as has_small_trace
     from haloscope.explain.findings.machine_limits import MachineMeasurements as MachineMeasurements
+    from haloscope.explain.findings.machine_limits import find_crowded_host as find_crowded_host
+    from haloscope.explain.findings.telling import describe_brevity as describe_brevity
     from haloscope.explain.findings.telling import describe_silence as describe_silence
     from haloscope.explain.findings.telling import finding_line as finding_line
     from haloscope.explain.findings.telling import finding_lines as finding_lines

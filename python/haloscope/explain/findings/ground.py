@@ -12,6 +12,7 @@ from haloscope.base.arrays import Floats
 from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.machine_limits import MachineMeasurements
 from haloscope.explain.findings.run_times import FAMILIES, Family, RunTimes
+from haloscope.profile import Profile
 
 # Smallest low end of a gain that is reported, as a share of the run.
 LEAST_GAIN = 0.02
@@ -40,9 +41,7 @@ class Ground(RunTimes):
     @cached_property
     def uses_trace(self) -> bool:
         """Whether there is a trace with at most `most_events` events."""
-        if not self.profile.has_trace or self.most_events is None:
-            return self.profile.has_trace
-        return int(self.profile.frame("trace_sequences", ["events"])["events"].sum()) <= self.most_events
+        return has_small_trace(self.profile, self.most_events)
 
     def give_up_waiting(self) -> None:
         """Set the unexplained time to 0, because the cause of waiting cannot be determined."""
@@ -103,3 +102,10 @@ class Ground(RunTimes):
         return [
             Finding(rule, sentence, remedy, self.full_path(region), (), 0.0, 0.0, 0.0, 0.0, tuple(evidence))
         ]
+
+
+def has_small_trace(profile: Profile, most_events: int | None) -> bool:
+    """Return whether there is a trace with at most `most_events` events."""
+    if not profile.has_trace or most_events is None:
+        return profile.has_trace
+    return int(profile.frame("trace_sequences", ["events"])["events"].sum()) <= most_events

@@ -40,12 +40,16 @@ class MachineMeasurements:
         return latency + size / bandwidth
 
 
-def is_crowded(profile: Profile) -> bool:
-    """Return whether a host has more ranks than CPUs, so that ranks wait for a CPU."""
+def find_crowded_host(profile: Profile) -> tuple[int, int] | None:
+    """Return the numbers of ranks and CPUs of the host with most ranks per CPU; None if each has a CPU.
+
+    The CPUs are those on which the ranks may run.
+    """
     rows = profile.table("binding").head(_MOST_CPUS_LOOKED_AT)
-    for (_host,), of_host in rows.group_by("host"):
+    crowded = []
+    for (_host,), of_host in rows.group_by("host", maintain_order=True):
         lists = [numbers_of(text) for text in of_host["cpus"].drop_nulls().unique().to_list()]
         cpus = {cpu for numbers in lists for cpu in numbers or []}
         if cpus and len(of_host) > len(cpus):
-            return True
-    return False
+            crowded.append((len(of_host), len(cpus)))
+    return max(crowded, key=lambda host: host[0] / host[1], default=None)

@@ -10,7 +10,7 @@ from haloscope.base.errors import printable
 from haloscope.base.units import percent_text, time_text
 from haloscope.explain.findings.alike import SHORTEST
 from haloscope.explain.findings.finding import Finding
-from haloscope.explain.findings.machine_limits import is_crowded
+from haloscope.explain.findings.machine_limits import find_crowded_host
 from haloscope.profile import Profile
 
 
@@ -22,13 +22,18 @@ def finding_line(finding: Finding) -> str:
 
 def describe_silence(profile: Profile) -> str:
     """Return why a run without findings may have problems, empty if nothing is known about that."""
-    duration = float(profile.info.get("duration") or 0.0)
-    reasons = []
-    if 0 < duration < SHORTEST:
-        reasons.append(f"the run is too short to judge: {time_text(duration)} of at least {SHORTEST:g} s")
-    if is_crowded(profile):
+    reasons = [describe_brevity(profile)]
+    if find_crowded_host(profile):
         reasons.append("more ranks than CPUs: ranks share CPUs, which is not a finding")
-    return "; ".join(reasons)
+    return "; ".join(filter(None, reasons))
+
+
+def describe_brevity(profile: Profile) -> str:
+    """Return a text about a run that is too short for findings, else an empty one."""
+    duration = float(profile.info.get("duration") or 0.0)
+    if not 0 < duration < SHORTEST:
+        return ""
+    return f"the run is too short to judge: {time_text(duration)} of at least {SHORTEST:g} s"
 
 
 def finding_lines(found: Sequence[Finding], path: Path, *, silence: str = "") -> list[str]:

@@ -11,7 +11,8 @@ import polars as pl
 
 from haloscope.base.errors import printable, shorten_text
 from haloscope.base.units import bytes_text, duration_text, noun_text, percent_text, ranks_text
-from haloscope.explain.findings import finding_line, findings
+from haloscope.explain.findings import describe_brevity, finding_line, findings
+from haloscope.explain.reporting.run_efficiency import describe_efficiency, list_doubts
 from haloscope.profile import Profile
 from haloscope.profile.shown import site_text
 from haloscope.profile.store import PROGRAM, list_regions, region_text
@@ -26,13 +27,15 @@ _UNSAID, _ROUNDING = 0.05, 1e-3
 # A phase that is mentioned: smallest share of a rank's calls, and fewest calls of an iteration. One or two
 # calls that repeat may be a part of one.
 _LEAST_COVERED, _LEAST_LENGTH = 0.5, 3
-_LEAST_POLLING = 1e-3  # of the time, to be printed
+_KINDS = {"point-to-point": "p2p", "collective": "coll", "one-sided": "rma", "I/O": "io", "polling": "poll"}
+# Kinds whose share is always printed, and the smallest share of another kind.
+_ALWAYS, _LEAST = ("point-to-point", "collective"), 1e-3
 
 
 def summary(profile: Profile) -> list[str]:
-    """Return at most twelve lines: the run, its most expensive regions, findings, warnings, and next steps.
+    """Return at most twelve lines: run, efficiency, communication, findings, warnings, and next steps.
 
-    With call sites there are three more lines, for the most expensive ones, and one if a region is unknown.
+    With call sites there is a line for the most expensive ones, and one if a region is unknown.
 
     Raises:
         ProfileError: The profile is damaged.
@@ -44,29 +47,35 @@ def _make_summary(profile: Profile) -> list[str]:
     info = run_information(profile.data)
     regions = profile.table("regions")
     whole = regions.row(0, named=True) if len(regions) else None
-    lines = [_make_headline(info)]
+    lines = [_make_headline(info), *describe_efficiency(profile, _MOST_EVENTS)]
     if whole is not None:
         functions = _Shares.of(_read_calls(profile), "call", "time_total", whole)
+        lines += [_describe_communication(whole), *functions.list_line(printable, "function")]
         if len(regions) > 1 and not profile.has_phases:  # those have a line of their own
             ranks = profile.table("ranks", exclusive=True)
-            region_shares = _Shares.of(ranks, "region", "mpi_time", whole)
-            lines.append(_describe_communication(whole) + functions.join_shares())
-            lines += region_shares.list_lines(_place_name, "region")
-        else:
-            lines.append(_describe_communication(whole))
-            lines += functions.list_lines(printable, "function")
+            lines += _Shares.of(ranks, "region", "mpi_time", whole).list_line(_place_name, "region")
     lines += _describe_sites(profile)
     lines += _describe_phases(profile)
-    found = findings(profile, most_events=_MOST_EVENTS)[:_FINDINGS]
-    lines += [finding_line(finding) for finding in found]
     name = printable(shlex.quote(str(profile.path)))
     return [
         *lines,
+        *_describe_findings(profile, name),
+        *list_doubts(profile),
         *list_unknown_regions(profile),
         *list_warnings(info),
         f"profile: {name}",
-        f"look further: haloscope show {name}",
+        f"look further: haloscope show {name}; haloscope report {name} --open",
     ]
+
+
+def _describe_findings(profile: Profile, name: str) -> list[str]:
+    found = findings(profile, most_events=_MOST_EVENTS)
+    if not found:
+        reason = describe_brevity(profile)
+        return [f"no findings: {reason}"] if reason else []
+    lines = [finding_line(finding) for finding in found[:_FINDINGS]]
+    more = len(found) - len(lines)
+    return [*lines, f"{more} more: haloscope findings {name}"] if more else lines
 
 
 def _make_headline(info: dict[str, Any]) -> str:
@@ -110,13 +119,22 @@ def _describe_phases(profile: Profile) -> list[str]:
 
 
 def _describe_communication(whole: dict[str, Any]) -> str:
-    time, polling = whole["time_mean"], whole["poll_time_mean"] or 0.0
-    is_much = bool(time) and polling >= _LEAST_POLLING * time
-    polls = f", polling {percent_text(polling, time)}" if is_much else ""
+    time = whole["time_mean"]
+    kinds = {
+        "point-to-point": "p2p",
+        "collective": "coll",
+        "one-sided": "rma",
+        "I/O": "io",
+        "polling": "poll",
+    }
+    parts = {kind: whole[f"{name}_time_mean"] for kind, name in kinds.items()}
+    shares = [
+        f"{kind} {percent_text(part, time)}"
+        for kind, part in parts.items()
+        if kind in _ALWAYS or (time and part and part >= _LEAST * time)
+    ]
     return (
-        f"communication: {percent_text(whole['mpi_time_mean'], time)} of the time"
-        f" (point-to-point {percent_text(whole['p2p_time_mean'], time)},"
-        f" collective {percent_text(whole['coll_time_mean'], time)}{polls});"
+        f"communication: {percent_text(whole['mpi_time_mean'], time)} of the time ({', '.join(shares)});"
         f" {noun_text(whole['sends_total'], 'message')}, {bytes_text(whole['bytes_sent_total'])}"
     )
 
@@ -128,7 +146,7 @@ def _read_calls(profile: Profile) -> pl.DataFrame:
 
 
 def _describe_sites(profile: Profile) -> list[str]:
-    """Return one line per most expensive source line; none without call sites."""
+    """Return a line with the most expensive source lines; none without call sites."""
     if not profile.data.source.rows("sites"):
         return []
     rows = profile.table("sites", exclusive=True)
@@ -136,14 +154,15 @@ def _describe_sites(profile: Profile) -> list[str]:
     sums = rows.group_by(keys, maintain_order=True).agg(pl.col("time_total").sum())
     total = float(rows["time_total"].sum())
     costs = sums.filter(pl.col("time_total") > _ROUNDING * total).sort("time_total", descending=True)
-    return [
-        f"  {percent_text(time, total):>7} of it at {site_text(site, function)}: {printable(call)}"
+    named = [
+        f"{site_text(site, function)} ({printable(call)}) {percent_text(time, total)}"
         for site, function, call, time in costs.head(_COSTLIEST).iter_rows()
     ]
+    return [f"  by source line: {', '.join(named)}"] if named else []
 
 
 def _place_name(region: str) -> str:
-    return "no marked region" if region == PROGRAM else f"region {region_text(region)}"
+    return "no marked region" if region == PROGRAM else region_text(region)
 
 
 @dataclass(frozen=True)
@@ -162,21 +181,10 @@ class _Shares:
             None if mean is None else mean * whole["ranks"],
         )
 
-    def list_lines(self, called: Callable[[str], str], noun: str) -> list[str]:
-        """Return one line per largest share; the last line adds the rest."""
-        lines = [
-            f"  {percent_text(cost, self.total):>7} of it in {called(name)}"
-            for name, cost in self.costs[:_COSTLIEST]
-        ]
-        if lines and (rest := self._describe_rest(noun)):
-            lines[-1] += "; " + ", ".join(rest)
-        return lines
-
-    def join_shares(self) -> str:
-        named = [
-            f"{printable(name)} {percent_text(cost, self.total)}" for name, cost in self.costs[:_COSTLIEST]
-        ]
-        return "; in " + ", ".join([*named, *self._describe_rest("function")]) if named else ""
+    def list_line(self, called: Callable[[str], str], noun: str) -> list[str]:
+        """Return a line with the largest shares and the rest; none without shares."""
+        named = [f"{called(name)} {percent_text(cost, self.total)}" for name, cost in self.costs[:_COSTLIEST]]
+        return [f"  by {noun}: {', '.join([*named, *self._describe_rest(noun)])}"] if named else []
 
     def _describe_rest(self, noun: str) -> list[str]:
         """Return the rest after the largest shares, unless it is negligible."""
@@ -187,9 +195,9 @@ class _Shares:
         rest = []
         if elsewhere + max(missing, 0) > _UNSAID * total > 0:
             if others:
-                rest.append(f"{percent_text(elsewhere, total)} in {noun_text(len(others), 'other ' + noun)}")
+                rest.append(f"{noun_text(len(others), 'other ' + noun)} {percent_text(elsewhere, total)}")
             if missing > _ROUNDING * total:
-                rest.append(f"{percent_text(missing, total)} unattributed")
+                rest.append(f"unattributed {percent_text(missing, total)}")
         return rest
 
 
