@@ -3,6 +3,7 @@
 // soon as nothing came for a while, and longer where nothing comes at all.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdio.h>
 #include <time.h>
 
 enum { PATIENCE = 200, LONG = 2000, SHORT_SLEEP = 1, LONG_SLEEP = 1000000 }; // polls, nanoseconds
@@ -19,4 +20,14 @@ unsigned ucp_worker_progress(void *worker) {
   idle = came ? 0 : idle + 1;
   if (idle > PATIENCE) nanosleep(&(struct timespec){.tv_nsec = idle > LONG ? LONG_SLEEP : SHORT_SLEEP}, NULL);
   return came;
+}
+
+// It also takes the buffer of the standard output, so that puts() writes a line in two pieces, between which
+// those of other ranks come.
+void setbuf(FILE *stream, char *buffer) {
+  static char line[BUFSIZ];
+  if (stream == stdout && buffer == NULL)
+    setvbuf(stream, line, _IOLBF, sizeof line);
+  else
+    setvbuf(stream, buffer, buffer == NULL ? _IONBF : _IOFBF, BUFSIZ);
 }
