@@ -138,8 +138,8 @@ def test_the_summary_starts_with_the_share_of_communication(read: Read, nested: 
     # 5.25 of the 22 seconds of both ranks.
     assert lines[2].startswith("communication: 23.9 % of the time")
     assert "6 messages, 4107 B" in lines[2]
-    assert lines[3] == "  by function: MPI_Recv 57.1 %, MPI_Send 47.6 %"
-    assert lines[4] == "  by region: solve/halo 57.1 %, solve 33.3 %, halo 9.5 %"
+    assert lines[3] == "  by region: solve/halo 57.1 %, solve 33.3 %, halo 9.5 %"
+    assert lines[4] == "  by function: MPI_Recv 57.1 %, MPI_Send 47.6 %"
     assert [line.split(":")[0] for line in lines[5:7]] == ["finding", "finding"]
     assert lines[-1].startswith("look further: haloscope show ")
     assert len(lines) == 9

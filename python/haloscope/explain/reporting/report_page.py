@@ -24,6 +24,7 @@ from haloscope.explain.reporting.report_packing import (
 )
 from haloscope.explain.reporting.report_timeline import make_timeline
 from haloscope.explain.reporting.report_waiting import make_waiting
+from haloscope.explain.reporting.run_efficiency import list_doubts
 from haloscope.explain.reporting.text_summary import list_unknown_regions, list_warnings
 from haloscope.profile import Profile
 from haloscope.profile.page import page, write_page
@@ -109,7 +110,8 @@ def _make_page_data(profile: Profile) -> dict[str, Any]:
         "hosts": len(info_["hosts"]),
         "duration": info_["duration"],
         "warnings": [
-            printable(warning) for warning in (*list_unknown_regions(profile), *list_warnings(info_))
+            printable(warning)
+            for warning in (*list_doubts(profile), *list_unknown_regions(profile), *list_warnings(info_))
         ],
         "about": _make_about(profile),
         "findings": _make_findings(profile),

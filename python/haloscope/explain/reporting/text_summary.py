@@ -18,6 +18,7 @@ from haloscope.profile.shown import site_text
 from haloscope.profile.store import PROGRAM, list_regions, region_text
 from haloscope.profile.tables import run_information
 
+_MOST_LINES = 12
 _COSTLIEST = 3
 _FINDINGS = 2
 _MOST_EVENTS = 200_000  # largest trace that a summary analyses
@@ -33,9 +34,10 @@ _ALWAYS, _LEAST = ("point-to-point", "collective"), 1e-3
 
 
 def summary(profile: Profile) -> list[str]:
-    """Return at most twelve lines: run, efficiency, communication, findings, warnings, and next steps.
+    """Return lines about a run: efficiency, communication, findings, warnings, and next steps.
 
-    With call sites there is a line for the most expensive ones, and one if a region is unknown.
+    There are twelve at most: warnings take the place of the parts of communication. Only rare combinations
+    of warnings need more.
 
     Raises:
         ProfileError: The profile is damaged.
@@ -47,18 +49,10 @@ def _make_summary(profile: Profile) -> list[str]:
     info = run_information(profile.data)
     regions = profile.table("regions")
     whole = regions.row(0, named=True) if len(regions) else None
-    lines = [_make_headline(info), *describe_efficiency(profile, _MOST_EVENTS)]
-    if whole is not None:
-        functions = _Shares.of(_read_calls(profile), "call", "time_total", whole)
-        lines += [_describe_communication(whole), *functions.list_line(printable, "function")]
-        if len(regions) > 1 and not profile.has_phases:  # those have a line of their own
-            ranks = profile.table("ranks", exclusive=True)
-            lines += _Shares.of(ranks, "region", "mpi_time", whole).list_line(_place_name, "region")
-    lines += _describe_sites(profile)
-    lines += _describe_phases(profile)
     name = printable(shlex.quote(str(profile.path)))
-    return [
-        *lines,
+    first = [_make_headline(info), *describe_efficiency(profile, _MOST_EVENTS)]
+    first += [] if whole is None else [_describe_communication(whole)]
+    last = [
         *_describe_findings(profile, name),
         *list_doubts(profile),
         *list_unknown_regions(profile),
@@ -66,6 +60,18 @@ def _make_summary(profile: Profile) -> list[str]:
         f"profile: {name}",
         f"look further: haloscope show {name}; haloscope report {name} --open",
     ]
+    parts = [] if whole is None else _list_parts(profile, whole, len(regions))
+    return [*first, *parts[: max(_MOST_LINES - len(first) - len(last), 0)], *last]
+
+
+def _list_parts(profile: Profile, whole: dict[str, Any], regions: int) -> list[str]:
+    """Return lines about the parts of the communication, the most important first."""
+    functions = _Shares.of(_read_calls(profile), "call", "time_total", whole)
+    lines = functions.list_line(printable, "function")
+    if regions > 1 and not profile.has_phases:  # those have a line of their own
+        ranks = profile.table("ranks", exclusive=True)
+        lines = _Shares.of(ranks, "region", "mpi_time", whole).list_line(_place_name, "region") + lines
+    return [*lines, *_describe_sites(profile), *_describe_phases(profile)]
 
 
 def _describe_findings(profile: Profile, name: str) -> list[str]:
