@@ -1,4 +1,4 @@
-"""Ranks of Debian's MPICH 4.0 print whole lines, and sleep while they wait instead of polling on the cores."""
+"""Ranks of Debian's MPICH 4.0 print whole lines, and sleep while they wait instead of polling."""
 
 from __future__ import annotations
 
