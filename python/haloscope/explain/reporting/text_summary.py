@@ -60,18 +60,18 @@ def _make_summary(profile: Profile) -> list[str]:
         f"profile: {name}",
         f"look further: haloscope show {name}; haloscope report {name} --open",
     ]
-    parts = [] if whole is None else _list_parts(profile, whole, len(regions))
+    parts = [] if whole is None else _list_shares(profile, whole, len(regions))
+    parts += [*_describe_sites(profile), *_describe_phases(profile)]
     return [*first, *parts[: max(_MOST_LINES - len(first) - len(last), 0)], *last]
 
 
-def _list_parts(profile: Profile, whole: dict[str, Any], regions: int) -> list[str]:
-    """Return lines about the parts of the communication, the most important first."""
-    functions = _Shares.of(_read_calls(profile), "call", "time_total", whole)
-    lines = functions.list_line(printable, "function")
-    if regions > 1 and not profile.has_phases:  # those have a line of their own
-        ranks = profile.table("ranks", exclusive=True)
-        lines = _Shares.of(ranks, "region", "mpi_time", whole).list_line(_place_name, "region") + lines
-    return [*lines, *_describe_sites(profile), *_describe_phases(profile)]
+def _list_shares(profile: Profile, whole: dict[str, Any], regions: int) -> list[str]:
+    """Return lines about the regions and functions in which the communication is."""
+    lines = _Shares.of(_read_calls(profile), "call", "time_total", whole).list_line(printable, "function")
+    if regions < 2 or profile.has_phases:  # those have a line of their own
+        return lines
+    ranks = profile.table("ranks", exclusive=True)
+    return _Shares.of(ranks, "region", "mpi_time", whole).list_line(_place_name, "region") + lines
 
 
 def _describe_findings(profile: Profile, name: str) -> list[str]:
