@@ -52,9 +52,8 @@ def fit_lines(lines: Iterable[str], stream: TextIO) -> str:
 
 
 def _fold(line: str, width: int) -> list[str]:
-    return wrap(line, width, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False) or [
-        ""
-    ]
+    folded = wrap(line, width, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False)
+    return folded or [""]
 
 
 @contextmanager
