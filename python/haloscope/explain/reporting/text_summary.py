@@ -126,14 +126,7 @@ def _describe_phases(profile: Profile) -> list[str]:
 
 def _describe_communication(whole: dict[str, Any]) -> str:
     time = whole["time_mean"]
-    kinds = {
-        "point-to-point": "p2p",
-        "collective": "coll",
-        "one-sided": "rma",
-        "I/O": "io",
-        "polling": "poll",
-    }
-    parts = {kind: whole[f"{name}_time_mean"] for kind, name in kinds.items()}
+    parts = {kind: whole[f"{name}_time_mean"] for kind, name in _KINDS.items()}
     shares = [
         f"{kind} {percent_text(part, time)}"
         for kind, part in parts.items()
