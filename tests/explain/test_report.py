@@ -286,6 +286,14 @@ def test_an_empty_run_has_a_page(show: Callable[[Draft], Page], ranks: list[dict
     assert "No rank entered" in page.locator("#ranks-plot").inner_text()
 
 
+@pytest.mark.parametrize(("cpus", "is_named"), [("0", True), ("0-1", False)])
+def test_more_ranks_than_cpus_are_a_warning(show: Callable[[Draft], Page], cpus: str, is_named: bool) -> None:
+    rows = [{"path": 0, "rank": rank, "instances": 1, "time": 1.0} for rank in range(2)]
+    written = draft(paths=path_rows(), processes=process_rows("alpha", "alpha"), ranks=rows)
+    written.tables["processes"] = {**written.tables["processes"], "cpus": [cpus] * 2}
+    assert ("2 ranks on 1 CPU: counts are exact" in show(written).inner_text("body")) == is_named
+
+
 def test_empty_messages_and_ranges_are_drawn(show: Callable[[Draft], Page]) -> None:
     sizes = [
         {"path": 0, "kind": "p2p", "bytes": 0, "bytes_upper": 0, "messages": 5},
