@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from support.preloaded import preloaded
 from support.processes import run_program
-from support.sleeping import sleeping
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -43,7 +43,7 @@ _ENVIRONMENT = {
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
         "PRTE_MCA_hwloc_default_binding_policy": "none",
     },
-    # MPICH polls without yielding. These slow an idle rank down from 4.1 on; for Debian's 4.0, sleeping.py.
+    # MPICH polls without yielding. These slow an idle rank down from 4.1 on; for Debian's 4.0, sleeping.c.
     "mpich": {
         "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
         "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "64",
@@ -81,8 +81,8 @@ class Mpi:
         without, but for those that say `HALOSCOPE_PHASES=1`.
         """
         path = f"{self.mpicc.parent}{os.pathsep}{os.environ['PATH']}"
-        patient = sleeping(self.mpicc) if self.name == "mpich-system" else {}
-        return {**os.environ, "HALOSCOPE_PHASES": "0", "PATH": path, **self.env, **patient, **(extra or {})}
+        preload = preloaded(self.name, self.mpicc)
+        return {**os.environ, "HALOSCOPE_PHASES": "0", "PATH": path, **self.env, **preload, **(extra or {})}
 
     def declares(self, name: str) -> bool:
         """Whether its header has this function."""
