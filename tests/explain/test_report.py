@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from playwright.sync_api import Browser, Page
 
 from haloscope import explain
 from haloscope.base.errors import OutputError, ProfileError, UsageError
+from haloscope.explain import Profile
 from support.pages import Look, hover_bar, page_data, plotted, wait_until
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows
 from support.sample import halo_profile
@@ -136,6 +138,26 @@ def test_the_share_of_mpi_is_that_of_the_table(page: Page, profile: Path) -> Non
     (row,) = explain.open(profile).table("regions", region="<program>").to_dicts()
     share = f"{100 * row['mpi_time_mean'] / row['time_mean']:.1f} %"
     assert share in page.locator("#figures").inner_text()
+
+
+def test_the_page_begins_with_the_verdict_of_the_summary(page: Page, profile: Path) -> None:
+    line = next(line for line in explain.summary(explain.open(profile)) if line.startswith("efficiency: "))
+    boxes = page.locator("#efficiency div").all_inner_texts()
+    shown = [re.sub(r"\s+", " ", text.lstrip("× ")) for text in boxes]
+    assert shown[0].startswith("parallel efficiency = ")
+    for text in shown:
+        name, rate, sign, grade = text.removeprefix("parallel ").replace(" =", ":").rsplit(" ", 3)
+        assert f"{name} {rate} {sign} ({grade})" in line
+        assert page.locator(f"#efficiency .{grade}").count()
+
+
+def test_a_page_of_one_rank_has_no_efficiency(
+    read: Callable[[Draft], Profile], look: Look, tmp_path: Path
+) -> None:
+    rows = [{"path": 0, "rank": 0, "instances": 1, "time": 10.0}]
+    alone = read(draft({"ranks": 1}, paths=path_rows(), processes=process_rows("alpha"), ranks=rows))
+    explain.report(alone.path, tmp_path / "one.html")
+    assert look(tmp_path / "one.html").locator("#efficiency").inner_text() == ""
 
 
 def test_the_embedded_numbers_are_those_of_the_tables(page: Page, profile: Path) -> None:

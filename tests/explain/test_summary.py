@@ -132,6 +132,19 @@ def test_a_terminal_of_80_columns_gets_whole_words(haloscope: Path, read: Read, 
     assert shown.decode().split() == piped.split()
 
 
+@pytest.mark.parametrize("words", [[], ["--table", "regions"], ["--region", "solve"], ["--json"]])
+def test_show_begins_with_the_summary_unless_a_table_is_asked_for(
+    haloscope: Path, read: Read, nested: Draft, words: list[str]
+) -> None:
+    profile = read(nested)
+    done = subprocess.run(
+        [haloscope, "show", profile.path, *words], capture_output=True, text=True, check=True
+    )
+    verdict = "\n".join(explain.summary(profile, next_steps=False)) + "\n\n"
+    assert done.stdout.startswith(verdict) == (not words)
+    assert "look further" not in done.stdout
+
+
 def test_the_summary_starts_with_the_share_of_communication(read: Read, nested: Draft) -> None:
     lines = explain.summary(read(nested))
     assert lines[0] == "cg: 2 ranks on 2 hosts, 10.0 s"

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from haloscope.base.errors import UsageError
-from haloscope.cli.console import say_remarks
+from haloscope.cli.console import fit_lines, say_remarks
 from haloscope.cli.options import FILE, decode_region, format_option
 from haloscope.profile.shown import SHOWN
 
@@ -38,10 +38,10 @@ Examples:
 @click.option("--exclusive", is_flag=True, help="Count without nested regions.")
 @format_option()
 def show(file: Path, table: str, region: str | None, exclusive: bool, form: str) -> None:
-    """Print one table of a profile, or measurements of collectives.
+    """Print the summary and one table of a profile, or measurements of collectives.
 
-    FILE is a profile, an OTF2 archive, a .cali file or an mpiP report; or a sweep of bench collective, or
-    output of the OSU benchmarks or of IMB-MPI1.
+    The summary is left out if a table is chosen. FILE is a profile, an OTF2 archive, a .cali file or an mpiP
+    report; or a sweep of bench collective, or output of the OSU benchmarks or of IMB-MPI1.
     """
     from haloscope import explain
 
@@ -52,8 +52,16 @@ def show(file: Path, table: str, region: str | None, exclusive: bool, form: str)
         opened.verify()  # a damaged file is refused, even if this table of it is whole
         frame = opened.table(table, exclusive=exclusive, region=region)
         remarks = opened.remarks(table)
+        asked = form != "table" or any(_is_given(name) for name in ("table", "region", "exclusive"))
+        verdict = [] if asked else [*explain.summary(opened, next_steps=False), ""]
+    if verdict:
+        click.echo(fit_lines(verdict, sys.stdout))
     explain.render(frame, form, SHOWN[table], sys.stdout)
     say_remarks(remarks)
+
+
+def _is_given(name: str) -> bool:
+    return click.get_current_context().get_parameter_source(name) == ParameterSource.COMMANDLINE
 
 
 def _is_sweep(file: Path) -> bool:
@@ -70,8 +78,7 @@ def _show_sweep(file: Path, form: str) -> None:
     from haloscope import explain
     from haloscope.predict.bench import POINTS_TABLE, read_any
 
-    source = click.get_current_context().get_parameter_source
     for name in ("table", "region", "exclusive"):
-        if source(name) == ParameterSource.COMMANDLINE:
+        if _is_given(name):
             raise click.UsageError(f"{file}: is a sweep; --{name} is for profiles")
     explain.render(read_any(file).sorted().points, form, POINTS_TABLE, sys.stdout)

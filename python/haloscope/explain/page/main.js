@@ -16,15 +16,15 @@ function showHeader() {
   at("warnings").replaceChildren(...RUN.warnings.map((text) => element("p", text)));
   const whole = RUN.inclusive;
   const time = whole.time_mean[0];
-  const parts = partsOf(whole, 0);
+  figuresInto(at("efficiency"), RUN.efficiency.map(([name, rate, grade], i) => [
+    (i > 1 ? "× " : "") + name + (i ? "" : " efficiency ="), rate, grade]));
+  for (const box of at("efficiency").children) box.className = box.querySelector("small").textContent;
   figuresInto(at("figures"), [
     ["ranks", asCount(RUN.ranks), RUN.hosts === 1 ? "on 1 host" : "on " + RUN.hosts + " hosts"],
     ["time", asTime(RUN.duration), "MPI_Init to MPI_Finalize"],
-    ["in MPI", asShare(whole.mpi_time_mean[0], time),
-      "p2p " + asShare(parts.p2p, time) + ", coll. " + asShare(parts.coll, time)],
+    ["communication", asShare(whole.mpi_time_mean[0], time), RUN.kinds.join(", ")],
     ["messages", asCount(whole.sends_total[0]), "mean " + asBytes(whole.mean_message[0])],
     ["sent", asBytes(whole.bytes_sent_total[0]), asShare(whole.bytes_offnode_total[0], whole.bytes_sent_total[0]) + " off node"],
-    ["partners of a rank", asRange(whole.dest_ranks_min[0], whole.dest_ranks_max[0]), "distinct ranks sent to"],
   ]);
   at("about").replaceChildren(...RUN.about.flatMap(([key, text]) => [element("dt", key), element("dd", text)]));
 }

@@ -24,8 +24,13 @@ from haloscope.explain.reporting.report_packing import (
 )
 from haloscope.explain.reporting.report_timeline import make_timeline
 from haloscope.explain.reporting.report_waiting import make_waiting
-from haloscope.explain.reporting.run_efficiency import list_doubts
-from haloscope.explain.reporting.text_summary import list_unknown_regions, list_warnings
+from haloscope.explain.reporting.run_efficiency import compute_efficiency, grade_efficiency, list_doubts
+from haloscope.explain.reporting.text_summary import (
+    MOST_EVENTS,
+    list_kinds,
+    list_unknown_regions,
+    list_warnings,
+)
 from haloscope.profile import Profile
 from haloscope.profile.page import page, write_page
 from haloscope.profile.shown import SHOWN
@@ -109,6 +114,11 @@ def _make_page_data(profile: Profile) -> dict[str, Any]:
         "ranks": info_["ranks"],
         "hosts": len(info_["hosts"]),
         "duration": info_["duration"],
+        "efficiency": [
+            (name, f"{100 * share:.0f} %", grade_efficiency(share))
+            for name, share in compute_efficiency(profile, MOST_EVENTS).items()
+        ],
+        "kinds": list_kinds(profile.table("regions").row(0, named=True)) if len(own) else [],
         "warnings": [
             printable(warning)
             for warning in (*list_doubts(profile), *list_unknown_regions(profile), *list_warnings(info_))

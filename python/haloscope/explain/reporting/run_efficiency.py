@@ -15,19 +15,31 @@ _GOOD, _FAIR = 0.8, 0.6
 _THREADED = 1.5
 
 
-def describe_efficiency(profile: Profile, most_events: int) -> list[str]:
-    """Return a line with POP's parallel efficiency and its factors; none for one rank or unknown times.
+def compute_efficiency(profile: Profile, most_events: int) -> dict[str, float]:
+    """Return POP's parallel efficiency and then its factors; nothing for one rank or unknown times.
 
     A trace of at most `most_events` events divides communication into serialisation and transfer.
     """
     ranks = profile.table("ranks", region=PROGRAM)
     if len(ranks) < 2:
-        return []
+        return {}
     shares = _read_replayed(profile) if has_small_trace(profile, most_events) else _compute_shares(ranks)
-    if None in shares.values():
+    known = {name.replace("_", " "): share for name, share in shares.items() if share is not None}
+    return known if len(known) == len(shares) else {}
+
+
+def grade_efficiency(share: float) -> str:
+    """Return good, fair or poor."""
+    return "good" if share >= _GOOD else "fair" if share >= _FAIR else "poor"
+
+
+def describe_efficiency(shares: dict[str, float]) -> list[str]:
+    """Return a line with an efficiency and its factors; none if they are unknown."""
+    if not shares:
         return []
-    parallel, *factors = [f"{name.replace('_', ' ')} {_rate(share or 0.0)}" for name, share in shares.items()]
-    return [f"efficiency: {parallel.removeprefix('parallel ')} = {' × '.join(factors)}"]
+    rates = [f"{100 * share:.0f} % ({grade_efficiency(share)})" for share in shares.values()]
+    factors = [f"{name} {rate}" for name, rate in zip(shares, rates, strict=True)][1:]
+    return [f"efficiency: {rates[0]} = {' × '.join(factors)}"]
 
 
 def _read_replayed(profile: Profile) -> dict[str, float | None]:
@@ -41,11 +53,6 @@ def _compute_shares(ranks: pl.DataFrame) -> dict[str, float | None]:
     known = most > 0 and run > 0
     shares = {"parallel": (mean, run), "load_balance": (mean, most), "communication": (most, run)}
     return {name: part / whole if known else None for name, (part, whole) in shares.items()}
-
-
-def _rate(share: float) -> str:
-    word = "good" if share >= _GOOD else "fair" if share >= _FAIR else "poor"
-    return f"{100 * share:.0f} % ({word})"
 
 
 def list_doubts(profile: Profile) -> list[str]:

@@ -12,7 +12,7 @@ import polars as pl
 from haloscope.base.errors import printable, shorten_text
 from haloscope.base.units import bytes_text, duration_text, noun_text, percent_text, ranks_text
 from haloscope.explain.findings import describe_brevity, finding_line, findings
-from haloscope.explain.reporting.run_efficiency import describe_efficiency, list_doubts
+from haloscope.explain.reporting.run_efficiency import compute_efficiency, describe_efficiency, list_doubts
 from haloscope.profile import Profile
 from haloscope.profile.shown import site_text
 from haloscope.profile.store import PROGRAM, list_regions, region_text
@@ -21,7 +21,7 @@ from haloscope.profile.tables import run_information
 _MOST_LINES = 12
 _COSTLIEST = 3
 _FINDINGS = 2
-_MOST_EVENTS = 200_000  # largest trace that a summary analyses
+MOST_EVENTS = 200_000  # largest trace that a summary analyses
 _LONGEST_END = 300  # characters
 # Largest shares of the time that are not mentioned: in unnamed functions, and by rounding.
 _UNSAID, _ROUNDING = 0.05, 1e-3
@@ -33,7 +33,7 @@ _KINDS = {"point-to-point": "p2p", "collective": "coll", "one-sided": "rma", "I/
 _ALWAYS, _LEAST = ("point-to-point", "collective"), 1e-3
 
 
-def summary(profile: Profile) -> list[str]:
+def summary(profile: Profile, *, next_steps: bool = True) -> list[str]:
     """Return lines about a run: efficiency, communication, findings, warnings, and next steps.
 
     There are twelve at most: warnings take the place of the parts of communication. Only rare combinations
@@ -42,24 +42,25 @@ def summary(profile: Profile) -> list[str]:
     Raises:
         ProfileError: The profile is damaged.
     """
-    return profile.data.guard(lambda: _make_summary(profile))
+    return profile.data.guard(lambda: _make_summary(profile, next_steps))
 
 
-def _make_summary(profile: Profile) -> list[str]:
+def _make_summary(profile: Profile, next_steps: bool) -> list[str]:
     info = run_information(profile.data)
     regions = profile.table("regions")
     whole = regions.row(0, named=True) if len(regions) else None
     name = printable(shlex.quote(str(profile.path)))
-    first = [_make_headline(info), *describe_efficiency(profile, _MOST_EVENTS)]
+    first = [_make_headline(info), *describe_efficiency(compute_efficiency(profile, MOST_EVENTS))]
     first += [] if whole is None else [_describe_communication(whole)]
     last = [
         *_describe_findings(profile, name),
         *list_doubts(profile),
         *list_unknown_regions(profile),
         *list_warnings(info),
-        f"profile: {name}",
-        f"look further: haloscope show {name}; haloscope report {name} --open",
     ]
+    if next_steps:
+        last.append(f"profile: {name}")
+        last.append(f"look further: haloscope show {name}; haloscope report {name} --open")
     parts = [] if whole is None else _list_shares(profile, whole, len(regions))
     parts += [*_describe_sites(profile), *_describe_phases(profile)]
     return [*first, *parts[: max(_MOST_LINES - len(first) - len(last), 0)], *last]
@@ -75,7 +76,7 @@ def _list_shares(profile: Profile, whole: dict[str, Any], regions: int) -> list[
 
 
 def _describe_findings(profile: Profile, name: str) -> list[str]:
-    found = findings(profile, most_events=_MOST_EVENTS)
+    found = findings(profile, most_events=MOST_EVENTS)
     if not found:
         reason = describe_brevity(profile)
         return [f"no findings: {reason}"] if reason else []
@@ -124,16 +125,21 @@ def _describe_phases(profile: Profile) -> list[str]:
     return []
 
 
-def _describe_communication(whole: dict[str, Any]) -> str:
+def list_kinds(whole: dict[str, Any]) -> list[str]:
+    """Return the share of the time of each kind of communication, of a row of the table `regions`."""
     time = whole["time_mean"]
     parts = {kind: whole[f"{name}_time_mean"] for kind, name in _KINDS.items()}
-    shares = [
+    return [
         f"{kind} {percent_text(part, time)}"
         for kind, part in parts.items()
         if kind in _ALWAYS or (time and part and part >= _LEAST * time)
     ]
+
+
+def _describe_communication(whole: dict[str, Any]) -> str:
+    share = percent_text(whole["mpi_time_mean"], whole["time_mean"])
     return (
-        f"communication: {percent_text(whole['mpi_time_mean'], time)} of the time ({', '.join(shares)});"
+        f"communication: {share} of the time ({', '.join(list_kinds(whole))});"
         f" {noun_text(whole['sends_total'], 'message')}, {bytes_text(whole['bytes_sent_total'])}"
     )
 
