@@ -97,10 +97,9 @@ def test_long_tables_are_written_whole() -> None:
     assert json.loads(stream.getvalue()) == frame.to_dicts()
 
 
-def test_the_regions_table_fits_100_columns_and_names_hidden_columns(tmp_path: Path) -> None:
+def test_the_regions_table_names_hidden_columns(tmp_path: Path) -> None:
     path = halo_profile((4, 4, 4)).write(tmp_path / "run.halo")
     lines = text(explain.open(path), "table", "regions").splitlines()
-    assert max(len(line) for line in lines) <= 100
     assert lines[2].startswith("<program>")
     assert lines[4].startswith("    level 0")
     assert lines[5].startswith("      halo")
@@ -134,17 +133,39 @@ def test_a_terminal_cuts_no_number_but_names_the_columns_without_space(
     assert bool(absent) == (columns < 100)
 
 
-def test_long_names_fold_and_do_not_hide_numbers(read: Read) -> None:
-    name = "a region whose name is much longer than any sensible person would make it, " * 2
+@pytest.mark.parametrize("columns", [60, 80, 120, None])
+def test_long_names_are_shortened_in_the_middle_on_a_terminal(
+    read: Read, monkeypatch: pytest.MonkeyPatch, columns: int | None
+) -> None:
+    name = f"begin {'of a region with a long name, ' * 5}end"
     rows: list[dict[str, Any]] = [
         {"path": 0, "rank": 0, "instances": 1, "time": 1.5},
         {"path": 1, "rank": 0, "sends": 42},
     ]
     profile = read(draft(paths=path_rows(name), ranks=rows))
-    told = text(profile, "table", "regions")
-    assert "1.50 s" in told
-    assert "42" in told
-    assert max(len(line) for line in told.splitlines()) <= 100
+    monkeypatch.setenv("COLUMNS", str(columns))
+    stream = io.StringIO() if columns is None else Terminal()
+    explain.render(profile.table("regions"), "table", SHOWN["regions"], stream)
+    lines = re.sub(r"\x1b\[[\d;]*m", "", stream.getvalue()).splitlines()
+    assert lines[0].split()[0] == "region"
+    assert "1.50 s" in lines[2]
+    (line,) = [line for line in lines if line.startswith("  begin")]
+    if columns is None:
+        assert line.startswith(f"  {name}")
+    else:
+        assert max(map(len, lines)) <= columns
+        assert re.match(r"  begin.*….*end", line)
+        assert "42" in line or "sends" in " ".join(lines).partition("no space")[2]
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0.0, "not timed"), (2e-9, "2.00 ns")])
+def test_calls_that_are_only_counted_have_no_time(read: Read, seconds: float, shown: str) -> None:
+    row = {"call": "MPI_Comm_rank", "calls": 3, "time_total": seconds, "time_max": seconds}
+    written = draft(paths=path_rows(), calls=[{"path": 0, **row}], rank_calls=[{"rank": 0, **row}])
+    for table in ("calls", "rank_calls"):
+        line = text(read(written), "table", table).splitlines()[2]
+        assert line.count(shown) == 2
+        assert ("not timed" in line) == (seconds == 0)
 
 
 def test_control_characters_in_names_have_no_effect(read: Read) -> None:

@@ -126,12 +126,30 @@ def _check_roll_up(profile: Profile, ranks: pl.DataFrame) -> None:
     assert len(profile.table("binding")) == len(processes)
 
 
+def _check_rank_calls(profile: Profile, calls: pl.DataFrame) -> None:
+    """The calls of all ranks are those of all regions. A reader of another format may not have them."""
+    by_rank = profile.frame("rank_calls")
+    if by_rank.is_empty() and profile.info.get("source"):
+        return
+    sums = [pl.col("calls", "bytes", "time_total").sum(), pl.col("time_max").max()]
+    both = (
+        by_rank.group_by("call")
+        .agg(sums)
+        .join(calls.group_by("call").agg(sums), on="call", how="full", suffix="_there", coalesce=True)
+    )
+    for name in ("calls", "bytes", "time_total", "time_max"):
+        _hold(
+            both.rename({"call": "path"}), **{f"{name} by rank": _same(pl.col(name), pl.col(f"{name}_there"))}
+        )
+
+
 def _check_calls(profile: Profile, ranks: pl.DataFrame) -> None:
     """Each kind's functions have its time; what waits is shared out between the kinds."""
     calls = profile.frame("calls").with_columns(
         pl.col("call").map_elements(kind_of, return_dtype=pl.String).alias("kind")
     )
     _hold(calls, counted=pl.col("calls") > 0, longest=_at_most(pl.col("time_max"), pl.col("time_total")))
+    _check_rank_calls(profile, calls)
     times = [
         pl.col("time_total").filter(pl.col("kind") == kind).sum().alias(f"{kind}_calls")
         for kind in (*KINDS, "shared")

@@ -38,6 +38,7 @@ COLUMNS: dict[str, tuple[list[str], list[str], list[str]]] = {
     ),
     "ranks": (["path", "rank", *RANK_COUNTS], RANK_TIMES, []),
     "calls": (["path", "calls", "bytes"], ["time_total", "time_max"], ["call"]),
+    "rank_calls": (["rank", "calls", "bytes"], ["time_total", "time_max"], ["call"]),
     "sizes": (["path", "bytes", "bytes_upper", "messages"], ["time_total"], ["kind"]),
     "partners": (["path", "rank", "partner", "sends", "bytes_sent", "recvs", "bytes_recv"], ["time"], []),
     "collectives": (["path", "comm_size", "bytes", "calls"], ["time_total", "time_max"], ["operation"]),

@@ -129,7 +129,9 @@ def test_programs_with_sanitizers(
     if options:
         text += 'const char *__asan_default_options(void) { return "detect_leaks=0"; }\n'
     executable = compiler.text(any_mpi, "sane.c", text, [f"-fsanitize={kind}"])
-    env = WITHOUT_OPENCL if options else WITHOUT_OPENCL | {"ASAN_OPTIONS": "detect_leaks=0"}
+    env = WITHOUT_OPENCL | {"LD_PRELOAD": ""}  # the runtime must be first
+    if not options:
+        env |= {"ASAN_OPTIONS": "detect_leaks=0"}
     bare = any_mpi.run(2, [executable], env=env, status=None)
     if bare.returncode:
         missing(f"the {kind} sanitizer does not run with {any_mpi.name}: {bare.stderr[-200:]}")

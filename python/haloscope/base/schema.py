@@ -282,6 +282,14 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _seconds("time_total", "over all ranks and calls"),
         _LONGEST,
     ),
+    "rank_calls": (
+        _RANK,
+        _key("call", "the function, as in `calls`", "string"),
+        _count("calls", "how often, in all regions"),
+        _bytes("bytes", "in these"),
+        _seconds("time_total", "over all calls"),
+        _LONGEST,
+    ),
     "sizes": (
         _PATH,
         _key("kind", "`p2p`, `coll` or `rma`", "string"),
@@ -507,7 +515,17 @@ STORED: Mapping[str, tuple[Column, ...]] = {
 # Written only where the user asks for them, or where there is something to report.
 OPTIONAL = frozenset(
     {
-        *("neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers", "nccl"),
+        *(
+            "rank_calls",
+            "neighbors",
+            "unaccounted",
+            "series",
+            "instances",
+            "values",
+            "slices",
+            "transfers",
+            "nccl",
+        ),
         *("phases", "metadata", "sites", "modules", "symbols"),
         *("trace_sequences", "trace_symbols", "trace_rules", "trace_orders", "trace_pieces", "trace_words"),
         *("trace_communicators", "trace_clocks"),

@@ -34,13 +34,13 @@ void CallRows::add(std::uint64_t path, const Node &node, const SettledTimes &tim
 }
 
 void CallRows::add(std::uint64_t path, const OpenCall &open, std::uint64_t ticks) {
-  append(rows::Calls{.path = path,
-                     .call = string(function_names[open.function]),
-                     .memory = memory(open.function, open.memory),
-                     .calls = 1,
-                     .bytes = 0,
-                     .time_total = seconds(ticks),
-                     .time_max = seconds(ticks)});
+  append_call(rows::Calls{.path = path,
+                          .call = string(function_names[open.function]),
+                          .memory = memory(open.function, open.memory),
+                          .calls = 1,
+                          .bytes = 0,
+                          .time_total = seconds(ticks),
+                          .time_max = seconds(ticks)});
 }
 
 void CallRows::add_calls(std::uint64_t path, const CallPages &pages, Memory of, const SettledTimes &times) {
@@ -51,13 +51,13 @@ void CallRows::add_calls(std::uint64_t path, const CallPages &pages, Memory of, 
     const double estimated = times.ticks(page->estimated[i % calls_per_page]);
     // Calls that send have only their times here: MessageRows adds their numbers.
     if (call.calls == 0 && call.ticks == 0) continue;
-    append(rows::Calls{.path = path,
-                       .call = string(function_names[i]),
-                       .memory = memory(i, of),
-                       .calls = call.calls,
-                       .bytes = call.bytes,
-                       .time_total = seconds(call.ticks) + estimated * tick(),
-                       .time_max = seconds(call.longest)});
+    append_call(rows::Calls{.path = path,
+                            .call = string(function_names[i]),
+                            .memory = memory(i, of),
+                            .calls = call.calls,
+                            .bytes = call.bytes,
+                            .time_total = seconds(call.ticks) + estimated * tick(),
+                            .time_max = seconds(call.longest)});
     if (function_unaccounted[i] && call.calls > 0)
       append(rows::Unaccounted{.call = string(function_names[i]), .calls = call.calls});
   }

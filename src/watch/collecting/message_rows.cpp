@@ -78,13 +78,13 @@ void MessageRows::add_message(RegionTotals &region, const MessageRecord &record,
                      .messages = traffic.sends,
                      .time_total = time});
   if (message >= sent && message - sent < function_count && traffic.sends > 0)
-    append(rows::Calls{.path = region.path,
-                       .call = string(function_names[message - sent]),
-                       .memory = memory(static_cast<unsigned>(message - sent), of),
-                       .calls = traffic.sends,
-                       .bytes = traffic.bytes_sent,
-                       .time_total = 0.0,
-                       .time_max = 0.0});
+    append_call(rows::Calls{.path = region.path,
+                            .call = string(function_names[message - sent]),
+                            .memory = memory(static_cast<unsigned>(message - sent), of),
+                            .calls = traffic.sends,
+                            .bytes = traffic.bytes_sent,
+                            .time_total = 0.0,
+                            .time_max = 0.0});
 }
 
 void MessageRows::add_communicator(const Communicator &communicator, std::uint64_t calls,

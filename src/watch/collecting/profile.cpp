@@ -87,6 +87,7 @@ bool is_of_trace(TableId id) noexcept {
 // Grows with ranks times something; the rest says what happened in few words.
 bool is_detail(TableId id) noexcept {
   switch (id) {
+  case TableId::rank_calls:
   case TableId::partners:
   case TableId::neighbors:
   case TableId::series:

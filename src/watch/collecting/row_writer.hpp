@@ -1,6 +1,7 @@
 // Base of all makers of rows: the records of one process, its share of the tables, and units.
 #pragma once
 
+#include "watch/collecting/rows.hpp"
 #include "watch/collecting/tables.hpp"
 #include "watch/records/reading.hpp"
 
@@ -35,6 +36,16 @@ protected:
 
   Table &table(TableId id) { return contents_[id]; }
   template <class Row> void append(const Row &row) { contents_.append(row); }
+  // Also adds to the calls of the rank.
+  void append_call(const rows::Calls &row) {
+    append(row);
+    append(rows::RankCalls{.rank = rank(),
+                           .call = row.call,
+                           .calls = row.calls,
+                           .bytes = row.bytes,
+                           .time_total = row.time_total,
+                           .time_max = row.time_max});
+  }
   Text string(std::string_view value) { return contents_.names.text(value); }
   std::uint64_t path(std::int64_t parent, std::string_view name, bool communication) {
     return contents_.names.path(parent, name, communication);

@@ -10,6 +10,9 @@ function callsOf(run, p, inclusive) {
   return [...sums.values()].sort((a, b) => b.time - a.time || (a.call < b.call ? -1 : 1));
 }
 
+// Some functions are only counted.
+const asCallTime = (time) => (time === 0 ? "not timed" : asTime(time));
+
 function callColumns(rows) {
   const total = rows.reduce((sum, row) => sum + row.time, 0);
   const column = (title, explanation, name, text) => [title, explanation, (row) => row[name], (row) => text(row[name])];
@@ -17,9 +20,9 @@ function callColumns(rows) {
     column("call", "The function of MPI", "call", (text) => text),
     column("calls", "All ranks (calls)", "calls", asCount),
     column("bytes", "In these calls (bytes)", "bytes", asBytes),
-    column("time", "Sum over ranks and calls (time_total)", "time", asTime),
+    column("time", "Sum over ranks and calls (time_total)", "time", asCallTime),
     ["share", "Share of the time in these calls", (row) => (total ? row.time / total : null), (row) => asShare(row.time, total)],
-    ["mean", "Time of a call", (row) => (row.calls ? row.time / row.calls : null), (row) => asTime(row.calls ? row.time / row.calls : null)],
-    column("longest", "The longest call of any rank (time_max)", "longest", asTime),
+    ["mean", "Time of a call", (row) => (row.calls ? row.time / row.calls : null), (row) => asCallTime(row.calls ? row.time / row.calls : null)],
+    column("longest", "The longest call of any rank (time_max)", "longest", asCallTime),
   ];
 }

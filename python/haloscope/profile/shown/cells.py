@@ -121,6 +121,11 @@ def time(title: str | None = None) -> Form:
     return Form(time_text, title)
 
 
+def call_time(title: str | None = None) -> Form:
+    """Seconds in calls, which are 0 for functions that are only counted."""
+    return Form(lambda value: time_text(value) if value != 0 else "not timed", title)
+
+
 def moment(title: str | None = None) -> Form:
     """Seconds since 1970."""
     return Form(moment_text, title)

@@ -78,8 +78,7 @@ REGION_TABLES = (
             "extremes over single instances, of all ranks, for X in `sends`, `recvs`, `dest_ranks`, "
             "`src_ranks`, `bytes_sent`, `bytes_recv`, `colls`; null if no instance finished",
         ),
-        note="time: mean over the ranks; MPI: its share of that; partners: distinct ranks sent"
-        " to, min–max over ranks",
+        note="time: mean of ranks; MPI: share of time; partners: ranks sent to, min–max",
         order="region ranks instances time_mean mpi_time_mean sends_total bytes_sent_total mean_message "
         "dest_ranks_min colls_total",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import TextIO
 
 import polars as pl
@@ -13,13 +14,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from haloscope.base.errors import UsageError
+from haloscope.base.errors import UsageError, shorten_text
 from haloscope.base.units import noun_text
 from haloscope.profile.shown.cells import PROGRAM, TEXT_KEYS, Row
 from haloscope.profile.shown.shown_table import ColumnView, ShownTable
 
-_WIDTH_OF_A_PIPE = 100  # at least: no number is cut
-_LEAST_OF_A_NAME = 24  # names that are longer may be folded to this width
+_LEAST_OF_A_NAME = 24  # names that are longer may be shortened to this width
 _MOST_ROWS = 1000
 _ROWS_AT_A_TIME = 50_000
 
@@ -72,20 +72,54 @@ def _write_table(frame: pl.DataFrame, table: ShownTable, stream: TextIO) -> None
         frame = by_site(frame)
     rows = frame.head(_MOST_ROWS).to_dicts()
     cells = _texts(rows, shown, table.name)
-    needed = _needed_widths(cells, shown)
-    console = _console(stream, None if stream.isatty() else max([_WIDTH_OF_A_PIPE, *needed]))
-    fitting = max(sum(width <= console.width for width in needed), 2)
-    console.print(_rich_table(cells, shown[:fitting]))
-    notes = _notes(frame, shown[:fitting], table)
-    if absent := [view.title for view in shown[fitting:]]:
-        notes.append(f"no space in {console.width} columns for: {', '.join(absent)}")
+    widths = _widths(cells, shown)
+    console = _console(stream, None if stream.isatty() else sum(widths) + 2 * len(widths))
+    least = [
+        min(width, _LEAST_OF_A_NAME) if _is_name(view) else width
+        for view, width in zip(shown, widths, strict=True)
+    ]
+    ends = [end + 2 * number for number, end in enumerate(accumulate(least))]
+    fitting = max(sum(end <= console.width for end in ends), 2)
+    shown, absent = shown[:fitting], shown[fitting:]
+    if table.name != "info":  # whose values are no names
+        spare = console.width - ends[len(shown) - 1]
+        _shorten_names(cells, [wide - few for wide, few in zip(widths, least, strict=True)], least, spare)
+    console.print(_rich_table(cells, shown))
+    notes = _notes(frame, shown, table)
+    if absent:
+        notes.append(f"no space in {console.width} columns for: {', '.join(view.title for view in absent)}")
     for note in notes:
-        _console(stream, None if stream.isatty() else _WIDTH_OF_A_PIPE).print(Text(note, style="dim"))
+        console.print(Text(note, style="dim"), soft_wrap=not stream.isatty())
 
 
 def _console(stream: TextIO, width: int | None) -> Console:
     # Region names may look like markup or emoji codes, and must not be interpreted.
     return Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
+
+
+def _is_name(view: ColumnView) -> bool:
+    """Return whether cells of a column may be shortened."""
+    return view.form.left and not view.form.is_whole
+
+
+def _shorten_names(
+    cells: Sequence[list[str]], wanted: Sequence[int], least: Sequence[int], spare: int
+) -> None:
+    """Shorten cells to the least width of their column and what the first columns leave of `spare`."""
+    for number, more in enumerate(wanted):
+        if more > 0:
+            given = min(more, max(spare, 0))
+            spare -= given
+            for row in cells:
+                row[number] = _shorten(row[number], least[number] + given)
+
+
+def _shorten(name: str, width: int) -> str:
+    """Return a name in at most `width` columns of a terminal: its two ends, if it has more."""
+    most = width
+    while cell_len(shortened := shorten_text(name, most)) > width:
+        most -= 1
+    return shortened
 
 
 def _texts(rows: Sequence[Row], shown: Sequence[ColumnView], table_name: str) -> list[list[str]]:
@@ -95,15 +129,12 @@ def _texts(rows: Sequence[Row], shown: Sequence[ColumnView], table_name: str) ->
     return [[indent + row[0], *row[1:]] for indent, row in zip(indents, texts, strict=True)]
 
 
-def _needed_widths(cells: Sequence[Sequence[str]], shown: Sequence[ColumnView]) -> list[int]:
-    """Return the width of the table up to each column, with whole numbers and folded names."""
-    widths: list[int] = []
-    for number, view in enumerate(shown):
-        needed = max(cell_len(text) for text in (view.title, *(row[number] for row in cells)))
-        may_fold = view.form.left and not view.form.is_whole
-        needed = min(needed, _LEAST_OF_A_NAME) if may_fold else needed
-        widths.append(needed + (widths[-1] + 2 if widths else 0))
-    return widths
+def _widths(cells: Sequence[Sequence[str]], shown: Sequence[ColumnView]) -> list[int]:
+    """Return the width of each column with all that is in it."""
+    return [
+        max(cell_len(text) for text in (view.title, *(row[number] for row in cells)))
+        for number, view in enumerate(shown)
+    ]
 
 
 def by_site(frame: pl.DataFrame) -> pl.DataFrame:
@@ -123,7 +154,7 @@ def _rich_table(cells: Sequence[Sequence[str]], shown: Sequence[ColumnView]) -> 
         table.add_column(
             view.title,
             justify="left" if view.form.left else "right",
-            no_wrap=view.form.is_whole or not view.form.left,
+            no_wrap=not _is_name(view),
             overflow="fold",
         )
     for row in cells:

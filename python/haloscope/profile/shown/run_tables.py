@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from haloscope.profile.shown.cells import (
+    call_time,
     count,
     exact,
     info_value,
@@ -37,9 +38,9 @@ RUN_TABLES = (
             "time_total",
             "sum over ranks and calls; an estimate for non-blocking posts of small messages "
             "(`exact_times` in `info`)",
-            time_total=time("time, all ranks"),
+            time_total=call_time("time, all ranks"),
         ),
-        columns("time_max", "the longest single call that was timed", time_max=time("longest")),
+        columns("time_max", "the longest single call that was timed", time_max=call_time("longest")),
         columns(
             "chunks helpers",
             "only if the shm library has copied messages: the number of pieces, and of other ranks that "
@@ -48,6 +49,13 @@ RUN_TABLES = (
             helpers=count(),
         ),
         order="region call memory calls bytes time_total time_max chunks helpers",
+    ),
+    declare_stored_table(
+        "rank_calls",
+        columns("rank call", "`call` is the function's name, such as `MPI_Isend`", rank=exact(), call=text()),
+        columns("calls bytes", "in all regions, as in `calls`", calls=count(), bytes=size()),
+        columns("time_total", "of this rank's calls, as in `calls`", time_total=call_time("time")),
+        columns("time_max", "the longest single call that was timed", time_max=call_time("longest")),
     ),
     declare_table(
         "sites",
@@ -65,7 +73,7 @@ RUN_TABLES = (
         ),
         columns("call", "the function, such as `MPI_Isend`", call=word()),
         columns("calls bytes", "how often, and with how many bytes", calls=count()),
-        columns("time_total", "sum over ranks and calls, as in `calls`", time_total=time("time")),
+        columns("time_total", "sum over ranks and calls, as in `calls`", time_total=call_time("time")),
         columns("share", "of the MPI time of all sites of the run", share=part()),
         columns(
             "time_cv",

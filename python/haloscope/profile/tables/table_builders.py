@@ -22,7 +22,7 @@ from haloscope.profile.tables.ranks import ranks, regions
 
 _KEYS = ["path", "rank", "instance"]
 _COLUMNS = ("region", *_KEYS, *QUANTITIES)
-_WITHOUT_REGION = ("communicators", "phases", "slices", "clocks", "binding", "info")
+_WITHOUT_REGION = ("rank_calls", "communicators", "phases", "slices", "clocks", "binding", "info")
 
 
 def series(profile: ProfileData, scope: Scope) -> pl.DataFrame:
@@ -85,6 +85,12 @@ def calls(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     functions, exist only if it has copied a message.
     """
     return scope.name_regions(call_rows(profile, scope), ["time_total", "call"], [True, False])
+
+
+def rank_calls(profile: ProfileData, _scope: Scope) -> pl.DataFrame:
+    """Return rank × MPI function, the most expensive ones of a rank first."""
+    rows = profile.frame("rank_calls", SHOWN["rank_calls"].columns)
+    return rows.sort("rank", "time_total", "call", descending=[False, True, False])
 
 
 def call_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
@@ -168,6 +174,7 @@ _BUILDERS: Mapping[str, Callable[[ProfileData, Scope], pl.DataFrame]] = {
     "ranks": ranks,
     "pop": pop,
     "calls": calls,
+    "rank_calls": rank_calls,
     "sites": _sites,
     "sizes": sizes,
     "partners": partners,
