@@ -18,13 +18,7 @@ import numpy as np
 from haloscope.base.errors import printable
 from haloscope.base.files import write_whole
 from haloscope.base.palette import for_scripts
-from haloscope.base.paths import prebuilt
-
-_WRAPPED = re.compile(
-    r"(?P<licence>/\*\*.*?\*/\n)\(.*?, \(\) => \{\n"
-    r'(?P<all>"use strict";var Plotly=.*\nwindow\.Plotly = Plotly;\n)return Plotly;\n\}\)\);\s*',
-    re.DOTALL,
-)
+from haloscope.profile.page.plotly_script import read_plotly
 
 # Scripts of all pages, before their own.
 _SHARED = ("units.js", "csv.js", "tables.js", "draw.js")
@@ -66,32 +60,13 @@ def _part(package: str, name: str) -> str:
     return found.read_text("utf-8")
 
 
-def _script() -> str:
-    """Return Plotly's script: the wheel's, else that of Plotly's package."""
-    ready = prebuilt() / "plotly.min.js"
-    if ready.is_file():
-        return ready.read_text(encoding="utf-8")
-    import plotly.offline
-
-    return str(plotly.offline.get_plotlyjs())
-
-
 @cache
 def _plotly() -> str:
-    return _pack("plotly", _strip_wrapper(_script()), 9)
-
-
-def _strip_wrapper(library: str) -> str:
-    """Return Plotly without its wrapper for other loaders than pages.
-
-    A browser parses the content of a function twice: that costs a fifth of the time in which a page opens.
-    """
-    found = _WRAPPED.fullmatch(library)
-    return library if found is None else found["licence"] + found["all"]
+    return _pack("plotly", read_plotly(), 9)
 
 
 def _pack(name: str, text: str, level: int) -> str:
-    """Return an element of the page with `text`, deflated: Plotly alone would be 4.8 MB.
+    """Return an element of the page with `text`, deflated.
 
     Four bytes are five digits of base 85, most significant first, a digit the character 40 and on. None is
     markup: `}` replaces `<`.
