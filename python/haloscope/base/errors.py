@@ -17,11 +17,13 @@ prints that line and leaves with `exit_status`; it prints nothing else of an exc
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import ClassVar
 
 # A region's name, for example, may have a million characters.
 _LONGEST_LINE = 2000
+_FOLDERS = re.compile(r"(?<![\w.…~:/])/(?:[\w.+@-]+/)+")
 
 
 def printable(text: str) -> str:
@@ -31,6 +33,11 @@ def printable(text: str) -> str:
     visible escapes.
     """
     return "".join(_escape_character(character) for character in text)
+
+
+def without_folders(text: str) -> str:
+    """Return a printable text for a page that is sent to others: absolute paths have no folders."""
+    return _FOLDERS.sub("…/", printable(text))
 
 
 def shorten_text(text: str, most: int) -> str:

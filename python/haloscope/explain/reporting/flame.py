@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from haloscope.base.errors import printable, shorten_text
+from haloscope.base.errors import printable, shorten_text, without_folders
 from haloscope.profile import Profile
 from haloscope.profile.shown import site_text, strip_arguments
 from haloscope.profile.sites import SourceLocation, site_of, site_rows
@@ -61,14 +61,14 @@ def make_site_data(profile: Profile) -> dict[str, Any]:
             [
                 regions[row["path"]],
                 site_text(row["site"], row["function"]),
-                _short_text(row["file"] or ""),
+                _short_text(without_folders(row["file"] or "")),
                 _short_text(row["call"]),
                 *(row[name] for name in ("calls", "bytes", "time_total", "time_cv")),
             ]
             for row in rows.head(_MOST_ROWS).to_dicts()
         ],
         "time": whole if isfinite(whole) else None,
-        "remarks": [printable(remark) for remark in profile.site_book.remarks],
+        "remarks": [without_folders(remark) for remark in profile.site_book.remarks],
     }
 
 
@@ -118,7 +118,7 @@ def _list_boxes(roots: dict[int, _Flame], least: float) -> list[tuple[Any, ...]]
     waiting = [(index, roots[index], -1) for index in sorted(roots, reverse=True)]
     while waiting:
         index, flame, below = waiting.pop()
-        names = (_short_text(flame.name), _short_text(flame.hover))
+        names = (_short_text(flame.name), _short_text(without_folders(flame.hover)))
         boxes.append((index, below, *names, flame.time, flame.calls, flame.bytes, flame.is_site))
         seen = [above for above in flame.above.values() if above.time >= least]
         number = len(boxes) - 1
