@@ -23,7 +23,7 @@ from support.pages import chromium
 from support.sample import Grid, halo_profile
 
 # Megabytes of a page, seconds to write it, seconds until it can be used.
-AIMS = {"small": (2.0, 10.0, 3.0), "large": (25.0, 10.0, 3.0)}
+AIMS = {"small": (1.0, 5.0, 2.0), "large": (25.0, 5.0, 2.0)}
 
 
 def show(case: str, unit: str, samples: list[float], aim: float) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from haloscope.explain.findings.telling import describe_silence as describe_silence
     from haloscope.explain.findings.telling import finding_line as finding_line
     from haloscope.explain.findings.telling import finding_lines as finding_lines
+    from haloscope.explain.findings.telling import show_command as show_command
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

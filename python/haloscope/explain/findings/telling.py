@@ -56,11 +56,12 @@ def finding_lines(found: Sequence[Finding], path: Path, *, silence: str = "") ->
                 f" {time_text(finding.gain_high)}]"
                 f" of this run, {percent_text(finding.share, 1.0)}"
             )
-        lines += [printable(f"   do:   {finding.remedy}"), f"   look: {_show_command(finding, path)}"]
+        lines += [printable(f"   do:   {finding.remedy}"), f"   look: {show_command(finding, path)}"]
     return lines
 
 
-def _show_command(finding: Finding, path: Path) -> str:
+def show_command(finding: Finding, path: Path) -> str:
+    """Return the command that shows the evidence of a finding."""
     first = finding.evidence[0]
     words = ["haloscope", "show", str(path), "--table", first.table]
     if "region" in first.rows:

@@ -5,11 +5,13 @@ const ARRAYS = { u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f8: Float64Ar
 const PARTS = ["compute", "p2p", "coll", "other"];
 const LOOKS = Object.fromEntries(PARTS.map((part) => [part, PALETTE.kinds[part]]));
 
-function unpacked(packed) {
-  const text = atob(packed.data);
+// The first bytes of all numbers precede their second bytes.
+function unpacked({ type, data }) {
+  const text = atob(data);
   const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return new ARRAYS[packed.type](bytes.buffer);
+  const size = ARRAYS[type].BYTES_PER_ELEMENT;
+  for (let plane = 0, i = 0; plane < size; plane++) for (let to = plane; to < bytes.length; to += size) bytes[to] = text.charCodeAt(i++);
+  return new ARRAYS[type](bytes.buffer);
 }
 
 // A table is decoded at its first use.

@@ -70,32 +70,47 @@ const MEASURES = {
 };
 
 const MESSAGES = { table: (run) => run.matrix, across: "to rank", along: "from rank", none: "No point-to-point messages in this region." };
+const MOST_WITH_NUMBERS = 8;
+const MOST_LINES_OF_NODES = 64;
 
+// Ranks are in the order of their nodes, with lines between nodes. `of.labels` are names for other rows than ranks.
 function drawMatrix(place, run, of, p, inclusive, measure, log) {
-  const { bins, bin } = of.table(run);
-  const cells = matrixOf(run, of.table(run), p, inclusive, measure);
+  const table = of.table(run);
+  const { bins, bin } = table;
+  const cells = matrixOf(run, table, p, inclusive, measure);
   if (!cells) return drawNothing(place, of.none);
+  const labels = of.labels?.(run);
+  const order = bin === 1 && !labels ? orderByNode(run, bins) : null;
+  const shown = order ? order.ranks.map((row) => order.ranks.map((column) => cells[row][column])) : cells;
   const { title, unit, text } = MEASURES[measure];
-  const centres = cells.map((_, index) => index * bin + (bin - 1) / 2);
-  const who = bin > 1 ? "ranks around %{y} → around %{x}" : "rank %{y} → rank %{x}";
+  const centres = labels || order?.ranks.map(String) || cells.map((_, index) => index * bin + (bin - 1) / 2);
+  const who = labels ? "%{y} → %{x}" : bin > 1 ? "ranks around %{y} → around %{x}" : "rank %{y} → rank %{x}";
+  const isCategory = labels || order;
+  const ticks = (reversed) => (isCategory ? { type: "category", range: reversed ? [bins - 0.5, -0.5] : [-0.5, bins - 0.5], showgrid: false } : rankTicks(bins, bin, reversed));
   draw(place, [{
-    type: "heatmap", x: centres, y: centres, colorscale: SCALE, hoverongaps: false, customdata: cells,
-    z: log ? cells.map((row) => row.map((v) => (v === null ? null : Math.log10(v)))) : cells,
+    type: "heatmap", x: centres, y: centres, colorscale: SCALE, hoverongaps: false, customdata: shown,
+    z: log ? shown.map((row) => row.map((v) => (v === null ? null : Math.log10(v)))) : shown,
+    ...(bins <= MOST_WITH_NUMBERS ? { text: shown.map((row) => row.map((v) => (v === null ? "" : text(v)))), texttemplate: "%{text}" } : {}),
     hovertemplate: who + "<br>%{customdata:.4s}" + unit + "<extra></extra>",
     xgap: bins <= 64 ? 1 : 0, ygap: bins <= 64 ? 1 : 0,
     ...colourRange(cells, log, title, text),
   }], {
-    ...squareIn(place),
-    xaxis: axis(of.across, rankTicks(bins, bin, false)),
-    yaxis: axis(of.along, rankTicks(bins, bin, true)),
+    ...squareIn(place, bins, labels ? widthOf(labels) : 0), shapes: order && order.edges.length < MOST_LINES_OF_NODES ? order.edges.flatMap((edge) => linesAt(edge - 0.5)) : [],
+    xaxis: axis(of.across, ticks(false)),
+    yaxis: axis(of.along, ticks(true)),
   }, { responsive: false });
 }
 
-// Plotly's scaleanchor fails with a warning in narrow windows.
-function squareIn(place) {
-  const [across, along] = [64 + 120, 40 + 56];
-  const side = Math.max(100, Math.min(600, place.clientWidth - across));
-  return { width: side + across, height: side + along };
+function linesAt(edge) {
+  const line = { color: PALETTE.ink, width: 1.5 };
+  return [{ type: "line", x0: edge, x1: edge, yref: "paper", y0: 0, y1: 1, line }, { type: "line", y0: edge, y1: edge, xref: "paper", x0: 0, x1: 1, line }];
+}
+
+// Plotly's scaleanchor fails with a warning in narrow windows. A few ranks need no large figure.
+function squareIn(place, bins, labels = 0) {
+  const [across, along] = [64 + labels + 120, 40 + 56];
+  const side = Math.max(100, Math.min(600, Math.max(260, 64 * bins), place.clientWidth - across));
+  return { width: side + across, height: side + along, margin: { l: 64 + labels, r: 16, t: 40, b: 48 } };
 }
 
 function colourRange(cells, log, title, text) {

@@ -16,7 +16,7 @@ function findingsInto(place, findings, showIn) {
     if (finding.gain > 0) {
       made.append(element("p", "Would save " + asTime(finding.gain) + " of the run (" + asTime(finding.gain_low) + " to " + asTime(finding.gain_high) + "), " + asShare(finding.share, 1) + ".", "gain"));
     }
-    made.append(element("p", sentence(finding.remedy), "remedy"), linksOf(finding, showIn));
+    made.append(element("p", sentence(finding.remedy), "remedy"), ...finding.commands.map(commandOf), linksOf(finding, showIn));
     return made;
   }));
 }
@@ -37,6 +37,41 @@ function linksOf(finding, showIn) {
     });
     links.append(link, " ");
   }
-  links.append(element("span", "rule: " + finding.rule));
+  links.append(element("span", "rule: " + finding.rule), helpOn(finding.about));
   return links;
+}
+
+// A command, which can also be selected, and a button that copies it.
+function commandOf(text) {
+  const made = element("p", undefined, "command");
+  const button = element("button", "copy", "copy");
+  button.type = "button";
+  button.addEventListener("click", async () => {
+    button.textContent = await copied(text) ? "copied" : "select and copy";
+    setTimeout(() => (button.textContent = "copy"), 1500);
+  });
+  made.append(element("code", text), button);
+  return made;
+}
+
+// Browsers give no clipboard to some pages of a file; then the older way is tried.
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const box = element("textarea", text);
+    document.body.append(box);
+    box.select();
+    const done = document.execCommand("copy");
+    box.remove();
+    return done;
+  }
+}
+
+// How many rules found nothing, and why that may be wrong.
+function describeRules({ findings, rules, silence }) {
+  const note = silence ? " (" + silence + ")" : "";
+  if (!findings.length) return "None: none of " + rules.all + " rules explains 2 % of the run's time" + note + ".";
+  return rules.all + " rules were checked, " + rules.silent + " found nothing. Sorted by gain. Source: haloscope findings.";
 }

@@ -2,10 +2,19 @@
 
 const state = {
   region: 0, nesting: "inclusive", columns: "totals", "matrix-measure": "bytes", "sizes-measure": "messages",
+  "timeline-colours": "kind",
 };
 const order = { column: null, down: false, chosen: 0 };
 const callOrder = { column: null, down: false, chosen: null };
 const siteOrder = { column: null, down: false, chosen: null };
+
+// The sections of the page; a link leads to the first place of its own that exists.
+const SECTIONS = [
+  ["Overview", ["overview"]], ["Timeline", ["timeline"]], ["Regions", ["regions"]], ["Ranks", ["ranks"]], ["Messages", ["messages"]],
+  ["Waiting", ["waits", "history"]], ["Source", ["sites"]], ["Noise", ["regimes"]], ["Run", ["run"]],
+];
+// Keys of the run that are shown at once; the others are folded.
+const MAIN_KEYS = ["program", "command", "ranks", "hosts", "binding", "mpi_library", "start", "duration", "partial", "version"];
 
 const inclusive = () => state.nesting === "inclusive";
 const values = () => RUN[state.nesting];
@@ -26,7 +35,31 @@ function showHeader() {
     ["messages", asCount(whole.sends_total[0]), "mean " + asBytes(whole.mean_message[0])],
     ["sent", asBytes(whole.bytes_sent_total[0]), asShare(whole.bytes_offnode_total[0], whole.bytes_sent_total[0]) + " off node"],
   ]);
-  at("about").replaceChildren(...RUN.about.flatMap(([key, text]) => [element("dt", key), element("dd", text)]));
+}
+
+function showAbout() {
+  const isMain = ([key]) => MAIN_KEYS.includes(key);
+  const into = (place, keys) => place.replaceChildren(...keys.flatMap(([key, text]) => [element("dt", key), element("dd", text)]));
+  const others = RUN.about.filter((row) => !isMain(row));
+  into(at("about"), RUN.about.filter(isMain));
+  const more = at("about-more");
+  more.hidden = !others.length;
+  more.querySelector("summary").textContent = others.length + " more";
+  into(more.querySelector("dl"), others);
+}
+
+// The height of the bar is not covered by what a link leads to.
+function showLinks() {
+  const bar = document.querySelector("nav");
+  new ResizeObserver(() => document.documentElement.style.setProperty("--bar", bar.offsetHeight + "px")).observe(bar);
+  const isThere = (id) => !at(id).closest("[hidden]") && at(id).childElementCount > 0;
+  at("links").replaceChildren(...SECTIONS.flatMap(([name, places]) => {
+    const place = places.find(isThere);
+    if (!place) return [];
+    const link = element("a", name);
+    link.href = "#" + place;
+    return [link];
+  }));
 }
 
 function showRegions() {
@@ -91,16 +124,14 @@ function showSites() {
 }
 
 function showFindings() {
-  const { findings, silence } = RUN;
-  findingsInto(at("findings-list"), findings, (p, id) => {
+  findingsInto(at("findings-list"), RUN.findings, (p, id) => {
     if (p !== null) {
       press(at("nesting"), "exclusive");
       chooseRegion(p);
     }
     at(id).closest("section, div").scrollIntoView({ behavior: "smooth" });
   });
-  at("findings-source").textContent = findings.length ? "Sorted by gain. docs/reference/findings.md describes the rules. Source: haloscope findings."
-    : "None: no rule explains 2 % of the run's time" + (silence ? " (" + silence + ")." : ".");
+  at("findings-source").textContent = describeRules(RUN);
 }
 
 function showCalls() {
@@ -116,6 +147,7 @@ function showRegion() {
   showRegions();
   showTimes();
   showTraffic();
+  showNodes();
   showCalls();
   showSites();
   showWaits();
@@ -159,10 +191,15 @@ timelineControls();
 let waiting = 0;
 window.addEventListener("resize", () => {
   clearTimeout(waiting);
-  waiting = setTimeout(showTraffic, 100);
+  waiting = setTimeout(() => {
+    showTraffic();
+    showNodes();
+  }, 100);
 });
 showHeader();
+showAbout();
 showHistory();
 sectionsInto(at("regimes"), RUN.regimes);
 showRegion();
 showFindings();
+showLinks();

@@ -25,7 +25,7 @@ function drawSizes(place, run, p, inclusive, measure) {
   const kinds = [...new Set([...Object.keys(KINDS), ...present])].filter((kind) => present.has(kind));
   const traces = kinds.map((kind) => stems(kind, rows.filter((row) => row.kind === kind), of, low));
   draw(place, traces, {
-    height: Math.max(360, squareIn(at("matrix-plot")).height), showlegend: true,
+    height: Math.max(360, squareIn(at("matrix-plot"), run.matrix.bins).height), showlegend: true,
     xaxis: axis("bytes in a message", { type: "log", ...sizeTicks(rows) }),
     yaxis: axis(title, { type: "log", range: [low, high], exponentformat: "SI", dtick: 1 }),
   });

@@ -1,204 +1,163 @@
-// The timeline of a trace: the calls of each thread over time. The number of boxes does not grow with the trace:
-// calls shorter than a pixel are joined to one box with their neighbours, and are separate at a higher zoom.
+// The timeline of a trace: the calls of each thread over time, with zoom, search and the details of a call.
 
-const MOST_DRAWN = 4000;
-const MOST_THREADS = 1000;
-const MOST_ARROWS = 300;
-const PIXELS = 1200;
-const { compute: OUTSIDE, ...BOXES } = PALETTE.kinds;
-const VISITS = { name: "in the region", colour: "#cfe3f1" };
+const MOST_ROWS = 14;
+const SMALL_MOVE = 0.25;
+const PIXELS_TO_GRAB = 3;
+const MOST_PARTNERS = 6;
+// Wheel events within this time after the page has scrolled belong to the page.
+const SCROLL_PAUSE = 400;
+const line = { pending: false, scrolled: -Infinity, drag: null, hovered: false };
 
-// The first row of each thread. Rows are sorted by thread and time.
-function threadsOf(columns, from, to, threads) {
-  const starts = new Array(threads + 1).fill(to);
-  for (let i = to - 1; i >= from; i--) starts[columns.location[i]] = i;
-  for (let thread = threads - 1; thread >= 0; thread--) starts[thread] = Math.min(starts[thread], starts[thread + 1]);
-  return starts;
-}
-
-// The first row in from … to − 1 that ends after a time. Rows of a thread do not overlap.
-function firstAfter(ends, from, to, time) {
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    if (ends[middle] > time) to = middle;
-    else from = middle + 1;
-  }
-  return from;
-}
-
-// If there are more threads than MOST_THREADS, every k-th one is drawn.
-const strideOf = (view) => Math.ceil((view.bottom - view.top + 1) / MOST_THREADS);
-
-// Boxes in view. Rows shorter than `shortest`, with shorter gaps, are one box. Null if there are more than `most` boxes.
-function boxesIn(columns, starts, view, shortest, most) {
-  const { begin, end, calls, time, waited } = columns;
-  const boxes = [];
-  for (let thread = view.top; thread <= view.bottom; thread += strideOf(view)) {
-    let open = null;
-    for (let i = firstAfter(end, starts[thread], starts[thread + 1], view.from); i < starts[thread + 1] && begin[i] < view.to; i++) {
-      const length = end[i] - begin[i];
-      if (open && length < shortest && open.length < shortest && begin[i] - open.end < shortest) {
-        if (length > open.length) Object.assign(open, { longest: i, length });
-        Object.assign(open, { end: end[i], calls: open.calls + calls[i], time: open.time + (time?.[i] || 0), waited: open.waited + (waited?.[i] || 0) });
-        continue;
-      }
-      open = { thread, begin: begin[i], end: end[i], calls: calls[i], time: time?.[i] || 0, waited: waited?.[i] || 0, longest: i, length };
-      if (boxes.push(open) > most) return null;
-    }
-  }
-  return boxes;
-}
-
-function fewBoxes(columns, starts, view, most) {
-  for (let shortest = (view.to - view.from) / PIXELS; ; shortest *= 2) {
-    const boxes = boxesIn(columns, starts, view, shortest, most);
-    if (boxes) return { boxes, shortest };
-  }
-}
-
-function arrowsIn({ begin, end, source, destination, bytes }, view) {
-  const inView = (row) => row >= view.top && row <= view.bottom;
-  const found = [];
-  for (let i = 0; i < begin.length; i++) {
-    if (begin[i] < view.to && end[i] > view.from && (inView(source[i]) || inView(destination[i]))) found.push(i);
-  }
-  found.sort((a, b) => end[b] - begin[b] - (end[a] - begin[a]));
-  return { arrows: found.slice(0, MOST_ARROWS).map((i) => ({ from: source[i], to: destination[i], begin: begin[i], end: end[i], bytes: bytes[i] })), count: found.length };
-}
-
-// A bar from begin to end, in seconds.
-function barOf(look, parts, unit, width) {
-  return {
-    type: "bar", orientation: "h", name: look.name, width, y: parts.map((part) => part.thread),
-    base: parts.map((part) => part.begin * unit), x: parts.map((part) => (part.end - part.begin) * unit),
-    marker: { color: look.colour, opacity: parts.map((part) => part.opacity ?? 1), line: { width: 0 } },
-    customdata: parts.map((part) => part.hover), hovertemplate: "%{customdata}<extra></extra>",
-  };
-}
-
-function boxHover(run, columns, box) {
-  const { unit, locations, names } = run.timeline;
-  const name = plain(names[columns.name[box.longest]][0]);
-  const cause = box.calls === 1 && columns.cause[box.longest] >= 0 ? " for rank " + columns.cause[box.longest] : "";
-  return ["rank " + locations[box.thread] + ", from " + (box.begin * unit).toFixed(6) + " s",
-    box.calls === 1 ? name + ", " + asTime(box.time * unit) : box.calls + " calls in " + asTime((box.end - box.begin) * unit) + ", of this in MPI " + asTime(box.time * unit) + "; the longest: " + name,
-    ...(box.waited ? ["waiting" + cause + " " + asTime(box.waited * unit)] : []),
-    "in " + plain(shortPath(run.full[columns.region[box.longest]], 60))].join("<br>");
-}
-
-// Waiting is drawn at a call's begin. The opacity of a box of several calls is the share of its time in MPI.
-function callBars(run, columns, boxes, stride) {
-  const parts = Object.fromEntries(Object.keys(BOXES).map((family) => [family, []]));
-  for (const box of boxes) {
-    const hover = boxHover(run, columns, box);
-    const family = run.timeline.names[columns.name[box.longest]][1];
-    const waited = box.calls === 1 ? Math.min(box.waited, box.end - box.begin) : 0;
-    const opacity = box.calls === 1 ? 1 : Math.max(0.3, Math.min(1, box.time / (box.end - box.begin || 1)));
-    if (waited) parts.waiting.push({ ...box, end: box.begin + waited, hover });
-    if (box.end > box.begin + waited || !waited) parts[family].push({ ...box, begin: box.begin + waited, hover, opacity });
-  }
-  return Object.entries(parts).filter(([, found]) => found.length).map(([family, found]) => barOf(BOXES[family], found, run.timeline.unit, 0.7 * stride));
-}
-
-function visitBars(run, p, view) {
-  const { unit, visits, locations } = run.timeline;
-  const [from, to] = [visits.offsets[p], visits.offsets[p + 1]];
-  if (p === 0 || from === to) return [];
-  const columns = columnsOf(visits);
-  const { boxes } = fewBoxes(columns, threadsOf(columns, from, to, locations.length), view, MOST_DRAWN / 2);
-  const hover = (box) => plain(shortPath(run.full[p], 60)) + (box.calls > 1 ? ", " + box.calls + " times" : "") + "<br>" + asTime((box.end - box.begin) * unit);
-  return [barOf({ ...VISITS, name: plain(shortened(run.names[p], 30)) }, boxes.map((box) => ({ ...box, hover: hover(box) })), unit, 0.96 * strideOf(view))];
-}
-
-function arrowLines(run, arrows) {
-  const { unit, locations } = run.timeline;
-  const hover = (one) => "rank " + locations[one.from] + " → rank " + locations[one.to] + ", " + asBytes(one.bytes) + "<br>" + asTime((one.end - one.begin) * unit) + " from begin of send to end of receive";
-  return {
-    type: "scatter", mode: "lines+markers", name: "messages", line: { color: PALETTE.ink, width: 0.8 },
-    x: arrows.flatMap((one) => [one.begin * unit, one.end * unit, null]), y: arrows.flatMap((one) => [one.from, one.to, null]),
-    marker: { color: PALETTE.ink, symbol: "arrow", angleref: "previous", size: arrows.flatMap(() => [0, 8, 0]), opacity: 1, line: { width: 0 } },
-    customdata: arrows.flatMap((one) => [hover(one), hover(one), null]), hovertemplate: "%{customdata}<extra></extra>",
-  };
-}
-
-const wholeRun = ({ timeline }) => ({ from: 0, to: timeline.length / timeline.unit, top: 0, bottom: timeline.locations.length - 1 });
-
-// Returns a text about the number of drawn calls and messages.
-function drawTimeline(place, run, p, view, withMessages) {
+function openTimeline(run) {
   const { timeline } = run;
-  const { unit, locations } = timeline;
-  const columns = columnsOf(timeline.boxes);
-  if (!columns.begin.length) return drawNothing(place, "The trace has no calls of MPI."), "";
-  timeline.starts = timeline.starts || threadsOf(columns, 0, columns.begin.length, locations.length);
-  const { boxes, shortest } = fewBoxes(columns, timeline.starts, view, MOST_DRAWN);
-  const { arrows, count } = withMessages ? arrowsIn(columnsOf(timeline.messages), view) : { arrows: [], count: 0 };
-  const rows = view.bottom - view.top + 1;
-  const step = Math.ceil(rows / 32);
-  const ticks = Array.from({ length: Math.ceil(rows / step) }, (_, index) => view.top + index * step);
-  draw(place, [...visitBars(run, p, view), ...callBars(run, columns, boxes, strideOf(view)), arrowLines(run, arrows)], {
-    height: Math.min(760, Math.max(260, 120 + 34 * rows)), barmode: "overlay", showlegend: true, hovermode: "closest", dragmode: "zoom",
-    xaxis: axis("time since the first MPI_Init, s", { range: [view.from * unit, view.to * unit], exponentformat: "none" }),
-    yaxis: axis("rank", { range: [view.bottom + 0.5, view.top - 0.5], tickvals: ticks, ticktext: ticks.map((row) => locations[row]), showgrid: false }),
-  });
-  const calls = boxes.reduce((sum, box) => sum + box.calls, 0);
-  const shortestOf = Math.max(shortest * unit, timeline.shortest);
-  return asCount(calls) + " of " + asCount(timeline.calls) + " calls are in view, as " + asCount(boxes.length) + " boxes. Consecutive calls shorter than "
-    + asTime(shortestOf) + " are one box. "
-    + (strideOf(view) > 1 ? "One of " + strideOf(view) + " ranks is drawn. " : "")
-    + (timeline.shortest ? "The page has no details shorter than " + asTime(timeline.shortest) + ". " : "")
-    + (withMessages ? (count > arrows.length ? "Arrows: the " + arrows.length + " slowest of " + asCount(count) + " messages in view. " : asCount(count) + " messages as arrows. ") : "")
-    + (withMessages && timeline.messages.left_out ? "The page does not contain " + asCount(timeline.messages.left_out) + " faster messages. " : "");
-}
-
-// The view after a key or button was pressed.
-function moved(view, how, whole) {
-  const [middle, half] = [(view.from + view.to) / 2, (view.to - view.from) / 2];
-  const around = (at, reach) => {
-    const width = Math.min(2 * reach, whole.to);
-    const from = Math.max(0, Math.min(at - width / 2, whole.to - width));
-    return { ...view, from, to: from + width };
-  };
-  return { in: () => around(middle, half / 2), out: () => around(middle, half * 2), left: () => around(middle - half, half), right: () => around(middle + half, half), all: () => whole }[how]();
+  timeline.opened = openCalls(timeline);
+  timeline.chosen = -1;
+  timeline.found = null;
+  timeline.view = { ...wholeRun(run), rows: Math.min(MOST_ROWS, timeline.locations.length) };
 }
 
 function showTimeline() {
   const { timeline } = RUN;
   at("timeline").hidden = !timeline;
   if (!timeline) return;
-  timeline.view = timeline.view || wholeRun(RUN);
-  const summary = drawTimeline(at("timeline-plot"), RUN, state.region, timeline.view, at("timeline-messages").checked);
-  const place = at("timeline-plot");
-  place.removeAllListeners?.("plotly_relayout");
-  place.on?.("plotly_relayout", timelineSeen);
-  at("timeline-source").textContent = summary + "Blank: outside of MPI. Drag to zoom, double-click to see all. The chosen region is shaded. Source: the trace.";
+  if (!timeline.opened) openTimeline(RUN);
+  showLegend();
+  moveTimeline(timeline.view);
 }
 
 function moveTimeline(view) {
-  RUN.timeline.view = view;
-  showTimeline();
+  const { timeline } = RUN;
+  timeline.view = withinRun(view, wholeRun(RUN), timeline.locations.length);
+  if (line.pending) return;
+  line.pending = true;
+  requestAnimationFrame(paintTimeline);
 }
 
-// Sets the view from Plotly's event after a zoom or a drag.
-function timelineSeen(event) {
-  const whole = wholeRun(RUN);
-  const { unit } = RUN.timeline;
-  if (event["xaxis.autorange"] || event["yaxis.autorange"]) return moveTimeline(whole);
-  const { xaxis, yaxis } = at("timeline-plot").layout;
-  if (!Object.keys(event).some((name) => /^[xy]axis\.range/.test(name))) return null;
-  const rows = yaxis.range.map((row) => Math.round(row + (row > yaxis.range[0] || row > yaxis.range[1] ? -0.5 : 0.5))).sort((a, b) => a - b);
-  const [from, to] = xaxis.range.map((time) => Math.max(0, Math.min(whole.to, time / unit)));
-  if (!(to > from)) return moveTimeline(whole);
-  return moveTimeline({ from, to, top: Math.max(0, rows[0]), bottom: Math.max(rows[0], Math.min(whole.bottom, rows[1])) });
-}
-
-function timelineControls() {
-  const move = (how) => RUN.timeline && moveTimeline(moved(RUN.timeline.view, how, wholeRun(RUN)));
-  at("timeline-moves").addEventListener("click", (event) => event.target.dataset.move && move(event.target.dataset.move));
-  at("timeline-messages").addEventListener("change", showTimeline);
-  at("timeline-plot").addEventListener("keydown", (event) => {
-    const how = { ArrowLeft: "left", ArrowRight: "right", "+": "in", "-": "out", Home: "all" }[event.key];
-    if (!how) return;
-    event.preventDefault();
-    move(how);
+function paintTimeline() {
+  line.pending = false;
+  const { timeline } = RUN;
+  const canvas = at("timeline-canvas");
+  const [across, tall] = [Math.max(200, canvas.parentNode.clientWidth), timeline.view.rows * ROW + AXIS];
+  const dots = window.devicePixelRatio || 1;
+  if (canvas.width !== Math.round(across * dots) || canvas.height !== Math.round(tall * dots)) {
+    [canvas.width, canvas.height] = [Math.round(across * dots), Math.round(tall * dots)];
+    [canvas.style.width, canvas.style.height] = [across + "px", tall + "px"];
+  }
+  const pen = canvas.getContext("2d");
+  pen.setTransform(dots, 0, 0, dots, GUTTER * dots, 0);
+  const width = across - GUTTER;
+  const { view, opened, chosen, found } = timeline;
+  timeline.width = width;
+  timeline.drawn = drawScene({
+    pen, run: RUN, calls: opened, view, width, scale: width / (view.to - view.from), chosen, found, inView: 0, narrow: 0,
+    sums: new Float64Array(FAMILIES.length), withMessages: at("timeline-messages").checked,
+    colours: state["timeline-colours"] === "region" ? regionColours(RUN) : null,
   });
+  if (line.drag) {
+    pen.fillStyle = colour(PALETTE.ink);
+    pen.globalAlpha = 0.15;
+    pen.fillRect(Math.min(line.drag.from, line.drag.to), 0, Math.abs(line.drag.to - line.drag.from), view.rows * ROW);
+    pen.globalAlpha = 1;
+  }
+  drawMap(at("timeline-map"), RUN, opened, view);
+  describeView();
+}
+
+// What is drawn, and what is drawn together.
+function describeView() {
+  const { drawn, calls, shortest, messages, view, locations } = RUN.timeline;
+  const rows = view.rows < locations.length ? " of " + asCount(view.rows) + " of " + asCount(locations.length) + " ranks" : "";
+  at("timeline-axis").textContent = "time since the first MPI_Init" + (drawn.base ? ", + after " + Number(drawn.base.toPrecision(12)) + " s" : "");
+  at("timeline-source").textContent = asCount(drawn.inView) + " of " + asCount(calls) + " calls" + rows + " are in view. "
+    + (drawn.narrow ? asCount(drawn.narrow) + " of them are narrower than a pixel: a column has the colour of most of their time, and is paler if less of it is in MPI. Zoom in to see each. " : "Each is shown. ")
+    + (shortest ? "The page has no details shorter than " + asTime(shortest) + ". " : "")
+    + (drawn.messages > drawn.arrows ? "Arrows: the slowest message per " + ARROW_SPACE + " pixels and sender, " + asCount(drawn.arrows) + " of " + asCount(drawn.messages) + " in view. "
+      : drawn.messages ? asCount(drawn.messages) + " messages as arrows. " : "")
+    + (messages.left_out ? "The page does not contain " + asCount(messages.left_out) + " faster messages. " : "")
+    + "Wheel or W/S: zoom; A/D: move; shift and wheel: ranks; drag: zoom to a part. Source: the trace.";
+}
+
+function showLegend() {
+  const { timeline } = RUN;
+  const byRegion = state["timeline-colours"] === "region";
+  const present = new Set(["compute", ...(timeline.waits.length > 1 ? ["waiting"] : []), ...timeline.names.map(([, family]) => family)]);
+  const kinds = byRegion ? [["waiting in MPI", PALETTE.kinds.waiting.colour], ["other MPI", PALETTE.grey], ...[...regionColours(RUN)].map(([p, name]) => [shortPath(RUN.full[p], 40), name]), ["other computing", PALETTE.kinds.compute.colour]]
+    : FAMILIES.filter((family) => present.has(family)).map((family) => [PALETTE.kinds[family].name, PALETTE.kinds[family].colour]);
+  if (!byRegion && state.region > 0) kinds.push([shortPath(RUN.full[state.region], 40), CHOSEN_REGION]);
+  at("timeline-legend").replaceChildren(...kinds.map(([text, name]) => {
+    const item = element("li", text);
+    const swatch = element("i");
+    swatch.style.background = colour(name);
+    item.prepend(swatch);
+    return item;
+  }));
+}
+
+function callText(i) {
+  const { unit, locations, names, opened: calls, waits } = RUN.timeline;
+  const many = calls.calls[i] > 1;
+  const [name] = names[calls.name[i]];
+  const time = asTime(timeInMpi(calls, i) * unit);
+  const wait = calls.waited[i] ? ", waiting " + asTime(calls.waited[i] * unit) + (calls.cause[i] >= 0 ? " for rank " + calls.cause[i] : "")
+    + (calls.wait[i] ? ": " + waitName(waits[calls.wait[i]]) : "") : "";
+  return (many ? calls.calls[i] + " calls, the longest " + name : name) + " on rank " + locations[calls.location[i]] + ", " + time + wait;
+}
+
+// The call that was clicked: times, region, source lines, messages, and its kind of waiting.
+function describeCall() {
+  const { chosen, opened: calls, unit, waits, locations, messages } = RUN.timeline;
+  const place = at("timeline-call");
+  place.hidden = chosen < 0;
+  if (chosen < 0) return;
+  const facts = [["begins", (calls.begin[chosen] * unit).toFixed(9).replace(/0{1,6}$/, "") + " s"], ["region", RUN.full[calls.region[chosen]]]];
+  const lines = sitesOfCall(calls, chosen);
+  if (lines.length) facts.push([lines.length > 1 ? "source, one of" : "source", lines.join(", ")]);
+  const found = calls.calls[chosen] > 1 ? [] : messagesOf(columnsOf(messages), calls, chosen);
+  const { source, destination } = columnsOf(messages);
+  const partners = found.slice(0, MOST_PARTNERS).map(({ i, sent, bytes }) => (sent ? "to rank " + locations[destination[i]] : "from rank " + locations[source[i]]) + ", " + asBytes(bytes));
+  if (found.length > MOST_PARTNERS) partners.push(found.length - MOST_PARTNERS + " more");
+  if (partners.length) facts.push(["messages", partners.join("; ")]);
+  const close = element("button", "×", "close");
+  close.type = "button";
+  close.title = "Close (Escape)";
+  close.addEventListener("click", () => chooseCall(-1));
+  const list = element("dl");
+  list.append(...facts.flatMap(([name, text]) => [element("dt", name), element("dd", text)]));
+  const head = element("p", callText(chosen), "told");
+  if (calls.wait[chosen]) head.append(helpOn(WAIT_STATES[waits[calls.wait[chosen]]]?.[1]));
+  place.replaceChildren(close, head, list);
+}
+
+// A trace has no source lines. The profile has those of each function and region.
+function sitesOfCall(calls, i) {
+  const [name] = RUN.timeline.names[calls.name[i]];
+  const rows = (RUN.sites?.rows || []).filter(([region, , , call]) => region === calls.region[i] && call === name);
+  return [...new Set(rows.map(([, site]) => site))];
+}
+
+function chooseCall(i) {
+  RUN.timeline.chosen = i;
+  describeCall();
+  moveTimeline(RUN.timeline.view);
+}
+
+// Shows a call with its neighbourhood.
+function goToCall(i) {
+  const { opened: calls, view } = RUN.timeline;
+  const length = Math.max(50, 20 * (calls.end[i] - calls.begin[i]));
+  const middle = (calls.begin[i] + calls.end[i]) / 2;
+  const top = calls.location[i] >= view.top && calls.location[i] < view.top + view.rows ? view.top : calls.location[i] - Math.floor(view.rows / 2);
+  moveTimeline({ ...view, from: middle - length / 2, to: middle + length / 2, top });
+  chooseCall(i);
+}
+
+function searchTimeline(goOn) {
+  const { timeline } = RUN;
+  const { opened: calls } = timeline;
+  timeline.found = searchCalls(RUN, calls, at("timeline-search").value);
+  let count = 0;
+  if (timeline.found) for (let i = 0; i < timeline.found.length; i++) count += timeline.found[i] * calls.calls[i];
+  at("timeline-found").textContent = !timeline.found ? "" : count ? asCount(count) + " calls; Enter: next" : "no call";
+  if (goOn && count) goToCall(nextFound(calls, timeline.found, timeline.chosen));
+  else moveTimeline(timeline.view);
 }

@@ -3,34 +3,65 @@
 const WAITED_FOR = { table: (run) => run.waiting.pairs, across: "waits for rank", along: "rank", none: "No rank waits for another rank in this region." };
 const CAUSES = { direct: { name: "direct", colour: PALETTE.blue }, indirect: { name: "indirect", colour: PALETTE.light } };
 const ON_PATH = { compute: LOOKS.compute, mpi: { name: "in MPI", colour: PALETTE.blue } };
-// Kinds of time that are not waiting are pale.
-const NO_WAITING = { other: PALETTE.pale, polling: PALETTE.pale, barrier_completion: PALETTE.grid, nxn_completion: PALETTE.grid };
+// The name of each kind of time in MPI, and what it is. Those without waiting are pale.
+const WAIT_STATES = {
+  late_sender: ["late sender", "A call needs a message that was not sent when the call began. It waits until the sender begins to send. Help the sender to be earlier: it computes longer, or sends later than it could."],
+  wrong_order: ["messages in another order", "As late sender, but an older message from another call was there already and is received later. Receive messages in the order in which they are sent, or any of them first."],
+  late_receiver: ["late receiver", "A send cannot end before its receive is posted, because the message is long or the send is synchronous. Post receives earlier."],
+  wait_at_barrier: ["wait at a barrier", "The time from the beginning of a barrier to that of its last rank. The last rank is late: it computes longer. Often the barrier is not needed."],
+  wait_at_nxn: ["wait at an all-to-all collective", "In MPI_Allreduce, MPI_Alltoall and others, each rank needs data of all ranks. The time from the beginning of the call to that of its last rank, which is late."],
+  barrier_completion: ["end of a barrier", "The time from the end of the first rank's call to that of this rank's. It is not waiting for a late rank."],
+  nxn_completion: ["end of an all-to-all collective", "The time from the end of the first rank's call to that of this rank's. It is not waiting for a late rank."],
+  early_reduce: ["early root of a reduction", "The root of MPI_Reduce or MPI_Gather waits until the first other rank begins."],
+  late_broadcast: ["late root of a broadcast", "Ranks in MPI_Bcast or MPI_Scatter wait until the root begins. The root is late."],
+  early_scan: ["early rank in a scan", "In MPI_Scan a rank waits until the last of the ranks before it begins."],
+  polling: ["polling", "MPI_Test and others that found nothing. It is not waiting by definition: the program could have computed."],
+  other: ["transfer and MPI itself", "Time in MPI in which no other rank was late: data in transfer, and the work of the library."],
+};
+const NO_WAITING = { other: PALETTE.pale, polling: PALETTE.pale, barrier_completion: PALETTE.pale, nxn_completion: PALETTE.pale };
+const kindOrder = { column: null, down: false, chosen: null };
+const waitName = (kind) => WAIT_STATES[kind]?.[0] || kind.replace(/_/g, " ");
 
-function drawKinds(place, run, p, inclusive) {
+// Time and number of calls by kind, longest first.
+function kindRows(run, p, inclusive) {
   const [first, last] = rowsOf(run, run.waiting.kinds, p, inclusive);
-  const [times, counts] = [new Map(), new Map()];
+  const sums = new Map();
   for (const [kind, waits, time] of run.waiting.kinds.rows.slice(first, last)) {
-    times.set(kind, (times.get(kind) || 0) + time);
-    counts.set(kind, (counts.get(kind) || 0) + waits);
+    const sum = sums.get(kind) || { kind, waits: 0, time: 0 };
+    sums.set(kind, { kind, waits: sum.waits + waits, time: sum.time + time });
   }
-  const kinds = [...times.keys()].sort((a, b) => times.get(a) - times.get(b));
-  if (!kinds.length) return drawNothing(place, "No MPI call in this region.");
-  const total = [...times.values()].reduce((sum, time) => sum + time, 0);
-  draw(place, [{
-    type: "bar", orientation: "h", name: "time", x: kinds.map((kind) => times.get(kind)), y: kinds.map((kind) => kind.replace(/_/g, " ")),
-    marker: { color: kinds.map((kind) => NO_WAITING[kind] || PALETTE.blue) },
-    customdata: kinds.map((kind) => [asTime(times.get(kind)), asShare(times.get(kind), total), asCount(counts.get(kind))]),
-    hovertemplate: "%{y}<br>%{customdata[0]}, %{customdata[1]} of the time in MPI<br>%{customdata[2]} times<extra></extra>",
-  }], {
-    height: Math.max(240, 100 + 30 * kinds.length), bargap: gapOf(kinds.length, 0.3),
-    xaxis: axis("time, s, all ranks", { rangemode: "tozero" }), yaxis: axis("", { showgrid: false }),
-  });
+  return [...sums.values()].sort((a, b) => b.time - a.time);
+}
+
+function kindColumns(rows) {
+  const total = rows.reduce((sum, row) => sum + row.time, 0);
+  const cell = (row) => {
+    const made = element("span", waitName(row.kind));
+    made.append(helpOn(WAIT_STATES[row.kind]?.[1]));
+    return made;
+  };
+  const bar = (row) => {
+    const made = element("span", asShare(row.time, total));
+    const whole = element("span", undefined, "bar");
+    const piece = element("i");
+    piece.style.width = (total ? 100 * row.time / total : 0) + "%";
+    piece.style.background = colour(NO_WAITING[row.kind] || PALETTE.orange);
+    whole.append(piece);
+    made.append(whole);
+    return made;
+  };
+  return [
+    ["kind", "The reason; press ? for its definition", (row) => waitName(row.kind), cell, (row) => row.kind],
+    ["time", "Sum over ranks (time_total)", (row) => row.time, (row) => asTime(row.time)],
+    ["of time in MPI", "Share of the time in MPI calls; pale: not waiting", (row) => row.time, bar],
+    ["times", "Number of calls (waits)", (row) => row.waits, (row) => asCount(row.waits)],
+  ];
 }
 
 function drawCauses(place, run, p, inclusive) {
   const sums = sumsByRank(run, run.waiting.causes, p, inclusive, Object.keys(CAUSES));
   if (!sums) return drawNothing(place, "This region caused no waiting.");
-  drawByRank(place, run.waiting.causes, sums, CAUSES, "waiting of other ranks caused by a rank, s", 340);
+  drawByRank(place, run.waiting.causes, sums, CAUSES, "waiting caused, s", 340);
 }
 
 function drawCriticalPath(place, run, p, inclusive) {
@@ -44,6 +75,8 @@ function drawLatency(place, run) {
   const { latency, run: length } = run.waiting;
   if (!latency) return drawNothing(place, "The run time does not depend on the latency of messages.");
   const times = latency.corners.map(([, time]) => time);
+  const most = latency.corners[latency.corners.length - 1][0];
+  const { ticks } = timeTicks(0, most, 6);
   const marks = latency.marks.filter(([, most]) => most !== null);
   draw(place, [{
     type: "scatter", mode: "lines", name: "the run", x: latency.corners.map(([added]) => added), y: times,
@@ -53,7 +86,7 @@ function drawLatency(place, run) {
     text: marks.map(([longer, most]) => "+" + 100 * longer + " % at " + asTime(most)), textposition: "bottom right",
     marker: { color: PALETTE.orange, size: 9, symbol: "diamond" }, hovertemplate: "%{text}<extra></extra>",
   }], {
-    height: 340, showlegend: false, xaxis: axis("added to each latency, s", { rangemode: "tozero", exponentformat: "SI" }),
+    height: 340, showlegend: false, xaxis: axis("added to each latency", { rangemode: "tozero", tickvals: ticks.map(([time]) => time), ticktext: ticks.map(([, text]) => text) }),
     yaxis: axis("run time, s", { range: [length - 0.02 * length, Math.max(...times) * 1.01] }),
   });
 }
@@ -63,7 +96,8 @@ function showWaits() {
   at("waits").hidden = !waiting;
   if (!waiting) return;
   const [p, nested] = [state.region, inclusive()];
-  drawKinds(at("kinds-plot"), RUN, p, nested);
+  const kinds = kindRows(RUN, p, nested);
+  tableInto(at("kinds-table"), kindColumns(kinds), kinds, kindOrder, null);
   at("kinds-source").textContent = "Time in MPI calls; pale: not waiting. Source: waits, " + state.nesting + "."
     + waiting.remarks.map((remark) => " " + remark + ".").join("");
   drawMatrix(at("pairs-plot"), RUN, WAITED_FOR, p, nested, "time", false);

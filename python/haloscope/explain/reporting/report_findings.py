@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from haloscope.base.errors import printable
+from haloscope.base.errors import printable, without_folders
 from haloscope.explain.findings import RULES, Finding, describe_silence, findings, show_command
 from haloscope.profile import Profile
 
@@ -47,9 +47,11 @@ def list_commands(finding: Finding, path: Path, info: Mapping[str, Any]) -> list
         "haloscope tune": f"haloscope tune {name} -o rules.conf",
     }
     commands = [command for mentioned, command in known.items() if mentioned in finding.remedy]
-    launcher, _, rest = (info.get("command") or "").partition(" ")
-    option = _BINDING.get(Path(launcher).name)
-    if option and option in finding.remedy:
+    command = info.get("command") or ""
+    launcher, _, rest = command.partition(" ")
+    option = _BINDING.get(launcher)
+    # A page is sent to others, so it has no command with an absolute path.
+    if option and option in finding.remedy and without_folders(command) == command:
         commands.append(f"haloscope run -- {launcher} {option} {rest}")
     return [*map(printable, commands), show_command(finding, path)]
 

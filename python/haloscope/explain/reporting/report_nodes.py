@@ -35,15 +35,22 @@ def make_nodes(profile: Profile, most_rows: int) -> dict[str, Any] | None:
         pl.Series("row", hosts.codes(ranks)),
         pl.Series("column", hosts.codes(partners)),
         pl.col("bytes_sent").alias("bytes"),
-        pl.when(pl.Series(_are_apart(profile, sockets, ranks, partners))).then("bytes_sent").otherwise(0).alias("across"),
+        pl.when(pl.Series(_are_apart(profile, sockets, ranks, partners)))
+        .then("bytes_sent")
+        .otherwise(0)
+        .alias("across"),
     ).filter(pl.col("row") >= 0, pl.col("column") >= 0)
     bin_size, joined = bin_ranks(rows, ["row", "column"], len(hosts.names), most_rows)
     types = {"row": "u2", "column": "u2", "bytes": "f8", "across": "f8"}
     own = hosts.ranks[hosts.ranks >= 0]
     return {
         "names": [printable(name) for name in hosts.names],
-        "nodes": [_describe_node(profile, sockets, node) for node in range(min(len(hosts.names), _MOST_NODES))],
-        "of_rank": hosts.codes(np.arange(own.max() + 1)).tolist() if own.max(initial=0) < _MOST_RANKS else None,
+        "nodes": [
+            _describe_node(profile, sockets, node) for node in range(min(len(hosts.names), _MOST_NODES))
+        ],
+        "of_rank": hosts.codes(np.arange(own.max() + 1)).tolist()
+        if own.max(initial=0) < _MOST_RANKS
+        else None,
         "traffic": pack_rows(profile.regions, joined, types, len(hosts.names), bin_size),
     }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from haloscope.profile import Profile
 from haloscope.profile.store import RegionTree
@@ -68,9 +69,17 @@ def pack_rows(
 
 
 def pack_columns(frame: pl.DataFrame, types: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return columns as arrays of the kinds u2, u4, i4 or f8; null is 0."""
+    """Return columns as arrays of the kinds u2, u4, i4 or f8; null is 0.
+
+    The first bytes of all numbers precede their second bytes, as neighbours then compress well.
+    """
     columns = {name: frame[name].fill_null(0).to_numpy().astype(f"<{kind}") for name, kind in types.items()}
     return {
-        name: {"type": types[name], "data": base64.b64encode(values.tobytes()).decode("ascii")}
+        name: {"type": types[name], "data": base64.b64encode(_split_bytes(values)).decode("ascii")}
         for name, values in columns.items()
     }
+
+
+def _split_bytes(values: NDArray[Any]) -> bytes:
+    planes: bytes = values.view(np.uint8).reshape(len(values), values.itemsize).T.tobytes()
+    return planes

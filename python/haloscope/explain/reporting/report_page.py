@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from os import PathLike
@@ -10,11 +11,12 @@ from typing import Any
 
 import polars as pl
 
-from haloscope.base.errors import UsageError, printable
+from haloscope.base.errors import UsageError, printable, without_folders
 from haloscope.explain.ensembles import Speeds, open_all, write_ensemble_page
-from haloscope.explain.findings import describe_silence, findings
 from haloscope.explain.reporting.flame import make_site_data
+from haloscope.explain.reporting.report_findings import make_findings
 from haloscope.explain.reporting.report_history import make_history
+from haloscope.explain.reporting.report_nodes import make_nodes
 from haloscope.explain.reporting.report_packing import (
     bin_ranks,
     count_world,
@@ -41,13 +43,20 @@ File = str | PathLike[str]
 
 # Largest number of rows of one figure, about ten megabytes of page.
 _MOST_ROWS = 400_000
+# The figure of a paper that a figure is like: that is for readers of the paper, not of the page of a run.
+_SOURCE_IN_PAPER = re.compile(r" ?Paper: .*$")
 _SCRIPTS = (
     "data.js",
     "figures.js",
     "calls.js",
     "findings.js",
     "waiting.js",
+    "timeline_data.js",
+    "timeline_draw.js",
+    "timeline_map.js",
     "timeline.js",
+    "timeline_moves.js",
+    "nodes.js",
     "sizes.js",
     "history.js",
     "sites.js",
@@ -96,7 +105,7 @@ def report(
     with Profile(paths[0]) as profile:
         profile.verify()
         data, remarks = profile.data.guard_trace(lambda: _make_page_data(profile))
-    data["warnings"] += [printable(remark) for remark in remarks]
+    data["warnings"] += [without_folders(remark) for remark in remarks]
     write_page(page("report.html", f"{data['program']} – Haloscope", _SCRIPTS, data, "explain"), Path(output))
     return remarks
 
@@ -110,7 +119,7 @@ def _make_page_data(profile: Profile) -> dict[str, Any]:
     return {
         "profile": printable(profile.path.name),
         "program": printable(info_["program"] or "unknown program"),
-        "command": printable(info_["command"] or ""),
+        "command": without_folders(info_["command"] or ""),
         "ranks": info_["ranks"],
         "hosts": len(info_["hosts"]),
         "duration": info_["duration"],
@@ -120,17 +129,17 @@ def _make_page_data(profile: Profile) -> dict[str, Any]:
         ],
         "kinds": list_kinds(profile.table("regions").row(0, named=True)) if len(own) else [],
         "warnings": [
-            printable(warning)
+            without_folders(warning)
             for warning in (*list_doubts(profile), *list_unknown_regions(profile), *list_warnings(info_))
         ],
         "about": _make_about(profile),
-        "findings": _make_findings(profile),
-        "silence": printable(describe_silence(profile)),
+        **make_findings(profile, info_),
         **_make_regions(tree),
         "inclusive": _make_columns(profile, Scope(tree), rank_rows(profile.data, Scope(tree))),
         "exclusive": _make_columns(profile, exclusive, own),
         "split": _make_split(profile, own, _MOST_ROWS),
         "matrix": _make_matrix(profile, _MOST_ROWS),
+        "nodes": make_nodes(profile, _MOST_ROWS),
         "sizes": _make_sizes(profile),
         "history": make_history(profile, _MOST_ROWS),
         "calls": list_rows_by_region(tree, _read_calls(profile)),
@@ -144,21 +153,7 @@ def _make_page_data(profile: Profile) -> dict[str, Any]:
 def _make_about(profile: Profile) -> list[tuple[str, str]]:
     frame = info(profile.data)
     key, value = SHOWN["info"].views(frame.columns)
-    return [(key.get_text(row), value.get_text(row)) for row in frame.to_dicts()]
-
-
-def _make_findings(profile: Profile) -> list[dict[str, Any]]:
-    """Return the findings, each with the index of its region."""
-    indices = dict(zip(profile.regions.full_names, profile.regions.order.tolist(), strict=True))
-    return [
-        {
-            **finding.record(),
-            "sentence": printable(finding.sentence),
-            "remedy": printable(finding.remedy),
-            "place": indices.get(finding.region or ""),
-        }
-        for finding in findings(profile)
-    ]
+    return [(key.get_text(row), without_folders(value.get_text(row))) for row in frame.to_dicts()]
 
 
 def _make_regions(tree: RegionTree) -> dict[str, Any]:
@@ -239,7 +234,10 @@ def _make_regimes(profile: Profile) -> list[dict[str, Any]]:
         return []
     from haloscope.markov.figures import report_sections
 
-    return report_sections(profile)
+    sections = report_sections(profile)
+    for shown in (shown for section in sections for kind in ("figures", "tables") for shown in section[kind]):
+        shown["caption"] = _SOURCE_IN_PAPER.sub("", shown["caption"])
+    return sections
 
 
 def _make_sites(profile: Profile) -> dict[str, Any] | None:

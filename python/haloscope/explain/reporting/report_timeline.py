@@ -13,9 +13,9 @@ from haloscope.profile import Profile
 from haloscope.profile.importing import family_of
 from haloscope.profile.waiting import Timeline, WaitAnalysis
 
-_MOST_BOXES = 150_000
-_MOST_VISITS = 60_000
-_MOST_MESSAGES = 30_000
+_MOST_BOXES = 1 << 20
+_MOST_VISITS = 500_000
+_MOST_MESSAGES = 300_000
 _MOST = (1 << 32) - 1  # largest number in an array
 _NANOSECOND = 1e-9
 
@@ -25,6 +25,7 @@ def make_timeline(profile: Profile) -> dict[str, Any]:
 
     Times are multiples of `unit` seconds. A box is a call, or several short consecutive ones; then it has
     their number, their total time, and the name and region of the longest. Boxes therefore cover all calls.
+    A box begins `gap` after the end of the one before on its thread. `wait` is an index of `waits`, 0: none.
     """
     analysis = profile.waiting
     of_run = analysis.timeline
@@ -33,22 +34,29 @@ def make_timeline(profile: Profile) -> dict[str, Any]:
     names = of_run.names.unique(maintain_order=True).to_list()
     code = of_run.names.replace_strict(names, range(len(names)), return_dtype=pl.UInt16)
     longest = boxes["longest"].to_numpy()
-    cause = _find_causes(analysis)[longest]
+    is_call = boxes["calls"].to_numpy() == 1
+    kinds, kind, cause = _find_waits(analysis)
     offsets, by_path = sort_by_region(profile.regions, visits)
     tree_order = pl.Series(profile.regions.order)
     boxes = boxes.with_columns(
         code.gather(longest).alias("name"),
         tree_order.gather(of_run.path[longest]).alias("region"),
-        pl.Series(np.where(boxes["calls"].to_numpy() == 1, cause, -1)).alias("cause"),
+        pl.Series("cause", np.where(is_call, cause[longest], -1)),
+        pl.Series("wait", np.where(is_call, kind[longest], 0)),
+        # The time of a call is its length.
+        pl.when(pl.col("calls") == 1).then(0).otherwise("time").alias("time"),
+        (pl.col("begin") - pl.col("end").shift(1, fill_value=0).over("location")).alias("gap"),
+        (pl.col("end") - pl.col("begin")).alias("length"),
     )
     messages, left_out = _select_messages(analysis, _MOST_MESSAGES)
-    times = dict.fromkeys(("begin", "end", "time", "waited", "calls"), "u4")
-    places = {"location": "u4", "name": "u2", "region": "u4", "cause": "i4"}
+    times = dict.fromkeys(("gap", "length", "time", "waited", "calls"), "u4")
+    places = {"location": "u4", "name": "u2", "region": "u4", "cause": "i4", "wait": "u2"}
     return {
         "unit": _choose_unit(of_run) * _NANOSECOND,
         "length": of_run.duration * _NANOSECOND,
         "locations": _name_locations(of_run),
         "names": [[name, family_of(name)] for name in names],
+        "waits": kinds,
         "calls": len(of_run.begin),
         "shortest": shortest * _NANOSECOND,
         "boxes": {"columns": pack_columns(boxes, times | places)},
@@ -94,12 +102,19 @@ def _list_visits(of_run: Timeline) -> pl.DataFrame:
     return visits.sort("path", "location", "begin", maintain_order=True)
 
 
-def _find_causes(analysis: WaitAnalysis) -> Integers:
-    """Return for each call the rank that it waited for, -1 if it did not wait."""
+def _find_waits(analysis: WaitAnalysis) -> tuple[list[str], Integers, Integers]:
+    """Return the kinds of waiting, and for each call the index of its kind and the rank that it waited for.
+
+    They are 0 and −1 for calls that did not wait.
+    """
     of_run, states = analysis.timeline, analysis.states.filter(pl.col("cause") >= 0)
+    calls = states["call"].to_numpy()
+    kinds = ["", *states["kind"].unique(maintain_order=True).to_list()]
+    kind = np.zeros(len(of_run.begin), dtype=np.int64)
+    kind[calls] = states["kind"].replace_strict(kinds, range(len(kinds)), return_dtype=pl.Int64).to_numpy()
     causes = np.full(len(of_run.begin), -1, dtype=np.int64)
-    causes[states["call"].to_numpy()] = of_run.ranks[of_run.location[states["cause"].to_numpy()]]
-    return causes
+    causes[calls] = of_run.ranks[of_run.location[states["cause"].to_numpy()]]
+    return kinds, kind, causes
 
 
 def _merge_rows(of_run: Timeline, rows: pl.DataFrame, most: int) -> tuple[int, pl.DataFrame]:

@@ -65,7 +65,9 @@ def remove_unused(library: str) -> str:
     every = _ALL_KINDS.search(parts[-1])
     if every is None:
         return library
-    wanted = [use for use in every[1].split(",") if _find_kind(use.removesuffix("()"), parts, owners) in _KINDS]
+    wanted = [
+        use for use in every[1].split(",") if _find_kind(use.removesuffix("()"), parts, owners) in _KINDS
+    ]
     if len(wanted) != len(_KINDS):
         return library
     parts[-1] = parts[-1].replace(every[1], ",".join(wanted))

@@ -52,6 +52,29 @@ function element(tag, text, name) {
   return made;
 }
 
+// A "?" that shows or hides an explanation next to it.
+function helpOn(text) {
+  const made = element("span", undefined, "help");
+  if (!text) return made;
+  const button = element("button", "?");
+  const said = element("span", text, "said");
+  button.type = "button";
+  button.title = text;
+  button.setAttribute("aria-label", "What is this?");
+  said.hidden = true;
+  const set = (shown) => {
+    said.hidden = !shown;
+    button.setAttribute("aria-expanded", String(shown));
+  };
+  set(false);
+  button.addEventListener("click", (event) => {
+    event.stopPropagation();
+    set(said.hidden);
+  });
+  made.append(button, said);
+  return made;
+}
+
 const at = (id) => document.getElementById(id);
 
 // The main figures of the page, each with its title and a note.
