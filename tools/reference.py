@@ -27,7 +27,7 @@ import click
 import structure
 from haloscope import hide, watch
 from haloscope.base import schema
-from haloscope.explain import HISTORY_TABLE
+from haloscope.explain import COMMITS_TABLE, HISTORY_TABLE
 from haloscope.explain.findings import RULES
 from haloscope.markov import REGIMES_TABLE
 from haloscope.predict.bench import POINTS_TABLE
@@ -40,7 +40,10 @@ from manual import commands
 CHECKOUT = Path(__file__).resolve().parents[1]
 _PART = re.compile(r"(<!-- ([a-z]+): ([^\n]*?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
 _SETTINGS = {"watch": watch.SETTINGS, "watch to recorder": watch.PASSED_ON, "shm": hide.SHM_SETTINGS}
-_TABLES = (HISTORY_TABLE, POINTS_TABLE, PREDICTION_TABLE, REGIMES_TABLE, SENSITIVITY_TABLE, TUNE_TABLE)
+_TABLES = (
+    *(COMMITS_TABLE, HISTORY_TABLE, POINTS_TABLE, PREDICTION_TABLE),
+    *(REGIMES_TABLE, SENSITIVITY_TABLE, TUNE_TABLE),
+)
 _SHOWN = {**SHOWN, **{each.name: each for each in _TABLES}}
 _DEFAULT = re.compile(r"\s*\[(?:default: )?([^\[\]]*)\]$")
 _RANGE = re.compile(r"(?:([\d.]+)(<=?))?x(?:(<=?|>=?)([\d.]+))?$")

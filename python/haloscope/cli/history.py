@@ -20,19 +20,25 @@ Examples:
   haloscope history /scratch/profiles
   haloscope history /scratch/profiles --by host
   haloscope history /scratch/profiles --by run --format csv > year.csv
+  haloscope history ci/profiles --by commit --format html > history.html
+  haloscope history ci/profiles --by commit --format svg > badge.svg
 """
 _MOST_NAMED = 5
+_OF_COMMITS = ("html", "svg")
 
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("directory", metavar="DIR", type=FILE)
 @click.option(
     "--by",
-    type=click.Choice(("program", "host", "mpi", "run")),
+    type=click.Choice(("program", "host", "mpi", "run", "commit")),
     default="program",
-    help="Group runs by this column. run: list each run.",
+    help="Group runs by this column. run: list each run. commit: compare the commits of a program.",
 )
-@format_option()
+@format_option(
+    "Print for people or for programs. html and svg: a page and a badge, by commit.",
+    ("table", "csv", "json", "html", "svg"),
+)
 def history(directory: Path, by: str, form: str) -> None:
     """Summarise many runs: programs, hosts and MPI libraries with most time in MPI, and slow hosts.
 
@@ -41,7 +47,18 @@ def history(directory: Path, by: str, form: str) -> None:
     """
     from haloscope import explain
 
+    if form in _OF_COMMITS and by != "commit":
+        raise click.UsageError(f"--format {form} is for --by commit")
     found = explain.read_history(directory)
+    if by == "commit":
+        rows = explain.commits(found.frame)
+        if form in _OF_COMMITS:
+            made = explain.make_commit_page(rows) if form == "html" else explain.make_badge(rows)
+            click.echo(made, nl=False)
+        else:
+            explain.render(rows, form, explain.COMMITS_TABLE, sys.stdout)
+        say_remarks(_unreadable(found.unreadable))
+        return
     frame = _without_lists(found.frame) if by == "run" else explain.costs(found.frame, by)
     hosts = explain.find_suspect_hosts(found.frame) if by == "host" or form == "table" else None
     if by == "host" and hosts is not None:

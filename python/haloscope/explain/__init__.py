@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from haloscope.explain.ensembles import open_all as open_all
     from haloscope.explain.reporting.report_page import report as report
     from haloscope.explain.reporting.text_summary import summary as summary
+    from haloscope.explain.runs.commit_page import make_badge as make_badge
+    from haloscope.explain.runs.commit_page import make_commit_page as make_commit_page
+    from haloscope.explain.runs.commits import COMMITS_TABLE as COMMITS_TABLE
+    from haloscope.explain.runs.commits import commits as commits
     from haloscope.explain.runs.kept_symbols import keep_symbols as keep_symbols
     from haloscope.explain.runs.run_history import COSTS as COSTS
     from haloscope.explain.runs.run_history import HISTORY as HISTORY
