@@ -8,8 +8,13 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
 #include <sched.h>
 #include <string>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 namespace haloscope::interpose {
@@ -18,6 +23,74 @@ namespace {
 
 constexpr Moment patience_for_child = 15 * second; // MPI_Init keeps ranks together already
 constexpr int largest_tag = 32767;                 // that every MPI has
+
+// Returns false at the end.
+bool rest(Moment begin, Moment end) noexcept {
+  const Moment now = monotonic_time();
+  if (now > end) return false;
+  if (now - begin < second / 5000)
+    sched_yield(); // the others may need this core
+  else
+    usleep(static_cast<useconds_t>(std::min<Moment>((now - begin) / 8000, 5000)));
+  return true;
+}
+
+// The ranks of this node that have the library: each has a socket with a name, without a file, while it asks.
+// Those of other launches may be counted too: then fewer seem to be missing.
+class Neighbors {
+public:
+  Neighbors(Part part, int rank, int size)
+      : count_(count_from_launcher(rank, size)),
+        prefix_("haloscope-" + std::to_string(static_cast<int>(part)) + "-" + std::to_string(size) + "-") {
+    const std::string name = prefix_ + std::to_string(rank) + "-" + std::to_string(getpid());
+    sockaddr_un address{AF_UNIX, {}};
+    std::ranges::copy(name, address.sun_path + 1);
+    const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    socket_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (socket_ < 0 || bind(socket_, reinterpret_cast<const sockaddr *>(&address), bytes) != 0) count_ = 0;
+  }
+  ~Neighbors() {
+    if (socket_ >= 0) close(socket_);
+  }
+  Neighbors(const Neighbors &) = delete;
+  Neighbors &operator=(const Neighbors &) = delete;
+
+  // Returns false if one is missing at the end, true if none is missing or nothing is known.
+  [[nodiscard]] bool await(Moment end) const {
+    for (const Moment begin = monotonic_time();;) {
+      if (count_ < 2) return true;
+      const std::optional<int> found = find();
+      if (!found || *found >= count_) return true;
+      if (!rest(begin, end)) return false;
+    }
+  }
+  [[nodiscard]] int count() const noexcept { return count_; }
+
+private:
+  // A launcher inside a rank of a different launch has inherited variables: they are those of another rank.
+  static int count_from_launcher(int rank, int size) {
+    const auto number = [](const char *name) {
+      const char *value = std::getenv(name); // NOLINT(concurrency-mt-unsafe): inside MPI_Init
+      return value == nullptr ? -1 : static_cast<int>(std::strtol(value, nullptr, 10));
+    };
+#if defined(HALOSCOPE_ABI_OPENMPI)
+    constexpr std::array names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"};
+#else
+    constexpr std::array names{"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"};
+#endif
+    return number(names[0]) == rank && number(names[1]) == size ? number(names[2]) : 0;
+  }
+  [[nodiscard]] std::optional<int> find() const {
+    std::ifstream sockets{"/proc/net/unix"};
+    std::optional<int> found;
+    for (std::string line; std::getline(sockets, line);)
+      found = found.value_or(0) + (line.find('@' + prefix_) != std::string::npos ? 1 : 0);
+    return found;
+  }
+
+  int count_, socket_ = -1; // count: 0 or less if unknown
+  std::string prefix_;
+};
 
 // A word from a rank, which may never come.
 class Word {
@@ -40,16 +113,6 @@ public:
   [[nodiscard]] bool is_yes() const noexcept { return has_come_ && said_ == 1; }
 
 private:
-  // Returns false at the end.
-  static bool rest(Moment begin, Moment end) noexcept {
-    const Moment now = monotonic_time();
-    if (now > end) return false;
-    if (now - begin < second / 5000)
-      sched_yield(); // the others may need this core
-    else
-      usleep(static_cast<useconds_t>(std::min<Moment>((now - begin) / 8000, 5000)));
-    return true;
-  }
   void give_up() noexcept {
     MPI_Status status{};
     int cancelled = 0;
@@ -65,8 +128,10 @@ private:
 void say(int word, int to, int tag) noexcept { real.Send(&word, 1, MPI_INT, to, tag, MPI_COMM_WORLD); }
 
 // Messages along a binomial tree, and no collective: on a rank that has no library, a collective that nobody
-// ends would break later ones of the program. A message to such a rank has a tag that no program uses.
-bool meet(int tag) noexcept {
+// ends would break later ones of the program. A message to such a rank has a tag that no program uses. Since
+// 4.1, MPICH ends a program in MPI_Finalize if a message was not received: so a rank sends none if ranks of
+// its own node are missing.
+bool meet(int tag, bool all) noexcept {
   int rank = 0, size = 0;
   real.Comm_rank(MPI_COMM_WORLD, &rank);
   real.Comm_size(MPI_COMM_WORLD, &size);
@@ -82,11 +147,11 @@ bool meet(int tag) noexcept {
   }
   // Those that have more ranks below them wait longer: their children may be waiting.
   const Moment begin = monotonic_time();
-  bool all = true;
+  const bool speaks = all;
   for (std::size_t i = 0; i < count; i++)
     all = words[i].await(begin + patience_for_child + static_cast<Moment>(i) * second) && words[i].is_yes() &&
           all;
-  if (rank != 0) {
+  if (rank != 0 && speaks) {
     const int parent = rank - static_cast<int>(step);
     Word answer;
     answer.expect(parent, tag);
@@ -100,13 +165,24 @@ bool meet(int tag) noexcept {
   return all;
 }
 
+bool ask(Part part, int rank, int size) noexcept {
+  const int tag = largest_tag - static_cast<int>(part);
+  try {
+    const Neighbors neighbors{part, rank, size};
+    const bool all = neighbors.await(monotonic_time() + patience_for_child);
+    return (all || neighbors.count() < size) && meet(tag, all);
+  } catch (...) { // no memory for names
+    return meet(tag, true);
+  }
+}
+
 } // namespace
 
 bool do_all_ranks_take_part(Part part, const char *what) noexcept {
   int rank = 0, size = 0;
   real.Comm_size(MPI_COMM_WORLD, &size);
-  if (size == 1 || meet(largest_tag - static_cast<int>(part))) return true;
   real.Comm_rank(MPI_COMM_WORLD, &rank);
+  if (size == 1 || ask(part, rank, size)) return true;
   try {
     if (rank == 0 || rank == size - 1)
       complain("not all ranks have Haloscope's library, so " + std::string{what} +

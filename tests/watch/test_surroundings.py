@@ -221,25 +221,37 @@ def test_regions_of_several_kinds_around_mpi(any_mpi: Mpi, compiler: Compiler, t
     assert (watched.info["unmatched_begins"], watched.info["unmatched_ends"]) == ("0", "0")
 
 
+@pytest.mark.parametrize("order", ["first", "last"])
 def test_ranks_without_the_recorder_keep_nobody_waiting(
-    any_mpi: Mpi, compiler: Compiler, tmp_path: Path
+    order: str, any_mpi: Mpi, compiler: Compiler, tmp_path: Path
 ) -> None:
-    """As on a node where its file is missing: the dynamic linker says so, and goes on."""
+    """As on a node where its file is missing: the program runs on, and meets no message of ours."""
     text = """
         #include <mpi.h>
+        #include <stdio.h>
         int main(int argc, char **argv) {
+          int rank, found, messages = 0;
           MPI_Comm all;
           MPI_Init(&argc, &argv);
+          MPI_Comm_rank(MPI_COMM_WORLD, &rank);
           MPI_Comm_dup(MPI_COMM_WORLD, &all);
           MPI_Barrier(all);
+          for (int i = 0; i < 1000; i++) {
+            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+            messages += found;
+          }
+          MPI_Barrier(all);
           MPI_Comm_free(&all);
+          printf("rank %d: %d\\n", rank, messages);
           MPI_Finalize();
           return 0;
         }
     """
     executable = str(compiler.text(any_mpi, "meets.c", text))
     without = ["sh", "-c", f"LD_PRELOAD=/there/is/none.so exec {shlex.quote(executable)}"]
-    watched = watch(any_mpi, 1, [*without, ":", "-n", "1", executable], tmp_path)
+    first, second = (without, [executable]) if order == "first" else ([executable], without)
+    watched = watch(any_mpi, 1, [*first, ":", "-n", "1", *second], tmp_path)
     assert not watched.path.exists()
+    assert sorted(watched.done.stdout.split("\n")) == ["", "rank 0: 0", "rank 1: 0"]
     (line,) = [line for line in watched.done.stderr.splitlines() if "not all ranks" in line]
     assert "this run is not recorded" in line
