@@ -242,7 +242,8 @@ def _explain_no_profile(launch: LaunchCommand, status: int) -> str:
         return f"no profile: {name} ended before MPI_Init, or could not be started (exit status {number})"
     return (
         f"no profile: {name} never called MPI_Init, or called it where the recorder could not follow: "
-        "it is linked statically, or to a different MPI than its launcher's (name that with --mpi)"
+        "it is linked statically, or to a different MPI than its launcher's (name that with --mpi), or "
+        "some ranks have no recorder"
     )
 
 
