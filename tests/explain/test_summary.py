@@ -245,6 +245,13 @@ def test_the_summary_has_no_iterations_of_one_or_two_calls(read: Read, length: i
     assert len(lines_about_phases(read, 4, rows)) == lines
 
 
+@pytest.mark.parametrize(("length", "lines"), [(5, 0), (8, 1)])
+def test_the_summary_has_no_iterations_with_many_other_calls(read: Read, length: int, lines: int) -> None:
+    """100 iterations of 5 calls, but 10 calls each: these may be the iterations of solvers in a time step."""
+    rows = [{**row, "length": length} for row in phase_rows(*[[(100, 1000)]] * 4)]
+    assert len(lines_about_phases(read, 4, rows)) == lines
+
+
 def test_the_summary_has_no_regions_that_the_program_did_not_mark(read: Read) -> None:
     """The recorder's own are candidates: ranks may disagree about them."""
     written = draft(
