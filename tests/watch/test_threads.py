@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import haloscope
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import Traffic, Watched, program, watch
@@ -51,6 +52,14 @@ def test_whole_program(threads: Watched) -> None:
     assert whole.sends == whole.recvs == RANKS * ROUNDS * (2 * THREADS + 1)
     assert whole.bytes_sent == whole.bytes_recv
     assert (threads.info["unmatched_begins"], threads.info["dropped"]) == ("0", "0")
+
+
+def test_the_duration_of_a_rank_is_not_a_sum_over_its_threads(threads: Watched) -> None:
+    """The time of the region is: all threads are in it at the same time."""
+    with haloscope.open(threads.path) as profile:
+        durations = profile.frame("processes", ["duration"])["duration"].to_list()
+    times = [row["time"] for row in threads.select("ranks", False, region="<program>")]
+    assert all(0 < duration < time for duration, time in zip(durations, times, strict=True))
 
 
 def run_short_threads(mpi: Mpi, compiler: Compiler, directory: Path, *words: str, **options: Any) -> Watched:

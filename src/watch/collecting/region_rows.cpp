@@ -39,11 +39,12 @@ RegionTotals &RegionRows::add(std::uint64_t path, const Node &node, RegionTotals
     widen(region.exclusive, node.exclusive, region.instances == 0);
   }
   region.instances += node.instances;
-  region.ticks += node.ticks;
   region.cpu += node.cpu;
   region.cpu_ticks += node.cpu_ticks;
-  // The process ended in this instance. It lasted at least until the last event that is known.
-  if (node.begin != 0 && latest > node.begin) region.ticks += latest - node.begin;
+  // The process may have ended in an instance. It lasted at least until the last event that is known.
+  const std::uint64_t lasted = ticks_in(node, latest);
+  region.ticks += lasted;
+  if (path == 0) longest_root_ = std::max(longest_root_, lasted);
   for (unsigned q = 0; q < quantities; q++) region.totals[q] += node.now[q];
   add_counted(region, node);
   region.skew += node.skew_ticks;
@@ -58,8 +59,7 @@ void RegionRows::finish() {
 }
 
 const std::uint64_t *RegionRows::duration() const noexcept {
-  const auto root = regions_.find(0);
-  return root == regions_.end() ? nullptr : &root->second.ticks;
+  return regions_.contains(0) ? &longest_root_ : nullptr;
 }
 
 double RegionRows::cpu_time(const RegionTotals &region) const {

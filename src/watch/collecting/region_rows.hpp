@@ -31,7 +31,8 @@ public:
   RegionTotals &add(std::uint64_t path, const Node &node, RegionTotals *parent, std::uint64_t latest);
   // Adds the rows, after the nodes of all threads.
   void finish();
-  // Ticks of the root; nullptr if there is no root, because the rank does not record.
+  // Ticks of the root in the thread that recorded longest; nullptr if there is no root, because the rank does
+  // not record.
   [[nodiscard]] const std::uint64_t *duration() const noexcept;
   // Messages whose exact size is not known, because the region had too many sizes.
   [[nodiscard]] std::uint64_t sizes_spilled() const noexcept { return sizes_spilled_; }
@@ -42,7 +43,7 @@ private:
   void add_row(const RegionTotals &region);
 
   std::map<std::uint64_t, RegionTotals> regions_; // by path; addresses stay
-  std::uint64_t sizes_spilled_ = 0;
+  std::uint64_t sizes_spilled_ = 0, longest_root_ = 0;
 };
 
 } // namespace haloscope::watch
