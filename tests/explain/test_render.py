@@ -103,7 +103,7 @@ def test_the_regions_table_names_hidden_columns(tmp_path: Path) -> None:
     assert lines[2].startswith("<program>")
     assert lines[4].startswith("    level 0")
     assert lines[5].startswith("      halo")
-    assert any("54 more columns" in line and "--format csv" in line for line in lines)
+    assert any("62 more columns" in line and "--format csv" in line for line in lines)
 
 
 class Terminal(io.StringIO):

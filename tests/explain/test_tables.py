@@ -41,6 +41,8 @@ REGIONS = [
     *"io_ops_total io_bytes_total io_time_mean mpi_time_mean wait_time_mean".split(" "),
     *"compute_time_mean skew_time_mean polls_total poll_time_mean".split(" "),
     *"device_copies_total device_copy_bytes_total device_copy_time_mean staged_bytes_total".split(" "),
+    *"omp_regions_total omp_parallel_time_mean omp_team_time_mean omp_thread_time_mean".split(" "),
+    *"omp_mpi_time_mean omp_barrier_time_mean omp_imbalance_time_mean omp_threads_max".split(" "),
     *INSTANCE,
 ]
 COLUMNS = {
@@ -51,6 +53,8 @@ COLUMNS = {
         *"coll_bytes rma_ops rma_bytes time cpu_time p2p_time coll_time rma_time io_ops".split(" "),
         *"io_bytes io_time mpi_time wait_time compute_time skew_time polls poll_time".split(" "),
         *"device_copies device_copy_bytes device_copy_time staged_bytes".split(" "),
+        *"omp_regions omp_parallel_time omp_team_time omp_thread_time".split(" "),
+        *"omp_mpi_time omp_barrier_time omp_imbalance_time omp_threads".split(" "),
         *INSTANCE,
     ],
     "calls": "region call memory calls bytes time_total time_max".split(" "),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 # Major and minor version of the file. A new column raises the minor version, and has it as `since`.
-FORMAT = (1, 5)
+FORMAT = (1, 6)
 # The first bytes of the file.
 MAGIC = b"\x89HALO\r\n\x1a"
 # The last bytes of the file: offset, length and checksum of its directory, the checksum of the header and of
@@ -172,6 +172,31 @@ COUNTED = (
         counted="rarely",
         over_ranks=("total",),
     ),
+    Column(
+        "omp_regions",
+        "integer",
+        "sum",
+        "OpenMP parallel regions that began in the region, with those nested in them",
+        since=6,
+        counted="rarely",
+        over_ranks=("total",),
+    ),
+    *(
+        Column(
+            f"omp_{name}_time", "real", "sum", meaning, "s", since=6, counted="rarely", over_ranks=("mean",)
+        )
+        for name, meaning in (
+            ("parallel", "time in OpenMP parallel regions, of the thread that began them"),
+            ("team", "the same, times their threads: the time that is available in them"),
+            ("thread", "part of `omp_team_time`: computing, outside of barriers and MPI"),
+            ("mpi", "part of `omp_team_time`: in MPI"),
+            ("barrier", "part of `omp_team_time`: waiting in barriers, at the end of regions, too"),
+            (
+                "imbalance",
+                "part of `omp_team_time`: what threads are less busy than the busiest thread of their region",
+            ),
+        )
+    ),
 )
 
 # These have extremes over the instances of a region.
@@ -206,6 +231,9 @@ _RANKS = (
     *COUNTED,
     _seconds("skew_time", "part of `coll_time`: waiting for the last rank to arrive; NaN: not measured"),
     _bytes("largest_message", "of the largest message sent"),
+    Column(
+        "omp_threads", "integer", "most", "the most threads at once in its OpenMP parallel regions", since=6
+    ),
     _count("dest_ranks", "distinct ranks sent to, **inclusive**"),
     _count("src_ranks", "distinct ranks received from, **inclusive**"),
     _count("dest_ranks_exclusive", "distinct ranks sent to"),
@@ -271,6 +299,14 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         Column("preemptions", "integer", "sum", "involuntary context switches in this time", since=5),
         Column("memory_max", "integer", "most", "the most memory that it had resident", "B", since=5),
         Column("program", "string", "key", "that the rank runs, a file's name", since=5),
+        Column(
+            "openmp",
+            "string",
+            "key",
+            "`recorded`; `another tool`: the runtime allows one; `no interface`: GCC's runtime has none for "
+            "tools; empty: no OpenMP, or unknown",
+            since=6,
+        ),
     ),
     "ranks": _RANKS,
     "calls": (

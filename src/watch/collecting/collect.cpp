@@ -132,7 +132,8 @@ private:
                            .cpu_time = 1e-9 * static_cast<double>(process().use.cpu),
                            .preemptions = process().use.preemptions,
                            .memory_max = process().memory_max,
-                           .program = string(text(process().program.data()))});
+                           .program = string(text(process().program.data())),
+                           .openmp = string(text(process().openmp.data()))});
   }
 
   // The latest record comes first: it is the value of its key.

@@ -3,6 +3,7 @@
 #include "watch/phases/observe_call.hpp"
 
 #include "interpose/report.hpp"
+#include "watch/annotations/openmp.hpp"
 #include "watch/collecting/binding.hpp"
 #include "watch/collecting/world.hpp"
 #include "watch/counting/answer.hpp"
@@ -127,6 +128,7 @@ void set_end(ProcessRecord &process, ThreadState *state) {
   process.use = {now.cpu - std::min(now.cpu, before.cpu),
                  now.preemptions - std::min(now.preemptions, before.preemptions)};
   process.memory_max = read_memory_max();
+  copy_into(process.openmp, describe_openmp());
 #endif
 }
 

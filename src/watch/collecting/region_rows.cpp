@@ -49,6 +49,7 @@ RegionTotals &RegionRows::add(std::uint64_t path, const Node &node, RegionTotals
   add_counted(region, node);
   region.skew += node.skew_ticks;
   region.largest = std::max(region.largest, node.largest_message);
+  region.omp_threads = std::max(region.omp_threads, node.omp_threads);
   sizes_spilled_ += node.sizes_spilled;
   return region;
 }
@@ -83,6 +84,7 @@ void RegionRows::add_row(const RegionTotals &region) {
                      .counted = rows::counted(region, tick()),
                      .skew_time = process().settings.sync_collectives == 0 ? unknown : seconds(region.skew),
                      .largest_message = region.largest,
+                     .omp_threads = region.omp_threads,
                      .dest_ranks = region.nested_destinations.size(),
                      .src_ranks = region.nested_sources.size(),
                      .dest_ranks_exclusive = region.destinations.size(),

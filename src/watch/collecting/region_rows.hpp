@@ -15,7 +15,7 @@ struct RegionTotals : CountedOften, CountedRarely {
   std::uint64_t path = 0;
   std::uint64_t begun = 0, instances = 0, ticks = 0;
   std::uint64_t cpu = 0, cpu_ticks = 0; // CPU time in ns, and the ticks in which it was read
-  std::uint64_t skew = 0, largest = 0;
+  std::uint64_t skew = 0, largest = 0, omp_threads = 0;
   Quantities totals{};
   Extremes inclusive{}, exclusive{};
   std::set<std::int64_t> destinations, sources;               // exclusive

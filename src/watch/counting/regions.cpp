@@ -174,11 +174,13 @@ inline bool is_traced(const Recorder &to, const Node &node) noexcept {
 
 inline void begin_instance(Recorder &to, Node &node, std::uint64_t begin) noexcept {
   enter(node, begin);
+  if (__builtin_expect(to.parallel_parts != 0, 0)) to.left_call_ticks -= ticks_in_calls(node);
   if (is_traced(to, node)) trace_region(to, node, true, begin);
 }
 
 inline void finish_instance(Recorder &to, Node &node, std::uint64_t end) noexcept {
   if (is_traced(to, node)) trace_region(to, node, false, end);
+  if (__builtin_expect(to.parallel_parts != 0, 0)) to.left_call_ticks += ticks_in_calls(node);
   // An instance without traffic, like the one before, changes nothing but the sums.
   if (node.now != node.before || node.had_nested || !node.last_was_empty) add_instance(node);
   node.instances++;

@@ -174,6 +174,9 @@ ThreadState *attach_thread() noexcept {
   this_thread() = state;
   has_recorded = true;
   catch_up(*state);
+  // Threads but the first may be OpenMP's, within a parallel region.
+  state->parallel_parts = state->record->next == nullptr ? 0 : 1;
+  state->calls_before = state->call_ticks();
 #if !defined(HALOSCOPE_ABI_SIMGRID)
   await_end(state);
 #endif

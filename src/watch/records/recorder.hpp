@@ -89,16 +89,28 @@ struct Recorder {
   ProcessRecord *process = nullptr;
   ThreadRecord *record = nullptr;
   Node *discard = nullptr;
-  SiteBook *sites = nullptr;     // nullptr: call sites are not recorded
-  Phases *phases = nullptr;      // nullptr: no search for iterations
-  TraceRing *ring = nullptr;     // nullptr: no trace
-  Site *site = nullptr;          // of the call that the thread is in
-  std::uintptr_t from = 0;       // the return address of that call
-  std::array<Post, 256> posts{}; // requests never mean the first
+  // Of OpenMP: the parallel regions in which the thread works now. In these, the MPI time of regions that end
+  // is kept, so that `call_ticks` always has the time of the thread's calls.
+  unsigned parallel_parts = 0;
+  std::uint64_t left_call_ticks = 0;
+  std::uint64_t calls_before = 0; // of threads that have recorded here before
+  SiteBook *sites = nullptr;      // nullptr: call sites are not recorded
+  Phases *phases = nullptr;       // nullptr: no search for iterations
+  TraceRing *ring = nullptr;      // nullptr: no trace
+  Site *site = nullptr;           // of the call that the thread is in
+  std::uintptr_t from = 0;        // the return address of that call
+  std::array<Post, 256> posts{};  // requests never mean the first
 
   std::array<RecentCollective, 32> recent_collectives{};
 
   [[gnu::noinline, gnu::cold]] void forget_posts() noexcept { posts.fill({}); }
+
+  // A growing count of ticks in MPI calls. Only differences mean anything.
+  [[nodiscard]] std::uint64_t call_ticks() const noexcept {
+    std::uint64_t sum = left_call_ticks;
+    for (const Node *open = position; open != nullptr; open = open->parent) sum += ticks_in_calls(*open);
+    return sum;
+  }
 
   // Nothing is lost of what is switched off.
   void dropped() const noexcept {

@@ -98,6 +98,7 @@ struct Node : NodeMessages, CountedOften, NodeCalls, CountedRarely {
   Quantities last;
   Extremes exclusive, inclusive;
   std::uint64_t largest_message, skew_ticks, sizes_spilled;
+  std::uint64_t omp_threads; // of OpenMP at most, at once
   Estimate estimate;
   Site *sites;
 
@@ -120,10 +121,14 @@ struct Node : NodeMessages, CountedOften, NodeCalls, CountedRarely {
 inline std::uint64_t ticks_in(const Node &node, std::uint64_t latest) noexcept {
   return node.ticks + (node.begin != 0 && latest > node.begin ? latest - node.begin : 0);
 }
+// Its ticks in MPI calls, exclusive.
+inline std::uint64_t ticks_in_calls(const Node &node) noexcept {
+  return node.p2p_ticks + node.poll_ticks + node.coll_ticks + node.rma_ticks + node.io_ticks +
+         node.other_ticks;
+}
 // Its ticks outside of stamped calls. `own`: all of them, exclusive.
 inline std::uint64_t ticks_outside(const Node &node, std::uint64_t own) noexcept {
-  const std::uint64_t calls =
-      node.p2p_ticks + node.poll_ticks + node.coll_ticks + node.rma_ticks + node.io_ticks + node.other_ticks;
+  const std::uint64_t calls = ticks_in_calls(node);
   const auto [p2p, poll] = node.estimate.settled;
   return own - std::min(own, calls - std::min(calls, p2p + poll));
 }
@@ -259,7 +264,8 @@ struct ProcessRecord {
   std::array<char, 4096> command, output;
   std::array<char, 512> cpus; // what the process may run on, as lists such as 0-3,8; empty: not known
   std::array<char, 128> numa_nodes, sockets;
-  double start; // seconds since 1970
+  std::array<char, 16> openmp; // describe_openmp, at the end
+  double start;                // seconds since 1970
   ClockPair first, last;
   ProcessUse use_before, use; // at the first; between these two, once they are known
   std::uint64_t memory_max;   // bytes, once they are known

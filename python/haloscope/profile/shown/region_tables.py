@@ -73,6 +73,7 @@ REGION_TABLES = (
             for column in COUNTED
             if column.over_ranks
         ),
+        columns("omp_threads_max", "the most OpenMP threads of a rank at once"),
         columns(
             _EXTREMES,
             "extremes over single instances, of all ranks, for X in `sends`, `recvs`, `dest_ranks`, "
@@ -116,6 +117,7 @@ REGION_TABLES = (
             "extrapolated to the calls since the one before. Null where it was not measured",
         ),
         *(columns(column.name, column.meaning) for column in COUNTED if column.over_ranks),
+        columns("omp_threads", "the most OpenMP threads at once"),
         columns(_EXTREMES, "as in `regions`, of this rank"),
         note="MPI: its share of the time; partners: distinct ranks sent to",
         order="region rank host program time mpi_time sends bytes_sent dest_ranks colls wait_time",
