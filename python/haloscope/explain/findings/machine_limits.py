@@ -40,16 +40,24 @@ class MachineMeasurements:
         return latency + size / bandwidth
 
 
-def find_crowded_host(profile: Profile) -> tuple[int, int] | None:
-    """Return the numbers of ranks and CPUs of the host with most ranks per CPU; None if each has a CPU.
+def find_crowded_host(profile: Profile, *, is_of_threads: bool = True) -> tuple[int, int, int] | None:
+    """Return ranks, threads and CPUs of the host with most threads per CPU; None if each has a CPU.
 
-    The CPUs are those on which the ranks may run.
+    The CPUs are those on which the ranks may run. Threads are OpenMP's, as far as they are recorded, and one
+    for each rank; without `is_of_threads` only the latter.
     """
-    rows = profile.table("binding").head(_MOST_CPUS_LOOKED_AT)
+    teams = profile.frame("ranks", ["rank", "omp_threads"]).group_by("rank").agg(pl.col("omp_threads").max())
+    rows = profile.table("binding").head(_MOST_CPUS_LOOKED_AT).join(teams, on="rank", how="left")
     crowded = []
     for (_host,), of_host in rows.group_by("host", maintain_order=True):
         lists = [numbers_of(text) for text in of_host["cpus"].drop_nulls().unique().to_list()]
         cpus = {cpu for numbers in lists for cpu in numbers or []}
-        if cpus and len(of_host) > len(cpus):
-            crowded.append((len(of_host), len(cpus)))
-    return max(crowded, key=lambda host: host[0] / host[1], default=None)
+        threads = int(of_host["omp_threads"].fill_null(1).clip(1).sum()) if is_of_threads else len(of_host)
+        if cpus and threads > len(cpus):
+            crowded.append((len(of_host), threads, len(cpus)))
+    return max(crowded, key=lambda host: host[1] / host[2], default=None)
+
+
+def has_shared_cpus(profile: Profile) -> bool:
+    """Return whether a host has more ranks than CPUs."""
+    return find_crowded_host(profile, is_of_threads=False) is not None

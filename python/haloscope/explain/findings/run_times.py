@@ -11,7 +11,7 @@ import polars as pl
 
 from haloscope.base.arrays import Flags, Floats, Integers
 from haloscope.base.errors import UsageError
-from haloscope.explain.findings.machine_limits import POLL, find_crowded_host
+from haloscope.explain.findings.machine_limits import POLL, has_shared_cpus
 from haloscope.profile import Profile
 from haloscope.profile.store import PROGRAM, region_text
 
@@ -186,7 +186,7 @@ class RunTimes:
     @cached_property
     def is_crowded(self) -> bool:
         """Whether a host has more ranks than CPUs."""
-        return find_crowded_host(self.profile) is not None
+        return has_shared_cpus(self.profile)
 
     @property
     def is_one_node(self) -> bool:

@@ -10,7 +10,7 @@ from haloscope.base.errors import printable
 from haloscope.base.units import percent_text, time_text
 from haloscope.explain.findings.alike import SHORTEST
 from haloscope.explain.findings.finding import Finding
-from haloscope.explain.findings.machine_limits import find_crowded_host
+from haloscope.explain.findings.machine_limits import has_shared_cpus
 from haloscope.profile import Profile
 
 
@@ -23,7 +23,7 @@ def finding_line(finding: Finding) -> str:
 def describe_silence(profile: Profile) -> str:
     """Return why a run without findings may have problems, empty if nothing is known about that."""
     reasons = [describe_brevity(profile)]
-    if find_crowded_host(profile):
+    if has_shared_cpus(profile):
         reasons.append("more ranks than CPUs: ranks share CPUs, which is not a finding")
     return "; ".join(filter(None, reasons))
 

@@ -12,7 +12,7 @@ import polars as pl
 from haloscope.base.errors import printable, shorten_text
 from haloscope.base.units import bytes_text, duration_text, noun_text, percent_text, ranks_text
 from haloscope.explain.findings import describe_brevity, finding_line, findings
-from haloscope.explain.reporting.run_efficiency import compute_efficiency, describe_efficiency, list_doubts
+from haloscope.explain.reporting.run_efficiency import describe_efficiency, list_doubts
 from haloscope.profile import Profile
 from haloscope.profile.shown import site_text
 from haloscope.profile.store import PROGRAM, list_regions, region_text
@@ -51,7 +51,7 @@ def _make_summary(profile: Profile, next_steps: bool) -> list[str]:
     regions = profile.table("regions")
     whole = regions.row(0, named=True) if len(regions) else None
     name = printable(shlex.quote(str(profile.path)))
-    first = [_make_headline(info), *describe_efficiency(compute_efficiency(profile, MOST_EVENTS))]
+    first = [_make_headline(info), *describe_efficiency(profile, MOST_EVENTS)]
     first += [] if whole is None else [_describe_communication(whole)]
     last = [
         *_describe_findings(profile, name),

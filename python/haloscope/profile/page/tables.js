@@ -133,12 +133,19 @@ function regionColumns(run, values, shown) {
   const instances = column("instances", "Largest number of instances of a rank (instances)", "instances", asCount);
   if (shown === "efficiency") {
     const share = (title, explanation, name) => column(title, explanation, name, known((part) => asShare(part, 1)));
+    const ofThreads = (values.openmp || []).some((part) => part !== null) ? [
+      share("MPI × OpenMP", "Computing as a share of the time of all threads: parallel × OpenMP (hybrid)", "hybrid"),
+      share("OpenMP", "Computing of all threads outside of MPI, as a share: the next three multiplied (openmp)", "openmp"),
+      share("balance of threads", "Loss by threads that compute longer than others (openmp_load_balance)", "openmp_load_balance"),
+      share("scheduling", "Loss by the OpenMP runtime (openmp_scheduling)", "openmp_scheduling"),
+      share("serial code", "Loss by code outside of parallel regions (openmp_serial)", "openmp_serial")] : [];
     return [name,
       share("parallel", "Computing as a share of the time: load balance × communication (parallel)", "parallel"),
       share("load balance", "Mean over largest computing time of a rank (load_balance)", "load_balance"),
       share("communication", "Largest computing time over the longest time (communication)", "communication"),
       share("serialisation", "Loss by dependencies between ranks; needs a trace (serialisation)", "serialisation"),
       share("transfer", "Loss by the network; needs a trace. Communication = serialisation × transfer (transfer)", "transfer"),
+      ...ofThreads,
       column("longest", "Longest time of a rank (run_time)", "run_time", asTime),
       column("computing, mean", "Outside of MPI, mean over ranks (computing_mean)", "computing_mean", asTime),
       column("computing, largest", "Outside of MPI, the largest of a rank (computing_max)", "computing_max", asTime)];

@@ -95,6 +95,33 @@ TIMING_TABLES = (
         columns(
             "computing_mean computing_max", "outside of MPI calls, over the ranks that entered the region"
         ),
+        columns(
+            "hybrid",
+            "`parallel` × `openmp`: share of the time of all threads in which they compute; null, like the "
+            "next four, if no OpenMP threads were recorded",
+            hybrid=part(),
+        ),
+        columns(
+            "openmp",
+            "share of the threads' time outside of MPI in which they compute: `openmp_load_balance` × "
+            "`openmp_scheduling` × `openmp_serial`",
+            openmp=part("OpenMP"),
+        ),
+        columns(
+            "openmp_load_balance",
+            "lost to threads that compute longer than others of their team",
+            openmp_load_balance=part("balance of threads"),
+        ),
+        columns(
+            "openmp_scheduling",
+            "lost to the runtime: begin and end of parallel regions, barriers between equal threads",
+            openmp_scheduling=part("scheduling"),
+        ),
+        columns(
+            "openmp_serial",
+            "lost to code outside of parallel regions, and to teams that are smaller than the largest one",
+            openmp_serial=part("serial code"),
+        ),
         note="parallel: share of the time that ranks compute: balance × comm.; comm.: serial. × transfer",
     ),
     declare_table(
