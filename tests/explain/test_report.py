@@ -316,6 +316,61 @@ def test_more_ranks_than_cpus_are_a_warning(show: Callable[[Draft], Page], cpus:
     assert ("2 ranks on 1 CPU: counts are exact" in show(written).inner_text("body")) == is_named
 
 
+def two_ranks(**columns: dict[str, Any]) -> Draft:
+    """Ranks that compute for 8 of 10 s, with newer columns of tables."""
+    rows = [{"path": 0, "rank": rank, "instances": 1, "time": 10.0, "coll_time": 2.0} for rank in (0, 1)]
+    made = draft({}, paths=path_rows(), processes=process_rows("alpha", "beta"), ranks=rows)
+    for table, more in columns.items():
+        made.tables[table] = {**made.tables[table], **more}
+    return made
+
+
+def rows_of(page: Page, table: str) -> list[list[str]]:
+    rows = page.locator(f"#{table} tr").all()
+    return [row.locator("th, td").all_inner_texts() for row in rows]
+
+
+USED = {
+    "cpus": ["0-1", "2-3"],
+    "cpu_time": [20.0, 15.0],
+    "preemptions": [12, 3456],
+    "memory_max": [5 << 20, 70 << 20],
+}
+
+
+def test_the_use_of_the_machine_by_each_rank(show: Callable[[Draft], Page]) -> None:
+    page = show(two_ranks(processes=USED))
+    assert rows_of(page, "usage-table") == [
+        ["rank", "host", "CPUs", "CPU time", "CPUs used", "preemptions", "memory"],
+        ["0", "alpha", "0-1", "20.0 s", "2.00", "12", "5.24 MB"],
+        ["1", "beta", "2-3", "15.0 s", "1.50", "3456", "73.4 MB"],
+    ]
+    page.click("text=efficiency >> nth=-1")
+    assert "OpenMP" not in page.locator("#regions-table").inner_text()
+
+
+def test_ranks_of_older_profiles_have_no_table(show: Callable[[Draft], Page]) -> None:
+    assert not show(two_ranks()).locator("#usage").is_visible()
+
+
+def test_hybrid_programs_have_efficiencies_of_both(show: Callable[[Draft], Page]) -> None:
+    """8 s outside of MPI: 2 s of serial code and 6 s of two threads."""
+    times = {"parallel": 6.0, "team": 12.0, "thread": 9.0, "mpi": 0.0, "barrier": 2.4, "imbalance": 2.0}
+    threads: dict[str, Any] = {f"omp_{name}_time": [time] * 2 for name, time in times.items()}
+    page = show(two_ranks(processes=USED, ranks={"omp_regions": [1, 1], "omp_threads": [2, 2], **threads}))
+    first = [re.sub(r"\s+", " ", text) for text in page.locator("#efficiency div").all_inner_texts()]
+    assert first == ["parallel efficiency = 55 % poor", "MPI 80 % good", "× OpenMP 69 % fair"]
+    assert rows_of(page, "usage-table")[1][-5:] == ["2", "6.00 s", "75.0 %", "20.0 %", "16.7 %"]
+    page.click("#columns >> text=efficiency")
+    names, values = rows_of(page, "regions-table")
+    shown = dict(zip(names, values, strict=True))
+    assert [shown[name] for name in ("MPI × OpenMP", "OpenMP", "scheduling")] == [
+        "55.0 %",
+        "68.8 %",
+        "93.8 %",
+    ]
+
+
 def test_empty_messages_and_ranges_are_drawn(show: Callable[[Draft], Page]) -> None:
     sizes = [
         {"path": 0, "kind": "p2p", "bytes": 0, "bytes_upper": 0, "messages": 5},

@@ -125,3 +125,26 @@ function colourRange(cells, log, title, text) {
   const steps = Array.from({ length: Math.max(1, high - low) + 1 }, (_, index) => low + index);
   return { zmin: low, zmax: Math.max(high, low + 1), colorbar: { ...bar, tickvals: steps, ticktext: steps.map((k) => text(10 ** k)) } };
 }
+
+// Use of the machine by each rank. A row has its values by name.
+function usageColumns(rows) {
+  const column = (title, explanation, value, text) => [title, explanation, value, (row) => (value(row) === null ? "–" : text(value(row)))];
+  const plain = (title, explanation, name, text) => column(title, explanation, (row) => row[name], text);
+  const part = (title, explanation, name) =>
+    column(title, explanation, (row) => (row.omp_team_time > 0 ? row[name] / row.omp_team_time : null), (share) => asShare(share, 1));
+  const asIs = (text) => String(text);
+  const ofThreads = rows.some((row) => row.omp_threads) ? [
+    plain("threads", "The most OpenMP threads at once (omp_threads)", "omp_threads", asCount),
+    plain("in parallel regions", "Time in OpenMP's parallel regions (omp_parallel_time)", "omp_parallel_time", asTime),
+    part("computing", "Share of the threads' time in these (omp_thread_time / omp_team_time)", "omp_thread_time"),
+    part("in barriers", "Share of the threads' time in these (omp_barrier_time / omp_team_time)", "omp_barrier_time"),
+    part("imbalance", "Share lost as threads compute less than the busiest one (omp_imbalance_time / omp_team_time)", "omp_imbalance_time")] : [];
+  return [
+    plain("rank", "In MPI_COMM_WORLD", "rank", asIs), plain("host", "Its name", "host", asIs),
+    plain("CPUs", "That the rank could use (cpus)", "cpus", asIs),
+    plain("CPU time", "Of all its threads (cpu_time)", "cpu_time", asTime),
+    column("CPUs used", "CPU time over duration", (row) => (row.cpu_time !== null && row.duration > 0 ? row.cpu_time / row.duration : null),
+      (used) => used.toFixed(2)),
+    plain("preemptions", "Involuntary context switches; a wait that yields its core counts, too (preemptions)", "preemptions", asCount),
+    plain("memory", "The most that was resident (memory_max)", "memory_max", asBytes), ...ofThreads];
+}

@@ -6,7 +6,7 @@ const SHOWN_IN = {
   collectives: ["calls", "MPI calls"], communicators: ["calls", "MPI calls"], slices: ["history", "Time in MPI over the run"],
   sites: ["sites", "Call sites"], waits: ["waits", "Waiting, by kind"], wait_pairs: ["pairs-plot", "Waiting by rank and partner"],
   delays: ["causes-plot", "Causes of waiting"], critical_path: ["critical-plot", "The critical path"],
-  tolerance: ["latency-plot", "Latency tolerance"], series: ["regimes", "Regimes"], binding: ["about", "About this run"],
+  tolerance: ["latency-plot", "Latency tolerance"], series: ["regimes", "Regimes"], binding: ["usage-table", "Use of the machine"],
 };
 
 function findingsInto(place, findings, showIn) {

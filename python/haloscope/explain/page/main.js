@@ -7,6 +7,7 @@ const state = {
 const order = { column: null, down: false, chosen: 0 };
 const callOrder = { column: null, down: false, chosen: null };
 const siteOrder = { column: null, down: false, chosen: null };
+const usageOrder = { column: null, down: false, chosen: null };
 
 // The sections of the page; a link leads to the first place of its own that exists.
 const SECTIONS = [
@@ -134,6 +135,15 @@ function showFindings() {
   at("findings-source").textContent = describeRules(RUN);
 }
 
+function showUsage() {
+  const { rows, left_out } = RUN.usage;
+  at("usage").hidden = !rows.length;
+  if (!rows.length) return;
+  tableInto(at("usage-table"), usageColumns(rows), rows, usageOrder, null);
+  at("usage-source").textContent = (left_out ? "The " + asCount(rows.length) + " ranks with the longest CPU times; "
+    + asCount(left_out) + " others are in haloscope show. " : "") + "The whole run. Source: binding, ranks.";
+}
+
 function showCalls() {
   const rows = callsOf(RUN, state.region, inclusive());
   at("calls").hidden = !rows.length;
@@ -199,6 +209,7 @@ window.addEventListener("resize", () => {
 showHeader();
 showAbout();
 showHistory();
+showUsage();
 sectionsInto(at("regimes"), RUN.regimes);
 showRegion();
 showFindings();

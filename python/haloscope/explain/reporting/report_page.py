@@ -36,7 +36,7 @@ from haloscope.explain.reporting.text_summary import (
 from haloscope.profile import Profile
 from haloscope.profile.page import page, write_page
 from haloscope.profile.shown import SHOWN
-from haloscope.profile.store import RegionTree, Scope, region_text
+from haloscope.profile.store import PROGRAM, RegionTree, Scope, region_text
 from haloscope.profile.tables import call_rows, efficiency_rows, info, rank_rows, region_rows, run_information
 
 File = str | PathLike[str]
@@ -45,6 +45,9 @@ File = str | PathLike[str]
 _MOST_ROWS = 400_000
 # The figure of a paper that a figure is like: that is for readers of the paper, not of the page of a run.
 _SOURCE_IN_PAPER = re.compile(r" ?Paper: .*$")
+# Largest number of ranks in the table of their use of the machine.
+_MOST_RANKS = 256
+_OPENMP = ("omp_threads", "omp_parallel_time", "omp_team_time", "omp_thread_time", "omp_barrier_time")
 _SCRIPTS = (
     "data.js",
     "figures.js",
@@ -138,6 +141,7 @@ def _make_page_data(profile: Profile) -> dict[str, Any]:
         "inclusive": _make_columns(profile, Scope(tree), rank_rows(profile.data, Scope(tree))),
         "exclusive": _make_columns(profile, exclusive, own),
         "split": _make_split(profile, own, _MOST_ROWS),
+        "usage": _make_usage(profile),
         "matrix": _make_matrix(profile, _MOST_ROWS),
         "nodes": make_nodes(profile, _MOST_ROWS),
         "sizes": _make_sizes(profile),
@@ -193,6 +197,26 @@ def _make_columns(profile: Profile, scope: Scope, of_ranks: pl.DataFrame) -> dic
 def _read_calls(profile: Profile) -> pl.DataFrame:
     rows = call_rows(profile.data, Scope(profile.regions, exclusive=True))
     return rows.select("path", "call", "calls", "bytes", "time_total", "time_max")
+
+
+def _make_usage(profile: Profile) -> dict[str, Any]:
+    """Return how ranks used the machine: the tables `binding` and `ranks` of the whole run."""
+    durations = profile.frame("processes", ["rank", "duration"])
+    of_openmp = profile.table("ranks", region=PROGRAM).select("rank", *_OPENMP, "omp_imbalance_time")
+    rows = (
+        profile.table("binding")
+        .join(durations, on="rank", how="left")
+        .join(of_openmp, on="rank", how="left")
+        .drop("pid", "numa_nodes", "sockets")
+    )
+    is_known = pl.any_horizontal(pl.col("cpus", "cpu_time", "omp_threads").is_not_null())
+    known = rows.filter(is_known).with_columns(pl.col(pl.Float64).round(9))
+    shown = known.sort("cpu_time", descending=True, nulls_last=True).head(_MOST_RANKS).sort("rank")
+    texts = [
+        {**row, "host": printable(row["host"] or ""), "cpus": row["cpus"] and printable(row["cpus"])}
+        for row in shown.to_dicts()
+    ]
+    return {"rows": texts, "left_out": len(known) - len(shown)}
 
 
 def _make_split(profile: Profile, own: pl.DataFrame, most_rows: int) -> dict[str, Any]:
