@@ -21,7 +21,7 @@ ALLOWED = re.compile(
 ANNOTATIONS = re.compile(
     r"cali_|adiak_|_ZNK?4cali|kokkosp_|p[48]est_(balance|partition|ghost|lnodes|transfer)|"
     r"(InitializeInjectionNvtx2|__itt_api_init|PetscLog(Set|(Event|Stage)Register|StagePush|StagePop)|"
-    r"hypre_(ParCSRCommHandle\w+|BoomerAMG(Setup|Solve|Destroy)|MatvecCommPkgDestroy)|ncclProfiler_v5|"
+    r"hypre_(ParCSRCommHandle\w+|BoomerAMG(Setup|Solve|Destroy)|MatvecCommPkgDestroy)|ncclProfiler_v5|ompt_start_tool|"
     r"(cuda|hip)Memcpy(Async)?|hipMemcpy(DtoH|HtoD)|cuMemcpy(DtoH|HtoD)(Async)?_v2|zeContextCreate)$"
 )
 
