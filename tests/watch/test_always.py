@@ -160,7 +160,7 @@ def test_what_a_program_has_of_others_stays_its_own(any_mpi: Mpi, script: Path) 
     names = {line.split()[-1] for line in exported.splitlines()}
     ours = ("mpi_", "mpix_", "haloscope_")
     assert "MPI_Send" in names
-    # What keeps questions by name, and sanitizers, as they are; a tool of the program's for OpenMP comes first.
+    # What keeps questions by name, and sanitizers, as they are. A program's own tool for OpenMP comes first.
     neutral = {"dlsym", "__asan_default_options", "ompt_start_tool"}
     assert {name for name in names if not name.lower().startswith(ours)} == neutral
 
