@@ -18,8 +18,9 @@ from haloscope.explain import Profile
 from haloscope.profile.shown import SHOWN
 from haloscope.profile.trace import Trace
 from support.analysed import check_sums, check_tables
-from support.profiles import Draft, draft, path_rows
+from support.profiles import Draft, columns_of, draft, path_rows
 from support.random_runs import Step, run_of, steps
+from support.traced_drafts import CALL, symbol, traced_draft
 from support.traces import cg_trace, halo_trace
 
 TRACE_TABLES = ("waits", "wait_pairs", "delays", "critical_path", "tolerance")
@@ -78,6 +79,23 @@ def test_tables_agree_with_each_other(late_ring: Path) -> None:
             assert profile.table(name).columns == SHOWN[name].columns
             assert len(profile.table(name))
         assert profile.remarks("waits") == []
+
+
+def test_the_run_is_from_mpi_init_to_mpi_finalize(tmp_path: Path) -> None:
+    """Ranks compute before their first call and after their last one."""
+    written = traced_draft(
+        [symbol(0, CALL, call="MPI_Wtime")], [np.array([[400, 500]]), np.array([[0, 400]])]
+    )
+    durations = {**written.tables["processes"], "duration": [1e-6, 7e-7]}
+    ranks = columns_of("ranks", [{"path": 0, "rank": rank, "instances": 1} for rank in range(2)])
+    written.tables = {**written.tables, "processes": durations, "ranks": ranks}
+    with library.open(written.write(tmp_path / "late.halo")) as profile:
+        (whole,) = profile.table("pop", region="<program>").to_dicts()
+        path = profile.table("critical_path", region="<program>")
+    assert whole["run_time"] == pytest.approx(1e-6)
+    assert whole["computing_mean"] == pytest.approx((900 + 300) / 2 * 1e-9)
+    assert whole["parallel"] == pytest.approx(0.6)
+    assert path["time"].sum() == pytest.approx(1e-6)
 
 
 @pytest.mark.parametrize("name", TRACE_TABLES)

@@ -61,6 +61,9 @@ def traced_draft(
     written = draft(
         {"ranks": ranks}, paths=path_rows("r"), processes=process_rows(*["alpha", "beta"] * ranks)[:ranks]
     )
+    if offsets is None:  # else they are a drift over the default duration
+        durations = [float(of_rank[-1, 1]) * TICK for of_rank in times]
+        written.tables["processes"] = {**written.tables["processes"], "duration": durations}
     written.version = (1, 3)
     written.info["trace"] = "full"
     pieces = [_piece(of_rank) for of_rank in times]

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import atexit
+import codecs
 import io
 import signal
 import sys
+
+# Of the same width, so that tables stay straight.
+_PLAIN = str.maketrans("–…×µ±", "-~xu~")
+
+
+def _write_plainly(error: UnicodeError) -> tuple[str, int]:
+    """Return what is printed instead of characters that an encoding does not have."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(_PLAIN)
+    return text.encode("ascii", "backslashreplace").decode("ascii"), error.end
+
+
+codecs.register_error("haloscope", _write_plainly)
 
 
 def main() -> None:
     """Entry point of the command."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not closed, nor replaced
-            stream.reconfigure(errors="backslashreplace")  # what a terminal of ASCII cannot print
+            stream.reconfigure(errors="haloscope")
     try:
         from haloscope.cli.command import _run
 

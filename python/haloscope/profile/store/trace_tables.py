@@ -56,6 +56,7 @@ CLOCKS: dict[str, pl.DataType | type[pl.DataType]] = {
     "moved": _NUMBER,
     "moved_max": pl.Float64,
 }
+RUNS: dict[str, pl.DataType | type[pl.DataType]] = {"rank": pl.Int32, "begin": _NUMBER, "end": _NUMBER}
 COMMUNICATORS: dict[str, pl.DataType | type[pl.DataType]] = {
     "communicator": pl.Int32,
     "name": pl.String,
@@ -89,6 +90,8 @@ class Trace:
     `clocks`: how the clock of each rank became the one that all times are of, and how many of its events were
         moved because a message would have arrived before it was sent: as the shown table, without
         hosts. Of a trace that was not recorded here it has no rows.
+    `runs`: the time of each rank from MPI_Init to MPI_Finalize. No rows if only a part was recorded, or if
+        this is unknown.
     """
 
     calls: pl.DataFrame
@@ -101,6 +104,7 @@ class Trace:
     processes: pl.DataFrame
     dropped: pl.DataFrame
     clocks: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=CLOCKS))
+    runs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RUNS))
 
     def __post_init__(self) -> None:
         # Columns in one piece can be read as arrays without a copy; those in several pieces cannot.

@@ -8,7 +8,7 @@ import polars as pl
 from haloscope.base.arrays import Integers
 from haloscope.base.errors import UsageError
 from haloscope.profile.store.profile_data import ProfileData
-from haloscope.profile.store.trace_tables import CALLS, CLOCKS, REGIONS, Trace
+from haloscope.profile.store.trace_tables import CALLS, CLOCKS, REGIONS, RUNS, Trace
 from haloscope.profile.trace.alignment import Aligned, align_events
 from haloscope.profile.trace.communicators import Communicators
 from haloscope.profile.trace.events import Action, Kind, TraceEvents, read_events
@@ -43,7 +43,15 @@ def _read_recorded(profile: ProfileData) -> Trace:
         processes=profile.frame("processes"),
         dropped=lost.rename({"lost": "events"}),
         clocks=clock_rows(clocks, found),
+        runs=_runs(profile, clocks),
     )
+
+
+def _runs(profile: ProfileData, clocks: Clocks) -> pl.DataFrame:
+    """Return the time of each rank between MPI_Init and MPI_Finalize, unless only a part was recorded."""
+    if any(profile.info.get(key) for key in ("only", "from", "until")):
+        return pl.DataFrame(schema=RUNS)
+    return pl.DataFrame(clocks.list_runs(), schema=RUNS, orient="row")
 
 
 def _calls(events: TraceEvents, requests: Requests) -> pl.DataFrame:

@@ -114,6 +114,17 @@ class Clocks:
             raise DamageError("a clock of its trace is missing")
         return int(self._zero[self._place[rank]])
 
+    def list_runs(self) -> list[tuple[int, int, int]]:
+        """Return rank, begin and end (ns) of ranks whose time until MPI_Finalize is known."""
+        runs = []
+        for rank, row in self._place.items():
+            duration = self._durations.get(rank) or 0.0
+            if duration > 0:
+                ends = self._zero[row] + np.array([0.0, duration / self._columns["tick"][row]])
+                begin, end = self.nanoseconds(rank, ends).tolist()
+                runs.append((rank, begin, end))
+        return runs
+
     def machines(self, ranks: Integers) -> Integers:
         """Return the number of each rank's machine; that of the first rank is 0. Raises `DamageError`."""
         if missing := {int(rank) for rank in ranks} - self._place.keys():

@@ -37,12 +37,18 @@ class Timeline:
     def from_trace(cls, trace: Trace) -> Timeline:
         """Return the timeline of a trace, whose calls and regions are sorted by rank and thread."""
         where = ["rank", "thread"]
-        locations = pl.concat([trace.calls.select(where), trace.regions.select(where)]).unique().sort(where)
+        runs = trace.runs.with_columns(pl.lit(0, pl.Int32).alias("thread"))
+        every = [frame.select(where) for frame in (trace.calls, trace.regions, runs)]
+        locations = pl.concat(every).unique().sort(where)
         locations = locations.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias("location"))
         calls = _locate_rows(trace.calls, locations).select("location", "begin", "end", "path", "call")
         moved = _forwards(calls)
         jumps = int(((moved["begin"] != calls["begin"]) | (moved["end"] != calls["end"])).sum())
-        visits = _locate_rows(trace.regions, locations).select("location", "begin", "end", "path")
+        regions = _locate_rows(trace.regions, locations).select("location", "begin", "end", "path")
+        inside = pl.concat(
+            [moved.with_columns(calls["location"]), regions.select("begin", "end", "location")]
+        )
+        visits = pl.concat([_locate_programs(trace.runs, locations, inside), regions])
         # Cutting needs visits in the order of their begins; a visit does not end before its begin.
         visits = visits.with_columns(pl.max_horizontal("begin", "end").alias("end"))
         visits = visits.sort("location", "begin", maintain_order=True)
@@ -103,6 +109,19 @@ def ranges(sorted_places: Integers32, count: int) -> Integers:
 
 def _locate_rows(frame: pl.DataFrame, locations: pl.DataFrame) -> pl.DataFrame:
     return frame.join(locations, on=["rank", "thread"], how="left", maintain_order="left")
+
+
+def _locate_programs(runs: pl.DataFrame, locations: pl.DataFrame, inside: pl.DataFrame) -> pl.DataFrame:
+    """Return the visits of the program, one by the first thread of each rank, around all that it did."""
+    first = locations.unique("rank", keep="first", maintain_order=True)
+    spans = inside.group_by("location").agg(pl.col("begin").min(), pl.col("end").max())
+    rows = runs.join(first, on="rank").join(spans, on="location", how="left", suffix="_inside")
+    return rows.select(
+        "location",
+        pl.min_horizontal("begin", "begin_inside"),
+        pl.max_horizontal("end", "end_inside"),
+        pl.lit(0, pl.Int32).alias("path"),
+    )
 
 
 def _forwards(calls: pl.DataFrame) -> pl.DataFrame:
