@@ -14,7 +14,7 @@ from haloscope import explain
 from support.pages import Look, page_data, page_text, wait_until
 from support.profiles import Draft, columns_of, process_rows
 from support.sample import halo_profile
-from support.traced_drafts import CALL, WORLD, symbol, traced_draft
+from support.traced_drafts import CALL, ENTER, LEAVE, WORLD, symbol, traced_draft
 
 ROUNDS = 20
 GUTTER, ROW = 68, 40  # pixels of the timeline
@@ -195,6 +195,30 @@ def test_the_timeline_zooms_and_names_its_times(page: Page) -> None:
     page.keyboard.press("Home")
 
 
+def test_arrows_thin_out(page: Page) -> None:
+    assert f"{ROUNDS} messages as arrows" in page.locator("#timeline-source").inner_text()
+    page.set_viewport_size({"width": 300, "height": 1000})
+    thinner = (
+        f"{text_of('timeline-source')}.match(/slowest message per 64 pixels and sender, (\\d+) of {ROUNDS}/)"
+    )
+    wait_until(page, f"{thinner} !== null")
+    assert int(page.evaluate(f"{thinner}[1]")) <= 4
+    page.uncheck("#timeline-messages")
+    wait_until(page, f"!{text_of('timeline-source')}.includes('arrows')")
+    page.check("#timeline-messages")
+    page.set_viewport_size({"width": 1400, "height": 1000})
+    page.wait_for_timeout(500)
+
+
+def test_a_trace_without_calls_says_so(look: Look, tmp_path: Path) -> None:
+    region = [symbol(0, ENTER, path=1), symbol(1, LEAVE, path=1)]
+    none = traced_draft(region, [np.array([[100, 100], [200, 200]])] * 2, orders=[[0, 1]] * 2)
+    explain.report(none.write(tmp_path / "run.halo"), tmp_path / "page.html")
+    page = look(tmp_path / "page.html")
+    assert page.locator("#timeline-source").inner_text() == "The trace has no calls of MPI."
+    assert not page.locator("#timeline-search").is_visible()
+
+
 def test_the_timeline_is_searched(page: Page) -> None:
     found = page.locator("#timeline-found")
     page.fill("#timeline-search", "nosuch")
@@ -299,6 +323,7 @@ def test_matrices_have_numbers_and_the_order_of_nodes(look: Look, tmp_path: Path
     apart = (
         (pairs["rank"] % 3 == 0) & (pairs["partner"] % 3 == 0) & (pairs["rank"] % 2 != pairs["partner"] % 2)
     )
+    assert page.locator("#nodes-source").inner_text() == "Source: partners and binding, inclusive."
     first = page_data(tmp_path / "page.html")["nodes"]["nodes"][0]
     assert first["sockets"] == ["socket 0: ranks 0, 6", "socket 1: ranks 3, 9"]
     shown = page.locator("#nodes-table tbody tr").first.locator("td").all_inner_texts()

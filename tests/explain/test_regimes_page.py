@@ -379,5 +379,8 @@ def test_the_report_shows_regimes(tmp_path: Path, show: Callable[..., Page]) -> 
     page = show(tmp_path / "report.html", "regimes")
     assert page.locator("#regimes-0 tbody tr").count() == 3
     assert is_drawn(page, "regimes-0") or is_drawn(page, "regimes-0-heat")
+    assert page.locator("#links a", has_text="Noise").get_attribute("href") == "#regimes"
+    # The figures of a paper are for the page of `regimes`.
+    assert "Paper:" not in page.locator("#regimes").inner_text()
     explain.report(bare, tmp_path / "bare.html")
     assert page_data(tmp_path / "bare.html")["regimes"] == []

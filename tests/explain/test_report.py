@@ -402,7 +402,10 @@ def test_a_long_slice_is_spread_over_its_time(show: Callable[[Draft], Page]) -> 
 
 def test_many_ranks_are_binned_and_the_page_says_so(show: Callable[[Draft], Page], tmp_path: Path) -> None:
     """1100 ranks are more than 1024, so at most 512 bins of three ranks are drawn."""
-    page = show(with_slices(halo_profile((11, 10, 10), regions=1), slices(1100, 4)))
+    page = show(with_slices(halo_profile((11, 10, 10), regions=1, ranks_a_host=1), slices(1100, 4)))
+    nodes = page.locator("#nodes-source").inner_text()
+    assert "The first 256 of 1100 nodes. Each cell of the figure is the sum over 3 × 3 nodes" in nodes
+    assert page.locator("#nodes-table tbody tr").first.locator("td").last.inner_text() == "–"
     assert "sum over 3 × 3 ranks" in page.locator("#matrix-source").inner_text()
     for source in ("#ranks-source", "#waiting-source"):
         assert "mean of 3 neighbouring ranks" in page.locator(source).inner_text()

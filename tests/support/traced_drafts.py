@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows
 
-CALL, PART = 3, 4
+ENTER, LEAVE, CALL, PART = 1, 2, 3, 4
 WORLD = 7  # the identity of MPI_COMM_WORLD
 TICK = 1e-9
 
@@ -51,12 +51,12 @@ def traced_draft(
 
     `times`: for each rank begin and end of its calls, (calls, 2), in ticks of 1 ns after its `zeros`. With
     `orders` each rank has these symbols instead, by their numbers, and no rules. Ranks without `machines`
-    share one clock.
+    share one clock. Symbols without calls are begins and ends of regions, whose spans have no length.
     """
     ranks = len(times)
     every = range(ranks)
     calls = sum(row["kind"] == CALL for row in symbols)
-    rounds = len(times[0]) // calls
+    rounds = len(times[0]) // max(calls, 1)
     events = [len(symbols) * rounds] * ranks if orders is None else [len(order) for order in orders]
     written = draft(
         {"ranks": ranks}, paths=path_rows("r"), processes=process_rows(*["alpha", "beta"] * ranks)[:ranks]
@@ -66,14 +66,14 @@ def traced_draft(
         written.tables["processes"] = {**written.tables["processes"], "duration": durations}
     written.version = (1, 3)
     written.info["trace"] = "full"
-    pieces = [_piece(of_rank) for of_rank in times]
+    pieces = [_piece(of_rank, calls > 0) for of_rank in times]
     written.tables |= {
         "trace_symbols": {name: [row[name] for row in symbols] for name in symbols[0]},
         "trace_pieces": {
             "rank": list(every),
             "thread": [0] * ranks,
             "gaps": [len(of_rank) for of_rank in times],
-            "durations": [len(of_rank) for of_rank in times],
+            "durations": [len(of_rank) if calls else 0 for of_rank in times],
             "bytes": [len(piece) for piece in pieces],
         },
         "trace_words": {"packed": [word for piece in pieces for word in words_of(piece)]},
@@ -117,11 +117,11 @@ def traced_draft(
     return written
 
 
-def _piece(times: Times) -> bytes:
+def _piece(times: Times, are_calls: bool) -> bytes:
     gaps = times[:, 0] - np.concatenate([[0], times[:-1, 1]])
-    durations = times[:, 1] - times[:, 0]
+    durations = (times[:, 1] - times[:, 0])[: None if are_calls else 0]
     assert gaps.min() >= 0
-    assert durations.min() >= 0
+    assert durations.min(initial=0) >= 0
     return packed_column(gaps) + packed_column(durations)
 
 

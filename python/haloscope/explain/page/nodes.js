@@ -10,7 +10,8 @@ const nodeOrder = { column: null, down: false, chosen: null };
 function nodeRows(run, p, inclusive) {
   const { traffic, nodes } = run.nodes;
   const { row, column, bytes, across } = columnsOf(traffic);
-  const rows = nodes.map((node, i) => ({ ...node, name: run.nodes.names[i], within: 0, apart: 0, sent: 0, received: 0 }));
+  const start = traffic.bin > 1 ? null : 0; // cells of several nodes are not known by node
+  const rows = nodes.map((node, i) => ({ ...node, name: run.nodes.names[i], within: start, apart: start, sent: start, received: start }));
   if (traffic.bin > 1) return rows;
   const [first, last] = rowsOf(run, traffic, p, inclusive);
   for (let i = first; i < last; i++) {
@@ -59,7 +60,7 @@ function showNodes() {
   tableInto(at("nodes-table"), nodeColumns(rows), rows, nodeOrder, null);
   drawMatrix(at("nodes-plot"), RUN, BETWEEN_NODES, p, nested, "bytes", false);
   at("nodes-source").textContent = (nodes.names.length > rows.length ? "The first " + rows.length + " of " + asCount(nodes.names.length) + " nodes. " : "")
-    + (nodes.traffic.bin > 1 ? "Each cell is the sum over " + nodes.traffic.bin + " × " + nodes.traffic.bin + " nodes. " : "") + "Source: partners and binding, " + state.nesting + ".";
+    + (nodes.traffic.bin > 1 ? "Each cell of the figure is the sum over " + nodes.traffic.bin + " × " + nodes.traffic.bin + " nodes. " : "") + "Source: partners and binding, " + state.nesting + ".";
 }
 
 // Ranks in the order of their nodes, and the first position of each node. Null if there is one node, or too many ranks.

@@ -20,6 +20,11 @@ function showTimeline() {
   const { timeline } = RUN;
   at("timeline").hidden = !timeline;
   if (!timeline) return;
+  if (!timeline.calls) {
+    for (const part of at("timeline").querySelectorAll(".head > :not(h2), ul, canvas")) part.hidden = true;
+    at("timeline-source").textContent = "The trace has no calls of MPI.";
+    return;
+  }
   if (!timeline.opened) openTimeline(RUN);
   showLegend();
   moveTimeline(timeline.view);

@@ -94,7 +94,7 @@ function thinMessages({ begin, end, source, destination }, view, scale, pixels) 
   return { arrows: [...slowest.values()], count };
 }
 
-const wholeRun = ({ timeline }) => ({ from: 0, to: timeline.length / timeline.unit, top: 0 });
+const wholeRun = ({ timeline }) => ({ from: 0, to: Math.max(1, timeline.length / timeline.unit), top: 0 });
 
 // A view within the run: at least 50 units of time, all of whose rows exist.
 function withinRun(view, whole, threads) {

@@ -83,7 +83,7 @@ function dragMap(event) {
 }
 
 function timelineControls() {
-  if (!RUN.timeline) return;
+  if (!RUN.timeline?.calls) return;
   const canvas = at("timeline-canvas");
   at("timeline-moves").addEventListener("click", (event) => event.target.dataset.move && moveTimeline(MOVES[event.target.dataset.move](RUN.timeline.view)));
   at("timeline-messages").addEventListener("change", () => moveTimeline(RUN.timeline.view));
