@@ -72,6 +72,6 @@ async function copied(text) {
 // How many rules found nothing, and why that may be wrong.
 function describeRules({ findings, rules, silence }) {
   const note = silence ? " (" + silence + ")" : "";
-  if (!findings.length) return "None: none of " + rules.all + " rules explains 2 % of the run's time" + note + ".";
+  if (!findings.length) return "No findings: none of " + rules.all + " rules explains 2 % of the run's time" + note + ".";
   return rules.all + " rules were checked, " + rules.silent + " found nothing. Sorted by gain. Source: haloscope findings.";
 }

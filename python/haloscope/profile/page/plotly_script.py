@@ -17,8 +17,8 @@ _WRAPPED = re.compile(
 )
 _NAME = r"([\w$]+)"
 # How the bundle defines a module of CommonJS, one of ECMAScript, and the exports of the latter.
-_COMMON = re.compile(_NAME + r"=\(\w,\w\)=>\(\)=>\{try\{return")
-_STANDARD = re.compile(_NAME + r"=\(\w,\w,\w\)=>\(\)=>\{if\(\w\)throw")
+_COMMON = re.compile(_NAME + r"=\(\w,\w\)=>\(\)=>(?:\{try\{return|\(\w\|\|)")
+_STANDARD = re.compile(_NAME + r"=\(\w,\w(?:,\w)?\)=>\(\)=>(?:\{if\(\w\)throw|\(\w&&)")
 _EXPORTS = re.compile(_NAME + r"=\(\w,(\w)\)=>\{for\(var \w in \2\)")
 _USE = re.compile(r"(?<![\w$.])([\w$]+)\(\)")
 _ALL_KINDS = re.compile(r"\.register\(\[([^\]]*)\]")
