@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from haloscope.profile.store import RegionTree
 # More ranks than this are combined into at most `_BINS` bins, so that a browser draws quickly.
 _MOST_RANKS = 1024
 _BINS = 512
+_LARGEST_KEY = 1 << 62
 
 
 def count_world(profile: Profile, ranks: pl.Series) -> int:
@@ -37,9 +39,22 @@ def bin_ranks(
 
 
 def _sum_bins(frame: pl.DataFrame, axes: Sequence[str], factor: int) -> pl.DataFrame:
+    """Return the sums by path and bins. One number as the key is twice as fast as several keys."""
     keys = ["path", *axes]
-    numbers = [pl.col(axis) // factor for axis in axes]
-    return frame.group_by(pl.col("path"), *numbers).agg(pl.exclude(keys).sum()).sort(keys)
+    places = [pl.col("path"), *(pl.col(axis) // factor for axis in axes)]
+    highest, lowest = (
+        frame.select(pl.col(keys)).select(of).row(0) for of in (pl.all().max(), pl.all().min())
+    )
+    sizes = [1 + (value or 0) for value in highest]
+    if min(value or 0 for value in lowest) < 0 or prod(sizes) > _LARGEST_KEY:
+        return frame.group_by(*places).agg(pl.exclude(keys).sum()).sort(keys)
+    key, rest, found = pl.lit(0, pl.Int64), pl.col("_key"), dict[str, pl.Expr]()
+    for place, size in zip(places, sizes, strict=True):
+        key = key * size + place.cast(pl.Int64)
+    for name, size in reversed(list(zip(keys, sizes, strict=True))):
+        found[name], rest = rest % size, rest // size
+    sums = frame.group_by(key.alias("_key")).agg(pl.exclude(keys).sum()).sort("_key")
+    return sums.select(*(found[name].alias(name) for name in keys), pl.exclude("_key"))
 
 
 def number_regions(tree: RegionTree, frame: pl.DataFrame) -> pl.DataFrame:

@@ -119,6 +119,7 @@ def _make_page_data(profile: Profile) -> dict[str, Any]:
     info_ = run_information(profile.data)
     exclusive = Scope(tree, exclusive=True)
     own = rank_rows(profile.data, exclusive)
+    inclusive = _make_columns(profile, Scope(tree), rank_rows(profile.data, Scope(tree)))
     return {
         "profile": printable(profile.path.name),
         "program": printable(info_["program"] or "unknown program"),
@@ -130,7 +131,7 @@ def _make_page_data(profile: Profile) -> dict[str, Any]:
             (name, f"{100 * share:.0f} %", grade_efficiency(share))
             for name, share in compute_efficiency(profile, MOST_EVENTS).items()
         ],
-        "kinds": list_kinds(profile.table("regions").row(0, named=True)) if len(own) else [],
+        "kinds": list_kinds({name: values[0] for name, values in inclusive.items()}) if len(own) else [],
         "warnings": [
             without_folders(warning)
             for warning in (*list_doubts(profile), *list_unknown_regions(profile), *list_warnings(info_))
@@ -138,12 +139,11 @@ def _make_page_data(profile: Profile) -> dict[str, Any]:
         "about": _make_about(profile),
         **make_findings(profile, info_),
         **_make_regions(tree),
-        "inclusive": _make_columns(profile, Scope(tree), rank_rows(profile.data, Scope(tree))),
+        "inclusive": inclusive,
         "exclusive": _make_columns(profile, exclusive, own),
         "split": _make_split(profile, own, _MOST_ROWS),
         "usage": _make_usage(profile),
-        "matrix": _make_matrix(profile, _MOST_ROWS),
-        "nodes": make_nodes(profile, _MOST_ROWS),
+        **_make_traffic(profile, _MOST_ROWS),
         "sizes": _make_sizes(profile),
         "history": make_history(profile, _MOST_ROWS),
         "calls": list_rows_by_region(tree, _read_calls(profile)),
@@ -240,11 +240,15 @@ def _make_split(profile: Profile, own: pl.DataFrame, most_rows: int) -> dict[str
     return pack_rows(profile.regions, means, types, ranks, bin_size)
 
 
-def _make_matrix(profile: Profile, most_rows: int) -> dict[str, Any]:
-    """Return rank × partner of each region, exclusive: bytes and messages sent, seconds."""
+def _make_traffic(profile: Profile, most_rows: int) -> dict[str, Any]:
     names = ["path", "rank", "partner", "sends", "bytes_sent", "time"]
     known = (pl.col("rank") >= 0) & (pl.col("partner") >= 0)
     pairs = profile.data.exchanges(names).filter(known)
+    return {"matrix": _make_matrix(profile, pairs, most_rows), "nodes": make_nodes(profile, pairs, most_rows)}
+
+
+def _make_matrix(profile: Profile, pairs: pl.DataFrame, most_rows: int) -> dict[str, Any]:
+    """Return rank × partner of each region, exclusive: bytes and messages sent, seconds."""
     ranks = count_world(profile, pl.concat([pairs["rank"], pairs["partner"]]))
     bin_size, joined = bin_ranks(pairs, ["rank", "partner"], ranks, most_rows)
     columns = {"rank": "row", "partner": "column", "sends": "messages", "bytes_sent": "bytes"}
