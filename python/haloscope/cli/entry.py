@@ -13,7 +13,7 @@ _PLAIN = str.maketrans("–…×µ±", "-~xu~")
 
 
 def _write_plainly(error: UnicodeError) -> tuple[str, int]:
-    """Return what is printed instead of characters that an encoding does not have."""
+    """Return replacements for characters that an encoding does not have."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end].translate(_PLAIN)
