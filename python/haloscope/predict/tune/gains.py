@@ -14,8 +14,9 @@ import polars as pl
 
 from haloscope.base.errors import MachineError, printable
 from haloscope.base.files import write_whole
-from haloscope.base.palette import GRID, INK, ORANGE, PALE, SHARES
+from haloscope.base.palette import INK, ORANGE, PALE, SHARES
 from haloscope.base.units import noun_text, time_text
+from haloscope.markov.figures import Figure, Section, axis, margin
 from haloscope.predict.bench.workload import Workload
 from haloscope.predict.model_page import escape_markup
 from haloscope.predict.tune.formats import make_usage
@@ -131,62 +132,64 @@ class Gains:
 
 def write_page(gains: Gains, output: str | Path) -> None:
     """Write the page of a tuning. Raises `OutputError` if it cannot be written."""
-    library = printable(gains.library)
+    title = f"{printable(gains.library)}: gain by rules"
+    about = [f"{key}: {printable(value)}" for key, value in gains.about.items() if value]
+    answer = Section("answer", "Result", text=[printable(gains.summary), *about])
+    sections = [answer, *_make_sections(gains.frame())]
     data = {
-        "library": library,
-        "summary": printable(gains.summary),
-        "about": [[key, printable(value)] for key, value in gains.about.items() if value],
-        "figures": list(_make_figures(gains.frame())),
+        "verb": "tune",
+        "title": title,
+        "about": "",
+        "notes": [],
+        "figures": [],
+        "sections": [section.as_json() for section in sections],
     }
-    text = page("tune.html", f"{library} – Haloscope tune", ["tune.js"], data, "predict")
-    write(text, Path(output))
+    write(page("sections.html", f"{title} – Haloscope", ("sections.js", "regimes.js"), data), Path(output))
 
 
-def _make_figures(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def _make_sections(rows: pl.DataFrame) -> Iterator[Section]:
     for (collective,), part in rows.group_by("collective", maintain_order=True):
-        yield _draw_map(str(collective), part)
-        measured = part.drop_nulls("tuned_time")
-        for (ranks,), line in measured.group_by("ranks", maintain_order=True):
-            if len(line) > 1:
-                yield _draw_curves(f"{collective} on {ranks} processes", line)
+        measured = part.drop_nulls("tuned_time").group_by("ranks", maintain_order=True)
+        curves = [
+            _draw_curves(f"{collective} on {noun_text(int(str(ranks)), 'process', 'processes')}", line)
+            for (ranks,), line in measured
+            if len(line) > 1
+        ]
+        yield Section(f"gain-{collective}", f"{collective}: gain", [_draw_map(part), *curves])
 
 
-def _draw_map(collective: str, part: pl.DataFrame) -> dict[str, Any]:
+def _draw_map(part: pl.DataFrame) -> Figure:
     sizes = part["bytes"].unique().sort().to_list()
     ranks = part["ranks"].unique().sort().to_list()
     cells = {(row["ranks"], row["bytes"]): row for row in part.iter_rows(named=True)}
     grid = [[cells.get((count, size)) for size in sizes] for count in ranks]
     widest = max([0.1, *(abs(_log_gain(row) or 0.0) for line in grid for row in line)])
-    return {
-        "title": f"{collective}: gain",
-        "note": _MAP_NOTE,
-        "height": 130 + 34 * len(ranks),
-        "data": [
-            {
-                "type": "heatmap",
-                "x": [_size_text(size) for size in sizes],
-                "y": [str(count) for count in ranks],
-                "z": [[_log_gain(row) for row in line] for line in grid],
-                "text": [[_cell_text(row) for row in line] for line in grid],
-                "texttemplate": "%{text}",
-                "customdata": [[_hover_text(row) for row in line] for line in grid],
-                "hovertemplate": "%{x} on %{y} processes<br>%{customdata}<extra></extra>",
-                "hoverongaps": False,
-                "zmin": -widest,
-                "zmax": widest,
-                "xgap": 1,
-                "ygap": 1,
-                "colorscale": SHARES,
-                "showscale": False,
-            }
-        ],
-        "layout": {
-            "plot_bgcolor": PALE,
-            "margin": {"l": 64, "r": 16, "t": 16, "b": 72},
-            "xaxis": {"title": {"text": "bytes"}, "type": "category", "showgrid": False},
-            "yaxis": {"title": {"text": "processes"}, "type": "category", "showgrid": False},
-        },
+    trace = {
+        "type": "heatmap",
+        "x": [_size_text(size) for size in sizes],
+        "y": [str(count) for count in ranks],
+        "z": [[_log_gain(row) for row in line] for line in grid],
+        "text": [[_cell_text(row) for row in line] for line in grid],
+        "texttemplate": "%{text}",
+        "customdata": [[_hover_text(row) for row in line] for line in grid],
+        "hovertemplate": "%{x} on %{y} processes<br>%{customdata}<extra></extra>",
+        "hoverongaps": False,
+        "zmin": -widest,
+        "zmax": widest,
+        "xgap": 1,
+        "ygap": 1,
+        "colorscale": SHARES,
+        "showscale": False,
     }
+    layout = {
+        "height": 130 + 34 * len(ranks),
+        "hovermode": "closest",
+        "plot_bgcolor": PALE,
+        "margin": margin(16) | {"b": 72},
+        "xaxis": axis("bytes", type="category", showgrid=False),
+        "yaxis": axis("processes", type="category", showgrid=False),
+    }
+    return Figure(_MAP_NOTE, [trace], layout)
 
 
 def _log_gain(row: dict[str, Any] | None) -> float | None:
@@ -217,7 +220,7 @@ def _size_text(size: int) -> str:
     return f"{size} B"
 
 
-def _draw_curves(title: str, line: pl.DataFrame) -> dict[str, Any]:
+def _draw_curves(title: str, line: pl.DataFrame) -> Figure:
     line = line.sort("bytes")
     sizes = line["bytes"].to_list()
     steps = sizes[:: max(1, math.ceil(len(sizes) / 10))]
@@ -237,16 +240,12 @@ def _draw_curves(title: str, line: pl.DataFrame) -> dict[str, Any]:
             ("with the rules", "tuned_time", "algorithm", ORANGE),
         )
     ]
-    axis = {"type": "log", "gridcolor": GRID, "zeroline": False, "automargin": True}
     ticks = {"tickvals": steps, "ticktext": [_size_text(size) for size in steps]}
-    return {
-        "title": title,
-        "note": _CURVE_NOTE,
+    layout = {
         "height": 380,
-        "data": traces,
-        "layout": {
-            "margin": {"l": 64, "r": 16, "t": 40, "b": 48},
-            "xaxis": {**axis, **ticks, "title": {"text": "bytes"}},
-            "yaxis": {**axis, "title": {"text": "time"}, "tickformat": "~s", "ticksuffix": "s"},
-        },
+        "hovermode": "closest",
+        "margin": margin(40),
+        "xaxis": axis("bytes", type="log", **ticks),
+        "yaxis": axis("time", type="log", tickformat="~s", ticksuffix="s"),
     }
+    return Figure(_CURVE_NOTE, traces, layout, title)
