@@ -324,9 +324,23 @@ def test_runs_of_several_cases_are_not_silently_repetitions(tmp_path: Path) -> N
             hosts = process_rows(*"a" * ranks)
             made = draft(info, paths=path_rows(), processes=hosts, ranks=rows)
             made.write(tmp_path / f"{ranks}-{size}.halo")
-    told = "treated as repetitions: runs of equal run_ranks that differ in nx; see --by"
+    told = "treated as repetitions: runs of equal ranks that differ in nx; see --by"
     assert told in notes_of(tmp_path)
     assert told not in notes_of(tmp_path, by="nx")
+
+
+@pytest.mark.parametrize(("cpus", "is_told"), [("0-3", False), ("0-1", True), ("", False)])
+def test_ranks_that_shared_cpus_are_a_remark(tmp_path: Path, cpus: str, is_told: bool) -> None:
+    for grid in ((2, 1, 1), (2, 2, 1)):
+        made = halo_profile(grid)
+        ranks = grid[0] * grid[1]
+        made.tables["processes"] = {**made.tables["processes"], "cpus": [cpus] * ranks}
+        made.write(tmp_path / f"{ranks}.halo")
+    told = (
+        "4 ranks shared 2 CPUs: counts are exact, but times on 4 ranks and more do not show how the program"
+        " scales"
+    )
+    assert notes_of(tmp_path) == [told] * is_told
 
 
 def notes_of(folder: Path, by: str = "program") -> list[str]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 import haloscope
 from haloscope.explain import Ensemble, ensembles
+from support.page_kinds import write_runs
+from support.pages import page_data
 from support.profiles import draft, path_rows, process_rows
 from support.readers import read_by
 from support.sample import halo_profile
@@ -225,3 +228,49 @@ def test_single_runs_give_no_intervals(tmp_path: Path) -> None:
     frame = ensembles.dominance(ensemble).frame
     assert frame["probability"].null_count() == frame["share_low"].null_count() == len(frame) == 12
     assert ensembles.laws(ensemble).frame["agreement"].null_count() == 4
+
+
+def page_about(ensemble: Ensemble, folder: Path) -> dict[str, Any]:
+    """Return the sections of the page of these runs, by name."""
+    haloscope.report(ensemble.paths, folder / "page.html")
+    return {section["name"]: section for section in page_data(folder / "page.html")["sections"]}
+
+
+def erratic(ranks: int) -> float:
+    """Return times that no model of the number of ranks fits."""
+    return 1.0 if ranks in (4, 16) else 20.0
+
+
+@pytest.mark.parametrize("is_reliable", [True, False])
+def test_only_models_with_a_small_error_are_extrapolated_on_a_page(tmp_path: Path, is_reliable: bool) -> None:
+    times = TIMES if is_reliable else {**TIMES, "halo": erratic}
+    laws = page_about(grown(tmp_path, times), tmp_path)["laws"]
+    lines = " ".join(laws["text"])
+    assert ("on 320 ranks (10 times the largest run): predicted share of reduce" in lines) == is_reliable
+    assert ("no reliable scaling model (cross-validation error of halo" in lines) == (not is_reliable)
+    assert ("run on more numbers of ranks" in lines) == (not is_reliable)
+    assert [figure["title"] for figure in laws["figures"]] == [
+        *["Predicted shares of the time"] * is_reliable,
+        "Scaling models",
+    ]
+    largest = {max(trace["x"]) for trace in laws["figures"][-1]["traces"] if trace["name"] == "halo"}
+    assert (largest == {32}) == (not is_reliable)
+    (table,) = laws["tables"]
+    (halo,) = (row for row in table["rows"] if row[0][1] == "halo")
+    assert ([text for _, text in halo[-4:]] == ["–"] * 4) == (not is_reliable)
+
+
+@pytest.mark.parametrize("most", [4, 5])
+def test_fewer_than_five_points_have_a_sentence_and_no_table(tmp_path: Path, most: int) -> None:
+    sections = page_about(grown(tmp_path, TIMES, most=most), tmp_path)
+    assert list(sections)[:2] == ["scaling", "laws"]
+    told = "no prediction for more ranks: a scaling model needs five numbers of ranks"
+    assert (told in " ".join(sections["laws"]["text"])) == (most == 4)
+    assert bool(sections["laws"]["tables"]) == bool(sections["laws"]["figures"]) == (most == 5)
+
+
+def test_an_interval_over_most_of_the_time_is_no_prediction(tmp_path: Path) -> None:
+    """The same work on any number of ranks, with noise: models of resampled runs have different terms."""
+    lines = " ".join(page_about(haloscope.open_all(write_runs(tmp_path)), tmp_path)["laws"]["text"])
+    assert "no reliable prediction: repeated runs allow a share of" in lines
+    assert "predicted share" not in lines

@@ -14,8 +14,7 @@ import haloscope
 from haloscope.explain.comparing import compare
 from haloscope.hide.improve import Improvement, Remedy, TrialRun, write_improve_page
 from haloscope.markov import RegimeOptions, regimes
-from haloscope.predict import load_machine, write_machine_page, write_measured_page, write_page
-from haloscope.predict import bench, tune
+from haloscope.predict import bench, load_machine, tune, write_machine_page, write_measured_page, write_page
 from haloscope.reproduce.campaign import Campaign, write_report
 from haloscope.reproduce.study import read_study, run_study, write_study_page
 from support.profiles import draft, path_rows, process_rows

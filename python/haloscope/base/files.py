@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -48,6 +48,13 @@ def unused_path(path: Path) -> Path:
         number += 1
         found = path.with_name(f"{path.stem}-{number}{path.suffix}")
     return found
+
+
+def shorten_paths(paths: Iterable[str]) -> list[str]:
+    """Return paths without the directory that all of them share, for pages that are sent to others."""
+    whole = [os.path.abspath(path) for path in paths]
+    folder = os.path.commonpath([os.path.dirname(path) for path in whole]) if whole else ""
+    return [os.path.relpath(path, folder) for path in whole]
 
 
 def write_whole(output: Path, text: str, what: str) -> None:

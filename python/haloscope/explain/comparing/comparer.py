@@ -20,8 +20,8 @@ _SHORT = "one run per side and no series, so noise is unknown and times are not 
 runs of each side (haloscope compare A1 A2 A3 -- B1 B2 B3)"
 _APART = "all runs of one side came before those of the other, so changes of the machine count; run \
 the sides alternately"
-_UNEVEN = "one side has one run, so noise is unknown and differences of times are not tested; give several"
-" runs of each"
+_UNEVEN = "one side has one run, so noise is unknown and differences of times are not tested; give several \
+runs of each"
 
 
 def compare(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from haloscope.base.palette import PALE
-from haloscope.base.units import noun_text
+from haloscope.base.units import noun_text, percent_text
 from haloscope.explain.ensembles.ensemble import Ensemble
-from haloscope.explain.ensembles.growth import FACTORS, SURE, Growth, select_law_points
+from haloscope.explain.ensembles.growth import FACTORS, MOST_ERROR, SURE, Growth, select_law_points
 from haloscope.explain.ensembles.scaling_laws import FEWEST_POINTS
 from haloscope.explain.ensembles.view import COLOURS, EnsembleView, add_axis_columns, make_layout
 from haloscope.markov.figures import Figure, axis, plain
@@ -25,6 +26,9 @@ _COLUMNS: dict[str, Any] = {
 }
 _MOST_BARS = 10
 _NOTHING = 1e-300  # seconds
+_WIDTH = pl.col("share_high") - pl.col("share_low")
+_WIDEST = 0.5  # interval of a predicted share that is still a prediction
+_CONSIDERABLE = 0.1  # predicted share of a region whose model must be reliable
 
 
 def dominance(ensemble: Ensemble, *, by: str = "program") -> EnsembleView:
@@ -86,8 +90,61 @@ def _predict_at(series: str, paths: list[str], grown: list[Growth], factor: int,
     return pl.DataFrame(columns, schema=_COLUMNS).sort("time", descending=True, maintain_order=True)
 
 
+def find_unreliable_series(frame: pl.DataFrame) -> dict[str, tuple[str, float]]:
+    """Return the series whose prediction has a large error: the region with the largest one, and that error.
+
+    Only regions with a considerable predicted share count.
+
+    Args:
+        frame: The frame of `dominance`.
+    """
+    considerable = frame.filter((pl.col("times") > 1) & (pl.col("share") >= _CONSIDERABLE))
+    poor = considerable.filter(pl.col("error") > MOST_ERROR).sort("error", descending=True)
+    rows = poor.unique("series", keep="first", maintain_order=True)
+    return {row["series"]: (row["path"], row["error"]) for row in rows.to_dicts()}
+
+
+def describe_predictions(frame: pl.DataFrame, series: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence per series and factor, or the reason why there is no prediction."""
+    unreliable = find_unreliable_series(frame)
+    for name in series:
+        rows = frame.filter(pl.col("series") == name)
+        if rows.is_empty():
+            yield f"{name}: no prediction for more ranks: a scaling model needs five numbers of ranks."
+        elif name in unreliable:
+            path, error = unreliable[name]
+            yield (
+                f"{name}: no reliable scaling model (cross-validation error of {region_text(path)}:"
+                f" {error:.0f} %), so there is no prediction; run on more numbers of ranks."
+            )
+        else:
+            beyond = rows.filter(pl.col("times") > 1).group_by("times", maintain_order=True)
+            yield from (_describe_largest(part.row(0, named=True)) for _, part in beyond)
+
+
+def _describe_largest(row: dict[str, Any]) -> str:
+    region = region_text(row["path"])
+    where = f"on {noun_text(row['run_ranks'], 'rank')} ({row['times']} times the largest run)"
+    sure = "without an interval, as no number of ranks was repeated"
+    if row["probability"] is not None:
+        low, high, likely = (
+            percent_text(row[name], 1.0) for name in ("share_low", "share_high", "probability")
+        )
+        if row["share_high"] - row["share_low"] > _WIDEST:
+            return (
+                f"{row['series']}, {where}: no reliable prediction: repeated runs allow a share of {region}"
+                f" from {low} to {high}."
+            )
+        sure = f"[{low}, {high}]; it is the largest with probability {likely}"
+    share = percent_text(row["share"], 1.0)
+    return f"{row['series']}, {where}: predicted share of {region} itself: {share}, {sure}."
+
+
 def _draw(frame: pl.DataFrame) -> Figure | None:
-    if not len(frame):
+    frame = frame.filter(~pl.col("series").is_in(list(find_unreliable_series(frame))))
+    uncertain = frame.unique(["series", "times"], keep="first").filter(_WIDTH > _WIDEST)
+    frame = frame.join(uncertain, on=["series", "times"], how="anti", maintain_order="left")
+    if not (frame["times"] > 1).any():
         return None
     order = frame.group_by("path").agg(pl.col("share").max()).sort("share", "path", descending=[True, False])
     chosen = order["path"].head(_MOST_BARS).to_list()
@@ -127,6 +184,5 @@ def _draw(frame: pl.DataFrame) -> Figure | None:
     kind = "multicategory" if many else "category"
     layout = make_layout(axis("", type=kind), "share of the time, %", 380, barmode="stack")
     layout["yaxis"]["range"] = [0, 100]
-    caption = "Predictions of the scaling models for the largest measured number of ranks, and 10 and 100"
-    " times that."
+    caption = "Predictions of the scaling models for the largest run, and for 10 and 100 times its ranks."
     return Figure(caption, traces, layout, "Predicted shares of the time")

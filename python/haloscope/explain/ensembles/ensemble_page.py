@@ -11,11 +11,12 @@ import polars as pl
 
 from haloscope.base.errors import UsageError, printable
 from haloscope.base.units import count_text, noun_text, percent_text, time_text
-from haloscope.explain.ensembles.dominant_regions import dominance
+from haloscope.explain.ensembles.dominant_regions import describe_predictions, dominance
 from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.ensemble_tables import (
     laws_table,
     runs_table,
+    scaling_table,
     sizes_table,
     speeds_table,
     totals_table,
@@ -26,7 +27,7 @@ from haloscope.explain.ensembles.message_sizes import Speeds, size_classes, spee
 from haloscope.explain.ensembles.oddities import list_remarks
 from haloscope.explain.ensembles.region_families import families, levels
 from haloscope.explain.ensembles.scaling import efficiency, over, shares, totals
-from haloscope.explain.ensembles.view import EnsembleView, add_axis_columns
+from haloscope.explain.ensembles.view import EnsembleView, add_axis_columns, column_title
 from haloscope.markov.figures import Section
 from haloscope.profile.page import page, write_page
 from haloscope.profile.store import PROGRAM, region_text
@@ -36,8 +37,6 @@ _SCRIPTS = ("sections.js", "ensemble.js")
 _MOST_REGIONS = 24
 _MOST_INSIDE = 7
 _MOST_FAMILIES = 3
-# Error of a scaling model (percent) from which on the page warns.
-_MOST_ERROR = 20
 _TRAFFIC = (
     *("sends_a_rank", "most_bytes", "collectives"),
     *("mean_send", "largest_send", "sources"),
@@ -80,21 +79,21 @@ def write_ensemble_page(
         raise UsageError(f"no complete run has the column {against}; choose another column of the runs")
     paths = _largest_regions(rows)
     chosen = _Chosen(against=against, by=by)
-    growth = dominance(ensemble, by=by)
+    scaled = efficiency(ensemble, by=by)
     regions = [
         {"name": region_text(path), "sections": _make_region_sections(ensemble, path, paths, machine, chosen)}
         for path in paths
     ]
-    whole = [*_make_program_sections(ensemble, growth, machine, chosen)]
+    whole = [*_make_program_sections(ensemble, scaled, machine, chosen)]
     runs = ensemble.runs
     programs = [printable(name or "unknown program") for name in runs["program"].unique(maintain_order=True)]
     title = f"{', '.join(programs)} ({noun_text(len(runs), 'run')})"
     data = {
         "title": title,
-        "about": f"{noun_text(len(runs), 'run')} on {_span_text(runs['run_ranks'], _ranks_text)}, by"
-        f" {printable(against)}",
+        "about": f"{noun_text(len(runs), 'run')} on {_span_text(runs['run_ranks'], _ranks_text)}"
+        + ("" if against == "run_ranks" else f", by {column_title(against)}"),
         "notes": [printable(line) for line in list_remarks(ensemble, against, by)],
-        "figures": _list_key_figures(rows, growth, by),
+        "figures": _list_key_figures(rows, scaled.frame),
         "sections": [section.as_json() for section in whole],
         "regions": regions,
     }
@@ -129,32 +128,34 @@ def _ranks_text(count: float | None) -> str:
     return noun_text(count, "rank")
 
 
-def _list_key_figures(rows: pl.DataFrame, growth: EnsembleView, by: str) -> list[tuple[str, str, str]]:
+def _list_key_figures(rows: pl.DataFrame, scaled: pl.DataFrame) -> list[tuple[str, str, str]]:
     whole = rows.filter(path=PROGRAM)
     ranks = whole["run_ranks"]
     on_ranks = _span_text(ranks.filter(ranks == ranks.max()), _ranks_text)
     most = whole.filter(pl.col("run_ranks") == ranks.max()) if len(whole) else whole
     share = percent_text(_mean_of(most["mpi_time_mean"]), _mean_of(most["time_mean"]))
-    figures = [
-        ("runs", count_text(len(whole)), f"{rows['series'].n_unique()} values of {by}"),
-        ("ranks", _span_text(ranks), f"{ranks.n_unique()} different numbers"),
-        ("regions", count_text(rows["path"].n_unique()), "in all runs"),
+    return [
+        *_list_speedups(scaled),
         ("time", time_text(_mean_of(most["time_mean"])), f"per rank, on {on_ranks}"),
         ("in MPI", share, f"on {on_ranks}"),
+        ("runs", count_text(len(whole)), f"on {_span_text(ranks, _ranks_text)}"),
     ]
-    far = growth.frame.filter(pl.col("times") == 100).head(1).to_dicts()
-    return figures + [
+
+
+def _list_speedups(scaled: pl.DataFrame) -> list[tuple[str, str, str]]:
+    """Return speed-up and efficiencies of the largest run; none for several series or one number of ranks."""
+    if scaled["series"].n_unique() != 1 or len(scaled) < 2:
+        return []
+    first, last = scaled.row(0, named=True), scaled.row(-1, named=True)
+    return [
         (
-            f"at {_ranks_text(row['run_ranks'])}",
-            _percent_of_one(row["share"]),
-            f"in {region_text(row['path'])}",
-        )
-        for row in far
+            "speed-up",
+            f"{last['speedup']:.2f}",
+            f"from {first['run_ranks']} to {_ranks_text(last['run_ranks'])}",
+        ),
+        ("efficiency, strong", percent_text(last["strong"], 1.0), "if all runs do the same work"),
+        ("efficiency, weak", percent_text(last["weak"], 1.0), "if the work grows with the ranks"),
     ]
-
-
-def _percent_of_one(share: float | None) -> str:
-    return percent_text(share, 1.0)
 
 
 def _mean_of(values: pl.Series) -> float | None:
@@ -163,14 +164,25 @@ def _mean_of(values: pl.Series) -> float | None:
 
 
 def _make_program_sections(
-    ensemble: Ensemble, growth: EnsembleView, machine: Speeds | None, chosen: _Chosen
+    ensemble: Ensemble, scaled: EnsembleView, machine: Speeds | None, chosen: _Chosen
 ) -> Iterator[Section]:
+    by = chosen["by"]
+    growth = dominance(ensemble, by=by)
     grown, sent = laws(ensemble, **chosen), totals(ensemble, **chosen)
+    parts = shares(ensemble, **chosen)
+    if len(scaled.frame):
+        table = scaling_table(scaled.frame, by)
+        yield Section("scaling", "Speed-up and efficiency", _collect_figures(scaled, parts), [table])
+    models = laws_table(grown.frame, by)
+    lines = describe_predictions(growth.frame, grown.frame["series"].unique(maintain_order=True))
     yield Section(
-        "answer", "Predictions", figures=_collect_figures(growth), text=list(_list_answers(growth, grown))
+        "laws",
+        "Scaling models",
+        figures=_collect_figures(growth, grown),
+        tables=[models] if models.rows else [],
+        text=[printable(line) for line in lines],
     )
-    yield Section("laws", "Scaling models", figures=_collect_figures(grown), tables=[laws_table(grown.frame)])
-    table = totals_table(sent.frame, chosen["against"])
+    table = totals_table(sent.frame, chosen["against"], by)
     yield Section("totals", "Sent by all ranks", figures=_collect_figures(sent), tables=[table])
     if machine is not None:
         alone = speed_classes(machine)
@@ -195,30 +207,6 @@ def _collect_figures(*views: EnsembleView) -> list[Any]:
     return [view.drawn for view in views if view.drawn is not None]
 
 
-def _list_answers(growth: EnsembleView, grown: EnsembleView) -> Iterator[str]:
-    """Yield the main results as sentences."""
-    beyond = growth.frame.filter(pl.col("times") > 1)
-    for (series, times), rows in beyond.group_by(["series", "times"], maintain_order=True):
-        first = rows.row(0, named=True)
-        sure = "without an interval, as no number of ranks was repeated"
-        if first["probability"] is not None:
-            low, high = (_percent_of_one(first[name]) for name in ("share_low", "share_high"))
-            likely = _percent_of_one(first["probability"])
-            sure = f"[{low}, {high}]; it is the largest with probability {likely}"
-        region, share = region_text(first["path"]), _percent_of_one(first["share"])
-        ranks = f"on {_ranks_text(first['run_ranks'])} ({times} times the largest run)"
-        yield f"{series}, {ranks}: predicted share of {region} itself: {share}, {sure}.{_error_text(first)}"
-    known = set(growth.frame["series"])
-    for series in grown.frame["series"].unique(maintain_order=True):
-        if series not in known:
-            yield f"{series}: fewer than five numbers of ranks, so there is no prediction for more ranks."
-
-
-def _error_text(first: dict[str, Any]) -> str:
-    error = first["error"]
-    return f" The error of its model in cross-validation is {error:.0f} %." if error > _MOST_ERROR else ""
-
-
 def _make_region_sections(
     ensemble: Ensemble, path: str, paths: Sequence[str], machine: Speeds | None, chosen: _Chosen
 ) -> list[dict[str, Any]]:
@@ -234,7 +222,7 @@ def _make_region_sections(
     ]
     if sent:
         sizes = size_classes(ensemble, path, machine=machine, **chosen)
-        table = sizes_table(sizes.frame, chosen["against"])
+        table = sizes_table(sizes.frame, chosen["against"], chosen["by"])
         maps = time_maps(ensemble, path, by=chosen["by"])
         sections += [
             Section("traffic", "Messages", figures=_collect_figures(*traffic), columns=3),

@@ -7,16 +7,18 @@ from typing import Any
 import polars as pl
 
 from haloscope.base.errors import printable
+from haloscope.base.files import shorten_paths
 from haloscope.base.units import (
     UNKNOWN,
     bytes_text,
     count_text,
+    duration_text,
     moment_text,
-    noun_text,
     percent_text,
     time_text,
 )
-from haloscope.explain.ensembles.view import axis_column
+from haloscope.explain.ensembles.growth import FACTORS, MOST_ERROR
+from haloscope.explain.ensembles.view import axis_column, column_title
 from haloscope.markov.figures import Cell, Column, Table, fill_table
 from haloscope.profile.store import region_text
 
@@ -26,11 +28,25 @@ _OURS = "environment.HALOSCOPE_"
 _FORMS = {"run_start": moment_text, "run_duration": time_text}
 
 
-def totals_table(frame: pl.DataFrame, against: str) -> Table:
+def scaling_table(frame: pl.DataFrame, by: str) -> Table:
+    """Return speed-up and efficiency of the program, one row per number of ranks."""
+    columns: list[Column] = [
+        *([(column_title(by), "", "series", region_text)] if frame["series"].n_unique() > 1 else []),
+        ("ranks", "", "run_ranks", count_text),
+        ("runs", "", "runs", count_text),
+        ("time", "Mean over ranks and runs", "time", time_text),
+        ("speed-up", "Time on the fewest ranks over this time", "speedup", lambda x: f"{x:.2f}"),
+        ("efficiency, strong", "If all runs do the same work", "strong", _share_text),
+        ("efficiency, weak", "If the work grows with the ranks", "weak", _share_text),
+    ]
+    return fill_table("The whole program.", columns, frame.to_dicts())
+
+
+def totals_table(frame: pl.DataFrame, against: str, by: str) -> Table:
     """Return Table IV of Nansamba et al.: messages sent by all ranks, one row per point."""
     columns: list[Column] = [
-        ("runs of", "", "series", region_text),
-        (printable(against), "Column of the runs", "at", None),
+        (column_title(by), "", "series", region_text),
+        (column_title(against), "Column of the runs", "at", None),
         ("runs", "", "runs", count_text),
         ("bytes sent", "All ranks together, mean over runs", "bytes", bytes_text),
         ("sends", "All ranks together, mean over runs", "sends", count_text),
@@ -40,12 +56,12 @@ def totals_table(frame: pl.DataFrame, against: str) -> Table:
     return fill_table("The whole program, point-to-point messages.", columns, _list_rows(frame, against))
 
 
-def sizes_table(frame: pl.DataFrame, against: str) -> Table:
+def sizes_table(frame: pl.DataFrame, against: str, by: str) -> Table:
     """Return messages by classes of size, and their speed."""
     slower = "Bytes over half of the time that both sides spent in their calls"
     columns: list[Column] = [
-        ("runs of", "", "series", region_text),
-        (printable(against), "Column of the runs", "at", None),
+        (column_title(by), "", "series", region_text),
+        (column_title(against), "Column of the runs", "at", None),
         ("size", "Of a message", "size", region_text),
         ("messages", "All ranks together, mean over runs", "messages", count_text),
         ("bytes", "All ranks together, mean over runs", "bytes", bytes_text),
@@ -78,38 +94,37 @@ def speeds_table(frame: pl.DataFrame) -> Table:
     return fill_table(caption, columns, frame.to_dicts())
 
 
-def laws_table(frame: pl.DataFrame) -> Table:
-    """Return the scaling model of each region, and its predictions for more ranks."""
+def laws_table(frame: pl.DataFrame, by: str) -> Table:
+    """Return the scaling models, and the predictions of those with a small error."""
     columns: list[Column] = [
         ("region", "With nested regions", "path", region_text),
-        ("runs of", "", "series", region_text),
+        (column_title(by), "", "series", region_text),
         ("model", "p: the number of ranks, or the column on the x axis", "law", region_text),
         ("error", "Mean cross-validation error (SMAPE), percent", "error", lambda x: percent_text(x, 100.0)),
-        (
-            "same term",
-            "Share of bootstrap samples with the same term",
-            "agreement",
-            lambda x: percent_text(x, 1.0),
-        ),
-        ("at 10 ×", "", "at_10", time_text),
+        ("same term", "Share of bootstrap samples with the same term", "agreement", _share_text),
+        ("at 10 ×", "", "at_10", duration_text),
         ("95 %", "Interval from repeated runs", "interval_10", None),
-        ("at 100 ×", "", "at_100", time_text),
+        ("at 100 ×", "", "at_100", duration_text),
         ("95 %", "Interval from repeated runs", "interval_100", None),
     ]
     rows = []
-    for row in frame.to_dicts():
-        for times in (10, 100):
-            low, high = row[f"low_{times}"], row[f"high_{times}"]
-            bounds = UNKNOWN if low is None else f"{time_text(low)} to {time_text(high)}"
+    for row in frame.drop_nulls("law").to_dicts():
+        for times in FACTORS:
+            names = [f"{name}_{times}" for name in ("at", "low", "high")]
+            if row["error"] > MOST_ERROR:
+                row.update(dict.fromkeys(names))
+            _, low, high = (row[name] for name in names)
+            bounds = UNKNOWN if low is None else f"{duration_text(low)} to {duration_text(high)}"
             row[f"interval_{times}"] = (low, bounds)
-        row["law"] = row["law"] or f"{noun_text(row['points'], 'point')}: a model needs five"
         rows.append(row)
-    return fill_table("Mean time per rank.", columns, rows)
+    caption = f"Mean time per rank. Models with an error above {MOST_ERROR} % are not extrapolated."
+    return fill_table(caption, columns, rows)
 
 
 def runs_table(runs: pl.DataFrame) -> Table:
     """Return the columns in which runs differ."""
-    always = ("profile", "program", "run_ranks")
+    always = ("profile", "run_ranks")
+    runs = runs.with_columns(profile=pl.Series(shorten_paths(runs["profile"]), dtype=pl.String))
     differ = [name for name in runs.columns if name in always or runs[name].n_unique() > 1]
     shown = [name for name in differ if not name.startswith(_OURS)]
     rows = [
@@ -117,8 +132,11 @@ def runs_table(runs: pl.DataFrame) -> Table:
         for row in runs.head(_MOST_RUNS).to_dicts()
     ]
     more = f" The first {_MOST_RUNS} of {len(runs)}." if len(runs) > _MOST_RUNS else ""
-    caption = f"Columns in which runs differ; each can be the x axis of figures.{more}"
-    return Table(caption, [(printable(name), "") for name in shown], rows)
+    caption = (
+        f"Columns in which runs differ; each can be the x axis of figures (haloscope report --against).{more}"
+    )
+    columns = [(column_title(name), f"--against {printable(name)}") for name in shown]
+    return Table(caption, columns, rows)
 
 
 def _make_cell(value: object) -> Cell:
@@ -127,6 +145,10 @@ def _make_cell(value: object) -> Cell:
     if isinstance(value, int | float):
         return value, f"{value:.12g}"
     return str(value), region_text(str(value))
+
+
+def _share_text(value: float | None) -> str:
+    return percent_text(value, 1.0)
 
 
 def _speed_text(value: float | None) -> str:

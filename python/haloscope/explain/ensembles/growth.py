@@ -28,6 +28,7 @@ from haloscope.profile.store import region_text
 FACTORS = (10, 100)
 DRAWS = 400
 SURE = (2.5, 97.5)  # percentiles: a 95 % interval
+MOST_ERROR = 25  # percent: a model with a larger cross-validation error is not extrapolated on pages
 _CURVE = 60
 
 
@@ -61,6 +62,11 @@ class Growth:
             return value, None, None
         low, high = np.percentile(np.clip(self.drawn.at(points)[:, 0], 0.0, None), SURE)
         return value, float(low), float(high)
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether the model may be extrapolated on a page."""
+        return float(self.law.error[0]) <= MOST_ERROR
 
     @property
     def agreement(self) -> float | None:
@@ -159,18 +165,23 @@ def _draw_laws(
     for number, (series, path, rows, growth) in enumerate(found):
         label = make_label(series, region_text(path), *many)
         seen = make_line(rows, label, number, "value", "%{y:.4s}", mode="markers", legendgroup=label)
-        traces += [seen, _trace_curve(growth, seen), _trace_extrapolation(growth, seen)]
+        traces += [seen, _trace_curve(growth, seen)]
+        traces += [_trace_extrapolation(growth, seen)] if growth.is_reliable else []
     xaxis = make_axis(against, pl.Series([1.0, 1e6])) | {"type": "log"}
     xaxis = {key: value for key, value in xaxis.items() if key not in ("tickvals", "ticktext")}
     layout = make_layout(xaxis, title, 420, showlegend=any(many))
     layout["yaxis"] |= {"type": "log"}
-    caption = "Lines: scaling models. Hollow: predictions for 10 and 100 times the largest point, with 95 %"
-    " intervals."
+    caption = (
+        "Lines: scaling models. Hollow: predictions for 10 and 100 times the largest point, with 95 %"
+        " intervals."
+        f" Models with a cross-validation error above {MOST_ERROR} % end at the largest point."
+    )
     return Figure(caption, traces, layout, "Scaling models")
 
 
 def _trace_curve(growth: Growth, seen: Trace) -> Trace:
-    x = np.geomspace(growth.points.min(), growth.points.max() * max(FACTORS), _CURVE)
+    farthest = max(FACTORS) if growth.is_reliable else 1
+    x = np.geomspace(growth.points.min(), growth.points.max() * farthest, _CURVE)
     y = [value if value > 0 else None for value in growth.law.at(x)[0].tolist()]
     hidden = {"showlegend": False, "hoverinfo": "skip", "mode": "lines"}
     return {**seen, **hidden, "x": x.tolist(), "y": y, "line": {**seen["line"], "width": 1}}

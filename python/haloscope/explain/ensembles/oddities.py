@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import polars as pl
 
+from haloscope.base.files import shorten_paths
 from haloscope.base.units import noun_text
 from haloscope.explain.ensembles.ensemble import Ensemble
+from haloscope.explain.ensembles.view import column_title
+from haloscope.explain.findings import find_crowded_host
 from haloscope.profile import RUN_COLUMNS
 from haloscope.profile.store import PROGRAM
 
@@ -13,9 +19,14 @@ _MOST_NAMED = 8
 
 
 def list_remarks(ensemble: Ensemble, against: str = "run_ranks", by: str = "program") -> list[str]:
-    """Return a sentence per problem of an ensemble, unreadable files first."""
+    """Return a sentence per problem of an ensemble, unreadable files first.
+
+    Profiles are named without the directory that all of them share.
+    """
     runs = ensemble.runs
-    lines = [f"left out: {line}" for line in ensemble.skipped]
+    short = dict(zip(map(str, ensemble.paths), shorten_paths(map(str, ensemble.paths)), strict=True))
+    runs = runs.with_columns(pl.col("profile").replace_strict(short, default=pl.col("profile")))
+    lines = [f"left out: {_shorten_line(line, short)}" for line in ensemble.skipped]
     lacking = runs.filter(pl.col("missing_ranks") > 0)
     lines += [
         f"left out of all figures: {row['profile']}: {row['missing_ranks']} of"
@@ -23,14 +34,42 @@ def list_remarks(ensemble: Ensemble, against: str = "run_ranks", by: str = "prog
         for row in lacking.to_dicts()
     ]
     if silent := runs.filter(runs[against].is_null())["profile"].to_list():
-        lines.append(f"left out: runs without a value of {against}: {_names_text(silent)}")
+        lines.append(f"left out: runs without a value of {column_title(against)}: {_names_text(silent)}")
     programs = runs.group_by("program", maintain_order=True).agg(pl.len())
     if len(programs) > 1:
         names = ", ".join(
             f"{program or 'unknown'} ({noun_text(count, 'run')})" for program, count in programs.iter_rows()
         )
         lines.append(f"runs of different programs: {names}")
-    return [*lines, *_find_differing_columns(runs, against, by), *_list_silent_runs(ensemble, runs)]
+    lines += _describe_crowding(ensemble)
+    whole = ensemble.with_paths("regions").filter(path=PROGRAM)
+    whole = whole.with_columns(pl.col("profile").replace_strict(short, default=pl.col("profile")))
+    return [*lines, *_find_differing_columns(runs, against, by), *_list_silent_runs(whole)]
+
+
+def _shorten_line(line: str, short: Mapping[str, str]) -> str:
+    """Return an error without the directory of its file."""
+    return next(
+        (name + line.removeprefix(path) for path, name in short.items() if line.startswith(path)), line
+    )
+
+
+def _describe_crowding(ensemble: Ensemble) -> list[str]:
+    """Return a remark on ranks that shared CPUs, from one run per number of ranks."""
+    counts = ensemble.runs.unique("run_ranks", keep="first", maintain_order=True)
+    found = ensemble.each(
+        [Path(path) for path in counts["profile"]],
+        lambda profiles: [(profile.info.get("ranks"), find_crowded_host(profile)) for profile in profiles],
+    )
+    crowded = [(ranks, *host) for ranks, host in found if host]
+    if not crowded:
+        return []
+    least = min(ranks for ranks, _, _ in crowded)
+    _, most, cpus = max(crowded, key=lambda run: run[1] / run[2])
+    return [
+        f"{noun_text(most, 'rank')} shared {noun_text(cpus, 'CPU')}: counts are exact, but times on"
+        f" {noun_text(least, 'rank')} and more do not show how the program scales"
+    ]
 
 
 def _find_differing_columns(runs: pl.DataFrame, against: str, by: str) -> list[str]:
@@ -54,20 +93,14 @@ def _find_differing_columns(runs: pl.DataFrame, against: str, by: str) -> list[s
             differ.append(name)
     if not differ:
         return []
-    return [f"treated as repetitions: runs of equal {against} that differ in {', '.join(differ)}; see --by"]
+    same = f"runs of equal {column_title(against)}"
+    return [f"treated as repetitions: {same} that differ in {', '.join(differ)}; see --by"]
 
 
-def _list_silent_runs(ensemble: Ensemble, runs: pl.DataFrame) -> list[str]:
-    lines = []
-    alone = runs.filter(pl.col("run_ranks") == 1)["profile"].to_list()
-    if alone:
-        lines.append(f"one rank, so there is no communication: {_names_text(alone)}")
-    whole = ensemble.with_paths("regions").filter(path=PROGRAM)
+def _list_silent_runs(whole: pl.DataFrame) -> list[str]:
     silent = (whole["sends_total"] == 0) & (whole["colls_total"] == 0)
     quiet = whole.filter(silent & (whole["run_ranks"] > 1))["profile"].to_list()
-    if quiet:
-        lines.append(f"no messages and no collectives: {_names_text(quiet)}")
-    return lines
+    return [f"no messages and no collectives: {_names_text(quiet)}"] if quiet else []
 
 
 def _names_text(profiles: list[str]) -> str:

@@ -184,25 +184,33 @@ def _draw_efficiency(frame: pl.DataFrame) -> Figure | None:
     many = frame["series"].n_unique() > 1
     drawn = []
     for kind, title in (
-        ("strong", "same work in all runs (strong)"),
-        ("weak", "work grew with ranks (weak)"),
+        ("speedup", "speed-up"),
+        ("strong", "efficiency, strong scaling"),
+        ("weak", "efficiency, weak scaling"),
     ):
         traces = [
             make_line(
                 rows,
-                series if many else "efficiency",
+                series if many else title,
                 number,
                 kind,
                 "%{y:.3f}",
-                showlegend=many and kind == "strong",
+                showlegend=many and kind == "speedup",
             )
             for number, ((series,), rows) in enumerate(frame.group_by(["series"], maintain_order=True))
         ]
         drawn.append(Panel(title, traces))
-    xaxis, yaxis = make_axis("run_ranks", frame["x"]), axis("efficiency", rangemode="tozero")
-    traces, layout = panels(drawn, xaxis, yaxis, 2, 260)
-    caption = "1: twice the ranks do twice the work per second. Only one of the two applies to your runs."
-    return Figure(caption, traces, layout, "Efficiency")
+    xaxis, yaxis = make_axis("run_ranks", frame["x"]), axis("", rangemode="tozero")
+    traces, layout = panels(drawn, xaxis, yaxis, 3, 260)
+    layout["yaxis2"].pop("matches")
+    layout["yaxis3"]["matches"] = "y2"
+    return Figure(
+        "Speed-up: time on the fewest ranks over the time. Strong: all runs do the same work. Weak: the work"
+        " grows with the ranks. Only one of the two applies to your runs.",
+        traces,
+        layout,
+        "Speed-up and efficiency",
+    )
 
 
 def totals(

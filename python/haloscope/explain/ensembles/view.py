@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from haloscope.base.errors import UsageError
+from haloscope.base.errors import UsageError, printable
+from haloscope.base.files import shorten_paths
 from haloscope.base.palette import METHODS
 from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.markov.figures import Figure, Trace, axis, margin, plain
+from haloscope.profile import RUN_COLUMNS
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as PlotlyFigure
@@ -23,6 +24,7 @@ COLOURS = METHODS[1:]
 _MARKS = ("circle", "square", "diamond", "triangle-up")
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _MOST_TICKS = 12
+_OWN_COLUMNS = frozenset((*RUN_COLUMNS, "missing_ranks"))
 # An axis over a wider range is logarithmic.
 _WIDE = 4.0
 
@@ -62,7 +64,9 @@ def add_axis_columns(ensemble: Ensemble, rows: pl.DataFrame, against: str, by: s
     for name in (against, by):
         if name not in runs.columns:
             raise UsageError(f"no run has the column {name!r}; columns: {', '.join(runs.columns)}")
-    column = runs[against] if against != "profile" else _shorten_paths(runs["profile"])
+    column = (
+        runs[against] if against != "profile" else pl.Series(shorten_paths(runs["profile"]), dtype=pl.String)
+    )
     number = column.cast(pl.Float64, strict=False)
     is_text = not column.dtype.is_numeric()
     x = number if is_text and number.null_count() == column.null_count() else column
@@ -70,13 +74,6 @@ def add_axis_columns(ensemble: Ensemble, rows: pl.DataFrame, against: str, by: s
     known = runs.select("profile", x.alias("x"), series.alias("series"))
     whole = known.filter((runs["missing_ranks"] == 0) & pl.col("x").is_not_null())
     return rows.join(whole, on="profile", how="inner", maintain_order="left")
-
-
-def _shorten_paths(paths: pl.Series) -> pl.Series:
-    """Return paths without their common directory."""
-    whole = [os.path.abspath(path) for path in paths]
-    folder = os.path.commonpath([os.path.dirname(path) for path in whole])
-    return pl.Series([os.path.relpath(path, folder) for path in whole], dtype=pl.String)
 
 
 def rename_axis_column(frame: pl.DataFrame, against: str) -> pl.DataFrame:
@@ -87,6 +84,11 @@ def rename_axis_column(frame: pl.DataFrame, against: str) -> pl.DataFrame:
 def axis_column(frame: pl.DataFrame, against: str) -> str:
     """Return the name of the x column in the frame of a view."""
     return "x" if "x" in frame.columns and against in frame.columns else against
+
+
+def column_title(name: str) -> str:
+    """Return the words for a column of the runs: `run_ranks` is `ranks`; keys of the program stay."""
+    return printable(name.removeprefix("run_").replace("_", " ") if name in _OWN_COLUMNS else name)
 
 
 def select_region(ensemble: Ensemble, table: str, region: str) -> pl.DataFrame:
@@ -111,7 +113,7 @@ def average_runs(rows: pl.DataFrame, keys: Sequence[str], values: Sequence[str])
 
 def make_axis(against: str, values: pl.Series) -> dict[str, Any]:
     """Return the axis for `values` of a column of the runs."""
-    title = {"run_ranks": "ranks", "run_hosts": "hosts"}.get(against, plain(against))
+    title = plain(column_title(against))
     known = values.unique().sort()
     if not known.dtype.is_numeric():
         return axis(title, type="category")
