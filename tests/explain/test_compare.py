@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import haloscope
 from haloscope.base.errors import OutputError, ProfileError, UsageError
 from haloscope.explain.comparing import COMPARED, Comparison
-from haloscope.markov.statistics import faster_by_runs, means_apart
+from haloscope.markov.statistics import faster_by_medians, faster_by_runs, means_apart
 from support.command import Command
 from support.profiles import draft, path_rows, process_rows
 from support.repeated_runs import repeated_run
@@ -57,6 +57,55 @@ def test_runs_that_are_alike(runs: Runs) -> None:
     longer = [-claim[key] for key in ("faster", "faster_high", "faster_low")]
     assert told.endswith("takes {:+.1f} % [{:+.1f} %, {:+.1f} %]".format(*longer))
     assert lines(compared, "where: ") == []
+
+
+@pytest.mark.parametrize(
+    ("how", "counts"),
+    [
+        ({}, "All counts are equal"),
+        ({"messages": 500}, "Messages grew by 25 %"),
+        ({"messages": 300}, "Messages fell by 25 %"),
+        ({"size": 9216}, "Bytes sent grew by 100 %"),
+        ({"partner": 0}, "Counts changed in 1 region"),
+    ],
+)
+def test_one_sentence_comes_first(runs: Runs, how: dict[str, int], counts: str) -> None:
+    told = haloscope.compare(runs("a", 4, spread=0.1), runs("b", 4, spread=0.1, **how)).describe()[0]
+    begin, _, end = told.partition("; ")
+    assert begin == counts
+    assert re.fullmatch(r"no time difference can be shown with 4 runs per side: ±\d+\.\d %", end), told
+
+
+@pytest.mark.parametrize(
+    ("numbers", "slower", "end"),
+    [
+        ((1, 1), 1.5, "one run per side cannot show a difference of time"),
+        ((6, 6), 1.5, r"B takes \d+\.\d % longer \(\d+\.\d to \d+\.\d %\)"),
+        ((6, 6), 0.5, r"B takes \d+\.\d % less time \(\d+\.\d to \d+\.\d %\)"),
+        ((3, 4), 1.0, r"no time difference can be shown with 3 and 4 runs per side: ±\d+\.\d %"),
+    ],
+)
+def test_the_first_sentence_reports_the_time(
+    runs: Runs, numbers: tuple[int, int], slower: float, end: str
+) -> None:
+    compared = haloscope.compare(runs("a", numbers[0]), runs("b", numbers[1], slower=slower))
+    assert re.fullmatch(f"All counts are equal; {end}", compared.headline), compared.headline
+
+
+def test_counts_that_vary_are_no_change_in_the_first_sentence(runs: Runs) -> None:
+    compared = haloscope.compare([*runs("a", 2), *runs("more", 1, messages=401)], runs("b", 3))
+    assert compared.headline.startswith("Counts vary between runs of one side; ")
+
+
+@pytest.mark.parametrize(("cpus", "is_told"), [("0-1", False), ("0", True), ("", False)])
+def test_ranks_that_shared_a_cpu_are_a_note(tmp_path: Path, cpus: str, is_told: bool) -> None:
+    sides = []
+    for name in "ab":
+        made = repeated_run(np.random.default_rng(0))
+        made.tables["processes"] = {**made.tables["processes"], "cpus": [cpus] * 2}
+        sides.append(made.write(tmp_path / f"{name}.halo"))
+    remarks = haloscope.compare(*sides).remarks
+    assert ("2 ranks shared 1 CPU: counts are exact, times are not" in remarks) == is_told
 
 
 def test_equal_times_have_no_sign_of_a_gain(runs: Runs) -> None:
@@ -185,7 +234,7 @@ def test_parts_add_up_to_the_program(runs: Runs) -> None:
         programs = [haloscope.open(path).table("regions")["time_mean"][0] for path in side]
         assert compared.parts[column].sum() == pytest.approx(np.mean(programs))
         whole = compared.times.filter(pl.col("what") == "time")
-        assert whole[column].to_list() == pytest.approx([np.mean(programs)])
+        assert whole[column].to_list() == pytest.approx([np.median(programs)])
     sums = compared.parts.select(pl.col("first_time", "second_time", "change").sum()).row(0)
     assert sums[2] == pytest.approx(sums[1] - sums[0])
     known = compared.parts.filter(pl.col("change_low").is_not_null())
@@ -210,6 +259,17 @@ def test_the_frame_has_all_tables(runs: Runs) -> None:
 
 @given(TIMES, TIMES)
 @settings(max_examples=60)
+def test_a_difference_is_that_of_the_medians(own: list[float], peer: list[float]) -> None:
+    row = faster_by_medians(own, peer)
+    middle = np.exp(np.median(np.log(own)) - np.median(np.log(peer)))
+    assert row["faster"] == pytest.approx(100 * (1 - middle))
+    assert row["faster_low"] <= row["faster"] <= row["faster_high"]
+    assert faster_by_medians(own, peer[:1])["faster_low"] is None
+    assert faster_by_medians([0.0], peer)["faster"] is None
+
+
+@given(TIMES, TIMES)
+@settings(max_examples=60)
 def test_sides_change_places(own: list[float], peer: list[float]) -> None:
     one, other = means_apart(own, peer), means_apart(peer, own)
     np.testing.assert_allclose(one, (-other[0], -other[2], -other[1]), atol=1e-9)
@@ -217,13 +277,14 @@ def test_sides_change_places(own: list[float], peer: list[float]) -> None:
     assert (1 - there["faster"] / 100) * (1 - back["faster"] / 100) == pytest.approx(1)
 
 
-def test_intervals_of_runs_hold_their_level() -> None:
+@pytest.mark.parametrize("faster", [faster_by_runs, faster_by_medians])
+def test_intervals_of_runs_hold_their_level(faster: Callable[..., dict[str, Any]]) -> None:
     random = np.random.default_rng(5)
-    for number in (3, 5, 12):
+    for number in (2, 3, 5, 12):
         missed = 0
         for _ in range(100):
             own, peer = np.exp(random.normal(0, 0.05, (2, number)))
-            row = faster_by_runs(own, peer)
+            row = faster(own, peer)
             missed += not row["faster_low"] <= 0 <= row["faster_high"]
         assert missed <= 11, number  # 5 are expected, plus three standard deviations
 

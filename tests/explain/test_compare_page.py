@@ -44,8 +44,13 @@ def test_the_page(look: Look, page_file: Path, width: int, scheme: Literal["ligh
     drawn = page.evaluate("getComputedStyle(document.querySelector('.main-svg')).backgroundColor")
     assert (max(map(int, ground[4:-1].split(","))) < 100) == (scheme == "dark")
     assert (max(map(int, drawn[4:-1].split(",")[:3])) < 100) == (scheme == "dark")
-    first = page.locator("#counts tbody tr td:nth-child(4)")
-    page.locator("#counts th:nth-child(4)").click()
-    order = [int(text) for text in first.all_inner_texts() if text.isdecimal()]
+    assert page.locator("h1").inner_text().startswith("Messages grew by 25 %; B takes ")
+    # One row per region, and one point per run.
+    assert page.locator("#counts tbody tr").count() == 1
+    assert "400 → 500 (+25 %)" in page.locator("#counts tbody").inner_text()
+    assert page.locator("#times .plot").first.locator(".point").count() == 6 + 2
+    first = page.locator("#times tbody tr td:nth-child(3)")
+    page.locator("#times th:nth-child(3)").click()
+    order = [float(text.split()[0]) for text in first.all_inner_texts() if text.endswith(" ms")]
     assert len(order) > 2
     assert order == sorted(order, reverse=True)

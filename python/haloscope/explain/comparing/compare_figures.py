@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
+from haloscope.base.files import shorten_paths
 from haloscope.base.palette import GREY, METHODS
+from haloscope.explain.comparing.sides import Side, list_times
 from haloscope.markov.figures import Figure, TimeUnit, Trace, axis, margin, plain, unit_of
 from haloscope.profile.store import PROGRAM, region_text
 
@@ -24,6 +27,44 @@ _PARTS = {
 # Visible on light and dark backgrounds.
 _GRID = {"gridcolor": "rgba(128, 140, 150, .25)", "tickcolor": "rgba(0, 0, 0, 0)"}
 _ZERO = _GRID | {"zeroline": True, "zerolinecolor": GREY}
+
+
+def draw_runs(first: Side, second: Side) -> Figure | None:
+    """Return the figure of the program's time in each run, with the median of each side."""
+    traces: list[Trace] = []
+    for side, colour, symbol in ((first, METHODS[3], "circle"), (second, METHODS[1], "diamond")):
+        times = list_times(side.runs, PROGRAM, "inclusive")
+        if np.isnan(times).any():
+            return None
+        shared = {"type": "scatter", "mode": "markers", "showlegend": False}
+        names = shorten_paths(str(run.path) for run in side.runs)
+        traces.append(
+            {
+                **shared,
+                "x": times,
+                "y": [side.name] * len(times),
+                "text": [plain(name) for name in names],
+                "marker": {"color": colour, "size": 10, "symbol": f"{symbol}-open"},
+                "hovertemplate": "%{text}: %{x:.4s}s<extra></extra>",
+            }
+        )
+        median = float(np.median(times))
+        traces.append(
+            {
+                **shared,
+                "x": [median],
+                "y": [side.name],
+                "marker": {"color": colour, "size": 26, "symbol": "line-ns-open", "line": {"width": 3}},
+                "hovertemplate": "median of %{y}: %{x:.4s}s<extra></extra>",
+            }
+        )
+    layout = {
+        "height": 190,
+        "margin": {**margin(16), "l": 16},
+        "xaxis": axis("time per rank", tickformat="~s", ticksuffix="s") | _GRID,
+        "yaxis": axis("", autorange="reversed", type="category", **_GRID),
+    }
+    return Figure("One point per run of the program; line: median.", traces, layout, "Time of each run")
 
 
 def draw_intervals(claims: Sequence[TimeClaim]) -> Figure | None:
@@ -47,13 +88,14 @@ def draw_intervals(claims: Sequence[TimeClaim]) -> Figure | None:
         "yaxis": axis("", autorange="reversed", type="category", **_GRID),
     }
     caption = (
-        "Point: difference of means. Line: interval, cut at the edges of the figure. Filled: significant."
+        "Point: difference of medians. Line: interval, cut at the edges of the figure. Filled: significant."
     )
-    return Figure(caption, traces, layout)
+    return Figure(caption, traces, layout, "Differences of time")
 
 
 def _label_claim(claim: TimeClaim) -> str:
-    name = "the program" if claim.region == PROGRAM else region_text(claim.region)
+    whole = "the program" if claim.what == "time" else "outside of regions"
+    name = whole if claim.region == PROGRAM else region_text(claim.region)
     return f"{name}, {claim.what}" if claim.what.startswith("series") else name
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from haloscope.base.errors import printable
+from haloscope.base.files import shorten_paths
 from haloscope.base.units import UNKNOWN, count_text, noun_text, time_text
-from haloscope.explain.comparing.compare_figures import draw_changes, draw_intervals
+from haloscope.explain.comparing.compare_figures import draw_changes, draw_intervals, draw_runs
+from haloscope.explain.comparing.program_structure import FOLDED, fold_structure
 from haloscope.explain.comparing.run_comparison import Comparison
 from haloscope.explain.comparing.time_differences import longer_text
 from haloscope.markov.figures import Cell, Column, Section, Table, fill_table
@@ -24,17 +25,30 @@ _MOST_ROWS = 2000
 def write_compare_page(compared: Comparison, output: Path) -> None:
     """Write the page to `output`, which is replaced atomically. Raises `OutputError`."""
     programs = dict.fromkeys(printable(side.first.program) for side in (compared.first, compared.second))
-    title = f"Comparison of {' and '.join(programs)}"
-    sides = [line for line in compared.describe() if line.startswith(("A: ", "B: "))]
+    title = f"{compared.headline}."
+    ranks = noun_text(compared.first.first.ranks, "rank")
     data = {
         "verb": "compare",
         "title": title,
-        "about": "; ".join(sides),
-        "notes": list(compared.remarks),
+        "about": f"{' and '.join(programs)} on {ranks}",
+        "notes": _shorten_notes(compared),
         "figures": _list_key_figures(compared),
         "sections": [section.as_json() for section in _make_sections(compared)],
     }
-    write_page(page("sections.html", f"{title} – Haloscope", _SCRIPTS, data), output)
+    name = f"Comparison of {' and '.join(programs)}"
+    write_page(page("sections.html", f"{name} – Haloscope", _SCRIPTS, data), output)
+
+
+def _shorten_notes(compared: Comparison) -> list[str]:
+    """Return the remarks, with names of files instead of their paths."""
+    sides = (compared.first, compared.second)
+    paths = [str(run.path) for side in sides for run in side.runs]
+    paths += [line.partition(": ")[0] for side in sides for line in side.skipped]
+    names = sorted(zip(paths, shorten_paths(paths), strict=True), key=lambda pair: -len(pair[0]))
+    notes = list(compared.remarks)
+    for path, name in names:
+        notes = [note.replace(path, name) for note in notes]
+    return notes
 
 
 def _list_key_figures(compared: Comparison) -> list[tuple[str, str, str]]:
@@ -43,8 +57,8 @@ def _list_key_figures(compared: Comparison) -> list[tuple[str, str, str]]:
     regions = changed["region"].n_unique()
     runs = [len(side.runs) for side in (compared.first, compared.second)]
     return [
-        ("time of A", time_text(claim.times[0]), f"mean of {noun_text(runs[0], 'run')}"),
-        ("time of B", time_text(claim.times[1]), f"mean of {noun_text(runs[1], 'run')}"),
+        ("time of A", time_text(claim.times[0]), f"median of {noun_text(runs[0], 'run')}"),
+        ("time of B", time_text(claim.times[1]), f"median of {noun_text(runs[1], 'run')}"),
         (
             "B takes",
             longer_text(claim.faster[0]),
@@ -65,48 +79,48 @@ def _make_sections(compared: Comparison) -> Iterator[Section]:
     structure = compared.structure
     if len(structure):
         yield Section("counts", "Counts", tables=[_make_structure_table(structure)])
-    intervals, bars = draw_intervals(compared.claims), draw_changes(compared.parts)
-    drawn = [[figure] if figure else [] for figure in (intervals, bars)]
-    yield Section("times", "Times", figures=drawn[0], tables=[_make_times_table(compared.times)])
-    yield Section(
-        "where", "Where the time went", figures=drawn[1], tables=[_make_parts_table(compared.parts)]
-    )
+    figures = [draw_runs(compared.first, compared.second), draw_intervals(compared.claims)]
+    drawn = [figure for figure in figures if figure]
+    yield Section("times", "Times", figures=drawn, tables=[_make_times_table(compared.times)])
+    bars = draw_changes(compared.parts)
+    table = _make_parts_table(compared.parts)
+    yield Section("where", "Where the time went", figures=[bars] if bars else [], tables=[table])
 
 
 def _make_answer(compared: Comparison) -> Section:
     """Return the section with the main results as sentences."""
-    lines = [line for line in compared.describe() if not line.startswith(("A: ", "B: ", "note: "))]
+    lines = [line for line in compared.describe()[3:] if not line.startswith("note: ")]
     return Section("answer", "What changed", text=lines)
 
 
 def _make_structure_table(rows: pl.DataFrame) -> Table:
+    folded = fold_structure(rows)
+    there = {name: title for name, title in FOLDED.items() if any(row[name] for row in folded)}
     columns: list[Column] = [
         ("region", "Without nested regions", "region", region_text),
-        ("table", "Table that has the count", "table", region_text),
-        ("quantity", "Counted quantity", "quantity", region_text),
-        ("A", "In the first run of A", "first", None),
-        ("B", "In the first run of B", "second", None),
-        ("all runs agree", "no: runs of one side differ from each other", "agree", region_text),
+        *((title, "First run of A → first run of B", name, None) for name, title in there.items()),
+        ("other counts", "", "others", printable),
+        *([("runs agree", "no: runs of one side differ", "agree", None)] if rows["varies"].any() else []),
     ]
-    shown = [row | _list_counts(row) for row in rows.head(_MOST_ROWS).to_dicts()]
-    more = f" {noun_text(len(rows) - len(shown), 'more row')} not shown." if len(rows) > len(shown) else ""
+    nothing: Cell = (None, "")
+    shown = [
+        row
+        | {name: row[name] or nothing for name in there}
+        | {"agree": (None, "no" if row["varies"] else "yes")}
+        for row in folded[:_MOST_ROWS]
+    ]
+    more = (
+        f" {noun_text(len(folded) - len(shown), 'more row')} not shown." if len(folded) > len(shown) else ""
+    )
     return fill_table(f"Counts that are not equal in all runs; sums over all ranks.{more}", columns, shown)
-
-
-def _list_counts(row: dict[str, Any]) -> dict[str, Any]:
-    spread = row["table"] == "spread"
-    counts: list[Cell] = [
-        (None, "other") if spread else (x, count_text(x)) for x in (row["first_count"], row["second_count"])
-    ]
-    return {"first": counts[0], "second": counts[1], "agree": "no" if row["varies"] else "yes"}
 
 
 def _make_times_table(rows: pl.DataFrame) -> Table:
     columns: list[Column] = [
         ("region", "", "region", region_text),
         ("what", "time: with nested regions; own time: without; series: per instance", "what", region_text),
-        ("A", "Mean over runs", "first_time", time_text),
-        ("B", "Mean over runs", "second_time", time_text),
+        ("A", "Median over runs", "first_time", time_text),
+        ("B", "Median over runs", "second_time", time_text),
         ("B takes", "Percent that B takes longer", "faster", None),
         ("from", "Simultaneous 95 % interval of all rows", "faster_high", None),
         ("to", "", "faster_low", None),
@@ -118,7 +132,7 @@ def _make_times_table(rows: pl.DataFrame) -> Table:
         | {"significant": "yes" if row["sure"] else "no"}
         for row in rows.to_dicts()
     ]
-    return fill_table("Mean seconds per rank.", columns, shown)
+    return fill_table("Seconds per rank, mean over ranks and median over runs.", columns, shown)
 
 
 def _make_percent_cell(faster: float | None) -> Cell:
@@ -135,7 +149,9 @@ def _make_parts_table(rows: pl.DataFrame) -> Table:
         ("from", "95 % interval", "change_low", _signed_time_text),
         ("to", "", "change_high", _signed_time_text),
     ]
-    caption = "Mean time per rank. All rows except caused add up to the time of the program."
+    caption = (
+        "Means over ranks and runs, as medians do not add up. All rows except caused add up to the program."
+    )
     return fill_table(caption, columns, rows.head(_MOST_ROWS).to_dicts())
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 
+from haloscope.base.units import noun_text
 from haloscope.explain.comparing.compare_page import write_compare_page
 from haloscope.explain.comparing.parts import compare_parts, has_waiting
 from haloscope.explain.comparing.program_structure import compare_settings, compare_structure
@@ -96,6 +97,9 @@ def _list_remarks(first: Side, second: Side) -> list[str]:
         lines.append(
             f"the sides were recorded with different settings ({unlike}), which may change counts or times"
         )
+    if crowded := first_run.crowded or second_run.crowded:
+        shared = f"{noun_text(crowded[0], 'rank')} shared {noun_text(crowded[1], 'CPU')}"
+        lines.append(f"{shared}: counts are exact, times are not")
     lines += _check_order(first, second)
     if not has_waiting(*sides):
         lines.append(

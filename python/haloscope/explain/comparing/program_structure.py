@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
@@ -19,6 +20,7 @@ STRUCTURE = {
 }
 _KEYS = ["region", "table", "quantity"]
 _MOST_SAID = 4  # quantities of a region in one line
+_MOST_FOLDED = 2  # other counts of a region that the page names
 _LONGEST = 80  # characters of a value
 _SAID_FIRST = ("regions", "communicators", "spread", "calls", "collectives", "sizes", "memory")
 _WORDS: Mapping[str, str] = {
@@ -37,6 +39,22 @@ _WORDS: Mapping[str, str] = {
     "rma_bytes_total": "one-sided",
     "io_ops_total": "file operations",
     "io_bytes_total": "in files",
+}
+_HEADS: Mapping[str, str] = {
+    "sends_total": "Messages",
+    "bytes_sent_total": "Bytes sent",
+    "colls_total": "Collective calls",
+    "coll_bytes_total": "Bytes in collectives",
+    "rma_ops_total": "One-sided operations",
+    "io_ops_total": "File operations",
+    "instances": "Instances of regions",
+}
+# Counts with a column of their own on the page.
+FOLDED: Mapping[str, str] = {
+    "instances": "instances",
+    "sends_total": "messages sent",
+    "bytes_sent_total": "bytes sent",
+    "colls_total": "collectives",
 }
 _BYTES = ("bytes_sent_total", "bytes_recv_total", "largest_message", "coll_bytes_total", "rma_bytes_total")
 # Run information about the communication of the MPI library and the placement of ranks.
@@ -104,6 +122,29 @@ def _sort_rows(rows: pl.DataFrame, first: Side, second: Side) -> pl.DataFrame:
     )
 
 
+def count_headline(rows: pl.DataFrame, first: Side, second: Side) -> str:
+    """Return how the program's main count changed, in a few words without a period."""
+    certain = rows.filter(~pl.col("varies"))
+    if certain.is_empty():
+        return "Counts vary between runs of one side" if len(rows) else "All counts are equal"
+    varying = set(rows.filter("varies")["quantity"])
+    before, after = (_sum_counts(side) for side in (first, second))
+    for name, what in _HEADS.items():
+        old, new = before.get(name, 0), after.get(name, 0)
+        if old == new or name in varying:
+            continue
+        if not old or not new:
+            return f"{what}: {count_text(old)} → {count_text(new)}"
+        return f"{what} {'grew' if new > old else 'fell'} by {abs(100 * (new / old - 1)):.3g} %"
+    return f"Counts changed in {noun_text(certain['region'].n_unique(), 'region')}"
+
+
+def _sum_counts(side: Side) -> dict[str, int]:
+    """Return the first run's counts, summed over regions."""
+    rows = side.first.facts.filter(pl.col("table") == "regions")
+    return dict(rows.group_by("quantity").agg(pl.col("count").sum()).iter_rows())
+
+
 def structure_lines(rows: pl.DataFrame, first: Side, second: Side) -> list[str]:
     """Return a sentence for each changed region, then one about counts that vary from run to run."""
     certain = rows.filter(~pl.col("varies"))
@@ -139,6 +180,22 @@ def _list_one_sided(rows: pl.DataFrame, first: Side, second: Side) -> list[str]:
     return lines
 
 
+def fold_structure(rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return a row per region and whether its counts vary: the counts of `FOLDED`, and the others by name."""
+    folded = []
+    for (region, varies), part in rows.group_by("region", "varies", maintain_order=True):
+        row: dict[str, Any] = {"region": region, "varies": varies, **dict.fromkeys(FOLDED)}
+        others = []
+        for count in part.to_dicts():
+            if count["table"] == "regions" and count["quantity"] in FOLDED:
+                row[count["quantity"]] = (count["second_count"], _change_text(count))
+            else:
+                others.append(_WORDS.get(count["quantity"], printable(count["quantity"])))
+        first = ", ".join(others[:_MOST_FOLDED]) + (", …" if len(others) > _MOST_FOLDED else "")
+        folded.append(row | {"others": f"{len(others)}: {first}" if others else ""})
+    return folded
+
+
 def _describe_part(region: str, part: pl.DataFrame, first: Side, second: Side) -> str:
     texts = [_quantity_text(row) for row in part.filter(pl.col("table") != "spread").to_dicts()]
     if len(part.filter(pl.col("table") == "spread")):
@@ -149,18 +206,21 @@ def _describe_part(region: str, part: pl.DataFrame, first: Side, second: Side) -
     return "; ".join([*texts[:_MOST_SAID], *([f"and {rest} more"] if rest > 0 else [])])
 
 
-def _quantity_text(row: Mapping[str, object]) -> str:
-    name, before, after = str(row["quantity"]), row["first_count"], row["second_count"]
-    assert isinstance(before, int)
-    assert isinstance(after, int)
-    text = bytes_text if name in _BYTES or name == "io_bytes_total" else count_text
+def _quantity_text(row: Mapping[str, Any]) -> str:
+    name = str(row["quantity"])
     what = _WORDS.get(name, printable(name))
     if row["table"] == "sizes":
         what = f"messages of {what.removeprefix('p2p ')}"
     if row["table"] == "communicators":
         what = f"communicators {what}"
+    return f"{what} {_change_text(row)}"
+
+
+def _change_text(row: Mapping[str, Any]) -> str:
+    before, after = row["first_count"], row["second_count"]
+    text = bytes_text if row["quantity"] in _BYTES or row["quantity"] == "io_bytes_total" else count_text
     share = f" ({100 * (after / before - 1):+.3g} %)" if before and after else ""
-    return f"{what} {text(before)} → {text(after)}{share}"
+    return f"{text(before)} → {text(after)}{share}"
 
 
 def _compare_pairs(region: str, first: Side, second: Side) -> str:

@@ -12,15 +12,15 @@ import polars as pl
 from haloscope.base.errors import printable
 from haloscope.base.units import noun_text
 from haloscope.explain.comparing.parts import cause_lines
-from haloscope.explain.comparing.program_structure import structure_lines
+from haloscope.explain.comparing.program_structure import count_headline, structure_lines
 from haloscope.explain.comparing.sides import Side
-from haloscope.explain.comparing.time_differences import TimeClaim, make_time_frame
+from haloscope.explain.comparing.time_differences import TimeClaim, longer_text, make_time_frame
 
 File = str | PathLike[str]
 
 
 _SERIES = ("comparison of instances", "comparisons of instances")
-# # The columns of `Comparison.frame`.
+# The columns of `Comparison.frame`.
 COMPARED = {
     **dict.fromkeys(("kind", "region", "what"), pl.String),
     "first_count": pl.Int64,
@@ -78,9 +78,28 @@ class Comparison:
         """Whether a count changed, or a time differs significantly."""
         return bool((~self.structure["varies"]).any()) or any(claim.sure for claim in self.claims)
 
+    @property
+    def headline(self) -> str:
+        """One sentence: how the counts changed, and whether the time did."""
+        return f"{count_headline(self.structure, self.first, self.second)}; {self._time_headline()}"
+
+    def _time_headline(self) -> str:
+        claim, runs = self.claims[0], [len(side.runs) for side in (self.first, self.second)]
+        amount, low, high = claim.faster
+        if amount is None:
+            return "the times are unknown"
+        if low is None or high is None:
+            return "one run per side cannot show a difference of time"
+        if claim.sure:
+            bounds = " to ".join(f"{bound:.1f}" for bound in sorted((abs(low), abs(high))))
+            return f"B takes {abs(amount):.1f} % {'less time' if amount > 0 else 'longer'} ({bounds} %)"
+        with_runs = noun_text(runs[0], "run") if runs[0] == runs[1] else f"{runs[0]} and {runs[1]} runs"
+        reach = longer_text(-max(abs(low), abs(high))).replace("+", "±")
+        return f"no time difference can be shown with {with_runs} per side: {reach}"
+
     def describe(self) -> list[str]:
-        """Return the comparison as sentences, structure first."""
-        lines = [_describe_side(side) for side in (self.first, self.second)]
+        """Return the comparison as sentences: the main one, then both sides, then structure first."""
+        lines = [self.headline, *(_describe_side(side) for side in (self.first, self.second))]
         lines += [f"settings: {line}" for line in self.settings]
         counts = structure_lines(self.structure, self.first, self.second)
         lines += [f"counts: {line}" for line in counts] or ["counts: all equal"]

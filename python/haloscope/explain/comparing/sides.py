@@ -13,6 +13,7 @@ import polars as pl
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.base.units import noun_text, ranks_text
 from haloscope.explain.comparing.facts import count_facts, knows_memory, list_pairs, read_own_times
+from haloscope.explain.findings import find_crowded_host
 from haloscope.markov import series_of
 from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
@@ -26,7 +27,7 @@ _TABLES = ("calls", "sizes", "partners", "collectives", "communicators")
 class ComparedRun:
     """One profile: `info` is its run information; the frames are those of `facts`.
 
-    `series` are paths of regions.
+    `series` are paths of regions. `crowded` are the numbers of ranks and CPUs of a host with too few CPUs.
     """
 
     path: Path
@@ -36,6 +37,7 @@ class ComparedRun:
     pairs: pl.DataFrame
     series: tuple[str, ...]
     unknown: frozenset[str]
+    crowded: tuple[int, int] | None
 
     @property
     def ranks(self) -> int:
@@ -93,6 +95,7 @@ def read_run(path: str | os.PathLike[str]) -> ComparedRun:
                 list_pairs(profile),
                 _list_series(profile),
                 _find_unknown(profile),
+                find_crowded_host(profile),
             )
         )
 

@@ -12,7 +12,7 @@ import polars as pl
 from haloscope.base.errors import TimingsError, UsageError
 from haloscope.explain.comparing.sides import Side, list_times
 from haloscope.markov import Claim, ClaimMethod, RegimeOptions, analyse, claims, read_timings
-from haloscope.markov.statistics import faster_by_runs, sentence
+from haloscope.markov.statistics import faster_by_medians, sentence
 from haloscope.profile.store import PROGRAM, region_text
 
 _MOST_PERCENT = (
@@ -36,8 +36,8 @@ class TimeClaim:
     """A statement about a region's time, with its numbers.
 
     `what` is `time` (with nested regions), `own time` (without) or begins with `series`. `times` are the
-    means of A and B in seconds. `faster` is the percentage by which B is faster, with its interval; None if
-    unknown.
+    medians over the runs of A and B in seconds. `faster` is the percentage by which B is faster, with its
+    interval; None if unknown.
     """
 
     region: str
@@ -87,8 +87,8 @@ def _average_times(side: Side, column: str) -> dict[str, float]:
 
 def _compare_region(first: Side, second: Side, region: str, column: str, level: float) -> TimeClaim:
     peer, own = (list_times(side.runs, region, column) for side in (first, second))
-    known = [None if np.isnan(values).any() else float(np.mean(values)) for values in (peer, own)]
-    row = faster_by_runs(own, peer, level)
+    known = [None if np.isnan(values).any() else float(np.median(values)) for values in (peer, own)]
+    row = faster_by_medians(own, peer, level)
     what = "time" if column == "inclusive" else "own time"
     name = "the program" if region == PROGRAM and what == "time" else f"{region_text(region)}, {what}"
     if row["faster"] is not None and row["faster_low"] is None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from haloscope.markov.statistics.distributions import rank_medians as rank_medians
     from haloscope.markov.statistics.fit_quality import Goodness as Goodness
     from haloscope.markov.statistics.fit_quality import goodness as goodness
+    from haloscope.markov.statistics.repeated import faster_by_medians as faster_by_medians
     from haloscope.markov.statistics.repeated import faster_by_runs as faster_by_runs
     from haloscope.markov.statistics.repeated import means_apart as means_apart
     from haloscope.markov.statistics.samples import Sample as Sample
