@@ -180,12 +180,14 @@ def test_the_page_shows_levels_lines_and_the_matrix(look: Look, tmp_path: Path) 
     predict.write_machine(machine(HOSTILE, POINTS), tmp_path / "m.yaml")
     predict.write_machine_page(predict.load_machine(tmp_path / "m.yaml"), tmp_path / "p.html")
     page = look(tmp_path / "p.html", 1100)
-    assert page.locator("h1").inner_text() == HOSTILE
-    assert page.locator("#levels-plot .barlayer .point").count() == 4
-    assert HOSTILE in str(page.locator("#levels-plot .xaxislayer-above").text_content())
+    page.wait_for_selector("#sections[data-waiting='0']")
+    assert page.locator("h1").inner_text().endswith(", none")
+    assert HOSTILE in page.locator("#command").inner_text()
+    assert page.locator("#levels .barlayer .point").count() == 4
+    assert HOSTILE in str(page.locator("#levels .xaxislayer-above").text_content())
     # Points and a line for each of four levels; one switch each.
-    assert page.locator("#times-plot .scatterlayer .trace").count() == 8
-    assert page.locator("#times-plot .shapelayer path").count() == 4
-    assert page.locator("#bandwidth-plot .scatterlayer .trace").count() == 4
-    assert page.locator("#matrix-plot .heatmaplayer image").count() == 1
-    assert "protocols:" in page.locator("#yaml").inner_text()
+    assert page.locator("#times .scatterlayer .trace").count() == 8
+    assert page.locator("#times .shapelayer path").count() == 4
+    assert page.locator("#bandwidth .scatterlayer .trace").count() == 4
+    assert page.locator("#matrix .heatmaplayer image").count() == 1
+    assert "protocols:" in page.locator("#yaml pre").inner_text()

@@ -77,7 +77,7 @@ def test_names_do_not_matter(files: dict[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("machine", "Latency by level"),
+        ("machine", "eager limit"),
         ("sweep", "bcast on 2 processes"),
         ("osu", "bcast"),
         ("imb", "bcast on 2 processes"),
@@ -104,7 +104,7 @@ def test_a_page_without_a_name_replaces_nothing(
     for page in ("machine-2.html", "machine-3.html"):
         assert run_command("report", files["machine"]) == 0
         assert capsys.readouterr().out == f"page: {page}\n"
-        assert "Latency by level" in page_text(tmp_path / page)
+        assert "eager limit" in page_text(tmp_path / page)
     assert (tmp_path / "machine.html").read_text() == "mine"
     assert run_command("report", files["sweep"], files["imb"]) == 0
     assert capsys.readouterr().out == "page: report.html\n"

@@ -167,7 +167,11 @@ def _machine(folder: Path) -> Path:
         for name, cores, time in (("L3", 4, 0.2), ("node", 8, 0.5))
     ]
     file = folder / "machine.yaml"
-    about = {"name": "machine", "source": "haloscope bench p2p on node7 with Open MPI 4.1.4"}
+    about = {
+        "name": "machine",
+        "description": "node7: 1 × 8 cores, a processor",
+        "source": "haloscope 0.1.0 bench p2p, Open MPI 4.1.4, 2026-01-01",
+    }
     file.write_text(json.dumps(about | {"levels": levels}))  # YAML, too
     write_machine_page(load_machine(file), folder / "page.html")
     return folder / "page.html"

@@ -28,6 +28,7 @@ SHARES = [[0, ORANGE], [0.5, "#ffffff"], [1, BLUE]]
 _DARK = {
     "#fff": "#1d242b",
     INK: "#e3e8ed",
+    BLUE: "#3d9bd9",
     GRID: "#333d47",
     PALE: "#5d6873",
     RED: "#ff8f80",

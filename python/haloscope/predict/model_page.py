@@ -9,9 +9,11 @@ from typing import Any
 import polars as pl
 
 from haloscope.base.errors import printable
-from haloscope.base.palette import RED, SERIES
-from haloscope.base.units import bytes_text, time_text
+from haloscope.base.palette import INK, RED, SERIES
+from haloscope.base.units import bytes_text, count_text, percent_text, time_text
+from haloscope.markov.figures import Column, Section, fill_table
 from haloscope.predict.machine import Machine
+from haloscope.predict.mpi_library import DEFAULT
 from haloscope.predict.prediction import error_summary
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
@@ -20,6 +22,8 @@ from haloscope.profile.page import write_page as write
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up")
 _MOST_FIGURES = 3
+# The scripts of a page with curves.
+CURVES = ("sections.js", "model.js")
 
 
 def make_figure(rows: pl.DataFrame, machine: Machine) -> dict[str, Any]:
@@ -98,7 +102,8 @@ def _plot_against(
     if part[axis].n_unique() < 2:
         return
     values = part[other].unique().sort().to_list()
-    names = part["algorithm"].unique(maintain_order=True).to_list()
+    # The library's own choice has its own colour, and is last so that it takes none of the others'.
+    names = sorted(part["algorithm"].unique(maintain_order=True).to_list(), key=DEFAULT.__eq__)
     for value in sorted({values[0], values[len(values) // 2], values[-1]})[:_MOST_FIGURES]:
         chosen = part.filter(pl.col(other) == value).sort(axis)
         if chosen[axis].n_unique() < 2:
@@ -126,14 +131,16 @@ def _plot_against(
 def _make_traces(part: pl.DataFrame, axis: str, name: str, number: int) -> Iterable[dict[str, Any]]:
     if part.is_empty():
         return
-    colour, label = SERIES[number % len(SERIES)], printable(name)
+    own = name == DEFAULT
+    colour = INK if own else SERIES[number % len(SERIES)]
+    label = f"{printable(name)} (the library's choice)" if own else printable(name)
     shared = {"type": "scatter", "x": part[axis].to_list(), "legendgroup": label}
     yield {
         **shared,
         "mode": "markers",
         "name": label,
         "y": part["time"].to_list(),
-        "marker": {"color": colour, "size": 7, "symbol": _SYMBOLS[number // len(SERIES) % 6]},
+        "marker": {"color": colour, "size": 10 if own else 7, "symbol": _SYMBOLS[number // len(SERIES) % 6]},
         "hovertemplate": "%{x}: %{y:.4s}s measured",
     }
     yield {
@@ -142,7 +149,7 @@ def _make_traces(part: pl.DataFrame, axis: str, name: str, number: int) -> Itera
         "name": f"{label}, modelled",
         "showlegend": False,
         "y": part["modelled"].to_list(),
-        "line": {"color": colour, "width": 1.5, "dash": DASHES[number // len(SERIES) % 6]},
+        "line": {"color": colour, "width": 3 if own else 1.5, "dash": DASHES[number // len(SERIES) % 6]},
         "hovertemplate": "%{x}: %{y:.4s}s modelled",
     }
 
@@ -171,16 +178,21 @@ def write_measured_page(rows: pl.DataFrame, machine: Machine, output: Path) -> N
         "Time": "mean over ranks and iterations, as in OSU's; points are measured, lines modelled",
         "Error": "relative, of the modelled time",
     }
-    summary = [
-        [
-            row["collective"],
-            printable(row["algorithm"]),
-            row["points"],
-            *(f"{100 * row[name]:.1f} %" for name in ("error_median", "error_p90", "error_max")),
-        ]
-        for row in error_summary(rows).to_dicts()
+    columns: list[Column] = [
+        ("collective", "", "collective", printable),
+        ("algorithm", "", "algorithm", printable),
+        ("points", "That were measured", "points", count_text),
+        ("median error", "", "error_median", _share_text),
+        ("90 % below", "", "error_p90", _share_text),
+        ("largest error", "", "error_max", _share_text),
     ]
-    _write_data(machine, properties, make_measured_figures(rows, machine), output, summary)
+    table = fill_table("Relative errors of the modelled times.", columns, error_summary(rows).to_dicts())
+    errors = Section("errors", "Errors of the models", tables=[table])
+    _write_data(machine, properties, make_measured_figures(rows, machine), output, [errors])
+
+
+def _share_text(value: float | None) -> str:
+    return percent_text(value, 1.0)
 
 
 def _describe_machine(machine: Machine) -> dict[str, str]:
@@ -200,13 +212,17 @@ def _write_data(
     properties: Mapping[str, str],
     figures: Sequence[Mapping[str, Any]],
     output: Path,
-    errors: Sequence[Sequence[Any]] = (),
+    sections: Sequence[Section] = (),
 ) -> None:
+    title = printable(machine.name)
     data = {
-        "machine": printable(machine.name),
-        "about": [[key, printable(value)] for key, value in properties.items() if value],
-        "figures": figures,
-        "errors": errors,
+        "verb": "bench model",
+        "title": title,
+        "about": "",
+        "notes": [],
+        "figures": [],
+        "sections": [section.as_json() for section in sections],
+        "facts": [[key, printable(value)] for key, value in properties.items() if value],
+        "curves": figures,
     }
-    title = f"{printable(machine.name)} – Haloscope model"
-    write(page("model.html", title, ["model.js"], data, "predict"), Path(output))
+    write(page("model.html", f"{title} – Haloscope model", CURVES, data, "predict"), Path(output))

@@ -81,7 +81,7 @@ def fill_table(caption: str, columns: Sequence[Column], rows: Iterable[Mapping[s
 
 @dataclass(frozen=True)
 class Section:
-    """Plots and tables under one heading, with `columns` plots side by side."""
+    """Plots and tables under one heading, with `columns` plots side by side; `code` are lines to copy."""
 
     name: str
     title: str
@@ -90,6 +90,7 @@ class Section:
     text: Sequence[str] = ()
     columns: int = 1
     pictures: Sequence[tuple[str, str]] = ()  # data addresses of images, and their descriptions
+    code: Sequence[str] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return what the page shows."""
@@ -101,6 +102,7 @@ class Section:
             "figures": [figure.as_json() for figure in self.figures],
             "tables": [table.as_json() for table in self.tables],
             "pictures": list(self.pictures),
+            "code": "\n".join(self.code),
         }
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from haloscope.base.errors import printable
 from haloscope.base.palette import INK, SERIES
 from haloscope.base.units import bytes_text, noun_text
+from haloscope.markov.figures import Cell, Section, Table
 from haloscope.predict.bench.sweep import Sweep
+from haloscope.predict.model_page import CURVES
 from haloscope.predict.mpi_library import DEFAULT
 from haloscope.profile.page import page
 from haloscope.profile.page import write_page as write
@@ -20,9 +22,14 @@ if TYPE_CHECKING:
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _MOST = 4  # figures of a kind for a collective
 _NOTE = (
-    "Median over iterations of the slowest rank's time, with its 95 % interval. Black: {default}, "
+    "Median over iterations of the slowest rank's time, with its 95 % interval. Thick: {default}, "
     "the library's own choice."
 )
+_FASTEST = (
+    "Median times. Default: the library's own choice is the fastest, or the 95 % intervals overlap. Else: the"
+    " fastest algorithm, and how much longer the default takes."
+)
+_SETTINGS = ("algorithm", "number", "segment", "fanout")
 
 
 def write_page(sweep: Sweep, output: Path) -> None:
@@ -33,14 +40,88 @@ def write_page(sweep: Sweep, output: Path) -> None:
     """
     about = _describe(sweep.environment)
     name = printable(str(about.get("Library") or about.get("Source") or "Measurements"))
+    host = printable(str(about["Host"])) if "Host" in about else ""
+    points = _select_points(sweep.points)
     data = {
-        "machine": name,
-        "about": [[key, printable(str(value))] for key, value in about.items() if value is not None],
-        "figures": list(_make_figures(sweep.points)),
-        "errors": [],
+        "verb": "bench collective",
+        "title": f"{name} on {host}" if host else name,
+        "about": "",
+        "notes": [],
+        "figures": [],
+        "sections": [section.as_json() for section in _make_sections(points)],
+        "facts": [[key, printable(str(value))] for key, value in about.items() if value is not None],
+        "curves": list(_make_figures(points)),
     }
-    text = page("bench.html", f"{name} – Haloscope bench", ["model.js"], data, "predict")
-    write(text, Path(output))
+    write(page("model.html", f"{name} – Haloscope bench", CURVES, data, "predict"), Path(output))
+
+
+def _select_points(points: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    return points.filter(pl.col("status") == "ok").with_columns(
+        value=pl.coalesce("median", "time"),
+        ranks=pl.col("ranks").fill_null(0),
+        mapping=pl.col("mapping").fill_null(""),
+    )
+
+
+def _make_sections(points: pl.DataFrame) -> Iterator[Section]:
+    """Yield one section per collective: the fastest algorithm by size and ranks."""
+    for (collective, mapping), part in points.group_by("collective", "mapping", maintain_order=True):
+        found = [_find_fastest(point) for _, point in part.group_by("ranks", "bytes", maintain_order=True)]
+        if part["algorithm"].n_unique() < 2:
+            continue
+        ranks, sizes = (sorted({row[name] for row in found}) for name in ("ranks", "bytes"))
+        cells = {(row["bytes"], row["ranks"]): _fastest_cell(row) for row in found}
+        rows = [
+            [(size, bytes_text(size)), *(cells.get((size, n), (None, "")) for n in ranks)] for size in sizes
+        ]
+        columns = [("size", ""), *((noun_text(n, "process", "processes"), "") for n in ranks)]
+        title = f"{collective}{f', --map-by {mapping}' if mapping else ''}: fastest algorithm"
+        yield Section(
+            f"fastest-{collective}-{mapping}",
+            printable(title),
+            tables=[Table(_FASTEST, columns, rows)],
+            text=[printable(_summarise(str(collective), found))],
+        )
+
+
+def _find_fastest(point: pl.DataFrame) -> dict[str, Any]:
+    """Return the fastest algorithm of a point, and what the default loses compared with it.
+
+    `loss` is a share of the fastest time: 0 if the default is the fastest or the intervals overlap, None if
+    the default was not measured.
+    """
+    rows = point.sort("value").to_dicts()
+    best = rows[0]
+    default = next((row for row in rows if row["algorithm"] == DEFAULT), None)
+    loss = None
+    if default is not None:
+        is_slower = (default["ci_low"] or default["value"]) > (best["ci_high"] or best["value"])
+        loss = default["value"] / best["value"] - 1 if is_slower and best["value"] else 0.0
+    name = DEFAULT if loss == 0 else _make_label([best[key] for key in _SETTINGS])
+    return {"ranks": best["ranks"], "bytes": best["bytes"], "name": name, "loss": loss}
+
+
+def _fastest_cell(row: Mapping[str, Any]) -> Cell:
+    loss = row["loss"]
+    return loss, f"{row['name']}, default +{100 * loss:.0f} %" if loss else row["name"]
+
+
+def _summarise(collective: str, found: Sequence[Mapping[str, Any]]) -> str:
+    known = [row for row in found if row["loss"] is not None]
+    if not known:
+        return "The library's own choice was not measured."
+    count = noun_text(len(known), "point")
+    slower = [row for row in known if row["loss"] > 0]
+    if not slower:
+        return f"{collective}: no algorithm is significantly faster than the default at {count}."
+    worst = max(slower, key=lambda row: float(row["loss"]))
+    where = f"{bytes_text(worst['bytes'])} on {noun_text(worst['ranks'], 'process', 'processes')}"
+    return (
+        f"{collective}: the default is slower than the fastest algorithm at {len(slower)} of {count}, at most"
+        f" by {100 * worst['loss']:.0f} % ({worst['name']}, {where}). haloscope tune tests whether it helps."
+    )
 
 
 def _describe(environment: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,12 +145,7 @@ def _describe(environment: Mapping[str, Any]) -> dict[str, Any]:
 def _make_figures(points: pl.DataFrame) -> Iterator[dict[str, Any]]:
     import polars as pl
 
-    good = points.filter(pl.col("status") == "ok").with_columns(
-        value=pl.coalesce("median", "time"),
-        ranks=pl.col("ranks").fill_null(0),
-        mapping=pl.col("mapping").fill_null(""),
-    )
-    for (collective, mapping), part in good.group_by("collective", "mapping", maintain_order=True):
+    for (collective, mapping), part in points.group_by("collective", "mapping", maintain_order=True):
         mapping_text = f", --map-by {mapping}" if mapping else ""
         for axis, other in (("bytes", "ranks"), ("ranks", "bytes")):
             for value in _select_values(part[other].unique().sort().to_list()):
@@ -94,7 +170,7 @@ def _make_figure(
 ) -> dict[str, Any]:
     fixed = "" if collective == "barrier" else f" of {bytes_text(value)}"
     fixed = fixed if axis == "ranks" else f" on {noun_text(value, 'process', 'processes')}" if value else ""
-    groups = part.group_by("algorithm", "number", "segment", "fanout", maintain_order=True)
+    groups = part.group_by(_SETTINGS, maintain_order=True)
     named = {_make_label(key): rows for key, rows in groups}
     names = sorted(named, key=lambda name: (name != DEFAULT, name))
     return {
@@ -112,7 +188,7 @@ def _make_figure(
     }
 
 
-def _make_label(key: tuple[Any, ...]) -> str:
+def _make_label(key: Sequence[Any]) -> str:
     algorithm, number, segment, fanout = key
     words = printable(str(algorithm)) + (f" ({number})" if number is not None else "")
     words += f", segments {bytes_text(segment)}" if segment else ""

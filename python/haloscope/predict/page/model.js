@@ -1,38 +1,23 @@
-// Times of collectives, one figure per collective.
+// Times of collectives: tables that Python makes, then curves with a choice of axes.
 
-const { machine, about, figures, errors } = JSON.parse(at("data").textContent);
+const PAGE = JSON.parse(at("data").textContent);
+const { facts, curves } = PAGE;
 
-at("machine").textContent = machine;
-at("about").append(...about.flatMap(([key, text]) => [element("dt", key), element("dd", text)]));
-
-function cells(row, tag, values) {
-  for (const [index, value] of values.entries()) {
-    const cell = document.createElement(tag);
-    cell.textContent = value;
-    if (index > 1) cell.className = "number";
-    row.append(cell);
-  }
-}
-
-if (errors.length) {
-  const table = at("errors");
-  const heads = ["collective", "algorithm", "points", "median error", "90 % below", "largest error"];
-  cells(table.createTHead().insertRow(), "th", heads);
-  const body = table.createTBody();
-  for (const row of errors) cells(body.insertRow(), "td", row);
-  at("error-section").hidden = false;
-}
+at("verb").textContent = PAGE.verb;
+headInto(PAGE);
+sectionsInto(at("sections"), PAGE.sections);
+at("about").append(...facts.flatMap(([key, text]) => [element("dt", key), element("dd", text)]));
 
 const noteOf = (figure) => figure.note || (figure.sizes ? "Points: measured. Lines: model."
   : (figure.title ? "Points: measured. Lines: model. " : "")
     + "Red lines: from here, processes use one more level of the topology.");
 
-const places = figures.map((figure) => {
+const places = curves.map((figure) => {
   const section = element("section");
   const place = element("div", undefined, "plot");
   place.id = figure.collective + "-plot";
   section.append(element("h2", figure.title || figure.collective), place, element("p", noteOf(figure), "source"));
-  at("figures-of-collectives").append(section);
+  at("curves").append(section);
   return place;
 });
 
@@ -70,10 +55,10 @@ function drawIn(scale) {
     button.setAttribute("aria-pressed", button.dataset.value === scale);
   }
   const log = scale === "log";
-  figures.forEach(({ data, layout, sizes: bySize }, index) => {
+  curves.forEach(({ data, layout, sizes: bySize }, index) => {
     const { labels, ...rest } = layout;
     draw(places[index], data, {
-      ...rest, height: 460, hovermode: "closest", margin: { l: 64, r: 16, t: 84, b: 48 },
+      ...rest, height: 400, hovermode: "closest", margin: { l: 64, r: 16, t: 84, b: 48 },
       xaxis: axis("", { ...rest.xaxis, type: scale, ...(log ? (bySize ? sizes : doublings)(data) : {}) }),
       yaxis: axis("", { ...rest.yaxis, type: scale, ...(log ? decades(data) : { rangemode: "tozero" }) }),
       // On a logarithmic axis, labels are placed by the logarithm, lines by the value.

@@ -15,6 +15,7 @@ function sectionsInto(place, sections) {
     made.id = section.name;
     made.append(element("h2", section.title));
     for (const line of section.text) made.append(element("p", line, "told"));
+    if (section.code) made.append(element("pre", section.code));
     for (const table of section.tables) made.append(...tableOf(table));
     const plots = element("div", undefined, ["", "pair", "pair three"][section.columns - 1]);
     for (const figure of section.figures) plots.append(plotOf(figure, waiting));
