@@ -22,7 +22,7 @@ from haloscope.hide.improve import (
     list_remedies,
     write_improve_page,
 )
-from haloscope.hide.improve.improvement import AS_IT_IS, _find_promising, _prove, _select_proven
+from haloscope.hide.improve.improvement import AS_IT_IS, Proof, _find_promising, _prove, _select_proven
 from haloscope.hide.improve.remedy import _use_placement
 from support.injected import PROGRAMS
 from support.mpi import Mpi
@@ -75,6 +75,58 @@ def test_remedies_without_additional_gain_are_not_kept() -> None:
     found = _improved({("a",): 0.5, ("b",): 0.52, ("a", "b"): 0.5}, 0.01)
     assert [one.name for one in found.kept] == ["a"]
     assert any(one.remedies == ("a", "b") and not one.holds for one in found.proofs)
+
+
+def failure(tried: int, runs: Sequence[TrialRun], *proofs: Proof) -> str:
+    """Return why nothing is proved."""
+    remedies = tuple(Remedy(name, "because") for name in "abc"[:tried])
+    found = Improvement((), remedies, tuple(runs), tuple(proofs), (), ("rank 0 computes longer",))
+    assert found.describe()[1] == "cause: rank 0 computes longer"
+    assert found.describe()[-1] == f"nothing is proposed: {found.explain_failure()}"
+    return found.explain_failure()
+
+
+OWN = [TrialRun((), 1.0), TrialRun((), 1.1)]
+SLOW, FAST = TrialRun(("a",), 0.97), TrialRun(("a",), 0.5)
+
+
+def proof(gain: float, low: float, high: float, rounds: int) -> Proof:
+    return Proof(("a",), (), (1.0,) * rounds, (0.6,) * rounds, gain, low, high)
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        (failure(0, OWN), "no remedy applies to this launch command and this profile"),
+        (failure(1, [OWN[0], SLOW, OWN[1]]), "no remedy was at least 5 % faster when tried once"),
+        (failure(1, [OWN[0], FAST, OWN[1]]), "too few runs were left for a proof (--runs 20)"),
+        (
+            failure(1, [OWN[0], FAST, OWN[1], TrialRun(("a",), None, "status 1")]),
+            "later runs of the best remedy, or of the unchanged command, failed",
+        ),
+        (
+            failure(1, [OWN[0], FAST, OWN[1]], proof(1.67, 0.9, 3.12, 2)),
+            "a was 1.67 times as fast, but 2 rounds do not exclude chance (0.90 to 3.12); more rounds may"
+            " prove it (--runs 20)",
+        ),
+        (
+            failure(1, [OWN[0], FAST, OWN[1]], proof(1.02, 0.99, 1.05, 5)),
+            "a was 1.02 times as fast, but 5 rounds do not exclude chance (0.99 to 1.05)",
+        ),
+        (
+            failure(1, [OWN[0], FAST, OWN[1]], proof(1.02, 1.01, 1.03, 5)),
+            "a is only 1.02 times as fast; a remedy needs 1.03",
+        ),
+    ],
+)
+def test_the_reason_why_nothing_is_proved(told: str, reason: str) -> None:
+    assert told == reason
+
+
+def test_a_proof_needs_no_reason() -> None:
+    found = _improved({("a",): 0.5}, 0.01)
+    assert found.explain_failure() == ""
+    assert not any(line.startswith("cause: ") for line in found.describe())
 
 
 def test_each_run_is_announced() -> None:

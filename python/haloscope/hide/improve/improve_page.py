@@ -46,9 +46,14 @@ def _list_key_figures(found: Improvement) -> list[tuple[str, str, str]]:
 
 
 def _make_sections(found: Improvement) -> Iterator[Section]:
-    yield Section("answer", "Result", text=[printable(line) for line in found.describe()])
+    causes = [f"cause: {sentence}" for sentence in found.causes]
+    lines = [printable(line) for line in found.describe() if line not in causes]
+    yield Section("answer", "Result", text=lines)
+    if causes:
+        text = [printable(sentence) for sentence in found.causes]
+        yield Section("causes", "What findings names as the cause", text=text)
     if found.kept:
-        yield Section("script", "For the job script", text=[printable(line) for line in found.script()])
+        yield Section("script", "For the job script", code=[printable(line) for line in found.script()])
     if found.proofs:
         yield Section("proofs", "Proofs", figures=[_draw_times(found)], tables=[_make_proofs_table(found)])
     yield Section("tried", "Tried remedies", tables=[_make_tried_table(found)])

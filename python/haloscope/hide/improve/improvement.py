@@ -16,12 +16,14 @@ import numpy as np
 from haloscope.base.errors import LaunchError
 from haloscope.base.preloading import Choice, find_target
 from haloscope.base.units import noun_text, percent_text, time_text
+from haloscope.explain.findings import findings
 from haloscope.hide.improve.remedy import Remedy, list_remedies
 from haloscope.hide.improve.trial_runs import Runner, TrialRun
 from haloscope.profile import Profile
 
 AS_IT_IS = "as it is"
 
+_MOST_CAUSES = 2
 _LEVEL = 0.05
 _LEAST_GAIN = 0.03  # smallest gain of a remedy that is kept, as a share of the time
 _SEEMS = 0.95  # largest ratio of times with and without a remedy for which it seems faster
@@ -68,13 +70,17 @@ class Proof:
 
 @dataclass(frozen=True)
 class Improvement:
-    """The tried remedies, the results of all runs, and the remedies that are kept."""
+    """The tried remedies, the results of all runs, and the remedies that are kept.
+
+    `causes` are the sentences of the largest findings of the first run.
+    """
 
     command: tuple[str, ...]
     tried: tuple[Remedy, ...]
     runs: tuple[TrialRun, ...]
     proofs: tuple[Proof, ...]
     kept: tuple[Remedy, ...]
+    causes: tuple[str, ...] = ()
 
     @property
     def proof(self) -> Proof | None:
@@ -93,6 +99,7 @@ class Improvement:
             ],
             "proofs": [item.figures() for item in self.proofs],
             "kept": [item.name for item in self.kept],
+            "causes": list(self.causes),
             "script": self.script(),
         }
 
@@ -105,11 +112,42 @@ class Improvement:
         failed = {run.remedies: run.problem for run in self.runs if run.seconds is None}
         return [f"dropped: {' and '.join(names) or AS_IT_IS}: {problem}" for names, problem in failed.items()]
 
+    def explain_failure(self) -> str:
+        """Return why nothing is proved; an empty text if something is."""
+        if self.proof is not None:
+            return ""
+        if not self.tried:
+            return "no remedy applies to this launch command and this profile"
+        best = max((item for item in self.proofs if not item.over), key=lambda item: item.gain, default=None)
+        if best is None:
+            return self._explain_selection()
+        rounds = noun_text(len(best.after), "round")
+        name = " and ".join(best.remedies)
+        if best.low > 1:
+            return f"{name} is only {best.gain:.2f} times as fast; a remedy needs {1 + _LEAST_GAIN:.2f}"
+        bounds = f"{best.low:.2f} to {best.high:.2f}"
+        more = "" if len(best.after) >= _MOST_ROUNDS else "; more rounds may prove it (--runs 20)"
+        return (
+            f"{name} was {best.gain:.2f} times as fast, but {rounds} do not exclude chance ({bounds}){more}"
+        )
+
+    def _explain_selection(self) -> str:
+        """Return why no remedy got a proof."""
+        selection = self.runs[: len(self.tried) + 2]
+        known = [(run.remedies, run.seconds) for run in selection if run.seconds is not None]
+        own = min((seconds for names, seconds in known if not names), default=0.0)
+        if not any(names and seconds < _SEEMS * own for names, seconds in known):
+            return f"no remedy was at least {100 * (1 - _SEEMS):.0f} % faster when tried once"
+        if any(run.seconds is None for run in self.runs[len(selection) :]):
+            return "later runs of the best remedy, or of the unchanged command, failed"
+        return "too few runs were left for a proof (--runs 20)"
+
     def describe(self) -> list[str]:
         """Return the result as lines."""
         why = {proof.name: proof.why for proof in self.tried}
         tried = noun_text(len(self.tried), "remedy", "remedies")
         lines = [f"{noun_text(len(self.runs), 'run')}, {tried} tried"]
+        lines += [f"cause: {sentence}" for sentence in self.causes]
         lines += self.problems()
         for proof in self.proofs:
             over = f" over {' and '.join(proof.over)}" if proof.over else ""
@@ -120,7 +158,7 @@ class Improvement:
                 f" {noun_text(len(proof.after), 'round')})"
             )
         if self.proof is None:
-            return [*lines, "nothing is proposed: no remedy was significantly faster"]
+            return [*lines, f"nothing is proposed: {self.explain_failure()}"]
         before, after = float(np.median(self.proof.before)), float(np.median(self.proof.after))
         saved = percent_text(before - after, before)
         return [*lines, f"{time_text(before)} before, {time_text(after)} after: {saved} less"]
@@ -158,11 +196,11 @@ def improve(
         with Profile(runner.profile) as profile:
             most = max(1, plan.runs // 2 - 2)  # half of the runs remain for proofs
             found = list_remedies(profile, target.launch, target.mpi.abi, os.environ)[:most]
+            causes = tuple(finding.sentence for finding in findings(profile)[:_MOST_CAUSES])
         promising = _find_promising(runner, found, step)
         proofs = _prove(runner, promising, plan, step)
-    return Improvement(
-        tuple(command), tuple(found), tuple(runner.runs), tuple(proofs), _select_proven(promising, proofs)
-    )
+    kept = _select_proven(promising, proofs)
+    return Improvement(tuple(command), tuple(found), tuple(runner.runs), tuple(proofs), kept, causes)
 
 
 def _find_promising(runner: Runner, found: Sequence[Remedy], step: Step) -> list[Remedy]:
