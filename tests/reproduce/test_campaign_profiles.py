@@ -12,10 +12,12 @@ import pytest
 
 from haloscope import explain
 from haloscope.base.errors import ProfileError
-from haloscope.reproduce.campaign import Campaign, open_bundle
+from haloscope.reproduce.campaign import Campaign, open_bundle, write_report
 from support.campaigns import RING
 from support.command import run_command
 from support.mpi import Mpi
+from support.page_kinds import write_campaign
+from support.pages import page_data
 from support.programs import Compiler
 from support.readers import read_by
 
@@ -98,7 +100,7 @@ def parts_of(bundle: Path) -> tuple[set[str], list[dict[str, Any]]]:
 def test_a_campaign_becomes_a_bundle(place: Path, tmp_path: Path) -> None:
     bundle = place / "rings.zip"
     assert run_command("report", bundle, "-o", tmp_path / "again.html") == 0
-    assert (tmp_path / "again.html").stat().st_size > 10_000
+    assert page_data(tmp_path / "again.html")["title"] == "rings: 4 of 4 runs done"
     named, actions = parts_of(bundle)
     assert named | {"ro-crate-metadata.json"} == set(zipfile.ZipFile(bundle).namelist())
     assert len(actions) == 4
@@ -117,6 +119,37 @@ def test_another_reader_finds_the_same_in_a_bundle(place: Path) -> None:
         assert run["needed"] == ["campaign.yaml", f"runs/{run['name']}/1/run.json"]
         assert f"runs/{run['name']}/1/profile.halo" in run["left"]
         assert datetime.fromisoformat(run["begun"]) <= datetime.fromisoformat(run["ended"])
+
+
+def test_the_page_begins_with_states_cost_and_figures(tmp_path: Path) -> None:
+    for name, failed in (("some", 1), ("none", 0)):
+        (tmp_path / name).mkdir()
+        campaign = write_campaign(tmp_path / name, failed)
+        write_report(campaign, tmp_path / f"{name}.html")
+        data = page_data(tmp_path / f"{name}.html")
+        assert data["title"] == f"rings: {6 - failed} of 6 runs done"
+        tiles = {title: value for title, value, _ in data["figures"]}
+        assert tiles["failed"] == str(failed)
+        assert tiles["moved"] == "100"
+        done = [row["ranks"] for row in campaign.table().to_dicts() if row["state"] == "done"]
+        # A run takes 8 s over its ranks, on two cores.
+        assert float(tiles["core-hours"]) == pytest.approx(sum(16 / n for n in done) / 3600, rel=0.01)
+        first, second = data["sections"][:2]
+        assert (first["name"], second["name"]) == ("campaign", "scaling")
+        assert [line.partition(": ")[2] for line in first["text"]] == [
+            "failed: exit status 1: no memory"
+        ] * failed
+        assert ("failed" in [title for title, _ in first["tables"][0]["columns"]]) == bool(failed)
+        assert str(tmp_path) not in json.dumps(data)
+
+
+def test_a_bundle_without_a_journal_is_a_page_about_its_profiles(place: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(place / "rings.zip") as whole, zipfile.ZipFile(tmp_path / "b.zip", "w") as part:
+        for name in whole.namelist():
+            if name != "journal.jsonl":
+                part.writestr(name, whole.read(name))
+    assert run_command("report", tmp_path / "b.zip", "-o", tmp_path / "p.html") == 0
+    assert page_data(tmp_path / "p.html")["title"] == "ring (4 runs)"
 
 
 def test_a_bundle_is_not_trusted(tmp_path: Path) -> None:

@@ -245,6 +245,7 @@ def _improvement(folder: Path) -> Path:
 
 CAMPAIGN = """
 campaign: rings
+retries: 0
 systems:
   here: {cores: 2, oversubscribe: true, launch: "mpiexec -n {ranks}"}
 programs:

@@ -119,13 +119,17 @@ def _is_zip(file: Path) -> bool:
 
 
 def _bundle(file: Path, output: Path, axes: _Axes) -> None:
-    from haloscope.reproduce.campaign import open_bundle
+    from haloscope.reproduce.campaign import open_bundle, write_report
 
-    with open_bundle(file) as profiles:
-        if len(profiles) > 1:
-            _ensemble(profiles, output, axes)
+    with open_bundle(file) as content:
+        if content.campaign is not None:
+            by = None if axes.by == "program" else axes.by
+            machine = _speeds(axes.machine) if axes.machine else None
+            write_report(content.campaign, output, against=axes.against, by=by, machine=machine)
+        elif len(content.profiles) > 1:
+            _ensemble(content.profiles, output, axes)
         else:
-            _profiles(profiles, output)
+            _profiles(content.profiles, output)
 
 
 def _speeds(name: str) -> Speeds:

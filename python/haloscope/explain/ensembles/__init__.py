@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from haloscope.explain.ensembles.dominant_regions import dominance as dominance
     from haloscope.explain.ensembles.ensemble import Ensemble as Ensemble
     from haloscope.explain.ensembles.ensemble import open_all as open_all
+    from haloscope.explain.ensembles.ensemble_page import PageHead as PageHead
     from haloscope.explain.ensembles.ensemble_page import write_ensemble_page as write_ensemble_page
     from haloscope.explain.ensembles.extrapolation import Beyond as Beyond
     from haloscope.explain.ensembles.extrapolation import extrapolate_laws as extrapolate_laws

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -45,6 +46,16 @@ _TRAFFIC = (
 _OF_LEVELS = ("time", "most_bytes", "sources", "largest_send")
 
 
+@dataclass(frozen=True)
+class PageHead:
+    """What a page about many runs begins with, if they are of a campaign: it precedes the scaling."""
+
+    verb: str
+    title: str
+    figures: Sequence[tuple[str, str, str]]
+    sections: Sequence[Section]
+
+
 class _Chosen(TypedDict):
     """Columns of the runs: the x axis of figures, and the column that separates series."""
 
@@ -59,6 +70,7 @@ def write_ensemble_page(
     machine: Speeds | None = None,
     against: str = "run_ranks",
     by: str = "program",
+    head: PageHead | None = None,
 ) -> None:
     """Write the page to `output`, which is replaced atomically.
 
@@ -68,6 +80,7 @@ def write_ensemble_page(
         machine: Speed of the machine, for the figure of message sizes.
         against: Column of the runs for the x axis.
         by: Column of the runs that separates series.
+        head: What precedes the scaling.
 
     Raises:
         ProfileError: No profile can be read.
@@ -88,17 +101,21 @@ def write_ensemble_page(
     runs = ensemble.runs
     programs = [printable(name or "unknown program") for name in runs["program"].unique(maintain_order=True)]
     title = f"{', '.join(programs)} ({noun_text(len(runs), 'run')})"
+    if head is None:
+        head = PageHead("report", title, (), ())
     data = {
-        "title": title,
+        "verb": head.verb,
+        "title": head.title,
         "about": f"{noun_text(len(runs), 'run')} on {_span_text(runs['run_ranks'], _ranks_text)}"
         + ("" if against == "run_ranks" else f", by {column_title(against)}"),
         "notes": [printable(line) for line in list_remarks(ensemble, against, by)],
-        "figures": _list_key_figures(rows, scaled.frame),
-        "sections": [section.as_json() for section in whole],
+        "figures": head.figures or _list_key_figures(rows, scaled.frame),
+        "sections": [section.as_json() for section in (*head.sections, *whole)],
         "regions": regions,
     }
     write_page(
-        page("ensemble.html", f"{title} – Haloscope", _SCRIPTS, _replace_infinite(data), "explain"), output
+        page("ensemble.html", f"{head.title} – Haloscope", _SCRIPTS, _replace_infinite(data), "explain"),
+        output,
     )
 
 

@@ -2,6 +2,7 @@
 
 const PAGE = JSON.parse(at("data").textContent);
 
+at("verb").textContent = PAGE.verb;
 headInto(PAGE);
 sectionsInto(at("sections"), PAGE.sections);
 at("region").replaceChildren(...PAGE.regions.map((region, index) => {

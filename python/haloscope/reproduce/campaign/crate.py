@@ -8,13 +8,14 @@ import shutil
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from haloscope.base.errors import ProfileError
+from haloscope.base.errors import HaloscopeError, ProfileError
 from haloscope.base.files import write_file
 from haloscope.reproduce.campaign.attempts import PROFILE, RESULT
 from haloscope.reproduce.campaign.campaign import Campaign
@@ -32,7 +33,10 @@ _FORMATS = {
     ".halo": "application/octet-stream",
 }
 _KEPT = ("run.json", RESULT, "environment.json", "stdout", "stderr", PROFILE)
-_PROFILES = re.compile(rf"runs/[A-Za-z0-9][A-Za-z0-9_.+-]*/\d+/{re.escape(PROFILE)}")
+# The members of a bundle that its page needs.
+_WANTED = re.compile(
+    rf"runs/[A-Za-z0-9][A-Za-z0-9_.+-]*/\d+/{re.escape(PROFILE)}|campaign\.yaml|journal\.jsonl"
+)
 _MOST_BYTES = 1 << 36
 _MOST_RATIO = 1000
 
@@ -142,28 +146,47 @@ def _make_action(run: str, inner: str, attempt: dict[str, Any], files: list[str]
     }
 
 
+@dataclass(frozen=True)
+class BundleContent:
+    """The profiles of a bundle, and its campaign: None if its specification or journal cannot be read."""
+
+    profiles: list[Path]
+    campaign: Campaign | None
+
+
 @contextmanager
-def open_bundle(file: Path) -> Iterator[list[Path]]:
-    """Yield the profiles of a bundle, which are removed afterwards.
+def open_bundle(file: Path) -> Iterator[BundleContent]:
+    """Yield the content of a bundle, whose files are removed afterwards.
 
     Raises:
         ProfileError: The file is not a bundle.
     """
     try:
         with zipfile.ZipFile(file) as archive, TemporaryDirectory(prefix="haloscope-bundle-") as aside:
-            members = [member for member in archive.infolist() if _PROFILES.fullmatch(member.filename)]
+            members = [member for member in archive.infolist() if _WANTED.fullmatch(member.filename)]
             if sum(member.file_size for member in members) > _MOST_BYTES or any(
                 member.file_size > _MOST_RATIO * max(member.compress_size, 1) for member in members
             ):
                 raise ProfileError(f"{file}: its content is too large for a bundle")
-            if not members:
-                raise ProfileError(f"{file}: no profiles; bundles are written by haloscope campaign bundle")
             found = []
             for member in members:
-                path = Path(aside) / f"{member.filename.split('/')[1]}.halo"
+                path = Path(aside) / member.filename
+                path.parent.mkdir(parents=True, exist_ok=True)
                 with archive.open(member) as source, path.open("xb") as target:
                     shutil.copyfileobj(source, target)
-                found.append(path)
-            yield found
+                found += [path] if path.name == PROFILE else []
+            if not found:
+                raise ProfileError(f"{file}: no profiles; bundles are written by haloscope campaign bundle")
+            yield BundleContent(found, _read_campaign(Path(aside)))
     except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
         raise ProfileError(f"{file}: is a damaged bundle: {error}") from None
+
+
+def _read_campaign(folder: Path) -> Campaign | None:
+    """Return the campaign of an unpacked bundle, if it has runs with profiles."""
+    try:
+        campaign = Campaign.opened(folder / _SPECIFICATION, folder)
+        known = campaign.table()["profile"].drop_nulls()
+    except HaloscopeError:
+        return None
+    return campaign if len(known) and all(Path(path).is_file() for path in known) else None
