@@ -94,12 +94,46 @@ def test_the_page_is_the_same_from_the_same_results(tmp_path: Path, look: Look) 
         EVIL,
         "3",
         "3",
-        "yes",
+        "+0.0 % ✓",
+        "✓",
     ]
-    assert shown.locator("#part-same table tbody tr").all_inner_texts()[1].split("\t") == "b – 1.5 –".split()
-    assert "no such machine" in shown.locator("#warnings").inner_text()
+    second = shown.locator("#part-same table tbody tr").all_inner_texts()[1].split("\t")
+    assert second == ["b", "–", "1.5", "", "–"]
+    assert "no such machine (exit status 1; see fails.log)" in shown.locator("#warnings").inner_text()
+    states = shown.locator("#answer tbody td:nth-child(2)").all_inner_texts()
+    assert states == ["✓ reproduced", "✗ differs", "✗ failed"]
+    assert shown.locator("#figures dd").inner_text().startswith("1 of 3")
     assert shown.locator("#answer tbody tr").count() == 3
     assert shown.locator("body img").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "titles"),
+    [
+        ("mean,our_mean", ["mean, paper", "mean, here", "difference"]),
+        ("mean_printed,mean_found", ["mean, paper", "mean, here", "difference"]),
+        ("published,ours", ["paper", "here", "difference"]),
+        ("mean,time", ["mean", "time"]),
+        ("our_mean,time", ["our mean", "time"]),
+    ],
+)
+def test_paper_and_here_are_side_by_side(tmp_path: Path, columns: str, titles: list[str]) -> None:
+    study, out = made(tmp_path / "study", "same"), tmp_path / "out"
+    file = study.folder / "study.toml"
+    file.write_text(file.read_text() + 'units = {mean = "s"}\n')
+    study = read_study(study.folder)
+    run_study(study, out)
+    rows = ("2e-3,2.1e-3", "2e-3,2.2e-3", "0,1", ",1")
+    (out / "same.csv").write_text("\n".join([columns, *rows]))
+    write_study_page(study, out, tmp_path / "page.html")
+    (section,) = (one for one in page_data(tmp_path / "page.html")["sections"] if one["name"] == "part-same")
+    (table,) = section["tables"]
+    assert [title for title, _ in table["columns"]] == titles
+    assert ("✓: at most 5 % apart" in table["caption"]) == ("difference" in titles)
+    last = [row[-1][1] for row in table["rows"]]
+    assert (last == ["+5.0 % ✓", "+10.0 % ✗", "", ""]) == ("difference" in titles)
+    first = table["rows"][0][0][1]
+    assert first == ("2.00 ms" if titles[0].startswith("mean") else "0.002")
 
 
 def png() -> bytes:

@@ -291,11 +291,10 @@ title = "Table 1"
 script = "script.py"
 tables = ["table-1.csv"]
 minutes = 0.1
+units = {mean = "s"}
 text = ["Times are of this machine."]
 """
-_RESULT = (
-    "region,seconds_paper,seconds_here,equal\\nsolve,5.89e-05,5.91e-05,true\\nhalo,1.2e-3,2.4e-3,false\\n"
-)
+_RESULT = "region,mean,our_mean,equal\\nsolve,5.89e-05,5.91e-05,true\\nhalo,1.2e-3,2.4e-3,false\\n"
 
 
 def _study(folder: Path) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -32,6 +32,7 @@ class Part(_Strict):
     The script is in the study's folder and runs in the directory of results, where it writes `tables` (CSV),
     `figures` (by `write_figures`) and `pictures` (PNG). Its exit status is 3 if a value differs that should
     be exactly as published, and 4 if this machine cannot run it. `text` explains other differences.
+    `units` has the unit of columns: `s` for seconds, and `share`.
     """
 
     name: _Name
@@ -42,6 +43,7 @@ class Part(_Strict):
     figures: tuple[_Result, ...] = ()
     pictures: tuple[_Result, ...] = ()
     text: tuple[str, ...] = ()
+    units: dict[str, Literal["s", "share"]] = {}
     minutes: Annotated[float, Field(gt=0)]
     large: bool = False
 
