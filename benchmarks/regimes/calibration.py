@@ -57,7 +57,7 @@ def _differ(first: list[Floats], second: list[Floats]) -> bool:
         Method(
             name,
             [
-                analyse(Timings.from_matrix(times, f"{name}{number}"), RegimeOptions())
+                analyse(Timings.from_matrix(times, f"{name}{number}"), RegimeOptions(emission="gaussian"))
                 for number, times in enumerate(runs)
             ],
         )

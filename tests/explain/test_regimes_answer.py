@@ -1,4 +1,4 @@
-"""Time added by the machine: parts add up, a planted share is found, intervals cover it, two sentences."""
+"""Time added by slow regimes: parts add up, a planted share is found, intervals cover it, two sentences."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from haloscope.markov import RegimeOptions, regimes
 from haloscope.markov.statistics import episodes, measure_added_time
+from support.profiles import draft, path_rows, process_rows
 
 RANKS, INSTANCES, USUAL = 16, 600, 1e-3
 HOSTS = tuple(f"node{rank // 4}" for rank in range(RANKS))
@@ -50,9 +51,12 @@ def test_planted_slowdowns_are_found_by_place(tmp_path: Path) -> None:
     assert found.program == pytest.approx((times - extra).mean(), rel=0.01)
     first, second, *_ = results.describe()
     assert first.startswith("The program itself takes 1.")
-    assert "while one host was (the most host node2" in second
+    assert "while the ranks of one host were (the most host node2" in second
     assert "while one rank was (the most rank 5" in second
     assert "worst in the instances 100 to 159" in second
+    # Times alone do not show whether ranks waited.
+    assert "do not separate waiting for other ranks" in results.describe()[2]
+    assert not any("machine" in line for line in results.describe()[:3])
 
 
 def test_a_program_alone_has_a_machine_that_adds_nothing(tmp_path: Path) -> None:
@@ -62,7 +66,39 @@ def test_a_program_alone_has_a_machine_that_adds_nothing(tmp_path: Path) -> None
     assert found is not None
     assert found.slow == 0
     assert found.share == pytest.approx(0, abs=1e-12)
-    assert results.describe()[1].startswith("The machine adds no detectable time")
+    assert results.describe()[1].startswith("Slow regimes add no detectable time")
+    assert not any("waiting" in line for line in results.describe())
+
+
+@pytest.mark.parametrize("waited", [1.0, 0.75, 0.0])
+def test_waiting_is_never_called_the_machine_s(tmp_path: Path, waited: float) -> None:
+    """An exchange in which ranks wait for a late rank: `waited` of the excess is waiting in MPI."""
+    random = np.random.default_rng(4)
+    extra = np.zeros((4, 300))
+    extra[:, 100:160] = 2e-3
+    durations = random.normal(1e-3, 1e-5, extra.shape) + extra
+    rows = [
+        {
+            "path": 1,
+            "rank": rank,
+            "instance": at,
+            "start": 0.01 * at,
+            "duration": float(durations[rank, at]),
+            "wait": float(waited * extra[rank, at]),
+        }
+        for rank in range(4)
+        for at in range(300)
+    ]
+    made = draft({"ranks": 4}, paths=path_rows("halo"), processes=process_rows(*"aaaa"), series=rows)
+    results = regimes(made.write(tmp_path / "run.halo"), RegimeOptions(starts=2))
+    found = results.analyses[0].added
+    assert found is not None
+    assert found.waiting == pytest.approx(waited, abs=0.01)
+    cause = results.describe()[2]
+    assert " % is waiting in MPI, which belongs to the program; at most " in cause
+    bound = float(cause.partition("at most ")[2].partition(" %")[0])
+    assert bound == pytest.approx(100 * (1 - waited) * found.share, abs=0.5)
+    assert not any("machine adds" in line for line in results.describe())
 
 
 def test_intervals_cover_the_truth_if_instances_are_correlated() -> None:

@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from haloscope.markov.emissions import Gamma, Student
+from haloscope.markov.emissions import Emission, Gamma, Gaussian, LogNormal, Student
+from haloscope.markov.fitting.family_choice import choose_family
 
 GAMMA = Gamma(np.array([4.0, 0.8]), np.array([2e-5, 3e-3]), 1.5e-3)
 STUDENT = Student(np.array([1.8e-3, 2.9e-3]), np.array([5e-5, 3e-4]), np.array([4.0, 30.0]))
@@ -96,3 +97,23 @@ def test_a_state_without_weight_stays_as_it_is() -> None:
     weights[:, 0] = 1.0
     assert GAMMA.reestimate(values, weights).shape[1] == GAMMA.shape[1]
     assert STUDENT.reestimate(values, weights).location[1] == STUDENT.location[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "emission"),
+    [
+        ("gaussian", Gaussian(np.array([1e-3, 2e-3]), np.array([5e-5, 1e-4]))),
+        ("lognormal", LogNormal(np.log([1e-3, 4e-3]), np.array([0.15, 0.9]))),
+    ],
+)
+def test_the_family_of_the_times_is_chosen(name: str, emission: Emission) -> None:
+    rng = np.random.default_rng(6)
+    states = np.repeat(rng.integers(0, 2, 60), 10)
+    runs = [[emission.sample(states, rng) for _ in range(4)] for _ in range(2)]
+    assert choose_family(runs, 2) == name
+
+
+def test_a_family_that_does_not_allow_the_times_is_not_chosen() -> None:
+    rng = np.random.default_rng(7)
+    assert choose_family([[rng.normal(0.0, 1e-3, 400)]], 2) == "gaussian"
+    assert choose_family([[np.full(1, 1e-3)]], 3) == "gaussian"

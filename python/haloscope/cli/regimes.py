@@ -58,9 +58,9 @@ def _states(_context: click.Context, _option: click.Parameter, text: str) -> int
 )
 @click.option(
     "--emission",
-    type=click.Choice(("gaussian", "lognormal", "gamma", "student")),
-    default="gaussian",
-    help="Distribution of the times in a regime.",
+    type=click.Choice(("auto", "gaussian", "lognormal", "gamma", "student")),
+    default="auto",
+    help="Distribution of the times in a regime. auto: the one that fits best (BIC, held-out times).",
 )
 @click.option(
     "--reduce",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from haloscope.base.arrays import Bytes, Floats, Integers
 from haloscope.base.errors import UsageError
 from haloscope.markov.fitting.chains import Sequences
+from haloscope.markov.fitting.family_choice import AUTO, choose_family
 from haloscope.markov.fitting.regime_model import Criterion, RegimeModel, select
 from haloscope.markov.fitting.whole_machine import MachineModel, WholeMachine, fit_machine
 from haloscope.markov.statistics.added_time import Added, measure_added_time
@@ -175,18 +177,19 @@ class RegimeOptions:
     """How regimes are found; docs/reference/regimes.md has the method.
 
     `states` is the number of regimes, 1 to 32, or the criterion that chooses it: `elbow`, `bic`, `aic` or
-    `icl`. `emission` is the family of a regime's times: `gaussian`, `lognormal`, `gamma` or `student`. With
-    `reduce` there is one series: the `max`, `median` or `mean` over all ranks of each instance. Otherwise the
-    model is fitted to `ranks_fitted` ranks, at equal distances in the order of their medians. `instances` are
-    the first instance that is fitted and the one after the last; None is the end of the series. `starts` fits
-    are begun at random points (`seed`), and the likeliest one is kept. `machine_states` is the number of
-    hidden states of the whole machine, 2 to 8, or 0 for no such model.
+    `icl`. `emission` is the family of a regime's times: `gaussian`, `lognormal`, `gamma`, `student`, or
+    `auto` for the one with the smallest BIC, checked on held-out times. With `reduce` there is one series:
+    the `max`, `median` or `mean` over all ranks of each instance. Otherwise the model is fitted to
+    `ranks_fitted` ranks, at equal distances in the order of their medians. `instances` are the first instance
+    that is fitted and the one after the last; None is the end of the series. `starts` fits are begun at
+    random points (`seed`), and the likeliest one is kept. `machine_states` is the number of hidden states of
+    the whole machine, 2 to 8, or 0 for no such model.
 
     Raises `UsageError` for a number that is out of range.
     """
 
     states: int | Criterion = 3
-    emission: str = "gaussian"
+    emission: str = AUTO
     reduce: Reduction | None = None
     ranks_fitted: int = RANKS
     instances: tuple[int | None, int | None] = (None, None)
@@ -289,7 +292,9 @@ class RegimeAnalysis:
         last = regimes.model.n_regimes
         is_slow = (states >= last - slow) & (states < last)
         found = self.episodes if slow else self.episodes.clear()
-        return measure_added_time(timings.durations, is_slow, found, timings.ranks.tolist(), timings.hosts)
+        waits = timings.others.get("wait")
+        ranks = timings.ranks.tolist()
+        return measure_added_time(timings.durations, is_slow, found, ranks, timings.hosts, waits)
 
     @cached_property
     def view(self) -> RunTimings:
@@ -299,17 +304,34 @@ class RegimeAnalysis:
         return RunTimings(whole, slowest, self.ranks.regimes.training)
 
 
-def analyse(timings: Timings, options: RegimeOptions) -> RegimeAnalysis:
+def resolve_emission(runs: Sequence[Timings], options: RegimeOptions) -> str:
+    """Return the family that `options` ask for; for `auto`, the best one for all runs together."""
+    if options.emission != AUTO:
+        return options.emission
+    series = []
+    for run in runs:
+        timings = run if options.reduce is None else run.reduce(options.reduce)
+        rows = series_of(timings, representative(timings, options.ranks_fitted), slice(*options.instances))
+        series.append([row for row in rows if len(row)])
+    regimes = options.states if isinstance(options.states, int) else RegimeOptions.states
+    return choose_family(series, int(regimes), options.seed)
+
+
+def analyse(timings: Timings, options: RegimeOptions, emission: str | None = None) -> RegimeAnalysis:
     """Fit and decode the times of all ranks, or the series that `options.reduce` asks for, and T^max.
+
+    `emission` is the family that `resolve_emission` chose for several runs; None: chosen here.
 
     Raises `UsageError` if there are too few times for the number of regimes.
     """
+    given = options
+    options = replace(given, emission=emission or resolve_emission([timings], given))
     if options.reduce is not None:
         timings = timings.reduce(options.reduce)
     ranks = fit_and_decode(timings, options)
     slowest = ranks if len(timings.ranks) == 1 else fit_and_decode(timings.reduce("max"), options)
     machine = _machine(timings, ranks.regimes, options) if options.machine_states else None
-    return RegimeAnalysis(ranks, slowest, options, machine)
+    return RegimeAnalysis(ranks, slowest, given, machine)
 
 
 def _machine(timings: Timings, regimes: Regimes, options: RegimeOptions) -> WholeMachine:

@@ -9,10 +9,11 @@ from os import PathLike
 from pathlib import Path
 
 from haloscope.base.errors import TimingsError, UsageError
-from haloscope.markov.analysis import RegimeAnalysis, RegimeOptions, analyse
+from haloscope.markov.analysis import RegimeAnalysis, RegimeOptions, analyse, resolve_emission
 from haloscope.markov.figures.regimes_page import write_regimes_page
 from haloscope.markov.reading import read_timings
 from haloscope.markov.results import Results, results_of
+from haloscope.markov.timings import Timings
 
 File = str | PathLike[str]
 
@@ -57,10 +58,10 @@ def regimes(
     methods = [[files]] if isinstance(files, (str, PathLike)) else [_runs(method) for method in files]
     _check(methods, model)
     paths = [Path(path) for path in chain(*methods)]
-    analyses = [
-        _analyse(path, name, region, options or RegimeOptions(), step)
-        for path, name in zip(paths, _names(paths), strict=True)
-    ]
+    names, options = _names(paths), options or RegimeOptions()
+    runs = [_read(path, name, region, step) for path, name in zip(paths, names, strict=True)]
+    emission = resolve_emission(runs, options)
+    analyses = [_analyse(path, run, options, emission, step) for path, run in zip(paths, runs, strict=True)]
     if model is not None:
         machine = analyses[0].machine
         (machine.model if machine else analyses[0].ranks.regimes.model).save(model)
@@ -102,13 +103,16 @@ def _names(files: Sequence[Path]) -> list[str]:
     raise UsageError(f"{twice}: is named twice; name different files")
 
 
-def _analyse(
-    path: Path, name: str, region: str | None, options: RegimeOptions, progress: Callable[[str], None]
-) -> RegimeAnalysis:
+def _read(path: Path, name: str, region: str | None, progress: Callable[[str], None]) -> Timings:
     progress(f"reading {name}")
-    timings = replace(read_timings(path, region), name=name)
-    progress(f"fitting {name}")
+    return replace(read_timings(path, region), name=name)
+
+
+def _analyse(
+    path: Path, timings: Timings, options: RegimeOptions, emission: str, progress: Callable[[str], None]
+) -> RegimeAnalysis:
+    progress(f"fitting {timings.name}")
     try:
-        return analyse(timings, options)
+        return analyse(timings, options, emission)
     except TimingsError as error:
         raise TimingsError(f"{path}: {error}") from None

@@ -16,8 +16,10 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import printable
+from haloscope.base.units import noun_text
 from haloscope.markov.analysis import Fit, RegimeAnalysis
 from haloscope.markov.answer import answer
+from haloscope.markov.fitting.family_choice import AUTO
 from haloscope.markov.statistics.comparison import compare_distributions, regime_means, regime_table, sentence
 from haloscope.markov.statistics.repeated import FASTER, faster_by_runs
 from haloscope.markov.statistics.samples import Sample, largest_distance
@@ -30,6 +32,7 @@ __all__ = [
     "claims",
     "describe_fit",
     "fits",
+    "list_doubts",
     "regime_frame",
     "results_of",
 ]
@@ -312,19 +315,32 @@ def describe_fit(analysis: RegimeAnalysis) -> list[str]:
     """Return how a model was fitted, and problems of the fit."""
     ranks = analysis.series[0][1]
     lines = [_fit_text({"starts": analysis.options.starts, **_fit(ranks)}, analysis)]
-    for name, found in analysis.series:
-        lines += [f"warning: {name}: {line}" for line in found.regimes.model.warnings_]
-        if found.at_ceiling and found.curves is not None:
-            lines.append(f"warning: {name}: {_CEILING.format(len(found.curves))}")
     if analysis.machine is not None:
         lines += analysis.machine.describe()
-    verdicts = analysis.goodness.verdicts
-    lines += [f"warning: {line}" for line in verdicts]
-    if any("bad model" in line for line in verdicts):
-        lines.append("note: another --emission may fit better")
+    doubts = list_doubts(analysis)
+    if doubts:
+        more = len(doubts) - 1
+        others = (
+            f"; {noun_text(more, 'more doubt')} in the section Does the model fit? of the page"
+            if more
+            else ""
+        )
+        lines.append(f"warning: {doubts[0]}{others}")
+    if analysis.options.emission != AUTO and any("bad model" in line for line in doubts):
+        lines.append("note: --emission auto may fit better")
     notes = [note for _, found in analysis.series for note in found.regimes.timings.notes]
     lines += [f"note: {note}" for note in dict.fromkeys(notes)]
     return [printable(line) for line in lines]
+
+
+def list_doubts(analysis: RegimeAnalysis) -> list[str]:
+    """Return every doubt about the models of an analysis, those of the regimes' shapes first."""
+    doubts = list(analysis.goodness.verdicts)
+    for name, found in analysis.series:
+        doubts += [f"{name}: {line}" for line in found.regimes.model.warnings_]
+        if found.at_ceiling and found.curves is not None:
+            doubts.append(f"{name}: {_CEILING.format(len(found.curves))}")
+    return [printable(line) for line in doubts]
 
 
 def _fit_text(row: dict[str, Any], analysis: RegimeAnalysis) -> str:

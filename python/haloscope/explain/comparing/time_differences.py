@@ -137,7 +137,9 @@ def _compare_series(first: Side, second: Side, region: str, wrong: float) -> lis
     try:
         methods = [
             ClaimMethod(
-                side.name, [analyse(read_timings(run.path, region), RegimeOptions()) for run in side.runs]
+                side.name,
+                # One family for all runs, so that their regimes can be compared.
+                [analyse(read_timings(run.path, region), RegimeOptions(), "gaussian") for run in side.runs],
             )
             for side in (first, second)
         ]

@@ -119,7 +119,7 @@ def episode_table(frame: pl.DataFrame, several: bool, most: int) -> Table:
     """Return the slow episodes: rows of `episodes`, with the run in `file`."""
     columns: list[Column] = [
         *([_RUN] if several else []),
-        ("who", "The whole machine, a host, or a rank", "name", _text),
+        ("who", "All ranks, those of a host, or one rank", "name", _text),
         ("first", "First instance", "first", count_text),
         ("last", "Last instance", "last", count_text),
         ("from", "Seconds after MPI_Init", "start", time_text),
@@ -128,7 +128,7 @@ def episode_table(frame: pl.DataFrame, several: bool, most: int) -> Table:
         ("lost", "Lost time, mean over these ranks", "lost", time_text),
     ]
     rows = [
-        row | {"name": "machine" if row["who"] is None else f"{row['kind']} {row['who']}"}
+        row | {"name": "all ranks" if row["who"] is None else f"{row['kind']} {row['who']}"}
         for row in frame.head(most).to_dicts()
     ]
     more = f" The first {most} of {len(frame)}." if len(frame) > most else ""

@@ -12,7 +12,14 @@ import polars as pl
 
 from haloscope.base.errors import HaloscopeError, printable
 from haloscope.base.units import count_text, noun_text, percent_text, time_text
-from haloscope.markov.analysis import Decoded, RegimeAnalysis, RegimeOptions, RunTimings, fit_and_decode
+from haloscope.markov.analysis import (
+    Decoded,
+    RegimeAnalysis,
+    RegimeOptions,
+    RunTimings,
+    fit_and_decode,
+    resolve_emission,
+)
 from haloscope.markov.answer import answer
 from haloscope.markov.figures.elements import Figure, Section, TimeUnit, unit_of
 from haloscope.markov.figures.models import criteria, draw_machines, goodness_figures
@@ -26,7 +33,7 @@ from haloscope.markov.figures.page_tables import (
 )
 from haloscope.markov.figures.spread import boxes, functional_boxes, median_densities, sums, values
 from haloscope.markov.reading import series_of, timings_of
-from haloscope.markov.results import Results, describe_fit, fits, regime_frame
+from haloscope.markov.results import Results, describe_fit, fits, list_doubts, regime_frame
 from haloscope.markov.timings import Timings
 from haloscope.profile import Profile
 from haloscope.profile.page import page, write_page
@@ -85,7 +92,7 @@ def _key_figures(analyses: Sequence[RegimeAnalysis]) -> list[tuple[str, str, str
     return [
         ("ranks", count_text(len(timings.ranks)), where),
         ("instances", count_text(most), "of each rank" if timings.whole else "of a rank at most"),
-        ("regimes", count_text(states), analyses[0].options.emission),
+        ("regimes", count_text(states), analyses[0].ranks.regimes.model.emission),
         _fast(analyses[0], "fast regime"),
     ]
 
@@ -134,7 +141,7 @@ def _answer(analyses: Sequence[RegimeAnalysis]) -> Section:
     lines = [
         f"{analysis.name}: {line}" if several else line for analysis in analyses for line in answer(analysis)
     ]
-    return Section("answer", "Time of the program, and time that the machine adds", text=lines)
+    return Section("answer", "Time of the program, and of slow regimes", text=lines)
 
 
 def _tables(analyses: Sequence[RegimeAnalysis], results: Results) -> Section:
@@ -152,9 +159,8 @@ def _goodness(analyses: Sequence[RegimeAnalysis], unit: TimeUnit) -> Section:
     lines = []
     several = len(analyses) > 1
     for analysis in analyses:
-        found = analysis.goodness
-        figures += goodness_figures(found, analysis.name if several else "", unit)
-        lines += [f"{analysis.name}: {line}" if several else line for line in found.verdicts]
+        figures += goodness_figures(analysis.goodness, analysis.name if several else "", unit)
+        lines += [f"{analysis.name}: {line}" if several else line for line in list_doubts(analysis)]
     table = check_table([(analysis.name, analysis.goodness.checks) for analysis in analyses])
     texts = lines or ["No check rejects the model."]
     return Section("goodness", "Does the model fit?", figures, [table], texts, columns=3)
@@ -199,7 +205,8 @@ def report_sections(profile: Profile) -> list[dict[str, Any]]:
 
 def _series_sections(timings: Timings, name: str, title: str) -> list[Section]:
 
-    fit = fit_and_decode(timings, RegimeOptions())
+    emission = resolve_emission([timings], RegimeOptions())
+    fit = fit_and_decode(timings, RegimeOptions(emission=emission))
     whole = Decoded.from_regimes(fit.regimes)
     view = RunTimings(whole, whole, fit.regimes.training)
     unit = unit_of(float(np.nanmedian(view.medians)))

@@ -1,4 +1,4 @@
-"""The program's own time per instance, and the time that the machine adds: amount, interval, place."""
+"""The program's own time per instance, and the time that slow regimes add: amount, interval, place."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ class Added:
     """Means over all ranks and instances, with intervals that hold in 95 % of cases.
 
     `program` (s) is the mean time of an instance that is not slow; `added` (s) is the mean excess over it,
-    and `share` its part of all time. `parts` divides `share` into time added while the whole machine, one
-    host or one rank was slow, and the rest, which is scattered. `most` names the host and the rank with the
+    and `share` its part of all time. `parts` divides `share` into time added while all ranks (`machine`), one
+    host or one rank were slow, and the rest, which is scattered. `most` names the host and the rank with the
     largest share, each with this share, or None. `slow` is the share of the instances that were in a slow
-    regime.
+    regime. `waiting` is the part of the excess that is waiting in MPI, None if unknown: a machine does not
+    add it.
     """
 
     program: float
@@ -41,21 +42,27 @@ class Added:
     slow: float
     parts: dict[str, float]
     most: dict[str, tuple[str, float]]
+    waiting: float | None = None
 
     @property
     def sure(self) -> bool:
-        """Whether the machine adds time significantly."""
+        """Whether slow regimes add time significantly."""
         return self.share_low > 0
 
 
 def measure_added_time(
-    durations: Floats, is_slow: Flags, found: pl.DataFrame, ranks: Sequence[int], hosts: Sequence[str | None]
+    durations: Floats,
+    is_slow: Flags,
+    found: pl.DataFrame,
+    ranks: Sequence[int],
+    hosts: Sequence[str | None],
+    waits: Floats | None = None,
 ) -> Added | None:
     """Return the time that slow instances add; None if all instances are slow.
 
     `durations` (s) and `is_slow` are (ranks, instances), NaN where a rank has no such instance; `found` are
-    the `episodes` of the same. A rank is compared with its own mean time, so that more work does not count as
-    slowness.
+    the `episodes` of the same, `waits` the seconds of waiting in MPI in each instance. A rank is compared
+    with its own mean time, so that more work does not count as slowness.
     """
     exists = ~np.isnan(durations)
     calm = exists & ~is_slow
@@ -87,7 +94,18 @@ def measure_added_time(
         slow=float((is_slow & exists).sum() / count),
         parts=parts,
         most=most,
+        waiting=None if waits is None else _measure_waiting(excess, waits, calm, is_slow & exists),
     )
+
+
+def _measure_waiting(excess: Floats, waits: Floats, calm: Flags, slow: Flags) -> float | None:
+    """Return the part of the excess of slow instances that is waiting in MPI; None if it is unknown."""
+    longer = np.clip(excess, 0, None)[slow]
+    total = float(longer.sum())
+    if not total or not np.isfinite(waits[slow | calm]).all():
+        return None
+    waited = (waits - _compute_usual(waits, calm)[:, None])[slow]
+    return float(np.clip(waited, 0, longer).sum()) / total
 
 
 def _compute_usual(durations: Floats, calm: Flags) -> Floats:
