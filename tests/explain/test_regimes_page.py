@@ -223,7 +223,7 @@ def test_csv_is_the_table(methods: list[Path]) -> None:
 
 
 def test_a_model_is_saved(methods: list[Path], tmp_path: Path) -> None:
-    told = run(methods[0], "--format", "json", "--model", tmp_path / "model.json")
+    told = run(methods[0], "--emission", "gaussian", "--format", "json", "--model", tmp_path / "model.json")
     means = [row["mean"] for row in json.loads(told)]
     model = RegimeModel.load(tmp_path / "model.json")
     assert model.means_ == pytest.approx(means, rel=0.1)
@@ -351,9 +351,28 @@ def test_ranks_that_died_have_a_page(tmp_path: Path, show: Callable[[Path], Page
         assert is_drawn(page, section), section
 
 
+@pytest.mark.parametrize("emission", ["gaussian", "auto"])
+def test_doubts_are_one_warning(methods: list[Path], tmp_path: Path, emission: str) -> None:
+    options = RegimeOptions(starts=1, emission=emission)
+    found = find(methods[0], options, output=tmp_path / "page.html")
+    told = [line for line in found.describe() if line.startswith(("warning:", "note:"))]
+    assert len(told) == 1
+    assert told == page_data(tmp_path / "page.html")["notes"]
+    assert ("--emission auto may fit better" in told[0]) == (emission == "gaussian")
+    (fit,) = (one for one in page_data(tmp_path / "page.html")["sections"] if one["name"] == "goodness")
+    assert fit["text"][0] == told[0].removeprefix("warning: ").partition("; ")[0]
+
+
+def test_sound_regimes_have_no_warning(tmp_path: Path) -> None:
+    np.save(tmp_path / "calm.npy", np.random.default_rng(2).normal(1e-3, 1e-5, (8, 400)))
+    found = find(tmp_path / "calm.npy", RegimeOptions(states=1, starts=1), output=tmp_path / "page.html")
+    assert not any(line.startswith("warning:") for line in found.describe())
+    assert page_data(tmp_path / "page.html")["notes"] == []
+
+
 def test_few_times_have_a_page(tmp_path: Path) -> None:
     np.save(tmp_path / "few.npy", np.linspace(1, 2, 6))
-    assert "warning" in run(tmp_path / "few.npy", "-o", tmp_path / "page.html")
+    assert run(tmp_path / "few.npy", "-o", tmp_path / "page.html").count("warning: ") == 1
 
 
 @pytest.mark.parametrize("ranks", [1, 3])

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 import haloscope
+from haloscope import explain
 from haloscope.explain.comparing import compare
 from haloscope.hide.improve import Improvement, Remedy, TrialRun, write_improve_page
 from haloscope.hide.improve.improvement import Proof
@@ -71,11 +72,6 @@ def _scaling(folder: Path) -> Path:
     return folder / "page.html"
 
 
-def _few_scales(folder: Path) -> Path:
-    haloscope.report(write_runs(folder, GRIDS[1:4]), folder / "page.html")
-    return folder / "page.html"
-
-
 def _comparison(folder: Path) -> Path:
     random = np.random.default_rng(3)
     sides = [
@@ -91,13 +87,7 @@ def _comparison(folder: Path) -> Path:
 
 def _regimes(folder: Path) -> Path:
     file = make_timings("fixed", 8, 200).save(folder / "fixed.npz")
-    regimes(file, RegimeOptions(starts=2), output=folder / "page.html")
-    return folder / "page.html"
-
-
-def _methods(folder: Path) -> Path:
-    files = [make_timings(name, 8, 200).save(folder / f"{name}.npz") for name in ("fixed", "dynamic")]
-    regimes(files, RegimeOptions(starts=2), output=folder / "page.html")
+    regimes(file, RegimeOptions(starts=1, emission="lognormal"), output=folder / "page.html")
     return folder / "page.html"
 
 
@@ -271,7 +261,7 @@ def write_campaign(folder: Path, failed: int = 1) -> Campaign:
             lines.append({**end, "outcome": "failed", "reason": "exit status 1: no memory"})
             continue
         grid = {2: (2, 1, 1), 4: (2, 2, 1), 8: (2, 2, 2)}[point.ranks]
-        halo_profile(grid, seed=number).write(place / "profile.halo")
+        halo_profile(grid, regions=1, seed=number).write(place / "profile.halo")
         lines.append({**end, "outcome": "done", "seconds": 8.0 / point.ranks, "figures": {"moved": 100.0}})
     (folder / "rings" / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return campaign
@@ -307,15 +297,33 @@ def _study(folder: Path) -> Path:
     return folder / "page.html"
 
 
+def _history(folder: Path) -> Path:
+    rows = [
+        {
+            "program": "cg",
+            "ranks": 4,
+            "start": float(number),
+            "duration": seconds,
+            "rank_time": 4 * seconds,
+            "mpi_time": seconds,
+            "metadata": json.dumps({"commit": commit}),
+        }
+        for number, (commit, seconds) in enumerate(
+            (f"c{commit}", 1.0 + 0.01 * turn + 0.2 * (commit > 2)) for commit in range(5) for turn in range(4)
+        )
+    ]
+    commits = explain.commits(pl.DataFrame(rows, schema=explain.HISTORY, orient="row"))
+    (folder / "page.html").write_text(explain.make_commit_page(commits))
+    return folder / "page.html"
+
+
 KINDS: dict[str, Callable[[Path], Path]] = {
     "profile": _profile,
     "trace": _trace,
     "series": _series,
     "scaling": _scaling,
-    "few scales": _few_scales,
     "comparison": _comparison,
     "regimes": _regimes,
-    "methods": _methods,
     "sweep": _sweep,
     "machine": _machine,
     "model": _model,
@@ -323,5 +331,6 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "gains": _gains,
     "improvement": _improvement,
     "campaign": _campaign,
+    "history": _history,
     "study": _study,
 }

@@ -320,14 +320,10 @@ def describe_fit(analysis: RegimeAnalysis) -> list[str]:
     doubts = list_doubts(analysis)
     if doubts:
         more = len(doubts) - 1
-        others = (
-            f"; {noun_text(more, 'more doubt')} in the section Does the model fit? of the page"
-            if more
-            else ""
-        )
-        lines.append(f"warning: {doubts[0]}{others}")
-    if analysis.options.emission != AUTO and any("bad model" in line for line in doubts):
-        lines.append("note: --emission auto may fit better")
+        ends = [f"{noun_text(more, 'more doubt')} on the page: Does the model fit?"] if more else []
+        if analysis.options.emission != AUTO and any("bad model" in line for line in doubts):
+            ends.append("--emission auto may fit better")
+        lines.append("; ".join([f"warning: {doubts[0]}", *ends]))
     notes = [note for _, found in analysis.series for note in found.regimes.timings.notes]
     lines += [f"note: {note}" for note in dict.fromkeys(notes)]
     return [printable(line) for line in lines]

@@ -60,7 +60,7 @@ def heat_maps(
                 f"{title}times",
             ),
             Figure(
-                f"Regime, {commonest}. Columns are caused by the machine, rows by a rank.{note}"
+                f"Regime, {commonest}. Columns: all ranks were slow; rows: one rank was.{note}"
                 " Paper: Figure 1, bottom.",
                 [regime_map(small, view.regimes)],
                 axes,
