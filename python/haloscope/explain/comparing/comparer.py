@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 
-from haloscope.base.units import noun_text
 from haloscope.explain.comparing.compare_page import write_compare_page
 from haloscope.explain.comparing.parts import compare_parts, has_waiting
 from haloscope.explain.comparing.program_structure import compare_settings, compare_structure
 from haloscope.explain.comparing.run_comparison import Comparison
 from haloscope.explain.comparing.sides import RECORDED, Side, read_sides
 from haloscope.explain.comparing.time_differences import compare_times, find_shared_series
+from haloscope.explain.findings import crowding_text
 
 File = str | PathLike[str]
 
@@ -98,8 +98,7 @@ def _list_remarks(first: Side, second: Side) -> list[str]:
             f"the sides were recorded with different settings ({unlike}), which may change counts or times"
         )
     if crowded := first_run.crowded or second_run.crowded:
-        shared = f"{noun_text(crowded[0], 'rank')} shared {noun_text(crowded[1], 'CPU')}"
-        lines.append(f"{shared}: counts are exact, times are not")
+        lines.append(f"{crowding_text(crowded)}: counts are exact, times are not")
     lines += _check_order(first, second)
     if not has_waiting(*sides):
         lines.append(

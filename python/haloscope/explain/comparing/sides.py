@@ -27,7 +27,7 @@ _TABLES = ("calls", "sizes", "partners", "collectives", "communicators")
 class ComparedRun:
     """One profile: `info` is its run information; the frames are those of `facts`.
 
-    `series` are paths of regions. `crowded` are the numbers of ranks and CPUs of a host with too few CPUs.
+    `series` are paths of regions. `crowded` is a host with too few CPUs, as `find_crowded_host` returns it.
     """
 
     path: Path
@@ -37,7 +37,7 @@ class ComparedRun:
     pairs: pl.DataFrame
     series: tuple[str, ...]
     unknown: frozenset[str]
-    crowded: tuple[int, int] | None
+    crowded: tuple[int, int, int] | None
 
     @property
     def ranks(self) -> int:

@@ -11,7 +11,7 @@ from haloscope.base.files import shorten_paths
 from haloscope.base.units import noun_text
 from haloscope.explain.ensembles.ensemble import Ensemble
 from haloscope.explain.ensembles.view import column_title
-from haloscope.explain.findings import find_crowded_host
+from haloscope.explain.findings import crowding_text, find_crowded_host
 from haloscope.profile import RUN_COLUMNS
 from haloscope.profile.store import PROGRAM
 
@@ -61,15 +61,13 @@ def _describe_crowding(ensemble: Ensemble) -> list[str]:
         [Path(path) for path in counts["profile"]],
         lambda profiles: [(profile.info.get("ranks"), find_crowded_host(profile)) for profile in profiles],
     )
-    crowded = [(ranks, *host) for ranks, host in found if host]
+    crowded = [(ranks, host) for ranks, host in found if host]
     if not crowded:
         return []
-    least = min(ranks for ranks, _, _ in crowded)
-    _, most, cpus = max(crowded, key=lambda run: run[1] / run[2])
-    return [
-        f"{noun_text(most, 'rank')} shared {noun_text(cpus, 'CPU')}: counts are exact, but times on"
-        f" {noun_text(least, 'rank')} and more do not show how the program scales"
-    ]
+    least = min(ranks for ranks, _ in crowded)
+    worst = max((host for _, host in crowded), key=lambda host: float(host[1] / host[2]))
+    where = f"times on {noun_text(least, 'rank')} and more"
+    return [f"{crowding_text(worst)}: counts are exact, but {where} do not show how the program scales"]
 
 
 def _find_differing_columns(runs: pl.DataFrame, against: str, by: str) -> list[str]:

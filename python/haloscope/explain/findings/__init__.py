@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from haloscope.explain.findings.finding import Finding as Finding
     from haloscope.explain.findings.ground import has_small_trace as has_small_trace
     from haloscope.explain.findings.machine_limits import MachineMeasurements as MachineMeasurements
+    from haloscope.explain.findings.machine_limits import crowding_text as crowding_text
     from haloscope.explain.findings.machine_limits import find_crowded_host as find_crowded_host
     from haloscope.explain.findings.telling import describe_brevity as describe_brevity
     from haloscope.explain.findings.telling import describe_silence as describe_silence

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from haloscope.base.units import noun_text
 from haloscope.profile import Profile
 from haloscope.profile.tables import numbers_of
 
@@ -56,6 +57,13 @@ def find_crowded_host(profile: Profile, *, is_of_threads: bool = True) -> tuple[
         if cpus and threads > len(cpus):
             crowded.append((len(of_host), threads, len(cpus)))
     return max(crowded, key=lambda host: host[1] / host[2], default=None)
+
+
+def crowding_text(crowded: tuple[int, int, int]) -> str:
+    """Return what `find_crowded_host` found, such as `4 ranks with 8 threads shared 2 CPUs`."""
+    ranks, threads, cpus = crowded
+    more = f" with {noun_text(threads, 'thread')}" if threads > ranks else ""
+    return f"{noun_text(ranks, 'rank')}{more} shared {noun_text(cpus, 'CPU')}"
 
 
 def has_shared_cpus(profile: Profile) -> bool:
