@@ -80,8 +80,8 @@ def test_one_sentence_comes_first(runs: Runs, how: dict[str, int], counts: str) 
     ("numbers", "slower", "end"),
     [
         ((1, 1), 1.5, "one run per side cannot show a difference of time"),
-        ((6, 6), 1.5, r"B takes \d+\.\d % longer \(\d+\.\d to \d+\.\d %\)"),
-        ((6, 6), 0.5, r"B takes \d+\.\d % less time \(\d+\.\d to \d+\.\d %\)"),
+        ((6, 6), 1.5, r"B takes \d+\.\d % longer \[\d+\.\d, \d+\.\d\]"),
+        ((6, 6), 0.5, r"B takes \d+\.\d % less time \[\d+\.\d, \d+\.\d\]"),
         ((3, 4), 1.0, r"no time difference can be shown with 3 and 4 runs per side: ±\d+\.\d %"),
     ],
 )

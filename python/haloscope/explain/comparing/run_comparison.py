@@ -91,8 +91,8 @@ class Comparison:
         if low is None or high is None:
             return "one run per side cannot show a difference of time"
         if claim.sure:
-            bounds = " to ".join(f"{bound:.1f}" for bound in sorted((abs(low), abs(high))))
-            return f"B takes {abs(amount):.1f} % {'less time' if amount > 0 else 'longer'} ({bounds} %)"
+            bounds = ", ".join(f"{bound:.1f}" for bound in sorted((abs(low), abs(high))))
+            return f"B takes {abs(amount):.1f} % {'less time' if amount > 0 else 'longer'} [{bounds}]"
         with_runs = noun_text(runs[0], "run") if runs[0] == runs[1] else f"{runs[0]} and {runs[1]} runs"
         reach = longer_text(-max(abs(low), abs(high))).replace("+", "±")
         return f"no time difference can be shown with {with_runs} per side: {reach}"
