@@ -230,7 +230,7 @@ def test_the_timeline_is_searched(page: Page) -> None:
         page.press("#timeline-search", "Enter")
         told = page.locator("#timeline-call").inner_text()
         assert "MPI_Send on rank 1" in told
-        assert f"{float(milliseconds) / 1000 - 1e-6:.6f}" in told
+        assert f"{float(milliseconds) / 1000:g} s" in told
     wait_until(page, f"{text_of('timeline-source')}.includes('Each is shown')")
 
 

@@ -15,6 +15,7 @@ from haloscope import predict
 from haloscope.base.errors import UsageError
 from haloscope.predict.bench import frame
 from support.command import Command
+from support.pages import page_text
 
 Fitted = Any  # an element of `Machine.fitted`
 SIZES = [4**k for k in range(1, 11)]
@@ -184,5 +185,5 @@ def test_from_sweep_to_page(files: tuple[Path, Path], tmp_path: Path, command: C
     page = tmp_path / "page.html"
     against = ["bench", "model", str(out), str(sweep)]
     command(*against, "-o", page)
-    assert "median error" in page.read_text()
+    assert "median error" in page_text(page)
     assert "modelled" in command(*against).stdout
