@@ -27,8 +27,9 @@ from haloscope.profile.trace import Trace
 # began.
 _BUFFERED = 4096
 _NANOSECOND = 1e-9
-# Order of events at the same time: ends of regions, begins of regions, calls, ends of empty regions.
-_ENDS, _BEGINS, _CALLS, _ENDS_AT_ONCE = range(4)
+# Order of events at the same time: ends of regions, begins of regions, calls, ends of empty regions, the end
+# of the run.
+_ENDS, _BEGINS, _CALLS, _ENDS_AT_ONCE, _LAST = range(5)
 # Order of actions within a call: completed earlier sends, posts, waits.
 _OVER, _POSTED, _WAITED = range(3)
 _STREAM = ["source", "target", "communicator", "tag"]
@@ -75,9 +76,8 @@ def _make_actions(trace: Trace, compute: float) -> tuple[dict[int, list[str]], i
     lonely = len(trace.sends) + len(trace.receives) - 2 * len(pairs)
     collectives, partly = make_collective_actions(trace)
     actions = pl.concat([_make_message_actions(pairs, calls), collectives], how="diagonal_relaxed")
-    events = pl.concat(
-        [_make_call_rows(calls, actions, compute), _make_region_rows(trace)], how="diagonal_relaxed"
-    )
+    rows = [_make_call_rows(calls, actions, compute), _make_region_rows(trace), _make_end_rows(trace)]
+    events = pl.concat(rows, how="diagonal_relaxed")
     events = events.sort("rank", "time", "kind", "order")
     before = pl.col("until").cum_max().shift(1, fill_value=0).over("rank")
     gap = (pl.col("time") - before).clip(0) * (_NANOSECOND * compute * SPEED)
@@ -238,6 +238,12 @@ def _make_region_rows(trace: Trace) -> pl.DataFrame:
         "rank", pl.col("end").alias("time"), at_once.alias("kind"), -order, pl.col("ends").alias("text")
     )
     return pl.concat([begins, ends], how="vertical_relaxed").with_columns(until=pl.col("time"))
+
+
+def _make_end_rows(trace: Trace) -> pl.DataFrame:
+    """Return one row per rank, for its computing after its last call."""
+    end = pl.col("end")
+    return trace.runs.select("rank", end.alias("time"), end.alias("until"), pl.lit(_LAST).alias("kind"))
 
 
 def _list_final_waits(actions: pl.DataFrame) -> dict[int, list[str]]:
