@@ -83,8 +83,8 @@ TIMING_TABLES = (
         ),
         columns(
             "run_time",
-            "the longest time of a rank in the region; of `<program>`, with a trace: from the first to "
-            "the last event of all ranks",
+            "the longest time of a rank in the region; of `<program>`, with a trace: from the first "
+            "`MPI_Init` to the last `MPI_Finalize`",
             run_time=time("run"),
         ),
         columns(

@@ -93,7 +93,7 @@ class Timeline:
 
     @property
     def duration(self) -> int:
-        """The duration of the run, from the first to the last event (ns)."""
+        """The duration of the run (ns): if its runs are unknown, from the first to the last event."""
         return int(self.last.max() - self.start) if len(self.locations) else 0
 
     @property
