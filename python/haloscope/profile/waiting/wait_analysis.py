@@ -107,7 +107,7 @@ class WaitAnalysis:
 
     @property
     def run_time(self) -> float:
-        """The time from the first MPI_Init to the last MPI_Finalize (s); if these are unknown, between events."""
+        """The time (s) from the first MPI_Init to the last MPI_Finalize, else between events."""
         return self.timeline.duration / _NANOSECONDS
 
     def run_time_with(self, most: float, unit: Unit = "latency") -> Pieces:
