@@ -25,21 +25,29 @@ Examples:
   haloscope study
   haloscope study hpcg-communication-patterns
   haloscope study all --large -o results
+  haloscope study caliper-communication-regions --with kripke=./kripke.exe
 """
 
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("names", nargs=-1, metavar="[NAME... | all]")
 @click.option("--large", is_flag=True, help="Also run the long parts.")
+@click.option(
+    "--with",
+    "programs",
+    multiple=True,
+    metavar="NAME=PATH",
+    help="Also run the paper's own program of this name: its executable. Several: repeat it, or use commas.",
+)
 @output_option(
     "DIR", "Directory for the results, with one directory and one page per study.", default="studies-here"
 )
 @format_option(choices=("table", "json"))
-def study(names: tuple[str, ...], large: bool, output: Path, form: str) -> int:
+def study(names: tuple[str, ...], large: bool, programs: tuple[str, ...], output: Path, form: str) -> int:
     """Reproduce the tables and figures of a paper, and show them next to the published ones.
 
     Without NAME, list the studies and their durations. Finished parts are not run again; only the page is
-    written. The exit status is 1 if a part has no result, or an exact result differs from the published one.
+    written, with a verdict on each published number and claim. The exit status is 1 if a part failed.
     """
     from haloscope.reproduce.study import studies
 
@@ -51,16 +59,33 @@ def study(names: tuple[str, ...], large: bool, output: Path, form: str) -> int:
         if name != "all" and name not in there:
             raise click.UsageError(f"there is no study {printable(name)}; there are {', '.join(there)}")
     chosen = list(there) if "all" in names else list(dict.fromkeys(names))
+    originals = _parse_programs(programs, [there[name] for name in chosen])
     _print_launcher()
     ended: list[tuple[str, PartOutcome]] = []
     for name in chosen:
-        outcomes = _run(there[name], output / name, large=large)
+        known = {key: path for key, path in originals.items() if key in there[name].programs()}
+        outcomes = _run(there[name], output / name, large=large, originals=known)
         if form == "table":
             _print_outcomes(there[name], outcomes, output / name / _PAGE)
         ended += [(name, outcome) for outcome in outcomes]
     if form == "json":
         click.echo(json.dumps([_record(name, outcome) for name, outcome in ended]))
     return int(not all(_is_fine(outcome, large=large) for _, outcome in ended))
+
+
+def _parse_programs(programs: Sequence[str], chosen: Sequence[Study]) -> dict[str, Path]:
+    """Return the executables of original programs, by name; each belongs to one of the chosen studies."""
+    originals: dict[str, Path] = {}
+    known = {name for one in chosen for name in one.programs()}
+    for item in ",".join(programs).split(",") if programs else ():
+        name, equals, path = item.partition("=")
+        if not equals or not path:
+            raise click.UsageError(f"--with takes NAME=PATH, not {printable(item)}")
+        if name not in known:
+            there = ", ".join(sorted(known)) or "none"
+            raise click.UsageError(f"no chosen study runs {printable(name)}; known programs: {there}")
+        originals[name] = Path(path)
+    return originals
 
 
 def _print_launcher() -> None:
@@ -82,21 +107,27 @@ def _print_list(there: Mapping[str, Study], form: str) -> None:
         click.echo(json.dumps(records))
 
 
-def _run(chosen_study: Study, directory: Path, *, large: bool) -> list[PartOutcome]:
+def _run(
+    chosen_study: Study, directory: Path, *, large: bool, originals: Mapping[str, Path]
+) -> list[PartOutcome]:
     """Run a study and write its page; return how its parts ended."""
     from haloscope.reproduce.study import run_study, write_study_page
 
     with progress(len(chosen_study.chosen(large))) as step:
-        ended = run_study(chosen_study, directory, large=large, report=step)
+        ended = run_study(chosen_study, directory, large=large, originals=originals, report=step)
     write_study_page(chosen_study, directory, directory / _PAGE)
     return ended
 
 
 def _print_outcomes(chosen_study: Study, ended: Sequence[PartOutcome], page: Path) -> None:
+    from haloscope.reproduce.study import judge_study
+
     for outcome in ended:
         click.echo(printable(f"{chosen_study.name}: {outcome.part.title}: {outcome.state}"))
         if outcome.why:
             say(f"{outcome.part.title}: {outcome.why}")
+    if summary := judge_study(chosen_study, page.parent, ended).summary():
+        click.echo(printable(f"{chosen_study.name}: {summary}"))
     click.echo(f"page: {printable(shlex.quote(str(page)))}")
 
 

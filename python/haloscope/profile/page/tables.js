@@ -1,6 +1,7 @@
 // Sortable tables. A column is [title, explanation, sort value, text or cell].
 
 const LEAST_TO_FILTER = 6;
+const LONG_TEXT = 48; // characters, above which a cell may have several lines
 const tableAgain = new WeakMap();
 
 function tableInto(table, columns, rows, state, onChoose) {
@@ -90,6 +91,7 @@ function rowOf(columns, row, state, onChoose) {
     const cell = element("td");
     if (content instanceof Node) cell.append(content);
     else cell.textContent = content;
+    if (cell.textContent.length > LONG_TEXT) cell.className = "long";
     line.append(cell);
   }
   if (!onChoose) return line;

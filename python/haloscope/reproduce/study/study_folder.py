@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from haloscope.base import paths
 from haloscope.base.errors import UsageError
+from haloscope.reproduce.study.published import Published, read_published
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -22,17 +23,14 @@ _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 _Result = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Part(_Strict):
+class Part(BaseModel, extra="forbid", frozen=True):
     """Tables and figures of the paper that one script reproduces.
 
     The script is in the study's folder and runs in the directory of results, where it writes `tables` (CSV),
-    `figures` (by `write_figures`) and `pictures` (PNG). Its exit status is 3 if a value differs that should
-    be exactly as published, and 4 if this machine cannot run it. `text` explains other differences.
-    `units` has the unit of columns: `s` for seconds, and `share`.
+    `figures` (by `write_figures`) and `pictures` (PNG), and what it found by `write_reproduced`. Its exit
+    status is 4 if this machine cannot run it. `text` describes the method. `units` has the unit of columns:
+    `s` for seconds, and `share`. A part with `originals` runs the paper's own programs of these names, if
+    the user has them.
     """
 
     name: _Name
@@ -46,6 +44,7 @@ class Part(_Strict):
     units: dict[str, Literal["s", "share"]] = {}
     minutes: Annotated[float, Field(gt=0)]
     large: bool = False
+    originals: tuple[str, ...] = ()
 
     @property
     def results(self) -> tuple[str, ...]:
@@ -53,13 +52,21 @@ class Part(_Strict):
         return self.tables + self.figures + self.pictures
 
 
-class Study(_Strict):
+class Study(BaseModel, extra="forbid", frozen=True):
     """A study, and its folder."""
 
     title: str
     paper: str
     parts: Annotated[tuple[Part, ...], Field(alias="part", min_length=1)]
     folder: Path
+    published: Published = Published()
+
+    @model_validator(mode="after")
+    def _check_parts(self) -> Study:
+        parts = {part.name for part in self.parts}
+        for part in self.published.parts() - parts:
+            raise ValueError(f"published.toml: there is no part {part!r}")
+        return self
 
     @property
     def name(self) -> str:
@@ -69,6 +76,10 @@ class Study(_Strict):
     def chosen(self, large: bool) -> tuple[Part, ...]:
         """Return the parts to run, with those that take long only if `large`."""
         return tuple(part for part in self.parts if large or not part.large)
+
+    def programs(self) -> tuple[str, ...]:
+        """Return the names of the paper's own programs that parts can run."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.originals))
 
 
 def read_study(folder: Path) -> Study:
@@ -80,7 +91,8 @@ def read_study(folder: Path) -> Study:
     file = folder / _FILE
     try:
         read = tomllib.loads(file.read_text("utf-8"))
-        return Study.model_validate(read | {"folder": folder.resolve()})
+        data = read | {"folder": folder.resolve(), "published": read_published(folder)}
+        return Study.model_validate(data)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}; a study is a folder with that file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

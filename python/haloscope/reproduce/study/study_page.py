@@ -13,21 +13,22 @@ from pathlib import Path
 import polars as pl
 
 from haloscope.base.errors import OutputError, printable
-from haloscope.base.units import UNKNOWN, percent_text, time_text
+from haloscope.base.units import UNKNOWN, duration_text, percent_text, time_text
 from haloscope.markov.figures import Cell, Section, Table
 from haloscope.profile.page import page, write_page
 from haloscope.reproduce.study.outcomes import PartOutcome, list_outcomes
 from haloscope.reproduce.study.study_figures import read_figures
 from haloscope.reproduce.study.study_folder import Study
+from haloscope.reproduce.study.verdict_tables import make_verdict_sections, number_text
+from haloscope.reproduce.study.verdicts import judge_study
 
 _SCRIPTS = ("sections.js", "regimes.js")
 _STATES = {
-    "done": "values that should be exactly those of the paper are",
-    "differs": "a value differs that should be exactly that of the paper",
+    "done": "it has its results",
     "failed": "no result",
     "not run": "parts that take long need --large",
 }
-_WORDS = {"done": "✓ reproduced", "differs": "✗ differs", "failed": "✗ failed", "not run": "not run"}
+_WORDS = {"done": "✓ done", "failed": "✗ failed", "not run": "not run"}
 _CLOSE = 0.05  # largest relative difference with a tick
 # Names of a paper's column and ours.
 _PAIRS = (("{}", "our_{}"), ("{}_printed", "{}_found"))
@@ -43,14 +44,20 @@ def write_study_page(study: Study, directory: Path, output: Path) -> None:
     """
     ended = list_outcomes(study, directory)
     done = sum(outcome.state == "done" for outcome in ended)
-    sections = [_make_overview(ended), *(_make_section(outcome, directory) for outcome in ended)]
+    verdicts = judge_study(study, directory, ended)
+    sections = [
+        _make_overview(ended, verdicts.summary()),
+        *make_verdict_sections(verdicts),
+        *(_make_section(outcome, directory) for outcome in ended),
+        _make_conditions(ended),
+    ]
     failed = [outcome for outcome in ended if outcome.state == "failed"]
     data = {
         "verb": "study",
         "title": study.title,
         "about": study.paper,
         "notes": [_hide_directory(f"{one.part.title}: {one.why}", directory) for one in failed],
-        "figures": [("reproduced", f"{done} of {len(ended)}", "parts of the paper")],
+        "figures": [("ran", f"{done} of {len(ended)}", "parts of the study"), *verdicts.tiles()],
         "sections": [section.as_json() for section in sections],
     }
     write_page(page("sections.html", f"{study.title} – Haloscope", _SCRIPTS, data), output)
@@ -61,7 +68,7 @@ def _hide_directory(text: str, directory: Path) -> str:
     return text.replace(f"{directory}{os.sep}", "")
 
 
-def _make_overview(ended: list[PartOutcome]) -> Section:
+def _make_overview(ended: list[PartOutcome], summary: str) -> Section:
     rows: list[list[Cell]] = [
         [
             (outcome.part.title, outcome.part.title),
@@ -71,7 +78,38 @@ def _make_overview(ended: list[PartOutcome]) -> Section:
         for outcome in ended
     ]
     columns = [("part of the paper", ""), ("state", ""), ("meaning", "")]
-    return Section("answer", "Outcomes", tables=[Table("", columns, rows)])
+    return Section("answer", "Outcomes", tables=[Table("", columns, rows)], text=[summary] if summary else [])
+
+
+def _make_conditions(ended: list[PartOutcome]) -> Section:
+    """Return the machine and the time of each part."""
+    rows: list[list[Cell]] = []
+    for outcome in ended:
+        found = outcome.conditions
+        if found is not None:
+            rows.append(
+                [
+                    _make_cell(outcome.part.title),
+                    _make_cell(found.date),
+                    (found.seconds, duration_text(found.seconds)),
+                    (found.others, UNKNOWN if found.others is None else percent_text(found.others, 1.0)),
+                    _make_cell(found.switches),
+                    (found.processor, printable(f"{found.cores} × {found.processor}")),
+                    _make_cell(found.mpi or UNKNOWN),
+                    _make_cell(found.version),
+                ]
+            )
+    columns = [
+        ("part", ""),
+        ("date", ""),
+        ("duration", ""),
+        ("used by others", "Share of the processors that other programs used"),
+        ("context switches", "Involuntary ones, of the programs of this part"),
+        ("cores", "Those that the part could use"),
+        ("MPI", ""),
+        ("Haloscope", ""),
+    ]
+    return Section("conditions", "Machine", tables=[Table("", columns, rows)])
 
 
 def _explain_state(outcome: PartOutcome) -> str:
@@ -82,7 +120,7 @@ def _explain_state(outcome: PartOutcome) -> str:
 def _make_section(outcome: PartOutcome, directory: Path) -> Section:
     part = outcome.part
     name = f"part-{part.name}"  # the page uses names such as figures
-    if outcome.state not in ("done", "differs"):
+    if outcome.state != "done":
         return Section(name, part.title, text=[f"{_WORDS[outcome.state]}: {_explain_state(outcome)}"])
     return Section(
         name,
@@ -151,10 +189,8 @@ def _make_cell(value: object, unit: str = "") -> Cell:
         return float(value), "✓" if value else "✗"
     if isinstance(value, int | float) and unit:
         return float(value), time_text(value) if unit == "s" else percent_text(value, 1.0)
-    if isinstance(value, int):
-        return float(value), str(value)
-    if isinstance(value, float):
-        return value, f"{value:.6g}"
+    if isinstance(value, int | float):
+        return float(value), number_text(value)
     return str(value), printable(str(value))
 
 
