@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
+    from haloscope.reproduce.study.judging import Verdicts as Verdicts
+    from haloscope.reproduce.study.judging import judge_study as judge_study
     from haloscope.reproduce.study.originals import find_originals as find_originals
     from haloscope.reproduce.study.outcomes import PartOutcome as PartOutcome
     from haloscope.reproduce.study.outcomes import run_study as run_study
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from haloscope.reproduce.study.study_folder import read_study as read_study
     from haloscope.reproduce.study.study_folder import studies as studies
     from haloscope.reproduce.study.study_page import write_study_page as write_study_page
-    from haloscope.reproduce.study.verdicts import Verdicts as Verdicts
-    from haloscope.reproduce.study.verdicts import judge_study as judge_study
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

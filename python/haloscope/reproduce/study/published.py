@@ -43,7 +43,7 @@ class PrintedNumbers(BaseModel, extra="forbid", frozen=True):
         return values
 
 
-class Claim(BaseModel, extra="forbid", frozen=True):
+class PublishedClaim(BaseModel, extra="forbid", frozen=True):
     """A statement of a paper about its results; `timed` as for numbers."""
 
     part: str
@@ -57,7 +57,7 @@ class Published(BaseModel, extra="forbid", frozen=True):
     """All numbers and claims of a paper that a study reproduces."""
 
     numbers: tuple[PrintedNumbers, ...] = ()
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[PublishedClaim, ...] = ()
 
     @model_validator(mode="after")
     def _check_names(self) -> Published:

@@ -16,11 +16,11 @@ from haloscope.base.errors import OutputError, printable
 from haloscope.base.units import UNKNOWN, duration_text, percent_text, time_text
 from haloscope.markov.figures import Cell, Section, Table
 from haloscope.profile.page import page, write_page
+from haloscope.reproduce.study.judging import judge_study
 from haloscope.reproduce.study.outcomes import PartOutcome, list_outcomes
 from haloscope.reproduce.study.study_figures import read_figures
 from haloscope.reproduce.study.study_folder import Study
 from haloscope.reproduce.study.verdict_tables import make_verdict_sections, number_text
-from haloscope.reproduce.study.verdicts import judge_study
 
 _SCRIPTS = ("sections.js", "regimes.js")
 _STATES = {

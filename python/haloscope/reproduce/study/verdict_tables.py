@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from haloscope.base.errors import printable
 from haloscope.base.units import UNKNOWN
 from haloscope.markov.figures import Cell, Section, Table
-from haloscope.reproduce.study.verdicts import ClaimVerdict, NumberVerdict, Verdicts
+from haloscope.reproduce.study.judging import ClaimVerdict, NumberVerdict, Verdicts
 
 _WORST_FIRST = ("differs", "not reproduced", "within 10 %", "equal")
 _CLAIM_ORDER = ("does not hold", "holds", "cannot be tested here")
