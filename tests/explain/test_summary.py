@@ -87,7 +87,7 @@ def test_show_begins_with_the_summary_unless_a_table_is_asked_for(
 
 def test_the_summary_starts_with_the_share_of_communication(read: Read, nested: Draft) -> None:
     lines = explain.summary(read(nested))
-    assert lines[0] == "cg: 2 ranks on 2 hosts, 10.0 s"
+    assert lines[0] == "cg: 2 ranks on 2 nodes, 10.0 s"
     # 5.25 of the 22 seconds of both ranks.
     assert lines[2].startswith("communication: 23.9 % of the time")
     assert "6 messages, 4107 B" in lines[2]

@@ -13,12 +13,24 @@ function findingsInto(place, findings, showIn) {
   place.replaceChildren(...findings.map((finding) => {
     const made = element("li");
     made.append(element("p", sentence(finding.sentence), "told"));
-    if (finding.gain > 0) {
-      made.append(element("p", "Would save " + asTime(finding.gain) + " of the run (" + asTime(finding.gain_low) + " to " + asTime(finding.gain_high) + "), " + asShare(finding.share, 1) + ".", "gain"));
-    }
+    if (finding.gain > 0) made.append(gainOf(finding));
     made.append(element("p", sentence(finding.remedy), "remedy"), ...finding.commands.map(commandOf), linksOf(finding, showIn));
     return made;
   }));
+}
+
+// The bar is the run's time; its filled part is the expected range of the gain.
+function gainOf(finding) {
+  const made = element("p", "Would save " + asTime(finding.gain) + " of the run (" + asTime(finding.gain_low) + " to " + asTime(finding.gain_high) + "), " + asShare(finding.share, 1) + ".", "gain");
+  const percent = (seconds) => Math.min(100, 100 * finding.share * seconds / finding.gain);
+  const range = element("span", undefined, "range");
+  range.title = "Part of the run's time";
+  const filled = element("i");
+  filled.style.left = percent(finding.gain_low) + "%";
+  filled.style.width = Math.max(1, percent(finding.gain_high) - percent(finding.gain_low)) + "%";
+  range.append(filled);
+  made.append(range);
+  return made;
 }
 
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");

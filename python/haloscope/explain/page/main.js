@@ -30,7 +30,7 @@ function showHeader() {
     (i > 1 ? "× " : "") + name + (i ? "" : " efficiency ="), rate, grade]));
   for (const box of at("efficiency").children) box.className = box.querySelector("small").textContent;
   figuresInto(at("figures"), [
-    ["ranks", asCount(RUN.ranks), RUN.hosts === 1 ? "on 1 host" : "on " + RUN.hosts + " hosts"],
+    ["ranks", asCount(RUN.ranks), RUN.hosts === 1 ? "on 1 node" : "on " + RUN.hosts + " nodes"],
     ["time", asTime(RUN.duration), "MPI_Init to MPI_Finalize"],
     ["communication", asShare(whole.mpi_time_mean[0], time), RUN.kinds.join(", ")],
     ["messages", asCount(whole.sends_total[0]), "mean " + asBytes(whole.mean_message[0])],

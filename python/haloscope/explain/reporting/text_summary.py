@@ -87,10 +87,10 @@ def _describe_findings(profile: Profile, name: str) -> list[str]:
 
 
 def _make_headline(info: dict[str, Any]) -> str:
-    hosts = len(info["hosts"])
-    on_hosts = f" on {noun_text(hosts, 'host')}" if hosts else ""
+    nodes = len(info["hosts"])
+    on_nodes = f" on {noun_text(nodes, 'node')}" if nodes else ""
     return (
-        f"{printable(info['program'] or 'program')}: {noun_text(info['ranks'], 'rank')}{on_hosts},"
+        f"{printable(info['program'] or 'program')}: {noun_text(info['ranks'], 'rank')}{on_nodes},"
         f" {duration_text(info['duration'])}"
     )
 

@@ -21,7 +21,7 @@ _MOST_ROWS = 1000
 def profile_html(data: ProfileData, regions: pl.DataFrame) -> str:
     """Return the run in a line, and its table `regions`."""
     info = data.info
-    facts = [f"{noun_text(info.get('ranks'), 'rank')} on {noun_text(len(data.hosts.names), 'host')}"]
+    facts = [f"{noun_text(info.get('ranks'), 'rank')} on {noun_text(len(data.hosts.names), 'node')}"]
     facts += [printable(str(info["mpi_library"]))] if info.get("mpi_library") else []
     facts += [time_text(info["duration"])] if info.get("duration") is not None else []
     name = html.escape(printable(str(info.get("program") or data.path.name)))
