@@ -242,16 +242,20 @@ class RunTimes:
         return f"{sums['call'][0]} in {place_text(region)}" if len(sums) else None
 
     def _matrix(self, value: pl.Expr) -> Floats:
-        sums = self._cells.group_by("rank", "region").agg(
-            value.fill_null(0).cast(pl.Float64).sum().alias("value")
-        )
+        values = self._cells.select(value.fill_null(0).cast(pl.Float64).alias("value"))["value"]
+        shape = (len(self.ranks), len(self.regions))
+        sums = np.bincount(self._positions, values.to_numpy(), shape[0] * shape[1])
+        return sums.astype(np.float64, copy=False).reshape(shape)
+
+    @cached_property
+    def _positions(self) -> Integers:
+        """The index into a flat matrix for each row of `_cells`."""
         rows = {rank: position for position, rank in enumerate(self.ranks)}
         columns = {region: position for position, region in enumerate(self.regions)}
-        matrix = np.zeros((len(rows), len(columns)))
-        row = sums["rank"].replace_strict(rows, return_dtype=pl.Int64).to_numpy()
-        column = sums["region"].replace_strict(columns, return_dtype=pl.Int64).to_numpy()
-        matrix[row, column] = sums["value"].to_numpy()
-        return matrix
+        row = self._cells["rank"].replace_strict(rows, return_dtype=pl.Int64).to_numpy()
+        column = self._cells["region"].replace_strict(columns, return_dtype=pl.Int64).to_numpy()
+        positions: Integers = row * len(columns) + column
+        return positions
 
 
 def place_text(region: str) -> str:

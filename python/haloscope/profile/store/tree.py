@@ -87,6 +87,17 @@ class RegionTree:
             below[path] |= below[self.parents[path]]
         return below
 
+    def find_disjoint_tops(self, chosen: Flags) -> Integers | None:
+        """Return for each path the chosen one at or above it, shape (n,); None if one is within another."""
+        tops = np.where(chosen, np.arange(len(self)), -1)
+        for path in range(1, len(self)):
+            above = tops[self.parents[path]]
+            if above >= 0:
+                if chosen[path]:
+                    return None
+                tops[path] = above
+        return tops
+
     def _full_names(self) -> list[str]:
         full = [self.names[0]]
         total = 0
@@ -244,7 +255,12 @@ class Scope:
         """Return the chosen regions' values, inclusive unless the scope is exclusive."""
         if self.exclusive:
             return combine(self.select_chosen(frame), ["path", *keys], reductions)
-        return self.select_chosen(roll_up(self.select_needed(frame), self.tree, keys, reductions))
+        tops = None if self.chosen is None else self.tree.find_disjoint_tops(self.chosen)
+        if tops is None:
+            return self.select_chosen(roll_up(self.select_needed(frame), self.tree, keys, reductions))
+        top = pl.Series("path", tops)
+        rows = self.select_needed(frame)
+        return combine(rows.with_columns(top.gather(rows["path"])), ["path", *keys], reductions)
 
     def name_regions(
         self, frame: pl.DataFrame, by: Sequence[str], descending: Sequence[bool] | None = None

@@ -41,12 +41,13 @@ def rank_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return `path`, `rank` and every quantity of a rank, one row for each pair that exists."""
     rows = scope.select_needed(_own_rows(profile, scope.exclusive))
     rows = _with_offnode(profile, rows)
-    whole = rows.select("path", "rank", *_WHOLE, *_PARTNERS, *instance_columns())
     if scope.exclusive:
-        whole = _exclusive_time(whole, scope)
+        # A path and rank have one row, so that there is nothing to add up.
+        return _derive(scope.select_chosen(_exclusive_time(rows, scope)))
+    whole = rows.select("path", "rank", *_WHOLE, *_PARTNERS, *instance_columns())
     offnode: Mapping[str, Reduction] = dict.fromkeys(_OFFNODE, "sum")
     reductions = {**RANK_REDUCTIONS, **offnode}
-    if scope.chosen is None and not scope.exclusive:
+    if scope.chosen is None:
         nested = with_nested(rows, scope.tree, reductions)
         if nested is not None:
             return _derive(nested)
@@ -98,7 +99,7 @@ def _exclusive_time(whole: pl.DataFrame, scope: Scope) -> pl.DataFrame:
             pl.col("cpu_time").has_nulls().alias("is_unknown"),
         )
     )
-    joined = whole.join(inside, on=["path", "rank"], how="left")
+    joined = whole.join(inside, on=["path", "rank"], how="left", maintain_order="left")
     own = pl.col("time") - pl.col("inside").fill_null(0.0)
     cpu = (pl.col("cpu_time") - pl.col("cpu_inside").fill_null(0.0)).clip(0.0, own.clip(0.0))
     known_cpu = pl.when(~pl.col("is_unknown").fill_null(False)).then(cpu)
