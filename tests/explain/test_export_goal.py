@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -59,6 +61,18 @@ def test_times_follow_from_dependencies(tmp_path: Path) -> None:
     assert finish_times(ranks, 0) == [100, 140]
     assert finish_times(ranks, 30) == [100, 170]
     assert messages(ranks, "recv") == {(0, 1, 8): 1}
+
+
+def test_a_rank_computes_before_its_first_and_after_its_last_call(tmp_path: Path) -> None:
+    script = Script(2)
+    script.send(script.call(0, "MPI_Send", 100, 110), 1, 8)
+    script.receive(call := script.call(1, "MPI_Recv", 10, 120), 0, 8, completed=call)
+    ends = {"rank": [0, 1], "begin": [5, 0], "end": [150, 170]}
+    trace = script.trace()
+    trace = replace(trace, runs=pl.DataFrame(ends, schema=trace.runs.schema))
+    ranks = written(trace, tmp_path / "goal")
+    assert finish_times(ranks, 0) == [100 + 40, 100 + 50]
+    assert [sum(one.size for one in of if one.kind == "calc") for of in ranks] == [140, 60]
 
 
 def test_functions_that_do_not_communicate_are_computation(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def write_goal(traced: TracedProfile, output: Path) -> list[str]:
     partly = len(traced.trace.collectives) - len(trace.collectives)
     operations = number_operations(trace.collectives["operation"].unique().cast(pl.String).drop_nulls())
     patterns = {name: _PATTERNS[operation] for name, operation in operations.items()}
-    columns = TraceColumns(trace, patterns, by_communicator=False)
+    columns = TraceColumns(_extend_to_runs(trace), patterns, by_communicator=False)
     left_out = ctypes.c_int64()
     with write_file(output, "schedule") as file, scratch_file(output) as scratch:
         world, _kept = _make_world(columns)
@@ -71,6 +71,13 @@ def write_goal(traced: TracedProfile, output: Path) -> list[str]:
     if left_out.value:
         lines.append(f"{left_out.value} sends and receives left out: their other end is not in the trace")
     return lines
+
+
+def _extend_to_runs(trace: Trace) -> Trace:
+    """Return the trace with a region for the run of each rank, which may compute after its last call."""
+    runs = trace.runs.with_columns(thread=pl.lit(0, pl.Int32), path=pl.lit(0, pl.Int32))
+    regions = pl.concat([runs.select(trace.regions.columns), trace.regions])
+    return replace(trace, regions=regions.sort("rank", "thread", "begin", maintain_order=True))
 
 
 def _keep_complete_collectives(trace: Trace) -> Trace:
