@@ -5,7 +5,9 @@
 #include "predict/grid/neighbours.hpp"
 #include "predict/measure/command_line.hpp"
 
+#include <algorithm>
 #include <functional>
+#include <numeric>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -75,7 +77,6 @@ public:
   [[nodiscard]] bool allocated() const { return halo_.allocated(); }
   [[nodiscard]] bool right() const { return right_; }
 
-  // Parts take turns.
   Samples parts() {
     return by_turns({[this] { return exchange(Part::total); }, [this] { return exchange(Part::inter); },
                      [this] { return exchange(Part::intra); }});
@@ -94,13 +95,19 @@ public:
   }
 
 private:
+  // Sample i of each part is of turn i. Turns have all orders of the parts: a part finds caches, links and
+  // windows as the part before it has left them.
   Samples by_turns(const std::vector<std::function<double()>> &parts) {
     Samples samples(parts.size());
-    for (long long i = 0; i < warmup_ + iterations_; i++)
-      for (size_t part = 0; part < parts.size(); part++) {
+    std::vector<size_t> order(parts.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    for (long long i = 0; i < warmup_ + iterations_; i++) {
+      for (const size_t part : order) {
         const double time = parts[part]();
         if (i >= warmup_) samples[part].push_back(time);
       }
+      std::next_permutation(order.begin(), order.end());
+    }
     for (auto &part : samples) part = slowest(*grid_, std::move(part));
     return samples;
   }

@@ -11,11 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from haloscope.base.errors import UsageError
 from haloscope.hide import build_shm_library_for
-from haloscope.predict.bench import HaloMethod, halo, write_halo
+from haloscope.predict.bench import HaloMethod, HaloResult, halo, write_halo
 from support.cluster import Cluster
 from support.command import Command
 from support.emulated_mpi import emulated_mpi
@@ -72,9 +73,7 @@ def test_on_one_node_all_neighbours_are_near(bench: Bench) -> None:
     assert [row[0] for row in table] == [1024, 2048, 4096]
     for _, total, intra, ideal, ratio, low, high, least, most, iterations in table:
         assert ideal == intra
-        # Both are rounded to hundredths of a microsecond.
-        assert ratio == pytest.approx(total / ideal, abs=0.01 / ideal * (1 + ratio) + 0.001)
-        assert low <= high
+        assert 0 < low <= ratio <= high
         assert 0 < least <= total <= most
         assert iterations == 6
 
@@ -101,8 +100,10 @@ def test_what_a_computation_hides(bench: Bench) -> None:
     assert {part: (len(v), len(v[0])) for part, v in record["samples"].items()} == dict.fromkeys(
         ("communication", "computation", "both"), (2, 20)
     )
-    hidden = 1 - (record["both"] - record["computation"]) / record["communication"]
-    assert record["overlap"] == pytest.approx(100 * min(max(hidden, 0), 1), abs=0.1)
+    samples = {part: np.array(times) for part, times in record["samples"].items()}
+    both, computation, exchange = (samples[part] for part in ("both", "computation", "communication"))
+    hidden = np.median(np.median(100 * (1 - (both - computation) / exchange), axis=1))
+    assert record["overlap"] == pytest.approx(min(max(hidden, 0), 100), abs=0.1)
 
 
 def test_between_nodes(two_nodes: Cluster, any_mpi: Mpi) -> None:
@@ -113,7 +114,37 @@ def test_between_nodes(two_nodes: Cluster, any_mpi: Mpi) -> None:
     (record,) = json.loads(done.stdout)
     assert record["nodes"] == 2
     assert set(record["samples"]) == {"total", "inter", "intra"}
-    assert record["ideal"] == max(record["inter"], record["intra"])
+    total, inter, intra = (np.array(record["samples"][part][0]) for part in ("total", "inter", "intra"))
+    assert record["ideal"] == pytest.approx(np.median(np.maximum(inter, intra)), rel=1e-4)
+    assert record["ratio"] == pytest.approx(np.median(total / np.maximum(inter, intra)), rel=1e-4)
+
+
+@pytest.fixture
+def exchanged(used: Mpi) -> HaloResult:
+    """A measured result, whose samples a test replaces."""
+    return halo(HaloMethod(sizes=(1024,), ranks=2, iterations=1, warmup=0))
+
+
+def test_the_total_is_not_below_its_parts(exchanged: HaloResult) -> None:
+    """Links have two speeds. If no total is below a part of its turn, nor is the ratio below 1."""
+    random = np.random.default_rng(1)
+    for rounds, iterations in ((1, 7), (5, 4), (2, 1)):
+        shape = (rounds, iterations)
+        inter, intra = random.choice([1.0, 2.0], shape), random.uniform(0.5, 2.5, shape)
+        total = np.maximum(inter, intra) * random.uniform(1, 1.4, shape)
+        series = replace(exchanged.series[0], samples={"total": total, "inter": inter, "intra": intra})
+        ratio, low, _ = series.figures()["ratio"]
+        assert 1 <= low <= ratio
+        assert not series.is_contradictory()
+
+
+def test_a_total_below_its_parts_is_reported(exchanged: HaloResult) -> None:
+    inter = np.full((1, 9), 1e-3)
+    for factor, reported in ((0.79, True), (1.0, False), (1.3, False)):
+        series = replace(exchanged.series[0], samples={"total": factor * inter, "inter": inter})
+        told = io.StringIO()
+        write_halo(replace(exchanged, series=[series]), "table", False, told)
+        assert ("the total is below the ideal, which it includes" in told.getvalue()) == reported
 
 
 @pytest.mark.parametrize(

@@ -150,15 +150,15 @@ public:
     return true;
   }
 
-  // Between these a part is exchanged; `round` makes messages differ.
+  // Between these a part is exchanged; `round` makes messages differ. Buffers of other parts are written,
+  // too, so that all parts begin with the same caches.
   void fill(Part part, std::uint64_t round) {
     round_ = round;
     chosen_.clear();
     for (size_t i = 0; i < out_.size(); i++) {
       const Neighbour &one = grid_->neighbours()[i];
-      if (part != Part::total && one.near != (part == Part::intra)) continue;
-      chosen_.push_back(i);
       write(out_[i]->get(), bytes_, said(grid_->rank(), one.direction));
+      if (part == Part::total || one.near == (part == Part::intra)) chosen_.push_back(i);
     }
     requests_.assign(2 * chosen_.size(), MPI_REQUEST_NULL);
     statuses_.resize(requests_.size());

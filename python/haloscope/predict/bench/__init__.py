@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from haloscope.predict.bench.halo_exchange import HaloResult as HaloResult
     from haloscope.predict.bench.halo_exchange import bench_halo as bench_halo
     from haloscope.predict.bench.halo_exchange import halo as halo
-    from haloscope.predict.bench.halo_exchange import write_halo as write_halo
+    from haloscope.predict.bench.halo_output import write_halo as write_halo
     from haloscope.predict.bench.library_in_use import library as library
     from haloscope.predict.bench.method import CollectiveMethod as CollectiveMethod
     from haloscope.predict.bench.output_stream import stream as stream

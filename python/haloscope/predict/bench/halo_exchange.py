@@ -1,24 +1,21 @@
-"""Measurement and output of halo exchanges, alternately with and without the shm library."""
+"""Measurement of halo exchanges, alternately with and without the shm library."""
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
 from haloscope.base.arrays import Floats
 from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
 from haloscope.base.units import noun_text
-from haloscope.predict.bench.foreign import format_osu_line
 from haloscope.predict.bench.library_in_use import library
 from haloscope.predict.bench.output_stream import Stopped, stream
 from haloscope.predict.bench.system import find_launcher
@@ -133,17 +130,26 @@ class Series:
     samples: Mapping[str, Floats]
 
     def figures(self) -> dict[str, tuple[float, float, float]]:
-        """Return medians and derived figures, each with its 95 % bootstrap interval.
+        """Return medians, each with its 95 % bootstrap interval.
 
-        Parts of one iteration or round are resampled together.
+        The ideal, the total over the ideal and the overlap are computed for each turn, so that a change of
+        the speed between turns has no effect on them.
         """
-        values = np.stack([_reduce_rounds(series) for series in self.samples.values()])
-        random = np.random.default_rng(0)
-        drawn = random.integers(values.shape[1], size=(_RESAMPLES, values.shape[1]))
-        resampled = np.median(values[:, drawn], axis=2)
-        middle = _derive_figures(tuple(self.samples), np.median(values, axis=1))
-        spread = _derive_figures(tuple(self.samples), resampled)
-        return {name: (float(middle[name]), *_percentile_interval(spread[name])) for name in middle}
+        values = {name: _reduce_rounds(series) for name, series in _derive_samples(self.samples).items()}
+        count = len(next(iter(values.values())))
+        drawn = np.random.default_rng(0).integers(count, size=(_RESAMPLES, count))
+        found = {}
+        for name, each in values.items():
+            medians = np.array([np.median(each), *np.median(each[drawn], axis=1)])
+            if name == "overlap":
+                medians = np.clip(medians, 0, 100)
+            found[name] = (float(medians[0]), *_percentile_interval(medians[1:]))
+        return found
+
+    def is_contradictory(self) -> bool:
+        """Return whether the total is surely below the ideal, which it includes: the parts were disturbed."""
+        figures = self.figures()
+        return "ratio" in figures and figures["ratio"][2] < 1
 
 
 @dataclass(frozen=True)
@@ -261,122 +267,13 @@ def _percentile_interval(resampled: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _derive_figures(names: Sequence[str], medians: Floats) -> dict[str, Floats]:
-    found = dict(zip(names, medians, strict=True))
-    if "total" in found:
-        ideal = np.max([found[name] for name in names if name != "total"], axis=0)
-        return {**found, "ideal": ideal, "ratio": found["total"] / ideal}
-    hidden = 1 - (found["both"] - found["computation"]) / found["communication"]
-    return {**found, "overlap": np.clip(100 * hidden, 0, 100)}
-
-
-# Values are in microseconds, unless a name has a different unit.
-_COLUMNS = {
-    "total": "Total (us)",
-    "inter": "Inter (us)",
-    "intra": "Intra (us)",
-    "ideal": "Ideal (us)",
-    "ratio": "Total/ideal",
-    "communication": "Exchange (us)",
-    "computation": "Compute (us)",
-    "both": "Overall (us)",
-    "overlap": "Overlap (%)",
-}
-# Figures whose intervals are printed.
-_STATED = ("ratio", "overlap")
-
-
-def write_halo(result: HaloResult, form: str, full: bool, to: TextIO) -> None:
-    """Print it as a table, or for programs with every sample."""
-    if form == "json":
-        lines = (json.dumps(_make_record(result, series)) for series in result.series)
-        to.write("[" + ",\n ".join(lines) + "]\n")
-    elif form == "csv":
-        writer = csv.writer(to, lineterminator="\n")
-        writer.writerow(["test", "shm", "bytes", "part", "round", "sample", "time"])
-        for series in result.series:
-            writer.writerows(_list_samples(result, series))
-    else:
-        to.writelines(f"{line}\n" for line in _list_lines(result, full))
-
-
-def _list_samples(result: HaloResult, series: Series) -> Iterator[list[object]]:
-    for part, rounds in series.samples.items():
-        for (number, sample), time in np.ndenumerate(rounds):
-            yield [result.method.test, series.shm, series.bytes, part, number, sample, _round_digits(time)]
-
-
-def _make_record(result: HaloResult, series: Series) -> dict[str, Any]:
-    method = result.method
-    has_shm = series.shm == "on"
-    record = {
-        "test": method.test,
-        "library": result.library,
-        "ranks": method.ranks,
-        "nodes": result.nodes,
-        "sides": list(result.sides),
-        "shm": series.shm,
-        "protocol": method.protocol if has_shm else None,
-        "memory": method.memory,
-        "null_buffers": method.null_buffers and has_shm,
-        "late": method.late,
-        "bytes": series.bytes,
-        "rounds": method.rounds,
-        "iterations": next(iter(series.samples.values())).shape[1],
-    }
-    for name, (value, low, high) in series.figures().items():
-        record |= {
-            name: _round_digits(value),
-            f"{name}_low": _round_digits(low),
-            f"{name}_high": _round_digits(high),
-        }
-    samples = {part: [list(map(_round_digits, row)) for row in v] for part, v in series.samples.items()}
-    return {**record, "samples": samples}
-
-
-def _list_lines(result: HaloResult, full: bool) -> Iterator[str]:
-    method = result.method
-    command = f"haloscope bench halo{' --overlap' if method.test == 'overlap' else ''}"
-    grid = " × ".join(map(str, result.sides))
-    nodes = noun_text(result.nodes, "node")
-    for shm in method.shm:
-        matching = [series for series in result.series if series.shm == shm]
-        about = f"{grid} ranks on {nodes}, {result.library}, shm {shm}"
-        yield f"# {command}: {about}"
-        columns = _list_columns(matching[0], full)
-        yield format_osu_line("# Size", columns, columns)
-        for series in matching:
-            yield format_osu_line(series.bytes, columns, _list_cells(series, full))
-    if len(method.shm) > 1:
-        yield f"# {command}: time without the shm library over time with it"
-        columns = ["Off/on", "From", "To"]
-        yield format_osu_line("# Size", columns, columns)
-        for size, gain in result.gains().items():
-            yield format_osu_line(size, columns, [f"{value:.3f}" for value in gain])
-
-
-def _list_columns(series: Series, full: bool) -> list[str]:
-    words = []
-    for name in series.figures():
-        words += [_COLUMNS[name], *(["From", "To"] if name in _STATED else [])]
-    return words + (["Min (us)", "Max (us)", "Iterations"] if full else [])
-
-
-def _list_cells(series: Series, full: bool) -> list[str]:
-    words = []
-    for name, (value, low, high) in series.figures().items():
-        if name in _STATED:
-            words += [f"{each:.3f}" for each in (value, low, high)]
-        else:
-            words.append(f"{1e6 * value:.2f}")
-    if full:
-        first = next(iter(series.samples.values()))
-        words += [f"{1e6 * first.min():.2f}", f"{1e6 * first.max():.2f}", str(first.size)]
-    return words
-
-
-def _round_digits(value: float) -> float:
-    return float(f"{value:.6g}")
+def _derive_samples(samples: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return the samples, and the figures that follow from the samples of a turn."""
+    if "total" in samples:
+        ideal = np.max([values for name, values in samples.items() if name != "total"], axis=0)
+        return {**samples, "ideal": ideal, "ratio": samples["total"] / ideal}
+    hidden = 1 - (samples["both"] - samples["computation"]) / samples["communication"]
+    return {**samples, "overlap": 100 * hidden}
 
 
 # Its name in `import haloscope`.
