@@ -22,17 +22,24 @@ APPS_FAST double dot_row(const double *a, const double *b, std::size_t n) {
   return total;
 }
 
-// The density is 1 at the start.
+double zone_mass(const Discretization &d, int zone) {
+  const Vector3 widths = d.zone_widths(d.partition.zone_at(zone));
+  return d.materials[static_cast<std::size_t>(zone)].density * widths[0] * widths[1] * widths[2];
+}
+
 Vector initial_mass(const Discretization &d) {
   Vector mass;
   mass.reserve(in_batches(d.partition, d.points()));
-  const double volume = d.zone_widths[0] * d.zone_widths[1] * d.zone_widths[2];
-  for (int batch = 0; batch < d.partition.batches(); ++batch)
+  std::array<double, lanes> zone_masses{};
+  for (int batch = 0; batch < d.partition.batches(); ++batch) {
+    zone_masses.fill(0);
+    for (int lane = 0; lane < d.partition.used(batch); ++lane)
+      zone_masses[static_cast<std::size_t>(lane)] = zone_mass(d, batch * lanes + lane);
     for (int k = 0; k < d.points(); ++k)
       for (int j = 0; j < d.points(); ++j)
         for (int i = 0; i < d.points(); ++i)
-          for (int lane = 0; lane < lanes; ++lane)
-            mass.push_back(lane < d.partition.used(batch) ? volume * d.weight(i, j, k) : 0.0);
+          for (const double zone : zone_masses) mass.push_back(zone * d.weight(i, j, k));
+  }
   return mass;
 }
 
@@ -44,11 +51,30 @@ Discretization::Discretization(const Parameters &p, const Partition &partition_)
       kinematic_slopes(lobatto_slopes(kinematic_order, rule.points)),
       thermodynamic_values(bernstein_values(thermodynamic_order, rule.points)) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    zone_widths[axis] = p.widths()[axis] / p.zones()[axis];
-    length *= zone_widths[axis];
+    edges[axis] = mesh_edges(p, axis);
+    length *= p.widths()[axis] / p.zones()[axis];
   }
   length = std::cbrt(length) / kinematic_order;
+  for (int n = 0; n < partition.zone_count(); ++n) {
+    const Int3 zone = partition.zone_at(n);
+    materials.push_back(material_of(
+        p, {coordinate(0, zone[0], 0.5), coordinate(1, zone[1], 0.5), coordinate(2, zone[2], 0.5)}));
+  }
   mass = initial_mass(*this);
+}
+
+Vector3 Discretization::zone_widths(const Int3 &zone) const {
+  Vector3 widths{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const auto at = static_cast<std::size_t>(partition.origin()[axis] + zone[axis]);
+    widths[axis] = edges[axis][at + 1] - edges[axis][at];
+  }
+  return widths;
+}
+
+double Discretization::coordinate(std::size_t axis, int zone, double within) const {
+  const auto at = static_cast<std::size_t>(partition.origin()[axis] + zone);
+  return edges[axis][at] + within * (edges[axis][at + 1] - edges[axis][at]);
 }
 
 double sum(double local) {

@@ -4,7 +4,7 @@
 #define APPS_HYDRO_DISCRETIZATION_HPP
 
 #include "contraction.hpp"
-#include "matrix3.hpp"
+#include "materials.hpp"
 #include "partition.hpp"
 
 namespace hydro {
@@ -21,12 +21,16 @@ struct Discretization {
   int kinematic_order, thermodynamic_order;
   Rule rule;
   Table kinematic_values, kinematic_slopes, thermodynamic_values;
-  Vector3 zone_widths{}; // at the start
-  double length = 1;     // of a zone at the start, a kinematic order's share of it
-  Vector mass;           // rho |J| w of quadrature points; 0 in lanes without a zone
+  std::array<Vector, 3> edges;     // of zones along an axis at the start, of the whole mesh
+  std::vector<Material> materials; // of this rank's zones
+  double length = 1;               // of a zone at the start, a kinematic order's share of it; the mean
+  Vector mass;                     // rho |J| w of quadrature points; 0 in lanes without a zone
 
   int points() const { return rule.size(); }
   int energies() const { return thermodynamic_order + 1; }
+  // At the start, of a zone within the rank: its widths, and a coordinate between its sides, 0 to 1.
+  Vector3 zone_widths(const Int3 &zone) const;
+  double coordinate(std::size_t axis, int zone, double within) const;
   double weight(int i, int j, int k) const {
     const auto w = [&](int n) { return rule.weights[static_cast<std::size_t>(n)]; };
     return w(i) * w(j) * w(k);

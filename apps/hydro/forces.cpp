@@ -51,10 +51,20 @@ double Forces::update(const State &state) {
 double Forces::update_batch(int batch) {
   const double *mass = d_.mass.data() + static_cast<std::size_t>(batch) * points_;
   double time_step = std::numeric_limits<double>::infinity();
+  std::array<Vector3, lanes> edges{};
+  for (int lane = 0; lane < d_.partition.used(batch); ++lane)
+    edges[static_cast<std::size_t>(lane)] = d_.zone_widths(d_.partition.zone_at(batch * lanes + lane));
   for (std::size_t q = 0; q < points_; ++q) {
     if (static_cast<int>(q % lanes) >= d_.partition.used(batch)) continue; // its stress stays 0
     const int n = d_.points(), place = static_cast<int>(q / lanes);
-    GasPoint point{{}, {}, energies_[q], mass[q], d_.weight(place % n, place / n % n, place / n / n)};
+    const double gamma = d_.materials[static_cast<std::size_t>(batch) * lanes + q % lanes].gamma;
+    GasPoint point{{},
+                   {},
+                   edges[q % lanes],
+                   gamma,
+                   energies_[q],
+                   mass[q],
+                   d_.weight(place % n, place / n % n, place / n / n)};
     for (std::size_t row = 0; row < 3; ++row)
       for (std::size_t g = 0; g < 3; ++g) {
         point.jacobian[row][g] = slopes_[row][g * points_ + q];

@@ -18,14 +18,14 @@ double smooth_step(double x, double width) {
 // The coefficient of the symmetric velocity gradient in the stress: quadratic and linear in the most
 // compressed direction, whose length scale follows the deformation from the start. The linear part is there
 // under compression alone.
-double viscosity(const Gas &gas, const Matrix3 &jacobian, const Matrix3 &strain_rate, double density,
+double viscosity(const Gas &gas, const GasPoint &point, const Matrix3 &strain_rate, double density,
                  double sound) {
   constexpr double quadratic = 2, linear = 0.5, width = 1e-12;
   const Eigenpair compression = least_eigenpair(strain_rate);
   Vector3 stretched{};
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t j = 0; j < 3; ++j)
-      stretched[i] += jacobian[i][j] / gas.initial_edges[j] * compression.vector[j];
+      stretched[i] += point.jacobian[i][j] / point.initial_edges[j] * compression.vector[j];
   const double length_scale = gas.length * length(stretched);
   const double rate = compression.value;
   return quadratic * density * length_scale * length_scale * std::abs(rate) +
@@ -54,13 +54,13 @@ GasResult evaluate(const Gas &gas, const GasPoint &point) {
   const Matrix3 inverted = inverse(point.jacobian, volume);
   const double density = point.mass / (point.weight * volume);
   const double energy = std::max(0.0, point.energy);
-  const double sound = std::sqrt(gas.gamma * (gas.gamma - 1) * energy);
-  const double pressure = (gas.gamma - 1) * density * energy;
+  const double sound = std::sqrt(point.gamma * (point.gamma - 1) * energy);
+  const double pressure = (point.gamma - 1) * density * energy;
   Matrix3 stress{{{-pressure, 0, 0}, {0, -pressure, 0}, {0, 0, -pressure}}};
   double viscous = 0;
   if (gas.viscous) {
     const Matrix3 strain_rate = symmetric(product(point.velocity_slope, inverted));
-    viscous = viscosity(gas, point.jacobian, strain_rate, density, sound);
+    viscous = viscosity(gas, point, strain_rate, density, sound);
     for (std::size_t i = 0; i < 3; ++i)
       for (std::size_t j = 0; j < 3; ++j) stress[i][j] += viscous * strain_rate[i][j];
   }

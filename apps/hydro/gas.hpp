@@ -7,20 +7,20 @@
 namespace hydro {
 
 struct Gas {
-  double gamma;
   bool viscous;
   double cfl;
-  double length;         // of a zone at the start, a kinematic order's share of it
-  Vector3 initial_edges; // of the reference zone's map to space at the start, which is diagonal
+  double length; // of a zone at the start, a kinematic order's share of it
   int kinematic_order;
 };
 
 struct GasPoint {
   Matrix3 jacobian;       // of the reference zone's map to space: rows are x, y, z
   Matrix3 velocity_slope; // along the axes of the reference zone, in the same way
-  double energy;          // per mass
-  double mass;            // rho |J| w
-  double weight;          // w
+  Vector3 initial_edges;  // of the reference zone's map to space at the start, which is diagonal
+  double gamma;
+  double energy; // per mass
+  double mass;   // rho |J| w
+  double weight; // w
 };
 
 struct GasResult {

@@ -16,7 +16,7 @@ void place_nodes(const Discretization &d, State &state) {
   const auto coordinate = [&](std::size_t axis, int node) {
     const int zone = std::min(node / d.kinematic_order, p.zones()[axis] - 1);
     const int within = node - zone * d.kinematic_order;
-    return (p.origin()[axis] + zone + lobatto[static_cast<std::size_t>(within)]) * d.zone_widths[axis];
+    return d.coordinate(axis, zone, lobatto[static_cast<std::size_t>(within)]);
   };
   for (int k = 0; k < p.nodes()[2]; ++k)
     for (int j = 0; j < p.nodes()[1]; ++j)
@@ -32,7 +32,8 @@ void place_nodes(const Discretization &d, State &state) {
 // cube has of it.
 void add_blast(const Parameters &p, const Discretization &d, State &state) {
   if (d.partition.origin() != Int3{0, 0, 0}) return;
-  const double share = std::pow(d.energies(), 3) / (d.zone_widths[0] * d.zone_widths[1] * d.zone_widths[2]);
+  const Vector3 widths = d.zone_widths({0, 0, 0});
+  const double share = std::pow(d.energies(), 3) / (widths[0] * widths[1] * widths[2]);
   state.energy[0] = p.blast_energy / 8 * share;
 }
 
@@ -63,12 +64,20 @@ void add_vortex_energy(const Discretization &d, State &state) {
       const Int3 zone = d.partition.zone_at(batch * lanes + lane), within{at % n, at / n % n, at / n / n};
       Vector3 place{};
       for (std::size_t axis = 0; axis < 3; ++axis)
-        place[axis] = d.zone_widths[axis] * (d.partition.origin()[axis] + zone[axis] +
-                                             points[static_cast<std::size_t>(within[axis])]);
+        place[axis] = d.coordinate(axis, zone[axis], points[static_cast<std::size_t>(within[axis])]);
       values[q] = vortex_energy(place);
     }
     to_bernstein.interpolate(values.data(),
                              state.energy.data() + static_cast<std::size_t>(batch) * values.size());
+  }
+}
+
+// Bernstein functions add up to 1, so equal coefficients are a constant.
+void add_material_energy(const Discretization &d, State &state) {
+  const std::size_t size = tensor_size(d.energies());
+  for (std::size_t n = 0; n < state.energy.size(); ++n) {
+    const std::size_t zone = n / size * lanes + n % lanes;
+    if (zone < d.materials.size()) state.energy[n] = d.materials[zone].energy;
   }
 }
 
@@ -85,8 +94,7 @@ void stop_on_sides(const Parameters &p, State &state) {
 } // namespace
 
 Gas gas_of(const Parameters &p, const Discretization &d) {
-  const bool blast = p.problem == 1;
-  return {blast ? 1.4 : 5.0 / 3.0, blast, p.cfl, d.length, d.zone_widths, d.kinematic_order};
+  return {p.problem != 0, p.cfl, d.length, d.kinematic_order};
 }
 
 State initial_state(const Parameters &p, const Discretization &d) {
@@ -94,6 +102,10 @@ State initial_state(const Parameters &p, const Discretization &d) {
   place_nodes(d, state);
   if (p.problem == 1) {
     add_blast(p, d, state);
+    return state;
+  }
+  if (p.is_triple_point()) {
+    add_material_energy(d, state);
     return state;
   }
   add_vortex_velocity(state);

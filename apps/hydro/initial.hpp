@@ -1,4 +1,5 @@
-// The problems at the start: Sedov's blast in a corner of the cube, and Taylor and Green's vortex.
+// The problems at the start: Sedov's blast in a corner of the cube, Taylor and Green's vortex, and the triple
+// point.
 #ifndef APPS_HYDRO_INITIAL_HPP
 #define APPS_HYDRO_INITIAL_HPP
 

@@ -9,7 +9,7 @@ using apps::require;
 
 apps::Options options(Parameters &p) {
   apps::Options o("hydro", "Solves gas dynamics on a mesh of high-order zones that moves with the gas.", "-");
-  o.add("p", p.problem, "0|1", "problem: 0 Taylor-Green vortex, 1 Sedov blast");
+  o.add("p", p.problem, "0|1|3", "problem: 0 Taylor-Green vortex, 1 Sedov blast, 3 triple point");
   o.add("dim", p.dimension, "3", "dimensions");
   o.add("nx", p.nx, "N", "zones in x before refinement");
   o.add("ny", p.ny, "N", "zones in y before refinement");
@@ -41,7 +41,7 @@ namespace {
 
 void require_bounds(const Parameters &p) {
   constexpr int any = 1 << 20;
-  apps::require_bounds({{"-p", p.problem, 0, 1},
+  apps::require_bounds({{"-p", p.problem, 0, 3},
                         {"-dim", p.dimension, 3, 3},
                         {"-nx", p.nx, 1, 1024},
                         {"-ny", p.ny, 1, 1024},
@@ -69,10 +69,22 @@ void require_positive(const Parameters &p) {
             std::string(name) + " must be positive, not " + apps::show_value(value));
 }
 
+// The box of Laghos's data/box01_hex.mesh.
+void take_triple_point_mesh(Parameters &p) {
+  const Parameters cube;
+  require(p.nx == cube.nx && p.ny == cube.ny && p.nz == cube.nz && p.widths() == cube.widths(),
+          "-p 3 has a mesh of its own: leave out -nx, -ny, -nz, -Sx, -Sy and -Sz");
+  p.nx = 4;
+  p.width_x = 7;
+  p.width_y = p.width_z = 3;
+}
+
 } // namespace
 
 void complete(Parameters &p, int ranks) {
   require_bounds(p);
+  require(p.problem != 2, "-p 2: there are 0 (Taylor-Green vortex), 1 (Sedov blast) and 3 (triple point)");
+  if (p.is_triple_point()) take_triple_point_mesh(p);
   require_positive(p);
   require(p.method == 4 || p.method == 7,
           "-s " + std::to_string(p.method) + ": there are 4 (RK4) and 7 (RK2Avg)");

@@ -23,7 +23,8 @@ struct Parameters {
   bool partial_assembly = false, verbose = false;
   Int3 procs{1, 1, 1}; // from `grid`
 
-  // Zones of the whole cube.
+  bool is_triple_point() const { return problem == 3; }
+  // Zones of the whole mesh.
   Int3 zones() const {
     const int refinements = serial_refinements + parallel_refinements;
     return {nx << refinements, ny << refinements, nz << refinements};

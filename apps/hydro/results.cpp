@@ -118,7 +118,7 @@ void print_shock(const Parameters &p, const Discretization &d, apps::World world
   const double width = d.length * d.kinematic_order / d.points();
   const double farthest = length({p.width_x, p.width_y, p.width_z});
   Shells shells(width, static_cast<std::size_t>(farthest / width) + 1);
-  for (const Sample &sample : samples(d, gas_of(p, d), state)) shells.add(sample);
+  for (const Sample &sample : samples(d, state)) shells.add(sample);
   shells.reduce();
   if (world.rank == 0)
     std::printf("shock        %.6f, Sedov's %.6f\n", shells.front(), sedov_radius(p.blast_energy, time));
@@ -151,7 +151,7 @@ void print_costs(const Discretization &d, apps::World world, const Work &work, d
 }
 
 void write_points(const Parameters &p, const Discretization &d, apps::World world, const State &state) {
-  const std::vector<Sample> all = gathered(world, samples(d, gas_of(p, d), state));
+  const std::vector<Sample> all = gathered(world, samples(d, state));
   const bool ok = world.rank != 0 || write(p.points, all);
   require_on_all_ranks(ok, "-points " + p.points + " cannot be written");
 }

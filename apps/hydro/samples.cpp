@@ -7,10 +7,10 @@ namespace {
 // The fields at the points of a batch's zones.
 class BatchFields {
 public:
-  BatchFields(const Discretization &d, const Gas &gas)
-      : d_(d), gas_(gas), points_(tensor_size(d.points())),
-        kinematic_(d.kinematic_values, d.kinematic_slopes), thermodynamic_(d.thermodynamic_values),
-        values_(tensor_size(d.kinematic_order + 1)), energy_(points_) {
+  explicit BatchFields(const Discretization &d)
+      : d_(d), points_(tensor_size(d.points())), kinematic_(d.kinematic_values, d.kinematic_slopes),
+        thermodynamic_(d.thermodynamic_values), values_(tensor_size(d.kinematic_order + 1)),
+        energy_(points_) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
       places_[axis].resize(points_);
       velocities_[axis].resize(points_);
@@ -19,6 +19,7 @@ public:
   }
 
   void read(int batch, const State &state) {
+    batch_ = batch;
     for (std::size_t axis = 0; axis < 3; ++axis) {
       d_.partition.gather(batch, state.velocity[axis].data(), values_.data());
       kinematic_.interpolate(values_.data(), velocities_[axis].data());
@@ -37,17 +38,18 @@ public:
       for (std::size_t g = 0; g < 3; ++g) jacobian[row][g] = slopes_[row][g * points_ + q];
     const int n = d_.points(), at = static_cast<int>(q / lanes);
     const double weight = d_.weight(at % n, at / n % n, at / n / n);
+    const auto zone = static_cast<std::size_t>(batch_) * lanes + q % lanes;
     const double density = mass_[q] / (determinant(jacobian) * weight);
     return {{places_[0][q], places_[1][q], places_[2][q]},
             {velocities_[0][q], velocities_[1][q], velocities_[2][q]},
             density,
-            (gas_.gamma - 1) * density * energy_[q],
+            (d_.materials[zone].gamma - 1) * density * energy_[q],
             mass_[q]};
   }
 
 private:
   const Discretization &d_;
-  Gas gas_;
+  int batch_ = 0;
   std::size_t points_;
   TensorProduct kinematic_, thermodynamic_;
   Vector values_, energy_;
@@ -57,9 +59,9 @@ private:
 
 } // namespace
 
-std::vector<Sample> samples(const Discretization &d, const Gas &gas, const State &state) {
+std::vector<Sample> samples(const Discretization &d, const State &state) {
   std::vector<Sample> found;
-  BatchFields fields(d, gas);
+  BatchFields fields(d);
   for (int batch = 0; batch < d.partition.batches(); ++batch) {
     fields.read(batch, state);
     for (std::size_t q = 0; q < tensor_size(d.points()); ++q)

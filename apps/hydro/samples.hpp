@@ -2,7 +2,6 @@
 #ifndef APPS_HYDRO_SAMPLES_HPP
 #define APPS_HYDRO_SAMPLES_HPP
 
-#include "gas.hpp"
 #include "gas_state.hpp"
 
 namespace hydro {
@@ -13,7 +12,7 @@ struct Sample {
 };
 
 // The samples of this rank.
-std::vector<Sample> samples(const Discretization &d, const Gas &gas, const State &state);
+std::vector<Sample> samples(const Discretization &d, const State &state);
 
 } // namespace hydro
 

@@ -61,7 +61,10 @@ def tensor(x: Floats, y: Floats, z: Floats) -> Floats:
 
 @dataclass
 class Reference:
-    """A cube of n³ zones with an edge of 1; `problem` 0 is the vortex, 1 the blast."""
+    """A cube of n³ zones with an edge of 1; `problem` 0 is the vortex, 1 the blast.
+
+    3 is the triple point: a box whose 4 · 2 · 2 zones are cut in n along each axis.
+    """
 
     n: int
     problem: int = 1
@@ -79,28 +82,49 @@ class Reference:
         p = bernstein(k - 1, x)
         self.psi = tensor(p, p, p)
         self.weights = tensor(w, w, w)
-        self.mass = self.weights / n**3  # of each zone: the density is 1
-        side = k * n + 1
-        index = np.arange(side**3).reshape(side, side, side)
+        coarse = [[0, 1, 3, 5, 7], [0, 1.5, 3], [0, 1.5, 3]] if self.problem == 3 else [[0, 1]] * 3
+        edges = [
+            np.interp(np.arange(n * (len(c) - 1) + 1) / n, np.arange(len(c)), np.array(c, float))
+            for c in coarse
+        ]
+        zones = [range(len(e) - 1) for e in edges]
+        sides = [k * len(z) + 1 for z in zones]
+        index = np.arange(int(np.prod(sides))).reshape(sides[::-1])
+        at = [(x, y, z) for z in zones[2] for y in zones[1] for x in zones[0]]
         self.dofs = np.array(
             [
                 index[k * z : k * z + k + 1, k * y : k * y + k + 1, k * x : k * x + k + 1].ravel()
-                for z in range(n)
-                for y in range(n)
-                for x in range(n)
+                for x, y, z in at
             ]
         )
-        line = np.concatenate([[0.0], *[(zone + lobatto(k)[1:]) / n for zone in range(n)]])
-        z, y, x_ = np.meshgrid(line, line, line, indexing="ij")
+        lines = [
+            np.concatenate([[0.0], *[e[i] + (e[i + 1] - e[i]) * lobatto(k)[1:] for i in range(len(e) - 1)]])
+            for e in edges
+        ]
+        z, y, x_ = np.meshgrid(*lines[::-1], indexing="ij")
         self.x = np.stack([x_.ravel(), y.ravel(), z.ravel()], axis=1)
-        self.sides = (self.x == 0) | (np.abs(self.x - 1) < 1e-12)
+        self.sides = (self.x == 0) | (np.abs(self.x - [e[-1] for e in edges]) < 1e-12)
+        self.widths = np.array([[e[i + 1] - e[i] for e, i in zip(edges, zone, strict=True)] for zone in at])
+        self.length = float(np.cbrt(self.widths.prod(axis=1).mean())) / k
         self.v = np.zeros_like(self.x)
-        self.e = np.zeros((n**3, k**3))
-        self.gamma = 1.4 if self.problem == 1 else 5 / 3
+        self.e = np.zeros((len(at), k**3))
+        self.gamma = np.full((len(at), 1), 1.4 if self.problem == 1 else 5 / 3)
+        rho = np.ones(len(at))
         if self.problem == 1:
             self.e[0, 0] = self.energy / 8 * (k * n) ** 3
+        elif self.problem == 3:
+            rho = self._triple_point()
         else:
             self._vortex()
+        self.mass = np.outer(rho * self.widths.prod(axis=1), self.weights)  # of zones, points
+
+    def _triple_point(self) -> Floats:
+        """Set pressures of 1 and 0.1, and return the densities, by where the middle of a zone is."""
+        x, y, z = self.x[self.dofs].mean(axis=1).T
+        rho = np.where((x > 1) & ((y > 1.5) == (z > 1.5)), 0.125, 1.0)
+        self.gamma = np.where((x > 1) & (y < 1.5), 1.4, 1.5)[:, None]
+        self.e[:] = np.where(x < 1, 1, 0.1)[:, None] / rho[:, None] / (self.gamma - 1)
+        return rho
 
     def _vortex(self) -> None:
         x, y, z = np.pi * self.x.T
@@ -118,10 +142,9 @@ class Reference:
     @cached_property
     def velocity_mass(self) -> Floats:
         """Of one component, before any side is held."""
-        local = self.phi.T @ (self.mass.ravel()[:, None] * self.phi)
         matrix = np.zeros((len(self.x),) * 2)
-        for dofs in self.dofs:
-            matrix[np.ix_(dofs, dofs)] += local
+        for dofs, mass in zip(self.dofs, self.mass, strict=True):
+            matrix[np.ix_(dofs, dofs)] += self.phi.T @ (mass[:, None] * self.phi)
         return matrix
 
     def jacobians(self, field: Floats) -> Floats:
@@ -131,7 +154,7 @@ class Reference:
 
     def density(self, x: Floats) -> Floats:
         """At the points of all zones."""
-        found: Floats = self.mass.ravel() / self.weights.ravel() / np.linalg.det(self.jacobians(x))
+        found: Floats = self.mass / self.weights / np.linalg.det(self.jacobians(x))
         return found
 
     def pressure(self, x: Floats, e: Floats) -> Floats:
@@ -147,19 +170,19 @@ class Reference:
         sound = np.sqrt(self.gamma * (self.gamma - 1) * heat)
         stress = -((self.gamma - 1) * rho * heat)[..., None, None] * np.eye(3)
         viscous = np.zeros_like(rho)
-        if self.problem == 1:
+        if self.problem != 0:
             rate = self.jacobians(v) @ inverse
             rate = (rate + np.swapaxes(rate, -1, -2)) / 2
             values, vectors = np.linalg.eigh(rate)
             least, direction = values[..., 0], vectors[..., 0]
-            stretched = np.linalg.norm(np.einsum("eqij,eqj->eqi", j * self.n, direction), axis=-1)
-            h = stretched / self.n / self.order
+            deformed = j / self.widths[:, None, None, :]
+            h = self.length * np.linalg.norm(np.einsum("eqij,eqj->eqi", deformed, direction), axis=-1)
             t = np.clip((least - 2e-12 + 1e-12) / 2e-12, 0, 1)
             viscous = 2 * rho * h**2 * np.abs(least) + rho * h * sound / 2 * (1 - (3 - 2 * t) * t**2)
             stress = stress + viscous[..., None, None] * rate
         thin = np.linalg.svd(j, compute_uv=False)[..., -1] / self.order
         steps = self.cfl / (sound / thin + 2.5 * viscous / rho / thin**2 + 1e-300)
-        scale = self.weights.ravel() * np.linalg.det(j)
+        scale = self.weights * np.linalg.det(j)
         return scale[..., None, None] * stress @ np.swapaxes(inverse, -1, -2), float(steps.min())
 
     def rates(self, s: Floats, v: Floats, step: float) -> tuple[Floats, Floats, Floats]:
@@ -172,8 +195,8 @@ class Reference:
             dv[free, axis] = np.linalg.solve(self.velocity_mass[np.ix_(free, free)], force[free, axis])
         dx = v + step / 2 * dv
         power = np.einsum("eqcg,eqcg,qb->eb", s, self.jacobians(dx), self.psi)
-        local = self.psi.T @ (self.mass.ravel()[:, None] * self.psi)
-        return dx, dv, np.linalg.solve(local, power.T).T
+        local = np.einsum("qa,eq,qb->eab", self.psi, self.mass, self.psi)
+        return dx, dv, np.linalg.solve(local, power[..., None])[..., 0]
 
     def run(self, steps: int) -> float:
         """Take a number of steps of RK2Avg; a step that is too long is repeated. Return the time."""
@@ -199,15 +222,14 @@ class Reference:
         """Place, velocity, density, pressure and mass of all quadrature points, a row each."""
         where = np.einsum("qa,eac->eqc", self.phi, self.x[self.dofs])
         speed = np.einsum("qa,eac->eqc", self.phi, self.v[self.dofs])
-        mass = np.broadcast_to(self.mass.ravel(), where.shape[:2])
-        rest = [self.density(self.x), self.pressure(self.x, self.e), mass]
+        rest = [self.density(self.x), self.pressure(self.x, self.e), self.mass]
         rows: Floats = np.concatenate([where, speed, np.stack(rest, axis=-1)], axis=-1).reshape(-1, 9)
         return rows
 
     def energies(self) -> Floats:
         """Kinetic and internal."""
         kinetic = np.einsum("ac,ab,bc->", self.v, self.velocity_mass, self.v) / 2
-        return np.array([kinetic, (self.e @ self.psi.T @ self.mass.ravel()).sum()])
+        return np.array([kinetic, ((self.e @ self.psi.T) * self.mass).sum()])
 
 
 Lines = dict[str, list[list[str]]]
@@ -258,6 +280,7 @@ EXACT = ("-cgt", "1e-15")
         pytest.param(3, 1, 2, 4, (2, 1, 2), marks=pytest.mark.long),
         pytest.param(3, 1, 1, 4, (1, 1, 1), marks=pytest.mark.long),
         (2, 1, 3, 3, (1, 1, 2)),
+        (1, 3, 2, 3, (2, 1, 1)),
     ],
     ids=str,
 )
@@ -268,7 +291,8 @@ def test_agrees_with_dense_matrices(
     time = reference.run(steps)
     file = tmp_path / "points.csv"
     words = ["-p", str(problem), "-ms", str(steps), "-cfl", "0.25", *on(grid), "-points", str(file)]
-    found = hydro.output(int(np.prod(grid)), *cube(zones, order=order), *words, *EXACT)
+    mesh = ["-rs", "0"] if problem == 3 else cube(zones, order=order)
+    found = hydro.output(int(np.prod(grid)), *mesh, *words, *EXACT)
     assert [found["steps"][0][word] for word in (0, 4)] == [str(steps), str(reference.repeated)]
     assert number(found, "steps", 3) == pytest.approx(time, abs=1e-6)
     expected = by_place(reference.points())
@@ -408,7 +432,9 @@ def test_profile_has_the_regions_of_the_paper(hydro: Application, haloscope: Pat
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ("-p 2", "-p must be from 0 to 1, not 2"),
+        ("-p 2", "-p 2: there are 0 (Taylor-Green vortex), 1 (Sedov blast) and 3 (triple point)"),
+        ("-p 4", "-p must be from 0 to 3, not 4"),
+        ("-p 3 -nx 3", "-p 3 has a mesh of its own: leave out -nx"),
         ("-dim 2", "-dim must be 3, not 2"),
         ("-nx 0", "-nx must be from 1"),
         ("-rs 11", "-rs must be from 0 to 10"),
