@@ -82,11 +82,9 @@ class Reference:
         p = bernstein(k - 1, x)
         self.psi = tensor(p, p, p)
         self.weights = tensor(w, w, w)
-        coarse = [[0, 1, 3, 5, 7], [0, 1.5, 3], [0, 1.5, 3]] if self.problem == 3 else [[0, 1]] * 3
-        edges = [
-            np.interp(np.arange(n * (len(c) - 1) + 1) / n, np.arange(len(c)), np.array(c, float))
-            for c in coarse
-        ]
+        box = ((0.0, 1.0, 3.0, 5.0, 7.0), (0.0, 1.5, 3.0), (0.0, 1.5, 3.0))
+        coarse = box if self.problem == 3 else ((0.0, 1.0),) * 3
+        edges = [np.interp(np.arange(n * (len(c) - 1) + 1) / n, np.arange(len(c)), c) for c in coarse]
         zones = [range(len(e) - 1) for e in edges]
         sides = [k * len(z) + 1 for z in zones]
         index = np.arange(int(np.prod(sides))).reshape(sides[::-1])
