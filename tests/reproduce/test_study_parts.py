@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import shutil
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,27 +14,8 @@ import pytest
 
 from haloscope.reproduce.study import Study, read_study, run_study, studies
 from support.missing import missing
-from support.mpi import CHECKOUT
 
-STUDIES = CHECKOUT / "studies"
 Imported = Callable[..., Any]
-
-
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Imported]:
-    """`script("hpcg-communication-patterns", "patterns")` imports it for a test, which runs in `tmp_path`."""
-    before, path = set(sys.modules), list(sys.path)
-    monkeypatch.chdir(tmp_path)
-
-    def imported(study: str, name: str) -> Any:
-        monkeypatch.syspath_prepend(str(STUDIES / study))
-        return importlib.import_module(name)
-
-    yield imported
-    sys.path[:] = path
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(STUDIES)):
-            del sys.modules[name]
 
 
 def drawn(file: str) -> list[dict[str, Any]]:
@@ -61,26 +40,6 @@ def test_parts_name_what_there_is() -> None:
                 stem = name.split(".")[0].split("-")[0]
                 assert stem in text or name in part.arguments, (study.name, name)
     assert sum(part.minutes for one in studies().values() for part in one.chosen(large=False)) < 60
-
-
-def test_table_4_is_compared_to_all_printed_digits(script: Imported) -> None:
-    study = script("caliper-communication-regions", "study")
-    printed = pl.read_csv(study.HERE / "published.csv").filter(pl.col("application") != "laghos")
-    ours = printed.select(
-        *study.KEY,
-        our_bytes=pl.col("bytes") * 1.004,
-        our_sends="sends",
-        our_average="average",
-        our_largest=pl.when(pl.col("largest") == 34604).then(34064).otherwise("largest"),
-        our_counts_are_of=pl.lit("run"),
-    )
-    table = study.compared(ours)
-    assert len(table) == 20
-    assert table["equal"].drop_nulls().all()
-    assert table.filter(pl.col("equal").is_null())["application"].unique().to_list() == ["laghos"]
-    for name, off in (("our_bytes", 1.006), ("our_sends", 2), ("our_largest", 2)):
-        wrong = ours.with_columns(pl.when(pl.col("ranks") == 512).then(pl.col(name) * off).otherwise(name))
-        assert study.compared(wrong).filter(~pl.col("equal"))["ranks"].unique().to_list() == [512]
 
 
 def test_claims_are_counted_point_by_point(script: Imported) -> None:
