@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -42,6 +39,8 @@ def user_cache() -> Path:
 
 def fingerprint(files: Iterable[Path], *texts: str) -> str:
     """Return a name for a build from these files, with these texts, such as flags and versions."""
+    import hashlib
+
     digest = hashlib.sha256()
     # By name and content: one directory may have two paths.
     for name, content in sorted((file.name, file.read_bytes()) for file in files):
@@ -99,6 +98,8 @@ def is_whole(directory: Path) -> bool:
 
 def _sums(directory: Path) -> list[str]:
     """Return the lines that sha256sum prints for the files of a directory."""
+    import hashlib
+
     files = [path for path in sorted(directory.rglob("*")) if path.is_file() and path.name != _SUMS]
     return [
         f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(directory)}" for path in files
@@ -117,6 +118,8 @@ def _lock_building(kind: str, say: Callable[[str], None]) -> Iterator[None]:
         except OSError:  # a file system without locks: two builds at once only cost time
             yield
             return
+        import shutil
+
         # No other process builds this kind now: these directories are from builds that were killed.
         for leftover in cache().glob(f"{_SCRATCH}{kind}-*"):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -124,6 +127,9 @@ def _lock_building(kind: str, say: Callable[[str], None]) -> Iterator[None]:
 
 
 def _build_aside(target: Path, kind: str, build: Callable[[Path], None]) -> None:
+    import shutil
+    import tempfile
+
     scratch = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{kind}-", dir=target.parent))
     made = scratch / "made"
     try:

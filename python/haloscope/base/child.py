@@ -55,10 +55,7 @@ class Meanwhile:
 
 
 def run_child(
-    command: Sequence[str],
-    environment: Mapping[str, str],
-    meanwhile: Meanwhile | None = None,
-    begun: Callable[[], None] | None = None,
+    command: Sequence[str], environment: Mapping[str, str], meanwhile: Meanwhile | None = None
 ) -> ChildEnd:
     """Run a command to its end.
 
@@ -69,15 +66,12 @@ def run_child(
         command: Words of the command.
         environment: Its environment.
         meanwhile: Action to repeat while it runs.
-        begun: Called when it has started.
     """
     watched = {number for number in _FORWARDED if not is_ignored(number)} | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     try:
         with _keep_children():
             child = _start(command, environment, before)
-            if begun is not None:
-                begun()
             return _wait(child, watched, meanwhile)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -149,6 +147,9 @@ def _loadable(library: Path) -> str:
     """Return a path that LD_PRELOAD can hold: the library's own, else a link in a private directory."""
     if not _UNFIT.search(str(library)):
         return str(library)
+    import hashlib
+    import tempfile
+
     base = Path(tempfile.gettempdir())
     base = base if not _UNFIT.search(str(base)) else Path("/tmp")
     private = base / f"haloscope-{os.getuid()}"

@@ -7,9 +7,7 @@ was built for; one archive per kind of library has the files.
 from __future__ import annotations
 
 import json
-import lzma
 import os
-import tarfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,6 +80,9 @@ def unpack_prebuilt(kind: str, ready: Prebuilt) -> Path:
 
 
 def _unpack(archive: Path, directory: Path) -> None:
+    import lzma
+    import tarfile
+
     try:
         with tarfile.open(archive) as files:
             files.extraction_filter = getattr(tarfile, "tar_filter", lambda member, _: member)

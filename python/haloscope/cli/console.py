@@ -7,8 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from textwrap import wrap
-from threading import Timer
 from typing import TextIO
 
 import click
@@ -52,6 +50,8 @@ def fit_lines(lines: Iterable[str], stream: TextIO) -> str:
 
 
 def _fold(line: str, width: int) -> list[str]:
+    from textwrap import wrap
+
     folded = wrap(line, width, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False)
     return folded or [""]
 
@@ -66,6 +66,8 @@ def progress(steps: int) -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") in {"dumb", "unknown"}:
         yield lambda what: None
         return
+    from threading import Timer
+
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

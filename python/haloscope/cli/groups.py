@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -47,6 +46,8 @@ class CommandGroup(click.Group):
         """Return the command of this name. Raises `UsageError` with the name that is closest to it."""
         command = self.get_command(ctx, name)
         if command is None:
+            from difflib import get_close_matches
+
             known = [*self._modules, *self.commands, *self._aliases]
             hint = "".join(f" Did you mean '{close}'?" for close in get_close_matches(name, known, n=1))
             raise click.UsageError(f"No such command '{name}'.{hint}", ctx)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shlex
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -101,11 +100,12 @@ def run(
 
         hanging = Hanging(places, recorder, hang_after, on_hang or print_hang)
         meanwhile = Meanwhile(hanging.look, hanging.every)
-    end = run_child(watched.command, environment, meanwhile, _prepare)
+    end = run_child(watched.command, environment, meanwhile)
     outcome = Outcome(end.status)
     with outcome.noting():
         outcome.profiles = output.find_written(identity)
-        _collect(outcome, output, recorder, places(), end.moment)
+        if records := places():
+            _collect(outcome, output, recorder, records, end.moment)
     if not outcome.profiles and not outcome.remarks:
         outcome.remarks.append(_explain_no_profile(launch, outcome.status))
     elif (remark := describe_other_tools(complete, os.environ)) is not None:
@@ -184,14 +184,9 @@ def _output(settings: dict[str, str], is_given: bool, surroundings: Mapping[str,
     return output
 
 
-def _prepare() -> None:
-    """Load modules that are needed after the program, while it starts."""
-    from haloscope.watch import recovery  # noqa: F401
-
-
 def _make_identity(outer: str) -> str:
     """Return a new identity; that of a run inside a run begins with the outer one's."""
-    inner = secrets.token_hex(8)
+    inner = os.urandom(8).hex()
     return f"{outer}-{inner[:8]}" if _OUTER.fullmatch(outer) else inner
 
 
@@ -216,7 +211,7 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
             "haloscope recover"
         )
     recovery.clear_empty(records)
-    if records and not outcome.profiles and not outcome.remarks:
+    if not outcome.profiles and not outcome.remarks:
         outcome.remarks.append("no profile: it could not be written, see above")
 
 
