@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tarfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,24 @@ def test_what_fits_is_not_built(
     monkeypatch.delenv("CXX", raising=False)
     check(build_preload("thing", ready(any_mpi), ["library.so"], [source]), folder)
     assert is_ready("thing", ready(any_mpi), [source])
+
+
+@pytest.mark.parametrize("changed", ["source", "build", "interface"])
+def test_a_build_is_searched_again_if_a_file_has_changed(
+    any_mpi: Mpi, prebuilt_folder: Path, source: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    mine = sorted(functions(any_mpi.library))
+    archive = make(prebuilt_folder, f"{any_mpi.abi}-same", source, mine, mine)
+    search = partial(build_preload, "thing", ready(any_mpi), ["library.so"], [source])
+    monkeypatch.setattr("haloscope.base.known_builds._SETTLED", -(10**18))  # times may be equal
+    built = search()
+    monkeypatch.setattr(building, "find_prebuilt", None)  # it cannot be called
+    assert search() == built
+    files = {"source": source, "build": built / "library.so", "interface": archive.with_name(DESCRIPTION)}
+    with files[changed].open("a") as file:
+        file.write(" ")
+    with pytest.raises(TypeError):
+        search()
 
 
 def test_what_fits_nearly_is_taken_where_nothing_can_be_built(

@@ -12,6 +12,7 @@ from haloscope.base import paths
 from haloscope.base.cache import build_once, cache, fingerprint, is_whole, tell
 from haloscope.base.errors import ComponentError, RecorderError
 from haloscope.base.headers import Headers
+from haloscope.base.known_builds import KnownBuild
 from haloscope.base.mpi import find_installed_library
 from haloscope.base.objects import MpiLibrary
 from haloscope.base.prebuilt import SOURCES, Prebuilt, find_prebuilt, source_mark, unpack_prebuilt
@@ -136,9 +137,37 @@ def build_preload(
     Raises:
         RecorderError: If it cannot be built.
     """
+    known = KnownBuild(kind, _list_deciding(headers, sources), repr(headers), own_version(), _compiler_name())
+    directory = known.find()
+    if directory is None:
+        directory, is_fitting = _find_or_build(kind, headers, made, sources, quiet)
+        if is_fitting:
+            known.keep(directory)
+    return directory
+
+
+def _list_deciding(headers: Headers, sources: Sequence[Path]) -> list[Path]:
+    """Return the files that decide which build fits: those that `_find_or_build` reads."""
+    library = [headers.library] if headers.library else []
+    declared = [path for folder in headers.directories[:1] for path in sorted(folder.glob("mpi*.h"))]
+    compilers = [Path(name) for name in (_compiler_name(),) if name]
+    return [*sources, *library, *declared, paths.prebuilt(), *compilers]
+
+
+def _compiler_name() -> str:
+    try:
+        return compiler()
+    except RecorderError:
+        return ""
+
+
+def _find_or_build(
+    kind: str, headers: Headers, made: Sequence[str], sources: Sequence[Path], quiet: bool
+) -> tuple[Path, bool]:
+    """Return the directory of a build, and whether it knows all functions of the MPI."""
     ready = _ready(kind, headers, sources)
     if ready is not None and not ready.unseen:
-        return unpack_prebuilt(kind, ready)
+        return unpack_prebuilt(kind, ready), True
     called = _NAMES.get(kind, kind)
     what = f"building the {called} for {headers.product}"
     log = cache() / f"{kind}-build.log"
@@ -149,7 +178,7 @@ def build_preload(
             _build(headers, sources[0], directory, made, what, log)
             (directory / SOURCES).write_text(source_mark(kind, _files(sources)), encoding="ascii")
 
-        return build_once(name, build, what, quiet)
+        return build_once(name, build, what, quiet), True
     except RecorderError as error:
         if ready is None:
             raise
@@ -158,7 +187,7 @@ def build_preload(
                 f"the {called} is the one built for {ready.product}: it does not see {len(ready.unseen)} "
                 f"functions of this MPI, such as {ready.unseen[0]}; building one for it failed: {error}"
             )
-        return unpack_prebuilt(kind, ready)
+        return unpack_prebuilt(kind, ready), False
 
 
 def is_ready(kind: str, headers: Headers, sources: Sequence[Path]) -> bool:
