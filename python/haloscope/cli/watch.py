@@ -15,6 +15,7 @@ from haloscope.base.preloading import Outcome
 from haloscope.cli.completion import keep_symbols, write_as_caliper
 from haloscope.cli.console import say, say_lines, say_remarks
 from haloscope.cli.options import FILE, mpi_option, setting_options
+from haloscope.cli.summariser import Summariser
 from haloscope.watch import SETTINGS
 
 if TYPE_CHECKING:
@@ -114,19 +115,20 @@ def run(
 
     if not command:
         raise click.UsageError("the command to profile is missing: -- mpiexec -n 4 ./app")
-    outcome = watch(command, mpi=mpi, quiet=quiet, hang_after=hang_after, **settings)
-    said = Outcome(outcome.status)
-    with said.noting():
-        asked = [line for profile in outcome.profiles for line in write_as_caliper(profile)]
-        if not quiet:
-            say_remarks(outcome.remarks)
-        if settings.get("callsites"):
-            keep_symbols(outcome.profiles, quiet)
-        if not quiet:
-            for profile in outcome.profiles[-3:]:
-                _summarise(profile)
-            say_remarks(asked)
-    say_remarks(said.remarks)
+    with Summariser(is_wanted=not quiet) as summariser:
+        outcome = watch(command, mpi=mpi, quiet=quiet, hang_after=hang_after, **settings)
+        said = Outcome(outcome.status)
+        with said.noting():
+            asked = [line for profile in outcome.profiles for line in write_as_caliper(profile)]
+            if not quiet:
+                say_remarks(outcome.remarks)
+            if settings.get("callsites"):
+                keep_symbols(outcome.profiles, quiet)
+            if not quiet:
+                for profile in outcome.profiles[-3:]:
+                    _print_summary(summariser, profile)
+                say_remarks(asked)
+        say_remarks(said.remarks)
     return leave_like(outcome.status)
 
 
@@ -166,10 +168,8 @@ def env(
         click.echo(f"export {name}={shlex.quote(value)}")
 
 
-def _summarise(profile: Path) -> None:
-    from haloscope import explain
-
+def _print_summary(summariser: Summariser, profile: Path) -> None:
     try:
-        say_lines(explain.summary(explain.open(profile)))
+        say_lines(summariser.summarise(profile))
     except (HaloscopeError, OSError) as error:
         say(str(error))
