@@ -39,6 +39,7 @@ TOPICS = {
     "lammps": waiting.measure_lammps,
     "stealing": shm.measure_stealing,
     "helpers": helpers.measure,
+    "first": shm.measure_first,
     "small": lambda library, rounds: shm.measure_small(library, 2 * rounds),
     "amr": amr.measure,
     "scale": scale.measure,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-MOST_CHUNKS = 64  # of a copy: one bit per chunk
-LEAST_CHUNK = 64 << 10  # HALOSCOPE_SHM_CHUNK
+MOST_CHUNKS = 4096  # of a copy
+LEAST_CHUNK = 64 << 10  # `worthwhile` in shm/habits.cpp
 PAGE = 4096
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from common import MPI_ENVIRONMENT, emit, estimate
+from common import MPI_ENVIRONMENT, emit, estimate, undisturbed
 from programs import CHECKOUT, SIZES, Floats, Library, exchanges, output, row, with_shm
 
 BLOCKS = 2  # of each way in a launch
@@ -157,6 +157,22 @@ def measure_stealing(library: Library, rounds: int) -> None:
             "the receiver alone",
             target,
         )
+
+
+def measure_first(library: Library, rounds: int) -> None:
+    """Print times of the first message and of the next ones, if the first has the slides' chunks of 1 KiB."""
+    times: dict[tuple[int, int], list[list[float]]] = defaultdict(list)
+    words = [*library.launch(2), str(library.program("first")), "100", *map(str, SIZES.values())]
+    for number in range(rounds):
+        for chunk in (1 << 10, 64 << 10)[:: 1 if number % 2 else -1]:
+            for line in output([*undisturbed(), *with_shm(chunk=chunk), *words]).splitlines():
+                count, *seconds = line.split()
+                times[int(count), chunk].append([float(time) for time in seconds])
+    for size, bytes_ in SIZES.items():
+        small, large = (np.array(times[bytes_, chunk]).T for chunk in (1 << 10, 64 << 10))
+        for which, what in enumerate(("first message", "next messages")):
+            case = library.case(f"{what} of {size}: chunks of 1 KiB in the first")
+            row(case, small[which], large[which], "chunks of 64 KiB")
 
 
 def measure_small(library: Library, rounds: int) -> None:

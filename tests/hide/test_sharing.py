@@ -50,6 +50,6 @@ def test_late_helpers_copy_less_or_nothing(model: Any) -> None:
 
 def test_chunks_are_those_of_the_shm_library(model: Any) -> None:
     assert model.chunk_of(2 * MIB, 4) == 128 * KIB  # four per copier
-    assert model.chunk_of(2 * MIB, 8) == 64 * KIB  # not below HALOSCOPE_SHM_CHUNK
+    assert model.chunk_of(2 * MIB, 8) == 64 * KIB  # not below the least
     assert model.chunk_of(8 * MIB + 1, 2) == MIB + 4096  # whole pages
-    assert model.chunk_of(512 * MIB, 32) == 8 * MIB  # 64 at most
+    assert model.chunk_of(2048 * MIB, 4096) == 512 * KIB  # 4096 at most

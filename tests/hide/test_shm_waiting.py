@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from support.mpi import CHECKOUT, NAMES, Mpi
 from support.programs import Compiler
-from support.shm import Shm, carried
+from support.shm import PROGRAMS, Shm, carried
 
 PATTERNS = CHECKOUT / "benchmarks" / "halo" / "patterns.c"
 STALLED = {"patience": "1000", "measure": "off"}
@@ -96,3 +97,34 @@ def test_receivers_that_come_late_are_left_to_mpi(shm: Shm, patterns: Path, tmp_
     # The number of late messages depends on both ranks' speed. After five of eight, 64 are left to MPI.
     assert late == 0 or counts["ESCAPE"] >= 5
     assert late <= 40 - 5
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+@pytest.mark.parametrize(
+    ("ranks", "settings", "expected"),
+    [
+        # No other rank is in MPI and could help. The receiver waits, but does not count itself.
+        (3, {}, {"GET": (4, 4)}),
+        # The sender of a node of two could help: the first message has small chunks, the next ones are whole.
+        (2, {"chunk": "1024"}, {"COOP": (1, 512), "GET": (3, 3)}),
+        (2, {"chunk": "1024", "protocol": "static"}, {"STEAL": (4, 2048)}),
+    ],
+)
+def test_chunks_of_a_receiver_without_helpers(
+    mpi: Mpi,
+    compiler: Compiler,
+    shm: Shm,
+    tmp_path: Path,
+    ranks: int,
+    settings: dict[str, str],
+    expected: dict[str, tuple[int, int]],
+) -> None:
+    program = compiler(mpi, PROGRAMS / "alone.c", ["-Wall", "-Wextra"])
+    record = tmp_path / "record"
+    words = ("4", str(512 << 10), str(tmp_path / "free"))
+    shm.run(ranks, program, *words, settings={"output": str(record), **STALLED, **settings})
+    columns = ["rank", "partner", "bytes", "protocol", "messages", "chunks", "helpers", "time"]
+    table = pl.read_csv(f"{record}.1", has_header=False, new_columns=columns)
+    found = {row["protocol"]: (row["messages"], row["chunks"]) for row in table.to_dicts()}
+    assert found == expected
+    assert table["helpers"].sum() == 0

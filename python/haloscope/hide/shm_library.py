@@ -54,7 +54,8 @@ SHM_SETTINGS: tuple[Setting, ...] = (
         "chunk",
         int,
         "65536",
-        "Bytes that one rank copies at a time, at least 1024.",
+        "Bytes of a chunk, at least 1024. With the protocol dynamic, only the first shared copy of a pair "
+        "and size has chunks below 65536.",
         metavar="BYTES",
         least=1024,
         is_option=False,

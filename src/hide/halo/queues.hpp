@@ -154,16 +154,15 @@ public:
   [[nodiscard]] std::uint64_t word(std::size_t i) const noexcept {
     return words_[i].load(std::memory_order_acquire);
   }
-  // Whether one of the first `of` ranks has its bit set.
-  [[nodiscard]] bool any(std::size_t of = ranks) const noexcept {
-    for (std::size_t i = 0; i < (of + 63) / 64; i++)
-      if (words_[i].load(std::memory_order_acquire) != 0) return true;
-    return false;
-  }
-  [[nodiscard]] std::size_t count() const noexcept {
+  // The number of bits set among the first `of` ranks, without the bit of `except`: a rank that asks how many
+  // others are free must not count itself.
+  [[nodiscard]] std::size_t count(std::size_t of = ranks, std::size_t except = ranks) const noexcept {
     std::size_t bits = 0;
-    for (std::size_t i = 0; i < words; i++)
-      bits += static_cast<std::size_t>(std::popcount(words_[i].load(std::memory_order_acquire)));
+    for (std::size_t i = 0; i < (of + 63) / 64; i++) {
+      std::uint64_t found = words_[i].load(std::memory_order_acquire);
+      if (except / 64 == i) found &= ~bit(except);
+      bits += static_cast<std::size_t>(std::popcount(found));
+    }
     return bits;
   }
 

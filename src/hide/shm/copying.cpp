@@ -47,7 +47,11 @@ struct Work {
   [[nodiscard]] std::uint64_t chunks() const noexcept { return (bytes + chunk - 1) / chunk; }
 };
 
-std::uint64_t all_bits(std::uint64_t count) noexcept { return count == 64 ? ~0ULL : (1ULL << count) - 1; }
+// The bits of word `word` of `done`, if all of `chunks` are.
+std::uint64_t all_bits(std::uint64_t chunks, std::size_t word) noexcept {
+  const std::uint64_t count = chunks - 64 * word;
+  return count >= 64 ? ~0ULL : (1ULL << count) - 1;
+}
 
 bool transfer_by_kernel(std::size_t rank, void *here, std::uint64_t there, std::size_t bytes, bool writes) {
   const auto process = static_cast<pid_t>(shm.node->peer(rank).process);
@@ -110,15 +114,15 @@ bool take_part(const Work &work, std::size_t owner) {
   bool some = false;
   std::uint64_t seen = job.next.load(std::memory_order_acquire);
   for (;;) {
-    const std::uint64_t index = seen & 255U;
-    if (seen >> 8U != work.sequence || index >= chunks) return some;
+    const std::uint64_t index = seen & 0xFFFFU;
+    if (seen >> 16U != work.sequence || index >= chunks) return some;
     if (!job.next.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel, std::memory_order_acquire))
       continue;
     if (!some) job.helpers.fetch_or(1ULL << shm.node->me() % 64, std::memory_order_relaxed);
     some = true;
     const std::uint64_t offset = index * work.chunk;
     copy_part(work, owner, offset, std::min(work.chunk, work.bytes - offset));
-    job.done.fetch_or(1ULL << index, std::memory_order_release);
+    job.done[index / 64].fetch_or(1ULL << index % 64, std::memory_order_release);
     seen = job.next.load(std::memory_order_acquire);
   }
 }
@@ -134,10 +138,18 @@ std::vector<std::uint64_t> expecting; // a bit for each rank that may
 // Waits until all chunks are there. Those of a helper that died are copied again.
 void wait_for_all(const Work &work, Job &job) {
   constexpr Moment suspicious = 50'000'000;
-  const std::uint64_t all = all_bits(work.chunks());
+  const std::uint64_t chunks = work.chunks();
   const std::size_t me = shm.node->me();
   Moment since = 0;
-  for (unsigned spins = 0; job.done.load(std::memory_order_acquire) != all; spins++) {
+  std::size_t first = 0; // of the words before it all bits are set
+  const auto left_in = [&](std::size_t word) {
+    return all_bits(chunks, word) & ~job.done[word].load(std::memory_order_acquire);
+  };
+  for (unsigned spins = 0; 64 * first < chunks; spins++) {
+    if (left_in(first) == 0) {
+      first++;
+      continue;
+    }
     if (shm.node->crowded())
       sched_yield();
     else
@@ -149,12 +161,13 @@ void wait_for_all(const Work &work, Job &job) {
     bool died = false;
     for (std::size_t i = 0; i < shm.node->ranks(); i++) died = died || (i != me && !shm.node->lives(i));
     if (!died) continue;
-    const std::uint64_t missing = all & ~job.done.load(std::memory_order_acquire);
-    for (std::uint64_t left = missing; left != 0; left &= left - 1) {
-      const std::uint64_t offset = static_cast<std::uint64_t>(std::countr_zero(left)) * work.chunk;
-      copy_part(work, me, offset, std::min(work.chunk, work.bytes - offset));
-    }
-    job.done.fetch_or(missing, std::memory_order_release);
+    for (std::size_t word = first; 64 * word < chunks; word++)
+      for (std::uint64_t left = left_in(word); left != 0; left &= left - 1) {
+        const auto bit = static_cast<unsigned>(std::countr_zero(left));
+        const std::uint64_t offset = (64 * word + bit) * work.chunk;
+        copy_part(work, me, offset, std::min(work.chunk, work.bytes - offset));
+        job.done[word].fetch_or(1ULL << bit, std::memory_order_release);
+      }
   }
 }
 
@@ -214,7 +227,7 @@ Copied fetch(std::byte *to, const Place &from, std::size_t bytes, bool receiving
   Habit &habit = (*habits[from.rank])[static_cast<std::size_t>(std::bit_width(bytes)) % size_classes];
   const Place mine = own_place(to, bytes);
   const bool helpers = (from.mapped && mine.mapped) || may_attach();
-  const Plan chosen = helpers ? plan(habit, bytes, receiving) : Plan{Protocol::get, bytes};
+  const Plan chosen = helpers ? plan(habit, bytes, from.rank, receiving) : Plan{Protocol::get, bytes};
   Work work{0,
             static_cast<std::uint32_t>(from.rank),
             from.mapped,
@@ -231,9 +244,10 @@ Copied fetch(std::byte *to, const Place &from, std::size_t bytes, bool receiving
   work.job = next_job++ % job_count;
   work.sequence = ++sequences[work.job];
   Job &job = node.desk().jobs[work.job];
-  job.done.store(0, std::memory_order_relaxed);
+  for (std::size_t word = 0; 64 * word < work.chunks(); word++)
+    job.done[word].store(0, std::memory_order_relaxed);
   job.helpers.store(0, std::memory_order_relaxed);
-  job.next.store(work.sequence << 8U, std::memory_order_release);
+  job.next.store(work.sequence << 16U, std::memory_order_release);
   if (chosen.protocol == Protocol::steal) {
     node.channels().own_tasks().push(work.packed());
     node.channels().offering().set(node.me());

@@ -7,37 +7,59 @@ namespace haloscope::shm {
 
 namespace {
 
-std::size_t divide(std::size_t bytes, std::size_t parts) noexcept {
+// Smaller chunks cost more to claim than a helper saves.
+constexpr std::size_t worthwhile = std::size_t{64} << 10U;
+
+std::size_t at_least(std::size_t chunk, std::size_t bytes) noexcept {
+  return std::max(chunk, (bytes + most_chunks - 1) / most_chunks);
+}
+
+std::size_t divide(std::size_t bytes, std::size_t parts, std::size_t least) noexcept {
   constexpr std::size_t page = 4096;
-  const std::size_t chunk = (bytes / parts + page - 1) / page * page;
-  return std::max({chunk, shm.options.chunk, (bytes + most_chunks - 1) / most_chunks});
+  return at_least(std::max((bytes / parts + page - 1) / page * page, least), bytes);
+}
+
+// The ranks that copied the last message decide, as far as they are free now.
+Plan plan_by_copiers(Habit &habit, std::size_t bytes, std::size_t sender, bool receiving) {
+  constexpr std::uint16_t again = 64; // messages until all free ranks are asked again
+  const std::size_t ranks = shm.node->ranks(), least = std::max(shm.options.chunk, worthwhile);
+  const Plan alone{Protocol::get, bytes}, with_sender{Protocol::coop, divide(bytes, 4, least)};
+  const bool asks = habit.uses % again == 0;
+  const bool cooperates = habit.protocol == Protocol::coop && !receiving;
+  if (!asks && habit.protocol != Protocol::steal) {
+    habit.uses++;
+    return cooperates ? with_sender : alone;
+  }
+  const HelperMask<> &free = shm.node->channels().free();
+  // A sender that receives copies itself. Of two ranks, none sets its bit.
+  const std::size_t others = ranks > 2 ? free.count(ranks, shm.node->me()) : receiving ? 0 : 1;
+  if (others == 0) return cooperates ? with_sender : alone;
+  const bool first = habit.uses++ == 0;
+  const std::size_t copied = std::max<std::size_t>(habit.copiers, 2);
+  const std::size_t copiers = asks ? 1 + others : std::min(1 + others, copied);
+  const bool by_sender = copiers == 2 && !receiving && (ranks == 2 || free.has(sender));
+  if (first) return {by_sender ? Protocol::coop : Protocol::steal, at_least(shm.options.chunk, bytes)};
+  return by_sender ? with_sender : Plan{Protocol::steal, divide(bytes, 4 * copiers, least)};
 }
 
 } // namespace
 
-Plan plan(Habit &habit, std::size_t bytes, bool receiving) {
-  constexpr std::uint16_t again = 64; // now and then it is looked whether somebody would help
-  const std::size_t fixed = std::max(shm.options.chunk, (bytes + most_chunks - 1) / most_chunks);
+Plan plan(Habit &habit, std::size_t bytes, std::size_t sender, bool receiving) {
+  const std::size_t least = shm.options.chunk;
   switch (shm.options.protocol) {
   case Choice::get:
   case Choice::off:
     return {Protocol::get, bytes};
   case Choice::coop:
-    return {Protocol::coop, divide(bytes, 4)};
+    return {Protocol::coop, divide(bytes, 4, least)};
   case Choice::steal:
-    return {Protocol::steal, divide(bytes, 4 * std::size_t{habit.copiers})};
+    return {Protocol::steal, divide(bytes, 4 * std::size_t{habit.copiers}, least)};
   case Choice::fixed:
-    return {Protocol::steal, fixed};
+    return {Protocol::steal, at_least(least, bytes)};
   case Choice::dynamic:
     break;
   }
-  const bool alone = shm.node->ranks() == 2;
-  if (alone && receiving) return {Protocol::get, bytes}; // both cores copy already
-  if (habit.uses++ % again == 0) return {alone ? Protocol::coop : Protocol::steal, fixed};
-  if (habit.protocol == Protocol::coop && !receiving) return {Protocol::coop, divide(bytes, 4)};
-  if (habit.protocol == Protocol::steal && shm.node->channels().free().any(shm.node->ranks()))
-    return {Protocol::steal, divide(bytes, 4 * std::size_t{habit.copiers})};
-  return {Protocol::get, bytes};
+  return plan_by_copiers(habit, bytes, sender, receiving);
 }
 
 // The next protocol is that which the number of copiers asks for, twice in a row.

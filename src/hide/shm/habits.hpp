@@ -11,7 +11,7 @@ struct Habit {
   Protocol protocol = Protocol::get, other = Protocol::get;
   std::uint8_t agreed = 0; // how often running `other` would have been right
   std::uint8_t copiers = 1;
-  std::uint16_t uses = 0;
+  std::uint16_t uses = 0; // messages with which others could have helped
 };
 
 struct Plan {
@@ -20,7 +20,7 @@ struct Plan {
 };
 
 // `receiving`: the sender is itself to receive something.
-Plan plan(Habit &habit, std::size_t bytes, bool receiving);
+Plan plan(Habit &habit, std::size_t bytes, std::size_t sender, bool receiving);
 // After a copy in which these ranks took part, a bit for each.
 void learn(Habit &habit, std::uint64_t helpers, std::size_t sender);
 

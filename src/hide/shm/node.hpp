@@ -12,6 +12,7 @@
 #include "hide/shm/nearness.hpp"
 #include "interpose/library.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -96,12 +97,12 @@ constexpr std::uint64_t word(std::uint64_t sequence, State state) noexcept {
 constexpr State state_of(std::uint64_t word) noexcept { return static_cast<State>(word % 8); }
 
 // A copy in chunks, on the receiver's desk. Every rank that knows of it can claim chunks.
-inline constexpr std::size_t job_count = 16, most_chunks = 64;
+inline constexpr std::size_t job_count = 16, most_chunks = 4096; // 4 MiB in chunks of 1 KiB
 
 struct alignas(line) Job {
-  std::atomic<std::uint64_t> next;               // sequence × 256 + the next chunk to be claimed
-  alignas(line) std::atomic<std::uint64_t> done; // chunks, a bit each
-  std::atomic<std::uint64_t> helpers;            // ranks modulo 64, a bit each
+  std::atomic<std::uint64_t> next;                  // sequence × 65536 + the next chunk to be claimed
+  alignas(line) std::atomic<std::uint64_t> helpers; // ranks modulo 64, a bit each
+  std::array<std::atomic<std::uint64_t>, most_chunks / 64> done; // chunks, a bit each
 };
 
 // A message that MPI carries, so that its receiver can say how long it took. It lies on the sender's desk.

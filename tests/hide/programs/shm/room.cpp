@@ -56,9 +56,13 @@ int main(int, char **arguments) {
     if (!all[i].receive(static_cast<int>((i + ranks - 1) % ranks), got) || got.words[0] != 3)
       fail("it is lost");
   HelperMask<> &free = all.front().free();
-  if (free.any(ranks)) fail("somebody is free");
+  if (free.count(ranks) != 0) fail("somebody is free");
   const std::size_t last = HelperMask<>::ranks - 1;
   free.set(last);
-  if (!free.has(last) || !free.any() || free.any(64) || free.count() != 1) fail("the last rank is not free");
+  if (!free.has(last) || free.count(64) != 0 || free.count() != 1) fail("the last rank is not free");
+  if (free.count(HelperMask<>::ranks, last) != 0) fail("a rank counts itself");
+  free.set(0);
+  if (free.count(ranks, 0) != 0 || free.count(ranks, 1) != 1 || free.count() != 2)
+    fail("the first rank is not free");
   std::printf("%zu %zu\n", before, resident(*arena));
 }
