@@ -23,6 +23,8 @@ from haloscope.profile.store.tree import Reduction, Scope
 # The columns of `REGION_COLUMNS` with numbers.
 _NUMBERS = [name for name in REGION_COLUMNS if name not in ("region", "path")]
 _OFFNODE = ("sends_offnode", "bytes_offnode")
+# Rows that are kept for further tables: they take 3 MB. A summary needs the inclusive ones three times.
+_MOST_KEPT = 4096
 # Known for a path as a whole: they do not add up over nested regions.
 _WHOLE = ("instances", "time", "cpu_time")
 _PARTNERS = ("dest_ranks", "src_ranks")
@@ -39,6 +41,16 @@ def ranks(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
 def rank_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     """Return `path`, `rank` and every quantity of a rank, one row for each pair that exists."""
+    if scope.exclusive or profile.source.rows("ranks") > _MOST_KEPT:
+        return _make_rank_rows(profile, scope)
+    return scope.select_chosen(profile.once(_make_inclusive_rows))
+
+
+def _make_inclusive_rows(profile: ProfileData) -> pl.DataFrame:
+    return _make_rank_rows(profile, Scope(profile.regions))
+
+
+def _make_rank_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     rows = scope.select_needed(_own_rows(profile, scope.exclusive))
     rows = _with_offnode(profile, rows)
     if scope.exclusive:
