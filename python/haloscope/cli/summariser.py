@@ -6,6 +6,7 @@ a CPU is idle. If it has to wait for one, it pauses, so ranks keep their CPUs.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import select
@@ -93,6 +94,7 @@ def _start() -> subprocess.Popen[str]:
 
 def serve() -> None:
     """Answer each path on standard input, as JSON, with the lines of its summary, until the input ends."""
+    gc.disable()  # it ends soon
     pauses = _Pauses()
     sys.meta_path.insert(0, pauses)
     loading = Thread(target=_load)
