@@ -98,7 +98,10 @@ def _print_launcher() -> None:
 def _print_list(there: Mapping[str, Study], form: str) -> None:
     records = []
     for name, chosen_study in there.items():
-        usual, large = (sum(part.minutes for part in chosen_study.chosen(large)) for large in (False, True))
+        usual, large = (
+            sum(part.minutes for part in chosen_study.chosen(large) if not part.originals)
+            for large in (False, True)
+        )
         records.append({"study": name, "title": chosen_study.title, "minutes": usual, "minutes_large": large})
         if form == "table":
             more = f", {large:.0f} with --large" if large > usual else ""

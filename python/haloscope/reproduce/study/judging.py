@@ -93,8 +93,9 @@ def judge_study(study: Study, directory: Path, outcomes: Sequence[PartOutcome]) 
     done = [name for name, outcome in by_part.items() if outcome.state == "done"]
     found = {name: read_reproduced(directory, name) for name in done}
     originals, programs = _read_originals(study)
-    for results in found.values():
-        originals |= {one.name: one.value for one in results.originals}
+    for part, results in found.items():
+        busy = _explain_busy(by_part[part])
+        originals |= {one.name: None if one.is_measured and busy else one.value for one in results.originals}
     numbers = []
     for group in study.published.numbers:
         outcome = by_part[group.part]
