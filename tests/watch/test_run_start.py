@@ -67,7 +67,7 @@ def test_run_loads_no_tables_and_starts_few_programs(
     run_noting(environment, *words)
     loaded, started, printed = run_noting(environment, *words)
     assert not loaded & HEAVY
-    assert ("2 ranks on 1 host" in printed) == (not quiet)
+    assert ("2 ranks on 1 node" in printed) == (not quiet)
     python = [Path(sys.executable).name] * (not quiet)
     launcher = Path(any_mpi.launch(2)[0]).name
     assert [name for name in started if not name.startswith("ld-linux")] == [*python, launcher, "cat"]
