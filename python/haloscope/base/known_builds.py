@@ -24,7 +24,10 @@ class KnownBuild:
 
     def __init__(self, kind: str, deciding: Iterable[Path], *texts: str) -> None:
         """Take the files and directories that decide which build fits, and all else that does, as texts."""
-        self._file = cache() / f".known-{kind}-{zlib.crc32(''.join(texts).encode()):08x}"
+        deciding = list(deciding)
+        # Each installation of Haloscope and each MPI has its own file.
+        about = "\0".join([*texts, *map(str, deciding)]).encode("utf-8", "surrogateescape")
+        self._file = cache() / f".known-{kind}-{zlib.crc32(about):08x}"
         self._deciding = _States(deciding)
         self._question = "\0".join([*texts, self._deciding.text])
 
