@@ -5,9 +5,10 @@
 //   virtual POLICY NANOSECONDS-OF-A-POLL STEPS LATE ITEMS EPSILON-NANOSECONDS
 //
 // Independent work takes a millisecond. LATE: "both" (input and contributions), "output" or "input". Standard
-// input has a line, the plan (src/hide/inject/plan.hpp) or "none", then a model of regimes, if the policy has
-// one. Prints for each step its nanoseconds, α, polls, and the latencies of the input and of the output.
-#include "hide/inject/plan.hpp"
+// input has a line, the plan (src/predict/latencies/plan.hpp) or "none", then a model of regimes, if the
+// policy has one. Prints for each step its nanoseconds, α, polls, and the latencies of the input and of the
+// output.
+#include "predict/latencies/plan.hpp"
 
 #include <haloscope/overlap.hpp>
 
@@ -22,8 +23,8 @@
 
 namespace {
 
-using haloscope::inject::Plan;
-using haloscope::inject::Source;
+using haloscope::latencies::Plan;
+using haloscope::latencies::Source;
 
 constexpr std::int64_t work = 1'000'000; // nanoseconds of all independent items
 
@@ -55,7 +56,7 @@ class Latencies {
 public:
   Latencies(const std::string &line, std::string late) : late_(std::move(late)) {
     if (line == "none") return;
-    plan_ = haloscope::inject::parse(line);
+    plan_ = haloscope::latencies::parse(line);
     source_.emplace(plan_.links[0], plan_.seed, 0, 0);
   }
   void draw() {

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from haloscope.hide import read_latency
+from haloscope.markov import read_latency
 
 POLICIES = {"fixed": 0, "dynamic": 1, "regimes": 4, "test": 2, "adaptive": 3}
 POLLS = ("test", "adaptive")
@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = (
     Path(__file__).with_suffix(".cpp"),
     *sorted((ROOT / "src/hide/overlap").glob("*.cpp")),
-    ROOT / "src/hide/inject/plan.cpp",
+    ROOT / "src/predict/latencies/plan.cpp",
 )
 Floats = NDArray[np.float64]
 

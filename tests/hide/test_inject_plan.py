@@ -17,7 +17,7 @@ from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
 from support.processes import run_program
 
-SOURCES = CHECKOUT / "src" / "hide" / "inject"
+SOURCES = CHECKOUT / "src" / "predict" / "latencies"
 Planned = Callable[..., str]
 
 

@@ -10,9 +10,7 @@ if TYPE_CHECKING:
     from haloscope.hide.fem import Fem as Fem
     from haloscope.hide.fem import build_fem as build_fem
     from haloscope.hide.fem import make_fem_flags as make_fem_flags
-    from haloscope.hide.injector import Event as Event
     from haloscope.hide.injector import inject as inject
-    from haloscope.hide.latency import read_latency as read_latency
     from haloscope.hide.libraries import build_halo as build_halo
     from haloscope.hide.libraries import build_heap as build_heap
     from haloscope.hide.libraries import build_injector as build_injector
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from haloscope.hide.placer import place as place
     from haloscope.hide.shm_library import SHM_SETTINGS as SHM_SETTINGS
     from haloscope.hide.shm_library import shm as shm
+    from haloscope.markov import Event as Event
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from haloscope.base.errors import UsageError
 from haloscope.base.objects import Abi
 from haloscope.base.preloading import Choice, Outcome, find_target, run_preloaded
-from haloscope.hide.latency import LatencyModel, parse_seconds, read_latencies
 from haloscope.hide.libraries import build_injector
 from haloscope.hide.records import (
     join_latency_record,
@@ -19,58 +17,9 @@ from haloscope.hide.records import (
     prepare_latency_record,
     summarise_latencies,
 )
+from haloscope.markov import Event, InjectionPlan, parse_seconds, read_latencies
 
-# The kernel's limit for one variable is 128 KiB.
-_LONGEST = 120_000
 _NO_RANK = "nothing was injected: no rank reached MPI_Finalize with the injector loaded"
-
-
-@dataclass(frozen=True)
-class Event:
-    """A delay that happens once: `count` messages of a rank, from its message `first` on, come later.
-
-    Messages are counted from 0. The delay is in seconds.
-    """
-
-    rank: int
-    first: int
-    seconds: float
-    count: int = 1
-
-
-@dataclass(frozen=True)
-class InjectionPlan:
-    """All parameters of an injection, including the seed."""
-
-    intra: LatencyModel | None = None
-    inter: LatencyModel | None = None
-    events: Sequence[Event] = ()
-    seed: int = 0
-    every_messages: int = 1
-    every_seconds: float = 0.0
-    collectives: bool = True
-
-    def text(self) -> str:
-        """Return the value of HALOSCOPE_INJECT.
-
-        Raises:
-            UsageError: There is nothing to inject, or the text is too long for a variable.
-        """
-        if not (self.intra or self.inter or self.events):
-            raise UsageError("nothing to inject: give --latency or --once")
-        words = [f"seed {self.seed} collectives {int(self.collectives)}"]
-        words.append(f"every_messages {self.every_messages}")
-        words.append(f"every_seconds {self.every_seconds:.12g}")
-        words += [f"intra {self.intra.text()}"] if self.intra else []
-        words += [f"inter {self.inter.text()}"] if self.inter else []
-        words += [f"once {e.rank} {e.first} {e.count} {e.seconds:.12g}" for e in self.events]
-        text = " ".join(words)
-        if len(text) > _LONGEST:
-            raise UsageError(
-                "the models are too large for an environment variable: use models with fewer "
-                "regimes or machine states"
-            )
-        return text
 
 
 def inject(  # noqa: PLR0913 - one for each option

@@ -72,6 +72,6 @@ def build_shm_library_for(command: Sequence[str]) -> PreloadedBuild:
 
 def _build(name: str, file: str, folders: Sequence[str], headers: Headers, quiet: bool) -> PreloadedBuild:
     sources = [*(paths.source("src", "hide", folder) for folder in folders), paths.source("src", "interpose")]
-    includes = [paths.include()] if name == "shm" else []
-    directory = build_preload(name, headers, (file,), [*sources, *includes], quiet)
+    used = {"shm": [paths.include()], "injector": [paths.source("src", "predict", "latencies")]}
+    directory = build_preload(name, headers, (file,), [*sources, *used.get(name, [])], quiet)
     return PreloadedBuild(directory, directory / file)

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from haloscope.markov.fitting.saved import read_model as read_model
     from haloscope.markov.fitting.whole_machine import MachineModel as MachineModel
     from haloscope.markov.fitting.whole_machine import MachineStates as MachineStates
+    from haloscope.markov.latency import Event as Event
+    from haloscope.markov.latency import InjectionPlan as InjectionPlan
+    from haloscope.markov.latency import LatencyModel as LatencyModel
+    from haloscope.markov.latency import parse_seconds as parse_seconds
+    from haloscope.markov.latency import read_latencies as read_latencies
+    from haloscope.markov.latency import read_latency as read_latency
     from haloscope.markov.reading import read_timings as read_timings
     from haloscope.markov.reading import series_of as series_of
     from haloscope.markov.regime_report import regimes as regimes

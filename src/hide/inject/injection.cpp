@@ -19,7 +19,7 @@ bool read_plan() {
   if (!state.sources.empty()) return true;
   const char *text = std::getenv("HALOSCOPE_INJECT"); // NOLINT(concurrency-mt-unsafe)
   if (text == nullptr || *text == '\0') return false;
-  state.plan = parse(text);
+  state.plan = latencies::parse(text);
   return !state.plan.is_idle();
 }
 

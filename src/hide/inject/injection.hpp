@@ -7,8 +7,8 @@
 #pragma once
 
 #include "hide/inject/journal.hpp"
-#include "hide/inject/plan.hpp"
 #include "interpose/entering.hpp"
+#include "predict/latencies/plan.hpp"
 
 #include <memory>
 #include <optional>
@@ -22,6 +22,10 @@ using interpose::ensure_resolved;
 using interpose::forward;
 using interpose::next;
 using interpose::real;
+using latencies::Event;
+using latencies::Link;
+using latencies::Plan;
+using latencies::Source;
 
 // The node's monotonic clock, shifted to rank 0's.
 Moment now() noexcept;

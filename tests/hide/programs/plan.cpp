@@ -1,10 +1,10 @@
 // Reads plans, one per line, and draws from their models. Prints for each plan whether it is valid.
-#include "hide/inject/plan.hpp"
+#include "predict/latencies/plan.hpp"
 
 #include <exception>
 #include <iostream>
 
-using namespace haloscope::inject;
+using namespace haloscope::latencies;
 
 int main() {
   for (std::string line; std::getline(std::cin, line);) {

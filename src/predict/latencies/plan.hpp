@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace haloscope::inject {
+namespace haloscope::latencies {
 
 using Random = std::mt19937_64;
 
@@ -82,4 +82,4 @@ struct Plan {
 // Throws std::runtime_error with the word that makes no sense.
 Plan parse(const std::string &text);
 
-} // namespace haloscope::inject
+} // namespace haloscope::latencies

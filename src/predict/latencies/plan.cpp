@@ -1,4 +1,4 @@
-#include "hide/inject/plan.hpp"
+#include "predict/latencies/plan.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <sstream>
 #include <stdexcept>
 
-namespace haloscope::inject {
+namespace haloscope::latencies {
 
 namespace {
 
@@ -206,4 +206,4 @@ Plan parse(const std::string &text) {
   return plan;
 }
 
-} // namespace haloscope::inject
+} // namespace haloscope::latencies

@@ -17,6 +17,8 @@ _FORMS = (
 )
 _OPTION = "--latency"
 _QUANTILES = 1001
+# The kernel's limit for one variable is 128 KiB.
+_LONGEST = 120_000
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,59 @@ class LatencyModel:
     excess: float = field(default=0.0)
 
     def text(self) -> str:
-        """Return the text for src/hide/inject/plan.cpp."""
+        """Return the text for src/predict/latencies/plan.cpp."""
         words = [_numbers_text([self.scale, self.excess]), str(len(self.regimes)), *self.regimes]
         words += [_numbers_text(self.start), str(len(self.machine_start)), _numbers_text(self.machine_start)]
         words += [_numbers_text(self.machine_transition), *map(_numbers_text, self.transitions)]
         return " ".join(words)
+
+
+@dataclass(frozen=True)
+class Event:
+    """A delay that happens once: `count` messages of a rank, from its message `first` on, come later.
+
+    Messages are counted from 0. The delay is in seconds.
+    """
+
+    rank: int
+    first: int
+    seconds: float
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class InjectionPlan:
+    """All parameters of an injection, including the seed."""
+
+    intra: LatencyModel | None = None
+    inter: LatencyModel | None = None
+    events: Sequence[Event] = ()
+    seed: int = 0
+    every_messages: int = 1
+    every_seconds: float = 0.0
+    collectives: bool = True
+
+    def text(self) -> str:
+        """Return the value of HALOSCOPE_INJECT.
+
+        Raises:
+            UsageError: There is nothing to inject, or the text is too long for a variable.
+        """
+        if not (self.intra or self.inter or self.events):
+            raise UsageError("nothing to inject: give --latency or --once")
+        words = [f"seed {self.seed} collectives {int(self.collectives)}"]
+        words.append(f"every_messages {self.every_messages}")
+        words.append(f"every_seconds {self.every_seconds:.12g}")
+        words += [f"intra {self.intra.text()}"] if self.intra else []
+        words += [f"inter {self.inter.text()}"] if self.inter else []
+        words += [f"once {e.rank} {e.first} {e.count} {e.seconds:.12g}" for e in self.events]
+        text = " ".join(words)
+        if len(text) > _LONGEST:
+            raise UsageError(
+                "the models are too large for an environment variable: use models with fewer "
+                "regimes or machine states"
+            )
+        return text
 
 
 def parse_seconds(text: str, option: str) -> float:
@@ -125,10 +175,9 @@ def _read_empirical(path: Path) -> tuple[str, float]:
 
 
 def _read_saved(path: Path, scale: float, excess: bool) -> LatencyModel:
-    from haloscope.markov import PARAMETERS
-    from haloscope.markov import read_model as read
+    from haloscope.markov.fitting.saved import PARAMETERS, read_model
 
-    saved = read(path)
+    saved = read_model(path)
     name = {"gaussian": "normal"}.get(saved.family, saved.family)
     order = {"student": ("location", "scale", "degrees")}.get(saved.family)
     columns = [saved.parameters[key].tolist() for key in order or PARAMETERS[saved.family]]
