@@ -214,7 +214,7 @@ def test_speeds_are_shown_with_those_of_the_machine(tmp_path: Path) -> None:
     frame = ensembles.size_classes(scaling(tmp_path), "halo", machine=machine).frame
     assert frame["size"].to_list() == ["100 B to 1000 B"] * 4
     assert frame["messages"].to_list() == [3, 6, 12, 24]
-    assert frame["speed"].to_list() == pytest.approx([2 * 300 * n * n for n in (1, 2, 4, 8)])
+    assert frame["speed"].null_count() == 4  # these runs have no trace
     assert frame["machine_speed"].to_list() == pytest.approx(
         [100 * n / (1e-3 + 1e-4 * n) for n in (1, 2, 4, 8)]
     )

@@ -163,12 +163,16 @@ std::string spool_link() {
   return live.substr(0, live.size() - std::string_view{".live"}.size()) + ".spool";
 }
 
+void describe_rings(TraceRecord &trace, const Settings &settings) {
+  trace.wanted = settings.trace;
+  trace.compact = settings.trace_compact;
+  trace.ring_bytes = settings.trace_memory;
+  trace.ring_room = memory_of_rings(settings.trace_memory);
+}
+
 // The trace is in the spool's directory: a run may be long, and live records are in memory.
-void describe_trace(ProcessRecord &process, const Settings &settings, const RunPlace &place) {
-  process.trace.wanted = settings.trace;
-  process.trace.compact = settings.trace_compact;
-  process.trace.ring_bytes = settings.trace_memory;
-  process.trace.ring_room = memory_of_rings(settings.trace_memory);
+[[maybe_unused]] void describe_spool(ProcessRecord &process, const Settings &settings,
+                                     const RunPlace &place) {
   const std::string run = place.run.empty() ? std::to_string(place.world) : place.run;
   copy_into(process.trace.spool, settings.trace_spool + "/haloscope-" + run + "-" +
                                      std::to_string(process.rank) + "-" + std::to_string(process.pid) +
@@ -179,6 +183,8 @@ void describe_trace(ProcessRecord &process, const Settings &settings, const RunP
     interpose::complain("no link to the trace of rank " + std::to_string(process.rank) + " in " +
                         live_directory());
 }
+
+bool has_spool() { return global().process->trace.wanted && global().process->trace.spool[0] != '\0'; }
 
 } // namespace
 
@@ -194,8 +200,9 @@ void begin_process(const Settings &settings, int rank, int size, const RunPlace 
   global().process->world = place.world;
   copy_into(global().process->run, place.run);
   describe(*global().process, settings, rank, size);
-#if !defined(HALOSCOPE_ABI_SIMGRID) // one thread for all ranks, and no time of its own
-  if (watched) describe_trace(*global().process, settings, place);
+  if (watched) describe_rings(global().process->trace, settings);
+#if !defined(HALOSCOPE_ABI_SIMGRID) // one thread for all ranks: a trace is in the rings until the rank ends
+  if (watched) describe_spool(*global().process, settings, place);
 #endif
   begin_metadata(*global().process);
   global().sync_collectives = static_cast<unsigned>(settings.sync_collectives);
@@ -211,7 +218,7 @@ void begin_process(const Settings &settings, int rank, int size, const RunPlace 
 #if !defined(HALOSCOPE_ABI_SIMGRID) // whose ranks nobody can ask
   if (lives) start_answering(*global().process);
 #endif
-  if (global().process->trace.wanted) trace::start_draining(global().arena, *global().process);
+  if (has_spool()) trace::start_draining(global().arena, *global().process);
   set_off(*global().process); // once more: threads of ours may take milliseconds to start
   global().phase.store(Phase::running, std::memory_order_release);
   attach_thread();
@@ -230,14 +237,14 @@ void end_process(Phase phase) {
     state->doing.call = static_cast<std::uint16_t>(Function::Finalize) + 1; // until it begins again
     state->from = 0;                                                        // whatever returns or not
   }
-  if (global().process->trace.wanted) trace::stop_draining();
+  if (has_spool()) trace::stop_draining();
   set_end(*global().process, state);
   global().process->finalized = true;
 }
 
 void resume_process() {
   global().process->finalized = false;
-  if (global().process->trace.wanted) trace::start_draining(global().arena, *global().process);
+  if (has_spool()) trace::start_draining(global().arena, *global().process);
   global().phase.store(global().process->watched ? Phase::running : Phase::aside);
   ThreadState *state = this_thread();
   if (state == nullptr) return;

@@ -6,6 +6,7 @@
 #include "watch/collecting/profile.hpp"
 #include "watch/collecting/program.hpp"
 #include "watch/collecting/summary.hpp"
+#include "watch/collecting/trace_times.hpp"
 #include "watch/collecting/world.hpp"
 #include "watch/counting/state.hpp"
 
@@ -100,7 +101,11 @@ void align_clocks() {}
 void leave_world() {
   Ended &all = ended_ranks();
   const ProcessRecord &process = *global().process;
-  all.contents.absorb(collect(global().arena, process, seconds_per_simulated_tick));
+  Contents own = collect(global().arena, process, seconds_per_simulated_tick);
+  for (TraceTimes &times : own.times)
+    while (times.next(own[TableId::trace_pieces], own[TableId::trace_words])) {
+    }
+  all.contents.absorb(own);
   if (++all.ranks == process.size) write(all.contents, process);
   global().arena.close();
   if (ranks_compute) smpi_bench_begin(); // this was no computing

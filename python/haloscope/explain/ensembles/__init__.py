@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from haloscope.explain.ensembles.message_sizes import Speeds as Speeds
     from haloscope.explain.ensembles.message_sizes import size_classes as size_classes
     from haloscope.explain.ensembles.message_sizes import speed_classes as speed_classes
+    from haloscope.explain.ensembles.message_speeds import time_messages as time_messages
     from haloscope.explain.ensembles.quantities import QUANTITIES as QUANTITIES
     from haloscope.explain.ensembles.region_families import families as families
     from haloscope.explain.ensembles.region_families import levels as levels

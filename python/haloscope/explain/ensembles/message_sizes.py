@@ -12,6 +12,7 @@ import polars as pl
 from haloscope.base.errors import UsageError
 from haloscope.base.units import bytes_text
 from haloscope.explain.ensembles.ensemble import Ensemble
+from haloscope.explain.ensembles.message_speeds import sum_message_times
 from haloscope.explain.ensembles.view import (
     EnsembleView,
     add_axis_columns,
@@ -52,9 +53,9 @@ def size_classes(
     """Return point-to-point messages of a region by size class, one row per point and non-empty class.
 
     `messages`, `bytes` and `time` (seconds in the calls of both sides, over all ranks) are means over the
-    runs of a point. `speed` is in bytes per second; half of the time counts, because the calls of both sides
-    overlap. `machine_speed` is that of the same messages one by one on `machine`, null without one. The
-    middle of a range of sizes counts.
+    runs of a point. `speed` (bytes per second) is that of the messages of traced runs, from the begin of the
+    send to the end of the receive, null without a trace. `machine_speed` is that of the same messages one by
+    one on `machine`, null without one. The middle of a range of sizes counts.
 
     Args:
         ensemble: The runs.
@@ -73,7 +74,13 @@ def size_classes(
     entered = add_axis_columns(ensemble, select_region(ensemble, "regions", region), against, by)
     runs = entered.group_by("series", "x").agg(pl.len().cast(pl.Int64).alias("runs"))
     sums = _sum_classes(rows.filter(kind="p2p"), edges, machine).join(runs, on=["series", "x"])
-    carried = pl.when(pl.col("time") > 0).then(2 * pl.col("bytes") / pl.col("time"))
+    times = sum_message_times(ensemble, entered["profile"].unique().to_list(), region, edges)
+    key = ["series", "x", "class"]
+    timed = (
+        add_axis_columns(ensemble, times, against, by).group_by(key).agg(pl.col("carried", "seconds").sum())
+    )
+    sums = sums.join(timed, on=key, how="left")
+    carried = pl.when(pl.col("seconds") > 0).then(pl.col("carried") / pl.col("seconds"))
     alone = pl.when(pl.col("alone") > 0).then(pl.col("bytes") / pl.col("alone"))
     frame = (
         sums.with_columns(speed=carried, machine_speed=alone)
@@ -159,18 +166,21 @@ def _sum_classes(rows: pl.DataFrame, edges: Sequence[int], machine: Speeds | Non
 def _draw(frame: pl.DataFrame, edges: Sequence[int], machine: Speeds | None, against: str) -> Figure | None:
     if not len(frame):
         return None
-    drawn = [
-        Panel("messages", list(_trace_lines(frame, edges, "messages"))),
-        Panel("speed, B/s", list(_trace_lines(frame, edges, "speed"))),
-    ]
-    caption = "Sums over all ranks, mean over runs. Speed: bytes over half of the time in both sides' calls."
+    drawn = [Panel("messages", list(_trace_lines(frame, edges, "messages")))]
+    caption = "Sums over all ranks, mean over runs."
+    speeds = list(_trace_lines(frame, edges, "speed"))
+    if speeds:
+        caption += " Speed: of messages of traced runs, from the begin of the send to the end of the receive."
     if machine is not None:
-        drawn[1] = Panel(drawn[1].title, [*drawn[1].traces, *_trace_lines(frame, edges, "machine_speed")])
+        speeds += _trace_lines(frame, edges, "machine_speed")
         caption += f" Thin: {machine.name} with the same messages, one by one."
+    if speeds:
+        drawn.append(Panel("speed, B/s", speeds))
     traces, layout = panels(
-        drawn, make_axis(against, frame["x"]), axis("", type="log"), 2, 300, margin=margin(60)
+        drawn, make_axis(against, frame["x"]), axis("", type="log"), len(drawn), 300, margin=margin(60)
     )
-    layout["yaxis2"].pop("matches", None)
+    if len(drawn) > 1:
+        layout["yaxis2"].pop("matches", None)
     return Figure(caption, traces, layout, "Messages by size")
 
 
