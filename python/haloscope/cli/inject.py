@@ -9,7 +9,7 @@ import click
 from haloscope.base.child import leave_like
 from haloscope.base.objects import Abi
 from haloscope.cli.console import say_remarks
-from haloscope.cli.options import mpi_option, output_option
+from haloscope.cli.options import latency_option, mpi_option, output_option, seed_option
 
 _EXAMPLES = """\b
 Examples:
@@ -21,15 +21,7 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False})
-@click.option(
-    "--latency",
-    metavar="[LINK=][FACTOR*]MODEL",
-    multiple=True,
-    help="Latency of messages. MODEL is constant:1ms, normal:1ms,0.2ms, lognormal:1ms,0.5, gamma:2,0.5ms, "
-    "empirical:FILE (one value in seconds per line), model:FILE.json (of haloscope regimes) or none. "
-    "LINK is intra for messages within a node, inter for those between nodes. FACTOR multiplies the latency. "
-    "Can be repeated. [default: none]",
-)
+@latency_option
 @click.option(
     "--once",
     metavar="RANK:MESSAGE:TIME[:COUNT]",
@@ -38,7 +30,7 @@ Examples:
     "be repeated.",
 )
 @click.option("--no-collectives", is_flag=True, help="Do not delay collectives.")
-@click.option("--seed", metavar="N", type=click.IntRange(0), default=0, help="Seed of the random numbers.")
+@seed_option
 @output_option("F.csv", "Write one row per latency to this file. [default: none]")
 @mpi_option
 @click.option("--quiet", is_flag=True, help="Print nothing when the program ends.")

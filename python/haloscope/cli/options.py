@@ -63,6 +63,20 @@ def _is_same(output: Path, path: Path | str) -> bool:
         return False
 
 
+latency_option = click.option(
+    "--latency",
+    metavar="[LINK=][FACTOR*]MODEL",
+    multiple=True,
+    help="Latency of messages. MODEL is constant:1ms, normal:1ms,0.2ms, lognormal:1ms,0.5, gamma:2,0.5ms, "
+    "empirical:FILE (one value in seconds per line), model:FILE.json (of haloscope regimes) or none. "
+    "LINK is intra for messages within a node, inter for those between nodes. FACTOR multiplies the latency. "
+    "Can be repeated. [default: none]",
+)
+seed_option = click.option(
+    "--seed", metavar="N", type=click.IntRange(0), default=0, help="Seed of the random numbers."
+)
+
+
 def numbers(_context: click.Context, _option: click.Parameter, text: str | None) -> list[int] | None:
     """Return the numbers of a list such as `8,16`, in which ranges may be.
 

@@ -11,7 +11,7 @@ import click
 
 from haloscope.base.errors import printable
 from haloscope.cli.console import progress
-from haloscope.cli.options import FILE, decode_region, format_option, output_option
+from haloscope.cli.options import FILE, decode_region, format_option, output_option, seed_option
 from haloscope.cli.parted import PartedCommand, split_groups
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _states(_context: click.Context, _option: click.Parameter, text: str) -> int
     default="none",
     help="Fit one series, with this value over all ranks per instance.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of the random numbers.")
+@seed_option
 @output_option("PAGE.html", "The page to write. [default: NAME-regimes.html; none with csv and json]")
 @output_option("OUT.json", "Write the fitted model. For one file only.", ("--model",))
 @format_option()

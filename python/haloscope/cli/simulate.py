@@ -10,7 +10,7 @@ import click
 
 from haloscope.cli.console import progress, say_lines
 from haloscope.cli.measuring import time_limit
-from haloscope.cli.options import format_option, output_option
+from haloscope.cli.options import format_option, latency_option, output_option, seed_option
 from haloscope.profile.shown import SHOWN
 
 _EXAMPLES = """\b
@@ -20,6 +20,7 @@ Examples:
   haloscope simulate --platform torus -n 1024 --scale weak cg-64.halo -o torus-1024.halo
   haloscope simulate --platform torus --collectives mpich,bcast=binomial_tree cg-64.halo
   haloscope simulate --platform dragonfly cg-64.halo --latency-factor 0,1,2,4
+  haloscope simulate --platform fat-tree cg-64.halo --latency inter=lognormal:20us,0.5
   haloscope simulate --platform torus -n 512 cg-8.halo cg-16.halo cg-27.halo cg-32.halo cg-64.halo
 """
 
@@ -47,11 +48,19 @@ def _collectives(_context: click.Context, _option: click.Parameter, text: str) -
 
 
 def _factors(_context: click.Context, _option: click.Parameter, text: str) -> list[float]:
+    return sorted(set(_read_factors(text, 1e6)))
+
+
+def _compute_factors(_context: click.Context, _option: click.Parameter, text: str) -> list[float]:
+    return _read_factors(text, 1e6 + 1)
+
+
+def _read_factors(text: str, end: float) -> list[float]:
     try:
-        factors = sorted({float(word) for word in text.split(",")})
+        factors = [float(word) for word in text.split(",")]
     except ValueError:
         factors = []
-    if not factors or not all(0 <= factor < 1e6 for factor in factors):
+    if not factors or not all(0 <= factor < end for factor in factors):
         raise click.BadParameter(f"{text!r} is not a factor, nor a list of factors such as 0,1,2,4")
     return factors
 
@@ -115,11 +124,14 @@ class _Simulating(click.Command):
 )
 @click.option(
     "--compute-factor",
-    type=click.FloatRange(0, 1e6),
-    metavar="F",
-    default=1,
-    help="Multiply computing times, measured here or in the profile, by this. 0: no computing time.",
+    callback=_compute_factors,
+    metavar="F[,F...]",
+    default="1",
+    help="Multiply computing times, measured here or in the profile, by this. 0: no computing time. With "
+    "several factors, the ranks of a profile get them in turn.",
 )
+@latency_option
+@seed_option
 @click.option(
     "--series",
     multiple=True,
@@ -137,7 +149,9 @@ def simulate(
     collectives: _Collectives,
     latency_factor: list[float],
     bandwidth_factor: float,
-    compute_factor: float,
+    compute_factor: list[float],
+    latency: tuple[str, ...],
+    seed: int,
     series: tuple[str, ...],
     form: str,
 ) -> None:
@@ -161,9 +175,11 @@ def simulate(
         collectives.algorithms,
         latency_factor[0] if len(latency_factor) == 1 else 1.0,
         bandwidth_factor,
-        compute_factor,
+        compute_factor[0] if len(compute_factor) == 1 else compute_factor,
         time_limit=None if limit == float("inf") else limit,
         series=series,
+        latency=latency,
+        seed=seed,
     )
     if len(latency_factor) > 1:
         rows = simulation.sensitivity(latency_factor, progress)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.predict.simulate.description import Change as Change
+    from haloscope.predict.simulate.change import Change as Change
     from haloscope.predict.simulate.description import name_hosts as name_hosts
     from haloscope.predict.simulate.library import SmpiLibrary as SmpiLibrary
     from haloscope.predict.simulate.platform import load_platform as load_platform

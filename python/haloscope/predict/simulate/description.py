@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Decimal
 from xml.sax.saxutils import quoteattr
 
 from haloscope.base.errors import MachineError, UsageError
 from haloscope.base.units import noun_text
 from haloscope.predict.machine import Level, Machine
 from haloscope.predict.machine_files import load_machine
-from haloscope.predict.simulate.platform import FatTree, MachinePlatform, Network, Platform, Torus
+from haloscope.predict.simulate.change import Change
+from haloscope.predict.simulate.platform import (
+    SPEED,
+    Dragonfly,
+    FatTree,
+    MachinePlatform,
+    Network,
+    Platform,
+    Torus,
+)
+from haloscope.predict.simulate.routes import is_routed, make_routed_xml
 
-SPEED = 1_000_000_000
-"""Flops per second of a simulated core: a second of computing is this number of flops."""
-UNLIMITED = Decimal("1e15")
 _HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
-
-
-@dataclass(frozen=True)
-class Change:
-    """Factors of all latencies and bandwidths."""
-
-    latency: float = 1
-    bandwidth: float = 1
-
-    @classmethod
-    def ideal(cls) -> Change:
-        """Return the change to zero latency and unlimited bandwidth."""
-        return cls(0, float("inf"))
-
-    def seconds(self, latency: Decimal) -> str:
-        return f"{float(latency) * self.latency:.12g}s"
-
-    def speed(self, bandwidth: Decimal | None) -> str:
-        if bandwidth is None or self.bandwidth == float("inf"):
-            return f"{UNLIMITED:f}Bps"
-        return f"{float(bandwidth) * self.bandwidth:.12g}Bps"
 
 
 def count_capacity(platform: Platform, ranks: int) -> int:
@@ -59,6 +43,8 @@ def make_platform_xml(platform: Platform, ranks: int, change: Change) -> str:
     """Return SimGrid's description of the platform for `ranks` ranks."""
     if isinstance(platform, MachinePlatform):
         body = _make_machine(load_machine(platform.machine), change)
+    elif isinstance(platform, (FatTree, Dragonfly)) and is_routed(platform):
+        body = make_routed_xml(platform, ranks, change)
     else:
         body = _make_network(platform, ranks, change)
     return f'{_HEAD}<platform version="4.1">\n{body}\n</platform>\n'
@@ -71,10 +57,11 @@ def _make_network(network: Network, ranks: int, change: Change) -> str:
         if isinstance(network, FatTree)
         else ("TORUS" if isinstance(network, Torus) else "DRAGONFLY")
     )
+    cores, speed = network.processor
     return (
         f'<zone id="all" routing="Full">\n'
         f'<cluster id="network" prefix="n-" radical="0-{hosts - 1}" suffix="" '
-        f'speed="{SPEED}f" core="{network.cores}" '
+        f'speed="{speed:.12g}f" core="{cores}" '
         f'bw="{change.speed(network.bandwidth)}" lat="{change.seconds(network.latency)}" '
         f'loopback_bw="{change.speed(network.loopback_bandwidth)}" '
         f'loopback_lat="{change.seconds(network.loopback_latency)}" '

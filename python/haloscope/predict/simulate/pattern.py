@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from haloscope.predict.simulate.collectives import Round, lower_collective, make_world_actions
-from haloscope.predict.simulate.description import SPEED
+from haloscope.predict.simulate.platform import SPEED
 from haloscope.predict.simulate.rank_grids import Offset, RankGrid
 from haloscope.predict.simulate.traces import BYTE, begin_region, end_region
 

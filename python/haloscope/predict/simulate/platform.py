@@ -34,6 +34,8 @@ Time = Annotated[Decimal, BeforeValidator(units.time)]
 Speed = Annotated[Decimal, BeforeValidator(units.speed)]
 Count = Annotated[int, Field(ge=1, le=1 << 20)]
 Sharing = Literal["splitduplex", "shared", "fatpipe"]
+SPEED = 1_000_000_000
+"""Flops per second of a simulated core: a second of computing is this number of flops."""
 _MOST_HOSTS = 1 << 17
 _N = TypeVar("_N", bound="Network")
 _SHIPPED = files("haloscope.predict.simulate") / "platforms"
@@ -91,6 +93,32 @@ class Network(_Described):
     loopback_latency: Time = Decimal("100e-9")
     sharing: Sharing = "splitduplex"
     """Sharing of a link: each direction separately, both together, or no contention."""
+    memory_bandwidth: Speed | None = None
+    """Of a host's memory. Its computing ranks share it."""
+    core_bandwidth: Speed | None = None
+    """Of the memory, for a rank that computes alone on a host."""
+
+    @model_validator(mode="after")
+    def _memory(self) -> Network:
+        if (self.memory_bandwidth is None) != (self.core_bandwidth is None):
+            raise ValueError("shared memory needs both memory_bandwidth and core_bandwidth, or neither")
+        return self
+
+    @property
+    def cores_at_once(self) -> float | None:
+        """The number of ranks of a host that compute at full speed, None if the memory suffices for all."""
+        if self.memory_bandwidth is None or self.core_bandwidth is None:
+            return None
+        ratio = float(self.memory_bandwidth / self.core_bandwidth)
+        return ratio if ratio < self.cores else None
+
+    @property
+    def processor(self) -> tuple[int, float]:
+        """The cores of a host in SimGrid, and their flops per second.
+
+        A host whose ranks share memory is one processor for all of them. Each gets at most a core's speed.
+        """
+        return (self.cores, SPEED) if self.cores_at_once is None else (1, SPEED * self.cores_at_once)
 
     def hosts(self, ranks: int) -> int:
         """Return the number of hosts of the network for `ranks` ranks."""
@@ -109,7 +137,7 @@ class FatTree(Network):
     """Switches in levels; without sizes, the smallest tree that tapers 2:1 and has room for the ranks."""
 
     topology: Literal["fat_tree"]
-    routing: Literal["d-mod-k"] = "d-mod-k"
+    routing: Literal["d-mod-k", "random"] = "d-mod-k"
     down: tuple[Count, ...] | None = None
     up: tuple[Count, ...] | None = None
     parallel: tuple[Count, ...] | None = None
@@ -123,16 +151,17 @@ class FatTree(Network):
             raise ValueError("down, up and parallel need one number per level")
         return _check_size(self)
 
-    def _tree(self, ranks: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    def levels(self, ranks: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """Return the numbers of links down, links up, and cables per link of each level."""
         if self.down is None or self.up is None:
             return fit_tree(self.count_hosts(ranks))
         return self.down, self.up, self.parallel or (1,) * len(self.down)
 
     def hosts(self, ranks: int) -> int:
-        return prod(self._tree(ranks)[0])
+        return prod(self.levels(ranks)[0])
 
     def parameters(self, ranks: int) -> str:
-        tree = self._tree(ranks)
+        tree = self.levels(ranks)
         return ";".join([str(len(tree[0])), *(",".join(map(str, part)) for part in tree)])
 
 
@@ -163,7 +192,7 @@ class Dragonfly(Network):
     """Connected groups of chassis of routers; without sizes, one with room for all ranks."""
 
     topology: Literal["dragonfly"]
-    routing: Literal["minimal"] = "minimal"
+    routing: Literal["minimal", "valiant"] = "minimal"
     groups: Count | None = None
     chassis: Count | None = None
     routers: Count | None = None
@@ -183,16 +212,17 @@ class Dragonfly(Network):
             )
         return _check_size(self)
 
-    def _sizes(self, ranks: int) -> tuple[int, int, int, int]:
+    def sizes(self, ranks: int) -> tuple[int, int, int, int]:
+        """Return the numbers of groups, chassis per group, routers per chassis, and hosts per router."""
         if self.groups and self.chassis and self.routers and self.nodes:
             return self.groups, self.chassis, self.routers, self.nodes
         return fit_dragonfly(self.count_hosts(ranks))
 
     def hosts(self, ranks: int) -> int:
-        return prod(self._sizes(ranks))
+        return prod(self.sizes(ranks))
 
     def parameters(self, ranks: int) -> str:
-        groups, chassis, routers, nodes = self._sizes(ranks)
+        groups, chassis, routers, nodes = self.sizes(ranks)
         a, b, c = self.links
         return f"{groups},{a};{chassis},{b};{routers},{c};{nodes}"
 

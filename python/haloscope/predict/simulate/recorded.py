@@ -18,7 +18,7 @@ from haloscope import explain
 from haloscope.base.arrays import Integers, Integers32
 from haloscope.base.errors import UsageError
 from haloscope.base.units import noun_text
-from haloscope.predict.simulate.description import SPEED
+from haloscope.predict.simulate.platform import SPEED
 from haloscope.predict.simulate.recorded_collectives import make_collective_actions
 from haloscope.predict.simulate.traces import BYTE, MOST_TAGS, begin_region, end_region
 from haloscope.profile.trace import Trace

@@ -19,7 +19,7 @@ import polars as pl
 from haloscope.base.arrays import Floats, Integers
 from haloscope.base.units import noun_text
 from haloscope.explain.ensembles import Beyond
-from haloscope.predict.simulate.description import Change
+from haloscope.predict.simulate.change import Change
 from haloscope.predict.simulate.pattern import Pattern
 from haloscope.predict.simulate.platform import Platform, load_platform, platforms
 from haloscope.predict.simulate.profile_patterns import Grown, make_pattern

@@ -65,7 +65,8 @@ def build_simulation() -> SimulationBuild:
     headers = Headers("simgrid", (include,), f"SimGrid SMPI {find_version()}", (3, 1))
     what = SimulationBuild(Path())
     names = [path.name for path in (what.recorder, what.before_smpi, what.replayer)]
-    sources = [paths.source("src", "predict", "simulate"), *recorder_sources()]
+    folders = [paths.source("src", "predict", name) for name in ("simulate", "latencies")]
+    sources = [*folders, *recorder_sources()]
     return SimulationBuild(build_preload("simulation", headers, names, sources))
 
 

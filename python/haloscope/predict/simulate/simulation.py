@@ -14,8 +14,10 @@ from haloscope.base.errors import UsageError
 from haloscope.base.units import noun_text
 from haloscope.predict.kinds import find_kind
 from haloscope.predict.progress import Progress, show_no_progress
-from haloscope.predict.simulate.description import Change, name_hosts
+from haloscope.predict.simulate.change import Change
+from haloscope.predict.simulate.description import name_hosts
 from haloscope.predict.simulate.platform import Platform, load_platform
+from haloscope.predict.simulate.replay_delays import Delays
 from haloscope.predict.simulate.running import SimulationOptions
 from haloscope.predict.simulate.scaled_work import ScaledWork
 from haloscope.predict.simulate.simgrid import find_smpirun
@@ -48,12 +50,15 @@ class Simulation:
         algorithms: SimGrid's names of algorithms for single collectives.
         latency_factor: Factor of latencies.
         bandwidth_factor: Factor of bandwidths; infinity means unlimited.
-        compute_factor: Factor of computing times; 0 means no computing.
+        compute_factor: Factor of computing times; 0 means no computing. With several, rank r has the one at r
+            modulo their number.
         eager: Messages below this size (bytes) do not wait for their receiver. None: 0 for bundled programs,
             profiles and traces, 65536 for other programs.
         time_limit: Seconds of real time after which the simulation is ended.
         series: Regions (names or paths) of which every instance is kept, as in `haloscope.run`.
         slice: Length of a slice of the history in simulated seconds; None: 1, 0: no slices.
+        latency: Latency models of messages, as in `haloscope inject --latency`.
+        seed: Seed of these latencies.
     """
 
     what: str | Path | Sequence[str | Path]
@@ -64,11 +69,13 @@ class Simulation:
     algorithms: Mapping[str, str] = field(default_factory=dict)
     latency_factor: float = 1.0
     bandwidth_factor: float = 1.0
-    compute_factor: float = 1.0
+    compute_factor: float | Sequence[float] = 1.0
     eager: int | None = None
     time_limit: float | None = None
     series: tuple[str, ...] = ()
     slice: float | None = None
+    latency: str | Sequence[str] = ()
+    seed: int = 0
 
     def run(self, output: str | Path | None = None, progress: Progress = show_no_progress) -> Path:
         """Simulate, and return the path of the profile.
@@ -141,9 +148,9 @@ class Simulation:
             if self.ranks is None:
                 raise UsageError("several profiles need a number of ranks to scale to: -n N")
             name_hosts(self._network, self.ranks)
-            return ScaledWork([Path(word) for word in words], self.ranks, self.scale, self.compute_factor)
+            return ScaledWork([Path(word) for word in words], self.ranks, self.scale, self._compute)
         if is_profile(words[0]):
-            return ProfileWork(_require_single(words), self.ranks, self.scale, self.compute_factor)
+            return ProfileWork(_require_single(words), self.ranks, self.scale, self._compute)
         if _is_trace(Path(words[0])):
             return TraceWork(_require_single(words), self.ranks)
         if self.ranks is None:
@@ -152,9 +159,25 @@ class Simulation:
         name_hosts(self._network, self.ranks)
         return ProgramWork(words)
 
+    @property
+    def _compute(self) -> float:
+        """The factor of all ranks' computing; several factors are applied by the replay."""
+        return float(self.compute_factor) if isinstance(self.compute_factor, (int, float)) else 1.0
+
     @cached_property
     def _options(self) -> SimulationOptions:
         network, work = self._network, self._work
+        factors: Sequence[float] = ()
+        if not isinstance(self.compute_factor, (int, float)):
+            factors = self.compute_factor
+        elif isinstance(work, TraceWork) and self._compute != 1:
+            factors = (self._compute,)
+        delays = Delays.read(self.latency, self.seed, factors)
+        if delays.is_needed_on(network) and not isinstance(work, (ProfileWork, TraceWork)):
+            raise UsageError(
+                "latencies, factors per rank and shared memory are of the replay of a profile or trace: "
+                "simulate the program with -o F.halo on a platform without them, then F.halo with them"
+            )
         ranks = work.ranks if isinstance(work, (ProfileWork, TraceWork)) else self.ranks or 0
         name_hosts(network, ranks)
         return SimulationOptions(
@@ -163,11 +186,12 @@ class Simulation:
             self.collectives,
             self.algorithms,
             Change(self.latency_factor, self.bandwidth_factor),
-            self.compute_factor,
+            self._compute,
             work.eager if self.eager is None else self.eager,
             self.time_limit,
             series=self.series,
             slice=self.slice,
+            delays=delays,
         )
 
 

@@ -121,8 +121,9 @@ def simulate_once(work: SimulationWork, options: SimulationOptions, output: Path
         "platform": options.platform.name,
         "collectives": options.selector,
         "latency_factor": options.change.latency,
-        "compute_factor": options.compute,
+        "compute_factor": float(np.mean(options.delays.factors or options.compute)),
         "bandwidth_factor": min(options.change.bandwidth, 1e300),
+        **options.delays.describe(),
     }
     work.simulate(options, output, about)
 
