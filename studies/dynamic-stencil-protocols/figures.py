@@ -9,6 +9,7 @@ Needs 1.5 GB of memory, and Chromium for a picture.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from common import ENVIRONMENT, HALOSCOPE, draw, lines
 
 import haloscope
 from haloscope.markov.figures import Figure, Panel, axis
-from haloscope.reproduce.study import write_figures
+from haloscope.reproduce.study import Tested, write_figures, write_reproduced
 
 VARIABLES = (1, 2, 5, 10, 20, 40)  # with 32 cells along an edge of a block
 CELLS = (8, 16, 24, 32, 48)  # with 10 variables
@@ -68,6 +69,22 @@ def measured() -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+def claims(rows: pl.DataFrame) -> list[Tested]:
+    """Return the verdicts on the claims, from the blocks without refinement."""
+    plain = rows.filter(pl.col("case") == "no refinement")
+    means = {(row["cells"], row["variables"]): float(row["mean"]) for row in plain.to_dicts()}
+    by_variables = means[32, VARIABLES[-1]] / means[32, VARIABLES[0]]
+    by_cells = means[CELLS[-1], 10] / means[CELLS[0], 10]
+    variables = f"average message {by_variables:.0f}-fold from {VARIABLES[0]} to {VARIABLES[-1]} variables"
+    cells = f"{by_cells:.0f}-fold from {CELLS[0]}³ to {CELLS[-1]}³ cells"
+    return [
+        Tested(
+            "parameters change sizes", min(by_variables, by_cells) > 2, f"{variables}, {cells}", "counted"
+        ),
+        Tested("variables alone change sizes", by_variables > 2, variables, "counted"),
+    ]
+
+
 def figure(rows: pl.DataFrame) -> Figure:
     """Return the means over variables and over the grid; bars go from the smallest to the largest message."""
     kib = rows.with_columns(pl.col("mean", "least", "most") / 1024)
@@ -106,11 +123,13 @@ def photograph(drawn: Figure, picture: Path) -> None:
         browser.close()
 
 
-def main(directory: Path, picture: Path | None) -> None:
+def main(picture: Path | None) -> None:
+    """Measure, draw, and write what is reproduced to the current directory."""
     rows = measured()
-    rows.write_csv(directory / "message-sizes.csv", float_precision=1)
+    rows.write_csv("message-sizes.csv", float_precision=1)
     drawn = figure(rows)
-    write_figures([drawn], directory / "message-sizes.json")
+    write_figures([drawn], Path("message-sizes.json"))
+    write_reproduced("message-sizes", claims=claims(rows))
     if picture is not None:
         photograph(drawn, picture)
     print("| blocks | cells | variables | messages | average | least | largest |")
@@ -122,4 +141,6 @@ def main(directory: Path, picture: Path | None) -> None:
 if __name__ == "__main__":
     if len(sys.argv) not in (2, 3):
         sys.exit("no directory for the table and the figure: figures.py DIR [PICTURE.png]")
-    main(Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2:] else None)
+    to = Path(sys.argv[2]).absolute() if sys.argv[2:] else None
+    os.chdir(sys.argv[1])
+    main(to)

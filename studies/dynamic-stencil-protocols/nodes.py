@@ -1,135 +1,130 @@
-"""Motivation 2 and the overlap benchmark on two emulated nodes, by MPI alone and by protocol.
+"""Motivation 2 and the overlap benchmark on emulated nodes, by MPI alone and with the shm library.
 
     .venv/bin/python studies/dynamic-stencil-protocols/nodes.py DIR
 
-Writes `halo.csv`, `overlap.csv` and figures of both to DIR. Needs root for network namespaces, and
-`tools/cluster.sh` of a checkout. If one is missing, it prints which one and exits with status 4.
+Writes `halo.csv`, `overlap.csv`, figures of both, and what they reproduce to DIR. Needs root for network
+namespaces, and `tools/cluster.sh` of a checkout.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import polars as pl
-from common import NOT_HERE, draw, into, lines
+from common import draw, into
+from drawn import lines_with_intervals, slides
+from emulated import LINK, Mpi, Record, find_mpis, less, measure, nodes
+from stencil_verdicts import LESS, OVERLAPS, RATIOS, claims, numbers
 
-from haloscope.base.toolchain import toolchain
-from haloscope.hide import build_shm_library_for
 from haloscope.markov.figures import Figure, Panel, axis
-from haloscope.predict.bench import HaloMethod, halo
-from haloscope.reproduce.study import write_figures
+from haloscope.reproduce.study import write_figures, write_reproduced
 
-CLUSTER = Path(__file__).resolve().parents[2] / "tools" / "cluster.sh"
-NODES, SLOTS = 2, 2
-# The link of a node. It is slower than TCP on one core, so that ranks that share cores wait for the link.
-SETTINGS = {"CLUSTER_NAME": f"study{os.getpid()}n", "CLUSTER_NET": "10.77.7", "CLUSTER_NIC": "1gbit"}
-SIZES = (262144, 2097152)  # of the slides' overlap benchmark
-PROTOCOLS = ("dynamic", "get", "coop", "steal", "static")
-METHOD = HaloMethod(sizes=SIZES, ranks=NODES * SLOTS, iterations=10, warmup=2, rounds=3)
+SCALES = (2, 4, 8)
+SIZES = {"256 KiB": 262144, "2 MiB": 2097152}  # of the slides' overlap benchmark
+# In a pause before each exchange the links' token buckets fill and sockets drain.
+METHOD = {"sizes": list(SIZES.values()), "iterations": 5, "warmup": 1, "rounds": 4, "pause": 0.02}
+SIDES = {"shm": ["off", "on"], "null_buffers": True}
+Row = dict[str, object]
 
 
-def obstacle() -> str | None:
-    """Return why there are no emulated nodes, or start them and return None."""
-    if not CLUSTER.is_file():
-        return "emulated nodes need a checkout of Haloscope, for tools/cluster.sh"
-    if os.geteuid() != 0:
-        return "emulated nodes are network namespaces, which need root"
-    done = cluster("up", str(NODES), str(SLOTS))
-    return (done.stderr.strip() or "emulated nodes do not start") if done.returncode else None
-
-
-def cluster(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of `tools/cluster.sh`."""
-    return subprocess.run(
-        [str(CLUSTER), *words], env=os.environ | SETTINGS, stderr=subprocess.PIPE, text=True, check=False
-    )
-
-
-def rows_of(method: HaloMethod, name_with_shm: str) -> list[dict[str, object]]:
-    """Measure, and return a row per kind of launch and size: its name, microseconds and percent."""
-    result = halo(method, build_shm=build_shm_library_for)
-    rows: list[dict[str, object]] = []
-    for one in result.series:
-        values = one.figures()
-        scale = {name: 1.0 if name in ("ratio", "overlap") else 1e6 for name in values}
-        of = name_with_shm if one.shm == "on" else "MPI alone"
-        row: dict[str, object] = {"of": of, "bytes": one.bytes}
-        for name, (middle, low, high) in values.items():
-            row |= {name: middle * scale[name]}
-            if name in ("ratio", "overlap"):
-                row |= {f"{name}_low": low, f"{name}_high": high}
-        rows.append(row)
+def rows_of(mpi: Mpi, count: int, slots: int, test: str, late: bool = False) -> list[Row]:
+    """Measure on nodes that are up, and return a row per size and side."""
+    print(f"{count} nodes of {slots}, {mpi.abi}: {test}{', late' if late else ''}", flush=True)
+    records = measure(mpi, **METHOD, **SIDES, test=test, ranks=count * slots, late=late)
+    found: dict[tuple[int, str], Record] = {(one["bytes"], one["shm"]): one for one in records}
+    part, figure = ("both", "overlap") if test == "overlap" else ("total", "ratio")
+    rows: list[Row] = []
+    for (size, shm), one in found.items():
+        row: Row = {"mpi": one["library"], "of": "shm library" if shm == "on" else "MPI alone"}
+        row |= {"receives": "after computing" if late else "before computing"} if test == "overlap" else {}
+        row |= {"nodes": count, "ranks": count * slots, "bytes": size}
+        names = ("total", "inter", "intra", "ideal", "communication", "computation", "both")
+        row |= {name: one[name] for name in names if name in one}
+        row |= {figure: one[figure]}
+        row |= {f"{figure}_from": one[f"{figure}_low"], f"{figure}_to": one[f"{figure}_high"]}
+        gain = less(found[size, "off"], one, part) if shm == "on" else (None, None, None)
+        rows.append(row | dict(zip(("less_percent", "less_from", "less_to"), gain, strict=True)))
     return rows
 
 
-def inside() -> None:
-    """Measure from node 0, whose launcher starts ranks on all nodes."""
-    overlap = replace(METHOD, test="overlap")
-    found: dict[str, list[dict[str, object]]] = {"halo": [], "overlap": []}
-    for method in (METHOD, overlap):
-        found[method.test] += rows_of(method, "")
-        for protocol in PROTOCOLS:
-            found[method.test] += rows_of(replace(method, shm=("on",), protocol=protocol), protocol)
-    lent = replace(overlap, shm=("on",), null_buffers=True)
-    found["overlap"] += rows_of(lent, "dynamic, the shm library's buffers")
-    late = replace(overlap, late=True)
-    for method, name_with_shm in (
-        (late, ""),
-        (replace(late, shm=("on",), null_buffers=True), "the shm library's buffers"),
-    ):
-        for row in rows_of(method, name_with_shm):
-            found["overlap"].append(row | {"of": f"{row['of']}, receives after computing"})
-    for name, rows in found.items():
-        pl.DataFrame(rows).write_csv(f"{name}.csv", float_precision=3)
+def measured(directory: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return a table of the exchanges, and one of their overlap.
+
+    On the fewest nodes there is also one rank per node. Ranks that poll while they wait cannot share cores.
+    """
+    mpis, cores = find_mpis(directory / "mpis"), len(os.sched_getaffinity(0))
+    halo: list[Row] = []
+    overlap: list[Row] = []
+    for count in SCALES:
+        for slots in (1, 2):
+            alone = count == SCALES[0] and slots == 1
+            fitting = [mpi for mpi in mpis if mpi.slots > 1 or count * slots <= cores]
+            chosen = [mpi for mpi in fitting if alone or slots == mpi.slots]
+            if not chosen:
+                continue
+            with nodes(count, slots):
+                for mpi in chosen:
+                    halo += rows_of(mpi, count, slots, "halo") if slots > 1 else []
+                    overlap += rows_of(mpi, count, slots, "overlap")
+                    overlap += rows_of(mpi, count, slots, "overlap", late=True) if alone else []
+    return pl.DataFrame(halo, infer_schema_length=None), pl.DataFrame(overlap, infer_schema_length=None)
 
 
-def figures() -> tuple[Figure, Figure]:
-    """Return the figures of the total over the ideal, and of the overlap, with a line per protocol."""
-    total, overlap = pl.read_csv("halo.csv"), pl.read_csv("overlap.csv")
-    made = []
-    for table, name, title, paper in (
-        (total, "ratio", "total over the longer of inter-node and intra-node alone", "Motivation 2"),
-        (overlap, "overlap", "overlap, %", "3D stencil overlap benchmark"),
-    ):
-        names = table["of"].unique(maintain_order=True).to_list()
-        panel = Panel("", lines(table, "bytes", name, "of", names, {}))
-        across = axis("bytes to each neighbour", type="log", tickvals=SIZES, ticktext=["256 KiB", "2 MiB"])
-        where = f"{NODES} emulated nodes of {SLOTS} ranks, {SETTINGS['CLUSTER_NIC']} per node"
-        caption = f"{where}; medians. Slides: {paper}."
-        made.append(draw([panel], across, axis(title, rangemode="tozero"), caption))
-    return made[0], made[1]
+def draw_by_nodes(
+    table: pl.DataFrame, column: str, title: str, printed: dict[tuple[int, str], float], caption: str
+) -> Figure:
+    """Return a figure with a panel per size: lines over nodes, and the slides' values."""
+    names = table["side"].unique(maintain_order=True).to_list()
+    ends = (f"{column.removesuffix('_percent')}_from", f"{column.removesuffix('_percent')}_to")
+    kept = table.filter(pl.col(column).is_not_null())
+    drawn = []
+    for name, size in SIZES.items():
+        points = [(count, value) for (count, of), value in printed.items() if of == name]
+        some = kept.filter(pl.col("bytes") == size)
+        drawn.append(
+            Panel(name, [*lines_with_intervals(some, "nodes", column, ends, "side", names), *slides(points)])
+        )
+    across = axis("nodes", type="log", tickvals=[*SCALES, 16], ticktext=[*map(str, (*SCALES, 16))])
+    where = f"Emulated nodes, {LINK} per node, medians with 95 % intervals."
+    return draw(drawn, across, axis(title), f"{caption} {where}", columns=2)
+
+
+def figures(halo: pl.DataFrame, overlap: pl.DataFrame) -> dict[str, list[Figure]]:
+    """Return the figures by file. The slides' values are on 4 and 16 nodes of 144 ranks."""
+    side = (pl.col("mpi") + ", " + pl.col("of") + ", " + pl.col("per_node") + " per node").alias("side")
+    sided = [
+        table.with_columns(per_node=(pl.col("ranks") // pl.col("nodes")).cast(pl.String)).with_columns(side)
+        for table in (halo, overlap.filter(pl.col("receives") == "before computing"))
+    ]
+    total = draw_by_nodes(
+        sided[0], "ratio", "total / ideal", RATIOS, "Slides: Motivation 2, the total over inter-only."
+    )
+    hidden = draw_by_nodes(
+        sided[1], "overlap", "overlap, %", OVERLAPS, "Slides: overlap with the fewest and the most nodes."
+    )
+    gain = draw_by_nodes(
+        sided[1], "less_percent", "less latency, %", LESS, "Slides: overall latency of the proposed scheme."
+    )
+    return {"halo.json": [total], "overlap.json": [hidden, gain]}
 
 
 def main() -> None:
-    """Start the nodes, measure on them, and draw."""
-    toolchain()
-    why = obstacle()
-    try:
-        if why is not None:
-            print(why)
-            sys.exit(NOT_HERE)
-        done = cluster("exec", "0", sys.executable, str(Path(__file__).resolve()), "--inside")
-        if done.returncode:
-            sys.exit(done.stderr.strip())
-    finally:
-        if CLUSTER.is_file():
-            cluster("down")
-    for name, figure in zip(("halo.json", "overlap.json"), figures(), strict=True):
-        write_figures([figure], Path(name))
+    """Measure, draw, and write what is reproduced."""
+    halo, overlap = measured(Path.cwd())
+    halo.write_csv("halo.csv", float_precision=6)
+    overlap.write_csv("overlap.csv", float_precision=6)
+    for name, drawn in figures(halo, overlap).items():
+        write_figures(drawn, Path(name))
+    write_reproduced("stencil", numbers(halo, overlap), claims(halo, overlap))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--inside"]:
-        inside()
-    else:
-        # SystemExit runs the `finally` that removes the nodes.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
-        into()
-        main()
+    # SystemExit removes the nodes.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
+    into()
+    main()

@@ -15,7 +15,13 @@ from support.campaigns import Written
 from support.missing import missing
 from support.mpi import CHECKOUT
 
-_WITHOUT_RUNS = ("test_campaign_specification", "test_study", "test_study_parts", "test_study_regions")
+_WITHOUT_RUNS = (
+    "test_campaign_specification",
+    "test_stencil_study",
+    "test_study",
+    "test_study_parts",
+    "test_study_regions",
+)
 _STUDIES = CHECKOUT / "studies"
 
 
