@@ -33,12 +33,12 @@ _WAITED, _PAUSE = 0.002, 0.01
 class Summariser:
     """A process that makes summaries. If it does not answer, this process makes them."""
 
-    def __init__(self, is_wanted: bool) -> None:
+    def __init__(self, is_wanted: bool, has_trace: bool = False) -> None:
         """Start it, if summaries are wanted, and if this process has not loaded the modules itself."""
         self._process: subprocess.Popen[str] | None = None
         if is_wanted and sys.executable and "polars" not in sys.modules:
             with suppress(OSError):
-                self._process = _start()
+                self._process = _start(has_trace)
 
     def __enter__(self) -> Self:
         return self
@@ -76,9 +76,9 @@ class Summariser:
             self._process = None
 
 
-def _start() -> subprocess.Popen[str]:
+def _start(has_trace: bool) -> subprocess.Popen[str]:
     # With this process's own path: after `-c`, modules of the working directory would come first.
-    code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve()"
+    code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({has_trace})"
     # Nothing is preloaded into it, and it starts no threads for algebra.
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     return subprocess.Popen(
@@ -92,12 +92,12 @@ def _start() -> subprocess.Popen[str]:
     )
 
 
-def serve() -> None:
+def serve(has_trace: bool) -> None:
     """Answer each path on standard input, as JSON, with the lines of its summary, until the input ends."""
     gc.disable()  # it ends soon
     pauses = _Pauses()
     sys.meta_path.insert(0, pauses)
-    loading = Thread(target=_load)
+    loading = Thread(target=_load, args=(has_trace,))
     loading.start()
     if select.select([sys.stdin], [], [], _PATIENCE)[0]:
         for line in sys.stdin:
@@ -127,12 +127,17 @@ class _Pauses:
         return time.monotonic() - time.thread_time()
 
 
-def _load() -> None:
+def _load(has_trace: bool) -> None:
     import numpy.ma  # noqa: F401 - polars loads it with the first array
 
     from haloscope import explain
 
     _ = (explain.open, explain.summary)
+    if has_trace:
+        from haloscope.profile.trace import read_trace
+        from haloscope.profile.waiting import analyse_waiting
+
+        _ = (read_trace, analyse_waiting)
 
 
 def _summarise(path: str) -> list[str]:

@@ -115,7 +115,8 @@ def run(
 
     if not command:
         raise click.UsageError("the command to profile is missing: -- mpiexec -n 4 ./app")
-    with Summariser(is_wanted=not quiet) as summariser:
+    has_trace = bool(settings.get("trace") or settings.get("trace_compact"))
+    with Summariser(is_wanted=not quiet, has_trace=has_trace) as summariser:
         outcome = watch(command, mpi=mpi, quiet=quiet, hang_after=hang_after, **settings)
         said = Outcome(outcome.status)
         with said.noting():
