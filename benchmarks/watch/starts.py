@@ -4,7 +4,11 @@
 in the environment before. A second row compares a shell that reads that file with one that does not. Times
 are microseconds from the start to the end of the process; `ratio` is not watched ÷ watched, of each pair.
 
-    starts.py [--pairs 400]
+Then a program of two ranks that does nothing runs alternately alone and profiled, as a user types it: with
+the summary, with a trace, quietly, and without compiled modules of Python. These rows have the milliseconds
+that profiling adds, and the allowed ones. Processor time is that of all processes together.
+
+    starts.py [--pairs 400] [--rounds 15]
 """
 
 from __future__ import annotations
@@ -20,10 +24,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import emit, estimate
+from common import MPI_ENVIRONMENT, compile_c, emit, emit_allowed, estimate, profiling
+
+from haloscope.base.launcher import report_toolchain
 
 COMMAND = str(Path(sys.executable).with_name("haloscope"))
 WARM_UP = 10
+EMPTY = "#include <mpi.h>\nint main(int n, char **words) { MPI_Init(&n, &words); MPI_Finalize(); }\n"
+# Milliseconds that a launch may take longer.
+ALLOWED = {"summary": 100, "quiet": 50, "trace": 150, "no compiled modules": 150}
 
 
 def plain() -> dict[str, str]:
@@ -92,10 +101,56 @@ def measure(pairs: int) -> None:
         )
 
 
+def run_once(words: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Return the milliseconds of a launch, and those of processors in all of its processes."""
+    begin = time.perf_counter()
+    with open(os.devnull, "w") as nowhere:
+        started = subprocess.Popen(words, env=environment, stdin=nowhere, stdout=nowhere, stderr=nowhere)
+        _, status, used = os.wait4(started.pid, 0)
+    taken = time.perf_counter() - begin
+    started.returncode = os.waitstatus_to_exitcode(status)
+    if started.returncode:
+        raise SystemExit(f"{' '.join(words)}: status {started.returncode}")
+    return 1e3 * taken, 1e3 * (used.ru_utime + used.ru_stime)
+
+
+def measure_runs(rounds: int) -> None:
+    """Emit what `haloscope run` adds to the launch of a program that does nothing."""
+    with tempfile.TemporaryDirectory() as name:
+        source, program, profile = (Path(name) / file for file in ("empty.c", "empty", "run.halo"))
+        source.write_text(EMPTY)
+        compile_c(source, program)
+        launch = [str(report_toolchain().launcher), "-n", "2", str(program)]
+        bare, quiet, summary = launch, profiling(profile, launch), profiling(profile, launch, quiet=False)
+        trace = [*summary[:2], "--trace", *summary[2:]]
+        interpreted = MPI_ENVIRONMENT | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": name}
+        sides = {
+            "bare": (bare, MPI_ENVIRONMENT),
+            "summary": (summary, MPI_ENVIRONMENT),
+            "quiet": (quiet, MPI_ENVIRONMENT),
+            "trace": (trace, MPI_ENVIRONMENT),
+            "no compiled modules": (summary, interpreted),
+        }
+        taken: dict[str, list[tuple[float, float]]] = {side: [] for side in sides}
+        for number in range(rounds + 1):
+            for side, (words, environment) in sides.items():
+                times = run_once(words, dict(environment))
+                if number:  # the first one warms up
+                    taken[side].append(times)
+    for side, allowed in ALLOWED.items():
+        for index, kind in enumerate(("", ", processor")):
+            pairs = zip(taken[side], taken["bare"], strict=True)
+            added = estimate([ours[index] - alone[index] for ours, alone in pairs])
+            emit_allowed("watch-starts", f"run, {side}{kind}", added.median, allowed, "ms")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=400, help="processes of each kind")
-    measure(parser.parse_args().pairs)
+    parser.add_argument("--rounds", type=int, default=15, help="launches of each kind")
+    options = parser.parse_args()
+    measure(options.pairs)
+    measure_runs(options.rounds)
 
 
 if __name__ == "__main__":
