@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haloscope.base.arrays import Floats, Indices, Integers
+from haloscope.base.arrays import Floats, Indices
 from haloscope.base.errors import HaloscopeError, ProfileError, UsageError, printable
 from haloscope.base.schema import MAGIC
-from haloscope.base.units import ranks_text
+from haloscope.markov.profile_series import timings_of
 from haloscope.markov.timings import Timings, check_timings
 from haloscope.profile import Profile
 from haloscope.profile.importing import kind_of_foreign
-from haloscope.profile.tables import QUANTITIES, InstanceSeries
 
 _MOST_EMPTINESS, _ALWAYS_FINE = 64, 1 << 24  # as for the matrix of a profile
 
@@ -215,77 +213,3 @@ def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Tim
     except Exception as error:  # these readers raise many kinds of errors for damage
         reason = " ".join(str(error).split())[:200]
         raise ProfileError(f"{path}: cannot be read: {reason}; write the file again") from None
-
-
-def series_of(profile: Profile) -> list[str]:
-    """Return the full names of the regions whose instances the profile keeps."""
-    paths = np.unique(profile.data.guard(lambda: InstanceSeries.from_profile(profile.data)).paths)
-    return [profile.regions.full_names[path] for path in paths.tolist()]
-
-
-def only_series(names: list[str], path: object) -> str:
-    """Return the only name. Raises `UsageError` if there are none, or several."""
-    if not names:
-        raise UsageError(f"{path}: has no series; run the program with haloscope run --series REGION")
-    if len(names) > 1:
-        raise UsageError(f"{path}: has several series; name one with --region: {', '.join(names)}")
-    return names[0]
-
-
-def timings_of(profile: Profile, region: str | None = None) -> Timings:
-    """Return the timings of a region of an open profile; None: of the only one with a series.
-
-    Raises `UsageError` if the region has no series, or has to be named.
-    """
-    instances = profile.instances(region or only_series(series_of(profile), profile.path))
-    ranks = instances.ranks
-    codes = profile.hosts.codes(ranks)
-    hosts = [profile.hosts.names[code] if code >= 0 else None for code in codes.tolist()]
-    name = profile.path.stem
-    others = _Recorded(profile, instances.path, ranks, instances.duration.shape)
-    timings = check_timings(name, instances.path, instances.duration, ranks, hosts, others)
-    silent = np.setdiff1d(np.arange(int(profile.info.get("ranks") or 0)), ranks)
-    if not len(silent):
-        return timings
-    note = f"nothing was recorded: {ranks_text(silent.tolist())}"
-    return replace(timings, notes=(note, *timings.notes))
-
-
-class _Recorded(Mapping[str, "Floats"]):
-    """The values that a profile has of each instance besides its duration, read on demand."""
-
-    def __init__(self, profile: Profile, path: str, ranks: Integers, shape: tuple[int, ...]) -> None:
-        self._profile, self._path, self._ranks, self._shape = profile, path, ranks, shape
-        self._names: list[str] | None = None
-
-    def __getitem__(self, name: str) -> Floats:
-        if name in QUANTITIES and name != "duration":
-            matrix: Floats = getattr(self._profile.instances(self._path), name)
-            return matrix
-        values = self._values()
-        if name not in self._list_names():
-            raise KeyError(name)
-        values = values.filter(values["name"] == name)
-        matrix = np.full(self._shape, np.nan)
-        rows = np.searchsorted(self._ranks, values["rank"].to_numpy())
-        matrix[rows, values["instance"].to_numpy()] = values["value"].to_numpy()
-        return matrix
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(("start", "wait", *self._list_names()))
-
-    def __len__(self) -> int:
-        return 2 + len(self._list_names())
-
-    def _list_names(self) -> list[str]:
-        if self._names is None:
-            self._names = self._values()["name"].unique(maintain_order=True).to_list()
-        return [name for name in self._names if name not in QUANTITIES]
-
-    def _values(self) -> pl.DataFrame:
-        """Return the values that were recorded in instances of the matrix."""
-        frame = self._profile.data.guard(lambda: self._profile.frame("values"))
-        path = self._profile.regions.full_names.index(self._path)
-        inside = frame["instance"].is_between(0, self._shape[1] - 1)
-        known = frame["rank"].is_in(self._ranks.tolist())
-        return frame.filter((frame["path"] == path) & inside & known)

@@ -32,7 +32,7 @@ from haloscope.markov.figures.page_tables import (
     test_table,
 )
 from haloscope.markov.figures.spread import boxes, functional_boxes, median_densities, sums, values
-from haloscope.markov.reading import series_of, timings_of
+from haloscope.markov.profile_series import series_of, timings_of
 from haloscope.markov.results import Results, describe_fit, fits, list_doubts, regime_frame
 from haloscope.markov.timings import Timings
 from haloscope.profile import Profile
