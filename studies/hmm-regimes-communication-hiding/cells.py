@@ -28,11 +28,11 @@ ENVIRONMENT = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_RO
 
 METHODS: dict[str, dict[str, float]] = {
     "fixed": {"policy": 0},
-    "dynamic": {"policy": 1},
+    "dynamic": {"policy": 1, "partners": 1},
     "test": {"policy": 2},
     "adaptive": {"policy": 3},
-    "regimes": {"policy": 4},
-    "gather": {"policy": 1, "consistent": 1},
+    "regimes": {"policy": 4, "partners": 1},
+    "gather": {"policy": 1, "consistent": 1, "partners": 1},
 }
 SOLVERS = ("cg", "gmg")
 COARSE = 1e-3  # seconds of the coarse levels, on average

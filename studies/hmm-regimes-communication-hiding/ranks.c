@@ -3,10 +3,10 @@
  *   ranks LATENCIES OUTPUT name=value …
  *
  * Ranks are boxes of elements in a grid. A shared node belongs to the lowest of its ranks, so that input
- * comes from up to seven lower neighbours, and output from up to seven upper ones. Dependencies within a MatVec
- * have no cycles: the start times of all neighbours determine when inputs arrive, and so on. So no queue of
- * events is needed. src/hide/overlap determines each rank's α, with one object per rank.
- * Random numbers depend on seed, rank and MatVec only, so that all methods have the same latencies. */
+ * comes from up to seven lower neighbours, and output from up to seven upper ones. Dependencies within a
+ * MatVec have no cycles: the start times of all neighbours determine when inputs arrive, and so on. So no
+ * queue of events is needed. src/hide/overlap determines each rank's α, with one object per rank. Random
+ * numbers depend on seed, rank and MatVec only, so that all methods have the same latencies. */
 #include <haloscope/overlap.h>
 #include <math.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_STATES = 32, NEIGHBOURS = 7, SAMPLES = 10, KEPT_VALUES = 7 };
+enum { MOST_STATES = 32, NEIGHBOURS = 7, SAMPLES = 10, KEPT_VALUES = 7, MOST_PHASES = 8 };
 
 static double option(int argc, char **argv, const char *name, double otherwise) {
   const size_t length = strlen(name);
@@ -108,14 +108,16 @@ struct rank {
   uint64_t random;
   int state;
   double noise, input_latency, output_latency; /* of this MatVec */
-  double begin, sent, end;                     /* of this MatVec; sent: mirrors done, contributions are sent */
-  double scattered;                            /* with consistent input: results are sent */
+  double begin, sent, end;          /* of this MatVec; sent: mirrors done, contributions are sent */
+  double scattered;                 /* with consistent input: results are sent */
+  double worked;                    /* the second block's items are done */
+  double partner_wait[MOST_PHASES]; /* the longest wait for this rank in the phase's last MatVec */
   struct haloscope_overlap_times times;
   size_t first; /* items */
   double sum_alpha, sum_time, sum_input, sum_output;
 };
 
-static int grid[3], ranks, polls, consistent;
+static int grid[3], ranks, polls, consistent, partners;
 static struct haloscope_overlap_settings settings;
 static double element, poll_seconds;
 static struct rank *all;
@@ -154,7 +156,7 @@ static double last(const int *of, int count, int output, double otherwise) {
   return latest;
 }
 
-/* Computes independent items from `done` on, then waits; as Run::part of the library. Returns the duration. */
+/* Computes independent items from `done` on, then waits, as Run::part of the library. Returns seconds. */
 static double part(struct rank *r, size_t *done, size_t end, double now, double ready, int leaves,
                    double *waited) {
   const double item = element * r->noise, begin = now;
@@ -202,6 +204,7 @@ static void second_half(struct rank *r) {
   r->times.output_block =
       part(r, &done, r->items, r->sent, r->upper_count ? ready : r->sent, 0, &r->times.output_wait);
   r->end = r->sent + r->times.output_block;
+  r->worked = r->end - r->times.output_wait;
 }
 
 /* Gather, then scatter: mirrors are computed first, and the order of the exchanges is reversed. */
@@ -226,6 +229,19 @@ static void scatter(struct rank *r) {
       part(r, &done, r->items, r->scattered, r->lower_count ? ready + r->input_latency : r->scattered, 0,
            &r->times.input_wait);
   r->end = r->scattered + r->times.input_block;
+  r->worked = r->end - r->times.input_wait;
+}
+
+/* The next first exchange brings how long receivers waited for what this rank sent in the second one. */
+static void exchange_waits(struct rank *r, int phase) {
+  const int *to = consistent ? r->upper : r->lower, count = consistent ? r->upper_count : r->lower_count;
+  double longest = 0;
+  for (int i = 0; i < count; i++) {
+    const struct rank *other = &all[to[i]];
+    const double came = consistent ? r->scattered + other->input_latency : r->sent + other->output_latency;
+    if (came - other->worked > longest) longest = came - other->worked;
+  }
+  r->partner_wait[phase] = longest;
 }
 
 static void matvec(int phase) {
@@ -238,7 +254,11 @@ static void matvec(int phase) {
     for (int p = 0; p < ranks; p++) gather(&all[p], phase);
     for (int p = 0; p < ranks; p++) scatter(&all[p]);
   }
-  for (int p = 0; p < ranks; p++) haloscope_overlap_learn(all[p].overlap, phase, &all[p].times);
+  for (int p = 0; p < ranks; p++) {
+    all[p].times.partner_wait = all[p].partner_wait[phase];
+    haloscope_overlap_learn(all[p].overlap, phase, &all[p].times);
+  }
+  for (int p = 0; partners && p < ranks; p++) exchange_waits(&all[p], phase);
 }
 
 /* ---- scenario */
@@ -268,11 +288,12 @@ static void draw(struct scenario *s, double time) {
 
 /* ---- solvers */
 
-/* MatVecs of an iteration on the finest level, and how ranks begin the next. CG has one MatVec, and a sum over all
- * ranks after it. GMG-CG has the energy product, two smoothing steps, the residual, the coarse levels, and two more
- * smoothing steps. The time of the coarse levels differs between ranks. Sums follow the first and the last MatVec. */
-enum { ENERGY, SMOOTHER, RESIDUAL, CYCLE = 6 };
-static const int cycle[CYCLE] = {ENERGY, SMOOTHER, SMOOTHER, RESIDUAL, SMOOTHER, SMOOTHER};
+/* MatVecs of an iteration on the finest level, and how ranks begin the next. CG has one MatVec, and a sum
+ * over all ranks after it. GMG-CG has the energy product, a smoothing step (the first one needs no product),
+ * the residual, the coarse levels, and two more smoothing steps, as src/fem/solve. The time of the coarse
+ * levels differs between ranks. Sums follow the first and the last MatVec. */
+enum { ENERGY, SMOOTHER, RESIDUAL, PHASES, CYCLE = 5, BEFORE_COARSE = 2 };
+static const int cycle[CYCLE] = {ENERGY, SMOOTHER, RESIDUAL, SMOOTHER, SMOOTHER};
 
 static void advance(int multigrid, int place, double sum, double coarse) {
   double latest = 0;
@@ -283,7 +304,7 @@ static void advance(int multigrid, int place, double sum, double coarse) {
     const int together = !multigrid || place == 0 || place == CYCLE - 1;
     r->begin = together ? latest + sum : r->end;
     const double spread = normal(&r->random);
-    if (multigrid && place == 3) r->begin += coarse * exp(0.25 * spread - 0.03125);
+    if (multigrid && place == BEFORE_COARSE) r->begin += coarse * exp(0.25 * spread - 0.03125);
   }
 }
 
@@ -317,7 +338,8 @@ static void make(int argc, char **argv) {
   }
 }
 
-/* The MatVecs are divided into SAMPLES equal parts. Returns a random MatVec of one part, which differs per rank. */
+/* The MatVecs are divided into SAMPLES equal parts. Returns a random MatVec of one part, which differs per
+ * rank. */
 static int sampled(int p, int sample, int matvecs) {
   const int64_t from = ((int64_t)sample * matvecs + SAMPLES - 1) / SAMPLES;
   const int64_t to = ((int64_t)(sample + 1) * matvecs + SAMPLES - 1) / SAMPLES;
@@ -325,9 +347,9 @@ static int sampled(int p, int sample, int matvecs) {
   return (int)(from + (int64_t)(next(&state) % (uint64_t)(to > from ? to - from : 1)));
 }
 
-/* 64-bit integers: ranks, MatVecs, kept ranks, samples, values. Doubles: the slowest rank's times; per rank the
- * final α, mean α, mean time, mean waits, items, mirrors, neighbours; the total time.
- * Floats: kept ranks × MatVecs × values; samples × ranks × 2. */
+/* 64-bit integers: ranks, MatVecs, kept ranks, samples, values. Doubles: the slowest rank's times; per rank
+ * the final α, mean α, mean time, mean waits, items, mirrors, neighbours; the total time. Floats: kept ranks
+ * × MatVecs × values; samples × ranks × 2. */
 static void write(const char *path, int matvecs, int kept, const double *slowest, const float *values,
                   const float *samples) {
   FILE *file = fopen(path, "wb");
@@ -376,6 +398,7 @@ int main(int argc, char **argv) {
   settings.alpha = option(argc, argv, "alpha", 0.5);
   settings.phases = (int)option(argc, argv, "phases", 1);
   settings.consistent = consistent = (int)option(argc, argv, "consistent", 0);
+  partners = (int)option(argc, argv, "partners", 0);
   /* The policy `regimes` has the true model of the contributions' latencies. */
   const struct model *m = &scenario.model;
   const struct haloscope_overlap_regimes regimes = {HALOSCOPE_OVERLAP_LOGNORMAL,
@@ -404,7 +427,7 @@ int main(int argc, char **argv) {
   for (int k = 0; k < matvecs; k++) {
     const int place = multigrid ? k % CYCLE : 0;
     draw(&scenario, k == 0 ? -1 : (double)k / matvecs);
-    matvec(multigrid && settings.phases == 3 ? cycle[place] : 0);
+    matvec(multigrid && settings.phases == PHASES ? cycle[place] : 0);
     const int sample = (int)((int64_t)k * SAMPLES / matvecs);
     for (int p = 0; p < ranks; p++) {
       const struct haloscope_overlap_times *t = &all[p].times;

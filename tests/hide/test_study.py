@@ -52,6 +52,18 @@ def test_times_of_two_ranks_equal_a_schedule_by_hand(module: Any, tmp_path: Path
     assert found["slowest"] == pytest.approx([2.5e-3, 2.5e-3])
 
 
+def test_senders_learn_how_long_their_partners_waited(module: Any, tmp_path: Path) -> None:
+    # Rank 1 receives nothing. With the times of rank 0 it sends earlier from the third MatVec on.
+    words = {"matvecs": 4, "policy": 1, "theta": 0.5, "epsilon": 1e-4}
+    alone = simulate(module("cells"), tmp_path, 8e-4, **TWO_RANKS, **words)
+    found = simulate(module("cells"), tmp_path, 8e-4, **TWO_RANKS, **words, partners=1)
+    assert alone["alpha"][1].tolist() == [0.5] * 4
+    # Rank 0 waits for 0.3 ms: r = 1 / 3 after the second MatVec, so α = (0.25 + 0.5) / 2.
+    assert found["output_wait"][0, 0] == pytest.approx(0.3e-3)
+    assert found["alpha"][1, :3] == pytest.approx([0.5, 0.5, 0.375])
+    assert found["slowest"][3] < alone["slowest"][3]
+
+
 def test_polls_find_input_between_chunks(module: Any, tmp_path: Path) -> None:
     # Chunks of one item (100 / 64), polls of 1 µs: input arrives at 0.2 ms, in the nineteenth chunk.
     found = simulate(module("cells"), tmp_path, 1e-4, **TWO_RANKS, matvecs=1, policy=2, poll=1e-6)
@@ -64,7 +76,7 @@ def test_virtual_time_is_simgrid_s(module: Any, tmp_path: Path) -> None:
     if not checks.has_simgrid():
         missing("SimGrid is not installed: apt-get install libsimgrid-dev")
     for method in ("dynamic", "test"):
-        words = cells.METHODS[method] | {"theta": 0.3, "input": 2e-5}
+        words = cells.METHODS[method] | {"theta": 0.3, "input": 2e-5, "partners": 0}
         cell = cells.Cell("table1", "cg", method, 0, 3, 40, more={"noise": 0, "poll": 0} | words)
         program, item = cells.build("ranks"), 1.15e-7
         cell = replace(cell, more=cell.more | {"input_spread": 0, "element": item})
