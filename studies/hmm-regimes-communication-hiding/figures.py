@@ -1,6 +1,6 @@
-"""The paper's sections 4.1 to 4.4 from the results of benchmarks/hide/run.py: a page, pictures, tables.
+"""The paper's sections 4.1 to 4.4 from the results of benchmarks/hide/run.py: a page, and tables.
 
-    figures.py [RESULTS] -o PAGE.html [--pictures DIRECTORY] [--runs N] [--matvecs N] [--ranks N]
+    figures.py [RESULTS] -o PAGE.html [--runs N] [--matvecs N] [--ranks N]
 
 Tables are printed as Markdown. All results are simulated, as each caption states.
 """
@@ -35,19 +35,6 @@ SCRIPTS = ("sections.js", "regimes.js")
 MS = TimeUnit(1e-3, "ms")
 PAPERS = ("fixed", "dynamic", "test")  # the three methods of the paper
 NAMES = {"cg": "CG", "gmg": "GMG-CG"}
-PICTURES = {
-    "figure-4": "#alpha",
-    "figure-5": "#waits-dynamic",
-    "figure-7": "#values-cg",
-    "figure-7-gmg": "#values-gmg",
-    "figure-9": "#cdfs-cg",
-    "figure-10": "#regime-cdfs-gmg",
-    "figure-11": "#sums-cg",
-    "figure-11-boxes": "#boxes-cg",
-    "figure-12": "#slowest-event",
-    "figure-13": "#sums-event",
-    "sweep": "#sweep",
-}
 
 
 def named(section: Section | None, name: str, suffix: str) -> list[Section]:
@@ -66,7 +53,7 @@ def of_solver(solver: str, found: Sequence[Method], suffix: str) -> list[Section
     views, every = [method.view for method in few], [method.view for method in found]
     suffix = f"{NAMES[solver]}, {suffix}"
     made = named(values(views, ("T_in", "T_out"), MS), solver, suffix)
-    caption = "Ten MatVecs per rank of the fastest run. Paper: Figure 7, bottom."
+    caption = "MatVecs of the fastest run; in virtual time ten per rank. Paper: Figure 7, bottom."
     made += named(own_figures.histogram(few, MS, "Times of MatVecs", caption), solver, suffix)
     for section in (
         heat_maps(views),
@@ -135,30 +122,11 @@ def write(made: Sequence[Section], output: Path, about: str) -> None:
     write_page(page("regimes.html", f"{title} – Haloscope", SCRIPTS, data), output)
 
 
-def pictures(shown: Path, directory: Path) -> None:
-    """Write the page's sections as PNG."""
-    from playwright.sync_api import sync_playwright
-
-    directory.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        tab = browser.new_page(viewport={"width": 1200, "height": 900})
-        tab.goto(shown.resolve().as_uri())
-        tab.wait_for_selector("#sections[data-waiting='0']", timeout=120_000)
-        tab.wait_for_timeout(1500)
-        for name, selector in PICTURES.items():
-            place = tab.locator(selector)
-            if place.count():
-                place.first.screenshot(path=directory / f"{name}.png")
-        browser.close()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("results", type=Path, nargs="?", default=cells.HERE.parents[1] / "build" / "hide")
     add("-o", "--output", type=Path, required=True, metavar="PAGE.html")
-    add("--pictures", type=Path)
     add("--runs", type=int, default=3)
     add("--matvecs", type=int, default=2048)
     add("--ranks", type=int, default=1792)
@@ -168,8 +136,6 @@ def main() -> None:
     made, found = sections(todo, options.results)
     write(made, options.output, f"{options.ranks} simulated ranks")
     print(tables.markdown(found))
-    if options.pictures:
-        pictures(options.output, options.pictures)
 
 
 if __name__ == "__main__":

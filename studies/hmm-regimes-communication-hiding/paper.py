@@ -1,15 +1,15 @@
-"""Figures 1 to 13 and Table 1 of the paper by one command: CG and GMG-CG under injected regimes, simulated.
+"""Figures 3 to 5, 9 and 10 of the paper for many ranks, and gains, in virtual time under injected regimes.
 
     .venv/bin/python studies/hmm-regimes-communication-hiding/paper.py DIR
 
-Writes `figure-1.json` to `figure-13.json`, `sweep.json`, `table-1-here.csv`, `shares.csv` and `gains.csv`.
-Simulations that are in DIR already are reused.
+Writes `figure-N.json`, `sweep.json`, `regimes-of-many-ranks.csv` and `gains.csv`. Simulations that are in DIR
+already are reused.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import cells
 import figures
+import many_ranks
 import numpy as np
 import polars as pl
 import published
@@ -25,43 +26,43 @@ from common import into
 from study import Method
 
 from haloscope.markov.figures import Figure, Section, Trace, axis, margin
-from haloscope.reproduce.study import write_figures
+from haloscope.reproduce.study import write_figures, write_reproduced
 
 RUNS, MATVECS, RANKS = 1, 2048, 1792
 SCENARIOS = ("table1", "event", "quiet")
 # Sections of figures.py by the paper's figure, which may have several.
 PAPER = {
-    1: ("heat-cg",),
-    2: ("medians-cg",),
     4: ("alpha",),
     5: ("waits-fixed", "waits-dynamic", "waits-test"),
-    6: ("median-rank-cg", "median-rank-gmg"),
-    7: ("values-cg", "histogram-cg", "values-gmg", "histogram-gmg"),
     9: ("cdfs-cg", "cdfs-gmg"),
     10: ("regime-cdfs-gmg",),
-    11: ("sums-cg", "boxes-cg"),
-    12: ("slowest-event",),
-    13: ("sums-event",),
 }
 
 
 def main() -> None:
-    """Simulate all that is missing, and write figures and tables."""
+    """Simulate all that is missing, and write figures, tables and verdicts."""
     results = Path("runs")
     todo = list(cells.study(SCENARIOS, cells.SOLVERS, RUNS, RANKS, MATVECS))
     cells.run_all([*todo, *cells.sweep()], results)
     made, found = figures.sections(todo, results)
     named = {section.name: section for section in made}
     for number, names in PAPER.items():
-        drawn = [figure for name in names if name in named for figure in titled(named[name], number)]
-        # Figure 8 is Figure 7 per regime, and is drawn with it.
-        write_figures(drawn, Path(f"figure-{number}.json"))
+        write_figures(numbered(named, names, number), Path(f"figure-{number}.json"))
     write_figures(named["sweep"].figures, Path("sweep.json"))
-    few = [method for method in found.methods["table1", "cg"] if method.name in figures.PAPERS]
-    write_figures([schedule(few)], Path("figure-3.json"))
-    table_1(few).write_csv("table-1-here.csv", float_scientific=True, float_precision=3)
-    shares(few).write_csv("shares.csv", float_precision=1)
+    few = {
+        solver: [method for method in found.methods["table1", solver] if method.name in figures.PAPERS]
+        for solver in cells.SOLVERS
+    }
+    write_figures([schedule(few["cg"])], Path("figure-3.json"))
+    regimes = table_1(few["cg"]).with_columns(decoded_right=many_ranks.decoded_right(few["cg"]))
+    regimes.write_csv("regimes-of-many-ranks.csv", float_scientific=True, float_precision=3)
     gains(found).write_csv("gains.csv", float_precision=2)
+    write_reproduced("many-ranks", many_ranks.numbers(), many_ranks.claims(few))
+
+
+def numbered(named: Mapping[str, Section], names: Sequence[str], number: int) -> list[Figure]:
+    """Return the figures of these sections, with the number of the paper's figure in their titles."""
+    return [figure for name in names if name in named for figure in titled(named[name], number)]
 
 
 def titled(section: Section, number: int) -> list[Figure]:
@@ -72,18 +73,18 @@ def titled(section: Section, number: int) -> list[Figure]:
 
 
 def schedule(methods: Sequence[Method]) -> Figure:
-    """Return Figure 3: the parts of a rank's MatVec, with α = ½ and with dynamic α; means of a run."""
+    """Return Figure 3: parts of a MatVec with α = ½ and dynamic α, medians over ranks of their medians."""
     rows = [method for method in methods if method.name in ("fixed", "dynamic")]
     parts: dict[str, list[float]] = {}
     for method in rows:
-        run, row = method.fastest, method.view.median_row
-        mean = {
-            name: float(np.mean(run[name][row])) for name in ("t_in", "t_out", "input_wait", "output_wait")
-        }
-        parts.setdefault("first block", []).append(mean["t_in"] - mean["input_wait"])
-        parts.setdefault("waits for input", []).append(mean["input_wait"])
-        parts.setdefault("second block", []).append(mean["t_out"] - mean["output_wait"])
-        parts.setdefault("waits for contributions", []).append(mean["output_wait"])
+        run = method.fastest
+        for name, values in (
+            ("first block", run["t_in"] - run["input_wait"]),
+            ("waits for input", run["input_wait"]),
+            ("second block", run["t_out"] - run["output_wait"]),
+            ("waits for contributions", run["output_wait"]),
+        ):
+            parts.setdefault(name, []).append(float(np.median(np.median(values, axis=1))))
     looks = ("#0072b2", "#e69f00", "#2fa4b5", "#c23b22")
     traces: list[Trace] = [
         {
@@ -105,15 +106,15 @@ def schedule(methods: Sequence[Method]) -> Figure:
         "yaxis": axis("", type="category", autorange="reversed"),
     }
     caption = (
-        "The rank of median time, mean of all its MatVecs. The paper's figure is a sketch without numbers,"
-        " in which input is late. Here, as in its Figure 5, contributions are late, so that dynamic α makes"
-        " the first block shorter. Paper: Figure 3."
+        "Median over ranks of each rank's median over its MatVecs, in virtual time. The paper's figure is a"
+        " sketch without numbers, in which input is late. Here, as in its Figure 5, contributions are late."
+        " Paper: Figure 3."
     )
     return Figure(caption, traces, layout, "Figure 3: parts of a MatVec's time")
 
 
 def table_1(methods: Sequence[Method]) -> pl.DataFrame:
-    """Return Table 1 and the result of Algorithm 1 for the simulated times; seconds."""
+    """Return Table 1 and the result of Algorithm 1 for these times; seconds."""
     rows = [
         {
             "method": method.name,
@@ -131,15 +132,6 @@ def table_1(methods: Sequence[Method]) -> pl.DataFrame:
         )
     ]
     return pl.DataFrame(rows)
-
-
-def shares(methods: Sequence[Method]) -> pl.DataFrame:
-    """Return section 4.1's percentages of MatVecs in the fast regime, and ours."""
-    rows = [
-        (m.name, float(published.FAST_SHARE[m.name]), 100 * float((m.ranks.states == 0).mean()))
-        for m in methods
-    ]
-    return pl.DataFrame(rows, schema=["method", "fast_percent", "our_fast_percent"], orient="row")
 
 
 def gains(found: tables.Found) -> pl.DataFrame:

@@ -55,11 +55,14 @@ def methods(
             # Later runs have too few ranks for figures of single ranks.
             wide = max(len(run["t_in"]) for run in runs)
             runs.sort(key=lambda run: (len(run["t_in"]) < wide, float(run["total"][0])))
-            found.append(_method(name, runs, 1 if there[0].scenario == "quiet" else REGIMES_OF_SLOWEST))
+            found.append(method(name, runs, 1 if there[0].scenario == "quiet" else REGIMES_OF_SLOWEST))
     return found
 
 
-def _method(name: str, runs: list[cells.Arrays], regimes: int) -> Method:
+def method(
+    name: str, runs: list[cells.Arrays], regimes: int = REGIMES_OF_SLOWEST, emission: str = "lognormal"
+) -> Method:
+    """Return a method's runs, the fastest first, with regimes of ranks and of T^max."""
     first = runs[0]
     blocks = [np.asarray(first[key], dtype=np.float64) for key in ("t_in", "t_out")]
     timings = Timings.from_matrix(blocks[0] + blocks[1], name)
@@ -72,11 +75,11 @@ def _method(name: str, runs: list[cells.Arrays], regimes: int) -> Method:
         timings.hosts,
         {"T_in": blocks[0], "T_out": blocks[1]},
     )
-    model = RegimeModel(REGIMES, "lognormal", n_init=5)
+    model = RegimeModel(REGIMES, emission, n_init=5)
     ranks = find_regimes(timings, model, ranks=RANKS_FITTED)
     pooled = sorted((run["slowest"] for run in runs), key=lambda times: float(times.sum()))
     slowest = Timings.from_matrix(np.concatenate(pooled[:POOLED]).astype(np.float64), name)
-    of_slowest = find_regimes(slowest, RegimeModel(regimes, "lognormal", n_init=5))
+    of_slowest = find_regimes(slowest, RegimeModel(regimes, emission, n_init=5))
     return Method(name, runs, ranks, of_slowest)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import polars as pl
 import published
 import study
 from own_figures import gains
@@ -124,27 +125,47 @@ def gained(found: Sequence[Method], printed: Mapping[str, object]) -> str:
     )
 
 
-def tests(found: Sequence[Method]) -> str:
-    """Return Kolmogorov-Smirnov tests between runs and between methods: largest distance, least p."""
-    rows = []
-    samples = {}
+def run_tests(found: Sequence[Method], solver: str) -> pl.DataFrame:
+    """Return Kolmogorov-Smirnov tests between runs of a method, and between methods, runs pooled."""
+    rows, pooled = [], {}
     for method in found:
-        runs = [
-            Sample(f"{method.name} {i}", (run["t_in"] + run["t_out"]).astype(np.float64))
-            for i, run in enumerate(method.runs[: study.POOLED])
-        ]
-        samples[method.name] = runs[0]
+        runs = [_times(f"{method.name} {i}", [run]) for i, run in enumerate(method.runs)]
+        pooled[method.name] = _times(method.name, method.runs)
         if len(runs) > 1:
-            rows.append(_test(f"runs of {method.name}", compare_distributions(runs)))
-    for one, other in combinations(list(samples)[:3], 2):
-        pair = compare_distributions([samples[one], samples[other]])
-        rows.append(_test(f"{one}, {other}", pair))
+            rows.append((f"runs of {method.name}", True, compare_distributions(runs)))
+    for one, other in combinations(list(pooled)[:3], 2):
+        pair = compare_distributions([pooled[one], pooled[other]])
+        rows.append((f"{one}, {other}", False, pair))
+    made = [
+        {
+            "solver": solver,
+            "compared": name,
+            "same_method": same,
+            "pairs": len(frame),
+            "largest_distance": frame["statistic"].max(),
+            "least_p": frame["p_corrected"].min(),
+            "least_p_as_if_independent": frame["p_plain"].min(),
+        }
+        for name, same, frame in rows
+    ]
+    return pl.DataFrame(made)
+
+
+def _times(name: str, runs: Sequence[cells.Arrays]) -> Sample:
+    every = [(run["t_in"] + run["t_out"]).astype(np.float64) for run in runs]
+    ranks = min(len(times) for times in every)
+    return Sample(name, np.concatenate([times[:ranks] for times in every], axis=1))
+
+
+def tests(found: Sequence[Method]) -> str:
+    """Return the tests between runs in Markdown."""
+    rows = [
+        [str(row[0]), *("" if value is None else f"{value:.2g}" for value in row[1:])]
+        for row in run_tests(found, "")
+        .select("compared", "largest_distance", "least_p", "least_p_as_if_independent")
+        .iter_rows()
+    ]
     return table(["compared", "largest distance", "least p", "least p as if independent"], rows)
-
-
-def _test(name: str, frame: object) -> list[str]:
-    least = [frame["statistic"].max(), frame["p_corrected"].min(), frame["p_plain"].min()]  # type: ignore[index]
-    return [name, *("" if v is None else f"{v:.2g}" for v in least)]
 
 
 def swept(tables: dict[str, Floats], name: str) -> str:

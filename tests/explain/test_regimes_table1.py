@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-STUDY = Path(__file__).parents[2] / "studies" / "hmm-regimes-communication-hiding" / "table1.py"
+STUDY = "studies/hmm-regimes-communication-hiding"
 RUNS = 20 * 8192 / 25  # of 25 instances on average
 
 
-def loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("table1", STUDY)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["table1"] = module  # its dataclasses look themselves up
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def study(script: Callable[..., Any]) -> Any:
+    return script("table1", STUDY)
 
 
 @pytest.mark.parametrize(
@@ -32,8 +25,7 @@ def loaded() -> ModuleType:
         pytest.param(2, id="MPI test", marks=pytest.mark.long),
     ],
 )
-def test_algorithm_1_recovers_table_1(method: int) -> None:
-    study = loaded()
+def test_algorithm_1_recovers_table_1(study: Any, method: int) -> None:
     printed = study.TABLE[method]
     found = study.recovered(printed, seed=method)
     means, stds, shares = (np.array(getattr(printed, name)) for name in ("means", "stds", "shares"))
@@ -58,8 +50,7 @@ def test_algorithm_1_recovers_table_1(method: int) -> None:
     assert found.right > 0.98
 
 
-def test_gaussian_regimes_do_not_recover_it() -> None:
+def test_gaussian_regimes_do_not_recover_it(study: Any) -> None:
     """The paper's family splits the slow regime, and merges the two fast ones."""
-    study = loaded()
     found = study.recovered(study.TABLE[0], seed=0, emission="gaussian")
     assert found.right < 0.6

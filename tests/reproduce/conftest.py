@@ -20,6 +20,7 @@ _WITHOUT_RUNS = (
     "test_stencil_study",
     "test_study",
     "test_study_parts",
+    "test_study_regimes",
     "test_study_regions",
 )
 _STUDIES = CHECKOUT / "studies"

@@ -125,29 +125,6 @@ def test_nodes_that_cannot_be_say_so(script: Imported, monkeypatch: pytest.Monke
         nodes.main()
 
 
-def test_the_study_of_regimes_by_one_command(script: Imported, monkeypatch: pytest.MonkeyPatch) -> None:
-    paper = script("hmm-regimes-communication-hiding", "paper")
-    for name, value in {"RANKS": 8, "MATVECS": 120}.items():
-        monkeypatch.setattr(paper, name, value)
-    monkeypatch.setattr(paper.cells, "SWEPT_RANKS", (8,))
-    monkeypatch.setattr(paper.cells, "SWEPT_EDGES", (8, 20))
-    study = studies()["hmm-regimes-communication-hiding"]
-    (part,) = [part for part in study.parts if part.name == "figures"]
-    first: dict[str, bytes] = {}
-    for _ in range(2):  # from the same runs they are the same, byte for byte
-        paper.main()
-        made = {name: Path(name).read_bytes() for name in part.results}
-        assert not first or made == first
-        first = made
-    for name in part.figures:
-        drawn(name)
-    assert len(drawn("figure-7.json")) >= 4
-    table = pl.read_csv("table-1-here.csv")
-    assert table["method"].unique(maintain_order=True).to_list() == ["fixed", "dynamic", "test"]
-    shares = table.group_by("method").agg(pl.col("our_share").sum())["our_share"]
-    assert shares.to_list() == pytest.approx([1] * 3, abs=1e-3)  # as printed
-
-
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without SimGrid, hypre, p4est and PETSc."""
