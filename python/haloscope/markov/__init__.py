@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from haloscope.markov.latency import parse_seconds as parse_seconds
     from haloscope.markov.latency import read_latencies as read_latencies
     from haloscope.markov.latency import read_latency as read_latency
-    from haloscope.markov.reading import read_timings as read_timings
     from haloscope.markov.profile_series import series_of as series_of
+    from haloscope.markov.reading import read_timings as read_timings
     from haloscope.markov.regime_report import regimes as regimes
     from haloscope.markov.regimes_shown import REGIMES_TABLE as REGIMES_TABLE
     from haloscope.markov.results import Claim as Claim
