@@ -14,6 +14,7 @@ import haloscope as library
 from haloscope.base import toolchain
 from haloscope.base.errors import ComponentError
 from haloscope.hide import build_fem
+from haloscope.markov import read_timings
 from support.mpi import Mpi
 from support.processes import run_program
 
@@ -108,7 +109,21 @@ def test_poisson_is_a_series_of_products(mpi: Mpi, poisson: Path, haloscope: Pat
     alphas = [float(row["alpha"]) for row in rows]
     assert alphas == pytest.approx(series["alpha"].to_list(), abs=1e-6)
     assert alphas[0] == 0.5  # how it goes on depends on which rank waits
+    # For regimes, the instances of all these paths are one series.
+    merged = read_timings(profile, "matvec")
+    assert merged.others["alpha"].ravel().tolist() == series["alpha"].to_list()
+    assert merged.durations.ravel().tolist() == series["duration"].to_list()
     assert {row["run"] for row in rows} == {"1", "2"}
+
+
+@ONE
+def test_a_run_has_as_many_iterations_as_asked_for(mpi: Mpi, poisson: Path) -> None:
+    """The residual of multigrid's recurrence underflows long before."""
+    done = mpi.run(2, [poisson, *"--level 2 --solver gmg --iterations 400 --tolerance 0".split()])
+    said = {words[0]: words[1] for line in done.stdout.splitlines() if (words := line.split(None, 1))}
+    assert said["iterations"] == "400"
+    assert float(said["residual"]) < 1e-10
+    assert "limit of iterations" in said["outcome"]
 
 
 @ONE

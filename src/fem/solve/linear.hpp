@@ -25,7 +25,7 @@ struct Linear {
 };
 
 struct SolveSettings {
-  double tolerance = 1e-8; // of the residual's norm relative to the right-hand side's
+  double tolerance = 1e-8; // of the residual's norm relative to the right-hand side's; 0: all iterations
   int iterations = 8192;   // at most
   bool jacobi = false;     // where no other preconditioner is given
 };
