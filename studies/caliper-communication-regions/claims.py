@@ -14,6 +14,7 @@ from haloscope.reproduce.study import Tested
 
 NO_GPU = "no GPU here"
 SHARED = "ranks share cores here, and hypre cannot be simulated"
+DANE_MOST = 512  # processes of the paper's largest run; on fewer, its claims on many partners are open
 # "Relatively flat": at most this ratio of largest to least.
 FLAT = 1.5
 
@@ -106,9 +107,9 @@ def amg_partners(dane: pl.DataFrame) -> Iterator[Tested]:
     yield Tested("AMG2023 partners flat", bool((fine["ratio"] <= FLAT).all()), text, "counted")
     high = dane.filter(pl.col("level").is_between(6, 9)).group_by("run_ranks").agg(pl.col("partners").max())
     at = dict(high.select("run_ranks", "partners").rows())
-    sharp = at.get(most, 0) > FLAT * at.get(most // 2, float("inf"))
+    sharp = most >= DANE_MOST and at.get(most, 0) > FLAT * at.get(most // 2, float("inf"))
     text = f"largest mean of levels 6 to 9, by ranks: {listed(high, 'partners') or 'no such level'}"
-    yield Tested("AMG2023 partners rise", sharp, text, "counted")
+    yield Tested("AMG2023 partners rise", sharp if most >= DANE_MOST else None, text, "counted")
     six = largest.filter(level=6)
     hundred = largest.filter(pl.col("most_partners") > 100)["level"].to_list()
     text = (
@@ -124,9 +125,9 @@ def amg_partners(dane: pl.DataFrame) -> Iterator[Tested]:
             else "no level has more than 100"
         )
     )
-    yield Tested(
-        "AMG2023 hundred partners", bool(len(six)) and six["most_partners"].item() > 100, text, "counted"
-    )
+    holds = bool(len(six)) and six["most_partners"].item() > 100
+    # More processes can only have more partners, so that fewer can confirm.
+    yield Tested("AMG2023 hundred partners", holds if holds or most >= DANE_MOST else None, text, "counted")
 
 
 def laghos_times(times: pl.DataFrame) -> Iterator[Tested]:
@@ -164,6 +165,8 @@ def rates(kripke: pl.DataFrame, laghos: pl.DataFrame) -> Iterator[Tested]:
     growing = rises(laghos.sort("run_ranks")["messages"].to_list())
     text = f"messages per second, by ranks: {listed(laghos, 'messages')}"
     yield Tested("Laghos message rate", growing, text, "simulated")
-    yield Tested("Laghos peak", None, "a step on 896 ranks has 12 million messages: too many to simulate")
+    yield Tested(
+        "Laghos peak", None, "a step on 896 processes has 3.6 million messages: too many to simulate here"
+    )
     for name in ("Kripke against AMG2023 on GPUs", "Kripke bandwidth grows on GPUs", "AMG2023 peak on GPUs"):
         yield Tested(name, None, NO_GPU)

@@ -1,4 +1,4 @@
-"""Table I and Figures 1 to 6 of the paper with our programs, run on 8 to 512 ranks, simulated on 8 to 256.
+"""Table I and Figures 1 to 6 of the paper with our programs, run on 8 to 128 ranks, simulated on 8 to 256.
 
     .venv/bin/python studies/caliper-communication-regions/scaling.py DIR
 
@@ -27,11 +27,11 @@ RUN, SIMULATED = (8, 16, 32, 64), (8, 16, 32, 64, 128, 256)
 # Sizes are small: runs with more ranks than cores are used for their counts only, and a simulation computes
 # the ranks' parts one after the other.
 ZONES = 8  # along each axis, of a rank of sweep
-STEPS = 2  # of hydro
+STEPS = 1  # of hydro
 ITERATIONS = 2  # of sweep
 # Points of a rank of amg: half of Tioga's along each axis, a quarter of Dane's, by processes.
 TIOGA = {8: (16, 16, 8), 16: (32, 16, 8), 32: (32, 32, 8), 64: (32, 32, 16)}
-DANE = {64: (8, 8, 4), 128: (16, 8, 4), 256: (16, 16, 4), 512: (16, 16, 8)}
+DANE = {64: (8, 8, 4), 128: (16, 8, 4)}
 LEVELS = "Solve/BoomerAMGSolve/MatVecComm/level #"
 REGIONS = {"sweep": "sweep_comm", "amg": "Solve/MatVecComm/level 0", "hydro": "halo_exchange"}  # of Table I
 COUNTED = ("sends", "recvs", "dest_ranks", "src_ranks", "bytes_sent", "bytes_recv")
