@@ -19,6 +19,7 @@ from haloscope.base.errors import UsageError
 from haloscope.predict import schedule as schedules
 from haloscope.predict.schedule import CollectivePlan, Durations, Schedule
 from support.missing import missing
+from support.monitored import Counts, count_messages, count_scheduled
 from support.mpi import REMEDY, Mpi, find
 from support.processes import run_program
 
@@ -194,9 +195,6 @@ _BY_DEFAULT = {
 }
 
 
-_LINE = re.compile(r"[EI]\t(\d+)\t(\d+)\t(\d+) bytes\t(\d+) msgs")
-
-
 @pytest.fixture(scope="module")
 def once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mpi, Path]:
     """Debian's Open MPI, which has its monitoring, and a program that calls a collective once."""
@@ -208,53 +206,22 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mpi, Path]:
     return mpi, program
 
 
-Counts = Counter[tuple[int, int, str]]
-
-
 def sent_by_open_mpi(
     once: tuple[Mpi, Path], directory: Path, number: int, plan: CollectivePlan, collectives: list[str]
 ) -> Counts:
-    """Messages and bytes from rank to rank, as Open MPI's monitoring counts them.
-
-    All collectives use their algorithm of this number.
-    """
-    mpi, program = once
-    directory.mkdir()
-    settings: dict[str, object] = {
-        "pml_monitoring_enable": 1,
-        "pml_monitoring_enable_output": 3,
-        "pml_monitoring_filename": directory / "sent",
-        "coll": "self,basic,tuned,libnbc,monitoring",
-        "coll_tuned_use_dynamic_rules": 1,
-    }
+    """Messages and bytes from rank to rank. All collectives use their algorithm of this number."""
+    settings: dict[str, object] = {"coll_tuned_use_dynamic_rules": 1}
     for collective in collectives:
         settings[f"coll_tuned_{collective}_algorithm"] = number
         settings[f"coll_tuned_{collective}_algorithm_segmentsize"] = plan.segment
-    environment = mpi.environment({f"OMPI_MCA_{key}": str(to) for key, to in settings.items()})
-    subprocess.run(
-        [*mpi.launch(plan.ranks), program, str(plan.bytes), *collectives],
-        env=environment,
-        check=True,
-        capture_output=True,
-    )
-    counted: Counts = Counter()
-    for file in directory.iterdir():
-        for source, target, volume, messages in _LINE.findall(file.read_text()):
-            counted[int(source), int(target), "messages"] += int(messages)
-            counted[int(source), int(target), "bytes"] += int(volume)
-    return counted
+    words: list[str | Path] = [once[1], str(plan.bytes), *collectives]
+    return count_messages(once[0], directory, plan.ranks, words, settings)
 
 
 def scheduled(collective: str, name: str, plan: CollectivePlan) -> Counts:
-    counted: Counts = Counter()
     block = collective == "reduce_scatter_block"  # all blocks are of one size
     size = plan.bytes // plan.ranks * plan.ranks if block else plan.bytes
-    for message in made(collective, name, plan.ranks, size, plan.segment).messages:
-        source, target = int(message["source"]), int(message["target"])
-        if source != target:
-            counted[source, target, "messages"] += 1
-            counted[source, target, "bytes"] += int(message["bytes"])
-    return counted
+    return count_scheduled(made(collective, name, plan.ranks, size, plan.segment))
 
 
 def test_open_mpi_sends_these_messages(once: tuple[Mpi, Path], tmp_path: Path) -> None:
