@@ -270,6 +270,15 @@ def test_originals_have_a_column(tmp_path: Path, look: Look) -> None:
     assert equal[:5] == ["exact", "Table IV", "691,200 B", "691200 B", "5 B"]
 
 
+@pytest.mark.parametrize(("source", "value"), [("measured", None), ("counted", 5)])
+def test_originals_have_no_times_of_a_busy_machine(tmp_path: Path, source: str, value: float | None) -> None:
+    text = FOUND.replace("claims)", 'claims, [number("exact", 5)])')
+    study, out = made(tmp_path / "study", text, source=source), tmp_path / "out"
+    run_study(study, out)
+    busy(out, 0.3)
+    assert judge_study(study, out, run_study(study, out)).numbers[0].original == value
+
+
 def test_kept_results_of_originals(tmp_path: Path) -> None:
     study, out = made(tmp_path / "study"), tmp_path / "out"
     kept = study.folder / "originals.csv"
