@@ -32,12 +32,18 @@ APPS_FAST void add_scaled_all(double factor, const double *x, double *y, std::si
 
 } // namespace
 
+double local_dot(const Field &a, const Field &b) {
+  const auto [nx, ny, nz] = a.shape().n;
+  double sum = 0;
+  for (int k = 1; k <= nz; ++k)
+    for (int j = 1; j <= ny; ++j) sum += dot_row(a.row(j, k) + 1, b.row(j, k) + 1, nx);
+  return sum;
+}
+
 double dot(const Field &a, const Field &b) {
   const haloscope::CommRegion region{"dot_product"};
-  const auto [nx, ny, nz] = a.shape().n;
-  double local = 0, global = 0;
-  for (int k = 1; k <= nz; ++k)
-    for (int j = 1; j <= ny; ++j) local += dot_row(a.row(j, k) + 1, b.row(j, k) + 1, nx);
+  const double local = local_dot(a, b);
+  double global = 0;
   MPI_Allreduce(&local, &global, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   return global;
 }

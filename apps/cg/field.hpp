@@ -47,7 +47,8 @@ private:
 
 // Vector operations of conjugate gradients.
 
-// The dot product over all ranks.
+// The dot product over the rank's own points, and over all ranks.
+double local_dot(const Field &a, const Field &b);
 double dot(const Field &a, const Field &b);
 
 // y = x + factor · y, and y = y + factor · x.

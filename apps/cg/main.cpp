@@ -1,6 +1,7 @@
 // Conjugate gradients with a multigrid preconditioner on a 27-point operator: the communication pattern
 // of the HPCG benchmark, in a solver that is small enough to read.
 #include "../common/program.hpp"
+#include "avoiding.hpp"
 #include "field.hpp"
 #include "problem.hpp"
 #include "solver.hpp"
@@ -18,7 +19,8 @@ struct Parameters {
   std::string procs = "auto";
   int iterations = 50;
   double tolerance = 0;
-  std::string smoother = "gauss-seidel";
+  std::string smoother = "gauss-seidel", solver = "classic";
+  int steps = 4;
   bool verbose = false, check = false;
 };
 
@@ -31,6 +33,8 @@ apps::Options options(Parameters &p) {
   o.add("iterations", p.iterations, "N", "iterations at most");
   o.add("tolerance", p.tolerance, "R", "stop when the residual has shrunk to this; 0: never");
   o.add("smoother", p.smoother, "NAME", "gauss-seidel, jacobi, or none: no preconditioner");
+  o.add("solver", p.solver, "NAME", "classic, pipelined: one hidden reduction per iteration, or s-step");
+  o.add("steps", p.steps, "S", "iterations of the s-step solver between two reductions");
   o.add("verbose", p.verbose, "", "print residual and error of each iteration");
   o.add("check", p.check, "", "print products that show operator and preconditioner symmetric");
   return o;
@@ -52,6 +56,10 @@ void require_valid(const Parameters &p) {
                              ", so that the grid can be halved three times; got " + std::to_string(n));
   if (p.smoother != "gauss-seidel" && p.smoother != "jacobi" && p.smoother != "none")
     throw apps::UsageError("--smoother is gauss-seidel, jacobi or none, not '" + p.smoother + "'");
+  if (p.solver != "classic" && p.solver != "pipelined" && p.solver != "s-step")
+    throw apps::UsageError("--solver is classic, pipelined or s-step, not '" + p.solver + "'");
+  if (p.steps < 1 || p.steps > 16)
+    throw apps::UsageError("--steps must be from 1 to 16, not " + std::to_string(p.steps));
   if (p.iterations < 0) throw apps::UsageError("--iterations must not be negative");
 }
 
@@ -101,13 +109,16 @@ void run(const Parameters &p, apps::World world) {
   const Field b = row_sums(shape, grid);
   Field x(shape);
   const double start = MPI_Wtime();
-  const Outcome outcome =
-      solve(b, x, halo, preconditioner.get(), {p.iterations, p.tolerance},
-            [&](int iteration, double residual, const Field &iterate) {
-              if (!p.verbose) return;
-              const double distance = error(iterate);
-              if (print) std::printf("iteration    %d %.17g %.17g\n", iteration, residual, distance);
-            });
+  const Observer observe = [&](int iteration, double residual, const Field &iterate) {
+    if (!p.verbose) return;
+    const double distance = error(iterate);
+    if (print) std::printf("iteration    %d %.17g %.17g\n", iteration, residual, distance);
+  };
+  const Stop stop{p.iterations, p.tolerance};
+  Multigrid *multigrid = preconditioner.get();
+  const Outcome outcome = p.solver == "pipelined" ? solve_pipelined(b, x, halo, multigrid, stop, observe)
+                          : p.solver == "s-step" ? solve_s_step(b, x, halo, multigrid, p.steps, stop, observe)
+                                                 : solve(b, x, halo, multigrid, stop, observe);
   const double seconds = MPI_Wtime() - start;
   const double distance = error(x);
   if (print) print_result(outcome, distance, seconds, points);

@@ -132,6 +132,17 @@ def test_gauss_seidel_on_many_ranks_converges_nearly_as_fast_as_on_one(cg: Appli
     assert alone <= len(history(cg, (32, 32, 16), (4, 2, 2), *arguments)) <= 1.5 * alone
 
 
+def test_solvers_with_fewer_reductions_have_the_same_iterates(cg: Application) -> None:
+    """Residuals of the pipelined solver after each iteration, of the s-step solver after each block."""
+    size, procs, few = (32, 16, 16), (2, 1, 1), ("--iterations", "12")
+    classic = history(cg, size, procs, *few)
+    pipelined = history(cg, size, procs, *few, "--solver", "pipelined")
+    np.testing.assert_allclose(pipelined[:8], classic[:8], rtol=1e-4)
+    for steps in (1, 3):
+        blocks = history(cg, size, procs, *few, "--solver", "s-step", "--steps", str(steps))
+        np.testing.assert_allclose(blocks[: 9 // steps], classic[steps - 1 : 9 : steps], rtol=1e-4)
+
+
 def products(cg: Application, size: Grid, procs: Grid, smoother: str) -> dict[str, list[float]]:
     ranks = int(np.prod(procs))
     arguments = ("--check", "--iterations", "0", "--smoother", smoother)
