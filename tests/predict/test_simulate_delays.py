@@ -153,12 +153,12 @@ def test_speed_of_a_message_is_below_that_of_the_link(
     with haloscope.open(tmp_path / "simulated.halo") as opened:
         timed = ensembles.time_messages(opened).sort("bytes")
     assert timed["bytes"].to_list() == [10, 500_000, 1_000_000, 2_000_000]
-    assert (timed["bytes"] / timed["seconds"]).max() <= 1e9
+    assert max((timed["bytes"] / timed["seconds"]).to_list()) <= 1e9
     # 1.5 MB share the link, and the call ends with the last byte. Each route has a latency of 1 us.
     assert timed["seconds"].to_list()[:3] == pytest.approx([1.501e-3] * 3, rel=1e-3)
     assert timed["seconds"][3] == pytest.approx(2.001e-3, rel=1e-3)
     view = ensembles.size_classes(haloscope.open_all([tmp_path / "simulated.halo"]))
-    assert view.frame["speed"].max() <= 1e9
+    assert max(view.frame["speed"].to_list()) <= 1e9
 
 
 def test_what_cannot_be_delayed(times: Times, tmp_path: Path) -> None:
