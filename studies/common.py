@@ -24,6 +24,7 @@ ENVIRONMENT = os.environ | {
     "OMPI_MCA_mpi_yield_when_idle": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
+_NONE: Mapping[str, str] = {}
 _MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 
 
@@ -52,16 +53,31 @@ def watched(profile: Path, ranks: int, application: str, words: Sequence[object]
 
 
 def simulated(
-    profile: Path, ranks: int, platform: str | Path, words: Sequence[object], **meta: object
+    profile: Path,
+    ranks: int,
+    platform: str | Path,
+    words: Sequence[object],
+    *,
+    traced: bool = False,
+    **meta: object,
 ) -> Path:
-    """Return the profile of a simulation; simulate if it is missing. `words` are options and the program."""
-    return _made(profile, ["simulate", "--platform", platform, "-n", ranks, "-o", profile, *words], meta)
+    """Return the profile of a simulation; simulate if it is missing. `words` are options and the program.
+
+    A `traced` one has every message with its times.
+    """
+    launch = ["simulate", "--platform", platform, "-n", ranks, "-o", profile, *words]
+    return _made(profile, launch, meta, {"HALOSCOPE_TRACE": "1"} if traced else {})
 
 
-def _made(profile: Path, words: Sequence[object], meta: Mapping[str, object]) -> Path:
+def _made(
+    profile: Path, words: Sequence[object], meta: Mapping[str, object], variables: Mapping[str, str] = _NONE
+) -> Path:
     if not profile.exists():
         print(profile.stem, flush=True)
-        variables = {f"HALOSCOPE_META_{key.upper()}": str(value) for key, value in meta.items()}
+        variables = {
+            **variables,
+            **{f"HALOSCOPE_META_{key.upper()}": str(value) for key, value in meta.items()},
+        }
         command = [str(HALOSCOPE), *map(str, words)]
         subprocess.run(command, env=ENVIRONMENT | variables, stdout=subprocess.DEVNULL, check=True)
     return profile

@@ -1,9 +1,9 @@
-"""Figures 1 to 5 and Table 2: cg runs on 2 and 8 ranks, its pattern is simulated on up to 392 ranks of Orac.
+"""Figures 1 to 5 and Table 1: the pattern of cg on 8 ranks, simulated on 2 to 392 ranks of Orac.
 
     .venv/bin/python studies/hpcg-communication-patterns/patterns.py DIR
 
-Profiles that are in DIR already are reused. A pattern has exactly the messages of a run, and its computing
-time. This time is that of the run on two ranks, which have a core each. More ranks would wait for cores.
+Profiles that are in DIR already are reused. A pattern has exactly the messages of a run. Its computing time
+is that of HPCG on Orac's memory, and delays are those of `orac.py`.
 """
 
 from __future__ import annotations
@@ -15,30 +15,33 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import numpy as np
+import orac
 import polars as pl
 from common import into, simulated, watched
+from speeds import ping_pong
+from verdicts import test_claims, write_numbers
 
 from haloscope import explain
 from haloscope.explain import Ensemble, ensembles, open_all
-from haloscope.explain.ensembles import EnsembleView, Speeds
+from haloscope.explain.ensembles import EnsembleView
 from haloscope.reproduce.study import write_figures
 
-ORAC = Path(__file__).with_name("orac.yaml")
 EDGE, EDGES = 104, (16, 32, 64, 104)  # points of a rank along each axis; multiples of 8
-RANKS, MOST = (28, 56, 112, 224), 392
+RANKS, MOST = (2, 28, 56, 112, 224), 392
+MAPPED = (28, 56, 112, MOST)  # of Figure 2
 ITERATIONS = 3
+SEEDS = (0, 1, 2)
+QUIET, DELAYED = "ranks alike, no delays", "with delays"
 # Section 5, percent of the time: point-to-point operations, collective operations, both.
 SHARES = {2: (None, None, 0.4), 28: (20.7, 29.7, 50.4), 392: (35.9, 36.1, 72.0)}
-# Table 2, kbit/s.
-SPEEDS = (416491.42, 5865413.33, 28215160.0, 70963500.0)
-SECONDS, BANDWIDTH = 2 * 0.3e-6, 12.5e9  # from node to node: two links of orac.yaml, 100 Gbit/s
 
 
-def run(edge: int, ranks: int) -> Path:
-    """Return the profile of cg on this machine; `edge`: points of a rank along each axis."""
+def run(edge: int) -> Path:
+    """Return the profile of cg on 8 ranks of this machine; `edge`: points of a rank along each axis."""
     size = [word for axis in "xyz" for word in (f"--n{axis}", edge)]
     words = [*size, "--iterations", ITERATIONS]
-    return watched(Path(f"runs/cg-{edge}-{ranks}.halo"), ranks, "cg", words, nx=edge)
+    return watched(Path(f"runs/cg-{edge}-8.halo"), 8, "cg", words, nx=edge)
 
 
 def computing(profile: Path) -> float:
@@ -48,47 +51,70 @@ def computing(profile: Path) -> float:
     return float(main["time_mean"] - main["mpi_time_mean"])
 
 
-def pattern(edge: int, ranks: int) -> Path:
-    """Return the profile of cg's pattern, simulated on a number of ranks of Orac."""
-    alone, source = run(edge, 2), run(edge, 2 if ranks == 2 else 8)
-    factor = computing(alone) / computing(source)
-    words = ["--scale", "weak", "--compute-factor", f"{factor:.9g}", source]
-    return simulated(Path(f"runs/orac-{edge}-{ranks}.halo"), ranks, ORAC, words, nx=edge)
-
-
-def published_shares(runs: Ensemble) -> pl.DataFrame:
-    """Return the shares of Figure 1 and those in the paper's text, percent."""
-    ours = ensembles.shares(runs).frame.select(
-        pl.col("run_ranks").cast(pl.Int64).alias("ranks"),
-        our_p2p=100 * pl.col("p2p"),
-        our_collective=100 * pl.col("collective"),
-        our_both=100 * (pl.col("p2p") + pl.col("collective")),
-    )
-    rows = [(ranks, *values) for ranks, values in SHARES.items()]
-    schema = {"ranks": pl.Int64, "p2p": pl.Float64, "collective": pl.Float64, "both": pl.Float64}
-    printed = pl.DataFrame(rows, schema=schema, orient="row")
-    pairs = [name for kind in ("p2p", "collective", "both") for name in (kind, f"our_{kind}")]
-    return ours.join(printed, on="ranks", how="left").select("ranks", *pairs).sort("ranks")
-
-
-def published_speeds(machine: Speeds) -> pl.DataFrame:
-    """Return Table 2 and the speeds of the simulated network, kbit/s."""
-    ours = ensembles.speed_classes(machine).frame
-    speed = next(name for name in ours.columns if "speed" in name)
-    return ours.select(
-        "smallest", "largest", pl.Series("kbit_s", SPEEDS), (pl.col(speed) * 8e-3).alias("our_kbit_s")
+def pattern(edge: int, ranks: int, seed: int | None = None) -> Path:
+    """Return the profile of cg's pattern, simulated on Orac: with the delays of a seed, or without."""
+    factor = ITERATIONS * orac.computing_alone(edge) / computing(run(edge))
+    words: list[object] = ["--scale", "weak"]
+    factors = np.ones(1)
+    if seed is not None:
+        file = Path(f"runs/latencies-{ranks}.txt")
+        file.write_text("\n".join(f"{value:.9g}" for value in orac.latencies(partners_mean(ranks))))
+        words += ["--latency", f"empirical:{file}", "--seed", seed]
+        factors = orac.compute_factors(ranks, seed)
+    words += ["--compute-factor", ",".join(f"{factor * one:.9g}" for one in factors), run(edge)]
+    name = "quiet" if seed is None else f"seed-{seed}"
+    meta = {"nx": edge, "delays": QUIET if seed is None else DELAYED}
+    return simulated(
+        Path(f"runs/orac-{edge}-{ranks}-{name}.halo"), ranks, orac.PLATFORM, words, traced=seed == 0, **meta
     )
 
 
-def collectives(profile: Path) -> pl.DataFrame:
-    """Return a rank's Allreduces and their bytes, and the paper's: 4.44 kB, which are 555 of 8 bytes."""
-    with explain.open(profile) as opened:
-        main = opened.table("regions").row(0, named=True)
-    calls, sent = main["colls_max"], main["coll_bytes_total"] / main["ranks"]
-    rows = [("the paper", 555, 8, 4440), (f"cg, {ITERATIONS} iterations", calls, sent / calls, sent)]
-    return pl.DataFrame(
-        rows, schema=["run", "calls", "bytes_a_call", "bytes_a_rank"], orient="row", strict=False
+def partners_mean(ranks: int) -> float:
+    """Return the mean number of neighbours of a rank."""
+    with explain.open(pattern(EDGES[0], ranks)) as opened:
+        return float(opened.table("ranks", region="<program>")["dest_ranks"].to_numpy().mean())
+
+
+def published_shares(quiet: Ensemble, delayed: Ensemble) -> pl.DataFrame:
+    """Return the shares of Figure 1 (%): printed, simulated without delays, and with them for each seed."""
+    rows = []
+    by_seed = delayed.table("regions", region="<program>").with_columns(
+        p2p=100 * pl.col("p2p_time_mean") / pl.col("time_mean"),
+        collective=100 * pl.col("coll_time_mean") / pl.col("time_mean"),
     )
+    alike = ensembles.shares(quiet).frame
+    for ranks in sorted(by_seed["run_ranks"].unique()):
+        for number, kind in enumerate(("p2p", "collective", "both")):
+            columns = ["p2p", "collective"] if kind == "both" else [kind]
+            values = by_seed.filter(run_ranks=ranks).select(pl.sum_horizontal(columns)).to_series()
+            same = alike.filter(pl.col("run_ranks") == ranks).select(pl.sum_horizontal(columns)).item()
+            rows.append(
+                {
+                    "ranks": int(ranks),
+                    "operations": kind,
+                    "published": SHARES.get(int(ranks), (None, None, None))[number],
+                    "alike": 100 * same,
+                    "delayed": values.mean(),
+                    "delayed_low": values.min(),
+                    "delayed_high": values.max(),
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+def message_speeds(profiles: Sequence[Path]) -> pl.DataFrame:
+    """Return the speed of messages (Gbit/s) by ranks, all sizes, and their number."""
+    rows = []
+    for path in profiles:
+        with explain.open(path) as opened:
+            timed = ensembles.time_messages(opened)
+            ranks = opened.info["ranks"]
+        sent, seconds = timed["bytes"].to_numpy(), timed["seconds"].to_numpy()
+        speed, fastest = 8e-9 * sent.sum() / seconds.sum(), (8e-9 * sent / seconds).max()
+        rows.append(
+            {"ranks": ranks, "messages": len(timed), "gbit_s": float(speed), "fastest_gbit_s": float(fastest)}
+        )
+    return pl.DataFrame(rows)
 
 
 def sizes(edge: int) -> set[int]:
@@ -102,7 +128,10 @@ def partners(profiles: Sequence[Path], edge: int) -> pl.DataFrame:
     for path in profiles:
         with explain.open(path) as opened:
             main = opened.table("regions").row(0, named=True)
-            found = opened.table("sizes").filter(pl.col("kind") == "p2p", pl.col("messages") > 0)["bytes"]
+            found = opened.table("sizes", region="<program>").filter(
+                pl.col("kind") == "p2p", pl.col("messages") > 0
+            )
+            collectives = opened.table("collectives").filter(pl.col("calls") > 0)["bytes"].unique()
         # Two ranks share one face, and no edges or corners.
         wanted = sizes(edge) if main["ranks"] > 2 else {8 * (edge >> level) ** 2 for level in range(4)}
         rows.append(
@@ -110,8 +139,12 @@ def partners(profiles: Sequence[Path], edge: int) -> pl.DataFrame:
                 "ranks": main["ranks"],
                 "partners_least": main["dest_ranks_min"],
                 "partners_most": main["dest_ranks_max"],
-                "sizes_are_exact": set(found) == wanted,
-                "bytes": " ".join(map(str, found.unique().sort())),
+                "messages": main["sends_total"],
+                "mean_message": main["bytes_sent_total"] / main["sends_total"],
+                "over_10000": found.filter(pl.col("bytes") > 10000)["messages"].sum() / main["sends_total"],
+                "sizes_are_exact": set(found["bytes"]) == wanted,
+                "bytes": " ".join(map(str, found["bytes"].unique().sort())),
+                "collective_bytes": " ".join(map(str, collectives.sort())),
             }
         )
     return pl.DataFrame(rows)
@@ -123,28 +156,60 @@ def figure(number: int, view: EnsembleView, suffix: str = "") -> None:
     if drawn is None:
         sys.exit(f"nothing to draw for Figure {number}")
     title, caption = f"Figure {number}: {drawn.title}", f"{drawn.caption} Simulated Orac{suffix}."
-    write_figures([replace(drawn, title=title, caption=caption)], Path(f"figure-{number}.json"))
+    traces = list(drawn.traces)
+    if number == 1:
+        printed = [(str(ranks), 100 - both) for ranks, (_, _, both) in SHARES.items()]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": "computing in the paper",
+                "x": [label for label, _ in printed],
+                "y": [value for _, value in printed],
+                "marker": {
+                    "symbol": "diamond",
+                    "size": 11,
+                    "color": "#000",
+                    "line": {"color": "#fff", "width": 1},
+                },
+            }
+        )
+    write_figures(
+        [replace(drawn, title=title, caption=caption, traces=traces)], Path(f"figure-{number}.json")
+    )
 
 
 def main() -> int:
-    """Simulate all that is missing, write tables and figures, and return 0 if all sizes are the paper's."""
+    """Simulate all that is missing, write tables, figures and verdicts."""
     Path("runs").mkdir(exist_ok=True)
-    machine = Speeds("Orac as simulated, node to node", lambda size: SECONDS + size / BANDWIDTH)
-    by_ranks = {ranks: pattern(EDGE, ranks) for ranks in (2, *RANKS, MOST)}
-    runs = open_all(by_ranks.values())
-    figure(1, ensembles.shares(runs))
-    published_shares(runs).write_csv("figure-1.csv")
-    figure(2, ensembles.time_maps(open_all(by_ranks[ranks] for ranks in (28, 56, 112, MOST))))
-    classes = ensembles.size_classes(runs)
-    figure(3, classes)
-    classes.frame.write_csv("figure-3.csv")
-    figure(4, ensembles.size_classes(runs, machine=machine))
-    published_speeds(machine).write_csv("table-2.csv")
-    collectives(run(EDGE, 8)).write_csv("collectives.csv")
-    swept = open_all([*(pattern(edge, MOST) for edge in EDGES)])
-    figure(5, ensembles.shares(swept, against="nx"), f", {MOST} ranks; nx: points of a rank along an axis")
+    numbers = (*RANKS, MOST)
+    quiet = open_all([pattern(EDGE, ranks) for ranks in numbers])
+    by_ranks = {ranks: pattern(EDGE, ranks, 0) for ranks in numbers}
+    delayed = open_all([pattern(EDGE, ranks, seed) for seed in SEEDS for ranks in numbers])
+    figure(1, ensembles.shares(delayed), ", with delays")
+    shares = published_shares(quiet, delayed)
+    shares.write_csv("figure-1.csv", float_precision=3)
+    first = open_all(by_ranks.values())
+    figure(2, ensembles.time_maps(open_all(by_ranks[ranks] for ranks in numbers if ranks in MAPPED)))
+    classes = ensembles.size_classes(first, machine=ping_pong())
+    figure(3, ensembles.size_classes(quiet))
+    figure(4, classes, ", with delays")
+    classes.frame.write_csv("figure-4.csv", float_precision=1)
+    speeds = message_speeds(list(by_ranks.values()))
+    speeds.write_csv("message-speeds.csv", float_precision=4)
+    swept = open_all([pattern(edge, MOST, 0) for edge in EDGES])
+    by_size = ensembles.shares(swept, against="nx")
+    figure(5, by_size, f", {MOST} ranks, with delays; nx: points of a rank along an axis")
     exact = partners(list(by_ranks.values()), EDGE)
-    exact.write_csv("partners.csv")
+    exact.write_csv("partners.csv", float_precision=3)
+    tables = {
+        "shares": shares,
+        "speeds": speeds,
+        "classes": classes.frame,
+        "by_size": by_size.frame,
+        "partners": exact,
+    }
+    write_numbers(tables, test_claims(tables, EDGE))
     return 0 if exact["sizes_are_exact"].all() else 3
 
 

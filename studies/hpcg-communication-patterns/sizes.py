@@ -18,6 +18,7 @@ import polars as pl
 from common import ENVIRONMENT, HALOSCOPE
 
 from haloscope import explain
+from haloscope.reproduce.study import Reproduced, Tested, write_reproduced
 
 RANKS, EDGE = 8, 104
 PUBLISHED = (8, 104, 208, 416, 832, 1352, 5408, 21632, 86528)  # section 4, at Figure 3
@@ -43,6 +44,20 @@ def main(file: Path) -> int:
     table = table.select("bytes", pl.col("published").fill_null(value=False), pl.col("messages").fill_null(0))
     table.write_csv(file)
     print(table)
+    found = dict(table.filter(pl.col("messages") > 0).select("bytes", "messages").iter_rows())
+    numbers = [
+        Reproduced(
+            f"message size {size}",
+            size if size in found else None,
+            "counted",
+            why="" if size in found else "no such message",
+        )
+        for size in PUBLISHED
+    ]
+    others = sorted(set(found) - set(PUBLISHED))
+    listed = ", ".join(map(str, others)) or "none"
+    evidence = f"other sizes: {listed}; {sum(found.values())} messages of {RANKS} ranks"
+    write_reproduced("sizes", numbers, [Tested("no other sizes", not others, evidence, "counted")])
     return 0 if (table["published"] & (table["messages"] > 0)).all() else 3
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -109,13 +110,22 @@ def test_patterns_of_hpcg_have_its_sizes(script: Imported) -> None:
         missing("SimGrid is not installed: apt-get install libsimgrid-dev")
     patterns = script("hpcg-communication-patterns", "patterns")
     Path("runs").mkdir()
-    exact = patterns.partners([patterns.pattern(16, ranks) for ranks in (2, 27)], 16)
+    made = {ranks: patterns.pattern(16, ranks, 0) for ranks in (2, 27)}
+    exact = patterns.partners(list(made.values()), 16)
     # A rank of 2 has one partner, those of 3 x 3 x 3 from 7 (a corner) to 26 (the middle).
     assert exact.select("ranks", "partners_least", "partners_most").rows() == [(2, 1, 1), (27, 7, 26)]
     # Faces, edges and corners of 16, 8, 4 and 2 points along an axis, as cg sends them.
     assert exact["sizes_are_exact"].to_list() == [True, True]
     assert exact["bytes"].to_list()[1] == "8 16 32 64 128 512 2048"
     assert patterns.partners([patterns.pattern(16, 27)], 104)["sizes_are_exact"].to_list() == [False]
+    # No message is faster than its host's memory, 20 GB/s.
+    assert patterns.message_speeds(list(made.values()))["fastest_gbit_s"].max() <= 160
+    # The longest of three messages has the distribution of one.
+    one, three = (
+        np.quantile(patterns.orac.latencies(count), probability)
+        for count, probability in ((1, 0.5), (3, 0.5 ** (1 / 3)))
+    )
+    assert one == pytest.approx(three, rel=0.01)
 
 
 def test_nodes_that_cannot_be_say_so(script: Imported, monkeypatch: pytest.MonkeyPatch) -> None:
