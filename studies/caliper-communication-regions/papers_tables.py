@@ -1,4 +1,4 @@
-"""Tables II and III of the paper beside this machine and these runs."""
+"""Tables II and III of the paper next to this machine and these runs."""
 
 from __future__ import annotations
 

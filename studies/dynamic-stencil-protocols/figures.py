@@ -124,7 +124,7 @@ def photograph(drawn: Figure, picture: Path) -> None:
 
 
 def main(picture: Path | None) -> None:
-    """Measure, draw, and write what is reproduced to the current directory."""
+    """Measure, draw, and write the verdicts to the current directory."""
     rows = measured()
     rows.write_csv("message-sizes.csv", float_precision=1)
     drawn = figure(rows)

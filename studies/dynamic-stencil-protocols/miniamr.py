@@ -3,7 +3,7 @@
     .venv/bin/python studies/dynamic-stencil-protocols/miniamr.py DIR
 
 Runs amr over grid sizes on two ranks, and over numbers of processes with one grid size. In each round, MPI
-and the protocols take turns. Writes `miniamr.csv`, `miniamr.json` and what they reproduce to DIR.
+and the protocols take turns. Writes `miniamr.csv`, `miniamr.json` and the verdicts to DIR.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _ends(row: Row) -> Interval:
 
 
 def main() -> None:
-    """Measure, draw, and write what is reproduced."""
+    """Measure, draw, and write the verdicts."""
     table = measured()
     table.write_csv("miniamr.csv", float_precision=4)
     write_figures([figure(table)], Path("miniamr.json"))

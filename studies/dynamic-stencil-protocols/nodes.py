@@ -2,7 +2,7 @@
 
     .venv/bin/python studies/dynamic-stencil-protocols/nodes.py DIR
 
-Writes `halo.csv`, `overlap.csv`, figures of both, and what they reproduce to DIR. Needs root for network
+Writes `halo.csv`, `overlap.csv`, figures of both, and the verdicts to DIR. Needs root for network
 namespaces, and `tools/cluster.sh` of a checkout.
 """
 
@@ -114,7 +114,7 @@ def figures(halo: pl.DataFrame, overlap: pl.DataFrame) -> dict[str, list[Figure]
 
 
 def main() -> None:
-    """Measure, draw, and write what is reproduced."""
+    """Measure, draw, and write the verdicts."""
     halo, overlap = measured(Path.cwd())
     halo.write_csv("halo.csv", float_precision=6)
     overlap.write_csv("overlap.csv", float_precision=6)

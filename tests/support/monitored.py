@@ -23,7 +23,7 @@ def count_messages(
     program: Sequence[str | Path],
     settings: Mapping[str, object] | None = None,
 ) -> Counts:
-    """Run a program in a new directory, with these parameters of Open MPI, and return what it sent."""
+    """Run a program in a new directory, with these parameters of Open MPI, and return its messages."""
     directory.mkdir()
     parameters: dict[str, object] = {
         "pml_monitoring_enable": 1,
