@@ -368,7 +368,7 @@ def test_the_command(tmp_path: Path, write: Write, command: Command) -> None:
     one = command("check", "--write-rules", write("one"), tmp_path / "one.toml").stdout
     assert "can't detect a slowdown of time here: repeat at least 3 runs" in one
     command("check", write("new"), rules)
-    notices = ["--junit", tmp_path / "c.xml", "--markdown", tmp_path / "c.md"]
+    notices = ["-o", tmp_path / "c.xml", "-o", tmp_path / "c.md"]
     done = command("check", write("more", messages=9), rules, *notices, status=3)
     assert done.stdout.startswith("failed: solve/halo: ")
     assert "rules failed" in (tmp_path / "c.md").read_text()
@@ -380,6 +380,8 @@ def test_the_command(tmp_path: Path, write: Write, command: Command) -> None:
         [rules],
         ["--write-rules", "--again", "x", write("a"), rules],
         [write("a"), write("b"), rules],
+        ["--write-rules", "-o", tmp_path / "w.md", write("a"), rules],
+        [write("a"), rules, "-o", tmp_path / "check.txt"],
     ]
     for words in wrong:
         done = command("check", *words, status=2)

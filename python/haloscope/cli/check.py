@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ Examples:
   haloscope check --write-rules good-1.halo good-2.halo good-3.halo rules.toml
   haloscope check app.halo rules.toml
   haloscope check app.halo rules.toml --again "mpiexec -n 4 ./app"
-  haloscope check app.halo rules.toml --junit check.xml --markdown check.md
+  haloscope check app.halo rules.toml -o check.xml -o check.md
 """
 
 
@@ -40,16 +40,14 @@ Examples:
     metavar="COMMAND",
     help="Launch command to run again if a time is slow. Without it, times never fail.",
 )
-@output_option("F.xml", "Write JUnit XML for a CI server to this file.", ("--junit",))
-@output_option("F.md", "Write a comment for a merge request to this file.", ("--markdown",))
+@output_option(
+    "F.xml|F.md",
+    "Write JUnit XML for a CI server, or a comment for a merge request, to this file. Can be repeated.",
+    multiple=True,
+)
 @format_option()
 def check(
-    files: tuple[Path, ...],
-    write_rules: bool,
-    again: str | None,
-    junit: Path | None,
-    markdown: Path | None,
-    form: str,
+    files: tuple[Path, ...], write_rules: bool, again: str | None, output: tuple[Path, ...], form: str
 ) -> int:
     """Check a profile against rules; the exit status is 3 if one fails.
 
@@ -59,8 +57,11 @@ def check(
     if len(files) < 2:
         raise UsageError("check takes a profile and rules: haloscope check F.halo RULES.toml")
     *profiles, rules = files
+    for file in output:
+        if file.suffix not in (".xml", ".md"):
+            raise UsageError(f"{file}: its name must end with .xml (JUnit) or .md (comment)")
     if write_rules:
-        _write(profiles, rules, (again, junit, markdown), form)
+        _write(profiles, rules, (again, *output), form)
         return 0
     if len(profiles) > 1:
         raise UsageError(f"{profiles[1]}: one profile is checked at a time; several are for --write-rules")
@@ -69,7 +70,7 @@ def check(
     from haloscope.profile.shown import ShownTable
 
     found = checked(profiles[0], rules, again=None if again is None else _make_repeater(_words(again)))
-    _notices(found, junit, markdown)
+    _notices(found, output)
     if form != "table":
         explain.render(found.frame, form, ShownTable("check"), sys.stdout)
     else:
@@ -147,10 +148,11 @@ def _output_on_error() -> Iterator[None]:
         os.close(kept)
 
 
-def _notices(found: Checked, junit: Path | None, markdown: Path | None) -> None:
+def _notices(found: Checked, output: Sequence[Path]) -> None:
     from haloscope.explain.checking import as_junit, as_markdown
 
-    if junit is not None:
-        write_whole(junit, as_junit(found), "JUnit XML")
-    if markdown is not None:
-        write_whole(markdown, as_markdown(found), "comment")
+    for file in output:
+        if file.suffix == ".xml":
+            write_whole(file, as_junit(found), "JUnit XML")
+        else:
+            write_whole(file, as_markdown(found), "comment")

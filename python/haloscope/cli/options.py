@@ -51,9 +51,12 @@ def _refuse_inputs(context: click.Context) -> None:
     read = [value for name, value in context.params.items() if name not in written]
     paths = [path for value in read for path in (value if isinstance(value, tuple) else (value,))]
     for name in written:
-        output = context.params.get(name or "")
-        if isinstance(output, Path) and any(isinstance(p, Path | str) and _is_same(output, p) for p in paths):
-            raise click.UsageError(f"{output}: is read by this command; name another file to write")
+        value = context.params.get(name or "")
+        for output in value if isinstance(value, tuple) else (value,):
+            if isinstance(output, Path) and any(
+                isinstance(p, Path | str) and _is_same(output, p) for p in paths
+            ):
+                raise click.UsageError(f"{output}: is read by this command; name another file to write")
 
 
 def _is_same(output: Path, path: Path | str) -> bool:
