@@ -1,115 +1,110 @@
-"""Figures 6 and 7: times on a simulated ORFEO, and the paper's formulas.
+"""Figures 2 to 5: the paper's algorithms measured here, simulated on ORFEO, by formula and by our model.
 
-    figures.py F.csv [F.json [PAGE.html]]
+    .venv/bin/python studies/openmpi-collective-algorithms/figures.py DIR
 
-SimGrid runs `haloscope bench collective` with ORFEO's latencies on 2 to 256 processes. Times are those of the
-last rank. Messages have 2 bytes; reductions have 1 KiB, because they are split. Sizes have no effect, because
-bandwidth is infinite. The figures also show the results of `measured.py` in the working directory. Missing
-ones are measured.
+Writes `figure-2.json` to `figure-5.json` and `segments.json` to DIR, and the verdicts on the paper's claims.
+Points that were measured in DIR already are reused.
 """
 
 from __future__ import annotations
 
-import io
-import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import measured as here
+import claims
+import here
+import orfeo
+import points
 import polars as pl
 import together
-from common import HALOSCOPE
+from common import draw, into, lines
 
 from haloscope import predict
-from haloscope.markov.figures import Figure
-from haloscope.reproduce.study import write_figures
+from haloscope.markov.figures import Figure, Panel
+from haloscope.reproduce.study import write_figures, write_reproduced
 
-RANKS = (2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 129, 160, 192, 224, 256)
-# SimGrid's names, and the paper's. SimGrid's Rabenseifner reduction ("rab") aborts in 3.32.
-NAMES = {
-    "bcast": {"ompi_pipeline": "pipeline", "binomial_tree": "binomial", "chain": "chain"},
-    "reduce": {"ompi_binary": "binary", "ompi_binomial": "binomial"},
-}
-BYTES = {"bcast": 2, "reduce": 1024}
+SHOWN = (1024, 16384, 1048576)  # of Figures 2 and 4
+FEWER = (4, 8, 16, 32, 64, 256)  # of Figures 3 and 5 on ORFEO
+FEWEST = (4, 8, 256)  # the same, for panels that also have measured times
 
 
-def measured(collective: str) -> pl.DataFrame:
-    """Return the simulated sweep of one collective."""
-    names = NAMES[collective]
-    command = [
-        str(HALOSCOPE),
-        "bench",
-        "collective",
-        collective,
-        "--platform",
-        "orfeo",
-        "-n",
-        ",".join(map(str, RANKS)),
-        "-i",
-        "1",
-        "-x",
-        "0",
-        "-m",
-        f"{BYTES[collective]}:{BYTES[collective]}",
-        "--algorithm",
-        ",".join(names),
-        "--format",
-        "csv",
-    ]
-    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
-    return pl.read_csv(io.BytesIO(printed)).select(
-        "collective", pl.col("algorithm").replace_strict(names), "ranks", "bytes", time="time_max"
+def figures(number: int, collective: str, measured: pl.DataFrame) -> list[Figure]:
+    """Return Figure 2 or 4 (time over processes), or 3 or 5 (time over sizes).
+
+    The first picture has a panel per algorithm with all sources. The second one compares the algorithms, as
+    in the paper.
+    """
+    simulated = orfeo.named().filter(pl.col("collective") == collective, pl.col("ranks").is_in(points.RANKS))
+    names, title = orfeo.NAMES[collective], f"Figure {number}: {collective}"
+    machine = predict.load_machine(orfeo.MACHINE)
+    own = simulated.filter(pl.col("algorithm") == orfeo.SIMGRID).with_columns(algorithm=pl.lit(orfeo.DEFAULT))
+    sources = {
+        together.MEASURED: measured.filter(pl.col("collective") == collective),
+        together.MESSAGES: orfeo.last(simulated),
+        together.SIMGRID: orfeo.last(own),
+        together.FORMULA: together.formulas(collective, points.RANKS, points.SIZES),
+        together.MODEL: orfeo.modelled(machine, collective, points.RANKS, points.SIZES),
+    }
+    x, each, values, fewer = ("ranks", "bytes", SHOWN, SHOWN)
+    if number in (3, 5):
+        x, each, values, fewer = ("bytes", "ranks", FEWER, FEWEST)
+    caption = (
+        "Time until the last rank is done; measured: medians with 95 % intervals. The formula has no bytes."
     )
-
-
-def against_the_paper(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows with the times of the paper's formulas, and their relative error."""
-    machine = predict.load_machine("orfeo")
-    parts = [predict.model(machine, name, ranks=RANKS, sizes=[BYTES[name]]) for name in NAMES]
-    modelled = pl.concat(parts).rename({"time": "modelled"})
-    joined = rows.join(modelled, on=["collective", "algorithm", "ranks", "bytes"])
-    error = (pl.col("modelled") / pl.col("time") - 1).abs()
-    return joined.with_columns(error=error, segment=pl.lit(0), fanout=pl.lit(0)).sort(
-        "collective", "algorithm", "ranks"
-    )
-
-
-def figures(rows: pl.DataFrame) -> list[Figure]:
-    """Return Figures 6 and 7: a panel for each algorithm, with four curves."""
-    measured_here, messages = here.measured(), here.last(here.on_orfeo())
-    free, made = together.latencies_alone(), []
-    for number, (collective, size) in enumerate(BYTES.items(), 6):
-        names = predict.ALGORITHMS[collective]
-        at = pl.col("collective") == collective, pl.col("bytes") == size
-        # SimGrid's own Rabenseifner aborts. Its messages are simulated instead, as for Figures 4 and 5.
-        rest = messages.filter(*at, pl.col("algorithm") == "rabenseifner")
-        sources = (
-            measured_here.filter(*at),
-            pl.concat([rows.filter(*at).select(*together.KEYS, "time"), rest]),
-            together.formulas(collective, RANKS, [size]),
-            together.modelled(free, collective, names, RANKS, [size]),
+    first = together.picture(sources, names, x, each, fewer, caption=caption, title=title)
+    times, compared = simulated.with_columns(pl.col("time") * 1e6), (*names, orfeo.OLD, orfeo.SIMGRID)
+    panels = [
+        Panel(
+            together.quantity(value, each),
+            lines(times.filter(pl.col(each) == value), x, "time", "algorithm", compared, {}),
         )
-        caption = "Time until the last rank is done; medians if measured. On ORFEO, bytes take no time."
-        title = f"Figure {number}: {collective}"
-        made.append(together.picture(sources, names, "ranks", "bytes", [size], caption=caption, title=title))
-    return made
+        for value in values
+    ]
+    caption = "As in the paper, the algorithms side by side: simulated on ORFEO, the mean over ranks."
+    return [first, draw(panels, together.across(x), together.UP, caption, f"{title}, side by side")]
 
 
-def main(table: Path, drawn: Path | None, page: Path | None) -> None:
-    rows = against_the_paper(pl.concat(map(measured, NAMES)))
-    rows.drop("segment", "fanout").write_csv(table, float_scientific=True)
-    by = rows.group_by("collective", "algorithm", maintain_order=True)
-    print(by.agg(pl.col("error").median().alias("median"), pl.col("error").max().alias("most")))
-    if drawn is not None:
-        write_figures(figures(rows), drawn)
-    if page is not None:
-        predict.write_measured_page(rows, predict.load_machine("orfeo"), page)
+def segments() -> Figure:
+    """Return the times of algorithms that cut their messages."""
+    rows = orfeo.kept().filter(pl.col("bytes") == points.CUT_SIZE, pl.col("fanout") == 0)
+    panels = []
+    for collective, (names, sizes) in points.CUT.items():
+        labels = {0: "not cut", **{size: f"segments of {together.quantity(size, 'bytes')}" for size in sizes}}
+        for name in names:
+            own = rows.filter(pl.col("collective") == collective, pl.col("algorithm") == name)
+            own = own.filter(pl.col("segment").is_in(list(labels)), pl.col("ranks").is_in(points.RANKS))
+            own = own.with_columns(
+                pl.col("time") * 1e6, by=pl.col("segment").replace_strict(labels, return_dtype=pl.String)
+            )
+            panels.append(
+                Panel(f"{collective} {name}", lines(own, "ranks", "time", "by", list(_labels()), {}))
+            )
+    caption = f"{together.quantity(points.CUT_SIZE, 'bytes')}, simulated on ORFEO, the mean over ranks."
+    title = "Messages in segments"
+    return draw(panels, together.across("ranks"), together.UP, caption, title)
+
+
+def _labels() -> list[str]:
+    sizes = sorted({size for _, every in points.CUT.values() for size in every})
+    return ["not cut", *(f"segments of {together.quantity(size, 'bytes')}" for size in sizes)]
+
+
+def main() -> None:
+    """Measure what is missing, and write figures and verdicts."""
+    measured = here.measured()
+    for collective, numbers in (("bcast", (2, 3)), ("reduce", (4, 5))):
+        for number in numbers:
+            write_figures(figures(number, collective, measured), Path(f"figure-{number}.json"))
+    write_figures([segments()], Path("segments.json"))
+    formulas = pl.concat(
+        [together.formulas(collective, points.RANKS, points.SIZES) for collective in orfeo.NAMES]
+    )
+    tested = claims.of_figures_2_to_5(orfeo.named(), formulas)
+    write_reproduced("figures-2-5", claims=[*tested, *here.defaults(measured)])
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3, 4):
-        sys.exit("no file for the table: figures.py F.csv [F.json [PAGE.html]]")
-    paths = [*map(Path, sys.argv[1:]), None, None]
-    main(*paths[:3])
+    into()
+    main()

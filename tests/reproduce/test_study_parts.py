@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 from haloscope.base.errors import ComponentError
@@ -43,66 +42,6 @@ def test_parts_name_what_there_is() -> None:
                 assert stem in text or name in part.arguments, (study.name, name)
     every = [part for one in studies().values() for part in one.chosen(large=False) if not part.originals]
     assert sum(part.minutes for part in every) < 60
-
-
-def test_claims_are_counted_point_by_point(script: Imported) -> None:
-    measured = script("openmpi-collective-algorithms", "measured")
-    # Time is the algorithm's place in the paper's list: the default is the best, the last one the worst.
-    rows = [
-        (collective, name, ranks, size, float(place))
-        for collective, names in measured.PAPERS.items()
-        for place, name in enumerate(names, 1)
-        for ranks in measured.ORFEO
-        for size in measured.SIZES
-    ]
-    every = pl.DataFrame(rows, schema=[*measured.KEYS, "time"], orient="row")
-    table = measured.claims(every.filter(pl.col("ranks") <= 8), every)
-    found = {row["the_paper_says"].split()[0]: row for row in table.to_dicts()}
-    assert (found["pipeline"]["holds_orfeo"], found["pipeline"]["points_orfeo"]) == (0, 24)
-    # Linear is the first in the list, binomial the third: linear and binary are not slower.
-    assert found["linear"]["holds_orfeo"] == 0
-    assert found["bcast:"]["holds_here"] == found["bcast:"]["points_here"] == 18
-    assert found["pipeline"]["holds_here"] is None
-
-
-def test_figures_have_all_four_curves(script: Imported, monkeypatch: pytest.MonkeyPatch) -> None:
-    measured = script("openmpi-collective-algorithms", "measured")
-    figures = script("openmpi-collective-algorithms", "figures")
-    monkeypatch.setattr(measured, "ORFEO", (2, 4, 8))  # 256 processes take longer
-    monkeypatch.setattr(measured, "SIZES", (2, *measured.SHOWN))
-    monkeypatch.setattr(figures, "RANKS", (2, 4, 8))
-    rows = [
-        (collective, name, ranks, size, 2e-6, 3e-6)
-        for collective, names in measured.PAPERS.items()
-        for name in names
-        for ranks in measured.ORFEO
-        for size in measured.SIZES
-    ]
-    every = pl.DataFrame(rows, schema=[*measured.KEYS, "time", "last"], orient="row")
-    here = every.filter(pl.col("ranks") <= 8).drop("last")
-    orfeo = every.filter(pl.col("algorithm") != "default")
-    monkeypatch.setattr(figures.here, "measured", lambda: here)
-    monkeypatch.setattr(figures.here, "on_orfeo", lambda: orfeo)
-    simulated = every.filter(pl.col("algorithm") != "rabenseifner").drop("last")
-    made = figures.figures(simulated)
-    for number, collective in ((2, "bcast"), (3, "bcast"), (4, "reduce"), (5, "reduce")):
-        made.append(measured.figures(number, collective, here, orfeo)[0])
-    for figure in made:
-        names = [trace["name"] for trace in figure.traces if trace["showlegend"]]
-        assert sorted(names) == sorted(figures.together.STYLES)
-        panels: dict[str, set[str]] = {}
-        times: dict[str, set[float]] = {}
-        for trace in figure.traces:
-            panels.setdefault(trace["xaxis"], set()).add(trace["name"])
-            times.setdefault(trace["name"], set()).update(trace["y"])
-        # All four where the paper has a formula, and three or more panels have them.
-        assert sum(len(names) == 4 for names in panels.values()) >= 3
-        assert times["measured on this machine"] == {2.0}
-        assert times["simulated on ORFEO"] <= {2.0, 3.0}
-        # The least that a message takes on ORFEO is 0.15 µs.
-        assert 0.15 <= min(times["the paper's formula, ORFEO"]) < 1
-        assert 0.15 <= min(times["our model, ORFEO"]) < 1
-        assert figure.layout["yaxis"]["title"]["text"] == "time, µs"
 
 
 def test_patterns_of_hpcg_have_its_sizes(script: Imported) -> None:

@@ -60,7 +60,8 @@ def test_no_table_of_the_pages_is_empty() -> None:
         "hmm-regimes-communication-hiding/figures.py",
         "hmm-regimes-communication-hiding/paper.py",
         "openmpi-collective-algorithms/figures.py",
-        "openmpi-collective-algorithms/measured.py",
+        "openmpi-collective-algorithms/latencies.py",
+        "openmpi-collective-algorithms/small.py",
     ],
 )
 def test_a_study_asks_where_to_write(study: str, tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
-"""The paper's sweep on a simulated ORFEO: Open MPI's messages under SimGrid's network model.
+"""A sweep over all collectives on a simulated ORFEO: Open MPI's messages under SimGrid's network model.
 
     python sweep.py OUTPUT.csv [RANKS,RANKS…]
 
 Each algorithm's messages are those of `haloscope.predict.schedule`, which tests compare with Open MPI's. SMPI
 sends them on a platform with the paper's latencies, 12.5 GB/s per core and 100 Gbit/s per node. SimGrid
 shares bandwidth among flows, the fitted models do not. SimGrid's clock has no noise, so there is one run per
-point.
+point. In this sweep, sends and receives take 0.25 µs in addition to the latencies; in that of `../points.py`,
+the paper's latencies include these times.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -61,7 +64,9 @@ RANKS = (8, 16, 32, 64, 128, 256)
 LARGE = 32
 LARGE_SIZES = (0, 16, 2048, 32768, 1048576)
 MOST_MESSAGES = 7000
-SETTINGS = {
+SELECTOR = "simgrid"  # the algorithm that SimGrid's selector for Open MPI chooses, in SimGrid's code
+OWN = {"bcast": -1, "reduce": -2}  # SimGrid's collectives in the format of replay.c
+SETTINGS: dict[str, object] = {
     "network/model": "CM02",
     "network/bandwidth-factor": 1,
     "network/latency-factor": 1,
@@ -80,9 +85,12 @@ SETTINGS = {
 }
 
 
-def platform(machine: predict.Machine) -> str:
-    """Return a platform: cores with links out and in, a latency per level, and a network port per node."""
-    cores, node = machine.cores, machine.levels[-2].cores
+def platform(machine: predict.Machine, cores: int, less: Decimal = Decimal(0)) -> str:
+    """Return a platform: cores with links out and in, a latency per level, and a network port per node.
+
+    Latencies are `less` than those of the machine.
+    """
+    node = machine.levels[-2].cores
     lines = [
         "<?xml version='1.0'?>",
         '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
@@ -90,10 +98,10 @@ def platform(machine: predict.Machine) -> str:
     ]
     lines += [f'<host id="c{i}" speed="1Gf"/>' for i in range(cores)]
     links = [f"{way}{i}" for i in range(cores) for way in ("out", "in")]
-    links += [f"port{way}{i}" for i in range(cores // node) for way in ("out", "in")]
+    links += [f"port{way}{i}" for i in range(-(-cores // node)) for way in ("out", "in")]
     lines += [f'<link id="{link}" bandwidth="{BANDWIDTH}" latency="0us"/>' for link in links]
     lines += [
-        f'<link id="L{i}" bandwidth="1e18Bps" latency="{level.latency}s" sharing_policy="FATPIPE"/>'
+        f'<link id="L{i}" bandwidth="1e18Bps" latency="{level.latency - less}s" sharing_policy="FATPIPE"/>'
         for i, level in enumerate(machine.levels)
     ]
     levels = list(machine.levels)
@@ -139,49 +147,53 @@ def points(ranks: int) -> list[dict[str, object]]:
     return [row for row in found if ranks <= LARGE or len(made(row).messages) <= MOST_MESSAGES]
 
 
-def made(row: dict[str, object]) -> schedules.Schedule:
+def made(row: Mapping[str, Any]) -> schedules.Schedule:
     """Return the messages of a point."""
-    plan = schedules.CollectivePlan(row["ranks"], row["bytes"], row["segment"])  # type: ignore[arg-type]
+    plan = schedules.CollectivePlan(row["ranks"], row["bytes"], row["segment"], row["fanout"])
     found = schedules.schedule(str(row["collective"]), str(row["algorithm"]), plan)
     assert found is not None
     return found
 
 
-def written(rows: list[dict[str, object]], path: Path) -> None:
-    """Write the schedules in the format of replay.c."""
+def written(rows: list[dict[str, object]], path: Path) -> int:
+    """Write the schedules in the format of replay.c, and return the largest bytes of a message."""
+    largest = 0
     with path.open("wb") as file:
         np.int64(len(rows)).tofile(file)
         for row in rows:
+            if row["algorithm"] == SELECTOR:
+                np.array([OWN[str(row["collective"])], row["bytes"]], np.int64).tofile(file)
+                largest = max(largest, int(str(row["bytes"])))
+                continue
             messages = made(row).messages
             names = ("source", "target", "source_step", "target_step", "bytes", "added", "meets")
             table = np.column_stack([messages[name].astype(np.int64) for name in names])
             np.array([len(table), table[:, 4].max(initial=0)], np.int64).tofile(file)
             table.tofile(file)
+            largest = max(largest, int(table[:, 4].max(initial=0)))
+    return largest
 
 
-def simulated(chosen: dict[int, list[dict[str, object]]]) -> Iterator[dict[str, object]]:
+def simulated(
+    chosen: dict[int, list[dict[str, object]]],
+    settings: Mapping[str, object] = SETTINGS,
+    less: Decimal = Decimal(0),
+) -> Iterator[dict[str, object]]:
     """Yield the points of each number of ranks with their times: one run of SMPI for each number."""
     tools = find_smpirun().parent
+    machine = predict.load_machine("orfeo")
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory)
-        (place / "orfeo.xml").write_text(platform(predict.load_machine("orfeo")))
         subprocess.run(
             [tools / "smpicc", "-O2", HERE / "replay.c", "-o", place / "replay"], check=True, cwd=place
         )
         for ranks, rows in chosen.items():
-            written(rows, place / "schedules")
+            (place / "orfeo.xml").write_text(platform(machine, ranks, less))
+            buffer = 2 * written(rows, place / "schedules") + 1
             (place / "hosts").write_text("".join(f"c{i}\n" for i in range(ranks)))
-            settings = [f"--cfg={key}:{value}" for key, value in SETTINGS.items()]
-            command = [
-                str(tools / "smpirun"),
-                "-np",
-                str(ranks),
-                "-platform",
-                "orfeo.xml",
-                "-hostfile",
-                "hosts",
-            ]
-            command += [*settings, "--log=root.thres:error", "./replay", "schedules"]
+            command = [str(tools / "smpirun"), "-np", str(ranks), "-platform", "orfeo.xml"]
+            command += ["-hostfile", "hosts", *(f"--cfg={key}:{value}" for key, value in settings.items())]
+            command += ["--log=root.thres:error", "./replay", "schedules", str(buffer)]
             print(f"{ranks} ranks: {len(rows)} points", file=sys.stderr, flush=True)
             done = subprocess.run(command, cwd=place, stdout=subprocess.PIPE, text=True, check=False)
             for line in done.stdout.splitlines():
