@@ -65,8 +65,8 @@ def counted(name: str, where: Iterable[Point], holds: Callable[[Point], bool], l
 
 
 def grid(ranks: Iterable[int], sizes: Iterable[int]) -> list[Point]:
-    """Return all pairs."""
-    return list(product(ranks, sizes))
+    """Return all pairs that are simulated."""
+    return [(count, size) for count, size in product(ranks, sizes) if size in points.sizes_on(count)]
 
 
 def of_figures_2_to_5(times: pl.DataFrame, formulas: pl.DataFrame) -> list[Tested]:

@@ -3,8 +3,8 @@
     small.py F.csv [F.json [PAGE.html]]
 
 The messages that Open MPI sends at 2 bytes are in `simulated/points.csv`. SimGrid's own algorithms run by
-`haloscope bench collective` with ORFEO's latencies alone. Its Rabenseifner reduction has no type of 1 byte:
-it runs with one int, as bytes take no time.
+`haloscope bench collective` with ORFEO's latencies alone. Its Rabenseifner reduction ends the simulation, as
+it has no type of 1 byte.
 """
 
 from __future__ import annotations
@@ -30,23 +30,20 @@ from haloscope.reproduce.study import write_figures, write_reproduced
 
 RANKS = points.SMALL_RANKS
 BYTES = points.SMALL
-# SimGrid's names, and the paper's. SimGrid's `rab` ends the simulation with chars.
+# SimGrid's names, and the paper's.
 SIMGRID = {
-    ("bcast", "char"): {"ompi_pipeline": "pipeline", "binomial_tree": "binomial", "chain": "chain"},
-    ("reduce", "char"): {"ompi_binary": "binary", "ompi_binomial": "binomial"},
-    ("reduce", "int"): {"rab": "rabenseifner"},
+    "bcast": {"ompi_pipeline": "pipeline", "binomial_tree": "binomial", "chain": "chain"},
+    "reduce": {"ompi_binary": "binary", "ompi_binomial": "binomial"},
 }
-WIDTHS = {"char": BYTES, "int": 4}
 
 
 def by_simgrid() -> pl.DataFrame:
     """Return the times of SimGrid's own algorithms with latencies alone."""
     frames = []
-    for (collective, kind), names in SIMGRID.items():
-        width = WIDTHS[kind]
+    for collective, names in SIMGRID.items():
         command = [str(HALOSCOPE), "bench", "collective", collective, "--platform", "orfeo"]
-        command += ["-n", ",".join(map(str, RANKS)), "-i", "1", "-x", "0", "-m", f"{width}:{width}"]
-        command += ["--type", kind, "--algorithm", ",".join(names), "--format", "csv"]
+        command += ["-n", ",".join(map(str, RANKS)), "-i", "1", "-x", "0", "-m", f"{BYTES}:{BYTES}"]
+        command += ["--algorithm", ",".join(names), "--format", "csv"]
         printed = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
         rows = pl.read_csv(io.BytesIO(printed)).filter(pl.col("status") == "ok")
         named = pl.col("algorithm").replace_strict(names, return_dtype=pl.String)
