@@ -105,7 +105,11 @@ def broadcast(at: Times) -> list[Tested]:
     return [
         counted(
             "bcast: latency grows with size",
-            grid(points.RANKS, SHOWN[:2]),
+            [
+                (ranks, size)
+                for ranks, size in grid(points.RANKS, SHOWN[:2])
+                if SHOWN[SHOWN.index(size) + 1] in points.sizes_on(ranks)
+            ],
             lambda point: all(
                 at.at(name, (point[0], SHOWN[SHOWN.index(point[1]) + 1])) > at.at(name, point)
                 for name in every

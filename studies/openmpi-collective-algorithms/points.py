@@ -31,7 +31,7 @@ RANKS = tuple(1 << power for power in range(1, 9))
 SMALL = 2  # bytes of Figures 6 and 7
 SMALL_RANKS = (2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 129, 160, 192, 224, 256)
 # Larger messages on the most ranks take SimGrid too long.
-MOST_BYTES = {256: 131072}
+MOST_BYTES = {256: 32768}
 # Segments of the rules of 4.0. On more ranks, SimGrid needs minutes for a point.
 MOST_CUT = 64
 CUT_SIZE = 1048576
