@@ -29,9 +29,9 @@ int main(int argc, char **argv) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (argc < 3) MPI_Abort(MPI_COMM_WORLD, 2);
-  const int count = std::atoi(argv[1]);
+  const int count = static_cast<int>(std::strtol(argv[1], nullptr, 10));
   for (int i = 2; i < argc; i++) {
-    const int bytes = std::atoi(argv[i]);
+    const int bytes = static_cast<int>(std::strtol(argv[i], nullptr, 10));
     char *data = nullptr;
     MPI_Alloc_mem(bytes, MPI_INFO_NULL, static_cast<void *>(&data));
     std::memset(data, 1, static_cast<size_t>(bytes));
