@@ -10,9 +10,11 @@
 #include <cstddef>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <sched.h>
 #include <string>
+#include <string_view>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -36,12 +38,13 @@ bool rest(Moment begin, Moment end) noexcept {
 }
 
 // The ranks of this node that have the library: each has a socket with a name, without a file, while it asks.
-// Those of other launches may be counted too: then fewer seem to be missing.
+// Without a name of the launch, those of other launches may be counted too: then fewer seem to be missing.
 class Neighbors {
 public:
   Neighbors(Part part, int rank, int size)
       : count_(count_from_launcher(rank, size)),
-        prefix_("haloscope-" + std::to_string(static_cast<int>(part)) + "-" + std::to_string(size) + "-") {
+        prefix_("haloscope-" + std::to_string(static_cast<int>(part)) + "-" + name_launch() + "-" +
+                std::to_string(size) + "-") {
     const std::string name = prefix_ + std::to_string(rank) + "-" + std::to_string(getpid());
     sockaddr_un address{AF_UNIX, {}};
     std::ranges::copy(name, address.sun_path + 1);
@@ -79,6 +82,11 @@ private:
     constexpr std::array names{"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"};
 #endif
     return number(names[0]) == rank && number(names[1]) == size ? number(names[2]) : 0;
+  }
+  // Open MPI and Slurm name each launch, MPICH's launcher does not.
+  static std::string name_launch() {
+    const char *name = std::getenv("PMIX_NAMESPACE"); // NOLINT(concurrency-mt-unsafe): inside MPI_Init
+    return name == nullptr ? "" : std::to_string(std::hash<std::string_view>{}(name));
   }
   [[nodiscard]] std::optional<int> find() const {
     std::ifstream sockets{"/proc/net/unix"};
