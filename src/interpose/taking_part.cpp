@@ -13,6 +13,7 @@
 #include <functional>
 #include <optional>
 #include <sched.h>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <sys/socket.h>
@@ -38,7 +39,7 @@ bool rest(Moment begin, Moment end) noexcept {
 }
 
 // The ranks of this node that have the library: each has a socket with a name, without a file, while it asks.
-// Without a name of the launch, those of other launches may be counted too: then fewer seem to be missing.
+// Names have the launch, as ranks of other launches may ask at the same time.
 class Neighbors {
 public:
   Neighbors(Part part, int rank, int size)
@@ -83,10 +84,22 @@ private:
 #endif
     return number(names[0]) == rank && number(names[1]) == size ? number(names[2]) : 0;
   }
-  // Open MPI and Slurm name each launch, MPICH's launcher does not.
+  // Open MPI and Slurm name each launch for PMIx. With PMI, one process started all ranks of a node.
   static std::string name_launch() {
     const char *name = std::getenv("PMIX_NAMESPACE"); // NOLINT(concurrency-mt-unsafe): inside MPI_Init
-    return name == nullptr ? "" : std::to_string(std::hash<std::string_view>{}(name));
+    return name == nullptr ? find_starter() : std::to_string(std::hash<std::string_view>{}(name));
+  }
+  // Returns the process that started the ranks, maybe by a script or debugger; empty if it is unknown.
+  static std::string find_starter() {
+    std::string process = std::to_string(getppid());
+    for (std::string line; std::getline(std::ifstream{"/proc/" + process + "/stat"}, line);) {
+      const std::size_t begin = line.find('(') + 1, end = line.rfind(')');
+      const std::string_view name = std::string_view{line}.substr(begin, end - begin);
+      if (name == "hydra_pmi_proxy" || name == "slurmstepd") return process;
+      std::string state;
+      if (!(std::istringstream{line.substr(end + 1)} >> state >> process)) break; // the parent's
+    }
+    return "";
   }
   [[nodiscard]] std::optional<int> find() const {
     std::ifstream sockets{"/proc/net/unix"};
