@@ -105,7 +105,7 @@ def main(name: str) -> None:
         ended = record(original, run)
         values |= {f"{run.row}: {key}": value for key, value in count(ended).items()}
     version = ended.version or f"with {library_version(original.program, 'libHYPRE') or 'unknown hypre'}"
-    write_originals(f"{name}-original", original, version, values)
+    write_originals(f"original-{name}", original, version, values)
 
 
 if __name__ == "__main__":

@@ -93,14 +93,14 @@ def main() -> None:
         if run in fits:
             ended = record(MINIAMR, run)
             table.append(sizes(ended, cells, variables))
-    pl.DataFrame(table).write_csv("miniamr-original-sizes.csv")
+    pl.DataFrame(table).write_csv("original-miniamr-sizes.csv")
     # Ranks that share a core say nothing about time.
     measured = list(gains()) if len(os.sched_getaffinity(0)) > 1 else []
     pl.DataFrame(measured, schema=["cells", "percent_less", "least", "most"]).write_csv(
-        "miniamr-original-gains.csv"
+        "original-miniamr-gains.csv"
     )
     values = {GAIN: max(float(str(one["percent_less"])) for one in measured)} if measured else {}
-    write_originals("miniamr-original", MINIAMR, ended.version, values, is_measured=True)
+    write_originals("original-miniamr", MINIAMR, ended.version, values, is_measured=True)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def main() -> None:
         ended = record(HPCG, run)
         found = of_sizes(ended.profile, published) if run.row == "sizes" else of_partners(ended.profile)
         values |= found
-    write_originals("hpcg-original", HPCG, ended.version, values)
+    write_originals("original-hpcg", HPCG, ended.version, values)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def test_parts_name_what_there_is() -> None:
         names = [name for part in study.parts for name in part.results]
         assert len(names) == len(set(names))
         # Under a quarter of an hour each, an hour in all.
-        assert sum(part.minutes for part in study.chosen(large=False) if not part.originals) < 15
+        assert sum(part.minutes for part in study.chosen(large=False)) < 15
         for part in study.parts:
             assert part.text
             text = (study.folder / part.script).read_text("utf-8")
@@ -40,7 +40,7 @@ def test_parts_name_what_there_is() -> None:
             for name in part.results:
                 stem = name.split(".")[0].split("-")[0]
                 assert stem in text or name in part.arguments, (study.name, name)
-    every = [part for one in studies().values() for part in one.chosen(large=False) if not part.originals]
+    every = [part for one in studies().values() for part in one.chosen(large=False)]
     assert sum(part.minutes for part in every) < 60
 
 

@@ -279,6 +279,25 @@ def test_originals_have_no_times_of_a_busy_machine(tmp_path: Path, source: str, 
     assert judge_study(study, out, run_study(study, out)).numbers[0].original == value
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('"originals", originals', '"original", originals', "it wrote no originals.reproduced.json"),
+        ('number("exact"', 'number("exakt"', "has an unpublished original 'exakt'"),
+    ],
+)
+def test_results_of_originals_that_no_page_can_show_are_a_failure(
+    tmp_path: Path, old: str, new: str, reason: str
+) -> None:
+    study, out = with_original(tmp_path / "study"), tmp_path / "out"
+    script = study.folder / "original.py"
+    script.write_text(script.read_text().replace(old, new))
+    real = program(tmp_path / "kripke", "sends 5")
+    failed = run_study(study, out, originals={"kripke": real})[1]
+    assert failed.state == "failed"
+    assert reason in failed.why
+
+
 def test_kept_results_of_originals(tmp_path: Path) -> None:
     study, out = made(tmp_path / "study"), tmp_path / "out"
     kept = study.folder / "originals.csv"
@@ -302,10 +321,11 @@ def test_kept_results_of_originals(tmp_path: Path) -> None:
 def test_wrong_originals_are_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, reason: str
 ) -> None:
+    made(tmp_path / "share" / "studies" / "first")
     with_original(tmp_path / "share" / "studies" / "one")
     monkeypatch.setattr(paths, "root", lambda: tmp_path / "share")
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(command, ["study", "one", "--with", given])
+    done = CliRunner().invoke(command, ["study", "all", "--with", given])
     assert done.exit_code != 0
     assert reason in done.output + str(done.exception)
     assert not (tmp_path / "studies-here").exists()

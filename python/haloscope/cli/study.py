@@ -75,16 +75,15 @@ def study(names: tuple[str, ...], large: bool, programs: tuple[str, ...], output
 
 def _parse_programs(programs: Sequence[str], chosen: Sequence[Study]) -> dict[str, Path]:
     """Return the executables of original programs, by name; each belongs to one of the chosen studies."""
+    from haloscope.reproduce.study import check_originals
+
     originals: dict[str, Path] = {}
-    known = {name for one in chosen for name in one.programs()}
     for item in ",".join(programs).split(",") if programs else ():
-        name, equals, path = item.partition("=")
-        if not equals or not path:
+        name, _, path = item.partition("=")
+        if not path:
             raise click.UsageError(f"--with takes NAME=PATH, not {printable(item)}")
-        if name not in known:
-            there = ", ".join(sorted(known)) or "none"
-            raise click.UsageError(f"no chosen study runs {printable(name)}; known programs: {there}")
         originals[name] = Path(path)
+    check_originals({name for one in chosen for name in one.programs()}, originals)
     return originals
 
 
@@ -98,10 +97,7 @@ def _print_launcher() -> None:
 def _print_list(there: Mapping[str, Study], form: str) -> None:
     records = []
     for name, chosen_study in there.items():
-        usual, large = (
-            sum(part.minutes for part in chosen_study.chosen(large) if not part.originals)
-            for large in (False, True)
-        )
+        usual, large = (sum(part.minutes for part in chosen_study.chosen(large)) for large in (False, True))
         records.append({"study": name, "title": chosen_study.title, "minutes": usual, "minutes_large": large})
         if form == "table":
             more = f", {large:.0f} with --large" if large > usual else ""
@@ -116,7 +112,7 @@ def _run(
     """Run a study and write its page; return how its parts ended."""
     from haloscope.reproduce.study import run_study, write_study_page
 
-    with progress(len(chosen_study.chosen(large))) as step:
+    with progress(len(chosen_study.chosen(large, originals))) as step:
         ended = run_study(chosen_study, directory, large=large, originals=originals, report=step)
     write_study_page(chosen_study, directory, directory / _PAGE)
     return ended

@@ -9,6 +9,7 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.reproduce.study.judging import Verdicts as Verdicts
     from haloscope.reproduce.study.judging import judge_study as judge_study
+    from haloscope.reproduce.study.originals import check_originals as check_originals
     from haloscope.reproduce.study.originals import find_originals as find_originals
     from haloscope.reproduce.study.outcomes import PartOutcome as PartOutcome
     from haloscope.reproduce.study.outcomes import run_study as run_study

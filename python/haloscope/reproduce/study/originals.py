@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from haloscope.base.errors import UsageError
+from haloscope.base.errors import UsageError, printable
 from haloscope.base.files import write_whole
 
 _FILE = "originals.json"
+
+
+def check_originals(known: Collection[str], given: Mapping[str, Path]) -> None:
+    """Raise `UsageError` if a program is not one of the known ones, or its file cannot be executed."""
+    for name, path in given.items():
+        if name not in known:
+            there = ", ".join(sorted(known)) or "none"
+            raise UsageError(f"no chosen study runs {printable(name)}; known programs: {there}")
+        if not os.access(path, os.X_OK) or path.is_dir():
+            raise UsageError(f"{path}: not an executable file; give that of {name} with --with")
 
 
 def find_originals(directory: Path = Path()) -> dict[str, Path]:

@@ -15,7 +15,7 @@ from typing import Literal
 from haloscope.base.errors import OutputError, UsageError
 from haloscope.base.files import read_last_line, write_whole
 from haloscope.reproduce.study.conditions import Conditions, observe_conditions
-from haloscope.reproduce.study.originals import find_originals, write_originals
+from haloscope.reproduce.study.originals import check_originals, find_originals, write_originals
 from haloscope.reproduce.study.reproduced import find_name_error
 from haloscope.reproduce.study.script import NOT_HERE
 from haloscope.reproduce.study.study_folder import Part, Study
@@ -65,7 +65,7 @@ def run_study(
         UsageError: The directory has results of another study, or the study runs no such original.
     """
     given = {name: path.resolve() for name, path in (originals or {}).items()}
-    _check_originals(study, given)
+    check_originals(study.programs(), given)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -74,9 +74,7 @@ def run_study(
     known = find_originals(directory)
     if given:
         write_originals(directory, known | given)
-    for part in study.chosen(large):
-        if part.originals and not any(name in given for name in part.originals):
-            continue
+    for part in study.chosen(large, given):
         report(part.title)
         is_new = any(known.get(name) != given[name] for name in part.originals if name in given)
         is_done = part.name in ended and ended[part.name].status == _DONE
@@ -86,15 +84,6 @@ def run_study(
         states = {"study": study.name, "ended": {name: asdict(one) for name, one in ended.items()}}
         write_whole(directory / _OUTCOMES, json.dumps(states, indent=1) + "\n", "list of outcomes")
     return list_outcomes(study, directory)
-
-
-def _check_originals(study: Study, given: Mapping[str, Path]) -> None:
-    for name, path in given.items():
-        if name not in study.programs():
-            known = ", ".join(study.programs()) or "none"
-            raise UsageError(f"{study.name}: runs no original program {name!r}; it knows {known}")
-        if not os.access(path, os.X_OK) or path.is_dir():
-            raise UsageError(f"{path}: not an executable file; give that of {name} with --with")
 
 
 def list_outcomes(study: Study, directory: Path) -> list[PartOutcome]:
@@ -130,8 +119,8 @@ def _read_ended(study: Study, directory: Path) -> dict[str, _Ended]:
 
 def _make_outcome(study: Study, part: Part, directory: Path, ended: _Ended | None) -> PartOutcome:
     if ended is None:
-        with_programs = "give it " + " ".join(f"--with {name}=PATH" for name in part.originals)
-        return PartOutcome(part, "not run", with_programs if part.originals else "")
+        programs = " ".join(f"--with {name}=PATH" for name in part.originals)
+        return PartOutcome(part, "not run", programs and f"give it {programs}")
     log = directory / f"{part.name}.log"
     if ended.status == NOT_HERE:
         why = read_last_line(log).removeprefix("haloscope: ")
@@ -149,7 +138,7 @@ def _find_error(study: Study, part: Part, directory: Path) -> str:
     missing = [name for name in part.results if not (directory / name).is_file()]
     if missing:
         return f"it wrote no {missing[0]}"
-    return find_name_error(study.published, part.name, directory)
+    return find_name_error(study.published, part, directory)
 
 
 def _run_part(study: Study, part: Part, directory: Path) -> _Ended:

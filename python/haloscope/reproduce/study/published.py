@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
@@ -17,6 +17,7 @@ else:
     import tomli as tomllib
 
 _FILE = "published.toml"
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class PrintedNumbers(BaseModel, extra="forbid", frozen=True):
@@ -68,6 +69,10 @@ class Published(BaseModel, extra="forbid", frozen=True):
                 raise ValueError(f"{name!r} is there {count} times")
         return self
 
+    def names(self) -> set[str]:
+        """Return the names of all numbers."""
+        return {name for group in self.numbers for name in group.values}
+
     def parts(self) -> set[str]:
         """Return the names of all parts that reproduce a number or a claim."""
         return {group.part for group in self.numbers} | {claim.part for claim in self.claims}
@@ -97,11 +102,22 @@ def read_published(folder: Path) -> Published:
     """
     file = folder / _FILE
     try:
-        return Published.model_validate(tomllib.loads(file.read_text("utf-8")))
+        return read_toml(file, Published)
     except FileNotFoundError:
         return Published()
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
+
+
+def read_toml(file: Path, kind: type[_Model], **more: object) -> _Model:
+    """Return what a file has, as a model. `more` are values of the model that the file does not have.
+
+    Raises:
+        OSError: The file cannot be read.
+        UsageError: The file is invalid.
+    """
+    try:
+        return kind.model_validate(tomllib.loads(file.read_text("utf-8")) | more)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: {error}") from None
     except ValidationError as error:

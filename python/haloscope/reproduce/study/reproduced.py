@@ -13,6 +13,7 @@ from typing import Literal, get_args
 from haloscope.base.errors import OutputError
 from haloscope.base.files import write_whole
 from haloscope.reproduce.study.published import Published
+from haloscope.reproduce.study.study_folder import Part
 
 Source = Literal["counted", "computed", "measured", "emulated nodes", "simulated", "virtual time"]
 _MEASURED: tuple[Source, ...] = ("measured", "emulated nodes")
@@ -136,19 +137,23 @@ def _is_valid(number: Reproduced) -> bool:
     return are_numbers and number.source in get_args(Source)
 
 
-def find_name_error(published: Published, part: str, directory: Path) -> str:
+def find_name_error(published: Published, part: Part, directory: Path) -> str:
     """Return which name the results of a part lack, or have without need; empty if they are complete.
 
     Raises:
         OutputError: The results are damaged.
     """
-    results = read_reproduced(directory, part)
+    file, results = results_file(directory, part.name), read_reproduced(directory, part.name)
+    if part.originals and not file.is_file():
+        return f"it wrote no {file.name}"
+    originals = {one.name for one in results.originals}
     names = {
-        "number": (published.number_names(part), {one.name for one in results.numbers}),
-        "claim": (published.claim_names(part), {one.name for one in results.claims}),
+        "number": (published.number_names(part.name), {one.name for one in results.numbers}),
+        "claim": (published.claim_names(part.name), {one.name for one in results.claims}),
+        "original": (originals & published.names(), originals),
     }
     for kind, (expected, given) in names.items():
         for name in sorted(expected ^ given):
             problem = "has no" if name in expected else "has an unpublished"
-            return f"{results_file(directory, part).name} {problem} {kind} {name!r}"
+            return f"{file.name} {problem} {kind} {name!r}"
     return ""

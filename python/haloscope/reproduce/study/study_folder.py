@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from haloscope.base import paths
 from haloscope.base.errors import UsageError
-from haloscope.reproduce.study.published import Published, read_published
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from haloscope.reproduce.study.published import Published, read_published, read_toml
 
 _FILE = "study.toml"
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
@@ -73,9 +68,16 @@ class Study(BaseModel, extra="forbid", frozen=True):
         """The folder's name."""
         return self.folder.name
 
-    def chosen(self, large: bool) -> tuple[Part, ...]:
-        """Return the parts to run, with those that take long only if `large`."""
-        return tuple(part for part in self.parts if large or not part.large)
+    def chosen(self, large: bool, originals: Collection[str] = ()) -> tuple[Part, ...]:
+        """Return the parts to run.
+
+        Parts that take long run only if `large`, and those of original programs only with one of these.
+        """
+        return tuple(
+            part
+            for part in self.parts
+            if (large or not part.large) and (not part.originals or set(part.originals) & set(originals))
+        )
 
     def programs(self) -> tuple[str, ...]:
         """Return the names of the paper's own programs that parts can run."""
@@ -89,17 +91,11 @@ def read_study(folder: Path) -> Study:
         UsageError: The folder has no study, or an invalid one.
     """
     file = folder / _FILE
+    published = read_published(folder)
     try:
-        read = tomllib.loads(file.read_text("utf-8"))
-        data = read | {"folder": folder.resolve(), "published": read_published(folder)}
-        return Study.model_validate(data)
+        return read_toml(file, Study, folder=folder.resolve(), published=published)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}; a study is a folder with that file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: {error}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UsageError(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
 def studies() -> dict[str, Study]:
