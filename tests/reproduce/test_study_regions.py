@@ -105,7 +105,7 @@ def test_parts_have_all_published_names(script: Script) -> None:
     numbers += table.laghos_numbers(dict.fromkeys(table.LAGHOS, exchange), 320.0)
     partners = {8: {3}, 64: {3, 4, 5, 6}}
     numbers += kripke.numbers(partners, {64.0})
-    claims = [*table.claims(numbers), *kripke.claims(partners)]
+    claims = [*table.claims(numbers, dict.fromkeys(rows, 1)), *kripke.claims(partners)]
     assert {one.name for one in numbers} == published.number_names("table-4")
     assert {one.name for one in claims} == published.claim_names("table-4")
     assert {one.name: one.holds for one in claims}["Kripke three or six"] is False
@@ -120,12 +120,17 @@ def test_claims_on_table_4_are_tested_on_its_numbers(script: Script) -> None:
             name.replace("_", " ").replace(" largest", ": largest"): v for name, v in changed.items()
         }
         numbers = [Reproduced(name, value, "counted") for name, value in values.items()]
-        return {claim.name: claim.holds for claim in table.claims(numbers)}
+        return {claim.name: claim.holds for claim in table.claims(numbers, points)}
 
-    assert set(holding()) - {name for name, holds in holding().items() if holds} == {
-        "AMG2023 weak",
-        "same problems",
-    }
+    points = {name.partition(":")[0]: 8 for name in found}
+    assert all(holding().values())
+    points["AMG2023 Dane 512"] = 64
+    assert {name for name, holds in holding().items() if not holds} == {"AMG2023 weak"}
+    points = dict.fromkeys(points, 8) | {"Kripke Dane 64": 1}
+    assert {name for name, holds in holding().items() if not holds} == {"same problems"}
+    points = {"Kripke Dane 64": 1}
+    assert holding()["same problems"] is None
+    points = dict.fromkeys(("AMG2023 Dane 64", "AMG2023 Tioga 64"), 8)
     assert holding(Kripke_Dane_256_largest=8.0)["Kripke Dane constant"] is False
     assert holding(Kripke_Tioga_32_largest=8.0)["Kripke Tioga grows"] is False
     assert holding(AMG2023_Dane_512_largest=8.0)["AMG2023 grows"] is False
