@@ -31,7 +31,7 @@ def module(script: Callable[..., Any]) -> Callable[[str], Any]:
 
 def check_results(part: str) -> None:
     """Check that a part has all its files, and a verdict on each of its numbers and claims."""
-    assert find_name_error(STUDY.published, part, Path()) == ""
+    assert find_name_error(STUDY.published, PARTS[part], Path()) == ""
     assert all(Path(name).is_file() for name in PARTS[part].results)
     for name in PARTS[part].figures:
         drawn = json.loads(Path(name).read_text())
