@@ -42,10 +42,11 @@ def timings_of(profile: Profile, region: str | None = None) -> Timings:
 
     Raises `UsageError` if the region has no series, or has to be named.
     """
-    region = region or only_series(series_of(profile), profile.path)
+    kept = series_of(profile)
+    region = region or only_series(kept, profile.path)
     chosen = np.flatnonzero(profile.regions.matching(region)).tolist()
     names = [profile.regions.full_names[path] for path in chosen]
-    paths = [name for name in names if name in set(series_of(profile))]
+    paths = [name for name in names if name in kept]
     parts = [profile.instances(path) for path in paths] if len(paths) > 1 else [profile.instances(region)]
     durations = [part.duration for part in parts]
     values = [_Recorded(profile, part.path, part.ranks, part.duration.shape) for part in parts]
