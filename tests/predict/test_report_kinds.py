@@ -11,6 +11,7 @@ from haloscope.base.errors import MachineError, UsageError
 from haloscope.predict import find_kind, write_machine_page
 from haloscope.predict.tune import Gains
 from support.command import run_command
+from support.page_kinds import GAIN
 from support.pages import page_text
 from support.sample import halo_profile
 
@@ -30,20 +31,7 @@ IMB = (
     "# Benchmarking Bcast\n# #processes = 2\n"
     "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n8 1000 1.0 2.0 1.5\n"
 )
-ROW = {
-    "collective": "bcast",
-    "ranks": 2,
-    "bytes": 8,
-    "default_algorithm": "binomial",
-    "default_time": 2e-6,
-    "algorithm": "chain",
-    "tuned_time": 1e-6,
-    "gain": 2.0,
-    "gain_low": 1.5,
-    "gain_high": 2.5,
-    "verified": True,
-}
-GAINS = Gains("Open MPI 4.1.4", "1 of 1 points have a rule", {"Rules": "rules.conf"}, [ROW])
+GAINS = Gains("Open MPI 4.1.4", "1 of 1 points have a rule", {"Rules": "rules.conf"}, [GAIN])
 TEXTS = {"machine": MACHINE, "sweep": SWEEP, "osu": OSU, "imb": IMB}
 KINDS = {"machine": "machine", "sweep": "sweep", "osu": "sweep", "imb": "sweep"}
 
@@ -163,7 +151,7 @@ def test_other_files_are_refused(tmp_path: Path, text: str, capsys: pytest.Captu
 
 
 def test_a_long_file_is_known_by_its_begin(tmp_path: Path) -> None:
-    Gains("MPI", "", {}, [ROW] * 1000).save(tmp_path / "many")
+    Gains("MPI", "", {}, [GAIN] * 1000).save(tmp_path / "many")
     assert (tmp_path / "many").stat().st_size > 1 << 17
     assert find_kind(tmp_path / "many") == "gains"
 
