@@ -137,7 +137,8 @@ def build_preload(
     Raises:
         RecorderError: If it cannot be built.
     """
-    known = KnownBuild(kind, _list_deciding(headers, sources), repr(headers), own_version(), _compiler_name())
+    name = _compiler_name()
+    known = KnownBuild(kind, _list_deciding(headers, sources, name), repr(headers), own_version(), name)
     directory = known.find()
     if directory is None:
         directory, is_fitting = _find_or_build(kind, headers, made, sources, quiet)
@@ -146,11 +147,11 @@ def build_preload(
     return directory
 
 
-def _list_deciding(headers: Headers, sources: Sequence[Path]) -> list[Path]:
+def _list_deciding(headers: Headers, sources: Sequence[Path], compiler_name: str) -> list[Path]:
     """Return the files that decide which build fits: those that `_find_or_build` reads."""
     library = [headers.library] if headers.library else []
     declared = [path for folder in headers.directories[:1] for path in sorted(folder.glob("mpi*.h"))]
-    compilers = [Path(name) for name in (_compiler_name(),) if name]
+    compilers = [Path(compiler_name)] if compiler_name else []
     return [*sources, *library, *declared, paths.prebuilt(), *compilers]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,9 +22,8 @@ _SETTLED = 2_000_000_000
 class KnownBuild:
     """The build of one kind for one MPI, in a file of the cache."""
 
-    def __init__(self, kind: str, deciding: Iterable[Path], *texts: str) -> None:
+    def __init__(self, kind: str, deciding: Sequence[Path], *texts: str) -> None:
         """Take the files and directories that decide which build fits, and all else that does, as texts."""
-        deciding = list(deciding)
         # Each installation of Haloscope and each MPI has its own file.
         about = "\0".join([*texts, *map(str, deciding)]).encode("utf-8", "surrogateescape")
         self._file = cache() / f".known-{kind}-{zlib.crc32(about):08x}"

@@ -16,11 +16,6 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
-from types import TracebackType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 # Seconds until the process ends, to return its memory. After a long run, loading takes a small part of the
 # time.
@@ -39,14 +34,6 @@ class Summariser:
         if is_wanted and sys.executable and "polars" not in sys.modules:
             with suppress(OSError):
                 self._process = _start(has_trace)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def summarise(self, profile: Path) -> list[str]:
         """Return the lines of `haloscope.explain.summary`. Raises its errors, and those of opening."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,7 +117,7 @@ def run(
     if not command:
         raise click.UsageError("the command to profile is missing: -- mpiexec -n 4 ./app")
     has_trace = bool(settings.get("trace") or settings.get("trace_compact"))
-    with Summariser(is_wanted=not quiet, has_trace=has_trace) as summariser:
+    with closing(Summariser(is_wanted=not quiet, has_trace=has_trace)) as summariser:
         outcome = watch(command, mpi=mpi, quiet=quiet, hang_after=hang_after, **settings)
         said = Outcome(outcome.status)
         with said.noting():
