@@ -106,7 +106,7 @@ private:
         const double time = parts[part]();
         if (i >= warmup_) samples[part].push_back(time);
       }
-      std::next_permutation(order.begin(), order.end());
+      std::ranges::next_permutation(order);
     }
     for (auto &part : samples) part = slowest(*grid_, std::move(part));
     return samples;
