@@ -1,7 +1,8 @@
 """Pages of reports: seconds to write one, its size, and seconds until it can be used in Chromium.
 
 Profiles are those of the tests: a small one, and a halo exchange of 8192 ranks in 50 regions with up to 26
-partners each. The peer is the aim.
+partners each. The page with a timeline has 10^6 calls of 1000 ranks; its frames per second are those of moves
+over ranks and time, and of zooming. The peer is the aim.
 """
 
 from __future__ import annotations
@@ -16,14 +17,34 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
+import numpy as np
 from common import Estimate, emit, estimate
 
 from haloscope import explain
 from support.pages import chromium
+from support.profiles import Draft
 from support.sample import Grid, halo_profile
+from support.traced_drafts import CALL, WORLD, symbol, traced_draft
 
 # Megabytes of a page, seconds to write it, seconds until it can be used.
-AIMS = {"small": (1.0, 5.0, 2.0), "large": (25.0, 5.0, 2.0)}
+AIMS = {"small": (1.0, 5.0, 2.0), "large": (25.0, 5.0, 2.0), "timeline": (25.0, 5.0, 2.0)}
+FRAMES = 30.0  # per second
+# Milliseconds between frames, while each of them shows another view: all of the run, then a hundredth of it.
+MOVING = """async () => {
+  const next = () => new Promise(requestAnimationFrame);
+  const times = [];
+  const move = async (turns, change) => {
+    for (let i = 0; i < turns; i++) {
+      moveTimeline(change(RUN.timeline.view, i));
+      times.push(await next());
+    }
+  };
+  await next();
+  await move(60, (view, i) => ({ ...view, top: 7 * i }));
+  await move(60, (view, i) => zoomed(view, 0.93, 0.4 * RUN.timeline.length / RUN.timeline.unit));
+  await move(60, (view, i) => shifted(view, 0.05));
+  return times.slice(1).map((time, i) => time - times[i]);
+}"""
 
 
 def show(case: str, unit: str, samples: list[float], aim: float) -> None:
@@ -61,14 +82,51 @@ def opened(page: Path, rounds: int) -> list[float]:
     return samples
 
 
-def measure(name: str, what: str, grid: Grid, regions: int, rounds: int, directory: Path) -> None:
+def ring(ranks: int, rounds: int) -> Draft:
+    """Every microsecond each rank sends to the next rank, and then receives."""
+    message = {"communicator": WORLD, "tag": 5, "size": 8, "path": 1, "ranks": ranks}
+    symbols = [
+        symbol(0, CALL, call="MPI_Send", action=1, partner=1, **message),
+        symbol(1, CALL, call="MPI_Recv", action=2, partner=ranks - 1, **message),
+    ]
+    begin = (1000 * np.arange(rounds)[:, None] + np.array([0, 400])).ravel()
+    return traced_draft(symbols, [np.column_stack([begin, begin + 300])] * ranks)
+
+
+def moved(page: Path) -> list[float]:
+    """Return the frames per second of each frame."""
+    with chromium() as browser:
+        tab = browser.new_page(viewport={"width": 1400, "height": 1000})
+        tab.goto(page.as_uri())
+        tab.locator("html[data-ready]").wait_for(state="attached", timeout=120_000)
+        return [1000 / float(time) for time in tab.evaluate(MOVING)]
+
+
+def show_frames(what: str, rates: list[float]) -> None:
+    """The median, and the frame that is slower than 19 of 20."""
+    ordered = sorted(rates)
+    for case, rate in (("frames", ordered[len(ordered) // 2]), ("slow frames", ordered[len(ordered) // 20])):
+        emit(
+            "explain-pages",
+            f"page of {what}, {case}",
+            ours=rate,
+            peer=FRAMES,
+            peer_name="the aim",
+            unit="1/s",
+            ratio=estimate([rate / FRAMES]),
+            target=1.0,
+        )
+
+
+def measure(name: str, what: str, draft: Draft, rounds: int, directory: Path) -> Path:
     size, writing, using = AIMS[name]
-    profile = halo_profile(grid, regions=regions).write(directory / f"{name}.halo")
+    profile = draft.write(directory / f"{name}.halo")
     page = directory / f"{name}.html"
     seconds = [timed(lambda: explain.report(profile, page)) for _ in range(rounds)]
     show(f"page of {what}", "MB", [page.stat().st_size / 1e6], size)
     show(f"page of {what}, written", "s", seconds, writing)
     show(f"page of {what}, until all is drawn", "s", opened(page, rounds), using)
+    return page
 
 
 def main() -> None:
@@ -79,10 +137,12 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        measure("small", "8 ranks", (2, 2, 2), 3, options.rounds, directory)
-        grid = (options.ranks, 16, 16)
+        measure("small", "8 ranks", halo_profile((2, 2, 2)), options.rounds, directory)
+        grid: Grid = (options.ranks, 16, 16)
         what = f"{256 * options.ranks} ranks × {options.regions} regions × 26 partners"
-        measure("large", what, grid, options.regions, options.rounds, directory)
+        measure("large", what, halo_profile(grid, regions=options.regions), options.rounds, directory)
+        what = "10^6 calls of 1000 ranks"
+        show_frames(what, moved(measure("timeline", what, ring(1000, 500), options.rounds, directory)))
 
 
 if __name__ == "__main__":

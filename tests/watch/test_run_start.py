@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import sysconfig
 import time
 from pathlib import Path
 
 import pytest
 
+import haloscope
 from support.mpi import Mpi
 from support.processes import run_program
 from support.programs import Compiler
@@ -74,3 +77,38 @@ def test_run_loads_no_tables_and_starts_few_programs(
     launcher = Path(any_mpi.launch(2)[0]).name
     assert [name for name in started if not name.startswith("ld-linux")] == [*python, launcher, "cat"]
     assert sum(name.startswith("ld-linux") for name in started) <= 1
+
+
+COMPILED = """
+import sys
+from haloscope.cli import main
+try:
+    main()
+finally:
+    print(sys.modules["haloscope.cli.command"].__cached__)
+"""
+
+
+def test_modules_are_compiled_once_where_the_installation_cannot_be_written(tmp_path: Path) -> None:
+    package = Path(haloscope.__file__).parent
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(package, tmp_path / "lib" / "haloscope", ignore=ignored)
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
+    # With -S nothing finds the package of this checkout, which is installed in place.
+    places = os.pathsep.join([str(tmp_path / "lib"), sysconfig.get_path("purelib")])
+    environment |= {"PYTHONPATH": places, "HALOSCOPE_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-S", "-c", COMPILED, "--version"]
+
+    def compiled(**more: str) -> Path:
+        return Path(run_program(command, env=environment | more).stdout.splitlines()[-1])
+
+    beside = tmp_path / "lib" / "haloscope" / "cli" / "__pycache__"
+    assert compiled().parent == beside
+    shutil.rmtree(beside)
+    beside.touch()  # not even root can write a file below it
+    assert not compiled(PYTHONDONTWRITEBYTECODE="1").exists()
+    assert not (tmp_path / "cache").exists()
+    kept = compiled()
+    assert kept.is_relative_to(tmp_path / "cache" / "python")
+    assert kept.is_file()
+    assert not compiled(HALOSCOPE_CACHE="/proc/self/none").exists()

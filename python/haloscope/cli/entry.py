@@ -6,6 +6,7 @@ import atexit
 import codecs
 import gc
 import io
+import os
 import signal
 import sys
 
@@ -24,6 +25,15 @@ def _write_plainly(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("haloscope", _write_plainly)
 
 
+def _keep_compiled_modules() -> None:
+    """Keep them in the cache, if Python could not write that of this module beside its source."""
+    is_asked = not sys.dont_write_bytecode and sys.pycache_prefix is None
+    if is_asked and __spec__ and __spec__.cached and not os.path.exists(__spec__.cached):
+        from haloscope.base.cache import cache
+
+        sys.pycache_prefix = str(cache() / "python")
+
+
 def main() -> None:
     """Entry point of the command."""
     # Modules make many objects that stay. By default, the collector looks at them every 700 objects.
@@ -32,6 +42,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # not closed, nor replaced
             stream.reconfigure(errors="haloscope")
     try:
+        _keep_compiled_modules()
         from haloscope.cli.command import _run
 
         status = _run(sys.argv[1:])

@@ -65,7 +65,8 @@ class Summariser:
 
 def _start(has_trace: bool) -> subprocess.Popen[str]:
     # With this process's own path: after `-c`, modules of the working directory would come first.
-    code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({has_trace})"
+    paths = f"sys.path[:] = {sys.path!r}; sys.pycache_prefix = {sys.pycache_prefix!r}"
+    code = f"import sys; {paths}; from {__name__} import serve; serve({has_trace})"
     # Nothing is preloaded into it, and it starts no threads for algebra.
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     return subprocess.Popen(
