@@ -29,20 +29,21 @@ from support.traced_drafts import CALL, WORLD, symbol, traced_draft
 # Megabytes of a page, seconds to write it, seconds until it can be used.
 AIMS = {"small": (1.0, 5.0, 2.0), "large": (25.0, 5.0, 2.0), "timeline": (25.0, 5.0, 2.0)}
 FRAMES = 30.0  # per second
-# Milliseconds between frames, while each of them shows another view: all of the run, then a hundredth of it.
+# Milliseconds between frames. Before each of them the wheel moves to other ranks, zooms in, or moves in time.
 MOVING = """async () => {
   const next = () => new Promise(requestAnimationFrame);
+  const canvas = document.getElementById("timeline-canvas");
+  canvas.scrollIntoView();
+  await new Promise((done) => setTimeout(done, 1000));
+  const { left, top } = canvas.getBoundingClientRect();
   const times = [];
-  const move = async (turns, change) => {
-    for (let i = 0; i < turns; i++) {
-      moveTimeline(change(RUN.timeline.view, i));
+  for (const wheel of [{ deltaY: 280, shiftKey: true }, { deltaY: -35 }, { deltaX: 50 }]) {
+    for (let i = 0; i < 60; i++) {
+      const all = { clientX: left + 500, clientY: top + 100, bubbles: true, cancelable: true, ...wheel };
+      canvas.dispatchEvent(new WheelEvent("wheel", all));
       times.push(await next());
     }
-  };
-  await next();
-  await move(60, (view, i) => ({ ...view, top: 7 * i }));
-  await move(60, (view, i) => zoomed(view, 0.93, 0.4 * RUN.timeline.length / RUN.timeline.unit));
-  await move(60, (view, i) => shifted(view, 0.05));
+  }
   return times.slice(1).map((time, i) => time - times[i]);
 }"""
 
@@ -87,7 +88,7 @@ def ring(ranks: int, rounds: int) -> Draft:
     message = {"communicator": WORLD, "tag": 5, "size": 8, "path": 1, "ranks": ranks}
     symbols = [
         symbol(0, CALL, call="MPI_Send", action=1, partner=1, **message),
-        symbol(1, CALL, call="MPI_Recv", action=2, partner=ranks - 1, **message),
+        symbol(1, CALL, call="MPI_Recv", action=3, partner=ranks - 1, **message),
     ]
     begin = (1000 * np.arange(rounds)[:, None] + np.array([0, 400])).ravel()
     return traced_draft(symbols, [np.column_stack([begin, begin + 300])] * ranks)
