@@ -186,7 +186,8 @@ function drawAxis(scene) {
     pen.fillStyle = colour(PALETTE.grid);
     pen.fillRect(x, 0, 1, bottom + 4);
     pen.fillStyle = colour(PALETTE.ink);
-    if (x > 16 && x < width - 16) pen.fillText(text, x, bottom + 18);
+    const half = pen.measureText(text).width / 2;
+    if (x > half && x < width - half) pen.fillText(text, x, bottom + 18);
   }
   return base;
 }
