@@ -117,7 +117,7 @@ def write(made: Sequence[Section], output: Path, about: str) -> None:
         "about": about,
         "notes": [],
         "figures": [],
-        "sections": [section.as_json() for section in made],
+        "sections": [section.as_json(in_study=True) for section in made],
     }
     write_page(page("regimes.html", f"{title} – Haloscope", SCRIPTS, data), output)
 

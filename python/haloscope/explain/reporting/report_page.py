@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from os import PathLike
@@ -43,8 +42,6 @@ File = str | PathLike[str]
 
 # Largest number of rows of one figure, about ten megabytes of page.
 _MOST_ROWS = 400_000
-# The figure of a paper that a figure is like: that is for readers of the paper, not of the page of a run.
-_SOURCE_IN_PAPER = re.compile(r" ?Paper: .*$")
 # Largest number of ranks in the table of their use of the machine.
 _MOST_RANKS = 256
 _OPENMP = ("omp_threads", "omp_parallel_time", "omp_team_time", "omp_thread_time", "omp_barrier_time")
@@ -262,10 +259,7 @@ def _make_regimes(profile: Profile) -> list[dict[str, Any]]:
         return []
     from haloscope.markov.figures import report_sections
 
-    sections = report_sections(profile)
-    for shown in (shown for section in sections for kind in ("figures", "tables") for shown in section[kind]):
-        shown["caption"] = _SOURCE_IN_PAPER.sub("", shown["caption"])
-    return sections
+    return report_sections(profile)
 
 
 def _make_sites(profile: Profile) -> dict[str, Any] | None:

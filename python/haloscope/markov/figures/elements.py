@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ Trace = dict[str, Any]
 Cell = tuple[float | str | None, str]  # the sort key, and the text
 
 _CHOSEN = {1: "0", 2: "05", 3: "024", 4: "0245", 5: "02456", 6: "012456"}
+# The figure of a paper that a figure is like: for readers of the paper, not of the page of a run.
+_SOURCE_IN_PAPER = re.compile(r" ?Paper: .*$")
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -92,15 +96,21 @@ class Section:
     pictures: Sequence[tuple[str, str]] = ()  # data addresses of images, and their descriptions
     code: Sequence[str] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what the page shows."""
+    def as_json(self, in_study: bool = False) -> dict[str, Any]:
+        """Return what the page shows. Captions name figures of the paper only in its study."""
+        parts = {
+            "figures": [figure.as_json() for figure in self.figures],
+            "tables": [table.as_json() for table in self.tables],
+        }
+        if not in_study:
+            for part in chain(*parts.values()):
+                part["caption"] = _SOURCE_IN_PAPER.sub("", part["caption"])
         return {
             "name": self.name,
             "title": self.title,
             "columns": self.columns,
             "text": list(self.text),
-            "figures": [figure.as_json() for figure in self.figures],
-            "tables": [table.as_json() for table in self.tables],
+            **parts,
             "pictures": list(self.pictures),
             "code": "\n".join(self.code),
         }
