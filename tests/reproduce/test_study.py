@@ -230,6 +230,33 @@ def test_what_crashed_has_no_result(tmp_path: Path) -> None:
     assert runs(out) == ["crash", "crash"]
 
 
+DAEMON = """
+import os, time
+reading, writing = os.pipe()
+if not os.fork():
+    os.setsid()
+    if not os.fork():
+        while time.process_time() < 0.5:
+            pass
+        os.write(writing, b"done")
+    os._exit(0)
+os.wait()
+os.read(reading, 4)
+"""
+
+
+def test_the_time_of_daemons_is_that_of_the_part(tmp_path: Path) -> None:
+    """Otherwise it would be the time of other programs, and no time of this part would be judged."""
+    study = made(tmp_path / "study", "same")
+    script = tmp_path / "study" / "script.py"
+    script.write_text(DAEMON + script.read_text())
+    before = os.times()
+    assert [outcome.state for outcome in run_study(study, tmp_path / "out")] == ["done"]
+    after = os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    assert used >= 0.5
+
+
 def test_results_of_another_study_stay(tmp_path: Path) -> None:
     one, other = made(tmp_path / "one", "same"), made(tmp_path / "other", "same")
     run_study(one, tmp_path / "out")

@@ -2,18 +2,26 @@
 
 A missing component ends every script in the same way, whether the script or a verb that it runs needs it: the
 exit status means "not run", and the last line is the remedy.
+
+Processes that lose their parent, such as the daemons of a launcher, become children of this one. Their time is
+therefore that of the part, and not of other programs.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import os
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from haloscope.base.errors import ComponentError, HaloscopeError
 
 NOT_HERE = 4
+_SET_CHILD_SUBREAPER = 36  # of prctl
 
 
 def _run(script: Path) -> None:
@@ -43,6 +51,18 @@ def _text(captured: str | bytes | None) -> str:
     return text.strip().rpartition("\n")[2].removeprefix("haloscope: ")
 
 
+@contextlib.contextmanager
+def _adopt_orphans() -> Iterator[None]:
+    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+
 if __name__ == "__main__":
     del sys.argv[0]
-    _run(Path(sys.argv[0]))
+    with _adopt_orphans():
+        _run(Path(sys.argv[0]))
