@@ -15,6 +15,7 @@ import os
 import runpy
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from haloscope.base.errors import ComponentError, HaloscopeError
 
 NOT_HERE = 4
 _SET_CHILD_SUBREAPER = 36  # of prctl
+_PATIENCE = 5.0  # seconds for daemons to end
 
 
 def _run(script: Path) -> None:
@@ -57,9 +59,10 @@ def _adopt_orphans() -> Iterator[None]:
     try:
         yield
     finally:
+        limit = time.monotonic() + _PATIENCE
         with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
+            while os.waitpid(-1, os.WNOHANG)[0] or time.monotonic() < limit:
+                time.sleep(0.001)
 
 
 if __name__ == "__main__":
