@@ -3,8 +3,8 @@
 A missing component ends every script in the same way, whether the script or a verb that it runs needs it: the
 exit status means "not run", and the last line is the remedy.
 
-Processes that lose their parent, such as the daemons of a launcher, become children of this one. So their time
-is that of the part, and not of other programs.
+Processes that lose their parent, such as the daemons of a launcher, become children of this one. Therefore
+their time is that of the part, and not of other programs.
 """
 
 from __future__ import annotations
