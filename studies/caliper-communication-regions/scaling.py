@@ -8,8 +8,10 @@ in DIR already are reused.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,11 +73,17 @@ def profiles() -> Iterator[Path]:
             file = place / f"amg-{system.lower()}-{ranks}.halo"
             program = ["-P", *grid(ranks), "-n", *points]
             yield watched(file, ranks, "amg", program, cluster=AMG[system])
-    for ranks in SIMULATED:
-        for name in ("sweep", "hydro"):
-            file = place / f"{name}-{ranks}-simulated.halo"
-            program = [name, *words(name, ranks)]
-            yield simulated(file, ranks, "fat-tree", program, cluster=SYSTEMS["simulated"])
+
+    def simulate(job: tuple[int, str]) -> Path:
+        ranks, name = job
+        file = place / f"{name}-{ranks}-simulated.halo"
+        program = [name, *words(name, ranks)]
+        return simulated(file, ranks, "fat-tree", program, cluster=SYSTEMS["simulated"])
+
+    # A simulation uses one core. The longest is first.
+    jobs = [(ranks, name) for ranks in reversed(SIMULATED) for name in ("hydro", "sweep")]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        yield from reversed(list(pool.map(simulate, jobs)))
 
 
 def table_1(runs: Ensemble) -> pl.DataFrame:

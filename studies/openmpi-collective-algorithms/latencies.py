@@ -7,7 +7,7 @@ Writes `latencies.csv` and `latencies.json` to DIR. Levels of this machine are h
 
 from __future__ import annotations
 
-import io
+import json
 import subprocess
 import sys
 from itertools import pairwise
@@ -41,14 +41,17 @@ DISTANCES = (
     Distance("cross socket", 64, "node"),
     Distance("inter-node", 128, "network"),
 )
+_TIMES = ("time", "median", "ci_low", "ci_high")
 _WHY = "no two cores of this machine share a {} and no smaller level"
 
 
 def measured() -> pl.DataFrame:
     """Return the latencies of this machine with intervals, a row for each level of hwloc."""
     command = [str(HALOSCOPE), "bench", "p2p", "latency", "-m", "2:2", "-i", "1000", "-x", "100"]
-    done = subprocess.run([*command, "--format", "csv"], env=ENVIRONMENT, stdout=subprocess.PIPE, check=True)
-    return pl.read_csv(io.BytesIO(done.stdout)).select("level", "time", "median", "ci_low", "ci_high")
+    done = subprocess.run([*command, "--json"], env=ENVIRONMENT, stdout=subprocess.PIPE, check=True)
+    records = json.loads(done.stdout)
+    columns = {"level": pl.String} | dict.fromkeys(_TIMES, pl.Float64)
+    return pl.DataFrame([[record[name] for name in columns] for record in records], columns, orient="row")
 
 
 def compare(here: pl.DataFrame) -> pl.DataFrame:
@@ -65,7 +68,7 @@ def compare(here: pl.DataFrame) -> pl.DataFrame:
             for one in DISTANCES
         ]
     )
-    ours = here.select("level", *(pl.col(name) * 1e6 for name in ("time", "median", "ci_low", "ci_high")))
+    ours = here.select("level", *(pl.col(name) * 1e6 for name in _TIMES))
     return papers.join(ours, on="level", how="full", coalesce=True, maintain_order="left_right")
 
 

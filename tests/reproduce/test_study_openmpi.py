@@ -146,6 +146,16 @@ def test_a_message_takes_the_papers_latency(imported: Callable[[str], Any]) -> N
     assert two["last"].to_list() == pytest.approx([0.15e-6], rel=0.01)
 
 
+def test_latencies_of_this_machine_are_compared(imported: Callable[[str], Any]) -> None:
+    if shutil.which("mpiexec") is None:
+        missing("no mpiexec: apt-get install libopenmpi-dev openmpi-bin")
+    latencies = imported("latencies")
+    here = latencies.measured()
+    assert here["median"].is_between(here["ci_low"], here["ci_high"]).all()
+    rows = latencies.compare(here)
+    assert rows["median"].count() == len(here)
+
+
 def test_latencies_are_compared_by_level(imported: Callable[[str], Any]) -> None:
     latencies = imported("latencies")
     here = pl.DataFrame(

@@ -139,3 +139,15 @@ def test_parts_of_the_studies_name_what_they_lack(bare: Path, study: str, part: 
     one = whole.model_copy(update={"parts": tuple(p for p in whole.parts if p.name == part)})
     (ended,) = run_study(one, bare / "results")
     assert (ended.state, "apt-get install libsimgrid-dev" in ended.why) == ("not run", True), ended.why
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    "name",
+    ["hmm-regimes-communication-hiding", "hpcg-communication-patterns", "openmpi-collective-algorithms"],
+)
+def test_a_study_runs_from_end_to_end(tmp_path: Path, name: str) -> None:
+    """Those that take minutes; a part that cannot run here names what it lacks."""
+    failed = {one.part.name: one.why for one in run_study(studies()[name], tmp_path) if one.state == "failed"}
+    assert failed == {}
