@@ -16,6 +16,7 @@ from haloscope.base.errors import ComponentError
 from haloscope.reproduce.study import Study, read_study, run_study, studies
 from support.missing import missing
 
+QUICK = ["hmm-regimes-communication-hiding", "hpcg-communication-patterns", "openmpi-collective-algorithms"]
 Imported = Callable[..., Any]
 
 
