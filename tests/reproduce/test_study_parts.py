@@ -149,6 +149,6 @@ def test_parts_of_the_studies_name_what_they_lack(bare: Path, study: str, part: 
     ["hmm-regimes-communication-hiding", "hpcg-communication-patterns", "openmpi-collective-algorithms"],
 )
 def test_a_study_runs_from_end_to_end(tmp_path: Path, name: str) -> None:
-    """Those that take minutes; a part that cannot run here names what it lacks."""
+    """Those that take minutes; a part that cannot run here names the missing component."""
     failed = {one.part.name: one.why for one in run_study(studies()[name], tmp_path) if one.state == "failed"}
     assert failed == {}

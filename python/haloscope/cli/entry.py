@@ -26,7 +26,7 @@ codecs.register_error("haloscope", _write_plainly)
 
 
 def _keep_compiled_modules() -> None:
-    """Keep them in the cache, if Python could not write that of this module beside its source."""
+    """Keep them in the cache, if Python could not write that of this module to the installation."""
     is_asked = not sys.dont_write_bytecode and sys.pycache_prefix is None
     if is_asked and __spec__.cached and not os.path.exists(__spec__.cached):
         from haloscope.base.cache import cache
