@@ -102,8 +102,13 @@ def with_published(figure: Figure, number: int) -> Figure:
         }
         for name, gain in printed.items()
     ]
-    annotations = [{**text, "showarrow": False} for text in texts]
-    return replace(figure, layout={**figure.layout, "shapes": shapes, "annotations": annotations})
+    layout = dict(figure.layout)
+    layout["shapes"] = [*layout.get("shapes", ()), *shapes]
+    layout["annotations"] = [
+        *layout.get("annotations", ()),
+        *({**text, "showarrow": False} for text in texts),
+    ]
+    return replace(figure, layout=layout)
 
 
 def sections(found: Mapping[str, Sequence[Method]], event: Sequence[Method]) -> list[Section]:

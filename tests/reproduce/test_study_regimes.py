@@ -103,6 +103,13 @@ def test_the_measured_part_judges_its_runs(
     event = [made(name, range(1), event=name == "fixed") for name in hidden] + [made("fixed", range(1))]
     measured.write(found, event)
     check_results("measured")
+    titles = {}
+    for number in (6, 11, 12):
+        figure, *_ = json.loads(Path(f"figure-{number}.json").read_text())
+        titles[number] = [text["text"] for text in figure["layout"]["annotations"]]
+    assert [title.partition(",")[0] for title in titles[6]] == ["<b>fixed", "<b>dynamic", "<b>test"]
+    assert titles[11] == ["published: dynamic and test −10 %"]
+    assert titles[12][:3] == ["<b>fixed</b>", "<b>dynamic</b>", "<b>test</b>"]
     results = read_reproduced(Path(), "measured")
     numbers = {one.name: one.value for one in results.numbers}
     assert numbers["fixed 1: mean"] == pytest.approx(WORK, rel=0.02)
