@@ -81,7 +81,7 @@ def with_published(figure: Figure, number: int) -> Figure:
     """Return a figure with the numbers that the paper prints for it."""
     if number == 7 and "regime 1" in figure.title:
         shares = ", ".join(f"{name} {share:.0f} %" for name, share in published.FAST_SHARE.items())
-        return replace(figure, caption=f"{figure.caption} Published for CG: {shares}.")
+        return replace(figure, caption=f"{figure.caption}. Published for CG: {shares}.")
     printed = {11: {"dynamic and test": published.LARGEST_GAIN}, 13: published.FRONTERA}.get(number, {})
     if "yaxis2" not in figure.layout:
         return figure
