@@ -193,6 +193,9 @@ def test_table_four(runs: list[Path]) -> None:
         assert frame[ours].to_list() == pytest.approx(whole[theirs].to_list())
 
 
+CLASSES = ["below 100 B", "100 B to 1000 B", "1000 B to 10.0 kB", "10.0 kB and more"]
+
+
 def test_size_classes_have_all_messages_once(runs: list[Path]) -> None:
     ensemble = haloscope.open_all(runs)
     frame = ensembles.size_classes(ensemble).frame
@@ -204,9 +207,23 @@ def test_size_classes_have_all_messages_once(runs: list[Path]) -> None:
     )
     found = frame.group_by("run_ranks").agg(pl.col("messages", "bytes", "time").sum())
     assert_frame_equal(found.sort("run_ranks"), expected.sort("run_ranks"))
-    assert set(frame["size"]) == {"below 100 B", "100 B to 1000 B", "1000 B to 10.0 kB", "10.0 kB and more"}
+    assert set(frame["size"]) == set(CLASSES)
     with pytest.raises(UsageError, match="must be positive and ascending"):
         ensembles.size_classes(ensemble, edges=(100, 10))
+
+
+def test_size_classes_are_listed_by_size(tmp_path: Path) -> None:
+    """Also if the first run has large messages only."""
+    few, many = halo_profile((2, 1, 1)), halo_profile((2, 2, 2))
+    rows = few.tables["sizes"]
+    kept = [at for at, size in enumerate(rows["bytes"]) if size >= 1000]
+    few.tables["sizes"] = {name: [values[at] for at in kept] for name, values in rows.items()}
+    runs = haloscope.open_all([few.write(tmp_path / "few.halo"), many.write(tmp_path / "many.halo")])
+    drawn = ensembles.size_classes(runs).drawn
+    assert drawn is not None
+    names = [trace["name"] for trace in drawn.traces]
+    assert names == [name for name in CLASSES if name in names]
+    assert names[0] in CLASSES[:2]
 
 
 def test_speeds_are_shown_with_those_of_the_machine(tmp_path: Path) -> None:

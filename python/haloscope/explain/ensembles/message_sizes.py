@@ -186,7 +186,7 @@ def _draw(frame: pl.DataFrame, edges: Sequence[int], machine: Speeds | None, aga
 
 def _trace_lines(frame: pl.DataFrame, edges: Sequence[int], column: str) -> Iterator[dict[str, object]]:
     names, many = make_class_names(edges), frame["series"].n_unique() > 1
-    known = frame.filter(pl.col(column) > 0)
+    known = frame.filter(pl.col(column) > 0).sort("series", "class", maintain_order=True)
     for (series, number), rows in known.group_by(["series", "class"], maintain_order=True):
         label = f"{series} · {names[number]}" if many else names[number]
         trace = make_line(rows, label, number, column, "%{y:.4s}", legendgroup=label)
