@@ -213,6 +213,7 @@ def checked(folder: Path, learned: list[float], again: list[float], slower: floa
     return found
 
 
+@pytest.mark.slow
 def test_a_slowdown_is_found_though_some_runs_are_disturbed(tmp_path: Path) -> None:
     """Times of real runs have a floor and a tail: the faster half detects what the mean cannot."""
     random = np.random.default_rng(3)
@@ -230,6 +231,7 @@ def test_a_slowdown_is_found_though_some_runs_are_disturbed(tmp_path: Path) -> N
     assert not any(checked(tmp_path, times(1.0), times(1.0), 1e-9).failures for _ in range(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("runs", "spread"),
     [(5, 0.01), *(pytest.param(*case, marks=pytest.mark.long) for case in ((10, 0.03), (20, 0.08)))],
@@ -249,6 +251,7 @@ def test_the_documented_slowdown_is_detected(tmp_path: Path, runs: int, spread: 
     assert found >= 3  # of 4; the documented rate is 90 %
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [(1.0, 1.15, 0.9), (1.0, 1.1, 1.3, 0.9, 1.2)])
 def test_the_documented_number_of_runs_detects(tmp_path: Path, times: tuple[float, ...]) -> None:
     """Rules from too few runs state how many are needed; with so many of the same scatter, they detect."""

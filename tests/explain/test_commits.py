@@ -63,6 +63,7 @@ def test_a_slower_commit_is_named_once() -> None:
     assert "shorter" in faster["change"].to_list()[1]
 
 
+@pytest.mark.slow
 def test_equal_commits_are_rarely_called_changed() -> None:
     """The rate is that of series: 5 % at most of those of ten commits."""
     wrong = 0

@@ -57,6 +57,7 @@ def rewritten(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @relaxed
 @given(
     rows=st.lists(st.tuples(integers, reals, st.text()), max_size=20),
@@ -351,6 +352,7 @@ def test_a_file_cut_while_it_is_open_is_an_error_message(tmp_path: Path) -> None
         profile.table("regions")
 
 
+@pytest.mark.slow
 @settings(relaxed, max_examples=12)
 @given(data=st.data())
 def test_any_numbers_are_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:

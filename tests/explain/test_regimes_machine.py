@@ -151,6 +151,7 @@ def slowed(seed: int, ranks: int, instances: int) -> tuple[Floats, NDArray[np.in
     return x.T.copy(), states.T, machine
 
 
+@pytest.mark.slow
 def test_machine_wide_and_isolated_slowdowns_are_distinguished() -> None:
     x, states, machine = slowed(1, 40, 700)
     alone = np.asarray(RegimeModel(2).fit(x).predict(x))

@@ -95,6 +95,7 @@ def test_log_normal_is_gaussian_of_logarithms() -> None:
     np.testing.assert_allclose(sample.std(1), model.stds_, rtol=0.02)
 
 
+@pytest.mark.slow
 def test_seed_decides_and_threads_do_not() -> None:
     x = drawn(3, 30)
     fits = [RegimeModel(4, n_init=4, random_state=7, threads=n).fit(x) for n in (1, 2, 5)]

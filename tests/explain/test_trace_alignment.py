@@ -98,6 +98,7 @@ def times_of(trace: Trace, rank: int) -> Times:
 errors = st.lists(st.integers(-3_000_000, 3_000_000), min_size=2, max_size=6)
 
 
+@pytest.mark.slow
 @example(several=[[0, 0], [0, 0]], seed=0)
 @given(several=st.lists(errors, min_size=2, max_size=4), seed=st.integers(0, 5))
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -26,6 +26,7 @@ from support.traces import cg_trace, halo_trace
 TRACE_TABLES = ("waits", "wait_pairs", "delays", "critical_path", "tolerance")
 
 
+@pytest.mark.slow
 @given(steps(), strategies.integers(1, 6))
 @settings(max_examples=30)
 def test_parts_sum_to_the_whole(program: list[Step], ranks: int) -> None:
@@ -38,6 +39,7 @@ def test_parts_of_real_patterns_sum_to_the_whole(trace: Trace) -> None:
     assert check_sums(trace).remarks == []
 
 
+@pytest.mark.slow
 @given(steps(), strategies.integers(2, 5), strategies.randoms(use_true_random=False))
 @settings(max_examples=30)
 def test_a_damaged_trace_is_analysed_as_far_as_possible(

@@ -47,6 +47,7 @@ def test_the_matrix_is_the_latency_of_all_pairs(machine: predict.Machine) -> Non
             assert matrix[i, j] == float(machine.latency(i, j))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAPER)
 def test_every_number_of_processes_exactly(
     name: tuple[str, str], times: dict[tuple[str, str], dict[int, float]]

@@ -74,6 +74,7 @@ def test_claims_about_two_bytes(imported: Callable[[str], Any]) -> None:
     assert "48" not in tested["2 bytes: steps are where levels change"].evidence
 
 
+@pytest.mark.slow
 def test_figures_have_all_curves_and_no_empty_panel(
     imported: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

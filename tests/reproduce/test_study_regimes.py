@@ -86,6 +86,7 @@ def hidden_half(hidden: float) -> float:
     return WORK * (0.5 if hidden < 0.5 else 0.1)
 
 
+@pytest.mark.slow
 def test_the_measured_part_judges_its_runs(
     module: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
