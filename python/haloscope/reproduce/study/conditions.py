@@ -20,9 +20,8 @@ from haloscope.base.toolchain import toolchain
 from haloscope.base.version import own_version
 
 BUSY = 0.05  # largest share of the processors that other programs may use while times are measured
-# Fields of a line of /proc/stat: user, nice, system, and the time that a virtual machine did not get. Guests'
-# time is part of the user's. Interrupts are those of the measured network as well as of other programs.
-_WORKED = (0, 1, 2, 7)
+_IDLE = (3, 4)  # idle and waiting for a disk, in a line of /proc/stat
+_COUNTED = 8  # fields up to the time that a virtual machine did not get; guests' time is part of the user's
 
 
 @dataclass
@@ -70,7 +69,7 @@ def _busy_seconds() -> float | None:
         ticks = [int(word) for word in Path("/proc/stat").read_text("ascii").split("\n")[0].split()[1:]]
     except (OSError, ValueError):
         return None
-    worked = [ticks[index] for index in _WORKED if index < len(ticks)]
+    worked = (value for index, value in enumerate(ticks[:_COUNTED]) if index not in _IDLE)
     return sum(worked) / os.sysconf("SC_CLK_TCK")
 
 
