@@ -135,9 +135,9 @@ def _count(states: Sequence[str], kinds: Sequence[str]) -> str:
 
 
 def _explain_missing(outcome: PartOutcome) -> str:
-    # The page has the reason of a failure once, above its tables.
-    is_short = outcome.why and outcome.state == "not run"
-    return f"part {outcome.state}" + (f": {outcome.why}" if is_short else "")
+    if outcome.state == "failed":  # the page has the reason once, above its tables
+        return "part failed"
+    return f"part {outcome.state}" + (f": {outcome.why}" if outcome.why else "")
 
 
 def _explain_busy(outcome: PartOutcome) -> str:
