@@ -32,8 +32,8 @@ def late_sender() -> Draft:
     turns = 1_000_000 * np.arange(ROUNDS)
     times = [turns[:, None] + np.array(span) for span in ((1000, 900_000), (800_000, 850_000))]
     written = traced_draft(symbols, times, orders=[[0] * ROUNDS, [1] * ROUNDS])
-    written.info |= {"command": "mpiexec -n 2 /home/ann/work/app", "duration": 0.02, "program": "app"}
-    written.info["environment"] = {"HALOSCOPE_OUTPUT": "/scratch/ann/run.halo"}
+    written.info |= {"command": "mpiexec -n 2 /project/code/work/app", "duration": 0.02, "program": "app"}
+    written.info["environment"] = {"HALOSCOPE_OUTPUT": "/scratch/code/run.halo"}
     rank = {"instances": 1, "time": 0.02, "p2p_time": 0.018, "wait_time": 0.016}
     rows = [{"path": path, "rank": of, **rank} for path in range(2) for of in range(2)]
     pair = {"path": 1, "rank": 1, "partner": 0, "sends": ROUNDS, "bytes_sent": 8 * ROUNDS, "time": 0.001}
@@ -42,8 +42,8 @@ def late_sender() -> Draft:
         "ranks": rows,
         "partners": [pair],
         "sites": [{**site, "call": "MPI_Recv", "time_total": 0.018}],
-        "modules": [{"module": "1", "file": "/home/ann/work/app", "is_program": 1}],
-        "symbols": [{"module": "1", "offset": 16, "function": "halo", "file": "/home/ann/halo.c", "line": 9}],
+        "modules": [{"module": "1", "file": "/project/code/work/app", "is_program": 1}],
+        "symbols": [{"module": "1", "offset": 16, "function": "halo", "file": "/project/code/halo.c", "line": 9}],
     }
     for table, added in more.items():
         written.tables[table] = columns_of(table, added)
@@ -247,7 +247,7 @@ def test_kinds_of_waiting_are_explained(page: Page) -> None:
 
 def test_the_page_has_no_folders_and_few_keys(traced: Path, page: Page) -> None:
     assert page.locator("#command").inner_text() == "mpiexec -n 2 …/app"
-    for folder in ("/home/ann", "/scratch/ann"):
+    for folder in ("/project/code", "/scratch/code"):
         assert folder not in page_text(traced)
     assert page.locator("#about dt").count() <= 10
     assert not page.locator("#about-more dl").is_visible()
