@@ -1,6 +1,6 @@
 #!/bin/bash
 # Everything that can be said about the sources without running them. `make lint` calls it.
-# Every checker runs, also after another one complained; the status is 1 if any did.
+# Every checker runs, also after another one complained; the status is 1 if any did, and their findings are last.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 bin=$PWD/.venv/bin
@@ -9,6 +9,13 @@ build=$PWD/build/lint
 status=0
 
 say() { printf '%s\n' "-- $*"; }
+check() { # NAME COMMAND...: silent if it passes
+  local output
+  output=$("${@:2}" 2>&1) && return
+  say "$1 failed"
+  printf '%s\n' "$output"
+  status=1
+}
 files() { git ls-files --cached --others --exclude-standard -- "$@" | xargs -r ls -d 2>/dev/null; }
 left_out() { # in CI nothing is
   say "left out: $*"
@@ -16,22 +23,25 @@ left_out() { # in CI nothing is
 }
 
 python() {
-  say "ruff" && "$bin/ruff" check --quiet . || status=1
-  "$bin/ruff" format --quiet --check . || { echo "run: make format"; status=1; }
-  say "codespell" && files . | xargs -r -d '\n' "$bin/codespell" || status=1
-  say "mypy" && "$bin/mypy" python tests tools || status=1
+  check "ruff" "$bin/ruff" check --quiet .
+  check "format (run: make format)" "$bin/ruff" format --quiet --check .
+  check "codespell" spelling
+  check "mypy" "$bin/mypy" python tests tools
   measurements
-  say "structure" && "$bin/python" tools/structure.py || status=1
-  say "prose" && "$bin/python" tools/prose.py || status=1
-  say "reference" && "$bin/python" tools/reference.py --check || status=1
+  check "structure" "$bin/python" tools/structure.py
+  check "prose" "$bin/python" tools/prose.py
+  check "reference" "$bin/python" tools/reference.py --check
 }
+
+spelling() { files . | xargs -r -d '\n' "$bin/codespell"; }
 
 # Of benchmarks, each folder for itself: its files find each other by bare names, as they do when they run, and those of the
 # study that benchmarks/hide shares its cells with.
 measurements() {
   local folder
   while read -r folder; do
-    MYPYPATH=benchmarks:$folder:studies/hmm-regimes-communication-hiding "$bin/mypy" "$folder"/*.py || status=1
+    check "mypy $folder" \
+      env MYPYPATH="benchmarks:$folder:studies/hmm-regimes-communication-hiding" "$bin/mypy" "$folder"/*.py
   done < <(files 'benchmarks/*.py' | xargs -n1 dirname | sort -u)
 }
 
@@ -173,9 +183,12 @@ elements() {
 }
 
 # mypy has one process, and clang-tidy one a core.
-{ python; exit "$status"; } &
+mkdir -p "$build"
+{ python; exit "$status"; } >"$build/python.log" 2>&1 &
 checked=$!
 layout
 tidy
 wait "$checked" || status=1
+cat "$build/python.log"
+[ "$status" != 0 ] || say "all passed"
 exit "$status"

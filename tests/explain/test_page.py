@@ -43,7 +43,9 @@ def late_sender() -> Draft:
         "partners": [pair],
         "sites": [{**site, "call": "MPI_Recv", "time_total": 0.018}],
         "modules": [{"module": "1", "file": "/project/code/work/app", "is_program": 1}],
-        "symbols": [{"module": "1", "offset": 16, "function": "halo", "file": "/project/code/halo.c", "line": 9}],
+        "symbols": [
+            {"module": "1", "offset": 16, "function": "halo", "file": "/project/code/halo.c", "line": 9}
+        ],
     }
     for table, added in more.items():
         written.tables[table] = columns_of(table, added)
